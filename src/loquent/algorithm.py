@@ -1,0 +1,36 @@
+"""An algorithm: how a model learns from batches, and how it acts. No task, no tokenizer, no file inside."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+from loquent.agent import Agent
+
+
+@runtime_checkable
+class Algorithm(Protocol):
+    """What the training loop calls, in this order: agent, (play, score), prepare, update, after_update."""
+
+    def agent(self, model: Any, evaluating: bool) -> Agent:
+        """The agent this algorithm acts with: its support, its decoding."""
+        ...
+
+    def prepare(self, batch: Any) -> Any:
+        """Form rewards, advantages and targets from a scored batch; pure."""
+        ...
+
+    def update(self, model: Any, batch: Any) -> dict[str, float]:
+        """Learn from one prepared batch; returns the logged values of the whole update."""
+        ...
+
+    def after_update(self, model: Any) -> dict[str, float]:
+        """What happens between updates: controllers move, target and mask models follow."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that influences the future, optimizer, controllers and counters included."""
+        ...
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take back what `state_dict` gave."""
+        ...

@@ -1,0 +1,76 @@
+"""Every error Loquent raises on purpose: what is wrong, with which value, and what would be right."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class LoquentError(Exception):
+    """The root of all errors raised on purpose."""
+
+
+class EpisodeOver(LoquentError):
+    """A game was asked to go on after its end."""
+
+
+class InvalidAction(LoquentError):
+    """A Gymnasium action is malformed: an index out of range, or not an integer."""
+
+
+class BrokenTask(LoquentError):
+    """A task broke its own contract: an unnamed reward, an unknown reason, a value that is none."""
+
+
+class BrokenAgent(LoquentError):
+    """An agent gave the wrong number of answers, or something that is no answer."""
+
+
+class BadRow(LoquentError):
+    """A row of data cannot be used; names the file and the line."""
+
+    def __init__(self, why: str, *, file: object = None, line: int | None = None) -> None:
+        place = "" if file is None else f"{file}:{line}: " if line is not None else f"{file}: "
+        super().__init__(place + why)
+
+
+class BadSetting(LoquentError):
+    """A setting has an unknown name, the wrong type or a value outside its range; names file and line where there are any."""
+
+
+class BadReward(LoquentError):
+    """A reward term returned NaN, an infinity, or a list of the wrong length."""
+
+
+class BadModel(LoquentError):
+    """A model or tokenizer cannot do what is asked of it."""
+
+
+class BadCheckpoint(LoquentError):
+    """A checkpoint or run folder is incomplete, torn, or belongs to something else."""
+
+
+class MissingExtra(LoquentError, ImportError):
+    """An optional dependency is not installed; names the extra that brings it."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an optional dependency: pip install 'loquent[{extra}]'")
+
+
+class UnknownName(LoquentError, KeyError):
+    """A name is not registered; gives the nearest one and the list."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        known = sorted(known)
+        near = nearest(name, known)
+        hint = f" Did you mean {near!r}?" if near else ""
+        super().__init__(f"no {kind} is named {name!r}.{hint} Known: {', '.join(known) or 'none'}")
+
+    def __str__(self) -> str:  # KeyError would show the repr of the sentence
+        return str(self.args[0])
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name closest in spelling, or None when nothing is close."""
+    found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return found[0] if found else None

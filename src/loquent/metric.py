@@ -1,0 +1,48 @@
+"""A metric: scores for a batch of texts, one per sample and one for the corpus. Every metric can be a reward."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from loquent.task import Row, Task
+
+@dataclass(frozen=True)
+class Context:
+    """What a registered metric or reward may be built from: `make(context, **options)`."""
+
+    task: Task | None = None
+    model: Any = None  # the policy, a `pretrained.LanguageModel`, for metrics of the policy itself
+    cache: Path = Path.home() / ".cache" / "loquent"
+
+
+Scores = dict[str, list[float | None]]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """`samples`: per key one score per sample (None where not applicable). `corpus`: per key one number (absent where not applicable)."""
+
+    samples: Scores = field(default_factory=dict)
+    corpus: dict[str, float] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Metric(Protocol):
+    """Batched, chunk-size invariant per sample, permutation equivariant; mutates nothing."""
+
+    name: str
+    version: int
+    higher_is_better: bool | None  # None: neither (a length)
+
+    def __call__(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Measured:
+        """Score predictions; all sequences have one entry per sample, `references` a list of strings each."""
+        ...

@@ -1,0 +1,89 @@
+"""Names to things: `register(kind, name, "module:Name")` keeps a string, `find(kind, name)` imports it when asked."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from loquent.errors import BadSetting, UnknownName
+
+KINDS = ("task", "algorithm", "agent", "reward", "metric", "recipe")
+
+_names: dict[str, dict[str, str]] = {
+    "task": {
+        "generation": "loquent.tasks.generation.task:Generation",
+        "wordle": "loquent.tasks.wordle.task:Wordle",
+    },
+    "algorithm": {
+        "supervised": "loquent.algorithms.supervised:Supervised",
+        "ppo": "loquent.algorithms.ppo:PPO",
+        "nlpo": "loquent.algorithms.nlpo:NLPO",
+    },
+    "agent": {
+        "random": "loquent.agents.scripted:Random",
+        "expert": "loquent.agents.scripted:Expert",
+        "human": "loquent.agents.human:Human",
+        "replay": "loquent.agents.replay:Replay",
+    },
+    "reward": {
+        "sentiment": "loquent.rewards.terms:sentiment",
+        "lexicon": "loquent.rewards.terms:lexicon",
+        "callable": "loquent.rewards.terms:dotted",
+        "repetition": "loquent.rewards.penalties:repetition",
+        "length": "loquent.rewards.penalties:length",
+    },
+    "metric": {
+        "sentiment": "loquent.metrics.sentiment:sentiment",
+        "judge": "loquent.metrics.sentiment:judge",
+        "lexicon": "loquent.metrics.lexicon:lexicon",
+        "perplexity": "loquent.metrics.perplexity:perplexity",
+        "text_perplexity": "loquent.metrics.perplexity:text_perplexity",
+        "diversity": "loquent.metrics.diversity:diversity",
+    },
+    "recipe": {},
+}
+
+
+def register(kind: str, name: str, target: str) -> None:
+    """Let `name` stand for `target` ("module:Name", or a file's path for a recipe). A later call replaces an earlier one."""
+    if kind not in _names:
+        raise UnknownName("kind", kind, KINDS)
+    _names[kind][name] = target
+
+
+def names(kind: str) -> list[str]:
+    """All registered names of a kind, sorted."""
+    if kind not in _names:
+        raise UnknownName("kind", kind, KINDS)
+    return sorted(_names[kind])
+
+
+def target(kind: str, name: str) -> str:
+    """What a name stands for, as the string that was registered."""
+    if name not in _names[kind]:
+        raise UnknownName(kind, name, _names[kind])
+    return _names[kind][name]
+
+
+def find(kind: str, name: str) -> Any:
+    """The registered thing itself, imported now."""
+    return imported(target(kind, name))
+
+
+def imported(dotted: str) -> Any:
+    """The thing that "module:Name" names.
+
+    Raises:
+        BadSetting: the text has no colon, the module cannot be imported, or it has no such name.
+    """
+    module, colon, name = dotted.partition(":")
+    if not colon:
+        raise BadSetting(f"{dotted!r} is not of the form 'module:name'")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        if error.name and (module == error.name or module.startswith(error.name + ".")):
+            raise BadSetting(f"{dotted!r}: there is no module {error.name!r}; is its folder on PYTHONPATH?") from error
+        raise
+    except AttributeError as error:
+        raise BadSetting(f"{dotted!r}: the module {module} has no {name!r}") from error

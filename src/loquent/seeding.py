@@ -1,0 +1,67 @@
+"""Keyed random streams: every draw is named by where it happens, so no order of work can change it.
+
+A `Key` is a value (a run's seed and a path of names). `key.draw(turn, purpose)` gives a fresh numpy generator on a Philox
+stream that belongs to that place alone. Third-party code that can only draw globally runs inside `borrowed(key)`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+Name = str | int
+
+
+@dataclass(frozen=True)
+class Key:
+    """The name of a random stream; hashable, picklable and comparable, so it may stand in a task's state."""
+
+    seed: int
+    path: tuple[Name, ...] = ()
+
+    def child(self, *names: Name) -> Key:
+        """The key one or more names further down."""
+        return Key(self.seed, self.path + names)
+
+    def draw(self, turn: int, purpose: str) -> np.random.Generator:
+        """A fresh generator for one purpose at one turn; the same arguments always give the same stream."""
+        return self.child(turn, purpose).generator()
+
+    def generator(self) -> np.random.Generator:
+        """A fresh generator at the start of this key's own Philox stream."""
+        return np.random.Generator(np.random.Philox(key=self.integer(128)))
+
+    def integer(self, bits: int = 63) -> int:
+        """An integer of so many bits that depends on the whole key (a seed for code that wants one)."""
+        named = json.dumps([self.seed, *self.path], ensure_ascii=True).encode()
+        return int.from_bytes(hashlib.blake2b(named, digest_size=16).digest(), "little") >> (128 - bits)
+
+
+@contextmanager
+def borrowed(key: Key) -> Iterator[None]:
+    """Seed the global generators of Python, numpy and (if loaded) torch from `key`, and give them back unchanged."""
+    torch = sys.modules.get("torch")
+    before_python, before_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - saved, to be restored
+    before_torch = torch.get_rng_state() if torch else None
+    on_gpu = bool(torch) and torch.cuda.is_available() and torch.cuda.is_initialized()
+    before_cuda = torch.cuda.get_rng_state_all() if torch and on_gpu else None
+    random.seed(key.integer())
+    np.random.seed(key.integer(32))  # noqa: NPY002 - the point of this function
+    if torch:
+        torch.manual_seed(key.integer())
+    try:
+        yield
+    finally:
+        random.setstate(before_python)
+        np.random.set_state(before_numpy)  # noqa: NPY002
+        if torch:
+            torch.set_rng_state(before_torch)
+            if before_cuda is not None:
+                torch.cuda.set_rng_state_all(before_cuda)

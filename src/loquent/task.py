@@ -1,0 +1,202 @@
+"""A task is rules as pure functions over values. An author writes `first`, `read` and `play`; this file keeps the protocol.
+
+The protocol is the end, the turn limit, odd answers, the names of rewards and the cut at the horizon. Equal step and equal
+text give an equal Step, no text raises, and acting after the end raises `EpisodeOver`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, final
+
+from loquent.actions import ActionSet, Legal
+from loquent.errors import BrokenTask, EpisodeOver, UnknownName
+from loquent.seeding import Key
+from loquent.values import EMPTY, Record, digest
+
+Stopped = Literal["end", "stop", "length"]
+CUT = "cut"
+OUT_OF_TURNS = "out of turns"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One immutable row of data: its id (unique within a source) and its fields."""
+
+    id: str
+    fields: Record = EMPTY
+
+    def __getitem__(self, name: str) -> Any:
+        return self.fields[name]
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a seat is told: `text` is what is new for it, never the history; `fields` is the full structured view."""
+
+    text: str
+    fields: Record = EMPTY
+    legal: Legal = None
+    seat: str = "agent"
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Invalid:
+    """What `read` makes of a text that is no move: a reason named in `spec.invalid`, and the text itself."""
+
+    why: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What `first` returns."""
+
+    state: Any
+    observation: Observation
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What `play` returns: rewards are named and raw; `ended` is None or the name of the rule that ended the game."""
+
+    state: Any
+    observation: Observation
+    rewards: Record = EMPTY
+    ended: str | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """One point of a game. `ended`: None, a rule's name, or "cut" when the answer ran into the horizon."""
+
+    state: Any
+    turn: int
+    observation: Observation
+    rewards: Record = EMPTY
+    ended: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskSpec:
+    """What is true of a task whatever its rows: names, limits, sources."""
+
+    id: str
+    version: int = 1
+    splits: tuple[str, ...] = ("train", "validation", "test")
+    instruction: str = ""
+    rewards: Record = EMPTY  # name -> default weight
+    invalid: tuple[str, ...] = ()  # the reasons `read` may give
+    turn_limit: int | None = None
+    horizon: Literal["end", "cut"] = "end"
+    truncates: tuple[str, ...] = ()  # rules after which a value is still bootstrapped by Gymnasium's flags
+    return_range: tuple[float, float] | None = None
+    paper: str = ""
+    licences: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """The options of a task that has none."""
+
+
+class Task(ABC):
+    """Rules over values. Built from a frozen dataclass of options, which with id and version is its identity."""
+
+    Options: ClassVar[type] = NoOptions
+    spec: TaskSpec
+    actions: ActionSet | None = None
+
+    def __init__(self, options: Any = None) -> None:
+        self.options = self.Options() if options is None else options
+
+    @property
+    def identity(self) -> str:
+        """`id-vN`, and the hash of the options where they are not the defaults."""
+        name = f"{self.spec.id}-v{self.spec.version}"
+        options = dataclasses.asdict(self.options)
+        return name if options == _defaults(self.Options) else f"{name}#{digest(options)}"
+
+    @abstractmethod
+    def rows(self, split: str) -> Sequence[Row]:
+        """The rows of a split, always the same, in the same order."""
+
+    @abstractmethod
+    def first(self, row: Row, rng: Key) -> Opening:
+        """Open a game. `rng` is the game's key: draw with `rng.draw(0, purpose)`, or keep it in the state for later turns."""
+
+    @abstractmethod
+    def read(self, state: Any, text: str) -> Any:
+        """The move a text stands for, or `Invalid(why, text)`. Never raises, whatever was said."""
+
+    @abstractmethod
+    def play(self, state: Any, move: Any) -> Outcome:
+        """What follows from a move (or from an `Invalid`). Pure: no generator, no clock, nothing kept."""
+
+    def expert(self, state: Any) -> str | None:
+        """What an expert says here, where an oracle exists; None where there is none."""
+        return None
+
+    @final
+    def start(self, row: Row, rng: Key) -> Step:
+        """The step before the first answer of a game on `row`."""
+        opening = self.first(row, rng)
+        return Step(opening.state, 0, opening.observation)
+
+    @final
+    def act(self, step: Step, text: str, stopped: Stopped = "end") -> Step:
+        """The step after an answer. `stopped` tells why the answer stopped; only a task with horizon "cut" looks at it.
+
+        Raises:
+            EpisodeOver: the game has ended.
+            BrokenTask: the task's own rules gave an unnamed reward or reason (never because of what was said).
+        """
+        if step.ended is not None:
+            raise EpisodeOver(f"{self.identity} ended at turn {step.turn} ({step.ended}); start(row, rng) begins another")
+        move = self.read(step.state, text)
+        if isinstance(move, Invalid) and move.why not in self.spec.invalid:
+            raise BrokenTask(f"{self.identity}: read gave the reason {move.why!r}, which spec.invalid does not name: {self.spec.invalid}")
+        return self._close(self.play(step.state, move), step.turn + 1, stopped)
+
+    def _close(self, outcome: Outcome, turn: int, stopped: Stopped) -> Step:
+        for name, value in outcome.rewards.items():
+            if name not in self.spec.rewards or not math.isfinite(value):
+                raise BrokenTask(f"{self.identity}: play gave the reward {name} = {value!r}; finite rewards with these names are right: {list(self.spec.rewards)}")
+        ended = outcome.ended
+        if ended is None and self.spec.turn_limit is not None and turn >= self.spec.turn_limit:
+            ended = OUT_OF_TURNS
+        if stopped == "length" and self.spec.horizon == "cut":
+            ended = CUT
+        return Step(outcome.state, turn, outcome.observation, outcome.rewards, ended)
+
+    @final
+    def row(self, split: str, id: str) -> Row:
+        """The row of that id; UnknownName when the split has none."""
+        for row in self.rows(split):
+            if row.id == id:
+                return row
+        raise UnknownName(f"row of {self.identity}/{split}", id, (row.id for row in self.rows(split)[:10]))
+
+    @final
+    def total(self, rewards: Record, weights: Record | None = None) -> float:
+        """The weighted sum of named rewards; names without a weight do not count."""
+        weights = self.spec.rewards if weights is None else weights
+        return float(sum(weights[name] * value for name, value in rewards.items() if name in weights))
+
+    @final
+    def flags(self, ended: str | None) -> tuple[bool, bool]:
+        """Gymnasium's (terminated, truncated) for an end: truncated for "cut" and for the rules in `spec.truncates`."""
+        truncated = ended is not None and (ended == CUT or ended in self.spec.truncates)
+        return ended is not None and not truncated, truncated
+
+
+def _defaults(options: type) -> dict[str, Any] | None:
+    try:
+        return dataclasses.asdict(options())
+    except TypeError:  # an option without a default: every instance is its own identity
+        return None

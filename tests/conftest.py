@@ -1,0 +1,39 @@
+"""Settings every test needs before torch is imported: no spinning threads, no network, no telemetry."""
+
+import os
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("loquent", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("loquent")
+
+BESIDE = Path(__file__).resolve().parents[2] / "shared"
+
+
+def pytest_addoption(parser):
+    parser.addoption("--slow", action="store_true", help="also run the checks that take minutes")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--slow"):
+        return
+    for item in items:
+        if "slow" in item.keywords:
+            item.add_marker(pytest.mark.skip(reason="takes minutes; run with --slow"))
+
+
+@pytest.fixture
+def beside():
+    """The folder of real data and weights beside the checkout; skips where it is absent."""
+    if not BESIDE.is_dir():
+        pytest.skip(f"the folder {BESIDE.name}/ with real data is not beside this checkout")
+    return BESIDE
