@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from loquent.task import Row, Task
 
+
 @dataclass(frozen=True)
 class Context:
     """What a registered metric or reward may be built from: `make(context, **options)`."""

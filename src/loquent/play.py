@@ -124,7 +124,7 @@ def _ask(task: Task, table: Sequence[_Live], agents: Agent | Mapping[str, Agent]
     for seat, ones in due.items():
         agent = agents.get(seat) if isinstance(agents, Mapping) else agents
         if agent is None:
-            raise BrokenAgent(f"{task.identity} asks the seat {seat!r}, and no agent sits there: {sorted(agents) if isinstance(agents, Mapping) else ''}")
+            raise BrokenAgent(f"{task.identity} asks the seat {seat!r}, and no agent sits there; taken seats: {', '.join(agents)}")  # type: ignore[arg-type]
         answers = agent.answer([_asked(task, one, seat) for one in ones])
         if len(answers) != len(ones):
             raise BrokenAgent(f"{agent.name} was asked {len(ones)} questions and gave {len(answers)} answers")

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +48,7 @@ class Key:
 @contextmanager
 def borrowed(key: Key) -> Iterator[None]:
     """Seed the global generators of Python, numpy and (if loaded) torch from `key`, and give them back unchanged."""
-    torch = sys.modules.get("torch")
+    torch: Any = sys.modules.get("torch")
     before_python, before_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - saved, to be restored
     before_torch = torch.get_rng_state() if torch else None
     on_gpu = bool(torch) and torch.cuda.is_available() and torch.cuda.is_initialized()

@@ -160,13 +160,14 @@ class Task(ABC):
             raise EpisodeOver(f"{self.identity} ended at turn {step.turn} ({step.ended}); start(row, rng) begins another")
         move = self.read(step.state, text)
         if isinstance(move, Invalid) and move.why not in self.spec.invalid:
-            raise BrokenTask(f"{self.identity}: read gave the reason {move.why!r}, which spec.invalid does not name: {self.spec.invalid}")
+            raise BrokenTask(f"{self.identity}: read gave the reason {move.why!r}; spec.invalid names {list(self.spec.invalid)}")
         return self._close(self.play(step.state, move), step.turn + 1, stopped)
 
     def _close(self, outcome: Outcome, turn: int, stopped: Stopped) -> Step:
         for name, value in outcome.rewards.items():
             if name not in self.spec.rewards or not math.isfinite(value):
-                raise BrokenTask(f"{self.identity}: play gave the reward {name} = {value!r}; finite rewards with these names are right: {list(self.spec.rewards)}")
+                known = ", ".join(self.spec.rewards) or "none"
+                raise BrokenTask(f"{self.identity}: play gave the reward {name} = {value!r}; finite numbers are right, under these names: {known}")
         ended = outcome.ended
         if ended is None and self.spec.turn_limit is not None and turn >= self.spec.turn_limit:
             ended = OUT_OF_TURNS

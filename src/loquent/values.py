@@ -18,6 +18,8 @@ class Record(Mapping[str, Any]):
     """
 
     __slots__ = ("_fields", "_hash")
+    _fields: dict[str, Any]
+    _hash: int | None
 
     def __init__(self, fields: Mapping[str, Any] | None = None, /, **named: Any) -> None:
         object.__setattr__(self, "_fields", {**(fields or {}), **named})
@@ -38,7 +40,7 @@ class Record(Mapping[str, Any]):
     def __hash__(self) -> int:
         if self._hash is None:
             object.__setattr__(self, "_hash", hash(frozenset(self._fields.items())))
-        return self._hash  # type: ignore[no-any-return]
+        return self._hash or 0
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Record) and self._fields == other._fields
@@ -78,7 +80,8 @@ def problem(value: Any, place: str = "value") -> str | None:
         if not type(value).__dataclass_params__.frozen:  # type: ignore[attr-defined]
             return f"{place} is a {type(value).__name__}, a dataclass that is not frozen"
         return _first(problem(getattr(value, f.name), f"{place}.{f.name}") for f in dataclasses.fields(value))
-    return f"{place} is a {type(value).__name__}; a value is made of None, bool, int, float, str, bytes, tuple, Record and frozen dataclasses"
+    made_of = "None, bool, int, float, str, bytes, tuple, Record and frozen dataclasses"
+    return f"{place} is a {type(value).__name__}; a value is made of {made_of}"
 
 
 def _first(problems: Iterator[str | None]) -> str | None:
