@@ -1,0 +1,1 @@
+"""Where rows come from: readers, sources, the built-in corpus, pools and samplers."""
