@@ -1,0 +1,1 @@
+"""Agents: whoever answers."""

@@ -1,0 +1,1 @@
+"""Models: formats, supports, decoding, batches of tokens, actors and their scores."""
