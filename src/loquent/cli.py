@@ -1,0 +1,181 @@
+"""The command `loquent`: parses a line and hands it to one file of `commands/`, which alone imports what it needs.
+
+Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 a check found something, 2 an error, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from loquent import __version__
+from loquent.errors import LoquentError
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when torch is first loaded: spinning threads starve each other
+
+OPTIONS = "an option of the task, as key=value; may be given again"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code."""
+    arguments = parser().parse_args(argv)
+    if not hasattr(arguments, "command"):
+        parser().print_help()
+        return 2
+    try:
+        code, result = importlib.import_module(f"loquent.commands.{arguments.command}").run(arguments)
+        if arguments.json:
+            print(json.dumps(result, allow_nan=False))
+        sys.stdout.flush()
+        return int(code)
+    except BrokenPipeError:  # the reader of our output has gone; nothing is left to say, not even at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        print("loquent: interrupted", file=sys.stderr)
+        return 130
+    except (LoquentError, OSError) as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 2
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole grammar of the command line; builds no task and imports no library."""
+    top = argparse.ArgumentParser(prog="loquent", description="Reinforcement learning meets language: write a task once, play it with any agent.")
+    top.add_argument("--version", action="version", version=f"loquent {__version__}")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND")
+    _runs(commands)
+    _games(commands)
+    _names(commands)
+    return top
+
+
+def _runs(commands: Any) -> None:
+    quickstart = _command(
+        commands, "quickstart", "train and compare five methods on the built-in reviews, in minutes", "loquent quickstart --out runs/quickstart"
+    )
+    quickstart.add_argument("--out", required=True, metavar="DIR", help="where runs and the table go")
+    quickstart.add_argument(
+        "--seeds", type=_positive, default=1, metavar="N", help="runs of every method; means and deviations from 2 on (default 1)"
+    )
+    _overrides(quickstart)
+
+    train = _command(commands, "train", "train what a recipe describes", "loquent train ppo_reviews training.updates=20 --out runs/ppo")
+    train.add_argument("recipe", metavar="RECIPE", help="a recipe's name (loquent list recipes) or a YAML file")
+    _overrides(train)
+    train.add_argument("--out", metavar="DIR", help="the run's folder (default runs/RECIPE)")
+    train.add_argument("--profile", choices=["smoke"], help="smoke: two tiny updates, to see that a recipe runs")
+    train.add_argument("--resume", action="store_true", help="go on from the folder's newest checkpoint")
+
+    evaluate = _command(commands, "evaluate", "play held-out rows and print scores with their errors", "loquent evaluate runs/ppo --episodes 500")
+    _player(evaluate)
+    evaluate.add_argument("--task", metavar="TASK", help="the task, when WHO is no run or another task is wanted")
+    evaluate.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help=OPTIONS)
+    evaluate.add_argument("--split", default="test", help="the split the rows come from (default test)")
+    evaluate.add_argument("--episodes", type=_positive, default=200, metavar="N", help="games to play (default 200)")
+    evaluate.add_argument("--seed", type=int, default=0, help="the seed of the games (default 0)")
+
+    generate = _command(commands, "generate", "print what a trained model says", 'loquent generate runs/ppo --prompt "the film was"')
+    generate.add_argument("model", metavar="MODEL", help="a run's folder, or a Hugging Face name or folder")
+    generate.add_argument(
+        "--prompt", action="append", default=[], metavar="TEXT", help="what to continue; may be given again (default: rows of the run's task)"
+    )
+    generate.add_argument("--number", type=_positive, default=4, metavar="N", help="texts to print for every prompt, or rows to take (default 4)")
+    generate.add_argument("--seed", type=int, default=0, help="the seed of the draws (default 0)")
+    generate.add_argument("--max-new-tokens", type=_positive, metavar="N", help="the longest answer in tokens")
+
+    export = _command(commands, "export", "copy a run's model into an ordinary Hugging Face folder", "loquent export runs/ppo exported")
+    export.add_argument("run", metavar="RUN", help="a run's folder")
+    export.add_argument("folder", metavar="FOLDER", help="a new or empty folder")
+
+
+def _games(commands: Any) -> None:
+    play = _command(commands, "play", "play a task at this terminal, or watch an agent play it", "loquent play wordle --option rule=official")
+    _task(play)
+    play.add_argument("--agent", default="human", metavar="AGENT", help="who plays: human (default), an agent's name, a run's or a model's folder")
+    play.add_argument("--row", metavar="ID", help="the row to play (default: one drawn by the seed)")
+    play.add_argument("--save", metavar="FILE", help="append the episode to this JSONL file")
+
+    collect = _command(
+        commands,
+        "collect",
+        "play many games into a dataset of episodes; goes on where it was stopped",
+        "loquent collect wordle --agent random --episodes 1000 --out data/wordle",
+    )
+    _task(collect)
+    collect.add_argument("--agent", required=True, metavar="AGENT", help="who plays: an agent's name, module:Class, a run's or a model's folder")
+    collect.add_argument("--episodes", required=True, type=_positive, metavar="N", help="games to play")
+    collect.add_argument("--out", required=True, metavar="DIR", help="the dataset's folder; holds episodes.jsonl at the end")
+    collect.add_argument("--processes", type=_positive, default=1, metavar="P", help="games are shared out over so many processes (default 1)")
+
+    check = _command(
+        commands, "check", "run the laws of the contract on a task, one's own included", "loquent check my_task:Echo", "loquent check wordle"
+    )
+    check.add_argument("task", metavar="TASK", help="a task's name (loquent list tasks) or module:Class")
+    _options(check)
+    check.add_argument("--episodes", type=_positive, default=20, metavar="N", help="games per law (default 20)")
+
+
+def _names(commands: Any) -> None:
+    listing = _command(commands, "list", "list what there is by name", "loquent list tasks")
+    listing.add_argument("kind", choices=["tasks", "algorithms", "agents", "rewards", "metrics", "recipes"])
+
+    show = _command(commands, "show", "print a recipe with every default written out", "loquent show ppo_reviews")
+    show.add_argument("recipe", metavar="RECIPE", help="a recipe's name or a YAML file")
+    _overrides(show)
+
+    described = _command(commands, "help", "say what a setting means, its default, range and source", "loquent help clip", "loquent help nlpo")
+    described.add_argument("setting", metavar="SETTING", help="a setting, an algorithm or a task", nargs="?")
+
+
+def _command(commands: Any, name: str, what: str, *examples: str) -> argparse.ArgumentParser:
+    lines = "\n  ".join(examples)
+    made: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=what,
+        description=f"{what[0].upper()}{what[1:]}.",
+        epilog=f"example:\n  {lines}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--json", action="store_true", help="print one JSON object as the last line")
+    made.set_defaults(command=name)
+    return made
+
+
+def _overrides(command: argparse.ArgumentParser) -> None:
+    command.add_argument("overrides", nargs="*", metavar="key.path=value", help="settings that replace the recipe's")
+
+
+def _player(command: argparse.ArgumentParser) -> None:
+    command.add_argument("who", metavar="WHO", help="a run's folder, a model's folder, or an agent's name")
+
+
+def _options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("overrides", nargs="*", metavar="task.key=value", help="options of the task")
+    command.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help=OPTIONS)
+
+
+def _task(command: argparse.ArgumentParser) -> None:
+    command.add_argument("task", metavar="TASK", help="a task's name (loquent list tasks) or module:Class")
+    _options(command)
+    command.add_argument("--split", default="train", help="the split the rows come from (default train)")
+    command.add_argument("--seed", type=int, default=0, help="the seed of the games (default 0)")
+
+
+def _positive(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+"""`loquent list`: names, each with the first line of what it says about itself, read from the source without importing it."""
+
+from __future__ import annotations
+
+import ast
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import loquent
+from loquent import registry
+
+HOUSE = Path(loquent.__file__).parent
+RECIPES = HOUSE / "recipes"
+
+
+def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
+    """Print and return the names of a kind."""
+    kind = arguments.kind.removesuffix("s")
+    found = _recipes() if kind == "recipe" else {name: summary(registry.target(kind, name)) for name in registry.names(kind)}
+    width = max(map(len, found), default=0)
+    for name, line in found.items():
+        print(f"{name:<{width}}  {line}".rstrip())
+    return 0, {"kind": kind, "names": list(found), "summaries": found}
+
+
+def summary(dotted: str) -> str:
+    """The first line of the docstring of "module:Name"; of its module where the thing has none; "" when there is no such file."""
+    module, _, name = dotted.partition(":")
+    file = HOUSE.joinpath(*module.split(".")[1:]).with_suffix(".py")
+    if not module.startswith("loquent.") or not file.is_file():
+        return ""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    thing = next((node for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name), None)
+    text = (ast.get_docstring(thing) if thing else None) or ast.get_docstring(tree) or ""
+    return text.partition("\n")[0]
+
+
+def _recipes() -> dict[str, str]:
+    """The built-in and the registered recipes with the first line of their page."""
+    files = {file.stem: file for file in RECIPES.glob("*.yaml")} | {name: Path(registry.target("recipe", name)) for name in registry.names("recipe")}
+    return {name: files[name].read_text(encoding="utf-8").partition("\n")[0].lstrip("# ") for name in sorted(files)}

@@ -1,0 +1,73 @@
+"""From what stands on a command line to tasks and agents."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from loquent import registry
+from loquent.errors import BadSetting
+from loquent.fill import Node, fill, parse
+from loquent.task import Task
+
+
+def task(name: str, options: Sequence[str]) -> Task:
+    """The task of that name, or of one's own as "module:Class", with options given as `key=value` or `task.key=value`.
+
+    Raises:
+        UnknownName: no such task. BadSetting: no such option, or a value outside its range.
+    """
+    made = find("task", name)
+    if not (isinstance(made, type) and issubclass(made, Task)):
+        raise BadSetting(f"{name!r} is no task: a class derived from loquent.task.Task is right")
+    given: dict[str, Node] = {}
+    for text in options:
+        path, equals, value = text.partition("=")
+        key = path.strip().removeprefix("task.")
+        if not equals or not key.isidentifier():
+            raise BadSetting(f"the option {text!r} is not of the form key=value")
+        given[key] = parse(value, "command line", numbered=False)
+    built: Task = made(fill(made.Options, Node(given, "command line", None), f"task {name}"))
+    return built
+
+
+def agent(name: str, played: Task) -> Any:
+    """The agent of that name (or "module:Class"), made for a task; of a run's folder, a model's folder or a file of episodes."""
+    path = Path(name)
+    if path.is_dir() and ":" not in name:
+        return _model(path)
+    if name == "human":
+        return find("agent", name)()
+    if name == "replay":
+        raise BadSetting("to replay episodes name their file: --agent data/episodes.jsonl")
+    if path.suffix == ".jsonl":
+        from loquent import episode
+
+        return find("agent", "replay")(tuple(episode.read(path)))
+    return find("agent", name)(played)
+
+
+def find(kind: str, name: str) -> Any:
+    """A registered thing, or one's own as "module:Name", looked for in the current folder too."""
+    if ":" not in name:
+        return registry.find(kind, name)
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.append(here)  # behind everything else, so that no file here can stand in for a library
+    return registry.imported(name)
+
+
+def _model(folder: Path) -> Any:
+    from loquent.run import load_run
+
+    if (folder / "config.yaml").is_file():
+        return load_run(folder).agent()
+    from loquent.agents.language_model import LanguageModelAgent
+    from loquent.models.decode import Decoding
+    from loquent.start import load_language, make_format
+
+    language = load_language(str(folder), "auto", "float32")
+    return LanguageModelAgent(language.module, make_format("plain", language), Decoding(), name=folder.name)
