@@ -1,0 +1,144 @@
+"""Checkpoints: all that influences a run's future, as safetensors and JSON, written aside and renamed.
+
+A checkpoint `checkpoints/update-N/` holds `policy/` (an ordinary Hugging Face folder), `state.safetensors` (every other
+tensor, by its path) and `state.json` (everything else). Nothing is pickled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from loquent import pretrained
+from loquent.errors import BadCheckpoint
+from loquent.pretrained import LanguageModel
+
+TENSOR = "tensor:"  # a JSON string that begins so stands for the tensor of that path
+
+
+def save(folder: Path, language: LanguageModel, state: Mapping[str, Any]) -> None:
+    """Write a checkpoint aside and rename it into place; a crash leaves the old one or the new one, never half of one."""
+    aside = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(parents=True)
+    pretrained.save(language, aside / "policy")
+    tensors: dict[str, torch.Tensor] = {}
+    tree = _split(state, "", tensors)
+    save_file(tensors, aside / "state.safetensors")
+    _write_synced(aside / "state.json", json.dumps(tree, allow_nan=False, indent=1))
+    if folder.exists():
+        shutil.rmtree(folder)
+    os.replace(aside, folder)
+
+
+def load(folder: Path) -> dict[str, Any]:
+    """The state that `save` was given.
+
+    Raises:
+        BadCheckpoint: a file is missing or torn; names it.
+    """
+    try:
+        tree = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+        tensors = load_file(folder / "state.safetensors")
+        state: dict[str, Any] = _joined(tree, tensors)
+        return state
+    except FileNotFoundError as error:
+        raise BadCheckpoint(f"{folder} is no whole checkpoint: {Path(error.filename or '').name} is missing") from error
+    except (ValueError, KeyError, SafetensorError) as error:
+        raise BadCheckpoint(f"{folder} is torn: {error}") from error
+
+
+def checkpoints(run: Path) -> list[Path]:
+    """The checkpoints of a run, oldest first."""
+    found = [path for path in (run / "checkpoints").glob("update-*") if path.name.removeprefix("update-").isdigit()]
+    return sorted(found, key=lambda path: int(path.name.removeprefix("update-")))
+
+
+def policy_folder(path: str | Path) -> Path:
+    """The Hugging Face folder of a run's best or newest checkpoint, of a checkpoint, or the folder itself.
+
+    Raises:
+        BadCheckpoint: there is no model in that folder.
+    """
+    folder = Path(path)
+    if (folder / "config.json").is_file():
+        return folder
+    if (folder / "policy" / "config.json").is_file():
+        return folder / "policy"
+    best = folder / "checkpoints" / "best.json"
+    if best.is_file():
+        chosen = folder / "checkpoints" / json.loads(best.read_text(encoding="utf-8"))["checkpoint"] / "policy"
+        if chosen.is_dir():
+            return chosen
+    found = checkpoints(folder)
+    if not found:
+        raise BadCheckpoint(f"{folder} holds neither a model (config.json) nor a run's checkpoints/update-N")
+    return found[-1] / "policy"
+
+
+def remove(folder: Path) -> None:
+    """Delete a checkpoint: renamed first, so that a crash leaves no half of one."""
+    aside = folder.with_name(f".{folder.name}.removed")
+    os.replace(folder, aside)
+    shutil.rmtree(aside)
+
+
+def export(run: str | Path, folder: str | Path) -> Path:
+    """Copy a run's best or newest policy into an ordinary Hugging Face folder; returns that folder.
+
+    Raises:
+        BadCheckpoint: there is no model in the run, or the target folder is not empty.
+    """
+    source, target = policy_folder(run), Path(folder)
+    if target.exists() and any(target.iterdir()):
+        raise BadCheckpoint(f"{target} is not empty; name a new folder")
+    shutil.copytree(source, target, dirs_exist_ok=True)
+    return target
+
+
+def _write_synced(path: Path, text: str) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _split(tree: Any, path: str, tensors: dict[str, torch.Tensor]) -> Any:
+    if isinstance(tree, torch.Tensor):
+        tensors[path] = tree.detach().contiguous().cpu().clone()
+        return TENSOR + path
+    if isinstance(tree, Mapping):
+        return {str(name): _split(item, f"{path}/{name}", tensors) for name, item in tree.items()}
+    if isinstance(tree, list | tuple):
+        return [_split(item, f"{path}/{i}", tensors) for i, item in enumerate(tree)]
+    return tree
+
+
+def _joined(tree: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
+    if isinstance(tree, dict):
+        return {name: _joined(item, tensors) for name, item in tree.items()}
+    if isinstance(tree, list):
+        return [_joined(item, tensors) for item in tree]
+    if isinstance(tree, str) and tree.startswith(TENSOR):
+        return tensors[tree.removeprefix(TENSOR)]
+    return tree
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a JSONL file; BadCheckpoint names a torn line."""
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                yield json.loads(line)
+            except ValueError as error:
+                raise BadCheckpoint(f"{path}:{number}: this line is not whole ({error})") from error

@@ -1,0 +1,125 @@
+"""Evaluation: an agent plays held-out rows, and every number comes with its error and its n."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from loquent import registry
+from loquent.agent import Agent
+from loquent.episode import Episode
+from loquent.errors import LoquentError
+from loquent.metric import Context, Metric
+from loquent.play import games, play
+from loquent.rewards import compose
+from loquent.seeding import Key
+from loquent.task import Row, Task
+from loquent.values import Record
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What an agent reached. `values` by key; `errors`: the standard error where a key is a mean over episodes."""
+
+    task: str
+    split: str
+    n: int
+    values: dict[str, float]
+    errors: dict[str, float] = field(default_factory=dict)
+    episodes: tuple[Episode, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """What is logged: everything but the episodes."""
+        return {"task": self.task, "split": self.split, "n": self.n, "values": self.values, "errors": self.errors}
+
+
+def evaluate_agent(
+    task: Task,
+    agent: Agent | Mapping[str, Agent],
+    *,
+    split: str = "test",
+    episodes: int = 200,
+    seed: int = 0,
+    metrics: Sequence[Metric] = (),
+    terms: Sequence[Any] = (),
+    weights: Record | None = None,
+    learning: str = "agent",
+    live: int = 256,
+) -> Evaluation:
+    """Play `episodes` games on the split's rows in their order (again from the first when they run out) and score them.
+
+    The streams depend on seed, row and number alone, so two agents with the same seed meet the same games.
+    """
+    rows = held_out(task, split, episodes)
+    numbered = [game for i, chunk in enumerate(rows) for game in games(chunk, first=i)]
+    played = play(task, numbered, agent, seed=evaluation_seed(seed), split=split, learning=learning, live=live)
+    by_id = {game.row.id: game.row for game in numbered}
+    played = compose.apply(terms, played, by_id)
+    weights = task.spec.rewards if weights is None else weights
+    values, errors = _returns(played, weights)
+    values |= measure(metrics, played, by_id)
+    return Evaluation(task.identity, split, len(played), values, errors, tuple(played))
+
+
+def evaluation_seed(seed: int) -> int:
+    """The seed of all evaluations of a run: streams that training never uses."""
+    return Key(seed, ("evaluation",)).integer(53)
+
+
+def held_out(task: Task, split: str, count: int) -> list[list[Row]]:
+    """So many rows of a split, in rounds: the whole split as often as needed, then its beginning."""
+    rows = list(task.rows(split))
+    if not rows:
+        raise LoquentError(f"{task.identity} has no rows in its split {split!r}")
+    return [rows[: count - done] for done in range(0, count, len(rows))]
+
+
+def measure(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping[str, Row]) -> dict[str, float]:
+    """The corpus scores of all metrics on the episodes' last answers."""
+    texts = [compose.episode_texts(episode) for episode in episodes]
+    prompts, predictions = [prompt for prompt, _ in texts], [prediction for _, prediction in texts]
+    own = [rows[episode.row] for episode in episodes]
+    references = [tuple(row.fields.get("references", ())) for row in own]
+    values: dict[str, float] = {}
+    for metric in metrics:
+        values |= metric(predictions, references, prompts, own).corpus
+    return values
+
+
+def build_metrics(settings: Record, context: Context) -> list[Metric]:
+    """The metrics a recipe names, built with their options (`of:` gives another name to a registered metric)."""
+    built: list[Metric] = []
+    for name, options in settings.items():
+        options = {} if not isinstance(options, Mapping) else dict(options)
+        built.append(registry.find("metric", options.pop("of", name))(context, **options))
+    return built
+
+
+def mean_and_error(numbers: Sequence[float]) -> tuple[float, float]:
+    """The mean and its standard error (nan for fewer than two); LoquentError for none, which have no mean."""
+    if not numbers:
+        raise LoquentError("there is no mean of nothing")
+    mean = math.fsum(numbers) / len(numbers)
+    if len(numbers) < 2:
+        return mean, math.nan
+    variance = math.fsum((x - mean) ** 2 for x in numbers) / (len(numbers) - 1)
+    return mean, math.sqrt(variance / len(numbers))
+
+
+def _returns(episodes: Sequence[Episode], weights: Record) -> tuple[dict[str, float], dict[str, float]]:
+    values: dict[str, float] = {}
+    errors: dict[str, float] = {}
+    columns: dict[str, list[float]] = {"return": [episode.total(weights) for episode in episodes]}
+    for episode in episodes:
+        for name, value in episode.rewards.items():
+            columns.setdefault(f"reward/{name}", []).append(value)
+    columns["answers"] = [float(len(episode.answers())) for episode in episodes]
+    for name, column in columns.items():
+        values[name], error = mean_and_error(column)
+        if not math.isnan(error):
+            errors[name] = error
+    return values, errors
+
+

@@ -1,0 +1,81 @@
+"""A run on disk: its recipe, what it logged, its model. `load_run(folder)` gives one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from loquent import checkpoint, recipe
+from loquent.agents.language_model import LanguageModelAgent
+from loquent.errors import BadCheckpoint
+from loquent.evaluate import Evaluation, build_metrics, evaluate_agent
+from loquent.metric import Context
+from loquent.pretrained import LanguageModel
+from loquent.recipe import Recipe
+from loquent.rewards import compose
+from loquent.start import load_language, make_format, make_task
+from loquent.task import Task
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished or running run's folder."""
+
+    folder: Path
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe with every default written out, as it was when the run began."""
+        return recipe.load(self.folder / "config.yaml")
+
+    @property
+    def metrics(self) -> list[dict[str, Any]]:
+        """What was logged, one object per update."""
+        return list(checkpoint.read_lines(self.folder / "metrics.jsonl"))
+
+    @property
+    def evaluation(self) -> dict[str, Any]:
+        """The evaluation at the end of the run."""
+        path = self.folder / "evaluation.json"
+        if not path.is_file():
+            raise BadCheckpoint(f"{self.folder} has not come to its end: {path.name} is missing")
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return found
+
+    def task(self) -> Task:
+        """The task the run was trained on."""
+        return make_task(self.recipe)
+
+    def language(self) -> LanguageModel:
+        """The best or newest policy, with its tokenizer."""
+        settings = self.recipe.model
+        return load_language(str(checkpoint.policy_folder(self.folder)), settings.device, settings.dtype)
+
+    def agent(self) -> LanguageModelAgent:
+        """The policy as an agent, decoding as the recipe's `evaluation` says."""
+        language, settings = self.language(), self.recipe
+        return LanguageModelAgent(language.module, make_format(settings.model.format, language), settings.evaluation, name=settings.name)
+
+    def evaluate(self, *, split: str = "test", episodes: int = 200, seed: int = 0) -> Evaluation:
+        """Evaluate the best or newest policy on held-out rows, with the recipe's rewards and metrics."""
+        return evaluate_language(self.recipe, self.language(), split=split, episodes=episodes, seed=seed)
+
+
+def evaluate_language(recipe: Recipe, language: LanguageModel, *, split: str, episodes: int, seed: int) -> Evaluation:
+    """Evaluate any language model on a recipe's task, decoding as its `evaluation` says."""
+    task = make_task(recipe)
+    context = Context(task=task, model=language)
+    terms, weights = compose.build(recipe.rewards, context)
+    agent = LanguageModelAgent(language.module, make_format(recipe.model.format, language), recipe.evaluation, name=recipe.name)
+    metrics = build_metrics(recipe.metrics, context)
+    return evaluate_agent(task, agent, split=split, episodes=episodes, seed=seed, metrics=metrics, terms=terms, weights=weights)
+
+
+def load_run(folder: str | Path) -> Run:
+    """The run in a folder; BadCheckpoint when there is none."""
+    path = Path(folder)
+    if not (path / "config.yaml").is_file():
+        raise BadCheckpoint(f"{path} is no run: it has no config.yaml")
+    return Run(path)

@@ -1,0 +1,83 @@
+"""Where a run starts: the task, the language model and the networks a recipe asks for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from loquent import checkpoint, pretrained, registry
+from loquent.agents.scripted import Random
+from loquent.models.actor import Actor
+from loquent.models.format import Chat, Ilql, Plain
+from loquent.play import games, play
+from loquent.pretrained import LanguageModel
+from loquent.recipe import Recipe
+from loquent.seeding import Key
+from loquent.task import Task
+
+FORMATS = {"plain": Plain, "chat": Chat, "ilql": Ilql}
+SAMPLED_GAMES = 300
+
+
+def make_task(recipe: Recipe) -> Task:
+    """The recipe's task with its options."""
+    task: Task = registry.find("task", recipe.task)(recipe.options)
+    return task
+
+
+def make_language(recipe: Recipe, task: Task, key: Key) -> LanguageModel:
+    """The starting language model: loaded from a name, a folder or a run, or made here with a tokenizer of its own."""
+    settings = recipe.model
+    if settings.path:
+        return load_language(settings.path, settings.device, settings.dtype, revision=settings.revision or None)
+    return pretrained.build(
+        texts(task, settings.tokenizer_texts, key),
+        vocabulary=settings.vocabulary,
+        layers=settings.layers,
+        width=settings.width,
+        heads=settings.heads,
+        context=settings.context,
+        dropout=settings.dropout,
+        key=key.child("model"),
+        device=settings.device,
+        dtype=settings.dtype,
+    )
+
+
+def load_language(path: str, device: str, dtype: str, *, revision: str | None = None) -> LanguageModel:
+    """A language model by Hugging Face name, by folder, or from a run's best or newest checkpoint."""
+    folder = checkpoint.policy_folder(path) if Path(path).is_dir() else path
+    return pretrained.load(str(folder), revision=revision, device=device, dtype=dtype)
+
+
+def make_format(name: str, language: LanguageModel) -> Any:
+    """The format of that name over the model's tokenizer."""
+    return FORMATS[name](language.tokenizer)
+
+
+def make_actor(recipe: Recipe, task: Task, key: Key) -> Actor:
+    """The policy with its critic and its reference."""
+    settings = recipe.model
+    language = make_language(recipe, task, key)
+    reference: Any = settings.reference
+    if reference not in ("copy", "none"):
+        reference = load_language(reference, settings.device, settings.dtype)
+    return Actor.build(
+        language,
+        critic=settings.critic,
+        reference=reference,
+        format=make_format(settings.format, language),
+        decoding=recipe.decoding,
+        evaluation=recipe.evaluation,
+        key=key.child("critic"),
+    )
+
+
+def texts(task: Task, limit: int, key: Key) -> list[str]:
+    """Texts in the task's language: its rows' own, or those of games a random player plays."""
+    rows = task.rows("train")[:limit]
+    if rows and "text" in rows[0].fields:
+        return [str(row["text"]) for row in rows]
+    queue = games(rows, each=max(1, SAMPLED_GAMES // max(1, len(rows))))
+    played = play(task, queue, Random(task), seed=key.integer(53))
+    return [turn.text for episode in played for turn in episode.turns if turn.text]

@@ -1,0 +1,69 @@
+"""Tables: rows of named numbers as Markdown and CSV; a number never travels without its direction, spread and n."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from statistics import mean, stdev
+from typing import Any
+
+Rows = Sequence[Mapping[str, Any]]
+ARROWS = {True: " ↑", False: " ↓", None: ""}
+
+
+def markdown(rows: Rows, directions: Mapping[str, bool | None]) -> str:
+    """A Markdown table: the first column is text, the others numbers; a key `x/sd` is printed as ± beside `x`."""
+    columns = [name for name in rows[0] if not name.endswith("/sd")]
+    head = [name.replace("_", " ") + ARROWS[directions.get(name)] for name in columns]
+    body = [[_cell(row, name) for name in columns] for row in rows]
+    widths = [max(len(line[i]) for line in [head, *body]) for i in range(len(columns))]
+    rule = ["-" * width if i == 0 else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
+    lines = [head, rule, *body]
+    return "\n".join("| " + " | ".join(_padded(cell, widths[i], i) for i, cell in enumerate(line)) + " |" for line in lines)
+
+
+def as_csv(rows: Rows) -> str:
+    """The same rows as CSV, numbers in full."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def over_seeds(runs: Sequence[Rows], key: str) -> list[dict[str, Any]]:
+    """One table out of several with the same rows: each number's mean, and with two seeds or more its deviation as `x/sd`."""
+    merged: list[dict[str, Any]] = []
+    for same in zip(*runs, strict=True):
+        row: dict[str, Any] = {key: same[0][key]}
+        for name, first in same[0].items():
+            if name == key or not isinstance(first, int | float):
+                continue
+            column = [float(one[name]) for one in same]
+            row[name] = mean(column)
+            if len(column) > 1:
+                row[f"{name}/sd"] = stdev(column)
+        merged.append(row)
+    return merged
+
+
+def _cell(row: Mapping[str, Any], name: str) -> str:
+    value = row.get(name)
+    if value is None:
+        return "–"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        spread = row.get(f"{name}/sd")
+        return _number(value) + (f" ± {_number(spread)}" if spread is not None else "")
+    return str(value)
+
+
+def _number(value: float) -> str:
+    if math.isnan(value):
+        return "–"
+    return f"{value:.0f}" if float(value).is_integer() and abs(value) >= 10 else f"{value:.3f}" if abs(value) < 10 else f"{value:.2f}"
+
+
+def _padded(cell: str, width: int, column: int) -> str:
+    return cell.ljust(width) if column == 0 else cell.rjust(width)

@@ -1,0 +1,276 @@
+"""The one training loop: collect episodes, score them, make a batch, learn, watch, keep.
+
+    rows -> play -> rewards.apply -> token_batch -> score -> prepare -> update -> after_update -> evaluate -> checkpoint
+
+All that influences the future is in `Trainer.state`, so a run killed and resumed is the same run.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import yaml
+from tqdm import tqdm
+
+from loquent import checkpoint, episode, registry
+from loquent.data.pools import Pool, Sampler
+from loquent.episode import Episode
+from loquent.errors import BadCheckpoint, BadSetting, LoquentError
+from loquent.evaluate import Evaluation, build_metrics, evaluate_agent
+from loquent.metric import Context
+from loquent.models.actor import Actor
+from loquent.models.score import score
+from loquent.models.tokens import TokenBatch, token_batch
+from loquent.play import Game, play
+from loquent.recipe import Recipe
+from loquent.rewards import compose
+from loquent.run import Run
+from loquent.seeding import Key
+from loquent.start import make_actor, make_task
+
+LOGGED = {
+    "update": "the number of this update, from 1",
+    "episodes": "episodes collected so far",
+    "rollout/return": "mean weighted return of the collected episodes, KL left out",
+    "rollout/tokens": "mean action tokens of a collected episode",
+    "rollout/cut": "share of collected episodes that ran into the horizon",
+    "rollout/dropped_turns": "turns left out of the batch because the context was full",
+    "rollout/reward/*": "mean raw value of one named reward over the episodes that have it",
+    "evaluation/*": "a value of the evaluation made after this update",
+}
+
+
+class Trainer:
+    """One run under way: the recipe's parts, built, and the counters."""
+
+    def __init__(self, recipe: Recipe, folder: Path) -> None:
+        self.recipe, self.folder, self.settings = recipe, folder, recipe.training
+        self.key = Key(self.settings.seed)
+        self.task = make_task(recipe)
+        self.actor: Actor = make_actor(recipe, self.task, self.key)
+        self.algorithm = registry.find("algorithm", recipe.algorithm)(recipe.config, self.actor)
+        context = Context(task=self.task, model=self.actor.language)
+        self.terms, self.weights = compose.build(recipe.rewards, context)
+        self.metrics = build_metrics(recipe.metrics, context)
+        rows = self.task.rows(self.settings.split)
+        if not rows:
+            raise LoquentError(f"{self.task.identity} has no rows in its split {self.settings.split!r}")
+        self.rows = {row.id: row for row in rows}
+        self.sampler = Sampler(Pool(tuple(rows)), self.key.child("rows"))
+        self.updates = self.games = self.waited = 0
+        self.best: float | None = None
+        self.seconds: dict[str, float] = {}
+
+    def collect(self) -> list[Episode]:
+        """Play one collection of episodes and add the rewards of all terms."""
+        rows = self.sampler.draw(self.settings.episodes)
+        queue = [Game(row, self.games + i) for i, row in enumerate(rows)]
+        self.games += len(queue)
+        played = play(self.task, queue, self._player(), seed=self.settings.seed, split=self.settings.split)
+        return compose.apply(self.terms, played, self.rows)
+
+    def batch(self, episodes: Sequence[Episode]) -> TokenBatch:
+        """The batch the algorithm reads: tokens, rewards, and for a learner from its own play the scores of all networks."""
+        made = token_batch(episodes, self.actor.format, self.weights, max_length=self.actor.context)
+        made = made.to(self.actor.device)
+        return score(self.actor, made) if self.algorithm.scored else made
+
+    def update(self) -> dict[str, float]:
+        """One update: collection and learning; returns what is logged."""
+        self.seconds = {}
+        with self._timed("collect"):
+            episodes = self.collect()
+        with self._timed("score"):
+            batch = self.algorithm.prepare(self.batch(episodes))
+        with self._timed("learn"):
+            logs = self.algorithm.update(self.actor, batch)
+            logs |= self.algorithm.after_update(self.actor)
+        self.updates += 1
+        return {"update": self.updates, "episodes": self.games, **self._rollout(episodes, batch), **logs}
+
+    def evaluate(self, split: str | None = None) -> Evaluation:
+        """Evaluate the policy, with the decoding meant for evaluation."""
+        settings = self.settings
+        return evaluate_agent(
+            self.task,
+            self.algorithm.agent(self.actor, True),
+            split=split or settings.evaluate_split,
+            episodes=settings.evaluate_episodes,
+            seed=settings.seed,
+            metrics=self.metrics,
+            terms=self.terms,
+            weights=self.weights,
+        )
+
+    def state(self) -> dict[str, Any]:
+        """Everything but the policy's own weights that influences the future."""
+        return {
+            "fingerprint": self.recipe.fingerprint,
+            "machine": machine(),
+            "counters": {"updates": self.updates, "games": self.games, "waited": self.waited, "best": self.best},
+            "sampler": self.sampler.state_dict(),
+            "actor": self.actor.state_dict(),
+            "algorithm": self.algorithm.state_dict(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take back `state`; BadCheckpoint where it belongs to another recipe or another machine."""
+        for name, now in (("fingerprint", self.recipe.fingerprint), ("machine", machine())):
+            if state[name] != now:
+                raise BadCheckpoint(f"the checkpoint's {name} is {state[name]}, and this run's is {now}: it would not be the same run")
+        counters = state["counters"]
+        self.updates, self.games, self.waited, self.best = (counters[name] for name in ("updates", "games", "waited", "best"))
+        self.sampler.load_state_dict(state["sampler"])
+        self.actor.load_state_dict(state["actor"])
+        self.algorithm.load_state_dict(state["algorithm"])
+
+    def _player(self) -> Any:
+        teacher = self.settings.teacher or ("expert" if self.algorithm.taught else "")
+        if teacher:
+            return registry.find("agent", teacher)(self.task)
+        return self.algorithm.agent(self.actor, False)
+
+    def _rollout(self, episodes: Sequence[Episode], batch: TokenBatch) -> dict[str, float]:
+        logs = {"rollout/return": float(np.mean([episode.total(self.weights) for episode in episodes]))}
+        columns: dict[str, list[float]] = {}
+        for one in episodes:
+            for name, value in one.rewards.items():
+                columns.setdefault(f"rollout/reward/{name}", []).append(value)
+        logs |= {name: float(np.mean(column)) for name, column in columns.items()}
+        logs["rollout/tokens"] = float(batch.is_action.sum()) / len(episodes)
+        logs["rollout/cut"] = float(np.mean([one.bootstraps for one in episodes]))
+        logs["rollout/dropped_turns"] = float(batch.dropped)
+        return logs
+
+    @contextmanager
+    def _timed(self, phase: str) -> Iterator[None]:
+        before = time.perf_counter()
+        yield
+        self.seconds[phase] = time.perf_counter() - before
+
+
+def train(recipe: Recipe, out: str | Path, *, progress: bool = True, resume: bool = False) -> Run:
+    """Train what a recipe describes into the folder `out`, and return the run.
+
+    Raises:
+        BadCheckpoint: the folder holds another run, or (with `resume`) no checkpoint that fits.
+    """
+    folder = Path(out)
+    _prepare(folder, recipe, resume)
+    trainer = Trainer(recipe, folder)
+    if resume:
+        _resume(trainer)
+    bar = tqdm(total=recipe.training.updates, initial=trainer.updates, desc=recipe.name, unit="update", disable=not progress)
+    with bar, (folder / "metrics.jsonl").open("a") as metrics, (folder / "timings.jsonl").open("a") as timings:
+        while trainer.updates < recipe.training.updates:
+            logs = trainer.update()
+            stop = _watch(trainer, logs)
+            _log(metrics, logs)
+            _log(timings, {"update": trainer.updates, **{name: round(value, 4) for name, value in trainer.seconds.items()}})
+            bar.update()
+            bar.set_postfix({"return": f"{logs['rollout/return']:.3f}"})
+            if stop:
+                break
+    _finish(trainer)
+    return Run(folder)
+
+
+def machine() -> dict[str, Any]:
+    """What equality to the bit depends on: threads, torch build and CPU capability."""
+    return {
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "cpu": torch.backends.cpu.get_cpu_capability(),
+        "processor": platform.machine(),
+    }
+
+
+def _watch(trainer: Trainer, logs: dict[str, float]) -> bool:
+    """Evaluate and keep a checkpoint where one is due; True when early stopping says so."""
+    settings, update = trainer.settings, trainer.updates
+    stop = False
+    if settings.evaluate_every and update % settings.evaluate_every == 0:
+        before = time.perf_counter()
+        evaluation = trainer.evaluate()
+        logs |= {f"evaluation/{name}": value for name, value in evaluation.values.items()}
+        trainer.seconds["evaluate"] = time.perf_counter() - before
+        stop = bool(settings.stop_metric) and _worsens(trainer, evaluation)
+    if settings.checkpoint_every and update % settings.checkpoint_every == 0:
+        _keep(trainer)
+    return stop
+
+
+def _worsens(trainer: Trainer, evaluation: Evaluation) -> bool:
+    """Compare the watched value with the best; keep a better model, count a worse one; True when patience is over."""
+    name = trainer.settings.stop_metric
+    if name not in evaluation.values:
+        known = ", ".join(sorted(evaluation.values))
+        raise BadSetting(f"training.stop_metric = {name!r} is none of what the evaluation measures: {known}")
+    higher = next((m.higher_is_better for m in trainer.metrics if name in getattr(m, "keys", ())), True)
+    value = evaluation.values[name] if higher else -evaluation.values[name]
+    if trainer.best is None or value > trainer.best:
+        trainer.best, trainer.waited = value, 0
+        kept = _keep(trainer)
+        (trainer.folder / "checkpoints" / "best.json").write_text(json.dumps({"checkpoint": kept.name, name: evaluation.values[name]}))
+        return False
+    trainer.waited += 1
+    return trainer.waited >= trainer.settings.patience
+
+
+def _keep(trainer: Trainer) -> Path:
+    """Write a checkpoint of this update and drop the oldest beyond `keep`; the best is never dropped."""
+    folder = trainer.folder / "checkpoints" / f"update-{trainer.updates}"
+    if not folder.is_dir():
+        checkpoint.save(folder, trainer.actor.language, trainer.state())
+    best = trainer.folder / "checkpoints" / "best.json"
+    spared = json.loads(best.read_text())["checkpoint"] if best.is_file() else ""
+    for old in [path for path in checkpoint.checkpoints(trainer.folder) if path.name != spared][: -trainer.settings.keep]:
+        checkpoint.remove(old)
+    return folder
+
+
+def _finish(trainer: Trainer) -> None:
+    """The last checkpoint and the last evaluation, made with the best model where early stopping kept one."""
+    last = trainer.folder / "checkpoints" / f"update-{trainer.updates}"
+    if not last.is_dir():
+        _keep(trainer)
+    chosen = checkpoint.policy_folder(trainer.folder).parent
+    if chosen != last:
+        trainer.actor.load_state_dict(checkpoint.load(chosen)["actor"])
+    evaluation = trainer.evaluate()
+    episode.write(trainer.folder / "episodes.jsonl", evaluation.episodes)
+    (trainer.folder / "evaluation.json").write_text(json.dumps({"checkpoint": chosen.name, **evaluation.as_json()}, indent=1))
+
+
+def _prepare(folder: Path, recipe: Recipe, resume: bool) -> None:
+    config = folder / "config.yaml"
+    if config.exists() and not resume:
+        raise BadCheckpoint(f"{folder} holds a run already; name another folder, or go on with it: loquent resume {folder}")
+    folder.mkdir(parents=True, exist_ok=True)
+    if not resume:
+        config.write_text(yaml.safe_dump(recipe.resolved(), sort_keys=False, width=120), encoding="utf-8")
+        (folder / "machine.json").write_text(json.dumps({"fingerprint": recipe.fingerprint, **machine()}, indent=1))
+
+
+def _resume(trainer: Trainer) -> None:
+    found = checkpoint.checkpoints(trainer.folder)
+    if not found:
+        raise BadCheckpoint(f"{trainer.folder} has no checkpoint to go on from; set training.checkpoint_every")
+    trainer.restore(checkpoint.load(found[-1]))
+    for name in ("metrics.jsonl", "timings.jsonl"):
+        path = trainer.folder / name
+        kept = [line for line in checkpoint.read_lines(path) if line["update"] <= trainer.updates]
+        path.write_text("".join(json.dumps(line) + "\n" for line in kept))
+
+
+def _log(file: Any, line: dict[str, Any]) -> None:
+    file.write(json.dumps({name: None if value != value else value for name, value in line.items()}, allow_nan=False) + "\n")
+    file.flush()
