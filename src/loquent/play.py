@@ -7,15 +7,15 @@ Many games are live at once; each round every seat that is due is asked once, in
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
-from loquent.agent import Agent, Answer, Asked
-from loquent.episode import TASK, Episode, Turn
-from loquent.errors import BrokenAgent
-from loquent.seeding import Key
-from loquent.task import Observation, Row, Step, Task
-from loquent.values import EMPTY, Record
+from loquent.agent import Agent, Answer
+from loquent.episode import TASK, Episode
+from loquent.errors import BadSetting, BrokenAgent, LoquentError
+from loquent.live import Live
+from loquent.task import Row, Task
+from loquent.values import Record
 
 
 @dataclass(frozen=True)
@@ -24,18 +24,6 @@ class Game:
 
     row: Row
     number: int = 0
-
-
-@dataclass
-class _Live:
-    """A game under way. `owed` holds rewards that came before the learning seat first spoke; its first turn takes them."""
-
-    index: int
-    game: Game
-    key: Key
-    step: Step
-    turns: list[Turn] = field(default_factory=list)
-    owed: Record = EMPTY
 
 
 def games(rows: Iterable[Row], *, each: int = 1, first: int = 0) -> list[Game]:
@@ -75,93 +63,68 @@ def stream(
         learning: the seat whose turns carry the rewards.
 
     Raises:
-        BrokenAgent: an agent is missing for a seat, or gave the wrong number of answers.
+        BrokenAgent: an agent is missing for a seat, or gave the wrong number of answers, or something that is none.
     """
+    if live < 1:
+        raise BadSetting(f"live = {live}: at least one game must be live")
     waiting = enumerate(queue)
-    table: list[_Live] = [_seat(task, index, game, seed) for index, game in islice(waiting, live)]
-    names = _names(agents)
+
+    def seated(free: int) -> list[Live]:
+        return [Live(task, game.row, game.number, seed, split, learning, index) for index, game in islice(waiting, free)]
+
+    table = seated(live)
     while table:
         for one, answer in _ask(task, table, agents):
-            _act(task, one, answer, learning)
-        for one in [one for one in table if one.step.ended is not None]:
-            head = Episode(task.identity, one.game.row.id, split, seed, one.game.number, tuple(one.turns), one.step.ended)
-            yield one.index, replace(head, learning=learning, instruction=task.spec.instruction, agents=names)
+            one.act(answer)
+        for one in table:
+            if one.step.ended is not None:
+                yield one.index, one.episode(_names(agents, one))
         table = [one for one in table if one.step.ended is None]
-        table += [_seat(task, index, game, seed) for index, game in islice(waiting, live - len(table))]
+        table += seated(live - len(table))
 
 
-def replay(task: Task, episode: Episode) -> Episode:
+def replay(task: Task, episode: Episode, row: Row | None = None) -> Episode:
     """Play a recorded episode again, word for word; observations and the task's rewards are made afresh.
 
     Rewards that terms added later are kept. The result equals the record where the record is true.
+
+    Args:
+        row: the episode's row, where it is not in the task's own split.
+
+    Raises:
+        EpisodeOver: the record goes on after the rules ended the game.
+        LoquentError: the record lacks turns of the task.
     """
-    row = task.row(episode.split, episode.row)
-    one = _seat(task, 0, Game(row, episode.number), episode.seed)
-    said = [turn for turn in episode.turns if turn.seat != TASK]
-    for turn in said:
-        _act(task, one, Answer(turn.text, turn.stopped, turn.tokens), episode.learning)  # type: ignore[arg-type]
+    one = Live(task, row or task.row(episode.split, episode.row), episode.number, episode.seed, episode.split, episode.learning)
+    for turn in episode.turns:
+        if turn.seat != TASK:
+            one.act(Answer(turn.text, turn.stopped, turn.tokens))  # type: ignore[arg-type]
+    again = one.episode(episode.agents)
+    if len(again.turns) != len(episode.turns):
+        raise LoquentError(f"the record of {episode.row}#{episode.number} has {len(episode.turns)} turns; played again it has {len(again.turns)}")
     turns = []
-    for old, new in zip(episode.turns, one.turns, strict=True):
+    for old, new in zip(episode.turns, again.turns, strict=True):
         extra = {name: value for name, value in old.rewards.items() if name not in task.spec.rewards}
         turns.append(replace(new, rewards=Record({**new.rewards, **extra}), token_rewards=old.token_rewards))
-    return replace(episode, turns=tuple(turns), ended=one.step.ended)
+    return replace(again, turns=tuple(turns))
 
 
-def _seat(task: Task, index: int, game: Game, seed: int) -> _Live:
-    key = Key(seed, (game.row.id, game.number))
-    step = task.start(game.row, key.child("task"))
-    return _Live(index, game, key, step, [_told(step.observation)])
-
-
-def _told(observation: Observation) -> Turn:
-    return Turn(TASK, observation.text, to=observation.seat, observation=observation)
-
-
-def _ask(task: Task, table: Sequence[_Live], agents: Agent | Mapping[str, Agent]) -> Iterator[tuple[_Live, Answer]]:
-    due: dict[str, list[_Live]] = {}
+def _ask(task: Task, table: Sequence[Live], agents: Agent | Mapping[str, Agent]) -> Iterator[tuple[Live, Answer]]:
+    due: dict[str, list[Live]] = {}
     for one in table:
-        due.setdefault(one.step.observation.seat, []).append(one)
+        due.setdefault(one.seat, []).append(one)
     for seat, ones in due.items():
         agent = agents.get(seat) if isinstance(agents, Mapping) else agents
         if agent is None:
             raise BrokenAgent(f"{task.identity} asks the seat {seat!r}, and no agent sits there; taken seats: {', '.join(agents)}")  # type: ignore[arg-type]
-        answers = agent.answer([_asked(task, one, seat) for one in ones])
-        if len(answers) != len(ones):
-            raise BrokenAgent(f"{agent.name} was asked {len(ones)} questions and gave {len(answers)} answers")
+        answers = agent.answer([one.asked() for one in ones])
+        if not isinstance(answers, Sequence) or len(answers) != len(ones):
+            gave = f"{len(answers)} answers" if isinstance(answers, Sequence) else f"a {type(answers).__name__}"
+            raise BrokenAgent(f"{agent.name} was asked {len(ones)} questions and gave {gave}")
         yield from zip(ones, answers, strict=True)
 
 
-def _asked(task: Task, one: _Live, seat: str) -> Asked:
-    turns = tuple(turn for turn in one.turns if turn.seat == seat or turn.to == seat)
-    key = one.key.child("answer", seat, one.step.turn)
-    game = f"{one.game.row.id}#{one.game.number}"
-    return Asked(game, turns, one.step.observation, key, task.spec.instruction, task.actions, one.step.state, one.game.row.fields)
-
-
-def _act(task: Task, one: _Live, answer: Answer, learning: str) -> None:
-    if not isinstance(answer, Answer) or not isinstance(answer.text, str):
-        raise BrokenAgent(f"an agent answered {answer!r}, which is no Answer with a text")
-    seat = one.step.observation.seat
-    one.step = task.act(one.step, answer.text, answer.stopped)
-    one.turns.append(Turn(seat, answer.text, stopped=answer.stopped, tokens=answer.tokens))
-    _credit(one, learning)
-    one.turns.append(_told(one.step.observation))
-
-
-def _credit(one: _Live, learning: str) -> None:
-    """Give the step's rewards to the learning seat's last turn, or keep them until it has one."""
-    owed = _sum(one.owed, one.step.rewards)
-    last = next((i for i in reversed(range(len(one.turns))) if one.turns[i].seat == learning), None)
-    if last is None:
-        one.owed = owed
-        return
-    one.owed = EMPTY
-    one.turns[last] = replace(one.turns[last], rewards=_sum(one.turns[last].rewards, owed))
-
-
-def _sum(a: Record, b: Record) -> Record:
-    return Record({name: a.get(name, 0.0) + b.get(name, 0.0) for name in (*a, *(name for name in b if name not in a))}) if b else a
-
-
-def _names(agents: Agent | Mapping[str, Agent]) -> Record:
-    return Record({seat: agent.name for seat, agent in agents.items()} if isinstance(agents, Mapping) else {"agent": agents.name})
+def _names(agents: Agent | Mapping[str, Agent], one: Live) -> Record:
+    if isinstance(agents, Mapping):
+        return Record({seat: agent.name for seat, agent in agents.items()})
+    return Record({turn.seat: agents.name for turn in one.turns if turn.seat != TASK})

@@ -1,0 +1,99 @@
+"""A game under way: what `play` keeps for each live game, and what the adapters step. It owns who is due and whose the rewards are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import get_args
+
+from loquent.agent import Answer, Asked
+from loquent.episode import TASK, Episode, Turn
+from loquent.errors import BrokenAgent
+from loquent.seeding import Key
+from loquent.task import Observation, Row, Step, Stopped, Task
+from loquent.values import EMPTY, Record
+
+STOPPED = get_args(Stopped)
+
+
+@dataclass
+class Live:
+    """One game on `row`; its streams are keyed by (seed, row id, number) and by nothing else.
+
+    The rewards of a step belong to the last turn of the learning seat, also when another seat spoke in between. Rewards that
+    come before it has spoken are owed to its first turn; in a game where it never speaks they stand on the last turn of all.
+    """
+
+    task: Task
+    row: Row
+    number: int
+    seed: int
+    split: str = "train"
+    learning: str = "agent"
+    index: int = 0  # its place in a queue
+    step: Step = field(init=False)
+    turns: list[Turn] = field(init=False)
+    owed: Record = EMPTY
+
+    def __post_init__(self) -> None:
+        self.key = Key(self.seed, (self.row.id, self.number))
+        self.step = self.task.start(self.row, self.key.child("task"))
+        self.turns = [_told(self.step.observation)]
+
+    @property
+    def seat(self) -> str:
+        """The seat that is due to answer."""
+        return self.step.observation.seat
+
+    def asked(self) -> Asked:
+        """The question to the seat that is due."""
+        seat, spec = self.seat, self.task.spec
+        turns = tuple(turn for turn in self.turns if turn.seat == seat or turn.to == seat)
+        key = self.key.child("answer", seat, self.step.turn)
+        game = f"{self.row.id}#{self.number}"
+        return Asked(game, turns, self.step.observation, key, spec.instruction, self.task.actions, self.step.state, self.row.fields)
+
+    def act(self, answer: Answer) -> Record:
+        """Take the answer of the seat that is due; returns the rewards of the step.
+
+        Raises:
+            EpisodeOver: the game has ended.
+            BrokenAgent: this is no `Answer` with a text and a reason it stopped.
+        """
+        if not isinstance(answer, Answer) or not isinstance(answer.text, str) or answer.stopped not in STOPPED:
+            raise BrokenAgent(f"an agent answered {answer!r:.200}, which is no Answer with a text that stopped by one of {', '.join(STOPPED)}")
+        seat, text = self.seat, _paired(answer.text)
+        self.step = self.task.act(self.step, text, answer.stopped)
+        self.turns.append(Turn(seat, text, stopped=answer.stopped, tokens=answer.tokens))
+        self._credit(self.step.rewards)
+        self.turns.append(_told(self.step.observation))
+        return self.step.rewards
+
+    def episode(self, agents: Record = EMPTY) -> Episode:
+        """The record of the game so far."""
+        turns = self.turns
+        if self.owed:
+            turns = [*turns[:-1], replace(turns[-1], rewards=self.owed)]
+        head = Episode(self.task.identity, self.row.id, self.split, self.seed, self.number, tuple(turns), self.step.ended)
+        return replace(head, learning=self.learning, instruction=self.task.spec.instruction, agents=agents)
+
+    def _credit(self, rewards: Record) -> None:
+        owed = _sum(self.owed, rewards)
+        last = next((i for i in reversed(range(len(self.turns))) if self.turns[i].seat == self.learning), None)
+        if last is None:
+            self.owed = owed
+            return
+        self.owed = EMPTY
+        self.turns[last] = replace(self.turns[last], rewards=_sum(self.turns[last].rewards, owed))
+
+
+def _told(observation: Observation) -> Turn:
+    return Turn(TASK, observation.text, to=observation.seat, observation=observation)
+
+
+def _sum(a: Record, b: Record) -> Record:
+    return Record({name: a.get(name, 0.0) + b.get(name, 0.0) for name in (*a, *(name for name in b if name not in a))}) if b else a
+
+
+def _paired(text: str) -> str:
+    """The text with each pair of surrogates joined to the character it stands for: JSON would join it, and a record must read back equal."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
