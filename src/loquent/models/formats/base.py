@@ -1,0 +1,211 @@
+"""What all formats share: how turns become pieces, which turns a prompt keeps, and how an answer's ids become text."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from loquent.episode import Turn
+from loquent.errors import BadModel
+from loquent.models.formats.encoder import Encoder, Ids
+
+HEAD = -1  # the turn number of what belongs to no turn: the start token and the instruction
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The ids of one turn (`turn`: its place in the sequence, -1 for the head of the row), and which of them the reading seat chose."""
+
+    ids: Ids
+    is_action: tuple[bool, ...]
+    turn: int
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a row keeps of a history: turns from `first` on; `keep` ids of that turn's text (None: all), `cut` ids of it are gone."""
+
+    first: int = 0
+    keep: int | None = None
+    cut: int = 0
+
+
+@dataclass(frozen=True)
+class Written:
+    """A row as pieces (the head, then one for each turn), and `opening`: the ids between the last turn and the next answer.
+
+    `owed` is the part of the opening that closes the last answer.
+    """
+
+    pieces: tuple[Piece, ...]
+    opening: Ids
+    owed: Ids
+
+    @property
+    def length(self) -> int:
+        """How many ids the pieces hold."""
+        return sum(len(piece.ids) for piece in self.pieces)
+
+
+@dataclass
+class _Pen:
+    """Where writing stands: a message to the reader is open, no text was written yet, ids that close the last answer are owed."""
+
+    open: bool
+    fresh: bool
+    owed: Ids = ()
+
+
+class Format(ABC):
+    """How a history of turns is written in token ids for the seat that reads it.
+
+    The laws: the ids of n turns begin the ids of n + 1 turns; a row never begins with an action; turns with tokens are never tokenised
+    again; a marker string inside a text is plain characters; no text raises. An observation without text adds nothing. An answer
+    tokenised from text carries its end marker as an action where it stopped by "end"; where no end marker was drawn, one is written by
+    the environment as soon as something follows.
+
+    `end` are the ids that end an answer, `pad` fills rows, `vocabulary` is how many ids there are (those of the tokenizer, or of a model
+    with more rows: `spanning`), `closing` is what stands after the last turn of a game that a rule has ended.
+    """
+
+    end: frozenset[int]
+    pad: int
+    vocabulary: int
+    closing: Ids = ()
+
+    _told_open: Ids = ()
+    _told_close: Ids = ()
+    _opening: Ids = ()
+    _ending: Ids = ()  # closes an answer; the last of them is the end marker
+    _after: Ids = ()  # what is written between an end marker and the next turn
+    _lead: str = ""  # what a template writes before the text of an answer
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder = encoder
+        self.vocabulary = encoder.size
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Format:
+        return self
+
+    def spanning(self, vocabulary: int) -> Format:
+        """The same format for a model that may draw ids up to `vocabulary`, which is at least the tokenizer's.
+
+        Raises:
+            BadModel: the tokenizer has more ids than the model.
+        """
+        if vocabulary < self.encoder.size:
+            raise BadModel(f"the tokenizer has ids up to {self.encoder.size - 1} and the model a vocabulary of {vocabulary}; they do not belong together")
+        wider = copy.copy(self)
+        wider.vocabulary = vocabulary
+        return wider
+
+    @abstractmethod
+    def _head(self, instruction: str, turns: Sequence[Turn], seat: str) -> tuple[Ids, bool, bool]:
+        """The ids before the first turn, whether they open a message to the reader, and whether they hold text."""
+
+    def pieces(self, instruction: str, turns: Sequence[Turn], seat: str) -> list[Piece]:
+        """The head and one piece for each turn, as `seat` reads and says them; empty where a turn adds nothing."""
+        return list(self.write(instruction, turns, seat).pieces)
+
+    def prompt(self, instruction: str, turns: Sequence[Turn], seat: str, room: int) -> tuple[Ids, int]:
+        """The ids after which `seat` answers, at most `room` of them, and the first turn that was kept.
+
+        Raises:
+            BadModel: the instruction and the markers alone do not fit.
+        """
+        fit = self.fit(instruction, turns, seat, room)
+        written = self.write(instruction, turns[fit.first :], seat, fit.keep)
+        return tuple(i for piece in written.pieces for i in piece.ids) + written.opening, fit.first
+
+    def answer(self, text: str) -> Ids:
+        """The action ids of an answer that is this text, end marker included, as it stands anywhere but first in a row."""
+        return self.encoder.encode(self._lead + text) + self._ending
+
+    def text(self, ids: Sequence[int], before: Sequence[int] = ()) -> str:
+        """The text of an answer drawn after `before`: without its end marker and special tokens, with its leading space.
+
+        The leading space that some tokenizers put before the first text of a row is no part of it; so `before` matters.
+        """
+        said = list(ids)
+        while said and said[-1] in self.end:
+            said.pop()
+        text = self.encoder.decode(said, first=not self.encoder.is_text(before))
+        return text.removeprefix(self._lead)
+
+    def fit(self, instruction: str, turns: Sequence[Turn], seat: str, room: int) -> Fit:
+        """Which turns a prompt of at most `room` ids keeps.
+
+        Whole turns are dropped, oldest first, until what is left begins with something the seat was told and fits; never the
+        instruction or the newest observation. Where that alone is too long, its oldest ids are cut.
+
+        Raises:
+            BadModel: the instruction and the markers alone do not fit.
+        """
+        written = self.write(instruction, turns, seat)
+        if written.length + len(written.opening) <= room:
+            return Fit()
+        told = [number for number, turn in enumerate(turns) if turn.seat != seat]
+        newest = told[-1] if told else 0
+        head, *lengths = (len(piece.ids) for piece in written.pieces)
+        dropped = [0, *accumulate(lengths)]  # ids of the turns before each turn
+        for first in told:
+            if first and dropped[-1] - dropped[first] + head + len(written.opening) <= room:  # nearly: a text may be written otherwise when first
+                kept = self.write(instruction, turns[first:], seat)
+                if kept.length + len(kept.opening) <= room:
+                    return Fit(first)
+        kept = self.write(instruction, turns[newest:], seat)
+        spare = room - kept.length - len(kept.opening)
+        if spare >= 0:
+            return Fit(newest)
+        text = self._text_length(instruction, turns[newest:], seat) if told else 0
+        if text + spare < 1:
+            needed = kept.length + len(kept.opening) - text
+            raise BadModel(f"a prompt may have {room} tokens, and the instruction and markers alone take {needed}; give it more room or say less")
+        return Fit(newest, text + spare, -spare)
+
+    def write(self, instruction: str, turns: Sequence[Turn], seat: str, keep: int | None = None) -> Written:
+        """The row of these turns. `keep`: how many ids of the first turn's text are written, the last ones; None for all."""
+        ids, opened, has_text = self._head(instruction, turns, seat)
+        pen = _Pen(open=opened, fresh=not has_text)
+        pieces = [Piece(ids, (False,) * len(ids), HEAD)]
+        for number, turn in enumerate(turns):
+            if turn.seat == seat:
+                pieces.append(self._said(turn, number, pen))
+            else:
+                pieces.append(self._told(turn, number, pen, keep if number == 0 else None))
+        return Written(tuple(pieces), self._before_answer(pen), pen.owed)
+
+    def _told(self, turn: Turn, number: int, pen: _Pen, keep: int | None) -> Piece:
+        if not turn.text and not pen.open:
+            return Piece((), (), number)
+        text = self.encoder.encode(turn.text, pen.fresh) if turn.text else ()
+        kept = text if keep is None else text[len(text) - keep :]
+        ids = pen.owed + (() if pen.open else self._told_open) + kept + self._told_close
+        pen.open, pen.owed, pen.fresh = False, (), pen.fresh and not text
+        return Piece(ids, (False,) * len(ids), number)
+
+    def _said(self, turn: Turn, number: int, pen: _Pen) -> Piece:
+        before = self._before_answer(pen)
+        if turn.tokens is not None:
+            ids = tuple(turn.tokens.ids.tolist())
+        else:
+            ids = self.encoder.encode(self._lead + turn.text, pen.fresh) + (self._ending if turn.stopped == "end" else ())
+        ended = bool(ids) and ids[-1] in self.end
+        pen.open, pen.fresh, pen.owed = False, pen.fresh and not ids, self._after if ended else self._ending + self._after
+        return Piece(before + ids, (False,) * len(before) + (True,) * len(ids), number)
+
+    def _before_answer(self, pen: _Pen) -> Ids:
+        return pen.owed + (self._told_close if pen.open else ()) + self._opening
+
+    def _text_length(self, instruction: str, turns: Sequence[Turn], seat: str) -> int:
+        _, _, has_text = self._head(instruction, turns, seat)
+        return len(self.encoder.encode(turns[0].text, not has_text)) if turns[0].text else 0
+
+
+def distinct_markers(names: Iterable[str | None]) -> tuple[str, ...]:
+    """The marker strings that exist, each once."""
+    return tuple(dict.fromkeys(name for name in names if name))

@@ -1,0 +1,37 @@
+"""`Plain`: one text after the other, as a language model without markers was trained on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from loquent.episode import Turn
+from loquent.errors import BadModel
+from loquent.models.formats.base import Format, distinct_markers
+from loquent.models.formats.encoder import Encoder, Ids
+
+
+class Plain(Format):
+    """A start token, the instruction and a line break where there is one, then the turns' texts; an answer ends with the end token.
+
+    The start token is the tokenizer's bos, else its eos; the end token its eos, else its bos; both end an answer, since a model that
+    begins another document is done with this one.
+
+    Raises:
+        BadModel: the tokenizer has neither.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        names = (tokenizer.bos_token, tokenizer.eos_token, tokenizer.pad_token if tokenizer.pad_token != tokenizer.unk_token else None)
+        super().__init__(Encoder(tokenizer, distinct_markers(names)))
+        bos, eos = tokenizer.bos_token_id, tokenizer.eos_token_id
+        if bos is None and eos is None:
+            raise BadModel("the tokenizer has neither a bos nor an eos token; a row begins with one and an answer ends with one")
+        self._start = bos if bos is not None else eos
+        self._ending = (eos if eos is not None else bos,)
+        self.end = frozenset({self._start, *self._ending})
+        self.pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self._ending[0]
+
+    def _head(self, instruction: str, turns: Sequence[Turn], seat: str) -> tuple[Ids, bool, bool]:
+        said = self.encoder.encode(instruction + "\n", first=True) if instruction else ()
+        return (self._start, *said), False, bool(said)
