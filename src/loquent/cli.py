@@ -23,10 +23,7 @@ OPTIONS = "an option of the task, as key=value; may be given again"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
-    arguments = parser().parse_args(argv)
-    if not hasattr(arguments, "command"):
-        parser().print_help()
-        return 2
+    arguments = parsed(argv)
     try:
         code, result = importlib.import_module(f"loquent.commands.{arguments.command}").run(arguments)
         if arguments.json:
@@ -42,6 +39,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (LoquentError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2
+
+
+def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The arguments of one line; `key=value` settings may also stand behind options, where argparse alone would refuse them."""
+    top = parser()
+    arguments, rest = top.parse_known_args(argv)
+    if not hasattr(arguments, "command"):
+        top.print_help(sys.stderr)
+        raise SystemExit(2)
+    if hasattr(arguments, "overrides") and all("=" in text and not text.startswith("-") for text in rest):
+        arguments.overrides += rest
+    elif rest:
+        top.error(f"unrecognized arguments: {' '.join(rest)}; loquent {arguments.command} --help shows what is known")
+    return arguments
 
 
 def parser() -> argparse.ArgumentParser:
@@ -64,13 +75,16 @@ def _runs(commands: Any) -> None:
         "--seeds", type=_positive, default=1, metavar="N", help="runs of every method; means and deviations from 2 on (default 1)"
     )
     _overrides(quickstart)
+    _profile(quickstart)
 
-    train = _command(commands, "train", "train what a recipe describes", "loquent train ppo_reviews training.updates=20 --out runs/ppo")
+    train = _command(commands, "train", "train what a recipe describes", "loquent train reviews_ppo model.path=runs/base --out runs/ppo")
     train.add_argument("recipe", metavar="RECIPE", help="a recipe's name (loquent list recipes) or a YAML file")
     _overrides(train)
     train.add_argument("--out", metavar="DIR", help="the run's folder (default runs/RECIPE)")
-    train.add_argument("--profile", choices=["smoke"], help="smoke: two tiny updates, to see that a recipe runs")
-    train.add_argument("--resume", action="store_true", help="go on from the folder's newest checkpoint")
+    _profile(train)
+
+    resume = _command(commands, "resume", "go on with a run that was stopped", "loquent resume runs/ppo")
+    resume.add_argument("run", metavar="RUN", help="the run's folder; it needs a checkpoint (training.checkpoint_every)")
 
     evaluate = _command(commands, "evaluate", "play held-out rows and print scores with their errors", "loquent evaluate runs/ppo --episodes 500")
     _player(evaluate)
@@ -125,12 +139,12 @@ def _names(commands: Any) -> None:
     listing = _command(commands, "list", "list what there is by name", "loquent list tasks")
     listing.add_argument("kind", choices=["tasks", "algorithms", "agents", "rewards", "metrics", "recipes"])
 
-    show = _command(commands, "show", "print a recipe with every default written out", "loquent show ppo_reviews")
+    show = _command(commands, "show", "print a recipe with every default written out", "loquent show reviews_ppo")
     show.add_argument("recipe", metavar="RECIPE", help="a recipe's name or a YAML file")
     _overrides(show)
 
     described = _command(commands, "help", "say what a setting means, its default, range and source", "loquent help clip", "loquent help nlpo")
-    described.add_argument("setting", metavar="SETTING", help="a setting, an algorithm or a task", nargs="?")
+    described.add_argument("setting", metavar="SETTING", help="a setting, an algorithm or a task")
 
 
 def _command(commands: Any, name: str, what: str, *examples: str) -> argparse.ArgumentParser:
@@ -149,6 +163,10 @@ def _command(commands: Any, name: str, what: str, *examples: str) -> argparse.Ar
 
 def _overrides(command: argparse.ArgumentParser) -> None:
     command.add_argument("overrides", nargs="*", metavar="key.path=value", help="settings that replace the recipe's")
+
+
+def _profile(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--profile", choices=["smoke"], help="smoke: two tiny updates, to see that everything runs")
 
 
 def _player(command: argparse.ArgumentParser) -> None:

@@ -1,0 +1,31 @@
+"""`loquent evaluate`: a run on its own task and metrics, or any agent on any task."""
+
+from __future__ import annotations
+
+import math
+from argparse import Namespace
+from typing import Any
+
+from loquent.commands import named
+from loquent.commands.train import scores
+from loquent.errors import BadSetting
+
+
+def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
+    """Play held-out rows, print the scores and return them."""
+    played = {"split": arguments.split, "episodes": arguments.episodes, "seed": arguments.seed}
+    if arguments.task is None:
+        if arguments.option:
+            raise BadSetting(f"--option {arguments.option[0]} needs --task; a run is evaluated on the task it was trained on")
+        from loquent.run import load_run
+
+        found = load_run(arguments.who).evaluate(**played)
+    else:
+        from loquent.evaluate import evaluate_agent
+
+        task = named.task(arguments.task, arguments.option)
+        found = evaluate_agent(task, named.agent(arguments.who, task), **played)
+    result = {"who": arguments.who, **found.as_json()}
+    result["values"] = {name: None if math.isnan(value) else value for name, value in found.values.items()}
+    scores(found.as_json())
+    return 0, result

@@ -1,0 +1,46 @@
+"""`loquent play`: a person at the terminal plays a task, or watches an agent play it."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from loquent import episode
+from loquent.agents.human import shown
+from loquent.commands import named
+from loquent.errors import BadSetting
+from loquent.play import Game, play
+from loquent.seeding import Key
+from loquent.task import Row, Task
+
+
+def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
+    """Play one game, say how it ended, and return its record."""
+    task = named.task(arguments.task, (*arguments.overrides, *arguments.option))
+    player = named.agent(arguments.agent, task)
+    [played] = play(task, [Game(_row(task, arguments))], player, seed=arguments.seed, split=arguments.split)
+    if arguments.agent == "human":
+        print(shown(played.turns[-1].text))
+    else:
+        print("\n".join(f"{turn.seat}: {shown(turn.text)}" for turn in played.turns))
+    total, rewards = played.total(task.spec.rewards), dict(played.rewards)
+    print(f"ended: {played.ended}; return {total:g}" + "".join(f"; {name} {value:g}" for name, value in rewards.items()))
+    if arguments.save:
+        episode.write(arguments.save, [played], append=True)
+    return 0, {
+        "task": task.identity,
+        "row": played.row,
+        "ended": played.ended,
+        "return": total,
+        "rewards": rewards,
+        "episode": episode.to_json(played),
+    }
+
+
+def _row(task: Task, arguments: Namespace) -> Row:
+    if arguments.row is not None:
+        return task.row(arguments.split, arguments.row)
+    rows = task.rows(arguments.split)
+    if not rows:
+        raise BadSetting(f"{task.identity} has no rows in its split {arguments.split!r}; its splits: {', '.join(task.spec.splits)}")
+    return rows[int(Key(arguments.seed, ("row",)).generator().integers(len(rows)))]

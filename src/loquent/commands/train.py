@@ -1,0 +1,33 @@
+"""`loquent train`: what a recipe describes, into a run's folder."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from loquent import recipe, train
+from loquent.run import Run
+
+
+def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
+    """Train, and print the evaluation at the end of the run."""
+    whole = recipe.load(arguments.recipe, arguments.overrides, profile=arguments.profile)
+    finished = train.train(whole, arguments.out or f"runs/{whole.name}")
+    return 0, report(finished)
+
+
+def report(finished: Run) -> dict[str, Any]:
+    """Print what a run reached, and return it."""
+    evaluation = finished.evaluation
+    scores(evaluation)
+    print(f"the run is in {finished.folder}")
+    return {"run": str(finished.folder), "fingerprint": finished.recipe.fingerprint, "updates": len(finished.metrics), "evaluation": evaluation}
+
+
+def scores(evaluation: dict[str, Any]) -> None:
+    """Print the values of an evaluation, each with its standard error where it has one."""
+    print(f"{evaluation['task']}, {evaluation['split']}, n = {evaluation['n']}")
+    width = max(map(len, evaluation["values"]), default=0)
+    for name, value in evaluation["values"].items():
+        error = evaluation["errors"].get(name)
+        print(f"  {name:<{width}}  {value:.4g}" + (f" ± {error:.2g}" if error is not None else ""))

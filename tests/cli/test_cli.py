@@ -1,0 +1,114 @@
+"""The grammar of the command line, its exit codes, and what it says when something is wrong."""
+
+import json
+import re
+
+import pytest
+
+from loquent import cli
+
+COMMANDS = ["quickstart", "train", "resume", "evaluate", "generate", "export", "play", "collect", "check", "list", "show", "help"]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_an_example(name, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main([name, "--help"])
+    text = capsys.readouterr().out
+    assert stop.value.code == 0
+    assert re.search(rf"example:\n  loquent {name} ", text)
+    assert "--json" in text
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_its_file(name):
+    import importlib
+
+    assert callable(importlib.import_module(f"loquent.commands.{name}").run)
+
+
+def test_the_examples_of_the_help_pages_parse():
+    import shlex
+
+    for name in COMMANDS:
+        actions = cli.parser()._subparsers._group_actions[0].choices
+        for line in actions[name].epilog.split("\n  ")[1:]:
+            assert cli.parsed(shlex.split(line)[1:]).command == name
+
+
+def test_settings_may_stand_before_and_behind_options():
+    found = cli.parsed(["train", "ppo", "a.b=1", "--out", "x", "c.d=2"])
+    assert (found.recipe, found.overrides, found.out) == ("ppo", ["a.b=1", "c.d=2"], "x")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [["train", "ppo", "--out", "x", "stray"], ["train", "ppo", "--outt=x"], ["list", "tasks", "a=1"], ["list", "things"], ["collect", "w"], []],
+)
+def test_what_is_unknown_exits_2(line, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(line)
+    assert stop.value.code == 2
+    assert "loquent" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", ["0", "-3", "1.5", "many"])
+def test_a_count_is_a_whole_number_of_at_least_one(number, capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["collect", "wordle", "--agent", "random", "--out", "x", f"--episodes={number}"])
+    assert "at least 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (["check", "wrodle"], ["no task is named 'wrodle'", "Did you mean 'wordle'?"]),
+        (["collect", "counting:Count", "--agent", "randm", "--episodes", "1", "--out", "o"], ["no agent is named 'randm'", "'random'"]),
+        (["play", "counting:Count", "task.round=3"], ["round", "Nearest: rounds"]),
+        (["play", "counting:Count", "--option", "rounds=99"], ["rounds = 99", "[1, 9]"]),
+        (["play", "counting:Count", "--option", "rounds"], ["'rounds'", "key=value"]),
+        (["play", "counting:Nothing"], ["counting has no 'Nothing'"]),
+        (["play", "nowhere:Nothing"], ["no module 'nowhere'"]),
+        (["play", "counting:dataclass"], ["is no task"]),
+        (["play", "counting:Count", "--row", "r9"], ["r9", "r0"]),
+        (["collect", "counting:Count", "--agent", "none.jsonl", "--episodes", "1", "--out", "o"], ["none.jsonl"]),
+        (["collect", "counting:Count", "--agent", "human", "--episodes", "9", "--processes", "2", "--out", "o"], ["one person"]),
+        (["collect", "counting:Liar", "--agent", "counting:Counter", "--episodes", "9", "--processes", "2", "--out", "o"], ["wrong = 1.0", "right"]),
+    ],
+)
+def test_an_error_is_one_clear_line(line, says, loquent):
+    done = loquent(*line)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    errors = [text for text in done.stderr.splitlines() if text]
+    assert len(errors) == 1
+    assert all(text in errors[0] for text in says), errors[0]
+
+
+def test_a_bug_still_shows_its_traceback(folder, loquent):
+    """The twin of the test above: only errors raised on purpose are made short."""
+    (folder / "counting.py").write_text("raise RuntimeError('a bug')")
+    done = loquent("check", "counting:Count")
+    assert "Traceback" in done.stderr
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize("kind", ["tasks", "algorithms", "agents", "rewards", "metrics", "recipes"])
+def test_list_shows_every_registered_name(kind, capsys):
+    from loquent import registry
+
+    assert cli.main(["list", kind, "--json"]) == 0
+    *lines, last = capsys.readouterr().out.splitlines()
+    found = json.loads(last)
+    assert set(registry.names(kind.removesuffix("s"))) <= set(found["names"])
+    assert len(lines) == len(found["names"])
+    assert all(found["summaries"].values()), "a listed thing says nothing about itself"
+
+
+def test_a_closed_pipe_is_no_error(command, folder):
+    import subprocess
+
+    first = subprocess.Popen(command("list", "metrics"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder)
+    first.stdout.close()
+    first.wait(timeout=60)
+    assert b"Traceback" not in first.stderr.read()
