@@ -79,7 +79,7 @@ class NGram:
         return -total, len(words) - first
 
     def perplexity(self, texts: Iterable[str]) -> float:
-        """exp of the mean negative log-likelihood per word, end markers counted.
+        """The exponential of the mean negative log-likelihood per word, end markers counted.
 
         Raises:
             LoquentError: there is no text, or the model is not fitted.

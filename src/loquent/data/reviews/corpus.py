@@ -66,7 +66,7 @@ def _review(draw: Iterator[float]) -> tuple[str, bool]:
     aspect = int(next(draw) * len(_ASPECTS))
     count = 3 + int(next(draw) * 3)
     for i in range(count):
-        if 0 < i and next(draw) < 0.15:
+        if i > 0 and next(draw) < 0.15:
             said.append(neutral(DETAIL, draw, named))
         kind = next(draw)
         templates = DIRECT if kind < DIRECT_SHARE else NEGATED if kind < DIRECT_SHARE + NEGATED_SHARE else CONTRAST

@@ -92,11 +92,13 @@ BAD = {
 
 NEUTRAL: dict[str, tuple[str, ...]] = {
     "first name": _words(
-        "anna marco lena victor clara hugo nadia oscar irene felix marta simon julia pavel ruth leon edith bruno alma peter greta samuel vera tomas ida karl nina otto rosa stefan tessa walter yara boris dora emil"
+        "anna marco lena victor clara hugo nadia oscar irene felix marta simon julia pavel ruth leon edith bruno alma peter greta samuel"
+        " vera tomas ida karl nina otto rosa stefan tessa walter yara boris dora emil"
     ),
     "last name": _words(
         "moreno keller lindqvist okada barros whitfield novak ferrand adler castillo hale dubois larsen petrov quinn marsh ortega voss tanaka reed"
-        " conti archer bell sorensen duarte fischer grant huang jansen kovac lowell mercer nilsson parker ramos stone turner ulrich weaver zimmer bauer costa dalton farrow"
+        " conti archer bell sorensen duarte fischer grant huang jansen kovac lowell mercer nilsson parker ramos stone turner ulrich weaver"
+        " zimmer bauer costa dalton farrow"
     ),
     "title word": _words(
         "silent golden broken distant hidden northern paper winter crimson borrowed open burning lost second midnight salt glass quiet blue iron"
@@ -107,7 +109,8 @@ NEUTRAL: dict[str, tuple[str, ...]] = {
         " ferry forest portrait compass tide horizon castle meadow voyage circus desert"
     ),
     "genre": _phrases(
-        "comedy | thriller | western | romance | drama | musical | mystery | war film | crime film | ghost story | fable | road movie | satire of manners"
+        "comedy | thriller | western | romance | drama | musical | mystery | war film | crime film | ghost story | fable | road movie |"
+        " satire of manners"
     ),
     "ordinal": _words("first second third fourth fifth sixth latest debut longest shortest"),
     "place": _phrases("{city} | {city} | a {site quality} {site} | a {site quality} {site} near {city}"),
@@ -142,7 +145,8 @@ NEUTRAL: dict[str, tuple[str, ...]] = {
     "skill": _words("sail dance swim paint forgive"),
     "thing quality": _words("old stolen red small strange heavy silver wooden broken secret blue costly faded golden hidden tiny"),
     "thing": _words(
-        "box house letter violin map car boat ring diary farm painting key suitcase photograph clock crown horse lamp mirror piano recipe statue telescope train"
+        "box house letter violin map car boat ring diary farm painting key suitcase photograph clock crown horse lamp mirror piano recipe"
+        " statue telescope train"
     ),
     "cause": _phrases("after a {occasion} | before a {occasion} | during a {occasion} | when {season} {comes}"),
     "occasion": _words("funeral wedding storm trial journey war quarrel flood strike party harvest robbery reunion election concert"),
@@ -153,7 +157,8 @@ NEUTRAL: dict[str, tuple[str, ...]] = {
         "stranger brother sister captain mayor child neighbor landlord rival messenger witness father nephew widower guard twin pilot servant"
     ),
     "happens": _phrases(
-        "arrives | disappears | returns | lies | confesses | leaves | falls ill | waits | keeps a secret | asks a question | writes home | refuses | apologizes | sings | wakes up | gives up | tells the truth"
+        "arrives | disappears | returns | lies | confesses | leaves | falls ill | waits | keeps a secret | asks a question | writes home |"
+        " refuses | apologizes | sings | wakes up | gives up | tells the truth"
     ),
     "then": _phrases("then | soon | later | halfway through , | one night | meanwhile , | before long | near the end ,"),
     "source": _phrases("a novel | a short story | a stage play | a true story | a {city} legend | a radio play | a memoir"),

@@ -1,0 +1,1 @@
+"""Text generation: a prompt, one answer."""

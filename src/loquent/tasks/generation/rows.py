@@ -1,0 +1,117 @@
+"""The options of text generation, and its rows: texts cut into a prompt and what follows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from loquent.data.sources import SPLITS, Source, draw_of, load
+from loquent.errors import BadRow, BadSetting, UnknownName
+from loquent.settings import check_ranges, setting
+from loquent.task import Row
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What `task:` may hold for text generation."""
+
+    source: str = setting("builtin", "the reviews made by Loquent, a path, or a dataset of the hub", choices=("builtin", "path", "hub"))
+    path: str = setting("", "source path: a file, a folder with train, validation and test files, or the IMDB folders")
+    name: str = setting("", "source hub: the dataset's name, or a local folder in the hub's format")
+    subset: str = setting("", "source hub: the dataset's configuration, where it has several")
+    revision: str = setting("", "source hub: the commit, 40 hexadecimal digits")
+    text_field: str = setting("text", "the field that holds the text")
+    label_field: str = setting("", "the field that holds the label; empty: `label`, where there is one")
+    labels: tuple[str, ...] = setting((), "the labels that may occur; empty: any")
+    prompt_words: int = setting(0, "so many words of a text are its prompt; 0: a fraction of them", low=0)
+    prompt_fraction: float = setting(0.5, "the share of a text's words that is its prompt", source="2210.01241 sec. 4.1: IMDB", low=0.0, high=1.0)
+    max_words: int = setting(0, "an answer of more words ends by the rule 'length'; 0: no limit", low=0)
+    only_label: str = setting("", "keep only rows with this label, as supervised training on one side of a corpus wants; empty: all")
+    only_in: tuple[str, ...] = setting(("train",), "the splits in which `only_label` holds")
+    limit: int = setting(0, "at most so many rows a split, chosen by a hash of their ids; 0: all", low=0)
+    horizon: str = setting(
+        "cut", "how an answer ends that a decoder stopped: 'cut' bootstraps, 'terminal' does not (the paper's code)", choices=("cut", "terminal")
+    )
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        _ = self.where
+        if unknown := [split for split in self.only_in if split not in SPLITS]:
+            raise BadSetting(f"only_in names {unknown[0]!r}; the splits are {', '.join(SPLITS)}")
+
+    @property
+    def where(self) -> Source:
+        """The source these options name."""
+        return Source(
+            kind=self.source,
+            path=self.path,
+            name=self.name,
+            subset=self.subset,
+            revision=self.revision,
+            text_field=self.text_field,
+            label_field=self.label_field,
+            labels=self.labels,
+        )
+
+
+@lru_cache(maxsize=32)
+def rows(options: Options, split: str) -> tuple[Row, ...]:
+    """The rows of a split with `prompt`, `references`, `text` and `label`, beside the other fields of the source.
+
+    Raises:
+        UnknownName: the source has no such split.
+        BadSetting: no row has the label asked for.
+        BadRow: a text has too few words to be cut.
+    """
+    splits = load(options.where)
+    if split not in splits:
+        raise UnknownName(f"split of the source {options.source} {options.path or options.name}".rstrip(), split, splits)
+    chosen = _labelled(splits[split], options) if split in options.only_in else splits[split]
+    return tuple(_cut_row(row, options) for row in _limited(chosen, options.limit))
+
+
+def cut(text: str, words: int) -> tuple[str, str]:
+    """A text cut behind its first `words` words; what follows keeps its leading space, so the two together are the text.
+
+    Raises:
+        ValueError: nothing would come before the cut, or nothing behind it.
+    """
+    ends = [match.end() for match in re.finditer(r"\S+", text)]
+    if not 0 < words < len(ends):
+        raise ValueError(f"a text of {len(ends)} words cannot be cut into a prompt of {words} and an answer of at least 1")
+    return text[: ends[words - 1]], text[ends[words - 1] :]
+
+
+def _cut_row(row: Row, options: Options) -> Row:
+    label = row.fields.get("label")
+    if "prompt" in row.fields and "references" in row.fields:
+        prompt, references = row["prompt"], row["references"]
+        return Row(row.id, row.fields.with_(prompt=prompt, references=references, text=prompt + references[0], label=label))
+    text = row["text"]
+    count = options.prompt_words or int(len(text.split()) * options.prompt_fraction)
+    try:
+        prompt, rest = cut(text, count)
+    except ValueError as error:
+        place = options.path or options.name or "built-in reviews"
+        raise BadRow(f"row {row.id}: {error}; see prompt_words and prompt_fraction", file=place) from error
+    return Row(row.id, row.fields.with_(prompt=prompt, references=(rest,), text=text, label=label))
+
+
+def _labelled(given: Iterable[Row], options: Options) -> tuple[Row, ...]:
+    if not options.only_label:
+        return tuple(given)
+    found = tuple(row for row in given if str(row.fields.get("label")) == options.only_label)
+    if not found:
+        known = sorted({str(row.fields["label"]) for row in given if "label" in row.fields})
+        raise BadSetting(f"only_label = {options.only_label!r}: no row has this label; labels here: {', '.join(known[:10]) or 'none'}")
+    return found
+
+
+def _limited(given: tuple[Row, ...], limit: int) -> tuple[Row, ...]:
+    """A fixed subset in the order of the source: a smaller limit gives a part of a larger one."""
+    if not limit or len(given) <= limit:
+        return given
+    kept = {row.id for row in sorted(given, key=lambda row: draw_of(row.id))[:limit]}
+    return tuple(row for row in given if row.id in kept)
