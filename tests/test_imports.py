@@ -1,0 +1,77 @@
+"""What importing Loquent does not load: a task is played without torch, and --help without anything."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("torch", "transformers", "tokenizers", "safetensors", "sklearn", "datasets", "matplotlib")
+
+
+def loaded(code):
+    """The top-level modules a fresh process has after running `code`."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": ""},
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.splitlines()[-1].split())
+
+
+LIGHT = {
+    "the package": "import loquent",
+    "tasks": "import loquent.tasks",
+    "data": "import loquent.data",
+    "the gymnasium adapter": "import loquent.adapters.gymnasium",
+    "the wordle task": "import loquent; loquent.task('wordle')",
+    "the generation task": "import loquent; loquent.task('generation').rows('test')",
+    "a game": "import loquent; loquent.play('wordle', 'random', episodes=2)",
+    "an environment": "import gymnasium, loquent; gymnasium.make('loquent/Wordle-v0').reset(seed=0)",
+    "the errors and names": "import loquent.errors, loquent.registry",
+}
+
+
+@pytest.mark.parametrize("code", LIGHT.values(), ids=LIGHT)
+def test_it_loads_nothing_heavy(code):
+    assert loaded(code).isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize("line", [["--help"], ["train", "--help"], ["collect", "--help"], ["list", "algorithms"]], ids=" ".join)
+def test_help_loads_next_to_nothing(line):
+    code = f"from loquent.cli import main\ntry:\n    main({line!r})\nexcept SystemExit:\n    pass"
+    assert loaded(code).isdisjoint({*HEAVY, "numpy", "gymnasium", "yaml", "tqdm"})
+
+
+def test_the_package_alone_loads_no_library():
+    assert loaded("import loquent").isdisjoint({*HEAVY, "numpy", "yaml"})
+
+
+def test_it_can_fail():
+    assert "torch" in loaded("import loquent, torch")
+    assert "torch" in loaded("import loquent.algorithms.ppo")
+
+
+def test_the_environments_are_known_by_strings():
+    code = "import gymnasium, loquent\nassert {'loquent/Wordle-v0', 'loquent/Generation-v0'} <= set(gymnasium.registry)"
+    loaded(code)
+    with pytest.raises(AssertionError):
+        loaded(code.replace("Wordle-v0", "Nothing-v0"))
+
+
+def test_without_the_extra_a_learner_says_which_one_is_missing():
+    """A process in which torch cannot be imported, as after a plain `pip install loquent`."""
+    blocked = "import sys\nfor name in ('torch', 'transformers', 'sklearn', 'safetensors', 'tokenizers'): sys.modules[name] = None\n"
+    assert "loquent" in loaded(blocked + "import loquent\nloquent.play('wordle', 'expert')")
+    done = subprocess.run(
+        [sys.executable, "-c", blocked + "from loquent.cli import main\nsys.exit(main(['train', 'reviews_ppo', '--out', 'x']))"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "loquent[train]" in done.stderr
+    assert "Traceback" not in done.stderr
