@@ -24,6 +24,9 @@ _names: dict[str, dict[str, str]] = {
         "expert": "loquent.agents.scripted:Expert",
         "human": "loquent.agents.human:Human",
         "replay": "loquent.agents.replay:Replay",
+        "wordle/consistent": "loquent.tasks.wordle.experts:consistent",
+        "wordle/random": "loquent.tasks.wordle.experts:random",
+        "wordle/half": "loquent.tasks.wordle.experts:half",
     },
     "reward": {
         "sentiment": "loquent.rewards.terms:sentiment",

@@ -1,0 +1,35 @@
+"""Guess: a number from 0 to 99, thought of anew each turn among those that fit what was said. Nonsense gets no answer at all."""
+
+from loquent.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.values import Record
+
+REST = {"return_range": (-8.0, 0.0)}
+
+
+class Guess(Task):
+    spec = TaskSpec(id="guess", instruction="Find my number.", rewards=Record(guess=1.0), invalid=("no number",), turn_limit=8, **REST)
+
+    def rows(self, split):
+        return tuple(Row(f"{split}:{top}", Record(top=top)) for top in (1, 10, 100))
+
+    def first(self, row, rng):
+        state = Record(key=rng, low=0, high=row["top"] - 1, turn=0)
+        return Opening(state, Observation(f"below {row['top']}", Record(low=0, high=state["high"])))
+
+    def read(self, state, text):
+        fits = text.isascii() and text.isdigit() and len(text) < 3
+        return int(text) if fits else Invalid("no number", text)
+
+    def play(self, state, move):
+        low, high, turn = state["low"], state["high"], state["turn"]
+        state = state.with_(turn=turn + 1)
+        if isinstance(move, Invalid):  # nothing is said, so the next answer touches this one
+            return Outcome(state, Observation("", Record(low=low, high=high)), Record(guess=-1.0))
+        secret = int(state["key"].draw(turn, "secret").integers(low, high + 1))
+        word = "right" if move == secret else "higher" if move < secret else "lower"
+        low, high = (max(low, move + 1), high) if word == "higher" else (low, min(high, move - 1)) if word == "lower" else (move, move)
+        seen = Observation(word, Record(low=low, high=high))
+        return Outcome(state.with_(low=low, high=high), seen, Record(guess=-float(word != "right")), "found" if word == "right" else None)
+
+    def expert(self, state):
+        return str((state["low"] + state["high"]) // 2)

@@ -1,0 +1,39 @@
+"""Interview: one seat asks twice, the learning seat answers, a judge's number ends it. Rewards come while others speak."""
+
+import re
+
+from loquent.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.values import Record
+
+REWARDS = Record(asked=0.25, judge=1.0)
+SCORE = re.compile(r"[01](\.[0-9]{1,6})?", re.ASCII)
+
+
+class Interview(Task):
+    spec = TaskSpec(id="interview", instruction="An interview.", rewards=REWARDS, invalid=("no score",), return_range=(0.0, 1.5))
+
+    def rows(self, split):
+        return tuple(Row(f"{split}:{topic}", Record(topic=topic)) for topic in ("bread", "stars", "rain"))
+
+    def first(self, row, rng):
+        return Opening(Record(said=(row["topic"],)), Observation(f"ask about {row['topic']}", seat="interviewer", stop=("\n",)))
+
+    def read(self, state, text):
+        if len(state["said"]) < 5:
+            return text
+        good = SCORE.fullmatch(text) and float(text) <= 1
+        return float(text) if good else Invalid("no score", text)
+
+    def play(self, state, move):
+        said = (*state["said"], move if not isinstance(move, Invalid) else None)
+        state = state.with_(said=said)
+        if len(said) == 6:
+            score = 0.0 if isinstance(move, Invalid) else move
+            return Outcome(state, Observation("thank you", Record(score=score), seat="judge"), Record(judge=score), "judged")
+        asked = Record(asked=float(move.endswith("?"))) if len(said) in (2, 4) else Record()  # owed before the first answer
+        seat = ("agent", "interviewer", "agent", "judge")[len(said) - 2]
+        told = "Score it from 0 to 1." if seat == "judge" else move
+        return Outcome(state, Observation(told, Record(turn=len(said)), seat=seat), asked)
+
+    def expert(self, state):
+        return ("what is it?", "it is good", "why?", "because", "0.93")[len(state["said"]) - 1]
