@@ -49,7 +49,7 @@ def test_a3_packed_and_truncated():
     alive = [True, True, False, True, True]
     packed, _ = one(A2_REWARD + A3_REWARD, A2_VALUE + A3_VALUE, alive=alive, bootstrap=0.4)
     assert packed == pytest.approx(A2 + A3, abs=1e-7)
-    other, _ = one(A2_REWARD + [5.0, -3.0], A2_VALUE + [1.0, 2.0], alive=alive, bootstrap=-9.0)
+    other, _ = one([*A2_REWARD, 5.0, -3.0], [*A2_VALUE, 1.0, 2.0], alive=alive, bootstrap=-9.0)
     assert other[:3] == packed[:3]  # the second episode does not reach the first
     leaky, _ = one(A2_REWARD + A3_REWARD, A2_VALUE + A3_VALUE, alive=[True] * 5, bootstrap=0.4)
     assert leaky[:3] != pytest.approx(A2, abs=1e-3)  # and it would, were the border not told
@@ -85,8 +85,7 @@ def test_laws(steps, bootstrap, gamma, lam, pad):
     reward, value = [r for r, _ in steps], [v for _, v in steps]
     plain = one(reward, value, bootstrap=bootstrap, gamma=gamma, lam=lam)
     assert one(reward, value, bootstrap=bootstrap, gamma=gamma, lam=lam, pad=pad) == plain  # padding changes nothing
-    alive = bootstrap != 0
-    residuals = [r + gamma * v_next * going - v for r, v, v_next, going in zip(reward, value, [*value[1:], bootstrap], [True] * (len(steps) - 1) + [alive])]
-    gamma = float(torch.tensor(gamma))
+    gamma, following = float(torch.tensor(gamma)), [*value[1:], bootstrap]
+    residuals = [r + gamma * after - v for r, v, after in zip(reward, value, following)]
     for n, advantage in enumerate(plain[0]):  # eq. 5 as it is printed: the sum of λ^t δ
         assert advantage == pytest.approx(sum((gamma * lam) ** t * delta for t, delta in enumerate(residuals[n:])), abs=1e-5)

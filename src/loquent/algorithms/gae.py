@@ -1,15 +1,11 @@
 """Generalised advantage estimation over the action tokens of a batch (arXiv:1506.02438; 2210.01241 eq. 4 and 5)."""
 
-from typing import Literal
-
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-Discount = Literal["token", "turn"]
 
-
-def discounts(turn: Int[Tensor, "B A"], real: Bool[Tensor, "B A"], gamma: float, per: Discount) -> Float[Tensor, "B A"]:
+def discounts(turn: Int[Tensor, "B A"], real: Bool[Tensor, "B A"], gamma: float, per: str) -> Float[Tensor, "B A"]:
     """What the value after each action token is multiplied by: gamma, or in the middle of a turn 1 when `per` is "turn".
 
     The last action token of a row always counts as the end of its turn.

@@ -13,7 +13,7 @@ from loquent.errors import BadCheckpoint, BadSetting
 
 
 def k1(policy: Float[Tensor, "..."], other: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-    """log π(a) - log π'(a) of tokens drawn from π: unbiased for KL(π, π'), of either sign; the penalty's estimate."""
+    """The difference log π(a) - log π'(a) of tokens drawn from π: unbiased for KL(π, π'), of either sign; the penalty's estimate."""
     return policy - other
 
 

@@ -1,14 +1,13 @@
-"""What all gradient learners share: which parameters learn, AdamW and its state by name, minibatches, clipped steps."""
+"""What all gradient learners share: which parameters learn, AdamW and its state by name, minibatches, means."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from loquent.errors import BadCheckpoint
+from loquent.errors import BadCheckpoint, LoquentError
 from loquent.seeding import Key
 
 Parameters = dict[str, nn.Parameter]
@@ -37,7 +36,8 @@ def adamw(parameters: Parameters, learning_rate: float, weight_decay: float) -> 
 
 def state_by_name(optimizer: torch.optim.Optimizer, parameters: Parameters) -> dict[str, dict[str, Tensor]]:
     """The optimizer's tensors by the name of their parameter; empty before the first step. Copies, so later steps change nothing."""
-    return {name: {key: value.detach().clone() for key, value in optimizer.state[p].items()} for name, p in parameters.items() if p in optimizer.state}
+    entries = {name: optimizer.state[p] for name, p in parameters.items() if p in optimizer.state}
+    return {name: {key: value.detach().clone() for key, value in entry.items()} for name, entry in entries.items()}
 
 
 def load_by_name(optimizer: torch.optim.Optimizer, parameters: Parameters, state: Mapping[str, Mapping[str, Tensor]]) -> None:
@@ -49,9 +49,6 @@ def load_by_name(optimizer: torch.optim.Optimizer, parameters: Parameters, state
     unknown = sorted(set(state) - set(parameters))
     if unknown:
         raise BadCheckpoint(f"the optimizer's state has {unknown[0]!r}, which the model has not; it belongs to another model")
-    missing = sorted(set(parameters) - set(state)) if state else []
-    if missing:
-        raise BadCheckpoint(f"the optimizer's state lacks {missing[0]!r}; it belongs to another model")
     optimizer.state.clear()
     for name, entry in state.items():
         parameter = parameters[name]
@@ -67,6 +64,38 @@ def minibatches(rows: Tensor, size: int, key: Key) -> Iterator[Tensor]:
     yield from rows[order.to(rows.device)].split(size)
 
 
-def gradient_norm(parameters: Parameters, limit: float | None) -> float:
-    """The norm of all gradients together; with a limit they are scaled down to it."""
-    return float(torch.nn.utils.clip_grad_norm_(list(parameters.values()), float("inf") if limit is None else limit))
+def clip_gradients(parameters: Parameters, limit: float | None) -> float:
+    """Scale all gradients together down to the norm `limit` (None: leave them); returns the norm they had.
+
+    Raises:
+        LoquentError: the norm is not finite; a step would destroy the model.
+    """
+    gradients = [p.grad for p in parameters.values() if p.grad is not None]
+    norm = torch.nn.utils.get_total_norm(gradients)
+    if not bool(norm.isfinite()):
+        raise LoquentError(f"the norm of the gradient is {float(norm)}: training has diverged; a lower learning_rate may help")
+    if limit is not None:
+        torch.nn.utils.clip_grads_with_norm_(list(parameters.values()), limit, norm)
+    return float(norm)
+
+
+class Means:
+    """Running means over tokens: every minibatch and epoch of an update counts by its tokens."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, tuple[Tensor, int]] = {}
+        self._greatest: dict[str, float] = {}
+
+    def add(self, **per_token: Tensor) -> None:
+        """Count the entries of some tensors, by name."""
+        for name, values in per_token.items():
+            total, count = self._sums.get(name, (torch.zeros((), dtype=torch.float64, device=values.device), 0))
+            self._sums[name] = (total + values.detach().double().sum(), count + values.numel())
+
+    def greatest(self, name: str, values: Tensor) -> None:
+        """Keep the largest entry seen under a name, instead of the mean."""
+        self._greatest[name] = max(float(values.detach().max()), self._greatest.get(name, float("-inf")))
+
+    def logged(self) -> dict[str, float]:
+        """The mean (or the largest entry) of everything that was counted."""
+        return {name: float(total) / count for name, (total, count) in self._sums.items()} | self._greatest

@@ -1,0 +1,247 @@
+"""PPO for language models: clipped ratios per token, GAE, and a penalty on the divergence from a reference.
+
+Proximal policy optimisation (arXiv:1707.06347v2) as 2210.01241 sec. 3 uses it: every action token is an action, the reward
+of a turn stands on its last token, and `reward - beta * kl` is formed per token. Gradients are exact sums over micro-batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from loquent.agents.language_model import LanguageModelAgent
+from loquent.algorithms import kl, losses
+from loquent.algorithms.gae import discounts, gae
+from loquent.algorithms.optimization import Means, adamw, clip_gradients, load_by_name, minibatches, state_by_name, trainable
+from loquent.errors import BadSetting, LoquentError
+from loquent.models.actor import Actor
+from loquent.models.score import Scores, action_scores, micro_batches, values
+from loquent.models.tokens import TokenBatch, positions
+from loquent.seeding import Key
+from loquent.settings import check_ranges, setting
+
+START = Key(0, ("algorithm",))
+
+LOGGED = {
+    "policy/loss": "mean of the clipped surrogate per token, negated, over all gradient steps of the update",
+    "policy/entropy": "mean entropy of the distribution tokens are drawn from (its support, temperature included), in nats",
+    "policy/ratio": "mean of r_t = exp(log-probability now - when drawn)",
+    "policy/ratio_error": "largest |r_t - 1| over the first minibatch before the first gradient step: 0 but for rounding",
+    "policy/clip_fraction": "share of tokens whose ratio lies outside [1 - clip, 1 + clip]",
+    "policy/kl_old": "mean of (r_t - 1) - log r_t (k3): divergence of the new policy from the one that drew the tokens",
+    "critic/loss": "mean squared error of the values against their targets (of clipped values where value_clip is set)",
+    "critic/explained_variance": "1 - Var(target - value) / Var(target) over the batch before the update; null where targets do not vary",
+    "gradient/norm": "mean norm of the gradient over both networks before it is clipped",
+    "gradient/steps": "gradient steps made; fewer than epochs x minibatches when stop_kl ended the update",
+    "kl/reference": "mean over tokens of log policy - log reference (k1, full softmax), when the tokens were collected",
+    "kl/reference_k3": "the same divergence by the estimate that is never negative",
+    "kl/coefficient": "beta, as it was used in this update's rewards",
+    "kl/coefficient_next": "beta after the controller moved",
+    "reward/task": "mean over episodes of the summed reward, the penalty left out",
+    "reward/penalty": "mean over episodes of the summed penalty, - beta * sum of kl",
+    "advantage/mean": "mean advantage over tokens, before it is normalised",
+    "advantage/deviation": "standard deviation of the advantages over tokens, before they are normalised",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """What `algorithm:` may hold when `kind: ppo`."""
+
+    clip: float = setting(0.2, "ε: how far one update may move the ratio of a token from 1", source="1707.06347 sec. 6.1", low=0.0)
+    value_clip: float | None = setting(None, "how far one update may move a value unpunished; none: not clipped", source="2005.12729 sec. 3", low=0.0)
+    epochs: int = setting(5, "passes over one batch of episodes", source="2210.01241 sec. B.3.1", low=1)
+    minibatch: int = setting(16, "episodes in one gradient step", low=1)
+    learning_rate: float = setting(1e-6, "AdamW's step, constant; a small model made here learns with 1e-4", source="2210.01241 sec. B.3.1", low=0.0)
+    weight_decay: float = setting(1e-6, "AdamW's decay of matrices; vectors do not decay", source="RL4LMs, policies' default", low=0.0)
+    value_coefficient: float = setting(0.5, "weight of the critic's loss", source="2210.01241 sec. B.3.1", low=0.0)
+    entropy_coefficient: float = setting(0.0, "weight of the entropy bonus", source="2210.01241 sec. B.3.1", low=0.0)
+    gamma: float = setting(0.99, "discount; the paper's sec. 5.4 says 0.95", source="2210.01241 sec. B.3.1", low=0.0, high=1.0)
+    lam: float = setting(0.95, "λ per token: 0 trusts the critic, 1 the return", source="2210.01241 sec. B.3.1", low=0.0, high=1.0)
+    discount: str = setting("token", "what gamma counts: action tokens, or the learner's turns", choices=("token", "turn"))
+    normalize_advantages: bool = setting(True, "centre and scale advantages in each minibatch", source="stable-baselines3")
+    max_grad_norm: float | None = setting(0.5, "largest norm of the gradient of both networks; none: any", source="stable-baselines3", low=0.0)
+    beta: float = setting(0.1, "coefficient of the KL penalty at the start; 0: no penalty", source="2210.01241 sec. B.3.1", low=0.0)
+    kl_target: float | None = setting(None, "KL per token that beta is steered to; none, inf: beta is fixed", source="1909.08593 sec. 2.2", low=0.0)
+    kl_gain: float = setting(0.1, "K: how fast beta follows; 2210.01241 says 0.2, its code 0.1", source="RL4LMs, KLController", low=0.0)
+    kl_clip: float = setting(0.2, "bound of the relative error in one move of beta", source="2210.01241 eq. 2", low=0.0)
+    ratio: str = setting("support", "the ratio is of probabilities in the support tokens are drawn from, or raw", choices=("support", "raw"))
+    stop_kl: float | None = setting(None, "a minibatch whose kl_old exceeds this ends the update; none: never", source="stable-baselines3", low=0.0)
+    token_budget: int = setting(8192, "padded tokens in one forward pass; changes memory and speed, not the gradient", low=1)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+
+def penalised(batch: TokenBatch, beta: float) -> Float[Tensor, "B T"]:
+    """Reward - beta * (log policy - log reference) on every action token, 0 elsewhere: 2210.01241 eq. 1, the sign set right."""
+    return torch.where(batch.is_action, batch.reward - beta * divergence(batch), 0.0)
+
+
+def divergence(batch: TokenBatch) -> Float[Tensor, "B T"]:
+    """The k1 estimate of KL(policy, reference) per action token, full softmax against full softmax; 0 elsewhere and without a reference."""
+    if batch.reference_logprob is None or batch.policy_logprob is None:
+        return torch.zeros_like(batch.reward)
+    return torch.where(batch.is_action, kl.k1(batch.policy_logprob, batch.reference_logprob), 0.0)
+
+
+class PPO:
+    """PPO over the policy and the critic of an `Actor`; dropout is off throughout."""
+
+    Config: ClassVar[type] = Config
+    name = "ppo"
+    scored = True  # its batches carry the log-probabilities and values of all networks
+    taught = False  # it learns from its own play
+
+    def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
+        if model.critic is None:
+            raise BadSetting(f"{self.name} needs a value function: model.critic is 'network' or 'head', not 'none'")
+        if config.beta > 0 and model.reference is None:
+            raise BadSetting(f"beta = {config.beta} needs a reference to measure KL from: set model.reference, or beta to 0")
+        self.config, self.key = config, key
+        self.parameters = trainable(policy=model.policy, critic=model.critic)
+        self.optimizer = adamw(self.parameters, config.learning_rate, config.weight_decay)
+        self.controller = kl.Controller(config.beta, config.kl_target, gain=config.kl_gain, clip=config.kl_clip)
+        self.updates = 0
+        self.last_kl = 0.0
+
+    def agent(self, model: Actor, evaluating: bool) -> LanguageModelAgent:
+        """The policy with the decoding of collection or of evaluation."""
+        return LanguageModelAgent(model.policy, model.format, model.evaluation if evaluating else model.decoding, name=self.name)
+
+    def prepare(self, batch: TokenBatch) -> TokenBatch:
+        """The same batch with advantages and value targets, from a scored one; pure."""
+        if batch.value is None or batch.bootstrap is None or batch.drawn_logprob is None:
+            raise LoquentError(f"{self.name} learns from scored batches of its own play: value, bootstrap and drawn_logprob are needed")
+        at = positions(batch)
+        reward, value, turn = (x.gather(1, at.action) for x in (penalised(batch, self.controller.coefficient), batch.value, batch.turn))
+        factor = discounts(turn, at.real, self.config.gamma, self.config.discount).to(reward)
+        estimate = gae(reward, value, at.real, at.alive, batch.bootstrap, factor, self.config.lam)
+        placed = []
+        for short in estimate:
+            whole = torch.zeros_like(batch.reward)
+            whole[batch.is_action] = short[at.real]
+            placed.append(whole)
+        return replace(batch, advantage=placed[0], target=placed[1])
+
+    def update(self, model: Actor, batch: TokenBatch) -> dict[str, float]:
+        """All epochs over one prepared batch; returns the means over the whole update, weighted by tokens."""
+        rows = batch.is_action.any(1).nonzero().flatten()
+        if not len(rows):
+            raise LoquentError("the batch has no action token: there is nothing to learn from")
+        model.eval()  # dropout is off: the ratio compares like with like
+        means, steps = Means(), 0
+        for chosen in self._schedule(rows):
+            if not self._gradient_step(model, batch.take(chosen), means, first=steps == 0):
+                break
+            steps += 1
+        self.updates += 1
+        logs = self._summary(batch)
+        self.last_kl = logs["kl/reference"]
+        return {**means.logged(), "gradient/steps": float(steps), **logs}
+
+    def after_update(self, model: Actor) -> dict[str, float]:
+        """The KL controller moves."""
+        return {"kl/coefficient_next": self.controller.step(self.last_kl)}
+
+    def loss(self, model: Actor, batch: TokenBatch) -> dict[str, Float[Tensor, " N"]]:
+        """What is minimised, as "total", and what is logged beside it: one number for each action token."""
+        scores, value = action_scores(model.policy, batch), values(model, batch)
+        chosen = batch.is_action
+        new, old = self.logprobs(scores, batch)
+        policy, ratio, clipped = losses.clipped_surrogate(new, old, _of(batch.advantage, chosen), self.config.clip)
+        now = value[:, :-1][chosen[:, 1:]]  # the state of an action token is the hidden before it
+        critic = losses.squared_error(now, _of(batch.target, chosen), _of(batch.value, chosen), self.config.value_clip)
+        entropy = self.entropy(scores)
+        total = policy
+        if self.config.value_coefficient:
+            total = total + self.config.value_coefficient * critic
+        if self.config.entropy_coefficient:
+            total = total - self.config.entropy_coefficient * entropy
+        logged = {"policy/loss": policy, "policy/entropy": entropy, "policy/ratio": ratio, "policy/clip_fraction": clipped}
+        return {"total": total, **logged, "policy/kl_old": kl.k3(old, new), "critic/loss": critic}
+
+    def logprobs(self, scores: Scores, batch: TokenBatch) -> tuple[Float[Tensor, " N"], Float[Tensor, " N"]]:
+        """Numerator and denominator of r_t(θ), as logarithms."""
+        if self.config.ratio == "raw":
+            return scores.policy, _of(batch.policy_logprob, batch.is_action)
+        return scores.drawn, _of(batch.drawn_logprob, batch.is_action)
+
+    def entropy(self, scores: Scores) -> Float[Tensor, " N"]:
+        """The entropy of the distribution each token was drawn from."""
+        return scores.entropy
+
+    def _schedule(self, rows: Tensor) -> Iterator[Tensor]:
+        """The minibatches of all epochs, each epoch in an order of its own."""
+        for epoch in range(self.config.epochs):
+            yield from minibatches(rows, self.config.minibatch, self.key.child("minibatches", self.updates, epoch))
+
+    def _gradient_step(self, model: Actor, minibatch: TokenBatch, means: Means, *, first: bool) -> bool:
+        """One step on a minibatch, its gradient summed over micro-batches; False, and no step, when the divergence forbids it."""
+        chosen = minibatch.is_action
+        tokens = int(chosen.sum())
+        if self.config.normalize_advantages:
+            advantage = torch.zeros_like(minibatch.reward)
+            advantage[chosen] = losses.normalised(_of(minibatch.advantage, chosen))
+            minibatch = replace(minibatch, advantage=advantage)
+        self.optimizer.zero_grad(set_to_none=True)
+        diverged = 0.0
+        for rows in micro_batches(minibatch, self.config.token_budget):
+            parts = self.loss(model, minibatch.take(rows).to(model.device))
+            (parts.pop("total").sum() / tokens).backward()
+            means.add(**parts)
+            diverged += float(parts["policy/kl_old"].detach().sum()) / tokens
+            if first:
+                means.greatest("policy/ratio_error", (parts["policy/ratio"] - 1).abs())
+        if self.config.stop_kl is not None and diverged > self.config.stop_kl:
+            return False
+        means.add(**{"gradient/norm": torch.tensor(clip_gradients(self.parameters, self.config.max_grad_norm))})
+        self.optimizer.step()
+        return True
+
+    def _summary(self, batch: TokenBatch) -> dict[str, float]:
+        """What is logged of the batch itself, before anything was learnt from it."""
+        chosen, episodes = batch.is_action, len(batch)
+        advantage, target, value = (_of(column, chosen).double() for column in (batch.advantage, batch.target, batch.value))
+        towards = divergence(batch)[chosen].double()
+        away = 0.0
+        if batch.reference_logprob is not None:
+            away = float(kl.k3(_of(batch.policy_logprob, chosen), batch.reference_logprob[chosen]).double().mean())
+        beta = self.controller.coefficient
+        explained = losses.explained_variance(value, target)
+        return {
+            "critic/explained_variance": float("nan") if explained is None else explained,
+            "kl/reference": float(towards.mean()),
+            "kl/reference_k3": away,
+            "kl/coefficient": beta,
+            "reward/task": float(batch.reward[chosen].double().sum()) / episodes,
+            "reward/penalty": -beta * float(towards.sum()) / episodes,
+            "advantage/mean": float(advantage.mean()),
+            "advantage/deviation": float(advantage.std(unbiased=False)),
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """Optimizer (tensors by parameter name), controller and counters."""
+        return {
+            "optimizer": state_by_name(self.optimizer, self.parameters),
+            "controller": self.controller.state_dict(),
+            "updates": self.updates,
+            "last_kl": self.last_kl,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take back what `state_dict` gave; BadCheckpoint when it belongs to another model."""
+        load_by_name(self.optimizer, self.parameters, state["optimizer"])
+        self.controller.load_state_dict(state["controller"])
+        self.updates, self.last_kl = int(state["updates"]), float(state["last_kl"])
+
+
+def _of(column: Float[Tensor, "B T"] | None, chosen: Tensor) -> Float[Tensor, " N"]:
+    if column is None:
+        raise LoquentError("the batch has not been scored and prepared")
+    return column[chosen]

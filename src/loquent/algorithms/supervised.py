@@ -1,0 +1,149 @@
+"""Supervised learning: cross-entropy on what an expert said, or on every token when a language model is trained from nothing.
+
+A reference text is an expert's answer, so imitation, fine-tuning and pretraining are one learner. Dropout is on in its gradient
+steps and nowhere else; its draws come from the run's key.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from loquent.agents.language_model import LanguageModelAgent
+from loquent.algorithms.optimization import Means, adamw, clip_gradients, load_by_name, minibatches, state_by_name, trainable
+from loquent.algorithms.ppo import START
+from loquent.errors import BadSetting, LoquentError
+from loquent.models.actor import Actor
+from loquent.models.score import action_scores, micro_batches
+from loquent.models.tokens import TokenBatch
+from loquent.seeding import Key, borrowed
+from loquent.settings import check_ranges, setting
+
+LOGGED = {
+    "supervised/loss": "mean negative log-likelihood per learned token over the update, in nats, dropout on",
+    "supervised/tokens": "learned tokens of the batch, each counted once",
+    "gradient/norm": "mean norm of the gradient before it is clipped",
+    "gradient/steps": "gradient steps made",
+    "learning_rate": "AdamW's step at the last gradient step",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """What `algorithm:` may hold when `kind: supervised`."""
+
+    learn_on: str = setting("answer", "the expert's tokens, or all that is read (prompts too), to train a language model", choices=("answer", "all"))
+    epochs: int = setting(1, "passes over one batch of episodes", low=1)
+    minibatch: int = setting(64, "episodes in one gradient step", source="2210.01241 sec. B.3.1", low=1)
+    learning_rate: float = setting(1e-5, "AdamW's largest step; a small model made here learns with 1e-3", source="2210.01241 sec. B.3.1", low=0.0)
+    schedule: str = setting("constant", "how the step goes on after warm-up: constant, or along half a cosine to 0", choices=("constant", "cosine"))
+    warmup: int = setting(0, "gradient steps over which the step rises from 0", low=0)
+    total_steps: int = setting(0, "gradient steps after which a cosine has come to 0; needed for cosine only", source="1608.03983 eq. 5", low=0)
+    weight_decay: float = setting(0.01, "AdamW's decay of matrices; vectors do not decay", source="1711.05101, PyTorch's default", low=0.0)
+    max_grad_norm: float | None = setting(1.0, "the gradient is scaled down to this norm; none: never", source="transformers, Trainer", low=0.0)
+    token_budget: int = setting(8192, "padded tokens in one forward pass; changes memory and speed, not the gradient", low=1)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if self.schedule == "cosine" and self.total_steps <= self.warmup:
+            raise BadSetting(f"Config.total_steps = {self.total_steps}: a cosine needs its length in gradient steps, above warmup = {self.warmup}")
+
+
+def step_size(step: int, config: Config) -> float:
+    """The learning rate of gradient step `step`, counted from 0: a linear rise, then constant or half a cosine."""
+    if step < config.warmup:
+        return config.learning_rate * (step + 1) / config.warmup
+    if config.schedule == "constant":
+        return config.learning_rate
+    gone = min(1.0, (step - config.warmup) / (config.total_steps - config.warmup))
+    return config.learning_rate * (1 + math.cos(math.pi * gone)) / 2
+
+
+class Supervised:
+    """Cross-entropy over the policy of an `Actor`; its critic and reference are left as they are."""
+
+    Config: ClassVar[type] = Config
+    name = "supervised"
+    scored = False  # its batches need no log-probabilities
+    taught = True  # an expert plays in collection
+
+    def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
+        self.config, self.key = config, key
+        self.parameters = trainable(policy=model.policy)
+        self.optimizer = adamw(self.parameters, config.learning_rate, config.weight_decay)
+        self.updates = self.steps = 0
+
+    def agent(self, model: Actor, evaluating: bool) -> LanguageModelAgent:
+        """The model itself; in collection the training loop lets an expert play instead."""
+        return LanguageModelAgent(model.policy, model.format, model.evaluation if evaluating else model.decoding, name=self.name)
+
+    def prepare(self, batch: TokenBatch) -> TokenBatch:
+        """The batch with `is_action` true exactly where something is learned; pure."""
+        if self.config.learn_on == "answer":
+            return replace(batch, support=None)
+        learned = batch.real.clone()
+        learned[:, 0] = False  # nothing stands before the first token
+        return replace(batch, is_action=learned, support=None)
+
+    def update(self, model: Actor, batch: TokenBatch) -> dict[str, float]:
+        """All epochs over one prepared batch, dropout on; returns the means over the whole update, weighted by tokens."""
+        rows = batch.is_action.any(1).nonzero().flatten()
+        if not len(rows):
+            raise LoquentError("the batch has no token to learn from: is there an answer in its episodes?")
+        means, before = Means(), self.steps
+        for epoch in range(self.config.epochs):
+            for chosen in minibatches(rows, self.config.minibatch, self.key.child("minibatches", self.updates, epoch)):
+                self._gradient_step(model, batch.take(chosen), means)
+        self.updates += 1
+        made = {"gradient/steps": float(self.steps - before), "learning_rate": self.optimizer.param_groups[0]["lr"]}
+        return {**means.logged(), "supervised/tokens": float(batch.is_action.sum()), **made}
+
+    def after_update(self, model: Actor) -> dict[str, float]:
+        """Nothing happens between updates."""
+        return {}
+
+    @torch.no_grad()
+    def loss(self, model: Actor, batch: TokenBatch) -> float:
+        """Mean negative log-likelihood per learned token of a prepared batch, dropout off, for validation."""
+        model.eval()
+        means = Means()
+        for rows in micro_batches(batch, self.config.token_budget):
+            means.add(loss=self._nll(model, batch.take(rows)))
+        return means.logged()["loss"]
+
+    def _gradient_step(self, model: Actor, minibatch: TokenBatch, means: Means) -> None:
+        """One step on a minibatch, its gradient summed over micro-batches."""
+        tokens = int(minibatch.is_action.sum())
+        for group in self.optimizer.param_groups:
+            group["lr"] = step_size(self.steps, self.config)
+        self.optimizer.zero_grad(set_to_none=True)
+        model.policy.train()
+        try:
+            with borrowed(self.key.child("dropout", self.steps)):
+                for rows in micro_batches(minibatch, self.config.token_budget):
+                    nll = self._nll(model, minibatch.take(rows))
+                    (nll.sum() / tokens).backward()
+                    means.add(**{"supervised/loss": nll})
+        finally:
+            model.policy.eval()
+        means.add(**{"gradient/norm": torch.tensor(clip_gradients(self.parameters, self.config.max_grad_norm))})
+        self.optimizer.step()
+        self.steps += 1
+
+    def _nll(self, model: Actor, batch: TokenBatch) -> Float[Tensor, " N"]:
+        return -action_scores(model.policy, batch.to(model.device), support=False, entropy=False).policy
+
+    def state_dict(self) -> dict[str, Any]:
+        """Optimizer (tensors by parameter name) and counters."""
+        return {"optimizer": state_by_name(self.optimizer, self.parameters), "updates": self.updates, "steps": self.steps}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take back what `state_dict` gave; BadCheckpoint when it belongs to another model."""
+        load_by_name(self.optimizer, self.parameters, state["optimizer"])
+        self.updates, self.steps = int(state["updates"]), int(state["steps"])

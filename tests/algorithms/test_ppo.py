@@ -1,0 +1,352 @@
+"""PPO: the identities A5 to A11 of the specification, exact accumulation, its cost, resumption, and that it learns."""
+
+import json
+import math
+from dataclasses import fields, replace
+
+import pytest
+import torch
+from letters import actor, gradients, mean_share, one_update, padded, parameters, same, scored
+
+from loquent.algorithms import ppo
+from loquent.algorithms.ppo import PPO, Config, divergence, penalised
+from loquent.errors import BadCheckpoint, BadSetting, LoquentError
+from loquent.models.decode import Decoding
+from loquent.models.score import score
+from loquent.seeding import Key
+
+QUICK = {"learning_rate": 3e-3, "minibatch": 6, "epochs": 2, "beta": 0.1}
+DECODINGS = [
+    Decoding(max_new_tokens=6),
+    Decoding(max_new_tokens=6, top_k=4, temperature=0.7),
+    Decoding(max_new_tokens=6, top_p=0.8, min_new_tokens=3),
+]
+
+
+def hand_made():
+    """Two rows of one prompt token; the first has three action tokens and ends, the second has two and is cut; all columns by hand."""
+    model = actor()
+    batch = scored(PPO(Config(), model), model, 2)
+
+    def row(*numbers):
+        return torch.tensor(numbers, dtype=torch.float32)
+
+    is_action = torch.tensor([[False, True, True, True], [False, True, True, False]])
+    return replace(
+        batch,
+        tokens=torch.tensor([[0, 1, 2, 0], [0, 3, 4, 0]]),
+        real=torch.tensor([[True] * 4, [True, True, True, False]]),
+        is_action=is_action,
+        turn=torch.tensor([[-1, 1, 1, 1], [-1, 1, 1, 0]]),
+        reward=torch.stack([row(0, 0, 0, 1), row(0, 0, 0.0625, 0)]),
+        ended=torch.tensor([True, False]),
+        episode=torch.tensor([0, 1]),
+        drawn_logprob=torch.zeros(2, 4),
+        policy_logprob=torch.stack([row(9, -1, -2, -3), row(9, -1, -2, 9)]),
+        reference_logprob=torch.stack([row(0, -1.125, -2.25, -2.625), row(0, -1, -1.875, 0)]),
+        value=torch.stack([row(5, 0.5, 0.5, 0.5), row(5, 0.25, 0.25, 5)]),
+        bootstrap=row(7, 0.5),
+        advantage=None,
+        target=None,
+        support=None,
+    )
+
+
+@pytest.mark.parametrize("decoding", DECODINGS)
+def test_a5_the_ratio_is_one_and_kl_is_zero_before_the_first_step(decoding):
+    model = actor(decoding=decoding)
+    algorithm = PPO(Config(**QUICK), model)
+    batch = algorithm.prepare(scored(algorithm, model, 24))
+    assert len({int(n) for n in batch.real.sum(1)}) > 1  # prompts and answers of unequal length
+    assert not divergence(batch).any()  # exactly
+    assert float((algorithm.loss(model, batch)["policy/ratio"] - 1).abs().max()) < 1e-4
+    raw = PPO(Config(**QUICK, ratio="raw"), model)
+    assert float((raw.loss(model, batch)["policy/ratio"] - 1).abs().max()) < 1e-6
+    logs = algorithm.update(model, batch)
+    assert logs["policy/ratio_error"] < 1e-4
+    assert logs["kl/reference"] == logs["kl/reference_k3"] == 0.0
+    assert float((algorithm.loss(model, batch)["policy/ratio"] - 1).abs().max()) > 1e-3  # and it moves once the policy has
+    assert float(divergence(score(model, batch)).abs().max()) > 1e-3
+
+
+def test_a5_a_score_outside_the_support_would_be_seen():
+    model = actor(decoding=DECODINGS[1])
+    algorithm = PPO(Config(**QUICK), model)
+    batch = algorithm.prepare(scored(algorithm, model, 24))
+    mixed = replace(batch, drawn_logprob=batch.policy_logprob)
+    assert float((algorithm.loss(model, mixed)["policy/ratio"] - 1).abs().max()) > 0.01
+
+
+def test_a7_rewards_stand_on_the_last_token_and_the_penalty_on_every_one():
+    batch = hand_made()
+    # k1 = (1/8, 1/4, -3/8) and (0, -1/8); reward - k1 / 2
+    assert penalised(batch, 0.5).tolist() == [[0, -0.0625, -0.125, 1.1875], [0, 0, 0.125, 0]]
+    kl = divergence(batch)
+    assert float(penalised(batch, 0.5).sum()) == float(batch.reward.sum() - 0.5 * kl.sum())  # sum of rewards = R - beta * sum of kl
+    assert float(penalised(batch, 0.25).sum()) != float(batch.reward.sum() - 0.5 * kl.sum())
+    model = actor()
+    drawn = scored(PPO(Config(), model), model, 24)
+    last = drawn.is_action & ~torch.nn.functional.pad(drawn.is_action[:, 1:], (0, 1))
+    assert not drawn.reward[~last].any()
+    assert drawn.reward.sum() > 0
+
+
+def test_a7_advantages_by_hand():
+    # beta 1/2, gamma 1, lambda 1/2. Row 0, ended: δ = (-1/16, -1/8, 11/16);
+    #   A_2 = 11/16, A_1 = -1/8 + 11/32 = 7/32, A_0 = -1/16 + 7/64 = 3/64
+    # row 1, cut, V(end) = 1/2: δ = (0, 1/8 + 1/2 - 1/4 = 3/8);  A_1 = 3/8, A_0 = 3/16;  targets A + V
+    algorithm = PPO(Config(beta=0.5, gamma=1.0, lam=0.5), actor())
+    batch = hand_made()
+    before = {field.name: getattr(batch, field.name) for field in fields(batch)}
+    prepared = algorithm.prepare(batch)
+    assert prepared.advantage.tolist() == [[0, 0.046875, 0.21875, 0.6875], [0, 0.1875, 0.375, 0]]
+    assert prepared.target.tolist() == [[0, 0.546875, 0.71875, 1.1875], [0, 0.4375, 0.625, 0]]
+    assert all(getattr(batch, name) is value for name, value in before.items())  # prepare is pure
+    ended = algorithm.prepare(replace(batch, ended=torch.tensor([True, True])))
+    assert ended.advantage[1].tolist() == [0, -0.0625, -0.125, 0]  # nothing is bootstrapped: δ_1 = 1/8 - 1/4
+    assert ended.advantage[0].tolist() == prepared.advantage[0].tolist()
+
+
+def test_discounting_by_turns():
+    batch = replace(hand_made(), turn=torch.tensor([[-1, 1, 1, 3], [-1, 1, 2, 0]]), value=torch.zeros(2, 4), bootstrap=torch.zeros(2))
+    settings = {"beta": 0.0, "gamma": 0.5, "lam": 1.0}
+    by_turn = PPO(Config(**settings, discount="turn"), actor()).prepare(batch)
+    by_token = PPO(Config(**settings, discount="token"), actor()).prepare(batch)
+    assert by_turn.advantage[0].tolist() == [0, 0.5, 0.5, 1]
+    assert by_token.advantage[0].tolist() == [0, 0.25, 0.5, 1]
+    assert by_turn.advantage[1].tolist() == by_token.advantage[1].tolist() == [0, 0.03125, 0.0625, 0]
+
+
+def test_a7_padding_changes_no_advantage_and_no_gradient():
+    model = actor()
+    algorithm = PPO(Config(**{**QUICK, "epochs": 1, "minibatch": 64, "entropy_coefficient": 0.01}), model)
+    short = scored(algorithm, model, 12)
+    long = padded(short, 5)
+    a, b = algorithm.prepare(short), algorithm.prepare(long)
+    assert torch.equal(a.advantage, b.advantage[:, :-5])
+    assert not b.advantage[:, -5:].any()
+    assert not b.target[:, -5:].any()
+    plain, other = gradients(algorithm, model, a), gradients(PPO(algorithm.config, model), model, b)
+    assert max(float((plain[name] - other[name]).abs().max()) for name in plain) < 1e-6
+    assert max(float(g.abs().max()) for g in plain.values()) > 1e-3
+
+
+def test_accumulation_is_exact():
+    model = actor(dtype=torch.float64)
+    whole, single = (
+        PPO(Config(**{**QUICK, "minibatch": 64, "epochs": 1, "entropy_coefficient": 0.01, "token_budget": budget}), model) for budget in (9999, 1)
+    )
+    batch = whole.prepare(scored(whole, model, 16))
+    a, b = gradients(whole, model, batch), gradients(single, model, batch)
+    assert max(float((a[name] - b[name]).abs().max()) for name in a) < 1e-6
+    less = gradients(PPO(whole.config, model), model, batch.take(torch.arange(8)))
+    assert max(float((a[name] - less[name]).abs().max()) for name in a) > 1e-4  # gradients do depend on what is in the minibatch
+
+
+@pytest.mark.parametrize("critic", ["network", "head"])
+def test_a8_nothing_to_learn_changes_nothing(critic):
+    model = actor(critic=critic)
+    algorithm = PPO(Config(**QUICK, value_coefficient=0.0, weight_decay=0.0), model)
+    batch = algorithm.prepare(scored(algorithm, model))
+    before = parameters(model)
+    algorithm.update(model, replace(batch, advantage=torch.zeros_like(batch.advantage)))
+    assert same(before, parameters(model))  # to the bit
+    algorithm.update(model, batch)
+    assert not same(before, parameters(model))
+
+
+def test_a9_without_beta_the_task_reward_is_all():
+    batch = hand_made()
+    assert torch.equal(penalised(batch, 0.0), batch.reward)
+    assert not torch.equal(penalised(batch, 0.1), batch.reward)
+    model = actor(reference="none")
+    algorithm = PPO(Config(**{**QUICK, "beta": 0.0}), model)
+    _, logs = one_update(algorithm, model, 0)
+    assert logs["reward/penalty"] == 0.0
+    with pytest.raises(BadSetting, match="needs a reference"):
+        PPO(Config(beta=0.1), model)
+
+
+def test_a10_dropout_is_off_in_rollouts_and_updates():
+    model = actor(dropout=0.5)
+    algorithm = PPO(Config(**QUICK), model)
+    batch = algorithm.prepare(scored(algorithm, model))
+    model.train()  # whoever left it so
+    algorithm.update(model, batch)
+    assert not any(module.training for module in model.modules())
+    with torch.no_grad():
+        assert same(*(algorithm.loss(model, batch)["total"] for _ in range(2)))
+        model.policy.train()
+        assert not same(*(algorithm.loss(model, batch)["total"] for _ in range(2)))
+
+
+def test_a11_the_first_gradient_is_that_of_the_policy_gradient():
+    model = actor(dtype=torch.float64)
+    algorithm = PPO(Config(**{**QUICK, "epochs": 1, "minibatch": 64, "normalize_advantages": False, "max_grad_norm": None}), model)
+    batch = algorithm.prepare(scored(algorithm, model))
+    got = gradients(algorithm, model, batch)
+    model.zero_grad()
+    chosen = batch.is_action
+    logits = model.policy(batch.tokens, attention_mask=batch.real.long()).logits[:, :-1].log_softmax(-1)
+    logprob = logits.gather(2, batch.tokens[:, 1:, None])[..., 0][chosen[:, 1:]]
+    (-(batch.advantage[chosen] * logprob).mean()).backward()  # A2C's: -mean(A log pi)
+    for name, p in model.policy.named_parameters():
+        assert torch.allclose(got[f"policy.{name}"], p.grad, atol=1e-6)
+    assert float(got["policy.transformer.wte.weight"].abs().max()) > 1e-3
+
+
+@pytest.mark.parametrize("critic", ["network", "head"])
+def test_e8_one_forward_and_one_backward_per_sequence_epoch_and_network(critic):
+    model = actor(critic=critic)
+    algorithm = PPO(Config(**{**QUICK, "epochs": 3, "token_budget": 40}), model)
+    batch = algorithm.prepare(scored(algorithm, model, 16))
+    passes: dict[str, list[int]] = {}
+
+    def count(name, module):
+        passes[name] = [0, 0]
+        module.register_forward_hook(lambda m, given, out: passes[name].__setitem__(0, passes[name][0] + len(out)))
+        module.register_full_backward_hook(lambda m, into, out: passes[name].__setitem__(1, passes[name][1] + len(out[0])))
+
+    last_norms = [module for name, module in model.named_modules() if name.endswith("ln_f")]
+    for i, module in enumerate(last_norms):
+        count(f"{i}", module)
+    algorithm.update(model, batch)
+    learning = [tuple(counted) for counted in passes.values() if counted != [0, 0]]
+    assert learning == [(16 * 3, 16 * 3)] * (2 if critic == "network" else 1)
+
+
+def test_resumed_is_the_same_run_to_the_bit():
+    settings = Config(**QUICK, kl_target=0.05)
+    straight = actor(3)
+    algorithm = PPO(settings, straight, key=Key(5))
+    for number in range(2):
+        one_update(algorithm, straight, number)
+    again = actor(3)
+    again.load_state_dict(straight.state_dict())
+    resumed = PPO(settings, again, key=Key(5))
+    resumed.load_state_dict(through_json(algorithm.state_dict()))
+    fresh = PPO(settings, again, key=Key(5))
+    assert resumed.controller.coefficient == algorithm.controller.coefficient != fresh.controller.coefficient
+    logs = [one_update(a, m, 2)[1] for a, m in ((algorithm, straight), (resumed, again))]
+    assert logs[0] == logs[1]
+    assert same(parameters(straight), parameters(again))
+
+
+def test_resuming_without_the_optimizer_is_another_run():
+    settings = Config(**QUICK)
+    straight, again = actor(3), actor(3)
+    algorithm = PPO(settings, straight)
+    one_update(algorithm, straight, 0)
+    again.load_state_dict(straight.state_dict())
+    forgetful = PPO(settings, again)
+    forgetful.load_state_dict({**through_json(algorithm.state_dict()), "optimizer": {}})
+    for a, m in ((algorithm, straight), (forgetful, again)):
+        one_update(a, m, 1)
+    assert not same(parameters(straight), parameters(again))
+
+
+def through_json(state):
+    """What a checkpoint does to a state: tensors beside it, everything else through JSON."""
+    tensors = []
+
+    def out(tree):
+        if isinstance(tree, torch.Tensor):
+            tensors.append(tree.clone())
+            return {"tensor": len(tensors) - 1}
+        return {name: out(item) for name, item in tree.items()} if isinstance(tree, dict) else tree
+
+    def back(tree):
+        if isinstance(tree, dict):
+            return tensors[tree["tensor"]] if set(tree) == {"tensor"} else {name: back(item) for name, item in tree.items()}
+        return tree
+
+    return back(json.loads(json.dumps(out(state), allow_nan=False)))
+
+
+def test_a_state_of_another_model_is_refused():
+    small, large = actor(), actor(width=16)
+    algorithm, other = PPO(Config(**QUICK), small), PPO(Config(**QUICK), large)
+    one_update(algorithm, small, 0)
+    with pytest.raises(BadCheckpoint, match="shape"):
+        other.load_state_dict(algorithm.state_dict())
+    deep = actor(layers=2)
+    deeper = PPO(Config(**QUICK), deep)
+    one_update(deeper, deep, 0)
+    with pytest.raises(BadCheckpoint, match="belongs to another model"):
+        algorithm.load_state_dict(deeper.state_dict())
+
+
+def test_every_logged_key_is_defined_and_every_defined_key_is_logged():
+    model = actor()
+    algorithm = PPO(Config(**QUICK, kl_target=0.1, value_clip=0.2), model)
+    for number in range(2):
+        _, logs = one_update(algorithm, model, number)
+    assert set(logs) == set(ppo.LOGGED)
+    assert all(math.isfinite(value) for value in logs.values())
+    assert logs["gradient/steps"] == 2 * math.ceil(16 / 6)
+    assert logs["kl/coefficient"] != logs["kl/coefficient_next"]
+
+
+def test_means_are_over_the_whole_update_and_weighted_by_tokens():
+    model = actor()
+    algorithm = PPO(Config(**{**QUICK, "learning_rate": 0.0, "epochs": 1, "minibatch": 5}), model)
+    batch = algorithm.prepare(scored(algorithm, model))
+    logs = algorithm.update(model, batch)
+    parts = algorithm.loss(model, batch)
+    assert logs["critic/loss"] == pytest.approx(float(parts["critic/loss"].detach().double().mean()), rel=1e-5)
+    assert logs["policy/entropy"] == pytest.approx(float(parts["policy/entropy"].detach().double().mean()), rel=1e-5)
+
+
+def test_an_update_that_diverges_is_stopped():
+    model = actor()
+    free = PPO(Config(**{**QUICK, "learning_rate": 0.05, "epochs": 4}), model)
+    assert one_update(free, model, 0)[1]["gradient/steps"] == 12
+    model = actor()
+    bound = PPO(Config(**{**QUICK, "learning_rate": 0.05, "epochs": 4, "stop_kl": 0.05}), model)
+    assert 1 <= one_update(bound, model, 0)[1]["gradient/steps"] < 12
+
+
+def test_unusable_input_is_named():
+    model = actor()
+    algorithm = PPO(Config(), model)
+    batch = scored(algorithm, model, 4)
+    with pytest.raises(LoquentError, match="no action token"):
+        algorithm.update(model, replace(algorithm.prepare(batch), is_action=torch.zeros_like(batch.is_action)))
+    with pytest.raises(LoquentError, match="scored"):
+        algorithm.prepare(replace(batch, value=None))
+    with pytest.raises(BadSetting, match="value function"):
+        PPO(Config(), actor(critic="none"))
+    for wrong in ({"epochs": 0}, {"gamma": 1.5}, {"clip": -0.1}, {"discount": "word"}, {"learning_rate": float("nan")}):
+        with pytest.raises(BadSetting, match=next(iter(wrong))):
+            Config(**wrong)
+    spoilt = replace(algorithm.prepare(batch), target=torch.full_like(batch.reward, float("nan")))
+    before = parameters(model)
+    with pytest.raises(LoquentError, match="diverged"):
+        algorithm.update(model, spoilt)
+    assert same(before, parameters(model))  # the model is not destroyed
+
+
+def test_minibatches_are_keyed():
+    runs = []
+    for seed in (1, 1, 2):
+        model = actor()
+        one_update(PPO(Config(**QUICK), model, key=Key(seed)), model, 0)
+        runs.append(parameters(model))
+    assert same(runs[0], runs[1])
+    assert not same(runs[0], runs[2])
+
+
+def test_every_setting_says_what_and_why():
+    assert all(field.metadata["why"] for field in fields(Config))
+
+
+@pytest.mark.parametrize("critic", ["network", "head"])
+def test_it_learns_a_letter(critic):
+    model = actor(1, spread=0.05, critic=critic)
+    algorithm = PPO(Config(learning_rate=3e-3, minibatch=16, epochs=3, beta=0.0, gamma=1.0), model)
+    before, error = mean_share(algorithm.agent(model, True))
+    for number in range(12):
+        one_update(algorithm, model, number, count=48)
+    after, now = mean_share(algorithm.agent(model, True))
+    assert after - before > 3 * math.hypot(error, now)
+    assert after > 0.5 > before
