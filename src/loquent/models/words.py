@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loquent.actions import MASK_LIMIT, ActionSet, Legal
-from loquent.episode import TASK, Turn
 from loquent.errors import BadModel, LoquentError
 
 TEXT_LIMIT = 300_000  # past this a set is used by the grammar of its parts
@@ -57,13 +56,12 @@ class Trie:
 
 
 def answer_ids(format: Any, text: str) -> tuple[int, ...]:
-    """The action tokens, end marker included, that a format gives an answer of this text."""
+    """The action tokens, end marker included, that a format gives an answer of this text; kept for each format."""
     known = _said.setdefault(format, {})
     if text not in known:
         if len(known) >= 2 * TEXT_LIMIT:
             known.clear()
-        pieces = format.pieces("", (Turn(TASK, "", to="agent"), Turn("agent", text)), "agent")
-        known[text] = tuple(i for piece in pieces for i, own in zip(piece.ids, piece.is_action, strict=True) if own)
+        known[text] = tuple(format.answer(text))
     return known[text]
 
 

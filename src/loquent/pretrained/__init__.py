@@ -1,0 +1,27 @@
+"""From a name, a folder or texts to a network and its tokenizer: load, build, save; and teacher-forced likelihoods.
+
+Importing this package imports torch (never transformers). It asks OpenMP to wait without spinning first: on shared CPUs the
+spinning default is 10 to 30 times slower as soon as another process wants a core. What the user has set stays.
+"""
+
+import os
+
+from loquent.errors import MissingExtra
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # has no effect once torch is loaded
+try:
+    import torch as _torch  # noqa: F401
+except ImportError as error:  # pragma: no cover - the extra is installed where tests run
+    raise MissingExtra("a language model", "train") from error
+
+from loquent.pretrained.building import END, build
+from loquent.pretrained.classifier import SequenceClassifier, sequence_classifier
+from loquent.pretrained.devices import DTYPES, device, dtype, threads
+from loquent.pretrained.language import LanguageModel, context, end_ids, load, save
+from loquent.pretrained.likelihood import nll, plain_ids
+from loquent.pretrained.networks import evaluating, groups, head, hidden, padded
+
+__all__ = [
+    "DTYPES", "END", "LanguageModel", "SequenceClassifier", "build", "context", "device", "dtype", "end_ids", "evaluating", "groups",
+    "head", "hidden", "load", "nll", "padded", "plain_ids", "save", "sequence_classifier", "threads",
+]  # fmt: skip

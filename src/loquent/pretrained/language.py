@@ -1,0 +1,144 @@
+"""A causal language model with its tokenizer: from a folder or a Hugging Face name, and back to an ordinary folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from loquent.errors import BadModel, MissingExtra
+from loquent.pretrained import devices
+
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "sentencepiece.bpe.model")
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageModel:
+    """A Hugging Face causal model and its fast tokenizer, known to fit together.
+
+    Raises:
+        BadModel: the tokenizer has ids for which the model has no embedding.
+    """
+
+    module: Any  # transformers.PreTrainedModel with a causal head
+    tokenizer: Any  # transformers.PreTrainedTokenizerFast
+
+    def __post_init__(self) -> None:
+        rows = self.module.get_input_embeddings().weight.shape[0]
+        if self.vocabulary > rows:
+            raise BadModel(
+                f"the tokenizer has ids up to {self.vocabulary - 1}, but the model has only {rows} embeddings; they do not belong together"
+            )
+
+    @property
+    def vocabulary(self) -> int:
+        """How many ids the tokenizer knows. A model may have more (padded rows of its embedding); those are never drawn."""
+        return max(self.tokenizer.get_vocab().values()) + 1
+
+    @property
+    def context(self) -> int:
+        """The longest sequence the model takes."""
+        return context(self.module)
+
+    @property
+    def end(self) -> frozenset[int]:
+        """The ids that end a text: those of the generation config (one or several) and the tokenizer's own."""
+        return end_ids(self.module, self.tokenizer)
+
+    @property
+    def pad(self) -> int:
+        """The id that fills up rows: the tokenizer's padding, else its end, else 0."""
+        own = self.tokenizer.pad_token_id
+        return own if own is not None else min(self.end, default=0)
+
+
+def load(path: str | Path, *, revision: str | None = None, device: str = "auto", dtype: str = "float32") -> LanguageModel:
+    """A causal model by folder or Hugging Face name, in evaluation mode. HF_HUB_OFFLINE=1 keeps it from the network.
+
+    Only safetensors weights are read, and no code that comes with a model is run.
+
+    Raises:
+        BadModel: no such folder or name, a file is missing or torn, weights are missing, or the tokenizer does not fit.
+    """
+    transformers = transformers_library()
+    tokenizer = load_tokenizer(path, revision)
+    module = load_module(transformers.AutoModelForCausalLM, path, revision, device, dtype)
+    return LanguageModel(module, tokenizer)
+
+
+def save(language_model: LanguageModel, folder: str | Path) -> None:
+    """Write an ordinary Hugging Face folder (config, safetensors, tokenizer), which `transformers` alone loads."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    language_model.module.save_pretrained(folder)
+    language_model.tokenizer.save_pretrained(folder)
+
+
+def context(module: Any) -> int:
+    """The longest sequence a model takes, from its config; 2**30 where that says nothing."""
+    return getattr(module.config, "max_position_embeddings", None) or 1 << 30
+
+
+def end_ids(module: Any, tokenizer: Any) -> frozenset[int]:
+    """The ids that end a text: the generation config's (one or several), the config's, and the tokenizer's own."""
+    found = getattr(getattr(module, "generation_config", None), "eos_token_id", None)
+    found = module.config.eos_token_id if found is None else found
+    several = found if isinstance(found, list | tuple) else [found]
+    return frozenset(int(i) for i in (*several, tokenizer.eos_token_id) if i is not None)
+
+
+def load_module(kind: Any, path: str | Path, revision: str | None, device: str, dtype: str) -> Any:
+    """A network of one of the library's automatic kinds, in evaluation mode; BadModel where it cannot be had whole."""
+    place, weights = str(path), devices.dtype(dtype)
+    on = devices.device(device)
+    bars = transformers_library().utils.logging
+    shown = bars.is_progress_bar_enabled()
+    bars.disable_progress_bar()
+    try:
+        module, told = kind.from_pretrained(place, revision=revision, dtype=weights, use_safetensors=True, output_loading_info=True)
+    except Exception as error:  # the library's loaders raise OSError, ValueError, SafetensorError, RuntimeError and more
+        raise BadModel(f"{place}: no model could be loaded ({type(error).__name__}: {_first_line(error)})") from error
+    finally:
+        if shown:
+            bars.enable_progress_bar()
+    if told["missing_keys"]:
+        some = sorted(told["missing_keys"])
+        raise BadModel(f"{place}: the weights lack {len(some)} tensors, the first is {some[0]!r}; they would be left at random")
+    return module.to(on).eval()
+
+
+def load_tokenizer(path: str | Path, revision: str | None) -> Any:
+    """The fast tokenizer of a folder or name; BadModel where there is none."""
+    place = Path(path)
+    if place.is_dir():
+        if not (place / "config.json").is_file():
+            raise BadModel(f"{path}: the folder has no config.json, so it is no Hugging Face model")
+        try:
+            json.loads((place / "config.json").read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise BadModel(f"{path}/config.json is no JSON: {error}") from error
+        if not any((place / name).is_file() for name in TOKENIZER_FILES):
+            raise BadModel(f"{path}: the folder has no tokenizer (tokenizer.json is right)")
+    elif place.is_absolute() or str(path).startswith(".") or str(path).count("/") > 1:
+        raise BadModel(f"{path}: there is no such folder")
+    try:
+        tokenizer = transformers_library().AutoTokenizer.from_pretrained(str(path), revision=revision)
+    except Exception as error:  # as above; a name that is not on the hub ends here too
+        why = f"{type(error).__name__}: {_first_line(error)}"
+        raise BadModel(f"{path}: no tokenizer could be loaded; it is no folder here, or not a model of the hub ({why})") from error
+    if not tokenizer.is_fast:
+        raise BadModel(f"{path}: the tokenizer has no fast form (tokenizer.json)")
+    return tokenizer
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [""])[0][:200]
+
+
+def transformers_library() -> Any:
+    """The library, imported when first needed (it takes seconds)."""
+    try:
+        import transformers
+    except ImportError as error:  # pragma: no cover - the extra is installed where tests run
+        raise MissingExtra("a language model", "train") from error
+    return transformers
