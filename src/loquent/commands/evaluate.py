@@ -7,7 +7,7 @@ from argparse import Namespace
 from typing import Any
 
 from loquent.commands import named
-from loquent.commands.train import scores
+from loquent.commands.printed import scores
 from loquent.errors import BadSetting
 
 
@@ -25,7 +25,7 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
 
         task = named.task(arguments.task, arguments.option)
         found = evaluate_agent(task, named.agent(arguments.who, task), **played)
-    result = {"who": arguments.who, **found.as_json()}
+    result = found.as_json()
     result["values"] = {name: None if math.isnan(value) else value for name, value in found.values.items()}
-    scores(found.as_json())
-    return 0, result
+    scores(result)
+    return 0, {"who": arguments.who, **result}

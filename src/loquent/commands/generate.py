@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from loquent.agent import Asked
-from loquent.agents.human import shown
+from loquent.agents.human import escaped
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.episode import TASK, Turn
 from loquent.errors import BadSetting
@@ -25,7 +25,7 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     agent = _agent(arguments)
     pairs = _continued(agent, arguments) if arguments.prompt else _played(agent, arguments)
     for prompt, text in pairs:
-        print(f"{shown(prompt)}\n  -> {shown(text)}")
+        print(f"{escaped(prompt)}\n  -> {escaped(text)}")
     return 0, {"model": arguments.model, "texts": [{"prompt": prompt, "text": text} for prompt, text in pairs]}
 
 

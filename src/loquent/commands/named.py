@@ -39,8 +39,6 @@ def agent(name: str, played: Task) -> Any:
     path = Path(name)
     if path.is_dir() and ":" not in name:
         return _model(path)
-    if name == "human":
-        return find("agent", name)()
     if name == "replay":
         raise BadSetting("to replay episodes name their file: --agent data/episodes.jsonl")
     if path.suffix == ".jsonl":

@@ -6,7 +6,7 @@ from argparse import Namespace
 from typing import Any
 
 from loquent import episode
-from loquent.agents.human import shown
+from loquent.agents.human import Human, escaped
 from loquent.commands import named
 from loquent.errors import BadSetting
 from loquent.play import Game, play
@@ -19,12 +19,13 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     task = named.task(arguments.task, (*arguments.overrides, *arguments.option))
     player = named.agent(arguments.agent, task)
     [played] = play(task, [Game(_row(task, arguments))], player, seed=arguments.seed, split=arguments.split)
-    if arguments.agent == "human":
-        print(shown(played.turns[-1].text))
-    else:
-        print("\n".join(f"{turn.seat}: {shown(turn.text)}" for turn in played.turns))
     total, rewards = played.total(task.spec.rewards), dict(played.rewards)
-    print(f"ended: {played.ended}; return {total:g}" + "".join(f"; {name} {value:g}" for name, value in rewards.items()))
+    if isinstance(player, Human):
+        player.farewell(played)
+    else:
+        print("\n".join(f"{turn.seat}: {escaped(turn.text.rstrip())}" for turn in played.turns if turn.text.strip()))
+        print(f"The game ended: {played.ended}. Rewards: {', '.join(f'{name} {value:g}' for name, value in rewards.items()) or 'none'}.")
+    print(f"Return: {total:g}.")
     if arguments.save:
         episode.write(arguments.save, [played], append=True)
     return 0, {

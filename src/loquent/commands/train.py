@@ -6,6 +6,7 @@ from argparse import Namespace
 from typing import Any
 
 from loquent import recipe, train
+from loquent.commands.printed import scores
 from loquent.run import Run
 
 
@@ -22,12 +23,3 @@ def report(finished: Run) -> dict[str, Any]:
     scores(evaluation)
     print(f"the run is in {finished.folder}")
     return {"run": str(finished.folder), "fingerprint": finished.recipe.fingerprint, "updates": len(finished.metrics), "evaluation": evaluation}
-
-
-def scores(evaluation: dict[str, Any]) -> None:
-    """Print the values of an evaluation, each with its standard error where it has one."""
-    print(f"{evaluation['task']}, {evaluation['split']}, n = {evaluation['n']}")
-    width = max(map(len, evaluation["values"]), default=0)
-    for name, value in evaluation["values"].items():
-        error = evaluation["errors"].get(name)
-        print(f"  {name:<{width}}  {value:.4g}" + (f" ± {error:.2g}" if error is not None else ""))
