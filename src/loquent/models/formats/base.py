@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -68,8 +67,8 @@ class Format(ABC):
     tokenised from text carries its end marker as an action where it stopped by "end"; where no end marker was drawn, one is written by
     the environment as soon as something follows.
 
-    `end` are the ids that end an answer, `pad` fills rows, `vocabulary` is how many ids there are (those of the tokenizer, or of a model
-    with more rows: `spanning`), `closing` is what stands after the last turn of a game that a rule has ended.
+    `end` are the ids that end an answer, `pad` fills rows, `vocabulary` is how many ids the tokenizer has, `closing` is what stands after
+    the last turn of a game that a rule has ended.
     """
 
     end: frozenset[int]
@@ -90,18 +89,6 @@ class Format(ABC):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Format:
         return self
-
-    def spanning(self, vocabulary: int) -> Format:
-        """The same format for a model that may draw ids up to `vocabulary`, which is at least the tokenizer's.
-
-        Raises:
-            BadModel: the tokenizer has more ids than the model.
-        """
-        if vocabulary < self.encoder.size:
-            raise BadModel(f"the tokenizer has ids up to {self.encoder.size - 1} and the model a vocabulary of {vocabulary}; they do not belong together")
-        wider = copy.copy(self)
-        wider.vocabulary = vocabulary
-        return wider
 
     @abstractmethod
     def _head(self, instruction: str, turns: Sequence[Turn], seat: str) -> tuple[Ids, bool, bool]:

@@ -88,7 +88,7 @@ def cut(tokenizer: Any) -> Cut:
     wanted = {two: first + tail, three: first + middle + TOLD[1] + close, four: second + tail, five: second + middle + TOLD[2] + close}
     for render, right in wanted.items():
         if render != right:
-            raise BadModel(f"the chat template rewrites earlier turns: {right!r} is expected from its shorter conversations, and it writes {render!r}")
+            raise BadModel(f"the chat template rewrites earlier turns: after its shorter conversations {right!r} is right, and it writes {render!r}")
     told_close = close if asked.startswith(close) else ""
     system_open, after_system = _system(tokenizer, messages, three.removeprefix(start))
     return Cut(start, system_open, after_system, middle.removeprefix(ending), told_close, asked.removeprefix(told_close), lead, ending)

@@ -26,7 +26,8 @@ class Ilql(Format):
         known = tokenizer.get_vocab()
         missing = [marker for marker in MARKERS if marker not in known]
         if missing:
-            raise BadModel(f"the tokenizer has no {' '.join(missing)}; add them (add_tokens(..., special_tokens=True)) and resize the model's embeddings")
+            how = "add them with add_tokens(..., special_tokens=True) and resize the model's embeddings"
+            raise BadModel(f"the tokenizer has no {' '.join(missing)}; {how}")
         self._start_told, told_end, self._start_said, answer_end, over = (known[marker] for marker in MARKERS)
         self._told_close, self._ending, self.closing = (told_end,), (answer_end,), (over,)
         self.end = frozenset({answer_end})

@@ -1,0 +1,232 @@
+"""The actor: a policy, its value function and its reference, as one module with one forward pass a network."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from loquent import pretrained
+from loquent.errors import BadModel, BadSetting
+from loquent.models.format import Format, Plain
+from loquent.models.tokens import TokenBatch
+from loquent.seeding import Key, borrowed
+
+if TYPE_CHECKING:
+    from loquent.models.decode import Decoding
+    from loquent.pretrained import LanguageModel
+
+CRITICS = ("network", "head", "none")
+
+
+class Hidden(NamedTuple):
+    """What one pass gives: the policy's last hidden states, and a value at each of them (0 at padding) where asked for."""
+
+    policy: Float[Tensor, "B T H"]
+    values: Float[Tensor, "B T"] | None
+
+
+class Critic(nn.Module):
+    """A value for every hidden state: a linear layer without bias on a trunk of its own, or (`trunk` None) on the policy's.
+
+    With its own trunk it is RL4LMs' value network (arXiv:2210.01241, the released code): a second copy of the checkpoint.
+    """
+
+    def __init__(self, trunk: nn.Module | None, width: int) -> None:
+        super().__init__()
+        self.trunk = trunk
+        self.head = nn.Linear(width, 1, bias=False)
+
+    def forward(self, tokens: Int64[Tensor, "B T"], shared: Float[Tensor, "B T H"] | None = None) -> Float[Tensor, "B T"]:
+        """The values of all positions. `shared`: the policy's hidden states, needed without a trunk of one's own."""
+        hidden = shared if self.trunk is None else last_hidden(self.trunk, tokens)
+        if hidden is None:
+            raise BadModel("a critic that is a head on the shared trunk needs the policy's hidden states")
+        values: Tensor = self.head(hidden)[..., 0]
+        return values.to(torch.promote_types(values.dtype, torch.float32))
+
+
+class Actor(nn.Module):
+    """A policy with what reinforcement learning keeps beside it. Made in evaluation mode, in which rollouts and RL updates stay;
+    `train()` turns dropout on in policy and critic (for supervised training), never in the reference.
+
+    `policy` is the Hugging Face module of `language` itself; `critic` a `Critic` or None; `reference` a frozen causal model or None.
+    """
+
+    def __init__(
+        self,
+        language: LanguageModel,
+        critic: Critic | None,
+        reference: nn.Module | None,
+        *,
+        format: Format,
+        decoding: Decoding | None,
+        evaluation: Decoding | None,
+    ) -> None:
+        super().__init__()
+        self.language, self.format, self.decoding, self.evaluation = language, format, decoding, evaluation
+        self.policy, self.critic, self.reference = language.module, critic, reference
+        self.eval()
+
+    @classmethod
+    def build(
+        cls,
+        language: LanguageModel,
+        *,
+        critic: Literal["network", "head", "none"] = "network",
+        reference: Literal["copy", "none"] | LanguageModel = "copy",
+        format: Format | None = None,
+        decoding: Decoding | None = None,
+        evaluation: Decoding | None = None,
+        key: Key,
+    ) -> Actor:
+        """An actor around a language model.
+
+        Args:
+            critic: "network": its own copy of the trunk; "head": on the policy's trunk, which both train; "none".
+            reference: "copy": the policy as it is now, frozen; another language model with the same vocabulary; or "none".
+            format: `Plain` by default.
+            key: the initial weights of the value head depend on it alone; no global generator is changed.
+
+        Raises:
+            BadSetting: no such critic or reference.
+            BadModel: the reference has another vocabulary, or format and model do not belong together.
+        """
+        module = language.module
+        rows = module.get_input_embeddings().weight.shape[0]
+        format = Plain(language.tokenizer) if format is None else format
+        if format.vocabulary > rows:
+            raise BadModel(f"the format's tokenizer has ids up to {format.vocabulary - 1}, but the model has only {rows} embeddings")
+        if critic not in CRITICS:
+            raise BadSetting(f"critic = {critic!r} is none of {', '.join(CRITICS)}")
+        made = None
+        if critic != "none":
+            with borrowed(key.child("value head")):
+                made = Critic(copy.deepcopy(trunk(module)) if critic == "network" else None, width(module))
+            made.to(device=module.device, dtype=module.dtype)
+        frozen = _reference(language, reference)
+        return cls(language, made, frozen, format=format, decoding=decoding, evaluation=evaluation)
+
+    def forward(self, batch: TokenBatch, want_values: bool = True) -> Hidden:
+        """Hidden states of the policy and, where wanted, values: exactly one forward pass for each network.
+
+        Raises:
+            BadSetting: values are wanted and there is no critic.
+        """
+        hidden = last_hidden(self.policy, batch.tokens)
+        return Hidden(hidden, self.values(batch, hidden) if want_values else None)
+
+    def values(self, batch: TokenBatch, hidden: Float[Tensor, "B T H"] | None = None) -> Float[Tensor, "B T"]:
+        """V at every position, 0 at padding; one forward pass. `hidden`: the policy's states, which save a critic head that pass."""
+        if self.critic is None:
+            raise BadSetting("the actor has no critic; build it with critic='network' or 'head'")
+        if self.critic.trunk is None and hidden is None:
+            hidden = last_hidden(self.policy, batch.tokens)
+        return self.critic(batch.tokens, hidden).masked_fill(~batch.real, 0.0)  # type: ignore[no-any-return]
+
+    def networks(self) -> dict[str, nn.Module]:
+        """The trunks that are run, by role: a critic that is a head has none of its own. Hooks on them see every forward pass."""
+        found = {"policy": trunk(self.policy)}
+        if self.critic is not None and self.critic.trunk is not None:
+            found["critic"] = self.critic.trunk
+        if self.reference is not None:
+            found["reference"] = trunk(self.reference)
+        return found
+
+    @property
+    def device(self) -> torch.device:
+        """Where the policy is."""
+        return self.policy.device  # type: ignore[no-any-return]
+
+    @property
+    def context(self) -> int:
+        """The longest sequence that all networks take."""
+        return min(pretrained.context(network) for network in (self.policy, self.reference) if network is not None)
+
+    @property
+    def room(self) -> int:
+        """The longest prompt that leaves the rollout its new tokens.
+
+        Raises:
+            BadSetting: they take the whole context.
+        """
+        new = 0 if self.decoding is None else self.decoding.max_new_tokens
+        if self.context - new < 1:
+            raise BadSetting(f"max_new_tokens = {new} leaves no room for a prompt in a context of {self.context}")
+        return self.context - new
+
+    def train(self, mode: bool = True) -> Actor:
+        """Turn dropout on or off in policy and critic; the reference has none ever."""
+        super().train(mode)
+        if self.reference is not None:
+            self.reference.eval()
+        return self
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # type: ignore[override]
+        """All parameters and buffers, tensors that several names share (tied embeddings) under their first name only."""
+        state = super().state_dict(*args, **kwargs)
+        prefix = str(kwargs.get("prefix", ""))
+        for name in self._shared():
+            state.pop(prefix + name, None)
+        return state  # type: ignore[no-any-return]
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
+        """Take back what `state_dict` gave."""
+        shared = {name: state_dict[first] for name, first in self._shared().items() if first in state_dict}
+        return super().load_state_dict({**shared, **state_dict}, strict=strict, assign=assign)
+
+    def _shared(self) -> dict[str, str]:
+        """Each further name of a tensor that has several -> its first name."""
+        first: dict[int, str] = {}
+        further = {}
+        for name, tensor in (*self.named_parameters(remove_duplicate=False), *self.named_buffers(remove_duplicate=False)):
+            known = first.setdefault(id(tensor), name)
+            if known != name:
+                further[name] = known
+        return further
+
+
+def trunk(module: Any) -> nn.Module:
+    """The part of a causal model without its output layer; the model itself where it does not name one."""
+    return module.base_model  # type: ignore[no-any-return]
+
+
+def width(module: Any) -> int:
+    """The size of the last hidden states, as the output layer reads them."""
+    layer = module.get_output_embeddings()
+    return int(layer.weight.shape[1] if layer is not None else module.config.get_text_config().hidden_size)
+
+
+def last_hidden(module: Any, tokens: Int64[Tensor, "B T"]) -> Float[Tensor, "B T H"]:
+    """The last hidden states of right-padded rows, for a causal model or its trunk; one forward pass.
+
+    Causality keeps the padding on the right out of all real positions, so no mask is given; positions are counted from 0.
+    """
+    inner: Any = trunk(module)
+    given: dict[str, Any] = {"input_ids": tokens, "use_cache": False}
+    if "position_ids" in inspect.signature(inner.forward).parameters:
+        given["position_ids"] = torch.arange(tokens.shape[1], device=tokens.device)[None]
+    if inner.get_output_embeddings() is None:
+        return inner(**given).last_hidden_state  # type: ignore[no-any-return]
+    return inner(**given, output_hidden_states=True).hidden_states[-1]  # type: ignore[no-any-return]
+
+
+def _reference(language: LanguageModel, reference: str | LanguageModel) -> nn.Module | None:
+    if reference == "none":
+        return None
+    if isinstance(reference, str):
+        if reference != "copy":
+            raise BadSetting(f"reference = {reference!r} is none of 'copy', 'none' and a language model")
+        frozen = copy.deepcopy(language.module)
+    else:
+        if reference.tokenizer.get_vocab() != language.tokenizer.get_vocab():
+            raise BadModel(
+                "the reference has another vocabulary than the policy, so no KL can be measured between them; take one with the same tokenizer"
+            )
+        frozen = reference.module if reference.module is not language.module else copy.deepcopy(language.module)
+    return frozen.requires_grad_(False).eval()  # type: ignore[no-any-return]
