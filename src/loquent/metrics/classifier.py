@@ -1,0 +1,185 @@
+"""Linear text classifiers of our own: counted n-grams, tf-idf, one weight each, a logistic curve.
+
+Training is scikit-learn's (`classifier_training.py`); scoring is numpy here, from arrays that lie on disk as .npz and JSON, never
+pickled. A text's score depends on that text alone, to the last bit, whatever stands beside it in the batch.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loquent.metrics.text import words
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+WORD_BITS = 20  # three words fit into one 63-bit code
+SPACE = re.compile(r"\s+")
+
+
+class Counts(NamedTuple):
+    """The n-grams of n texts, sorted by text and feature: int64[N] each."""
+
+    text: Ints
+    feature: Ints
+    count: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class WordNgrams:
+    """Word 1-, 2- and 3-grams, punctuation marks being words: "not good" and ", but" are features of their own."""
+
+    kind: ClassVar[str] = "word n-grams"
+    vocabulary: dict[str, int]  # word -> 1, 2, ...; 0 is any other word
+    codes: Ints  # the sorted codes of the n-grams that are features
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __call__(self, texts: Sequence[str]) -> Counts:
+        """Count the features of each text; n-grams that are none are left out."""
+        text, code = self.ngrams(texts)
+        if not len(self.codes):
+            return _counted(text[:0], code[:0])
+        place = np.searchsorted(self.codes, code)
+        place[place == len(self.codes)] = 0
+        known = self.codes[place] == code
+        return _counted(text[known], place[known])
+
+    def ngrams(self, texts: Sequence[str]) -> tuple[Ints, Ints]:
+        """All n-grams of words in the vocabulary: the number of the text and the code of the n-gram."""
+        said = [words(text) for text in texts]
+        get = self.vocabulary.get
+        ids = np.fromiter((get(word, 0) for word in chain.from_iterable(said)), dtype=np.int64, count=sum(map(len, said)))
+        text = np.repeat(np.arange(len(said), dtype=np.int64), [len(one) for one in said])
+        texts_of, codes, code = [text[ids > 0]], [ids[ids > 0]], ids
+        for n in (2, 3):
+            m = len(ids) - n + 1
+            if m <= 0:
+                break
+            code = np.where((code[:m] > 0) & (ids[n - 1 :] > 0) & (text[:m] == text[n - 1 :]), code[:m] << WORD_BITS | ids[n - 1 :], 0)
+            texts_of.append(text[:m][code > 0])
+            codes.append(code[code > 0])
+        return np.concatenate(texts_of), np.concatenate(codes)
+
+
+@dataclass(frozen=True, eq=False)
+class CharacterNgrams:
+    """Character 4-, 5- and 6-grams, across words too, hashed into 2**bits features."""
+
+    kind: ClassVar[str] = "character n-grams"
+    bits: int = 17
+
+    def __len__(self) -> int:
+        return 1 << self.bits
+
+    def __call__(self, texts: Sequence[str]) -> Counts:
+        """Count the features of each text; lower-cased, runs of white space as one space, one space before and after."""
+        said = [f" {SPACE.sub(' ', text.lower()).strip()} ".encode("utf-32-le", "surrogatepass") for text in texts]
+        letters = np.frombuffer(b"".join(said), dtype="<u4").astype(np.uint64)
+        text = np.repeat(np.arange(len(said), dtype=np.int64), [len(one) // 4 for one in said])
+        texts_of, features, code = [], [], letters
+        for n in range(2, 7):
+            m = len(letters) - n + 1
+            if m <= 0:
+                break
+            code = code[:m] * np.uint64(0x100000001B3) + letters[n - 1 :]  # wraps at 2**64, as FNV does
+            if n < 4:
+                continue
+            whole = text[:m] == text[n - 1 :]
+            mixed = (code[whole] + np.uint64(n)) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(64 - self.bits)
+            texts_of.append(text[:m][whole])
+            features.append(mixed.astype(np.int64))
+        if not features:
+            return _counted(text[:0], text[:0])
+        return _counted(np.concatenate(texts_of), np.concatenate(features))
+
+
+Features = WordNgrams | CharacterNgrams
+
+
+@dataclass(frozen=True, eq=False)
+class Classifier:
+    """P(positive) = logistic(slope * w.x + intercept), where x is the tf-idf vector of a text, of length 1."""
+
+    features: Features
+    idf: Floats
+    weights: Floats
+    slope: float
+    intercept: float
+
+    def __call__(self, texts: Sequence[str]) -> list[float]:
+        """The probability that each text is positive."""
+        counts = self.features(texts)
+        values = weighted(counts, self.idf, len(texts))
+        margins = np.bincount(counts.text, values * self.weights[counts.feature], len(texts))
+        return [logistic(self.slope * margin + self.intercept) for margin in margins.tolist()]
+
+    def save(self, folder: Path) -> None:
+        """Write `classifier.json` and `arrays.npz` into an existing folder."""
+        head = {"kind": self.features.kind, "slope": self.slope, "intercept": self.intercept}
+        arrays = {"idf": self.idf, "weights": self.weights}
+        if isinstance(self.features, WordNgrams):
+            head["vocabulary"] = list(self.features.vocabulary)
+            arrays["codes"] = self.features.codes
+        else:
+            head["bits"] = self.features.bits
+        (folder / "classifier.json").write_text(json.dumps(head), encoding="utf-8")
+        with (folder / "arrays.npz").open("wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
+
+    @staticmethod
+    def load(folder: Path) -> Classifier:
+        """Read what `save` wrote; OSError, ValueError or KeyError where the files are missing, torn or something else."""
+        head = json.loads((folder / "classifier.json").read_text(encoding="utf-8"))
+        with np.load(folder / "arrays.npz", allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        features: Features
+        if head["kind"] == WordNgrams.kind:
+            features = WordNgrams({word: i for i, word in enumerate(head["vocabulary"], 1)}, arrays["codes"])
+        elif head["kind"] == CharacterNgrams.kind:
+            features = CharacterNgrams(head["bits"])
+        else:
+            raise ValueError(f"{folder} holds a classifier of the kind {head['kind']!r}")
+        if not len(features) == len(arrays["idf"]) == len(arrays["weights"]):
+            raise ValueError(f"{folder}: {len(features)} features, {len(arrays['idf'])} idf and {len(arrays['weights'])} weights")
+        return Classifier(features, arrays["idf"], arrays["weights"], float(head["slope"]), float(head["intercept"]))
+
+
+def weighted(counts: Counts, idf: Floats, texts: int) -> Floats:
+    """The tf-idf values (1 + log count) * idf of counted features, each text scaled to Euclidean length 1."""
+    logs = np.array([0.0, *(1 + math.log(k) for k in range(1, int(counts.count.max(initial=0)) + 1))])
+    values = logs[counts.count] * idf[counts.feature]
+    norms = np.sqrt(np.bincount(counts.text, values * values, texts))
+    scaled: Floats = values / norms[counts.text]
+    return scaled
+
+
+def logistic(x: float) -> float:
+    """1 / (1 + exp(-x)) without overflow."""
+    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
+
+
+def in_chunks(features: Features, texts: Sequence[str], size: int = 512) -> Iterable[Counts]:
+    """Counts of many texts, so many at a time; text numbers go on from chunk to chunk."""
+    for first in range(0, len(texts), size):
+        counts = features(texts[first : first + size])
+        yield counts._replace(text=counts.text + first)
+
+
+def _counted(text: Ints, feature: Ints) -> Counts:
+    if not len(text):
+        return Counts(text, feature, feature)
+    width = int(feature.max()) + 1
+    keys, count = np.unique(text * width + feature, return_counts=True)
+    return Counts(keys // width, keys % width, count.astype(np.int64))

@@ -1,0 +1,101 @@
+"""Perplexity, two named metrics: of the policy on references (the paper's), and of generations under a fixed model.
+
+Both are exp(total negative log-likelihood / total tokens), the end token counted, each text after its prompt. Texts beyond the
+model's context are scored in overlapping windows. RL4LMs (arXiv:2210.01241) reports the first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar
+
+from loquent.errors import BadSetting
+from loquent.metric import Context, Measured
+from loquent.metrics.options import takes
+from loquent.settings import setting
+from loquent.task import Row
+
+LARGEST = 700.0  # exp beyond is an infinity in float64
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerplexityOptions:
+    """What the metric `perplexity` may be told."""
+
+    token_budget: int = setting(8192, "tokens in one forward pass", low=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextPerplexityOptions:
+    """What the metric `text_perplexity` may be told."""
+
+    path: str = setting(why="the fixed language model: a Hugging Face folder or name")
+    revision: str = setting("", "the revision of a Hugging Face name")
+    device: str = setting("auto", "where that model lives", choices=("auto", "cpu", "cuda"))
+    token_budget: int = setting(8192, "tokens in one forward pass", low=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Perplexity:
+    """Perplexity under `model()`, of each sample's references or of the predictions; a sample without text has none."""
+
+    name: str
+    model: Callable[[], Any]
+    of_references: bool
+    token_budget: int = 8192
+    version: ClassVar[int] = 1
+    higher_is_better: ClassVar[bool | None] = False
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The one key this metric gives: its name."""
+        return (self.name,)
+
+    def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
+        """Score all texts in one go."""
+        from loquent import pretrained
+
+        texts = [tuple(own) for own in references] if self.of_references else [(text,) for text in predictions]
+        owner = [i for i, own in enumerate(texts) for text in own if text]
+        told = [text for own in texts for text in own if text]
+        losses = pretrained.nll(self.model(), [prompts[i] for i in owner], told, token_budget=self.token_budget) if told else []
+        sums, counts = [0.0] * len(texts), [0] * len(texts)
+        for i, (loss, tokens) in zip(owner, losses, strict=True):
+            sums[i] += loss
+            counts[i] += tokens
+        samples = [exponential(loss / tokens) if tokens else None for loss, tokens in zip(sums, counts, strict=True)]
+        total = sum(counts)
+        return Measured({self.name: samples}, {self.name: exponential(math.fsum(sums) / total)} if total else {})
+
+
+@takes(PerplexityOptions)
+def perplexity(context: Context, options: PerplexityOptions) -> Perplexity:
+    """The policy's perplexity on references after their prompts; it follows the policy as that learns.
+
+    Raises:
+        BadSetting: the context has no language model.
+    """
+    if context.model is None:
+        raise BadSetting("perplexity is that of a language model on references, and no model plays here; text_perplexity takes one by path")
+    return Perplexity("perplexity", lambda: context.model, True, options.token_budget)
+
+
+@takes(TextPerplexityOptions)
+def text_perplexity(context: Context, options: TextPerplexityOptions) -> Perplexity:
+    """The perplexity of what was said under a fixed language model, loaded when first needed."""
+
+    @cache
+    def model() -> Any:
+        from loquent import pretrained
+
+        return pretrained.load(options.path, revision=options.revision or None, device=options.device)
+
+    return Perplexity("text_perplexity", model, False, options.token_budget)
+
+
+def exponential(mean: float) -> float:
+    """exp of a mean loss, bounded so that a hopeless model has a very large perplexity and not an infinite one."""
+    return math.exp(min(mean, LARGEST))
