@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ class Counts(NamedTuple):
 
     text: Ints
     feature: Ints
-    count: Ints
+    times: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +127,8 @@ class Classifier:
 
     def save(self, folder: Path) -> None:
         """Write `classifier.json` and `arrays.npz` into an existing folder."""
-        head = {"kind": self.features.kind, "slope": self.slope, "intercept": self.intercept}
-        arrays = {"idf": self.idf, "weights": self.weights}
+        head: dict[str, Any] = {"kind": self.features.kind, "slope": self.slope, "intercept": self.intercept}
+        arrays: dict[str, NDArray[Any]] = {"idf": self.idf, "weights": self.weights}
         if isinstance(self.features, WordNgrams):
             head["vocabulary"] = list(self.features.vocabulary)
             arrays["codes"] = self.features.codes
@@ -158,8 +158,8 @@ class Classifier:
 
 def weighted(counts: Counts, idf: Floats, texts: int) -> Floats:
     """The tf-idf values (1 + log count) * idf of counted features, each text scaled to Euclidean length 1."""
-    logs = np.array([0.0, *(1 + math.log(k) for k in range(1, int(counts.count.max(initial=0)) + 1))])
-    values = logs[counts.count] * idf[counts.feature]
+    logs = np.array([0.0, *(1 + math.log(k) for k in range(1, int(counts.times.max(initial=0)) + 1))])
+    values = logs[counts.times] * idf[counts.feature]
     norms = np.sqrt(np.bincount(counts.text, values * values, texts))
     scaled: Floats = values / norms[counts.text]
     return scaled

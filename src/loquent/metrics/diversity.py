@@ -62,7 +62,7 @@ class Diversity:
         """Measure the predictions alone."""
         texts = [words(text) for text in predictions]
         bare = [[word for word in text if not is_punctuation(word)] for text in texts]
-        scores = {}
+        scores: dict[str, float] = {}
         for twin, said in (("", texts), ("-nopunct", bare)):
             scores |= {f"diversity/{key}{twin}": value for key, value in statistics_of(said, self.window, self.n).items()}
         return Measured(corpus=scores)

@@ -1,6 +1,12 @@
 """Our own short list of English words that praise or blame, chosen for reviews; and the words that turn them."""
 
-POSITIVE = frozenset(
+
+def listed(text: str) -> frozenset[str]:
+    """The words of a text, as a set."""
+    return frozenset(text.split())
+
+
+POSITIVE = listed(
     """
     accessible accomplished admirable adorable affecting affectionate agreeable amazing ambitious amusing appealing assured astonishing atmospheric
     attractive authentic awesome beautiful beautifully beloved best better bold brave breathtaking bright brilliant brilliantly captivating
@@ -18,9 +24,9 @@ POSITIVE = frozenset(
     success successful superb superbly surprising suspenseful sweet sympathetic talented tender terrific thoughtful thrilling tight
     timeless touching treasure treat triumph triumphant truthful unforgettable unique uplifting vibrant vivid warm warmth well wise witty wonder
     wonderful wonderfully worth worthwhile worthy
-    """.split()
+    """
 )
-NEGATIVE = frozenset(
+NEGATIVE = listed(
     """
     absurd aimless amateurish angry annoying appalling artificial atrocious average awful awkward bad badly banal bland bleak bloated bore bored
     boredom boring bother bothersome broken bungled careless charmless cheap childish chore clichéd cliche cliches clumsy cold confused confusing
@@ -36,11 +42,11 @@ NEGATIVE = frozenset(
     tasteless tedious terrible terribly thin tired tiresome trash trite turgid ugly unbearable unbelievable unconvincing undercooked uneven
     unfunny unimaginative uninspired uninteresting unlikable unlikeable unnecessary unoriginal unpleasant unwatchable useless vapid vile wasted
     waste weak weakest wooden worse worst worthless wretched wrong
-    """.split()
+    """
 )
-NEGATORS = frozenset(
+NEGATORS = listed(
     """
     not no never none nobody nothing neither nor hardly barely scarcely rarely seldom without cannot can't couldn't didn't doesn't don't hadn't
     hasn't haven't isn't aren't wasn't weren't won't wouldn't shouldn't ain't
-    """.split()
+    """
 )

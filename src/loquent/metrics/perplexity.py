@@ -97,5 +97,5 @@ def text_perplexity(context: Context, options: TextPerplexityOptions) -> Perplex
 
 
 def exponential(mean: float) -> float:
-    """exp of a mean loss, bounded so that a hopeless model has a very large perplexity and not an infinite one."""
+    """The exponential of a mean loss, bounded so that a hopeless model has a very large perplexity and not an infinite one."""
     return math.exp(min(mean, LARGEST))

@@ -79,5 +79,5 @@ def _classifier(which: labelled.Which, context: Context, options: SentimentOptio
         return labelled.classifier(which, context)
     from loquent import pretrained
 
-    named = {"label": options.label, "revision": options.revision or None, "device": options.device}
-    return pretrained.sequence_classifier(options.classifier, **named)
+    revision = options.revision or None
+    return pretrained.sequence_classifier(options.classifier, label=options.label, revision=revision, device=options.device)
