@@ -25,7 +25,7 @@ class Options:
     text_field: str = setting("text", "the field that holds the text")
     label_field: str = setting("", "the field that holds the label; empty: `label`, where there is one")
     labels: tuple[str, ...] = setting((), "the labels that may occur; empty: any")
-    prompt_words: int = setting(0, "so many words of a text are its prompt; 0: a fraction of them", low=0)
+    prompt_words: int = setting(0, "so many words of a text are its prompt; 0, and for texts no longer than that: a fraction of them", low=0)
     prompt_fraction: float = setting(0.5, "the share of a text's words that is its prompt", source="2210.01241 sec. 4.1: IMDB", low=0.0, high=1.0)
     max_words: int = setting(0, "an answer of more words ends by the rule 'length'; 0: no limit", low=0)
     only_label: str = setting("", "keep only rows with this label, as supervised training on one side of a corpus wants; empty: all")
@@ -63,7 +63,7 @@ def rows(options: Options, split: str) -> tuple[Row, ...]:
     Raises:
         UnknownName: the source has no such split.
         BadSetting: no row has the label asked for.
-        BadRow: a text has too few words to be cut.
+        BadRow: a text has one word, which leaves nothing to continue.
     """
     splits = load(options.where)
     if split not in splits:
@@ -90,12 +90,14 @@ def _cut_row(row: Row, options: Options) -> Row:
         prompt, references = row["prompt"], row["references"]
         return Row(row.id, row.fields.with_(prompt=prompt, references=references, text=prompt + references[0], label=label))
     text = row["text"]
-    count = options.prompt_words or int(len(text.split()) * options.prompt_fraction)
+    length = len(text.split())
+    count = options.prompt_words
+    if not 0 < count < length:
+        count = min(max(int(length * options.prompt_fraction), 1), length - 1)
     try:
         prompt, rest = cut(text, count)
     except ValueError as error:
-        place = options.path or options.name or "built-in reviews"
-        raise BadRow(f"row {row.id}: {error}; see prompt_words and prompt_fraction", file=place) from error
+        raise BadRow(f"row {row.id}: {error}", file=options.path or options.name or "built-in reviews") from error
     return Row(row.id, row.fields.with_(prompt=prompt, references=(rest,), text=text, label=label))
 
 

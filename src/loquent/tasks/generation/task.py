@@ -48,7 +48,6 @@ class Generation(Task):
         self.spec = TaskSpec(
             id="generation",
             horizon="cut" if self.options.horizon == "cut" else "end",
-            return_range=(0.0, 0.0),
             paper="arXiv:2210.01241",
             licences=("Apache-2.0",) if self.options.source == "builtin" else (),
         )
