@@ -17,8 +17,9 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     if arguments.task is None:
         if arguments.option:
             raise BadSetting(f"--option {arguments.option[0]} needs --task; a run is evaluated on the task it was trained on")
-        from loquent.run import load_run
+        from loquent.run import load_run  # a run needs torch, a script playing a task does not
 
+        named.search_here()  # rewards may be functions of one's own
         found = load_run(arguments.who).evaluate(**played)
     else:
         from loquent.evaluate import evaluate_agent

@@ -52,10 +52,15 @@ def find(kind: str, name: str) -> Any:
     """A registered thing, or one's own as "module:Name", looked for in the current folder too."""
     if ":" not in name:
         return registry.find(kind, name)
+    search_here()
+    return registry.imported(name)
+
+
+def search_here() -> None:
+    """Let modules of the current folder be found, behind all others, so that no file here can stand in for a library."""
     here = os.getcwd()
     if here not in sys.path:
-        sys.path.append(here)  # behind everything else, so that no file here can stand in for a library
-    return registry.imported(name)
+        sys.path.append(here)
 
 
 def _model(folder: Path) -> Any:

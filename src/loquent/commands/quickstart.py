@@ -6,8 +6,10 @@ from argparse import Namespace
 from typing import Any
 
 from loquent import quickstart
+from loquent.commands import named
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     """Run the comparison; it prints its stages and its table as they come."""
+    named.search_here()  # rewards may be functions of one's own
     return 0, quickstart.quickstart(arguments.out, seeds=arguments.seeds, overrides=arguments.overrides, profile=arguments.profile)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from loquent import train
+from loquent.commands import named
 from loquent.commands.train import report
 from loquent.run import load_run
+from loquent.train import train
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     """Go on with the run in a folder."""
+    named.search_here()  # rewards may be functions of one's own
     found = load_run(arguments.run)
-    return 0, report(train.train(found.recipe, found.folder, resume=True))
+    return 0, report(train(found.recipe, found.folder, resume=True))

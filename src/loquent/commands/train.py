@@ -5,15 +5,18 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from loquent import recipe, train
+from loquent import recipe
+from loquent.commands import named
 from loquent.commands.printed import scores
 from loquent.run import Run
+from loquent.train import train
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     """Train, and print the evaluation at the end of the run."""
+    named.search_here()  # rewards may be functions of one's own
     whole = recipe.load(arguments.recipe, arguments.overrides, profile=arguments.profile)
-    finished = train.train(whole, arguments.out or f"runs/{whole.name}")
+    finished = train(whole, arguments.out or f"runs/{whole.name}")
     return 0, report(finished)
 
 
