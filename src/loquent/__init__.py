@@ -11,6 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from loquent.adapters.gymnasium import register
+
 if TYPE_CHECKING:
     from loquent.agent import Agent
     from loquent.episode import Episode
@@ -104,3 +106,4 @@ class _Face(ModuleType):
 
 
 sys.modules[__name__].__class__ = _Face
+register()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -114,3 +115,12 @@ def digest(value: Any, length: int = 8) -> str:
     """A short hexadecimal hash of a value; equal values have equal digests in every process."""
     text = json.dumps(plain(value), sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:length]
+
+
+def escaped(text: str) -> str:
+    """The text as it may be shown at a terminal: new lines and tabs stay, control, format and surrogate characters are spelled out."""
+    return "".join(char if _harmless(char) else char.encode("unicode_escape").decode("ascii") for char in text)
+
+
+def _harmless(char: str) -> bool:
+    return char in "\n\t" or not (unicodedata.category(char).startswith("C") or char in "\u2028\u2029")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import unicodedata
 from collections.abc import Sequence
 from typing import Final, TextIO
 
@@ -12,14 +11,9 @@ from loquent.agent import Answer, Asked
 from loquent.episode import Episode
 from loquent.errors import LoquentError
 from loquent.task import Task
+from loquent.values import escaped
 
 SHOWN_ACTIONS: Final = 30
-LINE_BREAKERS: Final = "\u2028\u2029"
-
-
-def escaped(text: str) -> str:
-    """The text as it may be written to a terminal: new lines stay, other control, format and surrogate characters are spelled out."""
-    return "".join(char if _harmless(char) else char.encode("unicode_escape").decode("ascii") for char in text)
 
 
 class Human:
@@ -83,7 +77,3 @@ def offered(actions: ActionSet | None, legal: Legal) -> str:
     except (LookupError, LoquentError):
         return ""
     return f"(one of {len(actions):,} actions, such as: {example})\n"
-
-
-def _harmless(char: str) -> bool:
-    return char in "\n\t" or (unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Cn") and char not in LINE_BREAKERS)

@@ -1,0 +1,1 @@
+"""A task as others want it, one file a library."""

@@ -1,0 +1,310 @@
+"""Any task as a Gymnasium environment, in three forms.
+
+text    an action is a whole answer, an observation the text that is new for the reader.
+index   an action is the number of one of the task's actions; an observation is text, or what a view makes of it.
+token   an action is one token (a byte, or a token of a `tokenizer.json`); an answer is over at its end token or at the horizon.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from loquent import registry
+from loquent.actions import MASK_LIMIT
+from loquent.adapters.spaces import AnyText
+from loquent.adapters.tokens import Bytes, TokenizerFile, Vocabulary
+from loquent.agent import Agent, Answer
+from loquent.episode import TASK, Episode, Tokens
+from loquent.errors import BadSetting, BrokenAgent, BrokenTask, EpisodeOver, InvalidAction, UnknownName, nearest
+from loquent.live import Live
+from loquent.seeding import Key
+from loquent.task import CUT, Row, Stopped, Task
+from loquent.values import EMPTY, Record, escaped, frozen
+
+FORMS = ("text", "index", "token")
+RESET_OPTIONS = ("split", "index", "id", "number")
+TOO_LONG = "length"  # the rule by which an over-long answer ends in the text form
+SHOWN_LEGAL = 256  # legal texts are listed in `info` up to so many actions
+
+
+class Environment(gym.Env[Any, Any]):
+    """A task as a Gymnasium environment.
+
+    `info` holds `ended` (a rule's name, "cut" or None), `bootstrap`, `rewards` (named and raw), `turn`, `row`, `split`, `number`,
+    the `observation` itself with its fields, after an answer its `text`, and for tasks with actions `legal` (their texts, up to
+    256 actions) and in the index form `action_mask`.
+
+    Example:
+        >>> env = gymnasium.make("loquent/Wordle-v0", rule="official")
+        >>> observation, info = env.reset(seed=0)
+        >>> env.step("crane")[1]
+        -1.0
+
+    Args:
+        task: a task, or the name of a registered one, built with `options`.
+        form: "text", "index" (for tasks with actions) or "token".
+        split: which rows are played.
+        seat: the seat this environment's user takes; `agents` answer for the others.
+        view: a pair (space, function from the observation to an array), or "module:NAME" of one, instead of text.
+        terms: reward terms, scored inside `step` at the end: an episode has the same total as `rewards.apply` gives it.
+        weights: of rewards and terms by name; without them the task's own, and 1 for each term.
+        tokenizer: a folder with a tokenizer.json, for the token form; without one tokens are bytes.
+        max_length: characters of an answer in the text form; a longer one is stopped there, and ends by the rule "length" where the
+            task has a horizon.
+    """
+
+    metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012 - Gymnasium's own shape
+
+    def __init__(
+        self,
+        task: Task | str,
+        *,
+        form: str = "text",
+        split: str = "train",
+        seat: str = "agent",
+        agents: Mapping[str, Agent] | None = None,
+        view: tuple[Any, Any] | str | None = None,
+        terms: Sequence[Any] = (),
+        weights: Mapping[str, float] | None = None,
+        tokenizer: str | None = None,
+        prompt_length: int = 512,
+        answer_length: int = 256,
+        max_length: int = 4096,
+        max_observation: int = 65_536,
+        render_mode: str | None = None,
+        **options: Any,
+    ) -> None:
+        self.task = _made(task, options)
+        if form not in FORMS:
+            raise BadSetting(f"form = {form!r} is none of {', '.join(FORMS)}")
+        if form == "index" and self.task.actions is None:
+            raise BadSetting(f"{self.task.identity} takes free text and has no index form; text or token is right")
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise BadSetting(f"render_mode = {render_mode!r}; 'ansi' or None is right")
+        self.form, self.split, self.seat, self.render_mode = form, split, seat, render_mode
+        self.agents, self.terms = dict(agents or {}), tuple(terms)
+        self.weights = Record(weights) if weights is not None else Record({**self.task.spec.rewards, **{term.name: 1.0 for term in self.terms}})
+        self.view = registry.imported(view) if isinstance(view, str) else view
+        self.max_length, self.max_observation = max_length, max_observation
+        self._vocabulary: Vocabulary | None = None
+        self._set_spaces(tokenizer, prompt_length, answer_length)
+        self._seed: int | None = None
+        self._count = 0
+        self._game: Live | None = None
+        self._pending: list[Record] = []  # rewards since the last answer of this seat
+        self._drawn: list[int] = []
+        self._prompt: Sequence[int] = ()
+        self._over: str | None = None
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin a game. Games are numbered from each seeding on, and their rows drawn; the same seed gives the same games.
+
+        Args:
+            options: `split`, and `index` or `id` to choose the row; `number` to play the game that `play` gives this number.
+
+        Raises:
+            BadSetting, UnknownName: an unknown option, split or row.
+        """
+        super().reset(seed=seed)
+        if seed is not None:
+            self._seed, self._count = seed, 0
+        elif self._seed is None:
+            self._seed = int(self.np_random.integers(2**31))
+        chosen = dict(options or {})
+        if unknown := [name for name in chosen if name not in RESET_OPTIONS]:
+            raise BadSetting(f"reset has no option {unknown[0]!r}; {', '.join(RESET_OPTIONS)} are right")
+        split = chosen.get("split", self.split)
+        number = int(chosen.get("number", self._count))
+        row = self._row(split, number, chosen)
+        self._count += 1
+        self._game = Live(self.task, row, number, self._seed, split, self.seat)
+        self._pending, self._over = [], None
+        self._others(self._game)
+        if self._game.step.ended is not None:
+            raise BrokenTask(f"{self.task.identity} ended ({self._game.step.ended}) before the seat {self.seat!r} was asked once")
+        self._begin_answer(self._game)
+        return self._seen(self._game), self._info(self._game, EMPTY)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Give an answer, or one token of it.
+
+        Raises:
+            InvalidAction: the action is no text, or no number from the action space. An answer's text never raises.
+            EpisodeOver: the game has ended; call reset.
+        """
+        game = self._game
+        if game is None or self._over is not None:
+            raise EpisodeOver("reset begins a game" if game is None else f"{self.task.identity} ended ({self._over}); reset begins another game")
+        answer = self._answer(game, action)
+        if answer is None:  # the answer goes on
+            return self._seen(game), 0.0, False, False, self._info(game, EMPTY)
+        self._pending.append(game.act(answer))
+        self._others(game)
+        self._over = game.step.ended
+        if self.form == "text" and self._over == CUT:
+            self._over = TOO_LONG
+        rewards = _sum([*self._pending, self._scored(game)])
+        self._pending = []
+        if self._over is None or game.step.observation.text:
+            self._begin_answer(game)
+        terminated, truncated = self.task.flags(self._over)
+        info = self._info(game, rewards, answer.text)
+        return self._seen(game), self.task.total(rewards, self.weights), terminated, truncated, info
+
+    def render(self) -> str | None:  # type: ignore[override]
+        """The game so far as text, control characters spelled out."""
+        if self.render_mode is None or self._game is None:
+            return None
+        return "".join(f"{turn.seat}: {escaped(turn.text).rstrip(chr(10))}\n" for turn in self._game.turns)
+
+    def episode(self) -> Episode:
+        """The record of the game so far, without the scores of terms."""
+        if self._game is None:
+            raise EpisodeOver("reset begins a game")
+        names = Record({self.seat: "gymnasium", **{seat: agent.name for seat, agent in self.agents.items()}})
+        return dataclasses.replace(self._game.episode(names), ended=self._over)
+
+    def _set_spaces(self, tokenizer: str | None, prompt_length: int, answer_length: int) -> None:
+        text = AnyText(self.max_observation)
+        self.observation_space = self.view[0] if self.view else text
+        if self.form == "text":
+            self.action_space = AnyText(self.max_length)
+        elif self.form == "index":
+            assert self.task.actions is not None
+            self.action_space = spaces.Discrete(len(self.task.actions))
+        else:
+            if self.view:
+                raise BadSetting("the token form has its own view; leave out `view`")
+            self._vocabulary = TokenizerFile(tokenizer, prompt_length, answer_length) if tokenizer else Bytes(prompt_length, answer_length)
+            self.action_space, self.observation_space = self._vocabulary.actions, self._vocabulary.space
+
+    def _row(self, split: str, number: int, chosen: Mapping[str, Any]) -> Row:
+        if split not in self.task.spec.splits:
+            raise UnknownName("split", split, self.task.spec.splits)
+        if "id" in chosen:
+            return self.task.row(split, chosen["id"])
+        rows = self.task.rows(split)
+        index = chosen.get("index")
+        if index is None:
+            assert self._seed is not None
+            index = int(Key(self._seed, ("reset", split, number)).generator().integers(len(rows)))
+        if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(rows):
+            raise BadSetting(f"index = {index!r} is not in 0..{len(rows) - 1}, the rows of {split}")
+        return rows[index]
+
+    def _others(self, game: Live) -> None:
+        while game.step.ended is None and game.seat != self.seat:
+            agent = self.agents.get(game.seat)
+            if agent is None:
+                raise BrokenAgent(f"{self.task.identity} asks the seat {game.seat!r}, and no agent sits there: agents={{{game.seat!r}: ...}}")
+            answers = agent.answer([game.asked()])
+            if len(answers) != 1:
+                raise BrokenAgent(f"{agent.name} was asked 1 question and gave {len(answers)} answers")
+            self._pending.append(game.act(answers[0]))
+
+    def _begin_answer(self, game: Live) -> None:
+        self._drawn = []
+        if self._vocabulary is not None:
+            seen = [*([self.task.spec.instruction] if self.task.spec.instruction else []), *(turn.text for turn in game.turns if self._knows(turn))]
+            self._prompt = self._vocabulary.encode("\n".join(text.rstrip("\n") if i < len(seen) - 1 else text for i, text in enumerate(seen)))
+
+    def _knows(self, turn: Any) -> bool:
+        return turn.seat == self.seat or (turn.seat == TASK and turn.to == self.seat)
+
+    def _answer(self, game: Live, action: Any) -> Answer | None:
+        if self.form == "text":
+            if not isinstance(action, str):
+                raise InvalidAction(f"{action!r:.80} is a {type(action).__name__}; a text is right")
+            stopped: Stopped = "length" if len(action) > self.max_length else "end"
+            return Answer(action[: self.max_length], stopped)
+        number = _number(action, self.action_space)
+        if self._vocabulary is None:
+            assert self.task.actions is not None
+            try:
+                return Answer(self.task.actions.text(number, game.step.observation.legal))
+            except LookupError:  # a slot that is empty now: nothing is said, and the task judges that
+                return Answer("")
+        self._drawn.append(number)
+        ended = number == self._vocabulary.end
+        if not ended and len(self._drawn) < self._vocabulary.length:
+            return None
+        unknown = np.full(len(self._drawn), np.nan)  # who drew these tokens did not tell how likely they were
+        tokens = Tokens(np.array(self._drawn, dtype=np.int64), unknown, unknown)
+        return Answer(self._vocabulary.text(self._drawn), "end" if ended else "length", tokens)
+
+    def _scored(self, game: Live) -> Record:
+        """What terms add to the rewards, once the game is over."""
+        if self._over is None or not self.terms:
+            return EMPTY
+        from loquent import rewards  # metrics are heavy, and few environments have terms
+
+        before = self.episode()
+        after = rewards.apply(self.terms, [before], {game.row.id: game.row})[0].rewards
+        return Record({name: value - before.rewards.get(name, 0.0) for name, value in after.items() if value != before.rewards.get(name)})
+
+    def _seen(self, game: Live) -> Any:
+        if self._vocabulary is not None:
+            return self._vocabulary.array(self._prompt, self._drawn)
+        if self.view:
+            return self.view[1](game.step.observation)
+        text = game.step.observation.text
+        if len(text) > self.max_observation:
+            raise BadSetting(
+                f"an observation has {len(text):,} characters; give the environment a larger max_observation than {self.max_observation:,}"
+            )
+        return text
+
+    def _info(self, game: Live, rewards: Record, said: str | None = None) -> dict[str, Any]:
+        told, actions = game.step.observation, self.task.actions
+        info: dict[str, Any] = {"ended": self._over, "bootstrap": self._over in (None, CUT), "rewards": dict(rewards), "turn": game.step.turn}
+        info |= {"row": game.row.id, "split": game.split, "number": game.number, "seat": told.seat, "observation": told}
+        if self.task.spec.instruction and game.step.turn == 0:
+            info["instruction"] = self.task.spec.instruction
+        if said is not None:
+            info["text"] = said
+        if actions is not None and len(actions) <= SHOWN_LEGAL:
+            info["legal"] = tuple(actions.text(i, told.legal) for i in range(len(actions)) if actions.contains(told.legal, i))
+        if self.form == "index" and actions is not None and len(actions) <= MASK_LIMIT:
+            info["action_mask"] = actions.mask(told.legal).astype(np.int8)
+        return info
+
+
+def register() -> None:
+    """Make the built-in environments known to `gymnasium.make`, by strings: no task is imported."""
+    for name, task in (("Wordle", "wordle"), ("Generation", "generation")):
+        id = f"loquent/{name}-v0"
+        if id not in gym.registry:
+            gym.register(id=id, entry_point="loquent.adapters.gymnasium:Environment", kwargs={"task": task})
+
+
+def _made(task: Task | str, options: Mapping[str, Any]) -> Task:
+    if isinstance(task, Task):
+        if options:
+            raise BadSetting(f"the option {next(iter(options))!r} is unknown; a task that is built already takes none")
+        return task
+    made = registry.imported(task) if ":" in task else registry.find("task", task)
+    known = [field.name for field in dataclasses.fields(made.Options)]
+    for name in options:
+        if name not in known:
+            raise BadSetting(f"{name} is no option of the task {task}; nearest: {nearest(name, known)}. All of them: {', '.join(known) or 'none'}")
+    built: Task = made(made.Options(**{name: frozen(value) for name, value in options.items()}))
+    return built
+
+
+def _number(action: Any, space: Any) -> int:
+    if isinstance(action, np.ndarray) and action.shape == ():
+        action = action[()]
+    if isinstance(action, bool | np.bool_) or not isinstance(action, int | np.integer) or not 0 <= action < space.n:
+        raise InvalidAction(f"{action!r:.80} is no action; an integer from 0 to {space.n - 1} is right")
+    return int(action)
+
+
+def _sum(records: Sequence[Record]) -> Record:
+    names = dict.fromkeys(name for record in records for name in record)
+    return Record({name: float(sum(record.get(name, 0.0) for record in records)) for name in names})

@@ -1,0 +1,80 @@
+"""The space of all texts: Gymnasium's `Text` wants a list of characters, and a language has all of them."""
+
+from __future__ import annotations
+
+import string
+import sys
+from collections.abc import Sequence
+from typing import Any, overload
+
+import numpy as np
+from gymnasium import spaces
+
+PRINTABLE = string.ascii_letters + string.digits + string.punctuation + " \n"
+SAMPLED = 64  # characters at most, in a sample
+
+
+class _AllCharacters(Sequence[str]):
+    """Every code point in order, without a list of them."""
+
+    def __len__(self) -> int:
+        return sys.maxunicode + 1
+
+    @overload
+    def __getitem__(self, i: int) -> str: ...
+    @overload
+    def __getitem__(self, i: slice) -> Sequence[str]: ...
+    def __getitem__(self, i: int | slice) -> str | Sequence[str]:
+        if isinstance(i, slice):
+            return [chr(n) for n in range(*i.indices(len(self)))]
+        return chr(i)
+
+    def __contains__(self, char: object) -> bool:
+        return isinstance(char, str) and len(char) == 1
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _AllCharacters)
+
+    def __hash__(self) -> int:
+        return hash(_AllCharacters)
+
+
+class AnyText(spaces.Text):
+    """Any text of at most `max_length` characters. A sample is up to 64 printable ones; the index of a character is its code point."""
+
+    def __init__(self, max_length: int, seed: int | np.random.Generator | None = None) -> None:
+        super().__init__(max_length, min_length=0, charset=PRINTABLE, seed=seed)
+
+    def contains(self, x: Any) -> bool:
+        """Whether this is a text that is not too long."""
+        return isinstance(x, str) and len(x) <= self.max_length
+
+    def sample(self, mask: Any = None, probability: Any = None) -> str:
+        """A short printable text, or what `Text` draws under a mask over the printable characters."""
+        if mask is not None or probability is not None:
+            return str(super().sample(mask, probability))
+        size = int(self.np_random.integers(0, min(SAMPLED, self.max_length) + 1))
+        return "".join(PRINTABLE[i] for i in self.np_random.integers(len(PRINTABLE), size=size))
+
+    @property
+    def character_set(self) -> Any:
+        """All characters."""
+        return _AllCharacters()
+
+    @property
+    def character_list(self) -> Any:
+        """All characters, in order."""
+        return _AllCharacters()
+
+    def character_index(self, char: str) -> np.int32:
+        """The code point."""
+        return np.int32(ord(char))
+
+    def __repr__(self) -> str:
+        return f"AnyText({self.max_length})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AnyText) and self.max_length == other.max_length
+
+    def __hash__(self) -> int:
+        return hash((AnyText, self.max_length))
