@@ -5,13 +5,16 @@ The face: `task`, `play`, `train`, `evaluate`, `check`, `load_run`. Nothing heav
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from collections.abc import Mapping, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from loquent.adapters.gymnasium import register
+from loquent.adapters import register
 
 if TYPE_CHECKING:
     from loquent.agent import Agent
@@ -105,5 +108,27 @@ class _Face(ModuleType):
             super().__setattr__(name, value)
 
 
+class _WhenGymnasiumComes(MetaPathFinder):
+    """Registers the environments after gymnasium is imported: to import it here would make `loquent --help` four times slower."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if fullname != "gymnasium":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_register(module: ModuleType) -> None:
+                execute(module)
+                register()
+
+            spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
+        return spec
+
+
 sys.modules[__name__].__class__ = _Face
-register()
+if "gymnasium" in sys.modules:
+    register()
+else:
+    sys.meta_path.insert(0, _WhenGymnasiumComes())

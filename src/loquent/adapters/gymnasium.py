@@ -275,14 +275,6 @@ class Environment(gym.Env[Any, Any]):
         return info
 
 
-def register() -> None:
-    """Make the built-in environments known to `gymnasium.make`, by strings: no task is imported."""
-    for name, task in (("Wordle", "wordle"), ("Generation", "generation")):
-        id = f"loquent/{name}-v0"
-        if id not in gym.registry:
-            gym.register(id=id, entry_point="loquent.adapters.gymnasium:Environment", kwargs={"task": task})
-
-
 def _made(task: Task | str, options: Mapping[str, Any]) -> Task:
     if isinstance(task, Task):
         if options:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from loquent.agent import Asked
-from loquent.agents.human import escaped
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.episode import TASK, Turn
 from loquent.errors import BadSetting
@@ -18,6 +17,7 @@ from loquent.run import load_run
 from loquent.seeding import Key
 from loquent.start import load_language, make_format
 from loquent.task import Observation
+from loquent.values import escaped
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:

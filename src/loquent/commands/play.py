@@ -6,12 +6,13 @@ from argparse import Namespace
 from typing import Any
 
 from loquent import episode
-from loquent.agents.human import Human, escaped
+from loquent.agents.human import Human
 from loquent.commands import named
 from loquent.errors import BadSetting
 from loquent.play import Game, play
 from loquent.seeding import Key
 from loquent.task import Row, Task
+from loquent.values import escaped
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
