@@ -62,12 +62,17 @@ def test_no_pickle_no_eval_no_shell():
 
 
 def code(path):
-    """The lines of a file without its comments and strings."""
+    """The lines of a file with its comments and strings taken out."""
     import io
     import tokenize
 
-    kept = {}
-    for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
-        if token.type not in (tokenize.COMMENT, tokenize.STRING):
-            kept.setdefault(token.start[0], []).append(token.string)
-    return ["".join(f" {word}" if word.isidentifier() else word for word in words).strip() for words in kept.values()]
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type in (tokenize.COMMENT, tokenize.STRING):
+            (first, start), (last, end) = token.start, token.end
+            for number in range(first, last + 1):
+                line = lines[number - 1]
+                left, right = start if number == first else 0, end if number == last else len(line)
+                lines[number - 1] = line[:left] + " " * (right - left) + line[right:]
+    return lines
