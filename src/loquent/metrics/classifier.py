@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -78,7 +78,7 @@ class CharacterNgrams:
     """Character 4-, 5- and 6-grams, across words too, hashed into 2**bits features."""
 
     kind: ClassVar[str] = "character n-grams"
-    bits: int = 17
+    bits: int = 18
 
     def __len__(self) -> int:
         return 1 << self.bits
@@ -170,11 +170,13 @@ def logistic(x: float) -> float:
     return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
 
 
-def in_chunks(features: Features, texts: Sequence[str], size: int = 512) -> Iterable[Counts]:
-    """Counts of many texts, so many at a time; text numbers go on from chunk to chunk."""
+def counted(features: Features, texts: Sequence[str], size: int = 512) -> Counts:
+    """The counts of many texts, made so many texts at a time."""
+    chunks = []
     for first in range(0, len(texts), size):
         counts = features(texts[first : first + size])
-        yield counts._replace(text=counts.text + first)
+        chunks.append(counts._replace(text=counts.text + first))
+    return Counts(*(np.concatenate(part) for part in zip(*chunks, strict=True)))
 
 
 def _counted(text: Ints, feature: Ints) -> Counts:

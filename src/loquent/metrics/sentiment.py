@@ -1,8 +1,8 @@
 """Sentiment: the probability that a text is positive, by a classifier trained on the task's own labels or by a given one.
 
 `sentiment` is a logistic regression on word n-grams, trained on one half of the labelled training rows (by a hash of their ids);
-`judge` is a support vector machine on character n-grams, trained on the other half: what it sees of a gain in `sentiment` is no
-artefact of that classifier. Both are made on first use and kept under the context's cache. With `classifier=` a Hugging Face
+`judge` is naive Bayes on character n-grams, trained on the other half: what it sees of a gain in `sentiment` is no artefact of
+that classifier. Both are made on first use and kept under the context's cache. With `classifier=` a Hugging Face
 sequence classifier takes their place.
 """
 
