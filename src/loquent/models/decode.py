@@ -1,0 +1,293 @@
+"""Decoding: one batched loop on the model's cache. Finished rows leave the batch, waiting prompts take their place.
+
+A row's draws depend on its key and its logits alone, never on how many rows are live or in which order they finish.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from loquent.episode import Tokens
+from loquent.errors import BadModel, BadSetting
+from loquent.models.beam import beam_search
+from loquent.models.cache import Rows, rows_of
+from loquent.models.drawn import Drawn
+from loquent.models.sampling import Choice, choose
+from loquent.models.support import Support, Trie, filter_top_k, filter_top_p
+from loquent.pretrained import context, evaluating
+from loquent.seeding import Key
+from loquent.settings import check_ranges, setting
+
+__all__ = ["Decoding", "Drawn", "Nucleus", "decode"]
+
+Stop = Callable[[list[int]], bool]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decoding:
+    """How answers are made from a model."""
+
+    method: str = setting("sample", "draw, take the likeliest token, or search with beams", choices=("sample", "greedy", "beam"))
+    temperature: float = setting(1.0, "logits are divided by it; sampling only", low=1e-3, high=1e3)
+    top_k: int = setting(0, "draw from so many likeliest tokens, 0: all; sampling only", low=0)
+    top_p: float = setting(1.0, "draw from the nucleus of this mass, 1: all; sampling only", source="1904.09751 eq. 2", low=0.0, high=1.0)
+    min_new_tokens: int = setting(0, "no end before so many tokens (legal words may end where they end)", low=0)
+    max_new_tokens: int = setting(48, "an answer is cut after so many tokens", source="2210.01241 table 4 (IMDB)", low=1)
+    beams: int = setting(4, "beams of the search; beam only", low=1)
+    live: int = setting(64, "rows decoded at once", low=1)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if self.min_new_tokens > self.max_new_tokens:
+            raise BadSetting(f"min_new_tokens = {self.min_new_tokens} is more than max_new_tokens = {self.max_new_tokens}")
+
+
+@dataclass(frozen=True)
+class Nucleus:
+    """NLPO's masking policy (arXiv:2210.01241, section 4.2): only tokens in its nucleus may be drawn.
+
+    `model` None masks by the policy itself. `always` ids are never masked (but a minimum length or legal words may forbid them).
+    With `top_p >= 1` and no `top_k` it does nothing, and its model is not run.
+    """
+
+    model: nn.Module | None = None
+    top_p: float = 1.0
+    top_k: int = 0
+    min_keep: int = 1
+    always: tuple[int, ...] = ()
+
+    def keeps_all(self, vocabulary: int) -> bool:
+        """Whether nothing is ever masked."""
+        return self.top_p >= 1 and (self.top_k == 0 or self.top_k >= vocabulary)
+
+
+@torch.inference_mode()
+def decode(
+    module: Any,
+    prompts: Sequence[Sequence[int]],
+    keys: Sequence[Key],
+    decoding: Decoding,
+    *,
+    end: Collection[int],
+    pad: int,
+    stop: Sequence[Stop | None] | None = None,
+    allowed: Sequence[Trie | None] | None = None,
+    nucleus: Nucleus | None = None,
+    vocabulary: int | None = None,
+) -> list[Drawn]:
+    """One answer for each prompt, in order, with dropout off; the module's modes are given back.
+
+    Args:
+        module: a Hugging Face causal model.
+        prompts: ids, none empty, of any lengths.
+        keys: the stream of each row; a row uses `key.child("decode")`, one uniform a token.
+        end: ids that end an answer (the one drawn is its last token, stopped "end").
+        stop: for each row None or a function of the answer's ids so far; True ends it (stopped "stop").
+        allowed: for each row None or the trie of what may be said.
+        vocabulary: ids from here on are never drawn (a model may have more rows than the tokenizer has words).
+
+    Raises:
+        BadModel: a prompt is empty, has unknown ids or leaves no room in the context; logits are not finite; the models do not fit.
+    """
+    rows = module.get_input_embeddings().weight.shape[0]
+    _check(module, prompts, keys, decoding, rows)
+    stop = stop if stop is not None else [None] * len(prompts)
+    allowed = allowed if allowed is not None else [None] * len(prompts)
+    if nucleus is not None and nucleus.keeps_all(rows):
+        nucleus = None
+    with evaluating(module, *([nucleus.model] if nucleus and nucleus.model is not None else [])):
+        if decoding.method == "beam":
+            if nucleus is not None:
+                raise BadSetting("beam search has no masking policy; evaluate with method = 'greedy' or 'sample', or without the nucleus")
+            return beam_search(module, prompts, decoding, end=end, pad=pad, stop=stop, allowed=allowed, vocabulary=vocabulary)
+        loop = _Loop(module, prompts, keys, decoding, frozenset(end), pad, stop, allowed, nucleus, vocabulary)
+        return loop.run()
+
+
+class _Loop:
+    """The rows under way: `live[i]` is the prompt that row i of the caches belongs to, `done[i]` whether it has ended."""
+
+    def __init__(
+        self,
+        module: Any,
+        prompts: Sequence[Sequence[int]],
+        keys: Sequence[Key],
+        decoding: Decoding,
+        end: frozenset[int],
+        pad: int,
+        stop: Sequence[Stop | None],
+        allowed: Sequence[Trie | None],
+        nucleus: Nucleus | None,
+        vocabulary: int | None,
+    ) -> None:
+        self.prompts, self.decoding, self.stop, self.allowed, self.nucleus = prompts, decoding, stop, allowed, nucleus
+        self.end, self.pad, self.limit, self.device = sorted(end), pad, vocabulary, module.device
+        self.policy = rows_of(module, pad)
+        self.mask: Rows | None = rows_of(nucleus.model, pad) if nucleus and nucleus.model is not None else None
+        self.uniform = np.zeros((len(prompts), decoding.max_new_tokens))
+        if decoding.method == "sample":
+            for row, key in zip(self.uniform, keys, strict=True):
+                row[:] = key.child("decode").generator().random(decoding.max_new_tokens)
+        self.waiting = deque(range(len(prompts)))
+        self.live, self.done = np.empty(0, dtype=np.int64), np.empty(0, dtype=bool)
+        self.nodes = [trie.root if trie else None for trie in allowed]
+        self.record = _Record(len(prompts), decoding.max_new_tokens)
+
+    def run(self) -> list[Drawn]:
+        """Until no row is under way and no prompt waits."""
+        logits, masking = self._admit(None, None)
+        while logits is not None:
+            choice = self._choose(logits, masking)
+            ids = choice.ids.cpu().numpy()
+            self.record.write(self.live, ~self.done, ids, choice)
+            self._finish(ids)
+            kept = self._drop()
+            following = torch.from_numpy(np.where(self.done, self.pad, ids[kept])).to(self.device)
+            logits, masking = (self.policy.step(following), self.mask.step(following) if self.mask else None) if len(kept) else (None, None)
+            logits, masking = self._admit(logits, masking)
+        return self.record.answers()
+
+    def _admit(self, logits: Tensor | None, masking: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+        """Let waiting prompts in where there is room (an eighth of the rows at least, so that prompts are read together)."""
+        room = self.decoding.live - len(self.live)
+        if not self.waiting or (len(self.live) and room < max(1, self.decoding.live // 8)):
+            return logits, masking
+        new = [self.waiting.popleft() for _ in range(min(room, len(self.waiting)))]
+        self.live = np.concatenate([self.live, new]).astype(np.int64)
+        self.done = np.concatenate([self.done, np.zeros(len(new), dtype=bool)])
+        prompts = [self.prompts[i] for i in new]
+        joined = [rows.join(prompts) if rows else None for rows in (self.policy, self.mask)]
+        both = [
+            new if old is None else torch.cat([old, new]) if new is not None else None for old, new in zip((logits, masking), joined, strict=True)
+        ]
+        return both[0], both[1]
+
+    def _choose(self, logits: Tensor, masking: Tensor | None) -> Choice:
+        how, count = self.decoding, self.record.count[self.live]
+        banned = self._banned(logits, count)
+        if self.nucleus is not None:
+            banned = self._masked(logits if masking is None else masking, banned)
+        if how.method == "greedy":
+            return choose(logits, None, banned=banned, limit=self.limit)
+        uniform = torch.from_numpy(self.uniform[self.live, np.minimum(count, how.max_new_tokens - 1)]).to(self.device)
+        return choose(logits, uniform, temperature=how.temperature, top_k=how.top_k, top_p=how.top_p, banned=banned, limit=self.limit)
+
+    def _banned(self, logits: Tensor, count: np.ndarray) -> Tensor | None:
+        """What the minimum length and legal words forbid; None where they forbid nothing."""
+        words = [i for i, row in enumerate(self.live) if self.allowed[row] is not None and not self.done[i]]
+        young = np.flatnonzero((count < self.decoding.min_new_tokens) & ~self.done)
+        young = young[[self.allowed[row] is None for row in self.live[young].tolist()]] if len(young) else young
+        if not words and not (len(young) and self.end):
+            return None
+        banned = torch.zeros(logits.shape, dtype=torch.bool)
+        banned[torch.from_numpy(young)[:, None], torch.tensor(self.end, dtype=torch.long)] = True
+        for i in words:
+            banned[i] = True
+            banned[i, torch.from_numpy(self.allowed[self.live[i]].allowed(self.nodes[self.live[i]]))] = False  # type: ignore[union-attr, arg-type]
+        return banned.to(logits.device)
+
+    def _masked(self, logits: Tensor, banned: Tensor | None) -> Tensor:
+        """What the masking policy forbids beside that: its nucleus is taken among what is possible, so it is never empty."""
+        assert self.nucleus is not None
+        work = logits.double() if logits.dtype == torch.float64 else logits.float()
+        impossible = torch.zeros_like(work, dtype=torch.bool) if banned is None else banned.clone()
+        impossible[:, self.limit if self.limit is not None else work.shape[1] :] = True
+        work = work.masked_fill(impossible, -torch.inf)
+        kept = filter_top_p(work, self.nucleus.top_p, self.nucleus.min_keep) & filter_top_k(work, self.nucleus.top_k)
+        kept[:, list(self.nucleus.always)] = True
+        return ~kept | impossible
+
+    def _finish(self, ids: np.ndarray) -> None:
+        """Note which rows end with the ids just written, and why."""
+        count, ended = self.record.count[self.live], np.isin(ids, self.end)
+        out = count >= self.decoding.max_new_tokens
+        for i in np.flatnonzero(~self.done):
+            row = self.live[i]
+            trie, stop = self.allowed[row], self.stop[row]
+            if trie is not None:
+                self.nodes[row] = trie.step(self.nodes[row], int(ids[i]))  # type: ignore[arg-type]
+                ended[i] |= not len(trie.allowed(self.nodes[row]))  # type: ignore[arg-type]
+            why = "end" if ended[i] else "stop" if stop and stop(self.record.said(row)) else "length" if out[i] else None
+            if why:
+                self.record.stopped[row] = why
+                self.done[i] = True
+
+    def _drop(self) -> np.ndarray:
+        """Drop ended rows once they are an eighth of the batch; returns the places that were kept."""
+        everyone = np.arange(len(self.live))
+        if not self.done.any() or (self.done.sum() < len(self.live) // 8 and not self.waiting):
+            return everyone
+        kept = np.flatnonzero(~self.done)
+        for rows in (self.policy, self.mask):
+            if rows is not None:
+                rows.keep(torch.from_numpy(kept).to(self.device))
+        self.live, self.done = self.live[kept], self.done[kept]
+        return kept
+
+
+@dataclass
+class _Record:
+    """All that was drawn, [prompts, max_new_tokens]; `place` is where a token's support lies in the supports in a row."""
+
+    prompts: int
+    longest: int
+    supports: list[Support] = field(default_factory=list)
+    written: int = 0
+
+    def __post_init__(self) -> None:
+        shape = (self.prompts, self.longest)
+        self.ids, self.place = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+        self.drawn, self.policy = np.zeros(shape), np.zeros(shape)
+        self.count = np.zeros(self.prompts, dtype=np.int64)
+        self.stopped = ["length"] * self.prompts
+
+    def write(self, live: np.ndarray, running: np.ndarray, ids: np.ndarray, choice: Choice) -> None:
+        """One token for each running row."""
+        rows = live[running]
+        column = self.count[rows]
+        self.ids[rows, column] = ids[running]
+        self.drawn[rows, column] = choice.drawn_logprob.cpu().numpy()[running]
+        self.policy[rows, column] = choice.policy_logprob.cpu().numpy()[running]
+        self.place[rows, column] = self.written + np.flatnonzero(running)
+        self.count[rows] += 1
+        self.supports.append(choice.support)
+        self.written += len(live)
+
+    def said(self, row: int) -> list[int]:
+        """The ids of one answer so far."""
+        return self.ids[row, : self.count[row]].tolist()  # type: ignore[no-any-return]
+
+    def answers(self) -> list[Drawn]:
+        """All answers in order; a support that leaves nothing out is None."""
+        everything = Support.cat(self.supports) if self.supports else None
+        found = []
+        for row in range(self.prompts):
+            n = self.count[row]
+            support = everything.take(self.place[row, :n]) if everything is not None else None
+            kept = None if support is None or support.is_everything else support
+            tokens = Tokens(self.ids[row, :n].copy(), self.drawn[row, :n].copy(), self.policy[row, :n].copy(), kept)
+            found.append(Drawn(tokens, self.stopped[row]))  # type: ignore[arg-type]
+        return found
+
+
+def _check(module: Any, prompts: Sequence[Sequence[int]], keys: Sequence[Key], decoding: Decoding, rows: int) -> None:
+    if len(prompts) != len(keys):
+        raise BadSetting(f"{len(prompts)} prompts and {len(keys)} keys; one key for each prompt is right")
+    room = context(module) - decoding.max_new_tokens + 1  # the last token drawn is never read
+    for number, prompt in enumerate(prompts):
+        if not len(prompt):
+            raise BadModel(f"prompt {number} is empty; a row begins with a start token")
+        if len(prompt) > room:
+            raise BadModel(
+                f"prompt {number} has {len(prompt)} tokens; with max_new_tokens = {decoding.max_new_tokens} the model's context of "
+                f"{context(module)} takes at most {room}"
+            )
+        if min(prompt) < 0 or max(prompt) >= rows:
+            raise BadModel(f"prompt {number} has an id outside 0..{rows - 1}, the model's vocabulary")
