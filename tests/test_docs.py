@@ -126,6 +126,21 @@ def test_every_registered_name_has_its_section(kind):
     assert undocumented(kind, [*names, "forgotten"], text) == ["forgotten"], "it can fail"
 
 
+def logged():
+    """Every key that a run logs, with its definition."""
+    from loquent.algorithms import nlpo, ppo, supervised
+    from loquent.train import LOGGED
+
+    return LOGGED | ppo.LOGGED | nlpo.LOGGED | supervised.LOGGED
+
+
+def test_every_logged_key_is_defined_on_its_page():
+    page = (HERE / "docs" / "logged.md").read_text()
+    lines = {key: f"| `{key}` | {meaning.replace('|', chr(92) + '|')} |" for key, meaning in logged().items()}
+    assert [key for key, line in lines.items() if line not in page] == []
+    assert "| `policy/forgotten` |" not in page, "it can fail"
+
+
 def test_the_readme_lists_every_extra():
     extras = set(tomllib.loads((HERE / "pyproject.toml").read_text())["project"]["optional-dependencies"])
     table = set(re.findall(r"^\| `loquent\[(\w+)\]`", (HERE / "README.md").read_text(), re.MULTILINE))

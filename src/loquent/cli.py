@@ -14,10 +14,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from loquent import __version__
-from loquent.errors import LoquentError
+from loquent.errors import LoquentError, MissingExtra
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when torch is first loaded: spinning threads starve each other
 
+EXTRAS = dict.fromkeys(("torch", "transformers", "tokenizers", "safetensors", "sklearn", "jaxtyping"), "train") | {
+    "datasets": "hub",
+    "matplotlib": "plot",
+}
 OPTIONS = "an option of the task, as key=value; may be given again"
 
 
@@ -37,8 +41,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("loquent: interrupted", file=sys.stderr)
         return 130
     except (LoquentError, OSError) as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        return 2
+        return _failed(error)
+    except ModuleNotFoundError as error:
+        extra = EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        return _failed(MissingExtra(f"loquent {arguments.command}", extra))
+
+
+def _failed(error: Exception) -> int:
+    print(f"{type(error).__name__}: {error}", file=sys.stderr)
+    return 2
 
 
 def parsed(argv: Sequence[str] | None) -> argparse.Namespace:

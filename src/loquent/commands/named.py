@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from loquent import registry
+from loquent import episode, registry
 from loquent.errors import BadSetting
 from loquent.fill import Node, fill, parse
 from loquent.task import Task
@@ -37,15 +37,15 @@ def task(name: str, options: Sequence[str]) -> Task:
 def agent(name: str, played: Task) -> Any:
     """The agent of that name (or "module:Class"), made for a task; of a run's folder, a model's folder or a file of episodes."""
     path = Path(name)
-    if path.is_dir() and ":" not in name:
-        return _model(path)
     if name == "replay":
         raise BadSetting("to replay episodes name their file: --agent data/episodes.jsonl")
+    if name in registry.names("agent") or ":" in name:
+        return find("agent", name)(played)
+    if path.is_dir():
+        return _model(path)
     if path.suffix == ".jsonl":
-        from loquent import episode
-
-        return find("agent", "replay")(tuple(episode.read(path)))
-    return find("agent", name)(played)
+        return registry.find("agent", "replay")(tuple(episode.read(path)))
+    return registry.find("agent", name)(played)
 
 
 def find(kind: str, name: str) -> Any:

@@ -1,0 +1,160 @@
+"""The commands of a run, from training to export, on a model small enough to train in a second."""
+
+import json
+
+import pytest
+
+from loquent import cli, episode
+
+pytest.importorskip("torch")
+
+SMALL = ["task.limit=200", "training.seed=3"]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A base model and a PPO run from it, made by the command."""
+    folder = tmp_path_factory.mktemp("runs")
+    base = ["train", "reviews_base", *SMALL, "--profile", "smoke", "--out", str(folder / "base")]
+    assert cli.main(base) == 0
+    start = [f"model.path={folder / 'base'}", "training.checkpoint_every=1"]
+    assert cli.main(["train", "reviews_ppo", *SMALL, *start, "--profile", "smoke", "--out", str(folder / "ppo")]) == 0
+    return folder
+
+
+def last_line(capsys):
+    return json.loads(capsys.readouterr().out.splitlines()[-1])
+
+
+def test_train_says_what_the_run_reached(runs, capsys):
+    line = ["train", "reviews_ppo", *SMALL, f"model.path={runs / 'base'}", "--profile", "smoke", "--out", str(runs / "again"), "--json"]
+    assert cli.main(line) == 0
+    found = last_line(capsys)
+    assert found["updates"] == 2
+    assert found["evaluation"]["n"] == 4
+    assert {"return", "sentiment/positive", "perplexity"} <= set(found["evaluation"]["values"])
+    log = [json.loads(text) for text in (runs / "again" / "metrics.jsonl").read_text().splitlines()]
+    assert [text["update"] for text in log] == [1, 2]
+
+
+def test_a_folder_that_holds_a_run_is_refused(runs, capsys):
+    assert cli.main(["train", "reviews_ppo", *SMALL, f"model.path={runs / 'base'}", "--profile", "smoke", "--out", str(runs / "ppo")]) == 2
+    assert "holds a run already" in capsys.readouterr().err
+
+
+def test_resume_makes_the_run_it_would_have_been(runs, tmp_path, capsys):
+    import shutil
+
+    whole, cut = runs / "ppo", tmp_path / "cut"
+    shutil.copytree(whole, cut)
+    shutil.rmtree(cut / "checkpoints" / "update-2")
+    (cut / "evaluation.json").unlink()
+    assert cli.main(["resume", str(cut), "--json"]) == 0
+    found = last_line(capsys)
+    assert found["evaluation"] == json.loads((whole / "evaluation.json").read_text())
+    assert (cut / "metrics.jsonl").read_text() == (whole / "metrics.jsonl").read_text()
+
+
+def test_evaluate_gives_errors_beside_means(runs, capsys):
+    assert cli.main(["evaluate", str(runs / "ppo"), "--episodes", "6", "--json"]) == 0
+    found = last_line(capsys)
+    assert found["n"] == 6
+    assert found["split"] == "test"
+    assert 0 <= found["values"]["reward/sentiment"] <= 1
+    assert found["errors"]["reward/sentiment"] >= 0
+
+
+def test_generate_repeats_itself_and_follows_its_seed(runs, capsys):
+    line = ["generate", str(runs / "ppo"), "--prompt", "the film was", "--prompt", "a\x1b[31m", "--number", "2", "--max-new-tokens", "5", "--json"]
+    texts = []
+    for seed in ("0", "0", "1"):
+        assert cli.main([*line, "--seed", seed]) == 0
+        said = capsys.readouterr().out
+        assert "\x1b" not in said, "what a model or a prompt holds is shown escaped"
+        texts.append(json.loads(said.splitlines()[-1])["texts"])
+    assert texts[0] == texts[1] != texts[2]
+    assert [pair["prompt"] for pair in texts[0]] == ["the film was"] * 2 + ["a\x1b[31m"] * 2
+
+
+def test_generate_takes_rows_of_the_runs_task(runs, capsys):
+    assert cli.main(["generate", str(runs / "ppo"), "--number", "3", "--json"]) == 0
+    assert len({pair["prompt"] for pair in last_line(capsys)["texts"]}) == 3
+
+
+def test_export_is_a_folder_that_transformers_alone_loads(runs, tmp_path, capsys):
+    assert cli.main(["export", str(runs / "ppo"), str(tmp_path / "exported"), "--json"]) == 0
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    folder = last_line(capsys)["folder"]
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    assert model(**tokenizer("the film", return_tensors="pt")).logits.shape[-1] == model.config.vocab_size
+    assert cli.main(["export", str(runs / "ppo"), str(tmp_path / "exported")]) == 2, "a folder that is not empty is refused"
+    assert cli.main(["generate", folder, "--prompt", "the", "--number", "1"]) == 0
+    assert cli.main(["generate", folder]) == 2
+    assert "--prompt" in capsys.readouterr().err
+
+
+def test_a_run_and_a_model_play_as_agents(runs, tmp_path, capsys):
+    out = tmp_path / "made"
+    assert cli.main(["collect", "generation", "limit=50", "--agent", str(runs / "ppo"), "--episodes", "5", "--out", str(out)]) == 0
+    assert len(list(episode.read(out / "episodes.jsonl"))) == 5
+    assert cli.main(["play", "wordle", "--agent", str(runs / "base" / "checkpoints" / "update-2" / "policy")]) == 0
+
+
+def test_show_writes_out_what_load_takes_back(tmp_path, capsys):
+    assert cli.main(["show", "reviews_nlpo", "algorithm.top_p=0.5"]) == 0
+    shown = capsys.readouterr().out
+    (tmp_path / "mine.yaml").write_text(shown)
+    from loquent import recipe
+
+    assert recipe.load(tmp_path / "mine.yaml").fingerprint == recipe.load("reviews_nlpo", ["algorithm.top_p=0.5"]).fingerprint
+    assert recipe.load(tmp_path / "mine.yaml").fingerprint != recipe.load("reviews_nlpo").fingerprint
+
+
+@pytest.mark.parametrize(("setting", "says"), [("clip", "1707.06347"), ("nlpo", "top_p"), ("training.updates", "collections"), ("wordle", "rule")])
+def test_help_says_what_a_setting_means(setting, says, capsys):
+    assert cli.main(["help", setting]) == 0
+    assert says in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (["train", "reviews_pop"], ["reviews_ppo"]),
+        (["train", "reviews_ppo", "algorithm.clipp=0.1"], ["clipp", "clip"]),
+        (["train", "reviews_ppo", "algorithm.lam=2"], ["lam", "[0, 1]"]),
+        (["train", "reviews_ppo", "algorithm.epochs=many"], ["epochs", "many", "int"]),
+        (["train", "reviews_ppo", "model.path=nowhere"], ["nowhere"]),
+        (["train", "missing.yaml"], ["missing.yaml"]),
+        (["help", "clipp"], ["clipp", "clip"]),
+        (["show", "reviews_pop"], ["reviews_ppo"]),
+        (["evaluate", "nowhere"], ["nowhere"]),
+        (["resume", "nowhere"], ["nowhere"]),
+        (["export", "nowhere", "x"], ["nowhere"]),
+        (["generate", "nowhere", "--prompt", "x"], ["nowhere"]),
+        (["quickstart", "--out", "."], ["not empty"]),
+    ],
+)
+def test_a_wrong_word_is_answered_in_one_line(line, says, folder, capsys):
+    assert cli.main([*line, "--out", "o"] if line[0] == "train" else line) == 2
+    errors = capsys.readouterr().err
+    assert "Traceback" not in errors
+    assert all(text in errors for text in says), errors
+
+
+def test_a_wrong_key_in_a_file_names_file_and_line(folder, capsys):
+    (folder / "mine.yaml").write_text("task: generation\nalgorithm:\n  kind: nlpo\n  top_q: 0.9\n")
+    assert cli.main(["train", "mine.yaml", "--out", "o"]) == 2
+    errors = capsys.readouterr().err
+    assert "mine.yaml:4" in errors
+    assert "top_p" in errors
+
+
+def test_quickstart_gives_its_table_as_json(tmp_path, capsys):
+    out = tmp_path / "quick"
+    assert cli.main(["quickstart", "--out", str(out), "--profile", "smoke", "task.limit=200", "--json"]) == 0
+    found = last_line(capsys)
+    assert [row["method"] for row in found["rows"]] == ["zero-shot", "supervised", "ppo", "nlpo", "ppo-no-kl"]
+    assert all({"sentiment", "perplexity", "judge", "distinct_2"} <= set(row) for row in found["rows"])
+    assert found["seconds"]
+    assert json.loads((out / "table.json").read_text())["rows"] == found["rows"]
