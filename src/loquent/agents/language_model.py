@@ -1,0 +1,92 @@
+"""A language model as an agent: questions become prompts by the format, answers are decoded together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from loquent.agent import Answer, Asked
+from loquent.errors import BadSetting
+from loquent.models.decode import Decoding, Nucleus, decode
+from loquent.models.format import Format
+from loquent.models.support import Trie, legal_words
+from loquent.pretrained import context
+
+
+class LanguageModelAgent:
+    """Answers with a causal model. It keeps no game's state: what it says depends on the question, its key and the model alone.
+
+    Where the observation has stop strings, the answer's text is what stands before the first of them; its tokens are all that were
+    drawn. With `legal_only` a task's action set is said word for word, and nothing else can be (a trie over its legal texts).
+
+    Args:
+        module: a Hugging Face causal model.
+        format: how turns are written; its tokenizer's ids are the only ones ever drawn.
+        decoding: how answers are made; `Decoding()` by default.
+        nucleus: NLPO's masking policy, or None.
+
+    Raises:
+        BadSetting: the answers' length leaves no room for a prompt in the model's context.
+    """
+
+    def __init__(
+        self,
+        module: Any,
+        format: Format,
+        decoding: Decoding | None = None,
+        nucleus: Nucleus | None = None,
+        *,
+        name: str = "language model",
+        legal_only: bool = False,
+    ) -> None:
+        self.module, self.format, self.nucleus, self.name, self.legal_only = module, format, nucleus, name, legal_only
+        self.decoding = Decoding() if decoding is None else decoding
+        self.room = context(module) - self.decoding.max_new_tokens
+        if self.room < 1:
+            raise BadSetting(
+                f"max_new_tokens = {self.decoding.max_new_tokens} leaves no room for a prompt in the model's context of {context(module)}"
+            )
+
+    def answer(self, asked: Sequence[Asked]) -> list[Answer]:
+        """One answer per question, in order; the model's dropout is off meanwhile."""
+        prompts = [self.format.prompt(one.instruction, one.turns, one.observation.seat, self.room)[0] for one in asked]
+        drawn = decode(
+            self.module,
+            prompts,
+            [one.key for one in asked],
+            self.decoding,
+            end=self.format.end,
+            pad=self.format.pad,
+            stop=[self._stop(one.observation.stop, prompt) for one, prompt in zip(asked, prompts, strict=True)],
+            allowed=[self._words(one) for one in asked],
+            nucleus=self.nucleus,
+            vocabulary=self.format.encoder.size,
+        )
+        answers = []
+        for one, prompt, said in zip(asked, prompts, drawn, strict=True):
+            text = self.format.text(said.tokens.ids.tolist(), prompt)
+            answers.append(Answer(before_first(text, one.observation.stop), said.stopped, said.tokens))
+        return answers
+
+    def _stop(self, strings: tuple[str, ...], prompt: Sequence[int]) -> Callable[[list[int]], bool] | None:
+        """Whether the newest id completed a stop string: each of its bytes takes one id at most, so only the last ids are read."""
+        if not any(strings):
+            return None
+        longest = max(len(string.encode("utf-8", "replace")) for string in strings) + 4
+
+        def said(ids: list[int]) -> bool:
+            text = self.format.text(ids[-longest:], ids[:-longest] or prompt)
+            return any(string in text for string in strings if string)
+
+        return said
+
+    def _words(self, one: Asked) -> Trie | None:
+        if not self.legal_only or one.actions is None:
+            return None
+        return legal_words(self.format, one.actions, one.observation.legal)
+
+
+def before_first(text: str, strings: Sequence[str]) -> str:
+    """The text up to the first place where any of the strings stands; all of it where none does."""
+    places = [place for string in strings if string and (place := text.find(string)) >= 0]
+    return text[: min(places)] if places else text
