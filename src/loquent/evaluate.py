@@ -16,7 +16,7 @@ from loquent.play import games, play
 from loquent.rewards import compose
 from loquent.seeding import Key
 from loquent.task import Row, Task
-from loquent.values import Record
+from loquent.values import EMPTY, Record
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ def evaluate_agent(
     metrics: Sequence[Metric] = (),
     terms: Sequence[Any] = (),
     weights: Record | None = None,
+    only: Record = EMPTY,
     learning: str = "agent",
     live: int = 256,
 ) -> Evaluation:
@@ -52,7 +53,7 @@ def evaluate_agent(
 
     The streams depend on seed, row and number alone, so two agents with the same seed meet the same games.
     """
-    rows = held_out(task, split, episodes)
+    rows = held_out(task, split, episodes, only)
     numbered = [game for i, chunk in enumerate(rows) for game in games(chunk, first=i)]
     played = play(task, numbered, agent, seed=evaluation_seed(seed), split=split, learning=learning, live=live)
     by_id = {game.row.id: game.row for game in numbered}
@@ -68,11 +69,17 @@ def evaluation_seed(seed: int) -> int:
     return Key(seed, ("evaluation",)).integer(53)
 
 
-def held_out(task: Task, split: str, count: int) -> list[list[Row]]:
-    """So many rows of a split, in rounds: the whole split as often as needed, then its beginning."""
-    rows = list(task.rows(split))
+def chosen_rows(task: Task, split: str, only: Record = EMPTY) -> list[Row]:
+    """The rows of a split whose fields have the values of `only`; LoquentError when there is none."""
+    rows = [row for row in task.rows(split) if all(row.fields.get(name) == value for name, value in only.items())]
     if not rows:
-        raise LoquentError(f"{task.identity} has no rows in its split {split!r}")
+        raise LoquentError(f"{task.identity} has no rows in its split {split!r}" + (f" with {dict(only)}" if only else ""))
+    return rows
+
+
+def held_out(task: Task, split: str, count: int, only: Record = EMPTY) -> list[list[Row]]:
+    """So many rows of a split, in rounds: the whole split as often as needed, then its beginning."""
+    rows = chosen_rows(task, split, only)
     return [rows[: count - done] for done in range(0, count, len(rows))]
 
 
@@ -121,5 +128,3 @@ def _returns(episodes: Sequence[Episode], weights: Record) -> tuple[dict[str, fl
         if not math.isnan(error):
             errors[name] = error
     return values, errors
-
-

@@ -11,7 +11,7 @@ import math
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,8 @@ from typing import Any
 from loquent import episode, recipe, tables
 from loquent.data.ngram import NGram
 from loquent.errors import BadCheckpoint, BadSetting
-from loquent.evaluate import Evaluation
 from loquent.recipe import Recipe
-from loquent.run import Run, evaluate_language
+from loquent.run import evaluate_language
 from loquent.start import load_language, make_task
 from loquent.train import train
 
@@ -70,7 +69,7 @@ def quickstart(
     with _timed("5-gram", seconds, say):
         beside = _five_grams(base, start)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform != "darwin" else 1 << 30)
-    whole = {"rows": rows, "seeds": seeds, "n": base.training.evaluate_episodes, "seconds": seconds, "peak_gib": round(peak, 2), **beside}
+    whole = {"rows": rows, "seeds": seeds, "n": base.training.final_episodes, "seconds": seconds, "peak_gib": round(peak, 2), **beside}
     _save(folder, whole)
     say("\n" + tables.markdown(rows, DIRECTIONS))
     say(f"\nperplexity per word on the test texts: 5-gram {beside['five_gram_per_word']:.2f}, language model {beside['model_per_word']:.2f}")
@@ -92,21 +91,20 @@ def _one_seed(
     zero = _load(METHODS["ppo"], [*stages["ppo"], f"training.seed={seed}"], profile)
     with _timed("zero-shot", seconds, say):
         language = load_language(start, zero.model.device, zero.model.dtype)
-        found = evaluate_language(zero, language, split="test", episodes=zero.training.evaluate_episodes, seed=seed)
-    rows = [_row("zero-shot", found)]
-    episode.write(folder / f"zero-shot-{seed}.jsonl", found.episodes)
+        found = evaluate_language(zero, language, split=zero.training.final_split, episodes=zero.training.final_episodes, seed=seed)
+    rows = [_row("zero-shot", found.values)]
+    (folder / f"zero-shot-{seed}").mkdir(parents=True, exist_ok=True)
+    episode.write(folder / f"zero-shot-{seed}" / "episodes.jsonl", found.episodes)
     for method, name in METHODS.items():
         own = [f"model.path={start}", *stages[method], f"training.seed={seed}"]
         with _timed(method, seconds, say):
-            run: Run = train(_load(name, own, profile), folder / f"{method}-{seed}", progress=progress)
-            found = run.evaluate(split="test", episodes=zero.training.evaluate_episodes, seed=seed)
-        episode.write(folder / f"{method}-{seed}.jsonl", found.episodes)
-        rows.append(_row(method, found))
+            run = train(_load(name, own, profile), folder / f"{method}-{seed}", progress=progress)
+        rows.append(_row(method, run.evaluation["values"]))
     return rows
 
 
-def _row(method: str, found: Evaluation) -> dict[str, Any]:
-    return {"method": method, **{column: found.values.get(key) for column, key in COLUMNS.items()}}
+def _row(method: str, values: Mapping[str, float]) -> dict[str, Any]:
+    return {"method": method, **{column: values.get(key) for column, key in COLUMNS.items()}}
 
 
 def _load(name: str, overrides: Sequence[str], profile: str | None) -> Recipe:
@@ -134,7 +132,7 @@ def _five_grams(base: Recipe, start: str) -> dict[str, float]:
 
     task = make_task(base)
     train_texts = [row["prompt"] + row["references"][0] for row in task.rows("train")]
-    test_texts = [row["prompt"] + row["references"][0] for row in task.rows("test")][: base.training.evaluate_episodes]
+    test_texts = [row["prompt"] + row["references"][0] for row in task.rows("test")][: base.training.final_episodes]
     language = load_language(start, base.model.device, base.model.dtype)
     words = sum(len(text.split()) for text in test_texts)
     total = sum(loss for loss, _ in pretrained.nll(language, [""] * len(test_texts), test_texts))
@@ -155,5 +153,3 @@ def _save(folder: Path, whole: dict[str, Any]) -> None:
     (folder / "table.json").write_text(json.dumps(whole, indent=1), encoding="utf-8")
     (folder / "table.md").write_text(tables.markdown(whole["rows"], DIRECTIONS) + "\n", encoding="utf-8")
     (folder / "table.csv").write_text(tables.as_csv(whole["rows"]), encoding="utf-8")
-
-

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
+from importlib import import_module, resources
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from loquent import registry
 from loquent.errors import BadSetting, UnknownName
 from loquent.fill import Node, fill, parse, unknown
 from loquent.models.decode import Decoding
-from loquent.settings import check_ranges, setting
+from loquent.settings import check_ranges, setting, span
 from loquent.values import EMPTY, Record, digest, plain
 
 FOLDER = resources.files("loquent") / "recipes"
@@ -27,6 +27,7 @@ SMOKE = (
     "training.episodes=4",
     "training.evaluate_every=0",
     "training.evaluate_episodes=4",
+    "training.final_episodes=4",
     "decoding.max_new_tokens=8",
     "model.layers=1",
     "model.width=32",
@@ -69,10 +70,13 @@ class TrainingSettings:
     updates: int = setting(50, "collections of episodes, each followed by learning", low=0)
     episodes: int = setting(64, "episodes in one collection", low=1)
     split: str = setting("train", "the split the rows come from")
+    only: Record = setting(EMPTY, "train and watch only on rows whose fields have these values, as {label: positive}; the final evaluation takes all")
     teacher: str = setting("", "the agent that plays in collection; empty: the policy, or for supervised learning the task's expert")
     evaluate_every: int = setting(10, "updates between evaluations; 0: only at the end", low=0)
     evaluate_episodes: int = setting(200, "episodes of an evaluation", low=1)
     evaluate_split: str = setting("validation", "the split of evaluations in training")
+    final_split: str = setting("test", "the split of the evaluation at the end")
+    final_episodes: int = setting(400, "episodes of the evaluation at the end", low=1)
     stop_metric: str = setting("", "the evaluated value that early stopping watches; empty: all updates are made")
     patience: int = setting(2, "evaluations without improvement before the run stops", low=1)
     checkpoint_every: int = setting(0, "updates between checkpoints; 0: only at the end", low=0)
@@ -86,17 +90,17 @@ class TrainingSettings:
 class Recipe:
     """A run as a value. `task` and `algorithm` keep their kind beside their options."""
 
-    name: str = "unnamed"
-    task: str = "generation"
-    options: Any = None
-    model: ModelSettings = ModelSettings()
-    rewards: Record = EMPTY
-    metrics: Record = EMPTY
-    decoding: Decoding = Decoding()
-    evaluation: Decoding = Decoding()
-    algorithm: str = "ppo"
-    config: Any = None
-    training: TrainingSettings = TrainingSettings()
+    name: str
+    task: str
+    options: Any
+    model: ModelSettings
+    rewards: Record
+    metrics: Record
+    decoding: Decoding
+    evaluation: Decoding
+    algorithm: str
+    config: Any
+    training: TrainingSettings
 
     def resolved(self) -> dict[str, Any]:
         """The whole recipe with every default written out, as YAML can hold it; `load` takes it back."""
@@ -176,7 +180,7 @@ def _recipe(root: Node) -> Recipe:
         if key not in known:
             raise unknown(node, key, known, "a recipe")
     task, options = _kind(sections.get("task"), "task", "generation", _options_of)
-    algorithm, config = _kind(sections.get("algorithm"), "algorithm", "ppo", _config_of)
+    algorithm, config = _kind(_preset(sections.get("algorithm")), "algorithm", "ppo", _config_of)
     decoding = sections.get("decoding")
     evaluation = _merged(decoding, sections.get("evaluation"))
     return Recipe(
@@ -205,6 +209,20 @@ def _kind(node: Node | None, section: str, default: str, schema_of: Any) -> tupl
     return name, fill(cls, Node(fields, node.file, node.line) if node else None, section)
 
 
+def _preset(node: Node | None) -> Node | None:
+    """The algorithm's section with the settings of its `preset:` filled in; what the section says itself wins."""
+    inside = node.value if node else None
+    if node is None or not isinstance(inside, dict) or "preset" not in inside:
+        return node
+    chosen = inside["preset"]
+    kind = inside["kind"].value if "kind" in inside else "ppo"
+    known: Mapping[str, Record] = getattr(import_module(_config_of(kind).__module__), "PRESETS", {})
+    if chosen.value not in known:
+        raise BadSetting(f"{chosen.place}: {kind} has no preset {chosen.value!r}; known: {', '.join(known) or 'none'}")
+    base = {name: Node(value, chosen.file, chosen.line) for name, value in known[chosen.value].items()}
+    return Node({**base, **{name: item for name, item in inside.items() if name != "preset"}}, node.file, node.line)
+
+
 def _options_of(task: str) -> type:
     options: type = registry.find("task", task).Options
     return options
@@ -229,7 +247,8 @@ def _named(node: Node | None, section: str) -> Record:
     kind = section.removesuffix("s")
     for name, item in node.mapping(section).items():
         of = item.value["of"].value if isinstance(item.value, Mapping) and "of" in item.value else name
-        if of not in registry.names(kind) and not (kind == "reward" and ":" not in str(of) and isinstance(item.value, int | float)):
+        own = kind == "reward" and (":" in str(of) or isinstance(item.value, int | float))  # a dotted path, or the task's own
+        if of not in registry.names(kind) and not own:
             raise unknown(item, str(of), registry.names(kind), section)
     record: Record = node.plain()
     return record
@@ -277,8 +296,6 @@ def describe(name: str) -> str:
 
 
 def _meaning(field: dataclasses.Field[Any]) -> str:
-    from loquent.settings import span
-
     parts = [f" (default {field.default!r}" + (f", {span(field)}" if span(field) else "") + ")"]
     if field.metadata.get("why"):
         parts.append(f": {field.metadata['why']}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,15 @@ class Run:
             raise BadCheckpoint(f"{self.folder} has not come to its end: {path.name} is missing")
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return found
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what the run did: its policy's weights, all it logged, and its last evaluation. Equal runs have equal ones."""
+        found = hashlib.sha256()
+        for path in sorted(checkpoint.policy_folder(self.folder).glob("*.safetensors")):
+            found.update(path.read_bytes())
+        found.update(json.dumps([self.metrics, self.evaluation], sort_keys=True).encode())
+        return found.hexdigest()[:16]
 
     def task(self) -> Task:
         """The task the run was trained on."""

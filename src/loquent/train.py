@@ -23,8 +23,8 @@ from tqdm import tqdm
 from loquent import checkpoint, episode, registry
 from loquent.data.pools import Pool, Sampler
 from loquent.episode import Episode
-from loquent.errors import BadCheckpoint, BadSetting, LoquentError
-from loquent.evaluate import Evaluation, build_metrics, evaluate_agent
+from loquent.errors import BadCheckpoint, BadSetting
+from loquent.evaluate import Evaluation, build_metrics, chosen_rows, evaluate_agent
 from loquent.metric import Context
 from loquent.models.actor import Actor
 from loquent.models.score import score
@@ -35,6 +35,7 @@ from loquent.rewards import compose
 from loquent.run import Run
 from loquent.seeding import Key
 from loquent.start import make_actor, make_task
+from loquent.values import EMPTY, Record
 
 LOGGED = {
     "update": "the number of this update, from 1",
@@ -56,13 +57,11 @@ class Trainer:
         self.key = Key(self.settings.seed)
         self.task = make_task(recipe)
         self.actor: Actor = make_actor(recipe, self.task, self.key)
-        self.algorithm = registry.find("algorithm", recipe.algorithm)(recipe.config, self.actor)
+        self.algorithm = registry.find("algorithm", recipe.algorithm)(recipe.config, self.actor, key=self.key.child("algorithm"))
         context = Context(task=self.task, model=self.actor.language)
         self.terms, self.weights = compose.build(recipe.rewards, context)
         self.metrics = build_metrics(recipe.metrics, context)
-        rows = self.task.rows(self.settings.split)
-        if not rows:
-            raise LoquentError(f"{self.task.identity} has no rows in its split {self.settings.split!r}")
+        rows = chosen_rows(self.task, self.settings.split, self.settings.only)
         self.rows = {row.id: row for row in rows}
         self.sampler = Sampler(Pool(tuple(rows)), self.key.child("rows"))
         self.updates = self.games = self.waited = 0
@@ -79,7 +78,7 @@ class Trainer:
 
     def batch(self, episodes: Sequence[Episode]) -> TokenBatch:
         """The batch the algorithm reads: tokens, rewards, and for a learner from its own play the scores of all networks."""
-        made = token_batch(episodes, self.actor.format, self.weights, max_length=self.actor.context)
+        made = token_batch(episodes, self.actor.format, self.weights, max_length=self.actor.context, room=self.actor.room)
         made = made.to(self.actor.device)
         return score(self.actor, made) if self.algorithm.scored else made
 
@@ -96,18 +95,18 @@ class Trainer:
         self.updates += 1
         return {"update": self.updates, "episodes": self.games, **self._rollout(episodes, batch), **logs}
 
-    def evaluate(self, split: str | None = None) -> Evaluation:
+    def evaluate(self, split: str, episodes: int, only: Record = EMPTY) -> Evaluation:
         """Evaluate the policy, with the decoding meant for evaluation."""
-        settings = self.settings
         return evaluate_agent(
             self.task,
             self.algorithm.agent(self.actor, True),
-            split=split or settings.evaluate_split,
-            episodes=settings.evaluate_episodes,
-            seed=settings.seed,
+            split=split,
+            episodes=episodes,
+            seed=self.settings.seed,
             metrics=self.metrics,
             terms=self.terms,
             weights=self.weights,
+            only=only,
         )
 
     def state(self) -> dict[str, Any]:
@@ -199,7 +198,7 @@ def _watch(trainer: Trainer, logs: dict[str, float]) -> bool:
     stop = False
     if settings.evaluate_every and update % settings.evaluate_every == 0:
         before = time.perf_counter()
-        evaluation = trainer.evaluate()
+        evaluation = trainer.evaluate(settings.evaluate_split, settings.evaluate_episodes, settings.only)
         logs |= {f"evaluation/{name}": value for name, value in evaluation.values.items()}
         trainer.seconds["evaluate"] = time.perf_counter() - before
         stop = bool(settings.stop_metric) and _worsens(trainer, evaluation)
@@ -245,7 +244,7 @@ def _finish(trainer: Trainer) -> None:
     chosen = checkpoint.policy_folder(trainer.folder).parent
     if chosen != last:
         trainer.actor.load_state_dict(checkpoint.load(chosen)["actor"])
-    evaluation = trainer.evaluate()
+    evaluation = trainer.evaluate(trainer.settings.final_split, trainer.settings.final_episodes)
     episode.write(trainer.folder / "episodes.jsonl", evaluation.episodes)
     (trainer.folder / "evaluation.json").write_text(json.dumps({"checkpoint": chosen.name, **evaluation.as_json()}, indent=1))
 

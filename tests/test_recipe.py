@@ -1,0 +1,133 @@
+"""Recipes: every setting is reached, every mistake names its place, and what is written out loads again."""
+
+import dataclasses
+
+import pytest
+import yaml
+
+from loquent import recipe
+from loquent.errors import BadSetting, UnknownName
+from loquent.fill import Node, fill, parse
+from loquent.settings import setting
+from loquent.values import Record
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Small:
+    share: float = setting(0.5, "a share", low=0, high=1)
+    count: int = setting(3, "a count", low=1)
+    kind: str = setting("a", "a kind", choices=("a", "b"))
+    target: float | None = setting(None, "a target")
+    names: tuple[str, ...] = setting((), "names")
+    flag: bool = setting(False, "a flag")
+
+
+def written(tmp_path, text):
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_fill_reads_each_type():
+    text = "share: 1\ncount: 4\nkind: b\ntarget: inf\nnames: [x, y]\nflag: true"
+    assert fill(Small, parse(text, "f"), "s") == Small(share=1.0, count=4, kind="b", target=float("inf"), names=("x", "y"), flag=True)
+    assert fill(Small, parse("share: 1e-3\ntarget: null", "f"), "s") == Small(share=0.001)
+    assert fill(Small, None, "s") == Small()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("count: 3\nshaer: 0.2", ["f.yaml:2", "'shaer'", "Nearest: share"]),
+        ("share: 1.5", ["f.yaml:1", "s.share = 1.5", "[0, 1]"]),
+        ("\n\ncount: 0.5", ["f.yaml:3", "s.count = 0.5", "int"]),
+        ("kind: c", ["f.yaml:1", "'c'", "'a', 'b'"]),
+        ("flag: 1", ["f.yaml:1", "bool"]),
+        ("share: true", ["f.yaml:1", "float"]),
+        ("count: 1\ncount: 2", ["f.yaml:2", "twice"]),
+        ("share: [", ["f.yaml:", "not YAML"]),
+        ("- 1", ["f.yaml:1", "names and values"]),
+    ],
+)
+def test_a_mistake_names_its_place(text, said):
+    with pytest.raises(BadSetting) as caught:
+        fill(Small, parse(text, "f.yaml"), "s")
+    assert all(part in str(caught.value) for part in said), str(caught.value)
+
+
+def test_an_unknown_key_of_a_recipe_names_file_line_and_the_nearest(tmp_path):
+    path = written(tmp_path, "task: generation\nalgorithm:\n  kind: nlpo\n  top_q: 0.9\n")
+    with pytest.raises(BadSetting, match=r"mine\.yaml:4: 'top_q' is no setting of algorithm\. Nearest: top_p"):
+        recipe.load(path)
+
+
+def test_a_bad_value_names_the_range(tmp_path):
+    path = written(tmp_path, "algorithm: {kind: ppo}\ntraining:\n  updates: -1\n")
+    with pytest.raises(BadSetting, match=r"mine\.yaml:3: training\.updates = -1 .*at least 0"):
+        recipe.load(path)
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("training.updtes=3", "Nearest: updates"),
+        ("training.updates", "key.path=value"),
+        ("algorithm.clip=-1", "at least 0"),
+        ("taks.x=1", "Nearest: task"),
+    ],
+)
+def test_a_wrong_override_is_named(override, said):
+    with pytest.raises(BadSetting, match=said):
+        recipe.load("reviews_ppo", [override])
+
+
+def test_an_unknown_recipe_or_kind_is_named(tmp_path):
+    with pytest.raises(UnknownName, match="reviews_ppo"):
+        recipe.load("reviews_pp")
+    with pytest.raises(BadSetting, match=r"mine\.yaml:1: .*Did you mean 'nlpo'"):
+        recipe.load(written(tmp_path, "algorithm: {kind: nlp}"))
+    with pytest.raises(BadSetting, match=r"mine\.yaml:1: .*sentiment"):
+        recipe.load(written(tmp_path, "metrics: {sentimnt: {}}"))
+
+
+@pytest.mark.parametrize("name", recipe.names())
+def test_what_is_written_out_loads_as_the_same_recipe(name, tmp_path):
+    first = recipe.load(name)
+    path = written(tmp_path, yaml.safe_dump(first.resolved(), sort_keys=False))
+    again = recipe.load(path)
+    assert again == first
+    assert again.fingerprint == first.fingerprint
+    assert first.replace("training.seed=77").fingerprint != first.fingerprint
+
+
+def test_later_overrides_win_and_the_evaluation_decodes_as_training_does():
+    one = recipe.load("reviews_ppo", ["decoding.top_k=7", "evaluation.temperature=0.5", "training.updates=1", "training.updates=9"])
+    assert one.training.updates == 9
+    assert (one.evaluation.top_k, one.evaluation.temperature, one.decoding.temperature) == (7, 0.5, 1.0)
+
+
+def test_a_preset_fills_what_the_section_does_not_say():
+    released = recipe.load("reviews_nlpo", ["algorithm.preset=rl4lms"]).config
+    assert (released.min_keep, released.ratio, released.mask_in_evaluation) == (100, "raw", True)
+    assert released.mu == recipe.load("reviews_nlpo").config.mu  # the recipe says mu itself, and what it says wins
+    with pytest.raises(BadSetting, match="known: paper, rl4lms"):
+        recipe.load("reviews_nlpo", ["algorithm.preset=mine"])
+
+
+def test_describe_says_what_a_setting_means():
+    said = recipe.describe("clip")
+    assert "algorithm.ppo.clip" in said
+    assert "1707.06347" in said
+    assert "training.updates" in recipe.describe("training.updates")
+    with pytest.raises(UnknownName, match="Did you mean 'clip'"):
+        recipe.describe("clipp")
+
+
+def test_rewards_keep_their_options(tmp_path):
+    one = recipe.load(written(tmp_path, "rewards: {sentiment: {weight: 2.0, include_prompt: false}, 'my.module:reward': 0.5}"))
+    assert one.rewards == Record({"sentiment": Record(weight=2.0, include_prompt=False), "my.module:reward": 0.5})
+
+
+def test_node_says_where_it_stands():
+    assert Node(1, "f", 3).place == "f:3"
+    assert Node(1, "command line", None).place == "command line"
