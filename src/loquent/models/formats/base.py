@@ -50,12 +50,24 @@ class Written:
         return sum(len(piece.ids) for piece in self.pieces)
 
 
+@dataclass(frozen=True)
+class Head:
+    """How a row begins: its ids, whether they open a message to the reader, whether they hold no text yet, what is written before the
+    text of the first message."""
+
+    ids: Ids
+    open: bool = False
+    fresh: bool = True
+    lead: str = ""
+
+
 @dataclass
 class _Pen:
-    """Where writing stands: a message to the reader is open, no text was written yet, ids that close the last answer are owed."""
+    """Where writing stands: as in `Head`, and the ids that close the last answer, which are owed."""
 
     open: bool
     fresh: bool
+    lead: str
     owed: Ids = ()
 
 
@@ -81,7 +93,8 @@ class Format(ABC):
     _opening: Ids = ()
     _ending: Ids = ()  # closes an answer; the last of them is the end marker
     _after: Ids = ()  # what is written between an end marker and the next turn
-    _lead: str = ""  # what a template writes before the text of an answer
+    _lead: str = ""  # white space that a template writes before the text of an answer,
+    _told_lead: str = ""  # and before that of a message to the reader: tokenised with it
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
@@ -91,8 +104,8 @@ class Format(ABC):
         return self
 
     @abstractmethod
-    def _head(self, instruction: str, turns: Sequence[Turn], seat: str) -> tuple[Ids, bool, bool]:
-        """The ids before the first turn, whether they open a message to the reader, and whether they hold text."""
+    def _head(self, instruction: str, turns: Sequence[Turn], seat: str) -> Head:
+        """What stands before the first turn."""
 
     def pieces(self, instruction: str, turns: Sequence[Turn], seat: str) -> list[Piece]:
         """The head and one piece for each turn, as `seat` reads and says them; empty where a turn adds nothing."""
@@ -139,8 +152,9 @@ class Format(ABC):
         newest = told[-1] if told else 0
         head, *lengths = (len(piece.ids) for piece in written.pieces)
         dropped = [0, *accumulate(lengths)]  # ids of the turns before each turn
+        slack = len(self._told_open + self._ending + self._after) + 2  # what a turn may need less where it stands first
         for first in told:
-            if first and dropped[-1] - dropped[first] + head + len(written.opening) <= room:  # nearly: a text may be written otherwise when first
+            if first and dropped[-1] - dropped[first] + head + len(written.opening) - slack <= room:
                 kept = self.write(instruction, turns[first:], seat)
                 if kept.length + len(kept.opening) <= room:
                     return Fit(first)
@@ -156,9 +170,9 @@ class Format(ABC):
 
     def write(self, instruction: str, turns: Sequence[Turn], seat: str, keep: int | None = None) -> Written:
         """The row of these turns. `keep`: how many ids of the first turn's text are written, the last ones; None for all."""
-        ids, opened, has_text = self._head(instruction, turns, seat)
-        pen = _Pen(open=opened, fresh=not has_text)
-        pieces = [Piece(ids, (False,) * len(ids), HEAD)]
+        start = self._head(instruction, turns, seat)
+        pen = _Pen(start.open, start.fresh, start.lead)
+        pieces = [Piece(start.ids, (False,) * len(start.ids), HEAD)]
         for number, turn in enumerate(turns):
             if turn.seat == seat:
                 pieces.append(self._said(turn, number, pen))
@@ -169,10 +183,10 @@ class Format(ABC):
     def _told(self, turn: Turn, number: int, pen: _Pen, keep: int | None) -> Piece:
         if not turn.text and not pen.open:
             return Piece((), (), number)
-        text = self.encoder.encode(turn.text, pen.fresh) if turn.text else ()
+        text = self.encoder.encode(pen.lead + turn.text, pen.fresh)
         kept = text if keep is None else text[len(text) - keep :]
         ids = pen.owed + (() if pen.open else self._told_open) + kept + self._told_close
-        pen.open, pen.owed, pen.fresh = False, (), pen.fresh and not text
+        pen.open, pen.owed, pen.fresh, pen.lead = False, (), pen.fresh and not text, self._told_lead
         return Piece(ids, (False,) * len(ids), number)
 
     def _said(self, turn: Turn, number: int, pen: _Pen) -> Piece:
@@ -182,15 +196,16 @@ class Format(ABC):
         else:
             ids = self.encoder.encode(self._lead + turn.text, pen.fresh) + (self._ending if turn.stopped == "end" else ())
         ended = bool(ids) and ids[-1] in self.end
-        pen.open, pen.fresh, pen.owed = False, pen.fresh and not ids, self._after if ended else self._ending + self._after
+        pen.owed = self._after if ended else self._ending + self._after
+        pen.open, pen.fresh, pen.lead = False, pen.fresh and not ids, self._told_lead
         return Piece(before + ids, (False,) * len(before) + (True,) * len(ids), number)
 
     def _before_answer(self, pen: _Pen) -> Ids:
         return pen.owed + (self._told_close if pen.open else ()) + self._opening
 
     def _text_length(self, instruction: str, turns: Sequence[Turn], seat: str) -> int:
-        _, _, has_text = self._head(instruction, turns, seat)
-        return len(self.encoder.encode(turns[0].text, not has_text)) if turns[0].text else 0
+        start = self._head(instruction, turns, seat)
+        return len(self.encoder.encode(start.lead + turns[0].text, start.fresh))
 
 
 def distinct_markers(names: Iterable[str | None]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from loquent.episode import Turn
 from loquent.errors import BadModel
-from loquent.models.formats.base import Format, distinct_markers
+from loquent.models.formats.base import Format, Head, distinct_markers
 from loquent.models.formats.encoder import Encoder, Ids
 
 SYSTEM, TOLD, SAID = "Qsystemq", ("Qtoldaq", "Qtoldbq", "Qtoldcq"), ("Qsaidaq", "Qsaidbq")  # words no template writes itself
@@ -16,7 +16,7 @@ SYSTEM, TOLD, SAID = "Qsystemq", ("Qtoldaq", "Qtoldbq", "Qtoldcq"), ("Qsaidaq", 
 
 @dataclass(frozen=True)
 class Cut:
-    """The text of a template around the messages: `system_open` instruction `start_after_system` told ..., or `start` told ... .
+    """The text of a template around messages: `start`, or `system_open` instruction `start_after_system`; then the first told message.
 
     `system_open` is None where the template takes no system message.
     """
@@ -24,7 +24,9 @@ class Cut:
     start: str
     system_open: str | None
     start_after_system: str
+    lead_after_system: str
     told_open: str
+    told_lead: str  # spaces before the text of a told message, which are tokenised with it
     told_close: str
     opening: str
     lead: str  # white space the template writes before an answer, but not when it asks for one
@@ -46,7 +48,7 @@ class Chat(Format):
         parts = cut(tokenizer)
         encoder = Encoder(tokenizer, distinct_markers(_markers_in(tokenizer, parts)))
         super().__init__(encoder)
-        self._lead = parts.lead
+        self._lead, self._told_lead, self._lead_after_system = parts.lead, parts.told_lead, parts.lead_after_system
         self._start, self._start_after_system = encoder.markup(parts.start, first=True), encoder.markup(parts.start_after_system)
         self._system_open = None if parts.system_open is None else encoder.markup(parts.system_open, first=True)
         self._told_open, self._told_close, self._opening = map(encoder.markup, (parts.told_open, parts.told_close, parts.opening))
@@ -57,12 +59,13 @@ class Chat(Format):
         if not (self._system_open if self._system_open is not None else self._start):
             raise BadModel("the chat template writes nothing before the first message; a row must begin with a token that is no action")
 
-    def _head(self, instruction: str, turns: Sequence[Turn], seat: str) -> tuple[Ids, bool, bool]:
+    def _head(self, instruction: str, turns: Sequence[Turn], seat: str) -> Head:
         if not instruction:
-            return self._start, True, self.encoder.is_text(self._start)
+            return Head(self._start, open=True, fresh=not self.encoder.is_text(self._start), lead=self._told_lead)
         if self._system_open is None:
-            return self._start + self.encoder.encode(instruction + "\n\n"), True, True
-        return self._system_open + self.encoder.encode(instruction) + self._start_after_system, True, True
+            return Head(self._start + self.encoder.encode(self._told_lead + instruction + "\n\n"), open=True, fresh=False)
+        ids = self._system_open + self.encoder.encode(instruction) + self._start_after_system
+        return Head(ids, open=True, fresh=False, lead=self._lead_after_system)
 
 
 def cut(tokenizer: Any) -> Cut:
@@ -91,7 +94,16 @@ def cut(tokenizer: Any) -> Cut:
             raise BadModel(f"the chat template rewrites earlier turns: after its shorter conversations {right!r} is right, and it writes {render!r}")
     told_close = close if asked.startswith(close) else ""
     system_open, after_system = _system(tokenizer, messages, three.removeprefix(start))
-    return Cut(start, system_open, after_system, middle.removeprefix(ending), told_close, asked.removeprefix(told_close), lead, ending)
+    opening, told_open = asked.removeprefix(told_close), middle.removeprefix(ending)
+    told_lead = _spaces(told_open) if _spaces(told_open) == _spaces(start) else ""
+    start, told_open = start.removesuffix(told_lead), told_open.removesuffix(told_lead)
+    lead_after_system = _spaces(after_system)
+    after_system = after_system.removesuffix(lead_after_system)
+    return Cut(start, system_open, after_system, lead_after_system, told_open, told_lead, told_close, opening, lead, ending)
+
+
+def _spaces(text: str) -> str:
+    return " " * (len(text) - len(text.rstrip(" ")))
 
 
 def _system(tokenizer: Any, messages: list[dict[str, str]], rest: str) -> tuple[str | None, str]:

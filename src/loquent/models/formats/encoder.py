@@ -17,8 +17,7 @@ from tokenizers import Tokenizer
 
 from loquent.errors import BadModel
 
-CACHED_TEXTS = 1 << 14
-CACHED_LENGTH = 1 << 14  # longer texts are tokenised each time rather than kept
+CACHED_IDS = 1 << 22  # how many ids of texts are kept, the latest
 ANCHORS = "aex0.,-_"  # a character to stand before a continuation when it is decoded
 Ids = tuple[int, ...]
 
@@ -48,6 +47,7 @@ class Encoder:
         self._added = [added["content"] for added in spec["added_tokens"]]
         self._special = {added["id"] for added in spec["added_tokens"] if added["special"]}
         self._cache: OrderedDict[tuple[str, bool], Ids] = OrderedDict()
+        self._held = 0
         self.size = max(self._rest.get_vocab(with_added_tokens=True).values(), default=-1) + 1
         self._anchor, self._anchor_text = self._find_anchor()
 
@@ -55,18 +55,17 @@ class Encoder:
         return self  # nothing in it changes but a cache
 
     def encode(self, text: str, first: bool = False) -> Ids:
-        """The ids of a text in which nothing is a marker. Never raises: lone surrogates become U+FFFD, characters that the tokenizer
-        cannot write are dropped. `first`: no text stands before it in the row."""
-        if len(text) > CACHED_LENGTH:
-            return self._encode(text, first)
+        """The ids of a text in which nothing is a marker. Never raises: lone surrogates become U+FFFD, words that the
+        tokenizer cannot write are dropped. `first`: no text stands before it in the row."""
         key = (text, first)
         ids = self._cache.get(key)
-        if ids is None:
-            ids = self._cache[key] = self._encode(text, first)
-            if len(self._cache) > CACHED_TEXTS:
-                self._cache.popitem(last=False)
-        else:
+        if ids is not None:
             self._cache.move_to_end(key)
+            return ids
+        ids = self._cache[key] = self._encode(text, first)
+        self._held += len(ids) + 1
+        while self._held > CACHED_IDS and len(self._cache) > 1:
+            self._held -= len(self._cache.popitem(last=False)[1]) + 1
         return ids
 
     def markup(self, text: str, first: bool = False) -> Ids:
@@ -109,11 +108,10 @@ class Encoder:
     def _ids(self, raw: Tokenizer, text: str) -> Ids:
         try:
             return tuple(raw.encode(text, add_special_tokens=False).ids)
-        except Exception:  # all that the library raises: a character without a token, and no token for the unknown
-            if len(text) <= 1:
-                return ()
-            half = len(text) // 2
-            return self._ids(raw, text[:half]) + self._ids(self._rest, text[half:])
+        except Exception:  # all that the library raises: a word without a token, and no token for the unknown
+            parts = _parts(raw, text)
+            known = {part: _word(raw, part) for part in set(parts)}
+            return tuple(i for part in parts for i in known[part])
 
     def _find_anchor(self) -> tuple[Ids, str]:
         for character in ANCHORS:
@@ -122,6 +120,19 @@ class Encoder:
             if written_whole and self._rest.decode(list(ids)) == character:
                 return ids, character
         return (), ""
+
+
+def _parts(raw: Tokenizer, text: str) -> list[str]:
+    """What the model of a tokenizer is given of a text, word by word."""
+    text = text if raw.normalizer is None else raw.normalizer.normalize_str(text)
+    return [text] if raw.pre_tokenizer is None else [part for part, _ in raw.pre_tokenizer.pre_tokenize_str(text)]
+
+
+def _word(raw: Tokenizer, part: str) -> Ids:
+    try:
+        return tuple(token.id for token in raw.model.tokenize(part))
+    except Exception:  # as above
+        return ()
 
 
 def _scalars(text: str) -> str:

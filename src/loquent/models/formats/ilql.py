@@ -7,8 +7,8 @@ from typing import Any
 
 from loquent.episode import Turn
 from loquent.errors import BadModel
-from loquent.models.formats.base import Format
-from loquent.models.formats.encoder import Encoder, Ids
+from loquent.models.formats.base import Format, Head
+from loquent.models.formats.encoder import Encoder
 
 MARKERS = ("<s>", "</s>", "<a>", "</a>", "</eod>")
 
@@ -33,10 +33,10 @@ class Ilql(Format):
         self.end = frozenset({answer_end})
         self.pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else over
 
-    def _head(self, instruction: str, turns: Sequence[Turn], seat: str) -> tuple[Ids, bool, bool]:
+    def _head(self, instruction: str, turns: Sequence[Turn], seat: str) -> Head:
         if instruction:
-            return (self._start_told, *self.encoder.encode(instruction, first=True), *self._told_close), False, True
+            return Head((self._start_told, *self.encoder.encode(instruction, first=True), *self._told_close), fresh=False)
         if not turns:  # the first turn decides how the row begins
-            return (), False, False
+            return Head(())
         told = turns[0].seat != seat and turns[0].text
-        return (self._start_told if told else self._start_said,), False, False
+        return Head((self._start_told if told else self._start_said,))

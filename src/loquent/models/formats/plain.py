@@ -7,8 +7,8 @@ from typing import Any
 
 from loquent.episode import Turn
 from loquent.errors import BadModel
-from loquent.models.formats.base import Format, distinct_markers
-from loquent.models.formats.encoder import Encoder, Ids
+from loquent.models.formats.base import Format, Head, distinct_markers
+from loquent.models.formats.encoder import Encoder
 
 
 class Plain(Format):
@@ -22,8 +22,8 @@ class Plain(Format):
     """
 
     def __init__(self, tokenizer: Any) -> None:
-        names = (tokenizer.bos_token, tokenizer.eos_token, tokenizer.pad_token if tokenizer.pad_token != tokenizer.unk_token else None)
-        super().__init__(Encoder(tokenizer, distinct_markers(names)))
+        named = {name: getattr(tokenizer, name, None) for name in ("bos_token", "eos_token", "pad_token", "unk_token")}
+        super().__init__(Encoder(tokenizer, distinct_markers(token for token in named.values() if token != named["unk_token"])))
         bos, eos = tokenizer.bos_token_id, tokenizer.eos_token_id
         if bos is None and eos is None:
             raise BadModel("the tokenizer has neither a bos nor an eos token; a row begins with one and an answer ends with one")
@@ -32,6 +32,6 @@ class Plain(Format):
         self.end = frozenset({self._start, *self._ending})
         self.pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self._ending[0]
 
-    def _head(self, instruction: str, turns: Sequence[Turn], seat: str) -> tuple[Ids, bool, bool]:
+    def _head(self, instruction: str, turns: Sequence[Turn], seat: str) -> Head:
         said = self.encoder.encode(instruction + "\n", first=True) if instruction else ()
-        return (self._start, *said), False, bool(said)
+        return Head((self._start, *said), fresh=not said)

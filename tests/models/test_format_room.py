@@ -1,0 +1,71 @@
+"""Histories longer than the room of a prompt: what is dropped, what is cut, what is refused."""
+
+from itertools import chain
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_format import format_of, ids_of, said, told
+
+from loquent.errors import BadModel
+from loquent.models.format import Fit
+
+LETTERS = "abcdefgh"
+
+
+def game(n):
+    """n rounds of one letter told and one said, and a last letter told: in the plain format 1 + 2 ids a round, and 1."""
+    rounds = chain.from_iterable((told(LETTERS[i]), said(LETTERS[i].upper())) for i in range(n))
+    return [*rounds, told(LETTERS[n])]
+
+
+def decoded(format, ids):
+    return format.encoder._rest.decode(list(ids), skip_special_tokens=False)
+
+
+def test_whole_oldest_turns_are_dropped_until_the_row_begins_with_something_told():
+    # start + 3 rounds of 3 ids + 1 = 11 ids; each round dropped takes 3
+    format, turns = format_of("plain"), game(3)
+    assert decoded(format, format.prompt("", turns, "agent", 11)[0]) == "<|end|>aA<|end|>bB<|end|>cC<|end|>d"
+    assert decoded(format, format.prompt("", turns, "agent", 10)[0]) == "<|end|>bB<|end|>cC<|end|>d"
+    assert [format.prompt("", turns, "agent", room)[1] for room in (11, 10, 8, 7, 5, 4, 2)] == [0, 2, 2, 4, 4, 6, 6]
+    with pytest.raises(BadModel, match="may have 1 tokens, and the instruction and markers alone take 1"):
+        format.prompt("", turns, "agent", 1)
+
+
+def test_the_instruction_is_never_dropped():
+    format, turns = format_of("plain"), game(3)
+    instruction = len(format.prompt("Be brief.", game(0), "agent", 99)[0]) - 2
+    for room in range(instruction + 2, instruction + 12):
+        assert decoded(format, format.prompt("Be brief.", turns, "agent", room)[0]).startswith("<|end|>Be brief.\n")
+    with pytest.raises(BadModel, match="the instruction and markers alone take"):
+        format.prompt("Be brief." * 20, turns, "agent", 60)
+
+
+def test_the_oldest_ids_of_a_newest_observation_that_is_too_long_are_cut():
+    format = format_of("plain")
+    turns = [told("a"), said("A"), told("0123456789")]
+    ids, first = format.prompt("", turns, "agent", 5)
+    assert (decoded(format, ids), first) == ("<|end|>6789", 2)
+    assert format.fit("", turns, "agent", 5) == Fit(first=2, keep=4, cut=6)
+    chat = format_of("chat")
+    ids, first = chat.prompt("", turns, "agent", len(chat.prompt("", [told("x")], "agent", 999)[0]) + 2)
+    assert decoded(chat, ids) == "<|im_start|>user\n789<|im_end|>\n<|im_start|>assistant\n"  # the markers around it stay
+
+
+@pytest.mark.parametrize("kind", ["plain", "plain, spaces before texts", "chat", "ilql", "ilql, 35 characters"])
+@settings(max_examples=60)
+@given(data=st.data())
+def test_a_prompt_fits_keeps_the_newest_and_drops_no_more_than_it_must(kind, data):
+    format = format_of(kind)
+    texts = data.draw(st.lists(st.text("the on", max_size=9), min_size=1, max_size=6))
+    turns = list(chain.from_iterable((told(text), said(text)) for text in texts))[: len(texts) * 2 - 1]
+    room = data.draw(st.integers(40, 90))
+    ids, first = format.prompt("", turns, "agent", room)
+    assert len(ids) <= room
+    assert turns[first].seat == "task"
+    kept = format.write("", turns[first:], "agent", format.fit("", turns, "agent", room).keep)
+    assert ids == ids_of(kept.pieces) + kept.opening
+    if first:
+        one_more = format.write("", turns[first - 2 :], "agent")
+        assert one_more.length + len(one_more.opening) > room
