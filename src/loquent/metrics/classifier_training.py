@@ -35,8 +35,11 @@ def train_judge(texts: Sequence[str], positive: Labels) -> Classifier:
     The slope is fitted on folds that the counts have not seen, on whole texts and on beginnings of them, because answers are
     judged that stop anywhere. Where those folds show nothing it is 0: the judge then says 0.5 of every text. There is no
     intercept: what speaks for neither side is 0.5, whatever its length (a margin machine trained on long texts drifts on short ones).
+    Both classes have equally many rows, the first of each: n-grams seen once would else speak for the larger class.
     """
     linear_model = _sklearn()
+    chosen = _equal_sides(positive)
+    texts, positive = [texts[i] for i in chosen], positive[chosen]
     features = CharacterNgrams()
     even = np.ones(len(features))
     seen = [counted(features, texts), counted(features, _beginnings(texts))]
@@ -49,7 +52,7 @@ def train_judge(texts: Sequence[str], positive: Labels) -> Classifier:
             row[fold == k] = np.bincount(counts.text, value * weights[counts.feature], len(texts))[fold == k]
     twice = np.tile(positive, len(seen))
     curve = linear_model.LogisticRegression(C=100.0, fit_intercept=False)
-    curve.fit(margins.reshape(-1, 1), twice, sample_weight=_balanced(twice))
+    curve.fit(margins.reshape(-1, 1), twice)
     weights = log_odds(seen[0], positive, fold >= 0, len(features))
     return Classifier(features, even, weights, max(0.0, float(curve.coef_[0, 0])), 0.0)
 
@@ -97,6 +100,12 @@ def _matrix(features: Features, texts: Sequence[str]) -> tuple[Floats, Any]:
 def _balanced(positive: Labels) -> Floats:
     share = positive.mean()
     return np.where(positive, 0.5 / share, 0.5 / (1 - share))
+
+
+def _equal_sides(positive: Labels) -> NDArray[np.int64]:
+    """The places of the first rows of each class, as many as the smaller class has, in order."""
+    sides = [np.flatnonzero(positive), np.flatnonzero(~positive)]
+    return np.sort(np.concatenate([side[: min(map(len, sides))] for side in sides]))
 
 
 def _beginnings(texts: Sequence[str]) -> list[str]:

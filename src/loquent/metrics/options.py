@@ -14,16 +14,16 @@ from loquent.metric import Context
 from loquent.settings import check_ranges
 
 
-def takes(options: type) -> Callable[[Callable[[Context, Any], Any]], Callable[..., Any]]:
+def takes(options: type, name: str = "") -> Callable[[Callable[[Context, Any], Any]], Callable[..., Any]]:
     """Turn `f(context, options)` into a factory `make(context, **options)` that refuses what `options` does not allow.
 
-    The dataclass stands on the factory as `make.Options`, as a task's and an algorithm's do on theirs.
+    `name` is what errors call it, where that is not the function's own. The dataclass stands on the factory as `make.Options`, as a task's and an algorithm's do on theirs.
     """
 
     def decorate(f: Callable[[Context, Any], Any]) -> Callable[..., Any]:
         @functools.wraps(f)
         def make(context: Context, **given: Any) -> Any:
-            return f(context, read(options, given, f.__name__))
+            return f(context, read(options, given, name or f.__name__))
 
         make.Options = options  # type: ignore[attr-defined]
         return make

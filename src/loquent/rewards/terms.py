@@ -126,7 +126,7 @@ class DottedOptions:
     per: str = setting("episode", "what it scores: a batch of episodes, or one answer per token", choices=("episode", "token"))
 
 
-@takes(DottedOptions)
+@takes(DottedOptions, "callable")
 def dotted(context: Context, options: DottedOptions) -> Function | TokenFunction:
     """The registered reward `callable`: any Python function by its dotted path.
 
@@ -138,7 +138,7 @@ def dotted(context: Context, options: DottedOptions) -> Function | TokenFunction
     """
     function = registry.imported(options.function)
     if not callable(function):
-        raise BadSetting(f"callable.function = {options.function!r} is a {type(function).__name__}, which cannot be called")
+        raise BadSetting(f"callable.function = {options.function!r} is {_short(function)}, which cannot be called")
     return TokenFunction(function) if options.per == "token" else Function(function, options.function)
 
 

@@ -1,0 +1,71 @@
+from dataclasses import dataclass
+
+import pytest
+
+from loquent.metric import Context
+from loquent.seeding import Key
+from loquent.task import Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.values import Record
+
+GOOD, BAD, NOUNS = ("superb", "moving", "witty", "fresh"), ("dull", "clumsy", "stale", "bleak"), ("plot", "acting", "music", "ending")
+
+
+def reviews(n, seed=0, label=("negative", "positive")):
+    """Toy reviews of three sentences; half of the sentences are negations, so single words tell little."""
+    rng = Key(seed, ("toy reviews",)).generator()
+    rows = []
+    for i in range(n):
+        positive = bool(i % 2)
+        sentences = []
+        for _ in range(3):
+            negated = bool(rng.integers(2))
+            words = GOOD if positive != negated else BAD
+            sentences.append(f"the {NOUNS[rng.integers(4)]} is {'not ' if negated else ''}{words[rng.integers(4)]} .")
+        rows.append(Row(f"toy-{seed}-{i}", Record(text=" ".join(sentences), label=label[positive])))
+    return tuple(rows)
+
+
+@dataclass(frozen=True)
+class ToyOptions:
+    only_label: str = ""
+
+
+class Toy(Task):
+    """A task of given rows; nobody plays it."""
+
+    Options = ToyOptions
+    given: tuple[Row, ...] = ()
+    spec = TaskSpec(id="toy")
+
+    def rows(self, split):
+        return tuple(row for row in self.given if not self.options.only_label or row["label"] == self.options.only_label)
+
+    def first(self, row, rng):
+        return Opening(None, Observation(row["text"]))
+
+    def read(self, state, text):
+        return text
+
+    def play(self, state, move):
+        return Outcome(None, Observation(""), ended="end")
+
+
+@pytest.fixture
+def toy():
+    """toy(rows, **options): a task with these training rows."""
+
+    def make(rows, **options):
+        kind = type("Toy", (Toy,), {"given": tuple(rows)})
+        return kind(ToyOptions(**options))
+
+    return make
+
+
+@pytest.fixture
+def toy_reviews():
+    return reviews
+
+
+@pytest.fixture
+def context(tmp_path, toy):
+    return Context(task=toy(reviews(400)), cache=tmp_path / "cache")
