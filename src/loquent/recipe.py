@@ -33,6 +33,7 @@ SMOKE = (
     "model.width=32",
     "model.heads=2",
     "model.vocabulary=300",
+    "model.context=1024",  # so small a vocabulary cuts texts into many tokens
     "model.tokenizer_texts=200",
 )
 
