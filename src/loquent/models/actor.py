@@ -209,10 +209,13 @@ def last_hidden(module: Any, tokens: Int64[Tensor, "B T"]) -> Float[Tensor, "B T
     """
     inner: Any = trunk(module)
     given: dict[str, Any] = {"input_ids": tokens, "use_cache": False}
-    if "position_ids" in inspect.signature(inner.forward).parameters:
+    taken = inspect.signature(inner.forward).parameters
+    if "position_ids" in taken:
         given["position_ids"] = torch.arange(tokens.shape[1], device=tokens.device)[None]
     if inner.get_output_embeddings() is None:
         return inner(**given).last_hidden_state  # type: ignore[no-any-return]
+    if "logits_to_keep" in taken:
+        given["logits_to_keep"] = 1  # nobody reads them, and all of them are large
     return inner(**given, output_hidden_states=True).hidden_states[-1]  # type: ignore[no-any-return]
 
 
