@@ -1,12 +1,11 @@
 """The two sentiment classifiers of a task: its labelled training rows in two disjoint halves, and what is trained on each, cached.
 
 A row is labelled when its field `label` is "positive", "pos", 1 or "negative", "neg", 0; its text is the field `text`, or the
-prompt and the first reference. A task that keeps only one label (`only_label`) is asked for the rows it leaves out, too.
+prompt and the first reference.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import os
@@ -61,8 +60,6 @@ def classifier(which: Which, context: Context) -> Classifier:
 
 def labelled_rows(task: Task) -> list[Labelled]:
     """The labelled rows of a task's training split, in the order of their ids' hashes; BadRow where a label is none."""
-    if getattr(task.options, "only_label", ""):
-        task = type(task)(dataclasses.replace(task.options, only_label=""))
     found = [_labelled(row, task) for row in task.rows("train") if row.fields.get("label") is not None]
     return sorted(found)
 

@@ -17,7 +17,8 @@ from loquent.settings import check_ranges
 def takes(options: type, name: str = "") -> Callable[[Callable[[Context, Any], Any]], Callable[..., Any]]:
     """Turn `f(context, options)` into a factory `make(context, **options)` that refuses what `options` does not allow.
 
-    `name` is what errors call it, where that is not the function's own. The dataclass stands on the factory as `make.Options`, as a task's and an algorithm's do on theirs.
+    `name` is what errors call it, where that is not the function's own. The dataclass stands on the factory as `make.Options`,
+    as a task's and an algorithm's do on theirs.
     """
 
     def decorate(f: Callable[[Context, Any], Any]) -> Callable[..., Any]:

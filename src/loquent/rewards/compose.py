@@ -29,7 +29,7 @@ AnyTerm = Term | TokenTerm
 def build(settings: Mapping[str, Any], context: Context) -> tuple[tuple[AnyTerm, ...], Record]:
     """Terms and weights from `{name: weight}` or `{name: {weight: ..., of: ..., key: ..., options...}}`.
 
-    `of` names the registered reward or metric where the term is called otherwise; `key` chooses among several scores of a metric.
+    `of` names the registered reward or metric, or a Python callable as "module:function", where the term is called otherwise; `key` chooses among several scores of a metric.
     A name among the task's own rewards only gives that reward its weight. No settings at all: the task's own weights.
 
     Raises:
@@ -98,6 +98,8 @@ def references_of(row: Row) -> tuple[str, ...]:
 
 def _term(name: str, options: dict[str, Any], own: Record, context: Context) -> AnyTerm:
     of, key = options.pop("of", name), options.pop("key", "")
+    if ":" in of:
+        of, options = "callable", {"function": of, **options}
     kind = "reward" if of in registry.names("reward") else "metric"
     if kind == "metric" and of not in registry.names("metric"):
         raise UnknownName("reward", of, {*registry.names("reward"), *registry.names("metric"), *own})
