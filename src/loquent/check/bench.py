@@ -21,6 +21,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LONGEST = 1000  # turns after which a game is held to have no end
+KEPT = 50  # turns of such a game that the other laws look at
 MOST_PROBLEMS = 3  # per law, so that one fault does not fill the screen
 MEGABYTE = "x" * 1_000_000
 
@@ -83,6 +84,7 @@ class Walk:
     opening: Step
     moves: list[Move] = field(default_factory=list)
     error: str = ""
+    endless: bool = False
     stuck: tuple[Step, str] | None = None
 
     @property
@@ -161,6 +163,8 @@ class Bench:
         """The games, where all went on until an end."""
         if broken := next((walk for walk in self.walks if walk.error), None):
             raise NotChecked(f"a game broke off ({broken.error})"[:200])
+        if any(walk.endless for walk in self.walks):
+            raise NotChecked("a game has no end")
         return self.walks
 
     def strange(self, step: Step) -> tuple[str, ...]:
@@ -185,6 +189,9 @@ class Bench:
                 walk.error, walk.stuck = f"{type(error).__name__}: {error}", (before, text)
                 break
             walk.moves.append(Move(before, text, live.step))
+        walk.endless = live.step.ended is None and not walk.error
+        if walk.endless:
+            del walk.moves[KEPT:]
         return walk
 
 

@@ -74,11 +74,15 @@ def equality(bench: Bench, looked: Looked) -> None:
     for walk in bench.walks:
         fresh = bench.watch("first", Live, bench.task, walk.live.row, walk.live.number, bench.seed)
         looked.at(None if _same(fresh.step, walk.opening) else "the same row and key open another game the second time")
+        step = fresh.step
         for move in walk.moves:
-            was = _piped(move.before)
-            again = bench.watch("read or play", bench.task.act, move.before, move.text)
-            looked.at(None if _same(again, move.after) else f"the same step and the text {_short(move.text)} gave another Step the second time")
-            looked.at(None if _same(move.before, was) else "act changed the step it was given")
+            was = _twin(step)
+            first, second = (bench.watch("read or play", bench.task.act, step, move.text) for _ in range(2))
+            looked.at(
+                None if _same(first, second) and _same(first, move.after) else f"the same step and the text {_short(move.text)} gave another Step"
+            )
+            looked.at(None if was is None or _same(step, was) else "act changed the step it was given")
+            step = first
 
 
 def answers(bench: Bench, looked: Looked) -> None:
@@ -128,7 +132,7 @@ def end(bench: Bench, looked: Looked) -> None:
             continue
         if limit is not None and len(walk.moves) > limit:
             looked.at(f"a game ran {len(walk.moves)} turns, and spec.turn_limit is {limit}")
-        if last.ended is None:
+        if walk.endless:
             looked.at(f"a game ran {LONGEST:,} turns without an end; set spec.turn_limit")
             continue
         named = isinstance(last.ended, str) and last.ended and (last.ended != CUT or bench.task.spec.horizon == "cut")
@@ -226,6 +230,15 @@ def randomness(bench: Bench, looked: Looked) -> None:
 
 def _piped(value: Any) -> Any:
     return ForkingPickler.loads(ForkingPickler.dumps(value))  # what multiprocessing sends through its pipes
+
+
+def _twin(step: Step) -> Step | None:
+    """A copy that shares nothing with its original; None where there is none, of which `copies` tells."""
+    try:
+        twin: Step = _piped(step)
+        return twin
+    except Exception:
+        return None
 
 
 def _same(a: Any, b: Any) -> bool:
