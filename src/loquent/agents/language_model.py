@@ -60,7 +60,7 @@ class LanguageModelAgent:
             stop=[self._stop(one.observation.stop, prompt) for one, prompt in zip(asked, prompts, strict=True)],
             allowed=[self._words(one) for one in asked],
             nucleus=self.nucleus,
-            vocabulary=self.format.encoder.size,
+            vocabulary=self.format.vocabulary,
         )
         answers = []
         for one, prompt, said in zip(asked, prompts, drawn, strict=True):
