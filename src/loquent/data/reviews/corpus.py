@@ -16,6 +16,7 @@ from loquent.values import Record
 SIZES = {"train": 20_000, "validation": 2_000, "test": 2_000}
 LABELS = ("negative", "positive")
 SHORTEST, LONGEST = 40, 120  # words, punctuation counted
+OPENING_WORDS = 12  # no two reviews share so many words at the beginning
 SEED = 20_251_121
 ON_ITS_SIDE = 0.87  # how often a sentence takes the review's own side
 DIRECT_SHARE, NEGATED_SHARE = 0.38, 0.36  # the rest are contrasts
@@ -30,8 +31,8 @@ _ARTICLE = re.compile(r"\ba (?=[aeiou])")
 def reviews() -> dict[str, tuple[Row, ...]]:
     """Rows by split, with `text`, `label` ("positive" or "negative") and `label_index` (1 or 0).
 
-    No two reviews, and no two thirds from the beginning of a review, are equal, within a split or between splits: so prompts
-    that are at least a third of their review are new in every split. Takes about two seconds once, then comes from memory.
+    No two reviews begin with the same 12 words, within a split or between splits, so that longer prompts are new in every split.
+    Takes about two seconds once, then comes from memory.
     """
     openings: set[str] = set()
     return {split: tuple(islice(_rows(split, openings), size)) for split, size in SIZES.items()}
@@ -41,7 +42,7 @@ def _rows(split: str, openings: set[str]) -> Iterator[Row]:
     number = 0
     for text, positive in _drafts(Key(SEED, ("reviews", split))):
         words = text.split()
-        opening = " ".join(words[: len(words) // 3])
+        opening = " ".join(words[:OPENING_WORDS])
         if not SHORTEST <= len(words) <= LONGEST or opening in openings:
             continue
         openings.add(opening)
@@ -61,10 +62,10 @@ def _review(draw: Iterator[float]) -> tuple[str, bool]:
     positive = next(draw) < 0.5
     named = names(draw)
     said = [neutral(OPENING, draw, named), neutral(PREMISE, draw, named)]
-    if next(draw) < 0.4:
+    if next(draw) < 0.15:
         said.append(neutral(DETAIL, draw, named))
     aspect = int(next(draw) * len(_ASPECTS))
-    count = 3 + int(next(draw) * 3)
+    count = 4 + int(next(draw) * 3)
     for i in range(count):
         if i > 0 and next(draw) < 0.15:
             said.append(neutral(DETAIL, draw, named))
