@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int64
@@ -78,8 +78,8 @@ class Actor(nn.Module):
         cls,
         language: LanguageModel,
         *,
-        critic: Literal["network", "head", "none"] = "network",
-        reference: Literal["copy", "none"] | LanguageModel = "copy",
+        critic: str = "network",
+        reference: str | LanguageModel = "copy",
         format: Format | None = None,
         decoding: Decoding | None = None,
         evaluation: Decoding | None = None,
@@ -95,7 +95,7 @@ class Actor(nn.Module):
 
         Raises:
             BadSetting: no such critic or reference.
-            BadModel: the reference has another vocabulary, or format and model do not belong together.
+            BadModel: the reference has another vocabulary or a shorter context, or format and model do not belong together.
         """
         module = language.module
         rows = module.get_input_embeddings().weight.shape[0]
@@ -145,8 +145,8 @@ class Actor(nn.Module):
 
     @property
     def context(self) -> int:
-        """The longest sequence that all networks take."""
-        return min(pretrained.context(network) for network in (self.policy, self.reference) if network is not None)
+        """The longest sequence the policy takes; the reference takes at least as much."""
+        return pretrained.context(self.policy)
 
     @property
     def room(self) -> int:
@@ -231,5 +231,8 @@ def _reference(language: LanguageModel, reference: str | LanguageModel) -> nn.Mo
             raise BadModel(
                 "the reference has another vocabulary than the policy, so no KL can be measured between them; take one with the same tokenizer"
             )
+        longest, needed = pretrained.context(reference.module), pretrained.context(language.module)
+        if longest < needed:
+            raise BadModel(f"the reference takes {longest} tokens and the policy {needed}; it could not score what the policy says")
         frozen = reference.module if reference.module is not language.module else copy.deepcopy(language.module)
     return frozen.requires_grad_(False).eval()  # type: ignore[no-any-return]

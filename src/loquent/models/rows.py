@@ -62,46 +62,46 @@ def rows_of(episode: Episode, format: Format, weights: Record, seat: str, max_le
             budget = min(room, max_length - count)
             fits.append((i, Fit() if length <= budget else _fitted(episode, format, turns[:i], seat, budget, numbers[i], count)))
     groups = [(fit, [i for i, _ in group]) for fit, group in groupby(fits, key=lambda pair: pair[1])]
+    layout = _Layout(episode, format, rewards, max_length)
     rows = []
     for n, (fit, answers) in enumerate(groups):
         stop = groups[n + 1][1][0] if n + 1 < len(groups) else len(turns)
         untouched = fit == Fit() and stop == len(turns)
         written = whole if untouched else format.write(episode.instruction, turns[fit.first : stop], seat, fit.keep)
         ended = n + 1 == len(groups) and not episode.bootstraps
-        places = [HEAD, *numbers[fit.first : stop]]
-        rows.append(_row(format, written, fit, answers, places, episode.turns, rewards, ended, max_length))
+        rows.append(layout.row(written, [HEAD, *numbers[fit.first : stop]], fit, answers, ended))
     return rows
 
 
-def _row(
-    format: Format,
-    written: Written,
-    fit: Fit,
-    answers: Sequence[int],
-    places: Sequence[int],
-    turns: Sequence[Turn],
-    rewards: dict[int, NDArray[np.float64]],
-    ended: bool,
-    max_length: int,
-) -> Row:
-    ids: list[int] = []
-    turn: list[int] = []
-    said: list[Said] = []
-    last = answers[-1] - fit.first + 1  # the piece of the last answer
-    wanted = {answer - fit.first + 1 for answer in answers}
-    for n, piece in enumerate(written.pieces[: last + 1]):
-        if n in wanted:
-            count = sum(piece.is_action)
-            said.append(Said(len(ids) + len(piece.ids) - count, count, places[n], turns[places[n]], rewards[places[n]]))
-        ids += piece.ids
-        turn += [places[n]] * len(piece.ids)
-    if not ended or format.closing:
-        rest = [(i, places[n]) for n, piece in enumerate(written.pieces) if n > last for i in piece.ids]
-        after = written.owed + format.closing if ended else written.opening if rest else ()
-        rest = (rest + [(i, HEAD) for i in after])[: max_length - len(ids)]
-        ids += [i for i, _ in rest]
-        turn += [number for _, number in rest]
-    return Row(ids, turn, said, ended, fit)
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """What the rows of one episode have in common."""
+
+    episode: Episode
+    format: Format
+    rewards: dict[int, NDArray[np.float64]]
+    max_length: int
+
+    def row(self, written: Written, numbers: Sequence[int], fit: Fit, answers: Sequence[int], ended: bool) -> Row:
+        """One row of what was written, its pieces belonging to the turns `numbers`; only `answers` (places in the view) are its actions."""
+        ids: list[int] = []
+        turn: list[int] = []
+        said: list[Said] = []
+        wanted = {answer - fit.first + 1 for answer in answers}
+        last = max(wanted)
+        for n, piece in enumerate(written.pieces[: last + 1]):
+            ids += piece.ids
+            turn += [numbers[n]] * len(piece.ids)
+            if n in wanted:
+                count = sum(piece.is_action)
+                said.append(Said(len(ids) - count, count, numbers[n], self.episode.turns[numbers[n]], self.rewards[numbers[n]]))
+        if not ended or self.format.closing:
+            rest = [(i, numbers[n]) for n, piece in enumerate(written.pieces) if n > last for i in piece.ids]
+            after = written.owed + self.format.closing if ended else written.opening if rest else ()
+            rest = (rest + [(i, HEAD) for i in after])[: self.max_length - len(ids)]
+            ids += [i for i, _ in rest]
+            turn += [number for _, number in rest]
+        return Row(ids, turn, said, ended, fit)
 
 
 def _fitted(episode: Episode, format: Format, turns: Sequence[Turn], seat: str, budget: int, number: int, count: int) -> Fit:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int64
+from numpy.typing import NDArray
 from torch import Tensor
 
 from loquent.episode import Episode
@@ -57,7 +58,7 @@ class TokenBatch:
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def take(self, rows: Sequence[int] | Tensor) -> TokenBatch:
+    def take(self, rows: Sequence[int] | NDArray[Any] | Tensor) -> TokenBatch:
         """The batch of these rows (integers, or one bool a row) in that order, as narrow as they allow, with their support."""
         index = torch.as_tensor(rows, device=self.tokens.device)
         index = index.nonzero().flatten() if index.dtype == torch.bool else index.long()
