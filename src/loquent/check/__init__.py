@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from loquent import registry
 from loquent.check import laws
 from loquent.check.bench import Bench, Looked, NotChecked
+from loquent.errors import BadSetting
 from loquent.task import Task
 
 __all__ = ["LAWS", "Finding", "check", "findings", "report"]
@@ -59,8 +60,10 @@ def findings(task: Task | str, episodes: int = 20, seed: int = 0) -> list[Findin
         task: a task, the name of a registered one, or "module:Class"; by name it is built with its default options.
     """
     if isinstance(task, str):
-        task = (registry.imported(task) if ":" in task else registry.find("task", task))()
-    assert isinstance(task, Task)
+        made = registry.imported(task) if ":" in task else registry.find("task", task)
+        if not (isinstance(made, type) and issubclass(made, Task)):
+            raise BadSetting(f"{task!r} is no task: a class derived from loquent.task.Task is right")
+        task = made()
     bench = Bench(task, episodes, seed)
     return [_run(name, law, bench) for name, law in LAWS.items()]
 

@@ -199,7 +199,7 @@ def replays(bench: Bench, looked: Looked) -> None:
     looked.unit = "episodes"
     for walk in bench.whole():
         episode = walk.live.episode()
-        again = bench.watch("read or play", replay, bench.task, episode, walk.live.row)
+        again = bench.watch("play", replay, bench.task, episode, walk.live.row)
         equal = again == episode and all(_same(a.observation, b.observation) for a, b in zip(again.turns, episode.turns, strict=True))
         looked.at(None if equal else "a record played again differs from the record")
         looked.at(
