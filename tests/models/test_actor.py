@@ -120,6 +120,7 @@ def test_hidden_states_are_those_under_the_logits_and_do_not_see_padding(kind):
         length = int(batch.real[b].sum())
         alone = actor.policy(batch.tokens[b : b + 1, :length]).logits[0]
         assert torch.allclose(logits[b, :length], alone, atol=1e-5)
+        assert not torch.allclose(logits[b, :length], alone.roll(1, 0), atol=1e-5)
         assert torch.allclose(values[b, :length], actor.values(batch.take([b]))[0], atol=1e-5)
     assert not values[~batch.real].any()
     assert values[batch.real].any()

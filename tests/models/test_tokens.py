@@ -235,6 +235,9 @@ def test_an_answer_longer_than_a_row_is_refused():
     with pytest.raises(BadModel, match=r"turn 1 of the game row#0 of toy-v1 is an answer of 9 tokens, which is too long for a row"):
         token_batch([episode(told("a"), drawn([7] * 9))], format_of(PLAIN), GUESS, max_length=10)
     assert len(token_batch([episode(told("a"), drawn([7] * 9))], format_of(PLAIN), GUESS, max_length=11))
+    spaces = format_of("plain, spaces before texts")  # "on" is one token, but "▁" and "on" where it comes to stand first
+    with pytest.raises(BadModel, match=r"turn 3 of row#0 ends at token 4; a row has 3"):
+        token_batch([episode(told(""), drawn([5]), told(""), said("on"))], spaces, GUESS, max_length=3)
 
 
 def test_only_the_tokens_of_one_seat_are_actions():

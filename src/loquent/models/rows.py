@@ -95,6 +95,8 @@ class _Layout:
             if n in wanted:
                 count = sum(piece.is_action)
                 said.append(Said(len(ids) - count, count, numbers[n], self.episode.turns[numbers[n]], self.rewards[numbers[n]]))
+        if len(ids) > self.max_length:  # a text may take more tokens where it comes to stand first in a row
+            raise BadModel(f"turn {numbers[last]} of {self.episode.row}#{self.episode.number} ends at token {len(ids)}; a row has {self.max_length}")
         if not ended or self.format.closing:
             rest = [(i, numbers[n]) for n, piece in enumerate(written.pieces) if n > last for i in piece.ids]
             after = written.owed + self.format.closing if ended else written.opening if rest else ()
