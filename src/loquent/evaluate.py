@@ -88,7 +88,7 @@ def measure(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mappin
     texts = [compose.episode_texts(episode) for episode in episodes]
     prompts, predictions = [prompt for prompt, _ in texts], [prediction for _, prediction in texts]
     own = [rows[episode.row] for episode in episodes]
-    references = [tuple(row.fields.get("references", ())) for row in own]
+    references = [compose.references_of(row) for row in own]
     values: dict[str, float] = {}
     for metric in metrics:
         values |= metric(predictions, references, prompts, own).corpus

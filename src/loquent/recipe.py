@@ -248,7 +248,7 @@ def _named(node: Node | None, section: str) -> Record:
     kind = section.removesuffix("s")
     for name, item in node.mapping(section).items():
         of = item.value["of"].value if isinstance(item.value, Mapping) and "of" in item.value else name
-        own = kind == "reward" and (":" in str(of) or isinstance(item.value, int | float))  # a dotted path, or the task's own
+        own = kind == "reward" and (":" in str(of) or of in registry.names("metric") or isinstance(item.value, int | float))
         if of not in registry.names(kind) and not own:
             raise unknown(item, str(of), registry.names(kind), section)
     record: Record = node.plain()

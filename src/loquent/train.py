@@ -44,6 +44,7 @@ LOGGED = {
     "rollout/tokens": "mean action tokens of a collected episode",
     "rollout/cut": "share of collected episodes that ran into the horizon",
     "rollout/dropped_turns": "turns left out of the batch because the context was full",
+    "rollout/cut_tokens": "tokens left out of observations that alone are longer than the room for a prompt",
     "rollout/reward/*": "mean raw value of one named reward over the episodes that have it",
     "evaluation/*": "a value of the evaluation made after this update",
 }
@@ -147,6 +148,7 @@ class Trainer:
         logs["rollout/tokens"] = float(batch.is_action.sum()) / len(episodes)
         logs["rollout/cut"] = float(np.mean([one.bootstraps for one in episodes]))
         logs["rollout/dropped_turns"] = float(batch.dropped)
+        logs["rollout/cut_tokens"] = float(batch.cut)
         return logs
 
     @contextmanager

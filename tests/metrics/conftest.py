@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 
 import pytest
 
@@ -25,20 +24,14 @@ def reviews(n, seed=0, label=("negative", "positive")):
     return tuple(rows)
 
 
-@dataclass(frozen=True)
-class ToyOptions:
-    only_label: str = ""
-
-
 class Toy(Task):
     """A task of given rows; nobody plays it."""
 
-    Options = ToyOptions
     given: tuple[Row, ...] = ()
     spec = TaskSpec(id="toy")
 
     def rows(self, split):
-        return tuple(row for row in self.given if not self.options.only_label or row["label"] == self.options.only_label)
+        return self.given
 
     def first(self, row, rng):
         return Opening(None, Observation(row["text"]))
@@ -52,11 +45,10 @@ class Toy(Task):
 
 @pytest.fixture
 def toy():
-    """toy(rows, **options): a task with these training rows."""
+    """toy(rows): a task with these training rows."""
 
-    def make(rows, **options):
-        kind = type("Toy", (Toy,), {"given": tuple(rows)})
-        return kind(ToyOptions(**options))
+    def make(rows):
+        return type("Toy", (Toy,), {"given": tuple(rows)})()
 
     return make
 

@@ -140,14 +140,6 @@ def test_a_label_that_is_none(toy, toy_reviews, tmp_path):
         sentiment(Context(task=toy(rows), cache=tmp_path))
 
 
-def test_a_task_of_one_label_shares_the_classifier(context, toy, toy_reviews):
-    whole = sentiment(context)
-    one_sided = Context(task=toy(toy_reviews(400), only_label="positive"), cache=context.cache)
-    assert {row["label"] for row in one_sided.task.rows("train")} == {"positive"}
-    assert np.array_equal(sentiment(one_sided).classifier.weights, whole.classifier.weights)
-    assert len(list((context.cache / "classifiers").iterdir())) == 1
-
-
 @BOTH
 def test_unbalanced_labels_do_not_lean(make, toy, toy_reviews, tmp_path):
     rows = [row for i, row in enumerate(toy_reviews(900)) if row["label"] == "positive" or i % 10 == 0]

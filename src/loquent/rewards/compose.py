@@ -29,7 +29,8 @@ AnyTerm = Term | TokenTerm
 def build(settings: Mapping[str, Any], context: Context) -> tuple[tuple[AnyTerm, ...], Record]:
     """Terms and weights from `{name: weight}` or `{name: {weight: ..., of: ..., key: ..., options...}}`.
 
-    `of` names the registered reward or metric, or a Python callable as "module:function", where the term is called otherwise; `key` chooses among several scores of a metric.
+    `of` names the registered reward or metric, or a Python callable as "module:function", where the term is called otherwise;
+    `key` chooses among several scores of a metric.
     A name among the task's own rewards only gives that reward its weight. No settings at all: the task's own weights.
 
     Raises:

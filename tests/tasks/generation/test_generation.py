@@ -110,16 +110,16 @@ def test_no_text_raises(text):
     assert step.state.answer == text
 
 
-def test_only_one_label_in_the_splits_named():
-    task = Generation(Options(only_label="positive"))
-    assert {row["label"] for row in task.rows("train")} == {"positive"}
-    assert {row["label"] for row in task.rows("test")} == {"positive", "negative"}
-    both = Generation(Options(only_label="positive", only_in=("train", "validation")))
-    assert {row["label"] for row in both.rows("validation")} == {"positive"}
-    with pytest.raises(BadSetting, match="'glad': no row has this label; labels here: negative, positive"):
-        Generation(Options(only_label="glad")).rows("train")
-    with pytest.raises(BadSetting, match="only_in names 'dev'"):
-        Options(only_in=("dev",))
+def test_long_texts_become_pieces(tmp_path):
+    texts = [("a b c d e f g", 1), ("h i j", 0)]
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in texts))
+    task = Generation(Options(source="path", path=str(tmp_path), text_words=3, prompt_words=2))
+    rows = task.rows("train")
+    # a b c | d e f | g, and g alone is too short for a prompt of two words
+    assert sorted(row["text"] for row in rows) == ["a b c", "d e f", "h i j"]
+    assert {row["text"]: row["label"] for row in rows} == {"a b c": 1, "d e f": 1, "h i j": 0}
+    assert all(row["prompt"] + row["references"][0] == row["text"] for row in rows)
+    assert len({row.id for row in rows}) == 3
 
 
 def test_a_limit_takes_a_fixed_part():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from loquent.data.sources import SPLITS, Source, draw_of, load
-from loquent.errors import BadRow, BadSetting, UnknownName
+from loquent.data.sources import Source, draw_of, load
+from loquent.errors import BadRow, UnknownName
 from loquent.settings import check_ranges, setting
 from loquent.task import Row
 
@@ -28,8 +28,7 @@ class Options:
     prompt_words: int = setting(0, "so many words of a text are its prompt; 0, and for texts no longer than that: a fraction of them", low=0)
     prompt_fraction: float = setting(0.5, "the share of a text's words that is its prompt", source="2210.01241 sec. 4.1: IMDB", low=0.0, high=1.0)
     max_words: int = setting(0, "an answer of more words ends by the rule 'length'; 0: no limit", low=0)
-    only_label: str = setting("", "keep only rows with this label, as supervised training on one side of a corpus wants; empty: all")
-    only_in: tuple[str, ...] = setting(("train",), "the splits in which `only_label` holds")
+    text_words: int = setting(0, "a longer text is cut into pieces of so many words, each a row of its own; 0: texts stay whole", low=0)
     limit: int = setting(0, "at most so many rows a split, chosen by a hash of their ids; 0: all", low=0)
     horizon: str = setting(
         "cut", "how an answer ends that a decoder stopped: 'cut' bootstraps, 'terminal' does not (the paper's code)", choices=("cut", "terminal")
@@ -38,8 +37,6 @@ class Options:
     def __post_init__(self) -> None:
         check_ranges(self)
         _ = self.where
-        if unknown := [split for split in self.only_in if split not in SPLITS]:
-            raise BadSetting(f"only_in names {unknown[0]!r}; the splits are {', '.join(SPLITS)}")
 
     @property
     def where(self) -> Source:
@@ -62,14 +59,13 @@ def rows(options: Options, split: str) -> tuple[Row, ...]:
 
     Raises:
         UnknownName: the source has no such split.
-        BadSetting: no row has the label asked for.
         BadRow: a text has one word, which leaves nothing to continue.
     """
     splits = load(options.where)
     if split not in splits:
         raise UnknownName(f"split of the source {options.source} {options.path or options.name}".rstrip(), split, splits)
-    chosen = _labelled(splits[split], options) if split in options.only_in else splits[split]
-    return tuple(_cut_row(row, options) for row in _limited(chosen, options.limit))
+    pieces = (piece for row in splits[split] for piece in _pieces(row, options))
+    return tuple(_cut_row(row, options) for row in _limited(tuple(pieces), options.limit))
 
 
 def cut(text: str, words: int) -> tuple[str, str]:
@@ -101,14 +97,18 @@ def _cut_row(row: Row, options: Options) -> Row:
     return Row(row.id, row.fields.with_(prompt=prompt, references=(rest,), text=text, label=label))
 
 
-def _labelled(given: Iterable[Row], options: Options) -> tuple[Row, ...]:
-    if not options.only_label:
-        return tuple(given)
-    found = tuple(row for row in given if str(row.fields.get("label")) == options.only_label)
-    if not found:
-        known = sorted({str(row.fields["label"]) for row in given if "label" in row.fields})
-        raise BadSetting(f"only_label = {options.only_label!r}: no row has this label; labels here: {', '.join(known[:10]) or 'none'}")
-    return found
+def _pieces(row: Row, options: Options) -> Iterator[Row]:
+    """The row, or its pieces of `text_words` words, named id/0, id/1, ...; a last piece too short for its prompt is left out."""
+    ends = [match.end() for match in re.finditer(r"\S+", row.fields.get("text", ""))]
+    size = options.text_words
+    if not size or len(ends) <= size or "references" in row.fields:
+        yield row
+        return
+    for number, first in enumerate(range(0, len(ends), size)):
+        begin, count = (ends[first - 1] if first else 0), len(ends[first : first + size])
+        if count > options.prompt_words and count > 1:
+            text = row["text"][begin : ends[first + count - 1]].strip()
+            yield Row(f"{row.id}/{number}", row.fields.with_(text=text))
 
 
 def _limited(given: tuple[Row, ...], limit: int) -> tuple[Row, ...]:

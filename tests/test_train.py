@@ -1,0 +1,130 @@
+"""Runs: equal ones are equal to the bit, resumed ones are the same run, and every mistake is named."""
+
+import json
+import shutil
+
+import pytest
+
+import loquent
+from loquent import recipe
+from loquent.checkpoint import checkpoints, load
+from loquent.errors import BadCheckpoint, BadReward, BadSetting
+from loquent.train import Trainer, train
+
+SMALL = ("model.path=", "model.layers=1", "model.width=16", "model.heads=2", "model.vocabulary=300", "model.tokenizer_texts=200", "model.context=512")
+FEW = ("training.updates=3", "training.episodes=6", "training.evaluate_every=0", "training.final_episodes=4", "decoding.max_new_tokens=6")
+QUICK = ("algorithm.epochs=2", "algorithm.minibatch=4", "algorithm.learning_rate=0.003", "metrics={diversity: {}}", "rewards={lexicon: 1.0}")
+
+
+def small(name, *overrides):
+    return recipe.load(name, [*SMALL, *FEW, *QUICK, *overrides])
+
+
+def run(folder, name, *overrides):
+    return train(small(name, *overrides), folder, progress=False)
+
+
+@pytest.fixture(scope="module")
+def ppo(tmp_path_factory):
+    return run(tmp_path_factory.mktemp("runs") / "ppo", "reviews_ppo", "training.checkpoint_every=1", "training.keep=9")
+
+
+def test_a_run_has_its_parts(ppo):
+    assert {path.name for path in ppo.folder.iterdir()} == {
+        "config.yaml",
+        "machine.json",
+        "metrics.jsonl",
+        "timings.jsonl",
+        "checkpoints",
+        "evaluation.json",
+        "episodes.jsonl",
+    }
+    assert [line["update"] for line in ppo.metrics] == [1, 2, 3]
+    assert ppo.metrics[0]["kl/reference"] == 0.0  # the models are equal, to the bit
+    assert ppo.metrics[2]["kl/reference"] != 0.0
+    assert ppo.metrics[0]["policy/ratio_error"] < 1e-4
+    assert ppo.recipe.fingerprint == small("reviews_ppo", "training.checkpoint_every=1", "training.keep=9").fingerprint
+    assert loquent.load_run(ppo.folder).evaluation["n"] == 4
+
+
+SAME = [
+    ("ppo", "reviews_ppo", ("training.checkpoint_every=1",)),
+    ("ppo, other micro-batches do not exist", "reviews_ppo", ("algorithm.kl_gain=0.1",)),
+    ("nlpo at top_p = 1", "reviews_nlpo", ("algorithm.top_p=1.0",)),
+]
+
+
+@pytest.mark.parametrize(("what", "name", "overrides"), SAME, ids=[what for what, *_ in SAME])
+def test_same_runs_are_equal_to_the_bit(ppo, tmp_path, what, name, overrides):
+    other = run(tmp_path / "other", name, *overrides)
+    for one, two in zip(ppo.metrics, other.metrics, strict=True):
+        assert {key: value for key, value in two.items() if not key.startswith("nlpo/")} == one
+    ours, theirs = load(checkpoints(ppo.folder)[-1]), load(checkpoints(other.folder)[-1])
+    assert all((ours["actor"][key] == theirs["actor"][key]).all() for key in ours["actor"])
+
+
+@pytest.mark.parametrize("overrides", [("training.seed=1",), ("algorithm.clip=0.01",), ("decoding.temperature=0.9",)])
+def test_other_runs_differ(ppo, tmp_path, overrides):
+    assert run(tmp_path / "other", "reviews_ppo", *overrides).fingerprint != ppo.fingerprint
+
+
+@pytest.mark.parametrize("name", ["reviews_ppo", "reviews_nlpo", "reviews_supervised"])
+def test_a_run_cut_off_and_resumed_is_the_same_run(tmp_path, name):
+    overrides = ("training.checkpoint_every=1", "training.keep=9")
+    overrides += ("algorithm.mu=2", "algorithm.top_p=0.8") if name == "reviews_nlpo" else ()
+    whole = run(tmp_path / "whole", name, *overrides)
+    half = tmp_path / "half"
+    shutil.copytree(whole.folder, half)
+    shutil.rmtree(half / "checkpoints" / "update-3")
+    shutil.rmtree(half / "checkpoints" / "update-2")
+    (half / "evaluation.json").unlink()
+    resumed = train(small(name, *overrides), half, progress=False, resume=True)
+    assert resumed.metrics == whole.metrics
+    assert resumed.fingerprint == whole.fingerprint
+    ours, theirs = load(checkpoints(whole.folder)[-1]), load(checkpoints(half)[-1])
+    assert json.dumps(ours["counters"]) == json.dumps(theirs["counters"])
+
+
+def test_a_checkpoint_of_another_recipe_is_refused(ppo, tmp_path):
+    shutil.copytree(ppo.folder, tmp_path / "run")
+    with pytest.raises(BadCheckpoint, match="fingerprint"):
+        train(small("reviews_ppo", "algorithm.clip=0.1"), tmp_path / "run", progress=False, resume=True)
+    with pytest.raises(BadCheckpoint, match="holds a run already"):
+        run(tmp_path / "run", "reviews_ppo")
+
+
+def test_early_stopping_keeps_the_best(tmp_path):
+    watch = ("training.evaluate_every=1", "training.stop_metric=perplexity", "metrics={perplexity: {}}", "training.patience=2", "training.updates=9")
+    found = run(tmp_path / "run", "reviews_supervised", *watch, "algorithm.learning_rate=0.3", "training.evaluate_episodes=4")
+    seen = [line["evaluation/perplexity"] for line in found.metrics]
+    assert len(seen) < 9  # a step this large spoils the model
+    best = json.loads((found.folder / "checkpoints" / "best.json").read_text())
+    assert best["perplexity"] == min(seen)
+    assert found.evaluation["checkpoint"] == best["checkpoint"] == f"update-{seen.index(min(seen)) + 1}"
+    with pytest.raises(BadSetting, match=r"perplexty.*perplexity"):
+        run(tmp_path / "typo", "reviews_supervised", *watch, "training.stop_metric=perplexty", "training.evaluate_episodes=4")
+
+
+def test_only_the_rows_asked_for_are_trained_on(tmp_path):
+    trainer = Trainer(small("reviews_supervised"), tmp_path)
+    assert {row["label"] for row in trainer.rows.values()} == {"positive"}
+    assert len(trainer.rows) < len(trainer.task.rows("train"))
+
+
+def nan_reward(predictions, references, prompts, rows):
+    return [float("nan")] * len(predictions)
+
+
+def short_reward(predictions, references, prompts, rows):
+    return [0.0] * (len(predictions) - 1)
+
+
+@pytest.mark.parametrize("name", ["nan_reward", "short_reward"])
+def test_a_reward_that_is_broken_is_named(tmp_path, name):
+    with pytest.raises(BadReward, match=name):
+        run(tmp_path / "run", "reviews_ppo", "rewards={" + f"'{__name__}:{name}'" + ": 1.0}")
+
+
+def test_a_prompt_longer_than_the_context_is_cut_and_counted(tmp_path):
+    found = run(tmp_path / "run", "reviews_ppo", "model.context=16", "training.updates=1")
+    assert found.metrics[0]["rollout/cut_tokens"] > 0
