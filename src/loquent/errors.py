@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 
 class LoquentError(Exception):
     """The root of all errors raised on purpose."""
+
+    def __reduce__(self) -> tuple[Any, ...]:  # an error of a worker process is built again from its sentence, not from its arguments
+        return _again, (type(self), self.args)
 
 
 class EpisodeOver(LoquentError):
@@ -74,3 +78,9 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name closest in spelling, or None when nothing is close."""
     found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     return found[0] if found else None
+
+
+def _again(kind: type[LoquentError], args: tuple[Any, ...]) -> LoquentError:
+    error = kind.__new__(kind)
+    error.args = args
+    return error

@@ -1,0 +1,107 @@
+"""A person at the terminal: what is shown, what is said, and how it stops."""
+
+import io
+
+import pytest
+
+from loquent.agent import Agent
+from loquent.agents.human import Human
+from loquent.live import Live
+from loquent.play import Game, games, play
+from loquent.task import Row
+from loquent.tasks.wordle.task import Wordle
+from loquent.values import Record
+from tracers.echo import Echo
+from tracers.guess import Guess
+from tracers.interview import Interview
+from tracers.labels import Labels
+from tracers.twins import SlotsGuess
+
+
+def sit(task, typed, row=0, **settings):
+    out = io.StringIO()
+    human = Human(task, stdin=io.StringIO(typed), stdout=out)
+    done = play(task, games(task.rows("train")[row : row + 1]), human, seed=0, **settings)
+    return done[0], out.getvalue(), human
+
+
+def test_a_game_as_it_looks():
+    one, shown, human = sit(Guess(), "x\n0\n", row=0)
+    assert shown == "Find my number.\nbelow 1\nagent> agent> "  # the instruction once; nonsense is told nothing
+    human.farewell(one)
+    assert human._out.getvalue().endswith("right\nThe game ended: found. Rewards: guess -1.\n")
+
+
+def test_the_line_is_said_as_typed():
+    one, _, _ = sit(Echo(), "  naïve \r\n", row=2)
+    assert one.answers()[0].text == "  naïve "
+    assert sit(Echo(), "no newline", row=0)[0].answers()[0].text == "no newline"
+    assert sit(Echo(), "\n", row=0)[0].answers()[0].text == ""
+
+
+def test_nothing_a_model_wrote_reaches_the_terminal_raw():
+    task = Echo()
+    row = Row("bad", Record(word="\x1b[2J\x1b]0;owned\x07 \u202e evil \ud800 \x9b31m"))
+    out = io.StringIO()
+    done = play(task, [Game(row)], Human(stdin=io.StringIO("a\x1b[0m\n"), stdout=out), seed=0)[0]
+    assert "\\x1b[2J\\x1b]0;owned\\x07 \\u202e evil \\ud800 \\x9b31m\n" in out.getvalue()
+    assert not any(ord(char) < 32 and char != "\n" for char in out.getvalue())
+    assert done.answers()[0].text == "a\x1b[0m"  # what is said is not changed, only what is shown
+
+
+def test_the_farewell_is_escaped_too():
+    task = Interview()
+    out = io.StringIO()
+    human = Human(stdin=io.StringIO("\x1b[2J\n" * 5), stdout=out)
+    human.farewell(play(task, games(task.rows("train")[:1]), human, seed=0)[0])
+    assert "\x1b" not in out.getvalue()
+
+
+@pytest.mark.parametrize("typed", ["", "1\n"])
+def test_the_end_of_the_input_ends_the_game(typed):
+    with pytest.raises(KeyboardInterrupt, match="the input ended"):
+        sit(Guess(), typed, row=2)
+
+
+def test_an_interrupt_goes_through():
+    class Interrupted(io.StringIO):
+        def readline(self, *_):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        play(Echo(), games(Echo().rows("train")), Human(stdin=Interrupted(), stdout=io.StringIO()), seed=0)
+
+
+def test_a_terminal_that_knows_little_is_not_broken_by_letters():
+    raw = io.BytesIO()
+    out = io.TextIOWrapper(raw, encoding="ascii")
+    play(Echo(), [Game(Echo().rows("train")[2])], Human(stdin=io.StringIO("x\n"), stdout=out), seed=0)
+    out.flush()
+    assert raw.getvalue().startswith(b"Say it again.\nna\\xefve\n")
+
+
+def test_legal_actions_are_offered():
+    assert "(1 | 2 | 3)\n" in sit(SlotsGuess(), "0\n", row=0)[1]
+    assert "(one of 200,000 actions, such as: label 0)\n" in sit(Labels(), "x\n" * 3)[1]
+    assert "(one of 738 actions, such as: about)\n" in sit(Wordle(), "crane\n" * 6)[1]
+    assert "actions" not in sit(Guess(), "0\n", row=0)[1]
+
+
+def test_several_games_are_told_apart_by_name():
+    task, out = Echo(), io.StringIO()
+    play(task, games(task.rows("train")[:2]), Human(stdin=io.StringIO("a\nb\n"), stdout=out), seed=0)
+    assert "[train:0#0]\n" in out.getvalue()
+    assert "[train:1#0]\n" in out.getvalue()
+    assert "[train" not in sit(task, "a\n")[1]
+
+
+def test_seats_are_named_at_the_prompt():
+    assert "interviewer> " in sit(Interview(), "a\n" * 5)[1]
+
+
+def test_a_human_is_an_agent_and_reads_the_real_terminal_by_default(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO("ab\n"))
+    human = Human()
+    assert isinstance(human, Agent)
+    assert human.answer([Live(Echo(), Echo().rows("train")[0], 0, 0).asked()])[0].text == "ab"
+    assert capsys.readouterr().out == "Say it again.\nab\nagent> "

@@ -1,0 +1,52 @@
+"""Errors say what, with which value, and what would be right."""
+
+import pickle
+
+import pytest
+
+from loquent import errors
+from loquent.errors import BadRow, LoquentError, MissingExtra, UnknownName, nearest
+
+
+def test_all_errors_have_one_root():
+    kinds = [thing for thing in vars(errors).values() if isinstance(thing, type) and issubclass(thing, Exception)]
+    assert len(kinds) > 10
+    assert all(issubclass(kind, LoquentError) for kind in kinds)
+    assert all(kind.__doc__ for kind in kinds)
+
+
+def test_an_unknown_name_reads_like_a_colleague():
+    error = UnknownName("task", "wordel", ["wordle", "generation"])
+    assert str(error) == "no task is named 'wordel'. Did you mean 'wordle'? Known: generation, wordle"
+    assert str(UnknownName("task", "zzz", ["wordle"])) == "no task is named 'zzz'. Known: wordle"
+    assert str(UnknownName("task", "zzz", [])) == "no task is named 'zzz'. Known: none"
+    with pytest.raises(KeyError):
+        raise error
+
+
+def test_a_bad_row_names_file_and_line():
+    assert str(BadRow("no text", file="a.csv", line=3)) == "a.csv:3: no text"
+    assert str(BadRow("no text", file="a.csv")) == "a.csv: no text"
+    assert str(BadRow("no text")) == "no text"
+
+
+def test_a_missing_extra_says_how_to_get_it():
+    error = MissingExtra("the token form", "train")
+    assert str(error) == "the token form needs an optional dependency: pip install 'loquent[train]'"
+    assert isinstance(error, ImportError)
+
+
+def test_nearest():
+    assert nearest("top_q", ["top_p", "clip"]) == "top_p"
+    assert nearest("xyz", ["top_p", "clip"]) is None
+    assert nearest("x", []) is None
+
+
+ERRORS = [BadRow("why", file="f", line=1), LoquentError("why"), UnknownName("task", "a", ["b"]), MissingExtra("x", "train"), errors.EpisodeOver("x")]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_errors_survive_a_pipe(error):
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert str(again) == str(error)

@@ -1,0 +1,129 @@
+"""Values: what may stand in a state, and that it survives copies and pipes."""
+
+import copy
+import hashlib
+import json
+import pickle
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loquent.seeding import Key
+from loquent.values import Record, digest, escaped, frozen, plain, problem
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary()
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner).map(tuple) | st.dictionaries(st.text(), inner).map(Record), max_leaves=10)
+
+
+@dataclass(frozen=True)
+class Point:
+    x: object
+
+
+@dataclass
+class Loose:
+    x: int
+
+
+@given(VALUES)
+def test_a_value_survives_copies_and_pipes(value):
+    assert problem(value) is None
+    for made in (copy.copy, copy.deepcopy, lambda v: pickle.loads(pickle.dumps(v))):
+        assert made(value) == value
+        assert hash(made(value)) == hash(value)
+
+
+@given(st.dictionaries(st.text(), VALUES))
+def test_a_record_ignores_the_order_of_its_names(fields):
+    forth, back = Record(fields), Record(dict(reversed(fields.items())))
+    assert forth == back
+    assert hash(forth) == hash(back)
+    assert list(forth) == list(fields)
+    assert digest(forth) == digest(back)
+
+
+@pytest.mark.parametrize(
+    ("thing", "words"),
+    [
+        ([1], "value is a list"),
+        ({"a": 1}, "value is a dict"),
+        (np.zeros(2), "value is a ndarray"),
+        (np.float64(1.0), None),  # a float: numpy's own kind of it
+        (np.int64(1), "value is a int64"),
+        ((1, ({2},)), r"value\[1\]\[0\] is a set"),
+        (Record(a=Record(b=[1])), "value.a.b is a list"),
+        (Record({1: 2}), "has the name 1, not a string"),
+        (Point([1]), "value.x is a list"),
+        (Point((1,)), None),
+        (Loose(1), "not frozen"),
+        (Point, "value is a type"),
+        (lambda: 0, "value is a function"),
+    ],
+)
+def test_what_is_no_value_is_told_with_its_place(thing, words):
+    found = problem(thing)
+    assert (found is None) == (words is None)
+    assert words is None or re.search(words, found)
+
+
+def test_a_record_does_not_change():
+    record = Record(a=1)
+    with pytest.raises(AttributeError, match=r"record.with_\(a=\.\.\.\)"):
+        record.a = 2
+    with pytest.raises(TypeError):
+        record["a"] = 2
+    assert record.with_(a=2, b=3) == Record(a=2, b=3)
+    assert record == Record(a=1) != {"a": 1}
+    assert copy.deepcopy(record) is record
+
+
+def test_a_record_of_unhashable_things_has_no_hash():
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(Record(a=[1]))
+
+
+@given(VALUES)
+def test_plain_is_json(value):
+    text = json.dumps(plain(value))
+    assert json.dumps(json.loads(text)) == text
+
+
+def test_plain_and_frozen_by_hand():
+    value = Record(a=(1, Record(b=b"\x01\xff")), p=Point(2))
+    assert plain(value) == {"a": [1, {"b": {"bytes": "01ff"}}], "p": {"x": 2}}
+    assert frozen({"a": [1, {"b": None}]}) == Record(a=(1, Record(b=None)))
+    assert problem(frozen({"a": [{"b": [1]}], 3: 4})) is None
+
+
+def test_a_digest_is_known_and_sees_every_field():
+    # sha256 of the text {"a": 1}, as json.dumps writes it
+    assert digest(Record(a=1), 64) == hashlib.sha256(b'{"a": 1}').hexdigest()
+    assert digest(Record(a=1)) != digest(Record(a=2))
+    assert digest(Record(a=1)) != digest(Record(b=1))
+    assert len(digest(Key(1, ("a",)))) == 8
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain\n\ttext é 你 🙂", "plain\n\ttext é 你 🙂"),
+        ("\x1b[2J", "\\x1b[2J"),
+        ("a\rb\0\x7f\x9b", "a\\rb\\x00\\x7f\\x9b"),
+        ("\u202eabc\u2066\u200b", "\\u202eabc\\u2066\\u200b"),
+        ("\u2028\ud800", "\\u2028\\ud800"),
+    ],
+)
+def test_control_characters_are_spelled_out(text, shown):
+    assert escaped(text) == shown
+
+
+@given(st.text(st.characters()))
+def test_nothing_that_moves_a_cursor_is_shown(text):
+    shown = escaped(text)
+    shown.encode("utf-8")
+    assert not any(ord(char) < 32 and char not in "\n\t" for char in shown)
+    assert not any(127 <= ord(char) < 160 for char in shown)
