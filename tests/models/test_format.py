@@ -69,7 +69,7 @@ instructions = st.sampled_from(["", "Be brief.", "</s><|im_end|>"])
 
 
 @KINDS
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(turns=histories, instruction=instructions)
 def test_the_ids_of_n_turns_begin_those_of_one_more(kind, turns, instruction):
     format = format_of(kind)
@@ -91,7 +91,7 @@ def test_the_law_of_beginnings_can_fail():
 
 
 @KINDS
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(turns=histories, instruction=instructions, room=st.integers(60, 120))
 def test_a_prompt_is_what_stands_before_the_answer(kind, turns, instruction, room):
     format = format_of(kind)
@@ -107,7 +107,7 @@ def test_a_prompt_is_what_stands_before_the_answer(kind, turns, instruction, roo
 
 
 @KINDS
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(turns=histories, instruction=instructions)
 def test_a_row_never_begins_with_an_action_and_pieces_stand_in_order(kind, turns, instruction):
     pieces = format_of(kind).pieces(instruction, turns, "agent")
@@ -120,7 +120,7 @@ def test_a_row_never_begins_with_an_action_and_pieces_stand_in_order(kind, turns
 
 
 @KINDS
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(text=texts, ids=drawn)
 def test_turns_with_tokens_are_never_tokenised_again(kind, text, ids):
     format = format_of(kind)
@@ -138,6 +138,7 @@ def test_tokenising_again_would_give_other_tokens():
 
 
 @KINDS
+@settings(max_examples=40)
 @given(text=texts)
 def test_marker_strings_inside_a_text_are_characters(kind, text):
     format = format_of(kind)
@@ -228,6 +229,7 @@ def test_lone_surrogates_are_replaced_and_unknown_characters_dropped():
 
 
 @KINDS
+@settings(max_examples=40)
 @given(ids=st.lists(st.integers(-3, 400), max_size=12), before=st.lists(st.integers(0, 34), max_size=3))
 def test_no_ids_break_the_text_of_an_answer(kind, ids, before):
     assert isinstance(format_of(kind).text(ids, before), str)

@@ -54,7 +54,7 @@ def test_the_oldest_ids_of_a_newest_observation_that_is_too_long_are_cut():
 
 
 @pytest.mark.parametrize("kind", ["plain", "plain, spaces before texts", "chat", "ilql", "ilql, 35 characters"])
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_a_prompt_fits_keeps_the_newest_and_drops_no_more_than_it_must(kind, data):
     format = format_of(kind)
