@@ -23,13 +23,13 @@ END = "<|end|>"
 
 
 class Letters(Task):
-    """Sees one to four letters, says what it likes, earns the share of the letter a."""
+    """Sees one to four of the letters c to h, says what it likes, earns the share of the letter a."""
 
     spec = TaskSpec(id="letters", rewards=Record(share=1.0), invalid=("silence",))
 
     def rows(self, split):
         draw = random.Random(split)
-        return [Row(f"{split}{i}", Record(text="".join(draw.choices(LETTERS, k=1 + i % 4)))) for i in range(64)]
+        return [Row(f"{split}{i}", Record(text="".join(draw.choices(LETTERS[2:], k=1 + i % 4)))) for i in range(64)]
 
     def first(self, row, rng):
         return Opening(row["text"], Observation(row["text"]))
@@ -114,6 +114,12 @@ def mean_share(agent, *, seed=99, count=64, rounds=2):
 def parameters(module) -> dict[str, torch.Tensor]:
     """A copy of a module's parameters."""
     return {name: p.detach().clone() for name, p in module.named_parameters()}
+
+
+def ratio_error(algorithm, model, batch) -> float:
+    """The largest |ratio - 1| over a batch."""
+    with torch.no_grad():
+        return float((algorithm.loss(model, batch)["policy/ratio"] - 1).abs().max())
 
 
 def same(a, b) -> bool:

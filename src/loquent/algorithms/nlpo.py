@@ -96,7 +96,7 @@ class NLPO(PPO):
         """The policy, drawing from the masking policy's nucleus; in evaluation only by setting."""
         if not self.masks or (evaluating and not self.config.mask_in_evaluation):
             return super().agent(model, evaluating)
-        special = tuple(sorted(set(model.language.tokenizer.all_special_ids)))
+        special = tuple(sorted({*model.language.tokenizer.all_special_ids, *model.format.end}))
         nucleus = Nucleus(self.masking_policy, self.config.top_p, self.config.top_k, self.config.min_keep, special)
         return LanguageModelAgent(model.policy, model.format, model.evaluation if evaluating else model.decoding, nucleus, name=self.name)
 
@@ -114,12 +114,12 @@ class NLPO(PPO):
         if self.config.mu and self.updates % self.config.mu == 0:
             self.synchronised = self.updates
             if self.masking_policy is not None:
-                follow(self.masking_policy, model.policy)
+                follow(self.masking_policy, tensors(model.policy))
         return {**logs, "nlpo/age": float(self.updates - self.synchronised)}
 
     def state_dict(self) -> dict[str, Any]:
         """PPO's, and the masking policy's parameters where it is a model of its own."""
-        mask = {} if self.masking_policy is None else {name: x.detach().clone() for name, x in self.masking_policy.state_dict().items()}
+        mask = {} if self.masking_policy is None else {name: x.detach().clone() for name, x in tensors(self.masking_policy).items()}
         return {**super().state_dict(), "synchronised": self.synchronised, "masking_policy": mask}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -127,10 +127,7 @@ class NLPO(PPO):
         super().load_state_dict(state)
         self.synchronised = int(state["synchronised"])
         if self.masking_policy is not None:
-            try:
-                self.masking_policy.load_state_dict(state["masking_policy"])
-            except RuntimeError as error:
-                raise BadCheckpoint(f"the masking policy in the checkpoint is of another shape: {error}") from error
+            follow(self.masking_policy, state["masking_policy"])
 
 
 def frozen_copy(module: nn.Module) -> nn.Module:
@@ -138,8 +135,21 @@ def frozen_copy(module: nn.Module) -> nn.Module:
     return copy.deepcopy(module).eval().requires_grad_(False)
 
 
+def tensors(module: nn.Module) -> dict[str, Tensor]:
+    """The parameters and buffers of a module by name, shared ones once."""
+    return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+
+
 @torch.no_grad()
-def follow(copied: nn.Module, source: nn.Module) -> None:
-    """Give a copy its source's parameters and buffers, in place: whoever holds the copy sees the new values."""
-    for mine, theirs in zip([*copied.parameters(), *copied.buffers()], [*source.parameters(), *source.buffers()], strict=True):
-        mine.copy_(theirs)
+def follow(copied: nn.Module, source: Mapping[str, Tensor]) -> None:
+    """Give a copy the values of the model it is a copy of, in place: whoever holds the copy sees them.
+
+    Raises:
+        BadCheckpoint: the names or shapes are another model's.
+    """
+    mine = tensors(copied)
+    wrong = [name for name in {*mine, *source} if name not in mine or name not in source or mine[name].shape != source[name].shape]
+    if wrong:
+        raise BadCheckpoint(f"the masking policy and its source differ in {sorted(wrong)[0]!r}; they are not of the same model")
+    for name, tensor in mine.items():
+        tensor.copy_(source[name])

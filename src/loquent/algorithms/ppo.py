@@ -20,7 +20,7 @@ from loquent.algorithms.gae import discounts, gae
 from loquent.algorithms.optimization import Means, adamw, clip_gradients, load_by_name, minibatches, state_by_name, trainable
 from loquent.errors import BadSetting, LoquentError
 from loquent.models.actor import Actor
-from loquent.models.score import Scores, action_scores, micro_batches, values
+from loquent.models.score import Scores, action_scores, micro_batches
 from loquent.models.tokens import TokenBatch, positions
 from loquent.seeding import Key
 from loquent.settings import check_ranges, setting
@@ -151,7 +151,8 @@ class PPO:
 
     def loss(self, model: Actor, batch: TokenBatch) -> dict[str, Float[Tensor, " N"]]:
         """What is minimised, as "total", and what is logged beside it: one number for each action token."""
-        scores, value = action_scores(model.policy, batch), values(model, batch)
+        hidden, value = model(batch, want_values=True)  # one forward pass for each network
+        scores = action_scores(model.policy, batch, hidden=hidden)
         chosen = batch.is_action
         new, old = self.logprobs(scores, batch)
         policy, ratio, clipped = losses.clipped_surrogate(new, old, _of(batch.advantage, chosen), self.config.clip)
@@ -190,15 +191,15 @@ class PPO:
             advantage[chosen] = losses.normalised(_of(minibatch.advantage, chosen))
             minibatch = replace(minibatch, advantage=advantage)
         self.optimizer.zero_grad(set_to_none=True)
-        diverged = 0.0
+        diverged: Tensor | float = 0.0
         for rows in micro_batches(minibatch, self.config.token_budget):
             parts = self.loss(model, minibatch.take(rows).to(model.device))
             (parts.pop("total").sum() / tokens).backward()
             means.add(**parts)
-            diverged += float(parts["policy/kl_old"].detach().sum()) / tokens
+            diverged = diverged + parts["policy/kl_old"].detach().sum() / tokens
             if first:
                 means.greatest("policy/ratio_error", (parts["policy/ratio"] - 1).abs())
-        if self.config.stop_kl is not None and diverged > self.config.stop_kl:
+        if self.config.stop_kl is not None and float(diverged) > self.config.stop_kl:
             return False
         means.add(**{"gradient/norm": torch.tensor(clip_gradients(self.parameters, self.config.max_grad_norm))})
         self.optimizer.step()
@@ -206,7 +207,7 @@ class PPO:
 
     def _summary(self, batch: TokenBatch) -> dict[str, float]:
         """What is logged of the batch itself, before anything was learnt from it."""
-        chosen, episodes = batch.is_action, len(batch)
+        chosen, episodes = batch.is_action, len(batch.episode.unique())
         advantage, target, value = (_of(column, chosen).double() for column in (batch.advantage, batch.target, batch.value))
         towards = divergence(batch)[chosen].double()
         away = 0.0
