@@ -1,7 +1,8 @@
 """Rows of a causal model under way: prompts join, all rows step together, finished rows leave.
 
 `Cached` keeps keys and values in slabs that grow by blocks, so a step copies nothing (the library's own layer copies all of them at
-every step). `Uncached` reads every row again at each step: slow, and right for every causal model. `rows_of` picks the first where a
+every step), and attends with two products over the slab where the model would use torch's fused attention, which is slow for single
+queries. `Uncached` reads every row again at each step: slow, and right for every causal model. `rows_of` picks the first where a
 probe shows that it gives what the model gives without a cache.
 """
 
@@ -9,16 +10,21 @@ from __future__ import annotations
 
 import inspect
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
+from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.cache_utils import DynamicCache, DynamicLayer
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
 
 from loquent.pretrained import context, head, hidden, padded
 
-BLOCK = 64  # columns a slab grows by
+ATTENTION = "loquent_single_query"  # our name among the library's attention functions
+BLOCK = 32  # columns a slab grows by
 
 _serves: weakref.WeakKeyDictionary[nn.Module, bool] = weakref.WeakKeyDictionary()
 
@@ -40,43 +46,47 @@ class Rows(Protocol):
 
 
 class Slab(DynamicLayer):  # type: ignore[misc]
-    """Keys and values of one layer, [rows, heads, columns, width], at the front of a larger tensor."""
+    """Keys and values of one layer, [rows, heads, capacity, width], of which the first `used` columns are written.
 
+    After the first pass `update` gives whole slabs, so nothing is copied and they stay contiguous; the mask hides unwritten columns.
+    """
+
+    keys: Tensor
+    values: Tensor
     used = 0
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        """Write the new columns behind the old ones."""
+        """Write the new columns behind the old ones; there must be room for them."""
         start, self.used = self.used, self.used + key_states.shape[-2]
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
-            self.slabs = tuple(states.new_zeros(*states.shape[:2], self.used + BLOCK, states.shape[3]) for states in (key_states, value_states))
-        elif self.used > self.slabs[0].shape[2]:
-            self.slabs = tuple(nn.functional.pad(slab, (0, 0, 0, BLOCK + self.used - slab.shape[2])) for slab in self.slabs)
-        for slab, states in zip(self.slabs, (key_states, value_states), strict=True):
-            slab[:, :, start : self.used] = states
-        return self._view()
+            self.keys, self.values = (nn.functional.pad(states, (0, 0, 0, BLOCK)) for states in (key_states, value_states))
+            return key_states, value_states
+        self.keys[:, :, start : self.used] = key_states
+        self.values[:, :, start : self.used] = value_states
+        return self.keys, self.values
+
+    def get_seq_length(self) -> int:
+        """How many columns are written."""
+        return self.used
+
+    def grow(self) -> None:
+        """Make room for another block of columns."""
+        self.keys, self.values = (nn.functional.pad(slab, (0, 0, 0, BLOCK)) for slab in (self.keys, self.values))
 
     def keep(self, index: Tensor, first: int) -> None:
         """Keep the rows at `index` and the columns from `first` on."""
-        self.slabs = tuple(slab[:, :, first:][index] for slab in self.slabs)
+        self.keys, self.values = (slab[:, :, first:][index] for slab in (self.keys, self.values))
         self.used -= first
-        self._view()
 
     def merge(self, other: Slab) -> None:
         """Put another slab's rows under these; both end at the same column, zeros stand on the left."""
         wide = max(self.used, other.used)
-        merged = []
-        for above, below in zip(self.slabs, other.slabs, strict=True):
-            slab = above.new_zeros(len(above) + len(below), above.shape[1], wide + BLOCK, above.shape[3])
-            slab[: len(above), :, wide - self.used : wide] = above[:, :, : self.used]
-            slab[len(above) :, :, wide - other.used : wide] = below[:, :, : other.used]
-            merged.append(slab)
-        self.slabs, self.used = tuple(merged), wide
-        self._view()
-
-    def _view(self) -> tuple[Tensor, Tensor]:
-        self.keys, self.values = (slab[:, :, : self.used] for slab in self.slabs)
-        return self.keys, self.values
+        self.keys, self.values = (
+            torch.cat([nn.functional.pad(slab[:, :, :used], (0, 0, wide - used, BLOCK)) for slab, used in ((mine, self.used), (its, other.used))])
+            for mine, its in ((self.keys, other.keys), (self.values, other.values))
+        )
+        self.used = wide
 
 
 class Cached:
@@ -84,43 +94,54 @@ class Cached:
 
     def __init__(self, module: Any, pad: int) -> None:
         self.module, self.pad, self.last = module, pad, context(module) - 1
+        self.layers: list[Slab] = []
         self.cache: Any = None
-        self.real = self.length = torch.empty(0)  # bool[rows, columns] and i64[rows], once there are rows
+        self.hidden = self.length = torch.empty(0)  # [rows, 1, 1, capacity]: -inf at columns not to be seen; i64[rows]
         self.keeps_logits = {"logits_to_keep": 1} if "logits_to_keep" in inspect.signature(module.forward).parameters else {}
 
     def join(self, prompts: Sequence[Sequence[int]]) -> Tensor:
         """Read prompts in one pass beside the rows under way, then put them under these."""
         ids, real = padded(prompts, self.pad, self.module.device, left=True)
-        cache = _slabs(self.module)
-        logits = self._forward(ids, real, (real.cumsum(1) - 1).clamp_min(0), cache)
+        cache = DynamicCache(config=self.module.config)
+        slabs = [Slab() for _ in cache.layers]
+        cache.layers = [*slabs]
+        logits = self._forward(ids, real.long(), (real.cumsum(1) - 1).clamp_min(0), cache)
         length = real.sum(1)
-        if self.cache is None or not len(self.real):
-            self.cache, self.real, self.length = cache, real, length
+        hidden = torch.zeros(len(ids), 1, 1, ids.shape[1], dtype=self.module.dtype, device=ids.device)
+        hidden.masked_fill_(~real[:, None, None], -torch.inf)
+        if not len(self.length):
+            self.cache, self.layers, self.length = cache, slabs, length
+            self.hidden = nn.functional.pad(hidden, (0, BLOCK), value=-torch.inf)
             return logits
-        for layer, other in zip(self.cache.layers, cache.layers, strict=True):
+        used = self.layers[0].used
+        for layer, other in zip(self.layers, slabs, strict=True):
             layer.merge(other)
-        wide = max(self.real.shape[1], real.shape[1])
-        self.real = torch.cat([nn.functional.pad(part, (wide - part.shape[1], 0)) for part in (self.real, real)])
-        self.length = torch.cat([self.length, length])
+        wide = self.layers[0].used
+        both = [nn.functional.pad(part, (wide - part.shape[3], BLOCK), value=-torch.inf) for part in (self.hidden[..., :used], hidden)]
+        self.hidden, self.length = torch.cat(both), torch.cat([self.length, length])
         return logits
 
     def step(self, ids: Tensor) -> Tensor:
         """One forward pass over one new column."""
-        self.real = torch.cat([self.real, self.real.new_ones(len(ids), 1)], 1)
+        if self.layers[0].used == self.hidden.shape[3]:
+            self.hidden = nn.functional.pad(self.hidden, (0, BLOCK), value=-torch.inf)
+            for layer in self.layers:
+                layer.grow()
+        self.hidden[..., self.layers[0].used] = 0
         positions = self.length.clamp_max(self.last)[:, None]  # only a finished row that was not yet dropped can pass the last
         self.length = self.length + 1
-        return self._forward(ids[:, None], self.real, positions, self.cache)
+        return self._forward(ids[:, None], self.hidden, positions, self.cache)
 
     def keep(self, index: Tensor) -> None:
         """Drop rows, and the columns in which only they had tokens."""
-        self.real, self.length = self.real[index], self.length[index]
-        first = int(self.real.any(0).to(torch.uint8).argmax()) if len(index) else 0
-        self.real = self.real[:, first:]
-        for layer in self.cache.layers:
+        self.hidden, self.length = self.hidden[index], self.length[index]
+        first = int((self.hidden == 0).flatten(1).any(0).to(torch.uint8).argmax()) if len(index) else 0
+        self.hidden = self.hidden[..., first:]
+        for layer in self.layers:
             layer.keep(index, first)
 
-    def _forward(self, ids: Tensor, real: Tensor, positions: Tensor, cache: Any) -> Tensor:
-        inputs = {"input_ids": ids, "attention_mask": real.long(), "position_ids": positions, "past_key_values": cache}
+    def _forward(self, ids: Tensor, mask: Tensor, positions: Tensor, cache: Any) -> Tensor:
+        inputs = {"input_ids": ids, "attention_mask": mask, "position_ids": positions, "past_key_values": cache}
         return self.module(**inputs, use_cache=True, **self.keeps_logits).logits[:, -1]  # type: ignore[no-any-return]
 
 
@@ -155,17 +176,39 @@ class Uncached:
         return self.module(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits[row, last]  # type: ignore[no-any-return]
 
 
+@contextmanager
+def quick_steps(*modules: Any) -> Iterator[None]:
+    """Let models that use torch's fused attention use ours for single queries inside; their setting is given back."""
+    fused = [module for module in modules if getattr(module.config, "_attn_implementation", None) == "sdpa"]
+    for module in fused:
+        module.set_attn_implementation(ATTENTION)
+    try:
+        yield
+    finally:
+        for module in fused:
+            module.set_attn_implementation("sdpa")
+
+
+def _attention(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any) -> tuple[Tensor, None]:
+    """softmax(q k / sqrt(d) + mask) v for one query per row, heads that share keys taken together; anything else goes to torch."""
+    if query.shape[2] != 1 or attention_mask is None or attention_mask.dtype != query.dtype or options.get("position_bias") is not None:
+        return sdpa_attention_forward(module, query, key, value, attention_mask, **options)  # type: ignore[no-any-return]
+    rows, heads, _, width = query.shape
+    scale = options.get("scaling")
+    grouped = query.reshape(rows, key.shape[1], -1, width) * (width**-0.5 if scale is None else scale)
+    weights = (torch.matmul(grouped, key.transpose(2, 3)) + attention_mask).softmax(-1)
+    return torch.matmul(weights, value).reshape(rows, 1, heads, value.shape[3]), None
+
+
+AttentionInterface.register(ATTENTION, _attention)
+AttentionMaskInterface.register(ATTENTION, sdpa_mask)
+
+
 def rows_of(module: Any, pad: int) -> Rows:
     """Rows for this model: with a cache where the model serves one truly, else without."""
     if module not in _serves:
         _serves[module] = _serves_cache(module)
     return Cached(module, pad) if _serves[module] else Uncached(module, pad)
-
-
-def _slabs(module: Any) -> Any:
-    cache = DynamicCache(config=module.config)
-    cache.layers = [Slab() for _ in cache.layers]
-    return cache
 
 
 def _serves_cache(module: Any) -> bool:

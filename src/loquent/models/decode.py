@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from loquent.episode import Tokens
 from loquent.errors import BadModel, BadSetting
 from loquent.models.beam import beam_search
-from loquent.models.cache import Rows, rows_of
+from loquent.models.cache import Rows, quick_steps, rows_of
 from loquent.models.drawn import Drawn
 from loquent.models.sampling import Choice, choose
 from loquent.models.support import Support, Trie, filter_top_k, filter_top_p
@@ -102,7 +102,8 @@ def decode(
     allowed = allowed if allowed is not None else [None] * len(prompts)
     if nucleus is not None and nucleus.keeps_all(rows):
         nucleus = None
-    with evaluating(module, *([nucleus.model] if nucleus and nucleus.model is not None else [])):
+    modules = [module, *([nucleus.model] if nucleus and nucleus.model is not None else [])]
+    with evaluating(*modules), quick_steps(*(modules if decoding.method != "beam" else ())):
         if decoding.method == "beam":
             if nucleus is not None:
                 raise BadSetting("beam search has no masking policy; evaluate with method = 'greedy' or 'sample', or without the nucleus")
@@ -181,7 +182,7 @@ class _Loop:
 
     def _banned(self, logits: Tensor, count: np.ndarray) -> Tensor | None:
         """What the minimum length and legal words forbid; None where they forbid nothing."""
-        words = [i for i, row in enumerate(self.live) if self.allowed[row] is not None and not self.done[i]]
+        words = [i for i, row in enumerate(self.live.tolist()) if self.allowed[row] is not None and not self.done[i]]
         young = np.flatnonzero((count < self.decoding.min_new_tokens) & ~self.done)
         young = young[[self.allowed[row] is None for row in self.live[young].tolist()]] if len(young) else young
         if not words and not (len(young) and self.end):
@@ -189,8 +190,9 @@ class _Loop:
         banned = torch.zeros(logits.shape, dtype=torch.bool)
         banned[torch.from_numpy(young)[:, None], torch.tensor(self.end, dtype=torch.long)] = True
         for i in words:
+            row = int(self.live[i])
             banned[i] = True
-            banned[i, torch.from_numpy(self.allowed[self.live[i]].allowed(self.nodes[self.live[i]]))] = False  # type: ignore[union-attr, arg-type]
+            banned[i, torch.from_numpy(self.allowed[row].allowed(self.nodes[row]))] = False  # type: ignore[union-attr, arg-type]
         return banned.to(logits.device)
 
     def _masked(self, logits: Tensor, banned: Tensor | None) -> Tensor:
