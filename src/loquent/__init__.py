@@ -6,6 +6,7 @@ The face: `task`, `play`, `train`, `evaluate`, `check`, `load_run`. Nothing heav
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.abc import MetaPathFinder
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from loquent.run import Run
     from loquent.task import Task
 
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when torch is first loaded: on shared cores spinning threads starve each other
 __version__ = "0.1.0"
 __all__ = ["check", "evaluate", "load_run", "play", "task", "train"]
 

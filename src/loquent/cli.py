@@ -16,8 +16,6 @@ from typing import Any
 from loquent import __version__
 from loquent.errors import LoquentError, MissingExtra
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when torch is first loaded: spinning threads starve each other
-
 EXTRAS = dict.fromkeys(("torch", "transformers", "tokenizers", "safetensors", "sklearn", "jaxtyping"), "train") | {
     "datasets": "hub",
     "matplotlib": "plot",

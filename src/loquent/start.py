@@ -80,4 +80,4 @@ def texts(task: Task, limit: int, key: Key) -> list[str]:
         return [str(row["text"]) for row in rows]
     queue = games(rows, each=max(1, SAMPLED_GAMES // max(1, len(rows))))
     played = play(task, queue, Random(task), seed=key.integer(53))
-    return [turn.text for episode in played for turn in episode.turns if turn.text]
+    return [text for episode in played for text in (episode.instruction, *(turn.text for turn in episode.turns)) if text]

@@ -8,7 +8,6 @@ import os
 
 from loquent.errors import MissingExtra
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # has no effect once torch is loaded
 try:
     import torch as _torch  # noqa: F401
 except ImportError as error:  # pragma: no cover - the extra is installed where tests run
