@@ -9,6 +9,8 @@ from typing import Any, overload
 
 import numpy as np
 from gymnasium import spaces
+from gymnasium.error import CustomSpaceError
+from gymnasium.vector.utils import create_shared_memory
 
 PRINTABLE = string.ascii_letters + string.digits + string.punctuation + " \n"
 SAMPLED = 64  # characters at most, in a sample
@@ -52,7 +54,8 @@ class AnyText(spaces.Text):
     def sample(self, mask: Any = None, probability: Any = None) -> str:
         """A short printable text, or what `Text` draws under a mask over the printable characters."""
         if mask is not None or probability is not None:
-            return str(super().sample(mask, probability))
+            printable = spaces.Text(self.max_length, min_length=0, charset=PRINTABLE, seed=self.np_random)
+            return str(printable.sample(mask, probability))
         size = int(self.np_random.integers(0, min(SAMPLED, self.max_length) + 1))
         return "".join(PRINTABLE[i] for i in self.np_random.integers(len(PRINTABLE), size=size))
 
@@ -78,3 +81,9 @@ class AnyText(spaces.Text):
 
     def __hash__(self) -> int:
         return hash((AnyText, self.max_length))
+
+
+@create_shared_memory.register(AnyText)
+def _refuse_shared_memory(space: AnyText, n: int = 1, ctx: Any = None) -> Any:
+    """Gymnasium (1.4) reads a text from shared memory once, when the vector is made, and would show that one for ever."""
+    raise CustomSpaceError('texts do not pass through shared memory; vector_kwargs={"shared_memory": False} is right')

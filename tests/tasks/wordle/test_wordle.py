@@ -1,0 +1,276 @@
+"""Wordle: colours, rewards, ends, words, and the golden games."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from loquent import episode
+from loquent.agents.scripted import Expert
+from loquent.errors import BadRow, BadSetting, EpisodeOver, UnknownName
+from loquent.play import games, play, replay
+from loquent.seeding import Key
+from loquent.tasks.wordle import rows
+from loquent.tasks.wordle import task as home
+from loquent.tasks.wordle.marks import Lexicon, code, marks, table
+from loquent.tasks.wordle.marks import lexicon as lexicon_of
+from loquent.tasks.wordle.task import Wordle, WordleOptions
+
+WORDS = rows.read("builtin")
+WORD = st.text("abcde", min_size=5, max_size=5)
+
+# guess, secret, the marks without counting (a letter is y wherever it occurs), the newspaper's (each letter accounts for one mark)
+MARKED = [
+    ("speed", "abide", "bbyyy", "bbyby"),  # one e in abide: the first e of speed takes it
+    ("geese", "those", "byygg", "bbbgg"),  # the e in place takes the only e
+    ("allay", "label", "yyyyb", "yyybb"),  # label has two l and one a: the second a gets nothing
+    ("eerie", "crepe", "yyybg", "ybybg"),  # crepe has two e: one in place, one for the first
+    ("llama", "label", "gyyby", "gyybb"),  # the first a takes label's only a
+    ("abbey", "babes", "yyggb", "yyggb"),
+    ("sassy", "glass", "yyygb", "yybgb"),  # glass has two s: one in place, one for the first
+    ("crane", "crane", "ggggg", "ggggg"),
+]
+
+
+@pytest.mark.parametrize(("guess", "secret", "ilql", "official"), MARKED)
+def test_marks_by_hand(guess, secret, ilql, official):
+    assert marks(guess, secret) == ilql
+    assert marks(guess, secret, "official") == official
+
+
+def test_the_rules_differ():
+    assert sum(ilql != official for _, _, ilql, official in MARKED) == 6
+
+
+@given(WORD, WORD)
+def test_marks_keep_their_laws(guess, secret):
+    ilql, official = marks(guess, secret), marks(guess, secret, "official")
+    place = [a == b for a, b in zip(guess, secret, strict=True)]
+    assert [mark == "g" for mark in ilql] == [mark == "g" for mark in official] == place
+    assert [mark != "b" for mark in ilql] == [letter in secret for letter in guess]
+    for letter in set(guess):
+        told = [mark for mark, said in zip(official, guess, strict=True) if said == letter]
+        assert len([mark for mark in told if mark != "b"]) == min(guess.count(letter), secret.count(letter))
+
+
+@given(st.lists(WORD, min_size=1, max_size=6), st.lists(WORD, min_size=1, max_size=6), st.sampled_from(("ilql", "official")))
+def test_the_table_is_the_function(guesses, secrets, rule):
+    want = [[code(marks(guess, secret, rule)) for secret in secrets] for guess in guesses]
+    assert table(guesses, secrets, rule).tolist() == want
+
+
+def test_codes_by_hand():
+    # b, y, g are the digits 0, 1, 2, the first mark the lowest: g b y b b = 2 + 0 + 1 * 9
+    assert code("gbybb") == 11
+    assert code("bbbbb") == 0
+    assert code("ggggg") == 242
+    assert code("gbbyb") != 11
+
+
+@settings(max_examples=30)
+@given(st.lists(st.sampled_from(WORDS) | WORD, max_size=5), st.sampled_from(WORDS), st.sampled_from(("ilql", "official")))
+def test_what_fits_is_what_every_row_allows(guesses, secret, rule):
+    lexicon = lexicon_of(WORDS, rule)
+    board = tuple((guess, marks(guess, secret, rule)) for guess in guesses)
+    want = [word for word in WORDS if all(marks(guess, word, rule) == told for guess, told in board)]
+    assert [WORDS[i] for i in lexicon.fits(board)] == want
+    assert secret in want
+    assert lexicon.best(board) in want
+
+
+def test_best_by_hand():
+    lexicon = Lexicon(("aaaaa", "aaaab", "aaabb"), "ilql")
+    # guess aaaaa: ggggg / ggggb / gggbb, three different patterns: ln 3 nats, the most there is; the first among equals is said
+    assert lexicon.best(()) == "aaaaa"
+    assert lexicon.best((("zzzzz", "bbbbb"), ("aaaab", "ggggg"))) == "aaaab"
+
+
+def play_out(texts, secret="steel", **options):
+    task = Wordle(WordleOptions(**options))
+    step = task.start(task.row("train", f"train:{secret}"), Key(0))
+    earned = []
+    for text in texts:
+        step = task.act(step, text)
+        earned.append(step.rewards["guess"])
+    return step, earned
+
+
+@pytest.mark.parametrize("k", range(1, 7))
+def test_solved_at_guess_k_returns_minus_k_minus_1(k):
+    step, earned = play_out(["crane"] * (k - 1) + ["steel"])
+    assert step.ended == "solved"
+    assert earned == [-1.0] * (k - 1) + [0.0]
+    assert step.turn == k
+
+
+def test_six_wrong_guesses_return_minus_six():
+    step, earned = play_out(["crane"] * 6)
+    assert (step.ended, sum(earned)) == ("out of turns", -6.0)
+    assert step.observation.fields["left"] == 0
+    with pytest.raises(EpisodeOver):
+        Wordle().act(step, "steel")
+
+
+@pytest.mark.parametrize(
+    "text", ["abc", "ABCDE", "ab!de", "", "steel ", " steel", "steel\n", "ste\0l", "stéel", "steels", "ｓｔｅｅｌ", "\ud800bcde", "s" * 10**6]
+)
+def test_an_invalid_word_costs_the_turn_and_is_told_nothing(text):
+    step, earned = play_out([text])
+    assert earned == [-1.0]
+    assert step.observation.text == ""
+    assert step.observation.fields["board"] == ()
+    assert step.observation.fields["left"] == 5
+    assert play_out([text, "steel"])[0].ended == "solved"
+    assert play_out([text] * 6)[0].ended == "out of turns"
+
+
+def test_five_letters_outside_the_list_are_a_guess():
+    step, earned = play_out(["zzzzz", "eeels"])
+    assert step.observation.fields["board"] == (("zzzzz", "bbbbb"), ("eeels", "yygyy"))
+    assert earned == [-1.0, -1.0]
+
+
+def test_the_observation_is_the_newest_row_only():
+    step, _ = play_out(["crane", "speed"])
+    assert step.observation.text == "gbggb\n"
+    assert step.observation.fields["board"] == (("crane", "bbbby"), ("speed", "gbggb"))
+
+
+def test_the_secret_is_not_told():
+    step, _ = play_out(["crane"])
+    assert "steel" not in repr(step.observation)
+
+
+# the redrawn secret
+
+
+def test_a_redrawn_secret_fits_all_that_was_told_and_depends_on_the_key():
+    task = Wordle(WordleOptions(secret="redrawn"))
+    row = task.rows("train")[0]
+    ends = set()
+    for seed in range(20):
+        step = task.start(row, Key(seed))
+        assert step.state.secret is None
+        while step.ended is None:
+            step = task.act(step, task.expert(step.state))
+            assert len(task.lexicon.fits(step.state.board))
+        ends.add(step.state.board[-1][0])
+    assert len(ends) > 5
+    assert task.act(task.start(row, Key(1)), "crane") == task.act(task.start(row, Key(1)), "crane")
+
+
+def test_a_redrawn_secret_changes_no_return():
+    # each mean over 2,000 games of the consistent player; the difference of two equal means exceeds 3.3 standard errors once in a thousand
+    from loquent.tasks.wordle.experts import consistent
+
+    means, errors = [], []
+    for secret in ("row", "redrawn"):
+        task = Wordle(WordleOptions(secret=secret, limit=200))
+        returns = [one.total(task.spec.rewards) for one in play(task, games(task.rows("train"), each=10), consistent(task), seed=2)]
+        means.append(np.mean(returns))
+        errors.append(np.std(returns) / np.sqrt(len(returns)))
+    assert abs(means[0] - means[1]) < 3.3 * np.hypot(*errors)
+    assert np.hypot(*errors) < 0.03  # small enough to see a difference of a tenth
+
+
+# words and rows
+
+
+def test_the_built_in_list():
+    assert len(WORDS) == 738
+    assert list(WORDS) == sorted(set(WORDS))
+    assert all(re.fullmatch("[a-z]{5}", word) for word in WORDS)
+    assert f"({len(WORDS)} words)" in home.__doc__
+
+
+def test_a_limit_draws_once_and_nests():
+    small, large = rows.read("builtin", 50), rows.read("builtin", 200)
+    assert (len(small), len(large)) == (50, 200)
+    assert set(small) < set(large) < set(WORDS)
+    assert small == rows.read("builtin", 50) == tuple(sorted(small))
+    assert small != WORDS[:50]
+    assert rows.read("builtin", 738) == WORDS
+    with pytest.raises(BadSetting, match="limit = 739 is more than the 738 words"):
+        rows.read("builtin", 739)
+
+
+def test_splits_share_secrets_and_no_id():
+    task = Wordle(WordleOptions(limit=5))
+    secrets = {split: [row["secret"] for row in task.rows(split)] for split in task.spec.splits}
+    assert secrets["train"] == secrets["validation"] == secrets["test"]
+    assert len({row.id for split in task.spec.splits for row in task.rows(split)}) == 15
+    with pytest.raises(UnknownName, match="no split of wordle is named 'dev'"):
+        task.rows("dev")
+
+
+def test_words_of_a_file(tmp_path):
+    file = tmp_path / "words.txt"
+    file.write_text("zebra\n\n  apple \ncrane")
+    task = Wordle(WordleOptions(words=str(file)))
+    assert task.words == ("apple", "crane", "zebra")
+    assert len(task.actions) == 3
+    assert task.identity != Wordle().identity == "wordle-v1"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "words.txt: the word list is empty"),
+        ("\n \n", "words.txt: the word list is empty"),
+        ("crane\nCRANE\n", "words.txt:2: 'CRANE' is not a word of five letters a-z"),
+        ("crane\nabc\n", "words.txt:2: 'abc' is not"),
+        ("crane\nslate\ncrane\n", "words.txt:3: 'crane' stands in line 1 already"),
+        (b"cr\xe4ne\n", "no word list can be read here"),
+    ],
+)
+def test_a_bad_list_names_file_and_line(tmp_path, text, words):
+    file = tmp_path / "words.txt"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(BadRow, match=re.escape(words)):
+        Wordle(WordleOptions(words=str(file)))
+
+
+def test_no_list_at_all(tmp_path):
+    with pytest.raises(BadRow, match="'builtin' or a file"):
+        Wordle(WordleOptions(words=str(tmp_path / "none.txt")))
+
+
+@pytest.mark.parametrize("options", [{"rule": "other"}, {"secret": "none"}, {"limit": -1}])
+def test_options_have_ranges(options):
+    with pytest.raises(BadSetting, match=next(iter(options))):
+        WordleOptions(**options)
+
+
+# the golden games
+
+
+def test_the_golden_games_are_played_again():
+    file = Path(home.__file__).with_name("golden.jsonl")
+    recorded = list(episode.read(file))
+    task = Wordle()
+    assert len(recorded) == 4
+    assert [replay(task, one) for one in recorded] == recorded
+    assert [one.ended for one in recorded] == ["solved", "solved", "solved", "out of turns"]
+    wrong = json.loads(file.read_text().splitlines()[0].replace("gbbbg", "gbbbb"))
+    assert replay(task, episode.from_json(wrong)) != episode.from_json(wrong)
+
+
+# real lists
+
+
+@pytest.mark.data
+def test_what_is_known_of_the_official_list(beside):
+    # from the paper's code, measured elsewhere: information in nats under the rule ilql, mean returns of the most informative player
+    task = Wordle(WordleOptions(words=str(beside / "data/wordle/wordle_official.txt")))
+    assert len(task.words) == 2315
+    from loquent.tasks.wordle.marks import information
+
+    told = dict(zip(task.words, information(task.lexicon.codes), strict=True))
+    assert [round(told[word], 4) for word in ("raise", "slate", "crate")] == [4.0743, 4.0589, 4.0444]
+    assert max(told, key=told.get) == task.lexicon.best(()) == "raise"
+    returns = [one.total(task.spec.rewards) for one in play(task, games(task.rows("test")[::3]), Expert(task), seed=1)]
+    assert abs(np.mean(returns) - -2.585) < 3.3 * np.hypot(0.013, np.std(returns) / len(returns) ** 0.5)
