@@ -60,9 +60,9 @@ def test_drawn_logprob_is_recomputed_on_real_weights(beside, kind):
     for dtype, most, middle in (("float64", 1e-9, 1e-9), ("float32", 1e-4, 1e-5)):
         stories = pretrained.load(beside / "models" / "stories260K", device="cpu", dtype=dtype)
         texts = ["Once upon a time", "The dog", "Lily saw a big red ball. She"]
-        prompts = [[1, *pretrained.plain_ids(stories.tokenizer, text)] for text in texts for _ in range(4)]
+        prompts = [[1, *pretrained.plain_ids(stories.tokenizer, text)] for text in texts for _ in range(3)]
         settings, further = kinds(stories.module)[kind]
-        answers = drawn(stories.module, prompts, {"max_new_tokens": 20, **settings}, {**further, "end": sorted(stories.end)})
+        answers = drawn(stories.module, prompts, {"max_new_tokens": 14, **settings}, {**further, "end": sorted(stories.end)})
         for error in differences(stories.module, prompts, answers):
             assert error.max() < most
             assert np.median(error) < middle
@@ -104,6 +104,12 @@ def test_beam_search_keeps_to_words_limits_and_stops():
     assert all((answer.tokens.ids < 10).all() for answer in said)
     said = drawn(module, prompts, {"method": "beam"}, {"stop": [lambda ids: len(ids) == 2] * 6, "end": ()})
     assert [(len(answer.tokens.ids), answer.stopped) for answer in said] == [(2, "stop")] * 6
+    module.generation_config.repetition_penalty = 5.0  # a model's own defaults do not leak in
+    plain = drawn(gpt2(), prompts, {"method": "beam"}, {"end": ()})
+    said = drawn(module, prompts, {"method": "beam"}, {"end": ()})
+    assert [answer.tokens.ids.tolist() for answer in said] == [answer.tokens.ids.tolist() for answer in plain]
+    assert {answer.stopped for answer in said} == {"length"}
+    assert module.generation_config.repetition_penalty == 5.0
     with pytest.raises(BadSetting, match="no masking policy"):
         drawn(module, prompts, {"method": "beam"}, {"nucleus": Nucleus(None, top_p=0.5)})
 
@@ -115,17 +121,17 @@ def test_beam_search_keeps_to_words_limits_and_stops():
 @pytest.mark.parametrize("kind", ["none", "top-k and top-p", "nucleus", "legal words", "minimum length"])
 @pytest.mark.parametrize("name", MODELS)
 def test_draws_do_not_depend_on_live_rows_or_order(name, kind, device):
-    module, prompts, keys = MODELS[name](device=device), prompts_of(30), keys_of(30)
+    module, prompts, keys = MODELS[name](device=device), prompts_of(20), keys_of(20)
     settings, further = kinds(module)[kind]
     further = {**further, "end": (END, 5, 17)}
     wanted = [answer.tokens.ids.tolist() for answer in drawn(module, prompts, {**settings, "live": 64}, further)]
     assert len({len(ids) for ids in wanted}) > 2  # rows finish at different times
     for live in (1, 4, 16):
         assert [answer.tokens.ids.tolist() for answer in drawn(module, prompts, {**settings, "live": live}, further)] == wanted
-    order = np.random.default_rng(1).permutation(30)
+    order = np.random.default_rng(1).permutation(20)
     shuffled = drawn(module, [prompts[i] for i in order], {**settings, "live": 4}, further, [keys[i] for i in order])
     assert [answer.tokens.ids.tolist() for answer in shuffled] == [wanted[i] for i in order]
-    other = drawn(module, prompts, settings, further, keys_of(30, seed=1))
+    other = drawn(module, prompts, settings, further, keys_of(20, seed=1))
     assert [answer.tokens.ids.tolist() for answer in other] != wanted
 
 
@@ -356,6 +362,22 @@ def test_modes_are_given_back_and_dropout_is_off():
     assert not module.transformer.h[0].attn.training
     assert module.transformer.h[1].attn.training
     assert module(torch.tensor([[1, 2]])).logits.requires_grad
+
+
+def test_the_models_attention_is_given_back():
+    module = gpt2("float32")
+    assert module.config._attn_implementation == "sdpa"
+    with cache.quick_steps(module):
+        assert module.config._attn_implementation == cache.ATTENTION
+    torch.nn.init.constant_(module.lm_head.weight, torch.nan)
+    with pytest.raises(BadModel, match="not finite"):
+        drawn(module, prompts_of(2), {})
+    assert module.config._attn_implementation == "sdpa"
+    eager = gpt2()
+    eager.set_attn_implementation("eager")
+    wanted = drawn(gpt2(), prompts_of(8), {})
+    assert [a.tokens.ids.tolist() for a in drawn(eager, prompts_of(8), {})] == [a.tokens.ids.tolist() for a in wanted]
+    assert eager.config._attn_implementation == "eager"
 
 
 def test_learning_after_decoding():

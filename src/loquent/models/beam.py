@@ -71,9 +71,13 @@ def _search(
         pad_token_id=pad,
     )
     restricted = limit < rows or any(trie is not None for trie in allowed)
-    out = module.generate(
-        input_ids=ids, attention_mask=real.long(), generation_config=config, prefix_allowed_tokens_fn=permitted if restricted else None
-    )[:, wide:].tolist()
+    own = module.generation_config
+    module.generation_config = config  # the library fills what we leave unset from the model's own
+    try:
+        found = module.generate(input_ids=ids, attention_mask=real.long(), prefix_allowed_tokens_fn=permitted if restricted else None)
+    finally:
+        module.generation_config = own
+    out = found[:, wide:].tolist()
     answers = [_cut(row, end, function, decoding.max_new_tokens) for row, function in zip(out, stop, strict=True)]
     scores = _scored(module, prompts, [answer for answer, _ in answers], pad)
     return [

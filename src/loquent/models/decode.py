@@ -224,7 +224,7 @@ class _Loop:
     def _drop(self) -> np.ndarray:
         """Drop ended rows once they are an eighth of the batch; returns the places that were kept."""
         everyone = np.arange(len(self.live))
-        if not self.done.any() or (self.done.sum() < len(self.live) // 8 and not self.waiting):
+        if self.done.sum() < max(1, len(self.live) // 8):
             return everyone
         kept = np.flatnonzero(~self.done)
         for rows in (self.policy, self.mask):
