@@ -41,6 +41,7 @@ class Environment(gym.Env[Any, Any]):
     256 actions) and in the index form `action_mask`.
 
     Example:
+        >>> import gymnasium, loquent
         >>> env = gymnasium.make("loquent/Wordle-v0", rule="official")
         >>> observation, info = env.reset(seed=0)
         >>> env.step("crane")[1]
