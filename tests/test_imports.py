@@ -52,7 +52,7 @@ def test_the_package_alone_loads_no_library():
 
 def test_it_can_fail():
     assert "torch" in loaded("import loquent, torch")
-    assert "torch" in loaded("import loquent.algorithms.ppo")
+    assert "torch" in loaded("import loquent.algorithms.gae")
 
 
 def test_the_environments_are_known_by_strings():
