@@ -1,5 +1,6 @@
 """NLPO: N1 and N3 to N9 of the specification (N2, the nucleus rule, is tested with the support)."""
 
+import copy
 import gc
 import math
 from dataclasses import fields
@@ -210,6 +211,13 @@ def test_n7_the_end_is_never_masked_unless_the_answer_is_too_short():
         assert (0 in kept) == (not early)
         seen[early] += 1
     assert min(seen.values()) > 10
+
+
+def test_n7_a_formats_end_is_as_special_as_the_tokenizers():
+    model = actor()
+    model.format = copy.copy(model.format)
+    model.format.end = frozenset({0, 4})
+    assert NLPO(Config(**QUICK), model).agent(model, False).nucleus.always == (0, 4)
 
 
 def test_n8_the_mask_in_evaluation_is_a_switch():

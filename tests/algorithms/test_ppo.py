@@ -9,6 +9,7 @@ import torch
 from letters import actor, gradients, mean_share, one_update, padded, parameters, ratio_error, same, scored
 
 from loquent.algorithms import ppo
+from loquent.algorithms.optimization import trainable
 from loquent.algorithms.ppo import PPO, Config, divergence, penalised
 from loquent.errors import BadCheckpoint, BadSetting, LoquentError
 from loquent.models.decode import Decoding
@@ -193,6 +194,72 @@ def test_a11_the_first_gradient_is_that_of_the_policy_gradient():
     for name, p in model.policy.named_parameters():
         assert torch.allclose(got[f"policy.{name}"], p.grad, atol=1e-6)
     assert float(got["policy.transformer.wte.weight"].abs().max()) > 1e-3
+
+
+def by_the_papers(model, batch, advantage, config):
+    """The objective and its gradient, written anew: 1707.06347 eq. 7 and 9, a mean over action tokens."""
+    chosen = batch.is_action
+    given = {"attention_mask": batch.real.long(), "output_hidden_states": True}
+    logprob = model.policy(batch.tokens, **given).logits[:, :-1].log_softmax(-1)
+    new = logprob.gather(2, batch.tokens[:, 1:, None])[..., 0][chosen[:, 1:]]
+    entropy = -(logprob.exp() * logprob).sum(-1)[chosen[:, 1:]]
+    value = model.critic.head(model.critic.trunk(batch.tokens, **given).last_hidden_state)[:, :-1, 0][chosen[:, 1:]]
+    ratio = torch.exp(new - batch.drawn_logprob[chosen])
+    surrogate = torch.minimum(ratio * advantage, torch.clamp(ratio, 1 - config.clip, 1 + config.clip) * advantage)
+    old, target = batch.value[chosen], batch.target[chosen]
+    kept = torch.minimum(torch.maximum(value, old - config.value_clip), old + config.value_clip)
+    error = torch.maximum((value - target) ** 2, (kept - target) ** 2)
+    model.zero_grad()
+    (-surrogate + config.value_coefficient * error - config.entropy_coefficient * entropy).mean().backward()
+    return {name: p.grad.clone() for name, p in trainable(policy=model.policy, critic=model.critic).items()}, ratio.detach(), value.detach()
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_the_objective_is_the_papers(normalize):
+    changes = {"epochs": 1, "minibatch": 64, "value_clip": 0.6, "entropy_coefficient": 0.1, "max_grad_norm": None}
+    config = Config(**{**QUICK, **changes, "normalize_advantages": normalize})
+    model = actor(dtype=torch.float64)
+    algorithm = PPO(config, model)
+    batch = algorithm.prepare(scored(algorithm, model))
+    advantage = batch.advantage[batch.is_action]
+    if normalize:
+        advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+    _, ratio, value = by_the_papers(model, batch, advantage, config)
+    assert torch.allclose(value.float(), batch.value[batch.is_action], atol=1e-5)  # value(new) = value(old), A5
+    assert float((ratio - 1).abs().max()) < 1e-5
+    for _ in range(2):
+        algorithm.update(model, batch)
+    got = gradients(algorithm, model, batch)
+    expected, ratio, value = by_the_papers(model, batch, advantage, config)
+    assert 0.1 < float(((ratio - 1).abs() > config.clip).double().mean()) < 0.9  # some ratios are clipped, some are not
+    assert 0.1 < float(((value - batch.value[batch.is_action]).abs() > config.value_clip).double().mean()) < 0.9
+    for name, gradient in expected.items():
+        assert torch.allclose(got[name], gradient, atol=1e-6), name
+        assert float(gradient.abs().max()) > 1e-6 or "k_proj" in name, name
+
+
+def test_the_coefficient_follows_the_divergence_of_this_update():
+    model = actor()
+    algorithm = PPO(Config(**QUICK, kl_target=0.05), model)
+    for number in range(3):
+        _, logs = one_update(algorithm, model, number)
+        error = min(max((logs["kl/reference"] - 0.05) / 0.05, -0.2), 0.2)
+        assert logs["kl/coefficient_next"] == pytest.approx(logs["kl/coefficient"] * (1 + 0.1 * error), rel=1e-12)
+    assert logs["kl/reference"] > 0.05  # it rose above the target, so beta grew
+    assert logs["kl/coefficient_next"] > logs["kl/coefficient"]
+
+
+def test_every_epoch_and_update_has_an_order_of_its_own():
+    algorithm = PPO(Config(**QUICK), actor())
+    rows = torch.arange(24)
+
+    def orders():
+        drawn = torch.cat(list(algorithm._schedule(rows))).tolist()
+        return [tuple(drawn[:24]), tuple(drawn[24:])]
+
+    first = orders()
+    algorithm.updates = 1
+    assert len({*first, *orders()}) == 4
 
 
 @pytest.mark.parametrize("critic", ["network", "head"])

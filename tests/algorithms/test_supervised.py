@@ -83,6 +83,17 @@ def test_a10_dropout_is_on_in_its_updates_and_only_there():
     assert same(ends["none"], ends["none, other key"])
 
 
+def test_every_gradient_step_drops_other_units():
+    model = actor(dropout=0.5)
+    algorithm = Supervised(Config(learning_rate=0.0, weight_decay=0.0), model)
+    batch = taught(algorithm, model).take(torch.arange(1))
+    losses = [algorithm.update(model, batch)["supervised/loss"] for _ in range(3)]
+    assert len(set(losses)) == 3
+    still = actor(dropout=0.0)
+    algorithm = Supervised(Config(learning_rate=0.0, weight_decay=0.0), still)
+    assert len({algorithm.update(still, batch)["supervised/loss"] for _ in range(3)}) == 1
+
+
 def test_the_global_generators_are_left_alone():
     model = actor(dropout=0.5)
     algorithm = Supervised(Config(**QUICK), model)

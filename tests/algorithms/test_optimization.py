@@ -1,0 +1,104 @@
+"""What all gradient learners share: AdamW by hand, clipping, minibatches, means."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from loquent.algorithms.optimization import Means, adamw, clip_gradients, load_by_name, minibatches, state_by_name, trainable
+from loquent.errors import LoquentError
+from loquent.seeding import Key
+
+
+def linear():
+    module = nn.Linear(2, 1)
+    with torch.no_grad():
+        module.weight.fill_(1.0)
+        module.bias.fill_(1.0)
+    return module
+
+
+def test_adamw_by_hand():
+    # gradient 0: a matrix decays by 1 - lr * decay = 1 - .5 * .5 = 3/4, a vector stays
+    module = linear()
+    parameters = trainable(net=module)
+    optimizer = adamw(parameters, 0.5, 0.5)
+    for p in parameters.values():
+        p.grad = torch.zeros_like(p)
+    optimizer.step()
+    assert module.weight.tolist() == [[0.75, 0.75]]
+    assert module.bias.tolist() == [1.0]
+    # the first step of Adam with gradient g is lr * g / |g| whatever its size
+    module = linear()
+    parameters = trainable(net=module)
+    optimizer = adamw(parameters, 0.5, 0.0)
+    for p in parameters.values():
+        p.grad = torch.full_like(p, -3.0)
+    optimizer.step()
+    assert module.weight.tolist()[0] == pytest.approx([1.5, 1.5])
+
+
+def test_trainable_lists_shared_parameters_once_and_frozen_ones_never():
+    module, other = linear(), linear()
+    other.weight = module.weight
+    module.bias.requires_grad_(False)
+    assert list(trainable(a=module, b=other, c=None)) == ["a.weight", "b.bias"]
+
+
+def test_gradients_are_clipped_together():
+    a, b = linear(), linear()
+    parameters = trainable(a=a, b=b)
+    for p in parameters.values():
+        p.grad = torch.full_like(p, 2.0)  # six entries of 2: the norm is 2 sqrt 6
+    assert clip_gradients(parameters, None) == pytest.approx(2 * math.sqrt(6))
+    assert a.weight.grad.tolist() == [[2.0, 2.0]]
+    assert clip_gradients(parameters, 0.5) == pytest.approx(2 * math.sqrt(6))  # the norm before
+    assert clip_gradients(parameters, 0.5) == pytest.approx(0.5, abs=1e-5)
+    assert clip_gradients(parameters, 100.0) == pytest.approx(0.5, abs=1e-5)
+    a.bias.grad.fill_(float("nan"))
+    with pytest.raises(LoquentError, match="diverged"):
+        clip_gradients(parameters, 0.5)
+
+
+def test_the_state_is_a_copy_and_comes_back():
+    one, other = linear(), linear()
+    states = []
+    for module in (one, other):
+        parameters = trainable(net=module)
+        optimizer = adamw(parameters, 0.1, 0.0)
+        assert state_by_name(optimizer, parameters) == {}
+        states.append((optimizer, parameters))
+
+    def step(optimizer, parameters):
+        for p in parameters.values():
+            p.grad = torch.ones_like(p)
+        optimizer.step()
+
+    step(*states[0])
+    kept = state_by_name(*states[0])
+    step(*states[0])
+    other.load_state_dict({"weight": one.weight, "bias": one.bias})
+    assert float(kept["net.weight"]["step"]) == 1.0  # later steps do not reach the copy
+    load_by_name(*states[1], state_by_name(*states[0]))
+    for state in states:
+        step(*state)
+    assert torch.equal(one.weight, other.weight)
+
+
+def test_minibatches_cover_every_row_once_in_a_keyed_order():
+    rows = torch.tensor([3, 1, 4, 15, 9, 2, 6])
+    drawn = [chunk.tolist() for chunk in minibatches(rows, 3, Key(0, ("x",)))]
+    assert [len(chunk) for chunk in drawn] == [3, 3, 1]
+    assert sorted(row for chunk in drawn for row in chunk) == sorted(rows.tolist())
+    assert drawn == [chunk.tolist() for chunk in minibatches(rows, 3, Key(0, ("x",)))]
+    assert drawn != [chunk.tolist() for chunk in minibatches(rows, 3, Key(1, ("x",)))]
+
+
+def test_means_weigh_by_entries():
+    means = Means()
+    means.add(a=torch.tensor([1.0, 2.0, 3.0]), b=torch.tensor([True, False]))
+    means.add(a=torch.tensor([6.0]))
+    means.greatest("most", torch.tensor([1.0, 5.0]))
+    means.greatest("most", torch.tensor([4.0]))
+    assert means.logged() == {"a": 3.0, "b": 0.5, "most": 5.0}  # not (2 + 6) / 2
