@@ -12,7 +12,7 @@ import inspect
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -29,6 +29,7 @@ BLOCK = 32  # columns a slab grows by
 _serves: weakref.WeakKeyDictionary[nn.Module, bool] = weakref.WeakKeyDictionary()
 
 
+@runtime_checkable
 class Rows(Protocol):
     """What a decoding loop asks of a model; logits are [rows, V] for the next token."""
 

@@ -211,7 +211,7 @@ class _Loop:
         count, ended = self.record.count[self.live], np.isin(ids, self.end)
         out = count >= self.decoding.max_new_tokens
         for i in np.flatnonzero(~self.done):
-            row = self.live[i]
+            row = int(self.live[i])
             trie, stop = self.allowed[row], self.stop[row]
             if trie is not None:
                 self.nodes[row] = trie.step(self.nodes[row], int(ids[i]))  # type: ignore[arg-type]
