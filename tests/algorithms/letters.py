@@ -1,5 +1,6 @@
 """A task and a model that learn in seconds: eight letters, one answer, and the share of the letter `a` in it as reward."""
 
+import json
 import random
 from dataclasses import replace
 
@@ -156,3 +157,21 @@ def padded(batch: TokenBatch, extra: int) -> TokenBatch:
 
     names = ("tokens", "real", "is_action", "turn", "reward", "drawn_logprob", "policy_logprob", "reference_logprob", "value", "advantage", "target")
     return replace(batch, **{name: longer(getattr(batch, name)) for name in names})
+
+
+def through_json(state):
+    """What a checkpoint does to a state: tensors beside it, everything else through JSON."""
+    tensors = []
+
+    def out(tree):
+        if isinstance(tree, torch.Tensor):
+            tensors.append(tree.clone())
+            return {"tensor": len(tensors) - 1}
+        return {name: out(item) for name, item in tree.items()} if isinstance(tree, dict) else tree
+
+    def back(tree):
+        if isinstance(tree, dict):
+            return tensors[tree["tensor"]] if set(tree) == {"tensor"} else {name: back(item) for name, item in tree.items()}
+        return tree
+
+    return back(json.loads(json.dumps(out(state), allow_nan=False)))

@@ -8,8 +8,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 import torch
-from letters import TASK, actor, episodes, mean_share, one_update, parameters, ratio_error, same, scored
-from test_ppo import through_json
+from letters import TASK, actor, episodes, mean_share, one_update, parameters, ratio_error, same, scored, through_json
 from transformers import GPT2LMHeadModel
 
 from loquent.algorithms import nlpo

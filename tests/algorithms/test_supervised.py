@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from letters import TASK, actor, episodes, gradients, padded, parameters, same
-from test_ppo import through_json
+from letters import TASK, actor, episodes, gradients, padded, parameters, same, through_json
 
 from loquent.agents.scripted import Expert
 from loquent.algorithms import supervised
