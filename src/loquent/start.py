@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from loquent import checkpoint, pretrained, registry
 from loquent.agents.scripted import Random
 from loquent.models.actor import Actor
-from loquent.models.format import Chat, Ilql, Plain
+from loquent.models.format import Chat, Format, Ilql, Plain
 from loquent.play import games, play
 from loquent.pretrained import LanguageModel
 from loquent.recipe import Recipe
 from loquent.seeding import Key
 from loquent.task import Task
 
-FORMATS = {"plain": Plain, "chat": Chat, "ilql": Ilql}
+FORMATS: dict[str, Callable[[Any], Format]] = {"plain": Plain, "chat": Chat, "ilql": Ilql}
 SAMPLED_GAMES = 300
 
 
@@ -50,7 +51,7 @@ def load_language(path: str, device: str, dtype: str, *, revision: str | None = 
     return pretrained.load(str(folder), revision=revision, device=device, dtype=dtype)
 
 
-def make_format(name: str, language: LanguageModel) -> Any:
+def make_format(name: str, language: LanguageModel) -> Format:
     """The format of that name over the model's tokenizer."""
     return FORMATS[name](language.tokenizer)
 
