@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-HEAVY = ("torch", "transformers", "tokenizers", "safetensors", "sklearn", "datasets", "matplotlib")
+HEAVY = ("torch", "transformers", "tokenizers", "safetensors", "sklearn", "datasets")
 
 
 def loaded(code):

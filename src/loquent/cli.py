@@ -18,7 +18,6 @@ from loquent.errors import LoquentError, MissingExtra
 
 EXTRAS = dict.fromkeys(("torch", "transformers", "tokenizers", "safetensors", "sklearn", "jaxtyping"), "train") | {
     "datasets": "hub",
-    "matplotlib": "plot",
 }
 OPTIONS = "an option of the task, as key=value; may be given again"
 

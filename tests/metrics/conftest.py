@@ -1,4 +1,3 @@
-
 import pytest
 
 from loquent.metric import Context

@@ -205,10 +205,10 @@ def width(module: Any) -> int:
 def last_hidden(module: Any, tokens: Int64[Tensor, "B T"]) -> Float[Tensor, "B T H"]:
     """The last hidden states of right-padded rows, for a causal model or its trunk; one forward pass.
 
-    Causality keeps the padding on the right out of all real positions, so no mask is given; positions are counted from 0.
+    Causality keeps the padding on the right out of all real positions, so the mask is all ones; positions are counted from 0.
     """
     inner: Any = trunk(module)
-    given: dict[str, Any] = {"input_ids": tokens, "use_cache": False}
+    given: dict[str, Any] = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens), "use_cache": False}
     taken = inspect.signature(inner.forward).parameters
     if "position_ids" in taken:
         given["position_ids"] = torch.arange(tokens.shape[1], device=tokens.device)[None]

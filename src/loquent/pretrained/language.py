@@ -69,9 +69,17 @@ def load(path: str | Path, *, revision: str | None = None, device: str = "auto",
 
 def save(language_model: LanguageModel, folder: str | Path) -> None:
     """Write an ordinary Hugging Face folder (config, safetensors, tokenizer), which `transformers` alone loads."""
+    from transformers.utils import logging
+
     Path(folder).mkdir(parents=True, exist_ok=True)
-    language_model.module.save_pretrained(folder)
-    language_model.tokenizer.save_pretrained(folder)
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # a bar of its own for every checkpoint would tear ours apart
+    try:
+        language_model.module.save_pretrained(folder)
+        language_model.tokenizer.save_pretrained(folder)
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 def context(module: Any) -> int:
