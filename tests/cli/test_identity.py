@@ -8,8 +8,15 @@ from loquent.checkpoint import checkpoints, load
 from loquent.cli import main
 from loquent.run import load_run
 
-SMALL = "model.path= model.layers=1 model.width=16 model.heads=2 model.vocabulary=2000 model.tokenizer_texts=2000 model.context=256".split()
-SHORT = "training.updates=3 training.episodes=6 training.final_episodes=4 decoding.max_new_tokens=8 algorithm.learning_rate=0.003".split()
+SMALL = ["model.path=", "model.layers=1", "model.width=16", "model.heads=2", "model.vocabulary=2000", "model.tokenizer_texts=2000"]
+SHORT = [
+    "model.context=256",
+    "training.updates=3",
+    "training.episodes=6",
+    "training.final_episodes=4",
+    "decoding.max_new_tokens=8",
+    "algorithm.learning_rate=0.003",
+]
 SAME = ["metrics={diversity: {}}", "rewards={lexicon: 1.0}", "algorithm.minibatch=4", "algorithm.epochs=2"]
 
 

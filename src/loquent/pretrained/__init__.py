@@ -1,10 +1,7 @@
 """From a name, a folder or texts to a network and its tokenizer: load, build, save; and teacher-forced likelihoods.
 
-Importing this package imports torch (never transformers). It asks OpenMP to wait without spinning first: on shared CPUs the
-spinning default is 10 to 30 times slower as soon as another process wants a core. What the user has set stays.
+Importing this package imports torch (never transformers).
 """
-
-import os
 
 from loquent.errors import MissingExtra
 
