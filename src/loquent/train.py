@@ -23,7 +23,7 @@ from tqdm import tqdm
 from loquent import checkpoint, episode, registry
 from loquent.data.pools import Pool, Sampler
 from loquent.episode import Episode
-from loquent.errors import BadCheckpoint, BadSetting
+from loquent.errors import BadCheckpoint, BadSetting, nearest
 from loquent.evaluate import Evaluation, build_metrics, chosen_rows, evaluate_agent
 from loquent.metric import Context
 from loquent.models.actor import Actor
@@ -213,8 +213,8 @@ def _worsens(trainer: Trainer, evaluation: Evaluation) -> bool:
     """Compare the watched value with the best; keep a better model, count a worse one; True when patience is over."""
     name = trainer.settings.stop_metric
     if name not in evaluation.values:
-        known = ", ".join(sorted(evaluation.values))
-        raise BadSetting(f"training.stop_metric = {name!r} is none of what the evaluation measures: {known}")
+        near = nearest(name, evaluation.values) or next(iter(evaluation.values))
+        raise BadSetting(f"training.stop_metric = {name!r} is not measured in evaluation (nearest: {near}); metrics: adds what is measured")
     higher = next((m.higher_is_better for m in trainer.metrics if name in getattr(m, "keys", ())), True)
     value = evaluation.values[name] if higher else -evaluation.values[name]
     if trainer.best is None or value > trainer.best:

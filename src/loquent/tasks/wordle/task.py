@@ -10,7 +10,7 @@ Paper   arXiv:2206.11871, section 6.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from loquent.actions import Texts
 from loquent.errors import UnknownName
@@ -31,6 +31,7 @@ class WordleOptions:
     words: str = setting(words.BUILTIN, "the word list: 'builtin', or a file with one word a line")
     limit: int = setting(0, "play with so many words of the list, drawn once; 0: all", low=0)
     rule: str = setting("ilql", "how letters are marked: without counting them, or as the newspaper does", choices=("ilql", "official"))
+    instruct: bool = setting(True, "tell the rules before the first guess; a small model that is taught by games needs no telling")
     secret: str = setting("row", "the row's word, or one drawn anew each turn among those that fit the marks", choices=("row", "redrawn"))
 
     def __post_init__(self) -> None:
@@ -64,6 +65,8 @@ class Wordle(Task):
 
     def __init__(self, options: WordleOptions | None = None) -> None:
         super().__init__(options)
+        if not self.options.instruct:
+            self.spec = replace(self.spec, instruction="")
         self.words = words.read(self.options.words, self.options.limit)
         self.lexicon = lexicon(self.words, self.options.rule)
         self.actions = Texts(self.words)
