@@ -20,7 +20,6 @@ BASE = [
     *SMALL,
     *SHORT,
     "decoding.max_new_tokens=6",
-    "decoding.top_k=50",
     "metrics={diversity: {}}",
     "rewards={lexicon: 1.0}",
     "algorithm.minibatch=4",
