@@ -7,6 +7,7 @@ tensor, by its path) and `state.json` (everything else). Nothing is pickled.
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 from collections.abc import Iterator, Mapping
@@ -25,7 +26,7 @@ TENSOR = "tensor:"  # a JSON string that begins so stands for the tensor of that
 
 
 def save(folder: Path, language: LanguageModel, state: Mapping[str, Any]) -> None:
-    """Write a checkpoint aside and rename it into place; a crash leaves the old one or the new one, never half of one."""
+    """Write a checkpoint aside and rename it into place; a crash leaves a whole checkpoint or none of that name, never half of one."""
     aside = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
@@ -34,8 +35,9 @@ def save(folder: Path, language: LanguageModel, state: Mapping[str, Any]) -> Non
     tree = _split(state, "", tensors)
     save_file(tensors, aside / "state.safetensors")
     _write_synced(aside / "state.json", json.dumps(tree, allow_nan=False, indent=1))
+    _sync(aside / "state.safetensors")
     if folder.exists():
-        shutil.rmtree(folder)
+        remove(folder)
     os.replace(aside, folder)
 
 
@@ -104,6 +106,32 @@ def export(run: str | Path, folder: str | Path) -> Path:
     return target
 
 
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON aside and rename it into place; a number that is not finite becomes null."""
+    write_aside(path, json.dumps(finite(value), allow_nan=False, indent=1))
+
+
+def write_aside(path: Path, text: str) -> None:
+    """Write a text file aside and rename it, so that no reader ever sees half of it."""
+    aside = path.with_name(f".{path.name}.partial")
+    _write_synced(aside, text)
+    os.replace(aside, path)
+
+
+def finite(value: Any) -> Any:
+    """The same JSON value with null for every number that is not finite."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {name: finite(item) for name, item in value.items()}
+    return [finite(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
 def _write_synced(path: Path, text: str) -> None:
     with path.open("w", encoding="utf-8") as file:
         file.write(text)
@@ -132,8 +160,8 @@ def _joined(tree: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
     return tree
 
 
-def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a JSONL file; BadCheckpoint names a torn line."""
+def read_lines(path: Path, *, torn_end: bool = False) -> Iterator[dict[str, Any]]:
+    """The objects of a JSONL file; BadCheckpoint names a torn line. `torn_end`: a last line cut off by a kill is left out."""
     if not path.is_file():
         return
     with path.open(encoding="utf-8") as file:
@@ -141,4 +169,6 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
             try:
                 yield json.loads(line)
             except ValueError as error:
+                if torn_end and not line.endswith("\n"):
+                    return
                 raise BadCheckpoint(f"{path}:{number}: this line is not whole ({error})") from error

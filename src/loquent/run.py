@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from loquent import checkpoint, recipe
+from loquent import checkpoint, recipe, registry
+from loquent.agent import Agent
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.errors import BadCheckpoint
 from loquent.evaluate import Evaluation, build_metrics, evaluate_agent
@@ -16,7 +17,8 @@ from loquent.metric import Context
 from loquent.pretrained import LanguageModel
 from loquent.recipe import Recipe
 from loquent.rewards import compose
-from loquent.start import load_language, make_format, make_task
+from loquent.seeding import Key
+from loquent.start import load_language, make_actor, make_format, make_task
 from loquent.task import Task
 
 
@@ -63,22 +65,37 @@ class Run:
         settings = self.recipe.model
         return load_language(str(checkpoint.policy_folder(self.folder)), settings.device, settings.dtype)
 
-    def agent(self) -> LanguageModelAgent:
-        """The policy as an agent, decoding as the recipe's `evaluation` says."""
-        language, settings = self.language(), self.recipe
-        return LanguageModelAgent(language.module, make_format(settings.model.format, language), settings.evaluation, name=settings.name)
+    def agent(self) -> Agent:
+        """The best or newest policy as its algorithm acts in evaluation: masked where a recipe says so, decoding as it says."""
+        return self._acting()[0]
 
     def evaluate(self, *, split: str = "test", episodes: int = 200, seed: int = 0) -> Evaluation:
         """Evaluate the best or newest policy on held-out rows, with the recipe's rewards and metrics."""
-        return evaluate_language(self.recipe, self.language(), split=split, episodes=episodes, seed=seed)
+        agent, language = self._acting()
+        return _evaluated(self.recipe, agent, language, split, episodes, seed)
+
+    def _acting(self) -> tuple[Agent, LanguageModel]:
+        """The algorithm's own agent, from the whole state of the chosen checkpoint, and the language model behind it."""
+        chosen, settings = checkpoint.policy_folder(self.folder).parent, self.recipe
+        state = checkpoint.load(chosen)
+        start = replace(settings, model=replace(settings.model, path=str(chosen), revision=""))
+        actor = make_actor(start, self.task(), Key(settings.training.seed))
+        actor.load_state_dict(state["actor"])
+        algorithm = registry.find("algorithm", settings.algorithm)(settings.config, actor)
+        algorithm.load_state_dict(state["algorithm"])
+        return algorithm.agent(actor, True), actor.language
 
 
 def evaluate_language(recipe: Recipe, language: LanguageModel, *, split: str, episodes: int, seed: int) -> Evaluation:
     """Evaluate any language model on a recipe's task, decoding as its `evaluation` says."""
+    agent = LanguageModelAgent(language.module, make_format(recipe.model.format, language), recipe.evaluation, name=recipe.name)
+    return _evaluated(recipe, agent, language, split, episodes, seed)
+
+
+def _evaluated(recipe: Recipe, agent: Agent, language: LanguageModel, split: str, episodes: int, seed: int) -> Evaluation:
     task = make_task(recipe)
     context = Context(task=task, model=language)
     terms, weights = compose.build(recipe.rewards, context)
-    agent = LanguageModelAgent(language.module, make_format(recipe.model.format, language), recipe.evaluation, name=recipe.name)
     metrics = build_metrics(recipe.metrics, context)
     return evaluate_agent(task, agent, split=split, episodes=episodes, seed=seed, metrics=metrics, terms=terms, weights=weights)
 

@@ -8,6 +8,7 @@ All that influences the future is in `Trainer.state`, so a run killed and resume
 from __future__ import annotations
 
 import json
+import math
 import platform
 import time
 from collections.abc import Iterator, Sequence
@@ -66,7 +67,8 @@ class Trainer:
         self.rows = {row.id: row for row in rows}
         self.sampler = Sampler(Pool(tuple(rows)), self.key.child("rows"))
         self.updates = self.games = self.waited = 0
-        self.best: float | None = None
+        self.best: float | None = None  # the watched value, larger is better
+        self.best_update: int | None = None
         self.seconds: dict[str, float] = {}
 
     def collect(self) -> list[Episode]:
@@ -114,8 +116,8 @@ class Trainer:
         """Everything but the policy's own weights that influences the future."""
         return {
             "fingerprint": self.recipe.fingerprint,
-            "machine": machine(),
-            "counters": {"updates": self.updates, "games": self.games, "waited": self.waited, "best": self.best},
+            "machine": machine(self.actor.device),
+            "counters": {"updates": self.updates, "games": self.games, "waited": self.waited, "best": self.best, "best_update": self.best_update},
             "sampler": self.sampler.state_dict(),
             "actor": self.actor.state_dict(),
             "algorithm": self.algorithm.state_dict(),
@@ -123,14 +125,20 @@ class Trainer:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take back `state`; BadCheckpoint where it belongs to another recipe or another machine."""
-        for name, now in (("fingerprint", self.recipe.fingerprint), ("machine", machine())):
+        for name, now in (("fingerprint", self.recipe.fingerprint), ("machine", machine(self.actor.device))):
             if state[name] != now:
                 raise BadCheckpoint(f"the checkpoint's {name} is {state[name]}, and this run's is {now}: it would not be the same run")
         counters = state["counters"]
-        self.updates, self.games, self.waited, self.best = (counters[name] for name in ("updates", "games", "waited", "best"))
+        for name in ("updates", "games", "waited", "best", "best_update"):
+            setattr(self, name, counters[name])
         self.sampler.load_state_dict(state["sampler"])
         self.actor.load_state_dict(state["actor"])
         self.algorithm.load_state_dict(state["algorithm"])
+
+    @property
+    def stopped(self) -> bool:
+        """Whether early stopping has ended the run."""
+        return bool(self.settings.stop_metric) and self.waited >= self.settings.patience
 
     def _player(self) -> Any:
         teacher = self.settings.teacher or ("expert" if self.algorithm.taught else "")
@@ -165,28 +173,33 @@ def train(recipe: Recipe, out: str | Path, *, progress: bool = True, resume: boo
         BadCheckpoint: the folder holds another run, or (with `resume`) no checkpoint that fits.
     """
     folder = Path(out)
-    _prepare(folder, recipe, resume)
+    if (folder / "config.yaml").exists() and not resume:
+        raise BadCheckpoint(f"{folder} holds a run already; name another folder, or go on with it: loquent resume {folder}")
     trainer = Trainer(recipe, folder)
     if resume:
         _resume(trainer)
+    else:
+        _begin(trainer)
     bar = tqdm(total=recipe.training.updates, initial=trainer.updates, desc=recipe.name, unit="update", disable=not progress)
     with bar, (folder / "metrics.jsonl").open("a") as metrics, (folder / "timings.jsonl").open("a") as timings:
-        while trainer.updates < recipe.training.updates:
+        while trainer.updates < recipe.training.updates and not trainer.stopped:
             logs = trainer.update()
-            stop = _watch(trainer, logs)
+            better = _watch(trainer, logs)
             _log(metrics, logs)
             _log(timings, {"update": trainer.updates, **{name: round(value, 4) for name, value in trainer.seconds.items()}})
+            every = recipe.training.checkpoint_every
+            if better or (every and trainer.updates % every == 0):
+                _keep(trainer)  # after the log: a kill between the two leaves a line too many, which resuming cuts off
             bar.update()
             bar.set_postfix({"return": f"{logs['rollout/return']:.3f}"})
-            if stop:
-                break
     _finish(trainer)
     return Run(folder)
 
 
-def machine() -> dict[str, Any]:
-    """What equality to the bit depends on: threads, torch build and CPU capability."""
+def machine(device: torch.device) -> dict[str, Any]:
+    """What equality to the bit depends on: the device, threads, torch build and CPU capability."""
     return {
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
         "cpu": torch.backends.cpu.get_cpu_capability(),
@@ -195,70 +208,74 @@ def machine() -> dict[str, Any]:
 
 
 def _watch(trainer: Trainer, logs: dict[str, float]) -> bool:
-    """Evaluate and keep a checkpoint where one is due; True when early stopping says so."""
-    settings, update = trainer.settings, trainer.updates
-    stop = False
-    if settings.evaluate_every and update % settings.evaluate_every == 0:
-        before = time.perf_counter()
-        evaluation = trainer.evaluate(settings.evaluate_split, settings.evaluate_episodes, settings.only)
-        logs |= {f"evaluation/{name}": value for name, value in evaluation.values.items()}
-        trainer.seconds["evaluate"] = time.perf_counter() - before
-        stop = bool(settings.stop_metric) and _worsens(trainer, evaluation)
-    if settings.checkpoint_every and update % settings.checkpoint_every == 0:
-        _keep(trainer)
-    return stop
+    """Evaluate where it is due; True when the watched value is the best so far."""
+    settings = trainer.settings
+    if not settings.evaluate_every or trainer.updates % settings.evaluate_every:
+        return False
+    before = time.perf_counter()
+    evaluation = trainer.evaluate(settings.evaluate_split, settings.evaluate_episodes, settings.only)
+    logs |= {f"evaluation/{name}": value for name, value in evaluation.values.items()}
+    trainer.seconds["evaluate"] = time.perf_counter() - before
+    return bool(settings.stop_metric) and _improves(trainer, evaluation)
 
 
-def _worsens(trainer: Trainer, evaluation: Evaluation) -> bool:
-    """Compare the watched value with the best; keep a better model, count a worse one; True when patience is over."""
+def _improves(trainer: Trainer, evaluation: Evaluation) -> bool:
+    """Compare the watched value with the best so far; what is no number is never the best."""
     name = trainer.settings.stop_metric
     if name not in evaluation.values:
         near = nearest(name, evaluation.values) or next(iter(evaluation.values))
         raise BadSetting(f"training.stop_metric = {name!r} is not measured in evaluation (nearest: {near}); metrics: adds what is measured")
     higher = next((m.higher_is_better for m in trainer.metrics if name in getattr(m, "keys", ())), True)
     value = evaluation.values[name] if higher else -evaluation.values[name]
-    if trainer.best is None or value > trainer.best:
-        trainer.best, trainer.waited = value, 0
-        kept = _keep(trainer)
-        (trainer.folder / "checkpoints" / "best.json").write_text(json.dumps({"checkpoint": kept.name, name: evaluation.values[name]}))
-        return False
+    if math.isfinite(value) and (trainer.best is None or value > trainer.best):
+        trainer.best, trainer.best_update, trainer.waited = value, trainer.updates, 0
+        return True
     trainer.waited += 1
-    return trainer.waited >= trainer.settings.patience
+    return False
 
 
-def _keep(trainer: Trainer) -> Path:
+def _keep(trainer: Trainer) -> None:
     """Write a checkpoint of this update and drop the oldest beyond `keep`; the best is never dropped."""
-    folder = trainer.folder / "checkpoints" / f"update-{trainer.updates}"
+    folder = _checkpoint(trainer, trainer.updates)
     if not folder.is_dir():
         checkpoint.save(folder, trainer.actor.language, trainer.state())
-    best = trainer.folder / "checkpoints" / "best.json"
-    spared = json.loads(best.read_text())["checkpoint"] if best.is_file() else ""
+    spared = _name_best(trainer)
     for old in [path for path in checkpoint.checkpoints(trainer.folder) if path.name != spared][: -trainer.settings.keep]:
         checkpoint.remove(old)
-    return folder
+
+
+def _name_best(trainer: Trainer) -> str:
+    """Note on disk which checkpoint is the best, where early stopping watches; its name, or "" for none."""
+    if trainer.best_update is None:
+        return ""
+    name = f"update-{trainer.best_update}"
+    checkpoint.write_json(trainer.folder / "checkpoints" / "best.json", {"checkpoint": name})
+    return name
+
+
+def _checkpoint(trainer: Trainer, update: int) -> Path:
+    return trainer.folder / "checkpoints" / f"update-{update}"
 
 
 def _finish(trainer: Trainer) -> None:
     """The last checkpoint and the last evaluation, made with the best model where early stopping kept one."""
-    last = trainer.folder / "checkpoints" / f"update-{trainer.updates}"
-    if not last.is_dir():
-        _keep(trainer)
-    chosen = checkpoint.policy_folder(trainer.folder).parent
-    if chosen != last:
-        trainer.actor.load_state_dict(checkpoint.load(chosen)["actor"])
+    _keep(trainer)
+    chosen = _checkpoint(trainer, trainer.updates if trainer.best_update is None else trainer.best_update)
+    if trainer.best_update not in (None, trainer.updates):
+        best = checkpoint.load(chosen)
+        trainer.actor.load_state_dict(best["actor"])
+        trainer.algorithm.load_state_dict(best["algorithm"])
     evaluation = trainer.evaluate(trainer.settings.final_split, trainer.settings.final_episodes)
     episode.write(trainer.folder / "episodes.jsonl", evaluation.episodes)
-    (trainer.folder / "evaluation.json").write_text(json.dumps({"checkpoint": chosen.name, **evaluation.as_json()}, indent=1))
+    checkpoint.write_json(trainer.folder / "evaluation.json", {"checkpoint": chosen.name, **evaluation.as_json()})
 
 
-def _prepare(folder: Path, recipe: Recipe, resume: bool) -> None:
-    config = folder / "config.yaml"
-    if config.exists() and not resume:
-        raise BadCheckpoint(f"{folder} holds a run already; name another folder, or go on with it: loquent resume {folder}")
-    folder.mkdir(parents=True, exist_ok=True)
-    if not resume:
-        config.write_text(yaml.safe_dump(recipe.resolved(), sort_keys=False, width=120), encoding="utf-8")
-        (folder / "machine.json").write_text(json.dumps({"fingerprint": recipe.fingerprint, **machine()}, indent=1))
+def _begin(trainer: Trainer) -> None:
+    """Write what the run is; only now, so that a recipe that cannot be built leaves its folder free."""
+    trainer.folder.mkdir(parents=True, exist_ok=True)
+    checkpoint.write_json(trainer.folder / "machine.json", {"fingerprint": trainer.recipe.fingerprint, **machine(trainer.actor.device)})
+    config = yaml.safe_dump(trainer.recipe.resolved(), sort_keys=False, width=120)
+    (trainer.folder / "config.yaml").write_text(config, encoding="utf-8")
 
 
 def _resume(trainer: Trainer) -> None:
@@ -266,12 +283,12 @@ def _resume(trainer: Trainer) -> None:
     if not found:
         raise BadCheckpoint(f"{trainer.folder} has no checkpoint to go on from; set training.checkpoint_every")
     trainer.restore(checkpoint.load(found[-1]))
+    _name_best(trainer)
     for name in ("metrics.jsonl", "timings.jsonl"):
-        path = trainer.folder / name
-        kept = [line for line in checkpoint.read_lines(path) if line["update"] <= trainer.updates]
-        path.write_text("".join(json.dumps(line) + "\n" for line in kept))
+        kept = [line for line in checkpoint.read_lines(trainer.folder / name, torn_end=True) if line["update"] <= trainer.updates]
+        checkpoint.write_aside(trainer.folder / name, "".join(json.dumps(line) + "\n" for line in kept))
 
 
 def _log(file: Any, line: dict[str, Any]) -> None:
-    file.write(json.dumps({name: None if value != value else value for name, value in line.items()}, allow_nan=False) + "\n")
+    file.write(json.dumps(checkpoint.finite(line), allow_nan=False) + "\n")
     file.flush()
