@@ -34,6 +34,7 @@ def make_language(recipe: Recipe, task: Task, key: Key) -> LanguageModel:
     return pretrained.build(
         texts(task, settings.tokenizer_texts, key),
         vocabulary=settings.vocabulary,
+        shape=settings.shape,
         layers=settings.layers,
         width=settings.width,
         heads=settings.heads,

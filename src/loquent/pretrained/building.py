@@ -1,4 +1,4 @@
-"""A small language model of our own: a GPT-2-shaped network from a config, and a byte-level BPE tokenizer trained on texts."""
+"""A small language model of our own: a GPT-2- or Llama-shaped network from a config, and a byte-level BPE tokenizer trained on texts."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ def build(
     device: str = "auto",
     dtype: str = "float32",
     dropout: float = 0.1,
+    shape: str = "gpt2",
 ) -> LanguageModel:
-    """An untrained GPT-2-shaped model (Radford et al. 2019) with a byte-level BPE tokenizer trained on `texts`.
+    """An untrained model, GPT-2-shaped (Radford et al. 2019) or Llama-shaped, with a byte-level BPE tokenizer trained on `texts`.
 
     Args:
         texts: texts, or a fast tokenizer to use as it is (then `vocabulary` is not looked at).
         vocabulary: most ids the tokenizer may have; few texts give fewer.
         key: the initial weights depend on it alone; no global generator is changed.
         dropout: for training mode only; the model comes in evaluation mode.
+        shape: "gpt2" has absolute positions; "llama" (arXiv:2302.13971) has relative ones, with which a small model learns to copy sooner.
 
     Raises:
         BadSetting: a size is not possible.
@@ -42,11 +44,18 @@ def build(
         raise BadSetting(f"width = {width} is not a multiple of heads = {heads}")
     tokenizer = texts if hasattr(texts, "get_vocab") else train_tokenizer(texts, vocabulary, context)
     marks = {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
-    rates = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), dropout)
     size = max(tokenizer.get_vocab().values()) + 1
-    config = transformers.GPT2Config(vocab_size=size, n_positions=context, n_embd=width, n_layer=layers, n_head=heads, **rates, **marks)
+    sizes = {"vocab_size": size, "num_hidden_layers": layers, "hidden_size": width, "num_attention_heads": heads}
+    if shape == "llama":
+        narrow = {"intermediate_size": 8 * width // 3, "max_position_embeddings": context, "attention_dropout": dropout}
+        config = transformers.LlamaConfig(**sizes, **narrow, **marks)
+    elif shape == "gpt2":
+        rates = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), dropout)
+        config = transformers.GPT2Config(**sizes, max_position_embeddings=context, **rates, **marks)
+    else:
+        raise BadSetting(f"shape = {shape!r} is none of 'gpt2', 'llama'")
     with borrowed(key.child("initialisation")):
-        module = transformers.GPT2LMHeadModel(config)
+        module = transformers.AutoModelForCausalLM.from_config(config)
     return LanguageModel(module.to(device=devices.device(device), dtype=devices.dtype(dtype)).eval(), tokenizer)
 
 
