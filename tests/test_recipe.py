@@ -128,6 +128,73 @@ def test_rewards_keep_their_options(tmp_path):
     assert one.rewards == Record({"sentiment": Record(weight=2.0, include_prompt=False), "my.module:reward": 0.5})
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("rewards:\n  sentimnt: 1.0", ["mine.yaml:2", "'sentimnt'", "Nearest: sentiment"]),
+        ("rewards:\n  sentiment:\n    wieght: 1.0", ["mine.yaml:3", "'wieght'", "Nearest: weight"]),
+        ("rewards:\n  sentiment:\n    include_promt: true", ["mine.yaml:3", "Nearest: include_prompt"]),
+        ("rewards:\n  sentiment:\n    include_prompt: 3", ["mine.yaml:3", "rewards.sentiment.include_prompt = 3", "bool"]),
+        ("rewards:\n  sentiment: high", ["mine.yaml:2", "'high'", "finite number"]),
+        ("rewards:\n  sentiment:\n    weight: .nan", ["mine.yaml:3", "nan", "finite number"]),
+        ("rewards:\n  mine:\n    of: sentimnt", ["mine.yaml:3", "Nearest: sentiment"]),
+        ("rewards:\n  mine:\n    of: 3", ["mine.yaml:3", "rewards.mine.of = 3"]),
+        ("rewards:\n  'a:b':\n    pre: token", ["mine.yaml:3", "Nearest: per"]),
+        ("rewards:\n  'a:b':\n    per: word", ["mine.yaml:3", "'token'"]),
+        ("rewards:\n  length: {low: 5, high: 2}", ["mine.yaml:2", "below low"]),
+        ("task: wordle\nrewards:\n  gues: 1.0", ["mine.yaml:3", "Nearest: guess"]),
+        ("task: wordle\nrewards:\n  guess: {include_prompt: true}", ["mine.yaml:3", "the task's own"]),
+        ("rewards:\n  guess: 1.0", ["mine.yaml:2", "'guess'"]),
+        ("metrics:\n  diversity:\n    windw: 3", ["mine.yaml:3", "'windw'", "Nearest: window"]),
+        ("metrics:\n  diversity:\n    weight: 3", ["mine.yaml:3", "'weight'"]),
+        ("metrics:\n  diversity: 3", ["mine.yaml:2", "names and values"]),
+        ("metrics:\n  text_perplexity: {}", ["mine.yaml:2", "needs path"]),
+        ("algorithm:\n  preset: [1]", ["mine.yaml:2", "algorithm.preset = [1]"]),
+        ("algorithm:\n  kind: [ppo]", ["mine.yaml:2", "algorithm.kind = ['ppo']"]),
+        ("algorithm:\n  preset: paper\n  kind: nlp", ["mine.yaml:3", "Did you mean 'nlpo'"]),
+        ("algorithm: [1, {a: 2}]", ["mine.yaml:1", "not [1, {'a': 2}]"]),
+        ("training:\n  stop_metric: return\n  evaluate_every: 0", ["mine.yaml:1", "stop_metric = 'return'", "evaluate_every = 0"]),
+        ("- 1", ["mine.yaml:1", "a recipe holds names and values, not [1]"]),
+    ],
+)
+def test_a_mistake_in_any_section_names_its_place(tmp_path, text, said):
+    with pytest.raises(BadSetting) as caught:
+        recipe.load(written(tmp_path, text))
+    assert all(part in str(caught.value) for part in said), str(caught.value)
+    assert "Node(" not in str(caught.value)
+
+
+@pytest.mark.parametrize("override", ["algorithm.preset=[1]", "algorithm=[1]", "algorithm.kind=[1]", "rewards={sentiment: high}"])
+def test_a_mistake_on_the_command_line_says_so(override):
+    with pytest.raises(BadSetting, match=r"^command line: ") as caught:
+        recipe.load("reviews_nlpo", [override])
+    assert "Node(" not in str(caught.value)
+
+
+def test_what_rewards_and_metrics_may_say_is_taken(tmp_path):
+    text = "task: wordle\nrewards: {guess: 0.5, again: {of: repetition, n: 2, weight: -1}, 'a:b': {per: token}, length: {high: none}}"
+    one = recipe.load(written(tmp_path, text + "\nmetrics: {diversity: , wide: {of: diversity, window: 7}}"))
+    assert one.rewards["again"] == Record(of="repetition", n=2, weight=-1)
+    assert one.rewards["length"] == Record(high=None)
+    assert one.rewards["a:b"] == Record(per="token")
+    assert one.metrics == Record(diversity=Record(), wide=Record(of="diversity", window=7))
+
+
+def test_what_stands_in_quotes_is_text():
+    assert recipe.load("reviews_ppo", ['model.path="1e5"']).model.path == "1e5"
+    assert parse("1e5", "f").value == 1e5
+
+
+def test_the_smoke_profile_needs_no_other_model(tmp_path):
+    path = written(tmp_path, "model: {path: runs/base, reference: runs/base, format: chat}\nevaluation: {max_new_tokens: 90, min_new_tokens: 20}")
+    one = recipe.load(path, profile="smoke")
+    assert (one.model.path, one.model.reference, one.model.format) == ("", "copy", "plain")
+    assert (one.evaluation.max_new_tokens, one.evaluation.min_new_tokens) == (8, 0)
+    assert recipe.load(path, ["model.path=mine"], profile="smoke").model.path == "mine"  # what is asked for beside it wins
+    assert recipe.load("reviews_ppo", ["decoding.max_new_tokens=9"], profile="smoke").evaluation.max_new_tokens == 9
+    assert recipe.load(path).model.path == "runs/base"
+
+
 def test_node_says_where_it_stands():
     assert Node(1, "f", 3).place == "f:3"
     assert Node(1, "command line", None).place == "command line"

@@ -12,7 +12,14 @@ from loquent.errors import BadCheckpoint, BadReward, BadSetting
 from loquent.train import Trainer, train
 
 SMALL = ("model.path=", "model.layers=1", "model.width=16", "model.heads=2", "model.vocabulary=300", "model.tokenizer_texts=200", "model.context=512")
-FEW = ("training.updates=3", "training.episodes=6", "training.evaluate_every=0", "training.final_episodes=4", "decoding.max_new_tokens=6")
+FEW = (
+    "training.updates=3",
+    "training.episodes=6",
+    "training.evaluate_every=0",
+    "training.stop_metric=",
+    "training.final_episodes=4",
+    "decoding.max_new_tokens=6",
+)
 QUICK = ("algorithm.epochs=2", "algorithm.minibatch=4", "algorithm.learning_rate=0.003", "metrics={diversity: {}}", "rewards={lexicon: 1.0}")
 
 

@@ -13,7 +13,7 @@ import yaml
 
 from loquent.errors import BadSetting, nearest
 from loquent.settings import outside, span
-from loquent.values import Record
+from loquent.values import Record, plain
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Node:
         if self.value is None:
             return {}
         if not isinstance(self.value, dict):
-            raise BadSetting(f"{self.place}: {what} holds names and values, not {self.value!r}")
+            raise BadSetting(f"{self.place}: {what} holds names and values, not {self.bare()!r}")
         return self.value
 
     def plain(self) -> Any:
@@ -44,6 +44,10 @@ class Node:
         if isinstance(self.value, list):
             return tuple(node.plain() for node in self.value)
         return self.value
+
+    def bare(self) -> Any:
+        """The value as YAML would read it, in dicts and lists: what an error shows."""
+        return plain(self.plain())
 
 
 def parse(text: str, file: str, *, numbered: bool = True) -> Node:
@@ -99,7 +103,7 @@ def _node(node: yaml.Node, file: str, numbered: bool) -> Node:
         return Node([_node(item, file, numbered) for item in node.value], file, line)
     loader = yaml.SafeLoader("")
     value: Any = loader.construct_object(node)  # type: ignore[no-untyped-call]
-    return Node(_number(value), file, line)
+    return Node(_number(value) if node.style is None else value, file, line)  # in quotes it is text
 
 
 def _number(value: Any) -> Any:

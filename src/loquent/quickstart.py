@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from loquent import episode, recipe, tables
 from loquent.data.ngram import NGram
 from loquent.errors import BadCheckpoint, BadSetting
@@ -88,7 +90,7 @@ def _one_seed(
     say: Callable[[str], None],
 ) -> list[dict[str, Any]]:
     """All methods from one start with one seed; every evaluation sees the same prompts with the same streams."""
-    zero = _load(METHODS["ppo"], [*stages["ppo"], f"training.seed={seed}"], profile)
+    zero = _load(METHODS["ppo"], [*stages["zero-shot"], f"training.seed={seed}"], profile)
     with _timed("zero-shot", seconds, say):
         language = load_language(start, zero.model.device, zero.model.dtype)
         found = evaluate_language(zero, language, split=zero.training.final_split, episodes=zero.training.final_episodes, seed=seed)
@@ -96,7 +98,7 @@ def _one_seed(
     (folder / f"zero-shot-{seed}").mkdir(parents=True, exist_ok=True)
     episode.write(folder / f"zero-shot-{seed}" / "episodes.jsonl", found.episodes)
     for method, name in METHODS.items():
-        own = [f"model.path={start}", *stages[method], f"training.seed={seed}"]
+        own = [_setting("model.path", start), *stages[method], f"training.seed={seed}"]
         with _timed(method, seconds, say):
             run = train(_load(name, own, profile), folder / f"{method}-{seed}", progress=progress)
         rows.append(_row(method, run.evaluation["values"]))
@@ -109,6 +111,12 @@ def _row(method: str, values: Mapping[str, float]) -> dict[str, Any]:
 
 def _load(name: str, overrides: Sequence[str], profile: str | None) -> Recipe:
     return recipe.load(name, overrides, profile=profile)
+
+
+def _setting(name: str, text: str) -> str:
+    """An override whose value is this text, whatever YAML would read in it."""
+    quoted = yaml.safe_dump(text, default_style='"', allow_unicode=True, width=math.inf)
+    return f"{name}={quoted.strip()}"
 
 
 def _split(overrides: Sequence[str]) -> dict[str, list[str]]:

@@ -6,6 +6,7 @@ An unknown key or a bad value names file and line, the nearest key and the range
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module, resources
@@ -26,9 +27,14 @@ SMOKE = (
     "training.updates=2",
     "training.episodes=4",
     "training.evaluate_every=0",
+    "training.stop_metric=",
     "training.evaluate_episodes=4",
     "training.final_episodes=4",
     "decoding.max_new_tokens=8",
+    "decoding.min_new_tokens=0",
+    "model.path=",  # the run a recipe starts from may not have been made yet
+    "model.revision=",
+    "model.format=plain",  # the one that a tokenizer made here can write
     "model.layers=1",
     "model.width=32",
     "model.heads=2",
@@ -44,6 +50,7 @@ class ModelSettings:
 
     path: str = setting("", "a Hugging Face name or folder, or a run's folder; empty: a small model is made from the next settings")
     revision: str = setting("", "the revision of a Hugging Face name")
+    shape: str = setting("gpt2", "the architecture of a model made here: absolute positions, or relative ones", choices=("gpt2", "llama"))
     layers: int = setting(4, "blocks of a model made here", low=1)
     width: int = setting(128, "hidden size of a model made here", low=8)
     heads: int = setting(4, "attention heads of a model made here", low=1)
@@ -85,6 +92,11 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        if self.stop_metric and not self.evaluate_every:
+            raise BadSetting(
+                f"TrainingSettings.stop_metric = {self.stop_metric!r} would never be looked at: evaluate_every = 0 makes no evaluation in training; "
+                "at least 1 is right, or an empty stop_metric"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,15 +136,16 @@ def load(name: str | Path, overrides: Sequence[str] = (), *, profile: str | None
 
     Args:
         overrides: `key.path=value`, later ones win.
-        profile: "smoke" shrinks model, updates and episodes so that a run takes seconds; overrides go on top.
+        profile: "smoke" shrinks updates and episodes and makes a tiny model, so that a run takes seconds and needs no other run;
+            overrides go on top.
 
     Raises:
         UnknownName: no such recipe. BadSetting: an unknown key or a bad value, with file and line.
     """
     path = find(name)
     root = parse(path.read_text(encoding="utf-8"), path.name)
-    root.value.setdefault("name", Node(Path(str(name)).stem, root.file, root.line))
-    return _recipe(_override(root, [*_profile(profile), *overrides]))
+    root.mapping("a recipe").setdefault("name", Node(Path(str(name)).stem, root.file, root.line))
+    return _recipe(_override(root, [*_profile(profile, root), *overrides]))
 
 
 def names() -> list[str]:
@@ -166,12 +179,19 @@ def schema(recipe: Recipe) -> dict[str, type]:
     return {"task": task, "model": ModelSettings, "decoding": Decoding, "evaluation": Decoding, "algorithm": config, "training": TrainingSettings}
 
 
-def _profile(profile: str | None) -> Sequence[str]:
+def _profile(profile: str | None, root: Node) -> Sequence[str]:
+    """The overrides a profile stands for; those of "smoke" also shrink what this recipe's evaluation says for itself, and its named reference."""
     if profile is None:
         return ()
     if profile != "smoke":
         raise BadSetting(f"there is no profile {profile!r}; known: smoke")
-    return SMOKE
+    inside = {name: node.value for name, node in root.value.items() if isinstance(node.value, dict)}
+    shorter = {"max_new_tokens": 8, "min_new_tokens": 0}
+    own = [f"evaluation.{name}={value}" for name, value in shorter.items() if name in inside.get("evaluation", {})]
+    reference = inside.get("model", {}).get("reference")
+    if reference and reference.value not in ("copy", "none"):
+        own.append("model.reference=copy")
+    return (*SMOKE, *own)
 
 
 def _recipe(root: Node) -> Recipe:
@@ -181,7 +201,7 @@ def _recipe(root: Node) -> Recipe:
         if key not in known:
             raise unknown(node, key, known, "a recipe")
     task, options = _kind(sections.get("task"), "task", "generation", _options_of)
-    algorithm, config = _kind(_preset(sections.get("algorithm")), "algorithm", "ppo", _config_of)
+    algorithm, config = _kind(sections.get("algorithm"), "algorithm", "ppo", _config_of)
     decoding = sections.get("decoding")
     evaluation = _merged(decoding, sections.get("evaluation"))
     return Recipe(
@@ -189,8 +209,8 @@ def _recipe(root: Node) -> Recipe:
         task=task,
         options=options,
         model=fill(ModelSettings, sections.get("model"), "model"),
-        rewards=_named(sections.get("rewards"), "rewards"),
-        metrics=_named(sections.get("metrics"), "metrics"),
+        rewards=_rewards(sections.get("rewards"), task, options),
+        metrics=_metrics(sections.get("metrics")),
         decoding=fill(Decoding, decoding, "decoding"),
         evaluation=fill(Decoding, evaluation, "evaluation"),
         algorithm=algorithm,
@@ -201,27 +221,30 @@ def _recipe(root: Node) -> Recipe:
 
 def _kind(node: Node | None, section: str, default: str, schema_of: Any) -> tuple[str, Any]:
     fields = dict(node.mapping(section)) if node and not isinstance(node.value, str) else {}
-    kind = fields.pop("kind", None)
-    name = str(kind.value) if kind else str(node.value) if node and isinstance(node.value, str) else default
+    kind = fields.pop("kind", None) or (node if node and isinstance(node.value, str) else None)
+    name = _text(kind, f"{section}.kind") if kind else default
     try:
         cls = schema_of(name)
-    except UnknownName as error:
+    except (UnknownName, BadSetting) as error:
         raise BadSetting(f"{(kind or node).place}: {error}" if (kind or node) else str(error)) from error  # type: ignore[union-attr]
+    if section == "algorithm" and "preset" in fields:
+        fields = {**_preset(fields.pop("preset"), name, cls), **fields}
     return name, fill(cls, Node(fields, node.file, node.line) if node else None, section)
 
 
-def _preset(node: Node | None) -> Node | None:
-    """The algorithm's section with the settings of its `preset:` filled in; what the section says itself wins."""
-    inside = node.value if node else None
-    if node is None or not isinstance(inside, dict) or "preset" not in inside:
-        return node
-    chosen = inside["preset"]
-    kind = inside["kind"].value if "kind" in inside else "ppo"
-    known: Mapping[str, Record] = getattr(import_module(_config_of(kind).__module__), "PRESETS", {})
-    if chosen.value not in known:
-        raise BadSetting(f"{chosen.place}: {kind} has no preset {chosen.value!r}; known: {', '.join(known) or 'none'}")
-    base = {name: Node(value, chosen.file, chosen.line) for name, value in known[chosen.value].items()}
-    return Node({**base, **{name: item for name, item in inside.items() if name != "preset"}}, node.file, node.line)
+def _preset(chosen: Node, kind: str, config: type) -> dict[str, Node]:
+    """The settings of an algorithm's `preset:`; what the section says itself wins over them."""
+    known: Mapping[str, Record] = getattr(import_module(config.__module__), "PRESETS", {})
+    name = _text(chosen, "algorithm.preset")
+    if name not in known:
+        raise BadSetting(f"{chosen.place}: {kind} has no preset {name!r}; known: {', '.join(known) or 'none'}")
+    return {setting: Node(value, chosen.file, chosen.line) for setting, value in known[name].items()}
+
+
+def _text(node: Node, what: str) -> str:
+    if not isinstance(node.value, str):
+        raise BadSetting(f"{node.place}: {what} = {node.bare()!r} is no name")
+    return node.value
 
 
 def _options_of(task: str) -> type:
@@ -241,18 +264,66 @@ def _merged(base: Node | None, top: Node | None) -> Node | None:
     return Node({**base.mapping("decoding"), **top.mapping("evaluation")}, top.file, top.line)
 
 
-def _named(node: Node | None, section: str) -> Record:
-    """Rewards or metrics: names of registered things, each with a weight or options."""
-    if node is None:
-        return EMPTY
-    kind = section.removesuffix("s")
-    for name, item in node.mapping(section).items():
-        of = item.value["of"].value if isinstance(item.value, Mapping) and "of" in item.value else name
-        own = kind == "reward" and (":" in str(of) or of in registry.names("metric") or isinstance(item.value, int | float))
-        if of not in registry.names(kind) and not own:
-            raise unknown(item, str(of), registry.names(kind), section)
-    record: Record = node.plain()
-    return record
+def _rewards(node: Node | None, task: str, options: Any) -> Record:
+    """Rewards: the task's own with weights; registered rewards and metrics, and Python callables, with weights and options."""
+    given = node.mapping("rewards") if node else {}
+    own: Mapping[str, float] = registry.find("task", task)(options).spec.rewards if given else {}
+    known = sorted({*registry.names("reward"), *registry.names("metric"), *own})
+    found: dict[str, Any] = {}
+    for name, item in given.items():
+        inside = dict(item.value) if isinstance(item.value, dict) else {"weight": item}
+        head = {key: inside.pop(key) for key in ("weight", "of", "key") if key in inside}
+        weight = head["weight"].plain() if "weight" in head else 1.0
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
+            raise BadSetting(f"{head['weight'].place}: rewards.{name}: the weight is {head['weight'].bare()!r}; a finite number is right")
+        of = _text(head["of"], f"rewards.{name}.of") if "of" in head else name
+        if "key" in head:
+            _text(head["key"], f"rewards.{name}.key")
+        if name in own:
+            if inside or head.keys() - {"weight"}:
+                raise BadSetting(f"{item.place}: rewards.{name} is the task's own reward, which has a weight only; name another term so, with 'of'")
+        elif ":" in of:
+            function = {"function": Node(of, head.get("of", item).file, head.get("of", item).line)}
+            inside = _options("reward", "callable", {**function, **inside}, item, f"rewards.{name}", ("weight", "of", "key"))
+            del inside["function"]
+        elif of not in known or of in own:
+            raise unknown(head.get("of", item), of, known, "rewards")
+        else:
+            kind = "reward" if of in registry.names("reward") else "metric"
+            inside = _options(kind, of, inside, item, f"rewards.{name}", ("weight", "of", "key"))
+        bare = {key: value.plain() for key, value in (head | inside).items()}
+        found[name] = Record(bare) if isinstance(item.value, dict) else weight
+    return Record(found)
+
+
+def _metrics(node: Node | None) -> Record:
+    """Metrics: names of registered ones, each with options."""
+    found: dict[str, Record] = {}
+    for name, item in (node.mapping("metrics") if node else {}).items():
+        inside = dict(item.mapping(f"metrics.{name}"))
+        head = {"of": inside.pop("of")} if "of" in inside else {}
+        of = _text(head["of"], f"metrics.{name}.of") if head else name
+        if of not in registry.names("metric"):
+            raise unknown(head.get("of", item), of, registry.names("metric"), "metrics")
+        inside = _options("metric", of, inside, item, f"metrics.{name}", ("of",))
+        found[name] = Record({key: value.plain() for key, value in (head | inside).items()})
+    return Record(found)
+
+
+def _options(kind: str, of: str, given: dict[str, Node], item: Node, section: str, beside: Sequence[str]) -> dict[str, Node]:
+    """The options given to a registered thing, checked and read by its factory's dataclass where it has one."""
+    try:
+        schema = getattr(registry.find(kind, of), "Options", None)
+    except BadSetting as error:
+        raise BadSetting(f"{item.place}: {error}") from error
+    if schema is None:
+        return given
+    names = [field.name for field in dataclasses.fields(schema)]
+    for key, node in given.items():
+        if key not in names:
+            raise unknown(node, key, (*beside, *names), section)
+    filled = fill(schema, Node(given, item.file, item.line), section)
+    return {key: Node(getattr(filled, key), node.file, node.line) for key, node in given.items()}
 
 
 def _override(root: Node, overrides: Sequence[str]) -> Node:
@@ -264,13 +335,13 @@ def _override(root: Node, overrides: Sequence[str]) -> Node:
         *parents, last = path.strip().split(".")
         for name in parents:
             if not isinstance(here.value, dict):
-                raise BadSetting(f"the override {text!r}: {here.value!r} has no settings inside")
+                raise BadSetting(f"the override {text!r}: {here.bare()!r} has no settings inside")
             inside = here.value.setdefault(name, Node({}, "command line", None))
             if isinstance(inside.value, str) and name in ("task", "algorithm"):
                 inside.value = {"kind": Node(inside.value, inside.file, inside.line)}
             here = inside
         if not isinstance(here.value, dict):
-            raise BadSetting(f"the override {text!r}: {here.value!r} has no settings inside")
+            raise BadSetting(f"the override {text!r}: {here.bare()!r} has no settings inside")
         here.value[last] = parse(value, "command line", numbered=False)
     return root
 

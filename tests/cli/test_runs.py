@@ -1,10 +1,11 @@
 """The commands of a run, from training to export, on a model small enough to train in a second."""
 
 import json
+import time
 
 import pytest
 
-from loquent import cli, episode
+from loquent import cli, episode, recipe
 
 pytest.importorskip("torch")
 
@@ -20,6 +21,19 @@ def runs(tmp_path_factory):
     start = [f"model.path={folder / 'base'}", "training.checkpoint_every=1"]
     assert cli.main(["train", "reviews_ppo", *SMALL, *start, "--profile", "smoke", "--out", str(folder / "ppo")]) == 0
     return folder
+
+
+@pytest.mark.parametrize("name", recipe.names())
+def test_the_smoke_profile_runs_any_recipe_in_a_fresh_folder(name, tmp_path, monkeypatch):
+    from loquent.train import train
+
+    monkeypatch.chdir(tmp_path)
+    before = time.perf_counter()
+    found = train(recipe.load(name, profile="smoke"), "run", progress=False)
+    print(f"{name}: {time.perf_counter() - before:.1f} s")
+    assert [line["update"] for line in found.metrics] == [1, 2]
+    assert found.evaluation["n"] == 4
+    assert recipe.load(name, ["training.updates=1"], profile="smoke").training.updates == 1
 
 
 def last_line(capsys):
@@ -158,3 +172,21 @@ def test_quickstart_gives_its_table_as_json(tmp_path, capsys):
     assert all({"sentiment", "perplexity", "judge", "distinct_2"} <= set(row) for row in found["rows"])
     assert found["seconds"]
     assert json.loads((out / "table.json").read_text())["rows"] == found["rows"]
+
+
+@pytest.mark.parametrize("name", ["a: b", "123", "1e5", "été # 'x' \"y\"", "x" * 300 + " " + "y" * 300])
+def test_a_folder_of_any_name_is_a_path_in_an_override(name):
+    from loquent.quickstart import _setting
+
+    assert recipe.load("reviews_ppo", [_setting("model.path", name)]).model.path == name
+
+
+def test_quickstart_takes_any_folder_and_settings_of_the_zero_shot_stage(tmp_path, capsys):
+    tables = {}
+    for folder, more in (("a: b", []), ("123", ["zero-shot:decoding.max_new_tokens=1"])):
+        line = ["quickstart", "--out", str(tmp_path / folder), "--profile", "smoke", "task.limit=200", *more, "--json"]
+        assert cli.main(line) == 0
+        tables[folder] = {row.pop("method"): row for row in last_line(capsys)["rows"]}
+    one, other = tables.values()
+    assert other.pop("zero-shot")["words"] <= 1 < one.pop("zero-shot")["words"]
+    assert one == other  # and no other stage's
