@@ -89,6 +89,23 @@ def test_borrowed_gives_back_what_it_took(with_torch):
     assert states() == before
 
 
+def test_borrowed_queues_no_seed_for_a_cuda_that_is_not_there_yet():
+    pytest.importorskip("torch")
+    script = """if True:
+        import torch
+        from loquent.seeding import Key, borrowed
+        queued = lambda: [call for call in torch.cuda._lazy_seed_tracker.get_calls() if call]
+        print(len(queued()))
+        with borrowed(Key(1)):
+            drawn = torch.rand(1)
+        print(len(queued()))
+        torch.manual_seed(Key(1).integer())
+        print(len(queued()), bool(torch.rand(1) == drawn))
+    """
+    other = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert other.stdout.split() == ["0", "0", "1", "True"]  # the last: torch's own seeding does queue one, and draws the same
+
+
 def test_borrowed_gives_back_after_an_error():
     before = states()
 

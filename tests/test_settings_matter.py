@@ -73,7 +73,7 @@ OTHER = {  # where the next value by type would be refused or mean nothing
     "algorithm.mu": 0,
     "algorithm.discount": "turn",
     "algorithm.weight_decay": 0.5,
-    "decoding.method": "greedy",
+    "decoding.method": None,  # any other than sample is refused where one learns from one's own play
     "evaluation.method": "greedy",
     "decoding.top_p": 0.3,
     "evaluation.top_p": 0.3,

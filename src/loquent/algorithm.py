@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from loquent.agent import Agent
 
@@ -10,6 +10,15 @@ from loquent.agent import Agent
 @runtime_checkable
 class Algorithm(Protocol):
     """What the training loop calls, in this order: agent, (play, score), prepare, update, after_update."""
+
+    Config: ClassVar[type]
+    """The settings: a frozen dataclass of `setting` fields, what `algorithm:` of a recipe may hold."""
+    name: str
+    """What its agents and its error messages are called by."""
+    scored: bool
+    """Whether its batches carry the log-probabilities and values of all networks, from `score`."""
+    taught: bool
+    """Whether an expert plays in collection, instead of the algorithm's own agent."""
 
     def agent(self, model: Any, evaluating: bool) -> Agent:
         """The agent this algorithm acts with: its support, its decoding."""

@@ -50,19 +50,21 @@ def borrowed(key: Key) -> Iterator[None]:
     """Seed the global generators of Python, numpy and (if loaded) torch from `key`, and give them back unchanged."""
     torch: Any = sys.modules.get("torch")
     before_python, before_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - saved, to be restored
-    before_torch = torch.get_rng_state() if torch else None
+    before_torch = torch.default_generator.get_state() if torch else None
     on_gpu = bool(torch) and torch.cuda.is_available() and torch.cuda.is_initialized()
     before_cuda = torch.cuda.get_rng_state_all() if torch and on_gpu else None
     random.seed(key.integer())
     np.random.seed(key.integer(32))  # noqa: NPY002 - the point of this function
     if torch:
-        torch.manual_seed(key.integer())
+        torch.default_generator.manual_seed(key.integer())
+        if on_gpu:  # before CUDA is there, torch.manual_seed would queue a seed that nobody could give back
+            torch.cuda.manual_seed_all(key.integer())
     try:
         yield
     finally:
         random.setstate(before_python)
         np.random.set_state(before_numpy)  # noqa: NPY002
         if torch:
-            torch.set_rng_state(before_torch)
+            torch.default_generator.set_state(before_torch)
             if before_cuda is not None:
                 torch.cuda.set_rng_state_all(before_cuda)

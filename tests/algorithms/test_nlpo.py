@@ -300,6 +300,18 @@ def test_settings_are_checked():
             Config(**wrong)
 
 
+def test_what_cannot_be_measured_or_drawn_is_refused_when_built():
+    warm, beam = Decoding(max_new_tokens=6, temperature=0.7), Decoding(max_new_tokens=6, method="beam")
+    with pytest.raises(BadSetting, match=r"entropy = 'raw' with decoding\.temperature = 0\.7"):
+        NLPO(Config(entropy="raw"), actor(decoding=warm))
+    assert NLPO(Config(), actor(decoding=warm)).masks
+    assert NLPO(Config(entropy="raw"), actor(evaluation=warm)).masks
+    with pytest.raises(BadSetting, match=r"mask_in_evaluation with evaluation\.method = 'beam'"):
+        NLPO(Config(mask_in_evaluation=True), actor(evaluation=beam))
+    assert NLPO(Config(), actor(evaluation=beam)).masks
+    assert not NLPO(Config(mask_in_evaluation=True, top_p=1.0), actor(evaluation=beam)).masks
+
+
 def test_it_learns_a_letter():
     model = actor(1, spread=0.05)
     algorithm = NLPO(Config(learning_rate=3e-3, minibatch=16, epochs=3, beta=0.0, gamma=1.0, top_p=0.9, mu=2), model)

@@ -86,6 +86,34 @@ def test_the_state_is_a_copy_and_comes_back():
     assert torch.equal(one.weight, other.weight)
 
 
+def test_the_count_of_steps_lies_where_the_optimizer_wants_it():
+    # torch's own rule (Optimizer._process_value_according_to_param_policy): beside a fused parameter, else where it was.
+    # The meta device stands for any that is not the CPU; moments always go to their parameter.
+    for fused, where in ((True, "meta"), (False, "cpu")):
+        parameters = trainable(net=nn.Linear(2, 1, device="meta"))
+        optimizer = adamw(parameters, 0.1, 0.0)
+        for group in optimizer.param_groups:
+            group["fused"] = fused
+        state = {name: {"step": torch.tensor(3.0), "exp_avg": torch.zeros(p.shape)} for name, p in parameters.items()}
+        load_by_name(optimizer, parameters, state)
+        for p in parameters.values():
+            assert {key: value.device.type for key, value in optimizer.state[p].items()} == {"step": where, "exp_avg": "meta"}
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_a_state_from_the_cpu_goes_on_on_cuda():
+    one, other = linear(), linear().cuda()
+    states = [(adamw(p, 0.1, 0.0), p) for p in (trainable(net=one), trainable(net=other))]
+    for n, (optimizer, parameters) in enumerate(states):
+        if n:
+            other.load_state_dict(one.state_dict())
+            load_by_name(optimizer, parameters, state_by_name(*states[0]))
+        for p in parameters.values():
+            p.grad = torch.ones_like(p)
+        optimizer.step()
+    assert all(float(entry["step"]) == 2.0 for entry in states[1][0].state.values())
+
+
 def test_minibatches_cover_every_row_once_in_a_keyed_order():
     rows = torch.tensor([3, 1, 4, 15, 9, 2, 6])
     drawn = [chunk.tolist() for chunk in minibatches(rows, 3, Key(0, ("x",)))]

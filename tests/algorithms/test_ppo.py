@@ -66,6 +66,27 @@ def test_a5_the_ratio_is_one_and_kl_is_zero_before_the_first_step(decoding):
     assert float(divergence(score(model, batch)).abs().max()) > 1e-3
 
 
+@pytest.mark.parametrize("decoding", DECODINGS)
+def test_a5_in_float64_the_ratio_is_one_to_nine_digits(decoding):
+    model = actor(decoding=decoding, dtype=torch.float64)
+    algorithm = PPO(Config(**QUICK), model)
+    batch = algorithm.prepare(scored(algorithm, model, 24))  # played, and made a batch by token_batch
+    real = {field.name: getattr(batch, field.name) for field in fields(batch) if isinstance(getattr(batch, field.name), torch.Tensor)}
+    assert {column.dtype for column in real.values() if column.is_floating_point()} == {torch.float64}
+    assert algorithm.update(model, batch)["policy/ratio_error"] <= 1e-9
+    single = replace(batch, drawn_logprob=batch.drawn_logprob.float())
+    again = PPO(Config(**QUICK), actor(decoding=decoding, dtype=torch.float64))
+    assert again.update(actor(decoding=decoding, dtype=torch.float64), single)["policy/ratio_error"] > 1e-9  # what float32 would leave
+
+
+def test_a_float32_model_has_float32_batches():
+    model = actor()
+    algorithm = PPO(Config(**QUICK), model)
+    batch = algorithm.prepare(scored(algorithm, model, 4))
+    columns = (batch.reward, batch.drawn_logprob, batch.policy_logprob, batch.reference_logprob, batch.value, batch.bootstrap, batch.advantage)
+    assert {column.dtype for column in columns} == {torch.float32}
+
+
 def test_a5_a_score_outside_the_support_would_be_seen():
     model = actor(decoding=DECODINGS[1])
     algorithm = PPO(Config(**QUICK), model)
@@ -221,8 +242,8 @@ def test_the_objective_is_the_papers(normalize):
     if normalize:
         advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
     _, ratio, value = by_the_papers(model, batch, advantage, config)
-    assert torch.allclose(value.float(), batch.value[batch.is_action], atol=1e-5)  # value(new) = value(old), A5
-    assert float((ratio - 1).abs().max()) < 1e-5
+    assert torch.allclose(value, batch.value[batch.is_action], atol=1e-9, rtol=0)  # value(new) = value(old), A5
+    assert float((ratio - 1).abs().max()) < 1e-9
     for _ in range(2):
         algorithm.update(model, batch)
     got = gradients(algorithm, model, batch)

@@ -2,14 +2,19 @@
 
 import math
 from dataclasses import fields, replace
+from types import SimpleNamespace
 
 import pytest
 import torch
 from letters import actor, mean_share, one_update, parameters, same, scored, through_json
 
+from loquent.algorithm import Algorithm
 from loquent.algorithms import ppo
+from loquent.algorithms.nlpo import NLPO
 from loquent.algorithms.ppo import PPO, Config
+from loquent.algorithms.supervised import Supervised
 from loquent.errors import BadCheckpoint, BadSetting, LoquentError
+from loquent.models.decode import Decoding
 from loquent.seeding import Key
 
 QUICK = {"learning_rate": 3e-3, "minibatch": 6, "epochs": 2, "beta": 0.1}
@@ -99,6 +104,76 @@ def test_an_update_that_diverges_is_stopped():
     model = actor()
     bound = PPO(Config(**{**QUICK, "learning_rate": 0.05, "epochs": 4, "stop_kl": 0.05}), model)
     assert 1 <= one_update(bound, model, 0)[1]["gradient/steps"] < 12
+
+
+def test_a_refused_minibatch_is_in_no_mean():
+    model = actor()
+    settings = {**QUICK, "learning_rate": 0.05, "epochs": 4}
+    bound = PPO(Config(**settings, stop_kl=0.05), model)
+    batch = bound.prepare(scored(bound, model))
+    logs = bound.update(model, batch)
+    steps = int(logs["gradient/steps"])
+    assert 1 <= steps < 12
+    model = actor()
+    free = PPO(Config(**settings), model)
+    made, loss, moves = [], free.loss, []
+    free.loss = lambda *given: made.append((len(moves), loss(*given))) or made[-1][1]
+    free.optimizer.register_step_post_hook(lambda *given: moves.append(1))
+    free.update(model, batch)
+
+    def mean(name, count):
+        return float(torch.cat([parts[name].detach().double() for step, parts in made if step < count]).mean())
+
+    for name in ("policy/kl_old", "policy/loss", "critic/loss"):
+        assert logs[name] == pytest.approx(mean(name, steps), rel=1e-6)
+        assert logs[name] != pytest.approx(mean(name, steps + 1), rel=1e-6)  # with the refused one
+
+
+def test_an_update_without_a_step_has_no_means():
+    model = actor()
+    algorithm = PPO(Config(**QUICK, stop_kl=0.0), model)
+    batch = algorithm.prepare(scored(algorithm, model))
+    logs = algorithm.update(model, replace(batch, drawn_logprob=batch.drawn_logprob - 0.1))
+    assert logs["gradient/steps"] == 0
+    assert math.isnan(logs["policy/loss"])
+    assert {*logs, "kl/coefficient_next"} == set(ppo.LOGGED)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("kind", [PPO, NLPO, Supervised])
+def test_half_precision_does_not_learn(kind, dtype):
+    with pytest.raises(BadSetting, match="float32 is right for learning"):
+        kind(kind.Config(), actor(dtype=dtype))
+    assert kind(kind.Config(), actor(dtype=torch.float64)).parameters
+
+
+@pytest.mark.parametrize("method", ["greedy", "beam"])
+@pytest.mark.parametrize("kind", [PPO, NLPO])
+def test_what_is_learnt_from_is_drawn(kind, method):
+    sure = Decoding(method=method, max_new_tokens=6)
+    with pytest.raises(BadSetting, match=f"decoding.method = '{method}'"):
+        kind(kind.Config(), actor(decoding=sure))
+    assert kind(kind.Config(), actor(evaluation=sure)).updates == 0
+    undecided = actor()
+    undecided.decoding = None
+    assert kind(kind.Config(), undecided).updates == 0
+
+
+def test_a_target_that_beta_cannot_reach_is_refused():
+    with pytest.raises(BadSetting, match=r"kl_target = 0 .*above 0"):
+        Config(kl_target=0.0)
+    with pytest.raises(BadSetting, match=r"beta = 0 .*would stay 0"):
+        Config(beta=0.0, kl_target=0.1)
+    for target in (None, math.inf):
+        assert Config(beta=0.0, kl_target=target).beta == 0
+
+
+@pytest.mark.parametrize("kind", [PPO, NLPO, Supervised])
+def test_algorithms_have_all_that_the_training_loop_reads(kind):
+    algorithm = kind(kind.Config(), actor())
+    assert isinstance(algorithm, Algorithm)
+    assert {"Config", "name", "scored", "taught"} <= set(Algorithm.__annotations__)
+    assert not isinstance(SimpleNamespace(**{name: print for name in dir(algorithm) if name != "taught"}), Algorithm)
 
 
 def test_unusable_input_is_named():

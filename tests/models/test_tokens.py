@@ -133,6 +133,24 @@ def test_a_reward_without_a_token_goes_to_the_answer_before_it_or_after_it():
         assert batch.reward[batch.is_action].tolist() == [0.0, 3.0]
 
 
+@pytest.mark.parametrize("name", ["drawn_logprob", "policy_logprob"])
+@pytest.mark.parametrize("wrong", [float("nan"), float("-inf")])
+def test_a_log_probability_that_is_none_is_refused(name, wrong):
+    turn = drawn([4, 5], score=1.0)
+    unknown = replace(turn, tokens=replace(turn.tokens, **{name: np.array([-0.5, wrong])}))
+    with pytest.raises(BadModel, match=rf"turn 1 of the game row#0 of toy-v1 holds a {name} of {wrong}"):
+        token_batch([episode(told("a"), unknown)], format_of(PLAIN), Record(score=1.0), max_length=64)
+    assert len(token_batch([episode(told("a"), turn)], format_of(PLAIN), Record(score=1.0), max_length=64)) == 1
+
+
+def test_what_was_recorded_is_kept_to_the_bit():
+    turn = drawn([4, 5], score=0.1)
+    turn = replace(turn, tokens=replace(turn.tokens, drawn_logprob=np.array([-0.1, -0.3]), policy_logprob=np.array([-0.7, -1.1])))
+    batch = token_batch([episode(told("a"), turn)], format_of(PLAIN), Record(score=1.0), max_length=64)
+    columns = [column[batch.is_action].tolist() for column in (batch.reward, batch.drawn_logprob, batch.policy_logprob)]
+    assert columns == [[0.0, 0.1], [-0.1, -0.3], [-0.7, -1.1]]  # in float32 each would differ
+
+
 @pytest.mark.parametrize(("turn", "why"), [(drawn([4], score=float("nan")), "not finite"), (drawn([4], score=float("inf")), "not finite")])
 def test_a_reward_that_is_not_finite_is_refused(turn, why):
     with pytest.raises(BadReward, match=why):

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms import ppo
 from loquent.algorithms.ppo import PPO, START
-from loquent.errors import BadCheckpoint, UnknownName
+from loquent.errors import BadCheckpoint, BadSetting, UnknownName
 from loquent.models.actor import Actor
 from loquent.models.decode import Nucleus
 from loquent.models.score import Scores
@@ -88,6 +88,12 @@ class NLPO(PPO):
         vocabulary = int(model.policy.get_output_embeddings().weight.shape[0])
         kept = min(config.top_k, vocabulary) or vocabulary
         self.masks = (config.top_p < 1 or kept < vocabulary) and config.min_keep < vocabulary
+        if self.masks and config.mask_in_evaluation and model.evaluation is not None and model.evaluation.method == "beam":
+            raise BadSetting("mask_in_evaluation with evaluation.method = 'beam': beams have no mask; evaluate by 'sample' or 'greedy', or unmasked")
+        if config.entropy == "raw" and model.decoding is not None and model.decoding.temperature != 1:
+            raise BadSetting(
+                f"entropy = 'raw' with decoding.temperature = {model.decoding.temperature}: it is exact at 1 only; set that, or entropy to 'support'"
+            )
         # With mu = 1 the masking policy equals the policy whenever tokens are drawn: a copy would be the same numbers twice.
         self.masking_policy = frozen_copy(model.policy) if self.masks and config.mu != 1 else None
         self.synchronised = 0

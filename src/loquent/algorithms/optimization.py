@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import torch
 from torch import Tensor, nn
 
-from loquent.errors import BadCheckpoint, LoquentError
+from loquent.errors import BadCheckpoint, BadSetting, LoquentError
 from loquent.seeding import Key
 
 Parameters = dict[str, nn.Parameter]
@@ -23,6 +23,17 @@ def trainable(**networks: nn.Module | None) -> Parameters:
                 seen.add(id(parameter))
                 found[f"{network}.{name}"] = parameter
     return found
+
+
+def refuse_half_precision(parameters: Parameters) -> None:
+    """Raise BadSetting where a parameter that learns has 16 bits: most of its steps would be rounded away, without a sign of it."""
+    for name, parameter in parameters.items():
+        if torch.finfo(parameter.dtype).bits < 32:
+            kind = str(parameter.dtype).removeprefix("torch.")
+            raise BadSetting(
+                f"model.dtype = {kind!r}: {name} would hardly learn, as small steps are rounded away; float32 is right for learning, "
+                "half precision for playing and evaluating"
+            )
 
 
 def adamw(parameters: Parameters, learning_rate: float, weight_decay: float) -> torch.optim.AdamW:
@@ -46,6 +57,7 @@ def load_by_name(optimizer: torch.optim.Optimizer, parameters: Parameters, state
     Raises:
         BadCheckpoint: a parameter has another name or shape than the model's.
     """
+    fused = {id(p) for group in optimizer.param_groups if group.get("fused") for p in group["params"]}
     unknown = sorted(set(state) - set(parameters))
     if unknown:
         raise BadCheckpoint(f"the optimizer's state has {unknown[0]!r}, which the model has not; it belongs to another model")
@@ -55,7 +67,9 @@ def load_by_name(optimizer: torch.optim.Optimizer, parameters: Parameters, state
         moments = [value for value in entry.values() if value.dim()]
         if any(value.shape != parameter.shape for value in moments):
             raise BadCheckpoint(f"the optimizer's state of {name!r} has the shape {tuple(moments[0].shape)}, the model's {tuple(parameter.shape)}")
-        optimizer.state[parameter] = {key: value.to(parameter.device if value.dim() else value.device).clone() for key, value in entry.items()}
+        # The count of steps, a scalar, stays on the CPU but in the fused form: torch.optim.Optimizer.load_state_dict's own rule.
+        device = {key: parameter.device if value.dim() or id(parameter) in fused else value.device for key, value in entry.items()}
+        optimizer.state[parameter] = {key: value.to(device[key], copy=True) for key, value in entry.items()}
 
 
 def minibatches(rows: Tensor, size: int, key: Key) -> Iterator[Tensor]:

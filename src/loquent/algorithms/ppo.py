@@ -6,6 +6,7 @@ of a turn stands on its last token, and `reward - beta * kl` is formed per token
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -17,7 +18,7 @@ from torch import Tensor
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms import kl, losses
 from loquent.algorithms.gae import discounts, gae
-from loquent.algorithms.optimization import Means, adamw, clip_gradients, load_by_name, minibatches, state_by_name, trainable
+from loquent.algorithms.optimization import Means, adamw, clip_gradients, load_by_name, minibatches, refuse_half_precision, state_by_name, trainable
 from loquent.errors import BadSetting, LoquentError
 from loquent.models.actor import Actor
 from loquent.models.score import Scores, action_scores, micro_batches
@@ -28,7 +29,7 @@ from loquent.settings import check_ranges, setting
 START = Key(0, ("algorithm",))
 
 LOGGED = {
-    "policy/loss": "mean of the clipped surrogate per token, negated, over all gradient steps of the update",
+    "policy/loss": "mean of the clipped surrogate per token, negated, over all gradient steps of the update; null where none was made",
     "policy/entropy": "mean entropy of the distribution tokens are drawn from (its support, temperature included), in nats",
     "policy/ratio": "mean of r_t = exp(log-probability now - when drawn)",
     "policy/ratio_error": "largest |r_t - 1| over the first minibatch before the first gradient step: 0 but for rounding",
@@ -47,6 +48,8 @@ LOGGED = {
     "advantage/mean": "mean advantage over tokens, before it is normalised",
     "advantage/deviation": "standard deviation of the advantages over tokens, before they are normalised",
 }
+
+PER_STEP = ("policy/loss", "policy/entropy", "policy/ratio", "policy/clip_fraction", "policy/kl_old", "critic/loss", "gradient/norm")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +79,10 @@ class Config:
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        if self.kl_target == 0:
+            raise BadSetting("Config.kl_target = 0 cannot be approached: it is above 0, or none for a fixed beta")
+        if self.beta == 0 and self.kl_target is not None and math.isfinite(self.kl_target):
+            raise BadSetting(f"Config.beta = 0 with kl_target = {self.kl_target}: beta is steered by factors and would stay 0; set beta above 0")
 
 
 def penalised(batch: TokenBatch, beta: float) -> Float[Tensor, "B T"]:
@@ -103,8 +110,14 @@ class PPO:
             raise BadSetting(f"{self.name} needs a value function: model.critic is 'network' or 'head', not 'none'")
         if config.beta > 0 and model.reference is None:
             raise BadSetting(f"beta = {config.beta} needs a reference to measure KL from: set model.reference, or beta to 0")
+        if model.decoding is not None and model.decoding.method != "sample":
+            raise BadSetting(
+                f"decoding.method = {model.decoding.method!r} draws nothing, so {self.name}'s ratios would be of another policy: "
+                "'sample' is right for learning; evaluation.method may be any"
+            )
         self.config, self.key = config, key
         self.parameters = trainable(policy=model.policy, critic=model.critic)
+        refuse_half_precision(self.parameters)
         self.optimizer = adamw(self.parameters, config.learning_rate, config.weight_decay)
         self.controller = kl.Controller(config.beta, config.kl_target, gain=config.kl_gain, clip=config.kl_clip)
         self.updates = 0
@@ -143,7 +156,7 @@ class PPO:
         self.updates += 1
         logs = self._summary(batch)
         self.last_kl = logs["kl/reference"]
-        return {**means.logged(), "gradient/steps": float(steps), **logs}
+        return {**dict.fromkeys(PER_STEP, math.nan), **means.logged(), "gradient/steps": float(steps), **logs}
 
     def after_update(self, model: Actor) -> dict[str, float]:
         """The KL controller moves."""
@@ -192,15 +205,18 @@ class PPO:
             minibatch = replace(minibatch, advantage=advantage)
         self.optimizer.zero_grad(set_to_none=True)
         diverged: Tensor | float = 0.0
+        measured = []
         for rows in micro_batches(minibatch, self.config.token_budget):
             parts = self.loss(model, minibatch.take(rows).to(model.device))
             (parts.pop("total").sum() / tokens).backward()
-            means.add(**parts)
-            diverged = diverged + parts["policy/kl_old"].detach().sum() / tokens
+            measured.append({name: part.detach() for name, part in parts.items()})
+            diverged = diverged + measured[-1]["policy/kl_old"].sum() / tokens
             if first:
-                means.greatest("policy/ratio_error", (parts["policy/ratio"] - 1).abs())
+                means.greatest("policy/ratio_error", (measured[-1]["policy/ratio"] - 1).abs())
         if self.config.stop_kl is not None and float(diverged) > self.config.stop_kl:
             return False
+        for parts in measured:
+            means.add(**parts)
         means.add(**{"gradient/norm": torch.tensor(clip_gradients(self.parameters, self.config.max_grad_norm))})
         self.optimizer.step()
         return True

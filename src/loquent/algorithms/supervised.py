@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from loquent.agents.language_model import LanguageModelAgent
-from loquent.algorithms.optimization import Means, adamw, clip_gradients, load_by_name, minibatches, state_by_name, trainable
+from loquent.algorithms.optimization import Means, adamw, clip_gradients, load_by_name, minibatches, refuse_half_precision, state_by_name, trainable
 from loquent.algorithms.ppo import START
 from loquent.errors import BadSetting, LoquentError
 from loquent.models.actor import Actor
@@ -76,6 +76,7 @@ class Supervised:
     def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
         self.config, self.key = config, key
         self.parameters = trainable(policy=model.policy)
+        refuse_half_precision(self.parameters)
         self.optimizer = adamw(self.parameters, config.learning_rate, config.weight_decay)
         self.updates = self.steps = 0
 
@@ -107,15 +108,6 @@ class Supervised:
     def after_update(self, model: Actor) -> dict[str, float]:
         """Nothing happens between updates."""
         return {}
-
-    @torch.no_grad()
-    def loss(self, model: Actor, batch: TokenBatch) -> float:
-        """Mean negative log-likelihood per learned token of a prepared batch, dropout off, for validation."""
-        model.eval()
-        means = Means()
-        for rows in micro_batches(batch, self.config.token_budget):
-            means.add(loss=self._nll(model, batch.take(rows)))
-        return means.logged()["loss"]
 
     def _gradient_step(self, model: Actor, minibatch: TokenBatch, means: Means) -> None:
         """One step on a minibatch, its gradient summed over micro-batches."""

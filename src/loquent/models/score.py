@@ -75,8 +75,9 @@ def values(actor: Actor, batch: TokenBatch) -> Float[Tensor, "B T"]:
 def score(actor: Actor, batch: TokenBatch, *, token_budget: int = 8192) -> TokenBatch:
     """The batch with `policy_logprob`, `reference_logprob`, `value` and `bootstrap`: one pass for each network, dropout off.
 
-    Without a critic or a reference their fields stay None.
+    Without a critic or a reference their fields stay None. Every number of the batch takes the policy's precision, float32 at least.
     """
+    batch = batch.to(torch.promote_types(actor.policy.dtype, torch.float32))
     policy, reference, value = (torch.zeros_like(batch.reward) for _ in range(3))
     bootstrap = batch.reward.new_zeros(len(batch))
     with evaluating(actor):

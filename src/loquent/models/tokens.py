@@ -75,10 +75,12 @@ class TokenBatch:
             chosen["support"] = self.support.take(np.concatenate([np.empty(0, dtype=np.int64), *places]))
         return replace(self, **chosen)
 
-    def to(self, device: torch.device | str) -> TokenBatch:
-        """The same batch with its tensors on a device."""
+    def to(self, target: torch.device | str | torch.dtype) -> TokenBatch:
+        """The same batch with its tensors on a device, or with its real numbers in a floating-point type."""
         moved = {field.name: getattr(self, field.name) for field in fields(self) if isinstance(getattr(self, field.name), Tensor)}
-        return replace(self, **{name: tensor.to(device) for name, tensor in moved.items()})
+        if isinstance(target, torch.dtype):
+            moved = {name: tensor for name, tensor in moved.items() if tensor.is_floating_point()}
+        return replace(self, **{name: tensor.to(target) for name, tensor in moved.items()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +119,7 @@ def positions(batch: TokenBatch) -> Positions:
 def token_batch(
     episodes: Sequence[Episode], format: Format, weights: Record, *, max_length: int, room: int | None = None, seat: str | None = None
 ) -> TokenBatch:
-    """The batch of episodes as one seat read and said them.
+    """The batch of episodes as one seat read and said them; its numbers are float64 until `score` gives them the model's precision.
 
     Args:
         weights: name of a reward -> weight; names without one do not count.
@@ -127,7 +129,8 @@ def token_batch(
         seat: whose tokens are actions; by default the learning seat of each episode.
 
     Raises:
-        BadModel: an answer does not fit into `max_length`, or turns hold tokens that this tokenizer does not have.
+        BadModel: an answer does not fit into `max_length`, or turns hold tokens that this tokenizer does not have, or whose
+            log-probabilities are not finite.
         BadReward: a reward is not finite, or a reward per token has another length than the answer.
     """
     room = max_length if room is None else min(room, max_length)
@@ -136,7 +139,7 @@ def token_batch(
     shape = len(rows), max((len(row.ids) for _, row in rows), default=0)
     tokens, turn = np.full(shape, format.pad, dtype=np.int64), np.full(shape, HEAD, dtype=np.int64)
     real, is_action = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
-    reward, drawn, policy = (np.zeros(shape, dtype=np.float32) for _ in range(3))
+    reward, drawn, policy = (np.zeros(shape, dtype=np.float64) for _ in range(3))
     for b, (index, row) in enumerate(rows):
         length = len(row.ids)
         tokens[b, :length], turn[b, :length], real[b, :length] = row.ids, row.turn, True
@@ -185,6 +188,11 @@ def _check(said: Said, format: Format, episode: Episode) -> None:
     for name, values in recorded.items():
         if values is not None and len(values) != said.length:
             raise BadModel(f"{place} holds {said.length} tokens, but {name} has {len(values)} entries")
+    for name in ("drawn_logprob", "policy_logprob"):
+        numbers = np.asarray(recorded[name])
+        if not np.isfinite(numbers).all():
+            wrong = float(numbers[~np.isfinite(numbers)][0])
+            raise BadModel(f"{place} holds a {name} of {wrong}, which no drawn token can have: whoever draws tokens records how likely they were")
     if tokens.ids.min() < 0 or tokens.ids.max() >= format.vocabulary:
         wrong = next(int(i) for i in tokens.ids if not 0 <= i < format.vocabulary)
         raise BadModel(f"{place} holds the token {wrong}; the tokenizer has 0..{format.vocabulary - 1}: they were drawn with another one")
