@@ -103,7 +103,8 @@ def _node(node: yaml.Node, file: str, numbered: bool) -> Node:
         return Node([_node(item, file, numbered) for item in node.value], file, line)
     loader = yaml.SafeLoader("")
     value: Any = loader.construct_object(node)  # type: ignore[no-untyped-call]
-    return Node(_number(value) if node.style is None else value, file, line)  # in quotes it is text
+    quoted = isinstance(node, yaml.ScalarNode) and node.style is not None
+    return Node(value if quoted else _number(value), file, line)  # in quotes it is text
 
 
 def _number(value: Any) -> Any:
