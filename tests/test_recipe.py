@@ -198,3 +198,21 @@ def test_the_smoke_profile_needs_no_other_model(tmp_path):
 def test_node_says_where_it_stands():
     assert Node(1, "f", 3).place == "f:3"
     assert Node(1, "command line", None).place == "command line"
+
+
+def test_an_empty_recipe_is_no_recipe(tmp_path):
+    with pytest.raises(BadSetting, match=r"mine\.yaml: the recipe is empty"):
+        recipe.load(written(tmp_path, "# nothing\n"))
+
+
+def test_a_task_of_ones_own_is_named_by_its_path(tmp_path):
+    one = recipe.load(written(tmp_path, "task: {kind: 'loquent.tasks.wordle.task:Wordle', limit: 20}\nalgorithm: {kind: ppo}"))
+    assert one.options.limit == 20
+    assert recipe.load(written(tmp_path, yaml.safe_dump(one.resolved()))) == one
+    with pytest.raises(BadSetting, match=r"mine\.yaml:1: .*no module 'nowhere'"):
+        recipe.load(written(tmp_path, "task: {kind: 'nowhere:Mine'}"))
+
+
+@pytest.mark.parametrize("name", ["algorithm.ppo.clip", "ppo.clip", "clip"])
+def test_describe_knows_every_way_to_write_a_setting(name):
+    assert "algorithm.ppo.clip (default 0.2" in recipe.describe(name)

@@ -128,3 +128,12 @@ def test_a_task_must_have_rules():
     with pytest.raises(TypeError, match="abstract"):
         Task()
     assert Outcome(1, None).rewards == Record()
+
+
+def test_a_rule_that_raises_is_named_with_what_was_said():
+    class Raises(Labels):
+        def play(self, state, move):
+            return 1 / 0
+
+    with pytest.raises(BrokenTask, match=r"labels-v1: play raised ZeroDivisionError .* on .*nonsense"):
+        Raises().act(start(Raises()), "nonsense")

@@ -42,7 +42,7 @@ def task(name: str, **options: Any) -> Task:
     from loquent.fill import Node, fill
     from loquent.values import frozen
 
-    made = registry.imported(name) if ":" in name else registry.find("task", name)
+    made = registry.named("task", name)
     given = Node({key: Node(frozen(value), "option", None) for key, value in options.items()}, "option", None)
     built: Task = made(fill(made.Options, given, f"task {name}"))
     return built

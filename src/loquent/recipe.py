@@ -144,6 +144,8 @@ def load(name: str | Path, overrides: Sequence[str] = (), *, profile: str | None
     """
     path = find(name)
     root = parse(path.read_text(encoding="utf-8"), path.name)
+    if not root.mapping("a recipe"):
+        raise BadSetting(f"{path.name}: the recipe is empty; `loquent show reviews_ppo` prints a whole one")
     root.mapping("a recipe").setdefault("name", Node(Path(str(name)).stem, root.file, root.line))
     return _recipe(_override(root, [*_profile(profile, root), *overrides]))
 
@@ -248,12 +250,12 @@ def _text(node: Node, what: str) -> str:
 
 
 def _options_of(task: str) -> type:
-    options: type = registry.find("task", task).Options
+    options: type = registry.named("task", task).Options
     return options
 
 
 def _config_of(algorithm: str) -> type:
-    config: type = registry.find("algorithm", algorithm).Config
+    config: type = registry.named("algorithm", algorithm).Config
     return config
 
 
@@ -353,14 +355,14 @@ def describe(name: str) -> str:
         UnknownName: nothing is called so.
     """
     sections: dict[str, type] = {"model": ModelSettings, "training": TrainingSettings, "decoding": Decoding}
-    sections |= {f"algorithm {kind}": _config_of(kind) for kind in registry.names("algorithm")}
-    sections |= {f"task {kind}": _options_of(kind) for kind in registry.names("task")}
-    wanted, section = name.rpartition(".")[2], name.rpartition(".")[0]
+    sections |= {f"algorithm.{kind}": _config_of(kind) for kind in registry.names("algorithm")}
+    sections |= {f"task.{kind}": _options_of(kind) for kind in registry.names("task")}
+    section, _, wanted = name.rpartition(".")
     lines: list[str] = []
     for title, cls in sections.items():
-        whole = name in (title, title.partition(" ")[2])
-        fields = [f for f in dataclasses.fields(cls) if whole or (f.name == wanted and (not section or section in title.split()))]
-        lines += [f"{title}.{f.name}{_meaning(f)}".replace(" ", ".", 1) for f in fields]
+        whole = name in (title, title.rpartition(".")[2])
+        asked = section in ("", title, *title.split("."))
+        lines += [f"{title}.{f.name}{_meaning(f)}" for f in dataclasses.fields(cls) if name and (whole or (asked and f.name == wanted))]
     if not lines:
         known = {f.name for cls in sections.values() for f in dataclasses.fields(cls)} | set(sections)
         raise UnknownName("setting", name, known)

@@ -73,6 +73,11 @@ def find(kind: str, name: str) -> Any:
     return imported(target(kind, name))
 
 
+def named(kind: str, name: str) -> Any:
+    """The thing a registered name or "module:Name" stands for, imported now."""
+    return imported(name) if ":" in name else find(kind, name)
+
+
 def imported(dotted: str) -> Any:
     """The thing that "module:Name" names.
 

@@ -81,7 +81,7 @@ class Run:
         start = replace(settings, model=replace(settings.model, path=str(chosen), revision=""))
         actor = make_actor(start, self.task(), Key(settings.training.seed))
         actor.load_state_dict(state["actor"])
-        algorithm = registry.find("algorithm", settings.algorithm)(settings.config, actor)
+        algorithm = registry.named("algorithm", settings.algorithm)(settings.config, actor)
         algorithm.load_state_dict(state["algorithm"])
         return algorithm.agent(actor, True), actor.language
 

@@ -22,7 +22,7 @@ SAMPLED_GAMES = 300
 
 def make_task(recipe: Recipe) -> Task:
     """The recipe's task with its options."""
-    task: Task = registry.find("task", recipe.task)(recipe.options)
+    task: Task = registry.named("task", recipe.task)(recipe.options)
     return task
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, final
 
 from loquent.actions import ActionSet, Legal
-from loquent.errors import BrokenTask, EpisodeOver, UnknownName
+from loquent.errors import BrokenTask, EpisodeOver, LoquentError, UnknownName
 from loquent.seeding import Key
 from loquent.values import EMPTY, Record, digest
 
@@ -158,10 +158,19 @@ class Task(ABC):
         """
         if step.ended is not None:
             raise EpisodeOver(f"{self.identity} ended at turn {step.turn} ({step.ended}); start(row, rng) begins another")
-        move = self.read(step.state, text)
+        move = self._ruled(self.read, step.state, text)
         if isinstance(move, Invalid) and move.why not in self.spec.invalid:
             raise BrokenTask(f"{self.identity}: read gave the reason {move.why!r}; spec.invalid names {list(self.spec.invalid)}")
-        return self._close(self.play(step.state, move), step.turn + 1, stopped)
+        return self._close(self._ruled(self.play, step.state, move), step.turn + 1, stopped)
+
+    def _ruled(self, rule: Callable[[Any, Any], Any], state: Any, given: Any) -> Any:
+        """What a rule of the author's gives; BrokenTask, with the text or move, where it raises."""
+        try:
+            return rule(state, given)
+        except LoquentError:
+            raise
+        except Exception as error:
+            raise BrokenTask(f"{self.identity}: {rule.__name__} raised {type(error).__name__} ({error}) on {given!r:.200}") from error
 
     def _close(self, outcome: Outcome, turn: int, stopped: Stopped) -> Step:
         for name, value in outcome.rewards.items():

@@ -59,7 +59,7 @@ class Trainer:
         self.key = Key(self.settings.seed)
         self.task = make_task(recipe)
         self.actor: Actor = make_actor(recipe, self.task, self.key)
-        self.algorithm = registry.find("algorithm", recipe.algorithm)(recipe.config, self.actor, key=self.key.child("algorithm"))
+        self.algorithm = registry.named("algorithm", recipe.algorithm)(recipe.config, self.actor, key=self.key.child("algorithm"))
         context = Context(task=self.task, model=self.actor.language)
         self.terms, self.weights = compose.build(recipe.rewards, context)
         self.metrics = build_metrics(recipe.metrics, context)

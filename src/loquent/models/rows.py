@@ -111,7 +111,9 @@ def _fitted(episode: Episode, format: Format, turns: Sequence[Turn], seat: str, 
         return format.fit(episode.instruction, turns, seat, budget)
     except BadModel as error:
         place = f"turn {number} of the game {episode.row}#{episode.number} of {episode.task}"
-        raise BadModel(f"{place} is an answer of {count} tokens, which is too long for a row: {error}") from error
+        raise BadModel(
+            f"{place} is an answer of {count} tokens, too long for a row: {error}; a larger context holds it, or shorter texts (task.text_words)"
+        ) from error
 
 
 def _rewards(episode: Episode, view: Sequence[tuple[int, Turn]], counts: Sequence[int], weights: Record, seat: str) -> dict[int, NDArray[np.float64]]:
