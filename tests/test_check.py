@@ -39,7 +39,7 @@ def test_every_law_has_a_line_and_says_how_much_it_saw():
 
 def test_nothing_is_kept_where_nothing_was_seen():
     found = {finding.law: finding for finding in findings(NoRows(), episodes=3)}
-    assert not any(finding.problems for finding in found.values())
+    assert [law for law, finding in found.items() if finding.problems] == ["rows"]
     assert found["values"].skipped == "no split has a row"
     assert found["end"].skipped
     assert [law for law, finding in found.items() if not finding.skipped] == ["rows", "randomness"]
@@ -104,3 +104,8 @@ def test_a_fault_is_told_once_and_few_times():
 def test_how_a_finding_reads():
     assert str(Finding("end", "Games end", ("it goes on",))) == "BROKEN       end: it goes on"
     assert str(Finding("end", "Games end", looked="3 games")) == "kept         end: Games end (3 games)"
+
+
+def test_a_task_without_a_row_is_broken_and_said_so():
+    assert [rule for rule in check(NoRows(), episodes=2) if "no split has a row" in rule]
+    assert not [rule for rule in check(Guess(), episodes=2) if "no split has a row" in rule]

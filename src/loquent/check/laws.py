@@ -28,8 +28,9 @@ MOST_LEGALS = 10
 
 
 def rows(bench: Bench, looked: Looked) -> None:
-    """Rows are values, the same each time; ids are unique in a split and shared by no two splits."""
+    """There are rows; they are values, the same each time; ids are unique in a split and shared by no two splits."""
     looked.unit = "rows"
+    looked.at(None if any(len(found) for found in bench.rows.values()) else f"no split has a row: {', '.join(bench.rows)}")
     home: dict[str, str] = {}
     for split, found in bench.rows.items():
         again = bench.watch("rows", bench.task.rows, split)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
 from typing import Any
 
 from loquent import episode
@@ -19,6 +20,8 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     """Play one game, say how it ended, and return its record."""
     task = named.task(arguments.task, (*arguments.overrides, *arguments.option))
     player = named.agent(arguments.agent, task)
+    if arguments.save and not Path(arguments.save).parent.is_dir():  # before the game, which would be lost
+        raise BadSetting(f"--save {arguments.save}: there is no folder {Path(arguments.save).parent}")
     [played] = play(task, [Game(_row(task, arguments))], player, seed=arguments.seed, split=arguments.split)
     total, rewards = played.total(task.spec.rewards), dict(played.rewards)
     if isinstance(player, Human):
