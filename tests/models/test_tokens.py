@@ -250,7 +250,7 @@ def test_an_observation_that_had_to_be_cut_is_cut_in_the_batch_too_and_counted()
 
 
 def test_an_answer_longer_than_a_row_is_refused():
-    with pytest.raises(BadModel, match=r"turn 1 of the game row#0 of toy-v1 is an answer of 9 tokens, which is too long for a row"):
+    with pytest.raises(BadModel, match=r"turn 1 of the game row#0 of toy-v1 is an answer of 9 tokens, too long for a row"):
         token_batch([episode(told("a"), drawn([7] * 9))], format_of(PLAIN), GUESS, max_length=10)
     assert len(token_batch([episode(told("a"), drawn([7] * 9))], format_of(PLAIN), GUESS, max_length=11))
     spaces = format_of("plain, spaces before texts")  # "on" is one token, but "▁" and "on" where it comes to stand first
