@@ -16,7 +16,7 @@ from loquent.play import games, play, replay
 from loquent.seeding import Key
 from loquent.tasks.wordle import rows
 from loquent.tasks.wordle import task as home
-from loquent.tasks.wordle.marks import Lexicon, code, marks, table
+from loquent.tasks.wordle.marks import Lexicon, code, letters, marks, table
 from loquent.tasks.wordle.marks import lexicon as lexicon_of
 from loquent.tasks.wordle.task import Wordle, WordleOptions
 
@@ -274,3 +274,29 @@ def test_what_is_known_of_the_official_list(beside):
     assert max(told, key=told.get) == task.lexicon.best(()) == "raise"
     returns = [one.total(task.spec.rewards) for one in play(task, games(task.rows("test")[::3]), Expert(task), seed=1)]
     assert abs(np.mean(returns) - -2.585) < 3.3 * np.hypot(0.013, np.std(returns) / len(returns) ** 0.5)
+
+
+def test_feedback_as_letters_by_hand():
+    # "crane" against "raise": c absent, r and a elsewhere, n absent, e in place
+    assert letters("crane", marks("crane", "raise")) == "-ra-E"
+    assert letters("crane", "ggggg") == "CRANE"
+
+
+@given(WORD, WORD)
+def test_feedback_as_letters_tells_the_same(guess, secret):
+    shown = letters(guess, marks(guess, secret))
+    told = "".join("b" if seen == "-" else "g" if seen.isupper() else "y" for seen in shown)
+    assert told == marks(guess, secret)
+    assert all(seen in ("-", said, said.upper()) for seen, said in zip(shown, guess, strict=True))
+
+
+def test_letters_change_what_is_seen_and_explained_alone():
+    plain, spelled = Wordle(WordleOptions(limit=20)), Wordle(WordleOptions(limit=20, feedback="letters"))
+    row = plain.rows("train")[0]
+    guess = next(word for word in plain.words if word != row["secret"])
+    for task, expected in ((plain, marks(guess, row["secret"])), (spelled, letters(guess, marks(guess, row["secret"])))):
+        opening = task.first(row, Key(0))
+        after = task.play(opening.state, guess)
+        assert (after.observation.text, dict(after.rewards)) == (expected + "\n", {"guess": -1.0})
+    assert "upper case" in spelled.spec.instruction
+    assert "upper case" not in plain.spec.instruction

@@ -33,6 +33,11 @@ def marks(guess: str, secret: str, rule: str = "ilql") -> str:
     return "".join(told)
 
 
+def letters(guess: str, told: str) -> str:
+    """The marks written into the guess: a letter in place in upper case, one elsewhere as it is, "-" for an absent one."""
+    return "".join({ABSENT: "-", ANYWHERE: said, IN_PLACE: said.upper()}[mark] for said, mark in zip(guess, told, strict=True))
+
+
 def code(told: str) -> int:
     """The number of a row of marks in 0..242: b, y, g are the digits 0, 1, 2, the first the lowest."""
     return sum(DIGIT[mark] * 3**i for i, mark in enumerate(told))

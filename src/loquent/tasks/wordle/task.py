@@ -1,6 +1,7 @@
 """Wordle: find a hidden five-letter word in six guesses.
 
 Sees    the marks of the last guess (g in place, y anywhere in the word, b absent); no letter counting (rule "ilql"; "official" counts).
+        Or, told as letters, the guess again: a letter in place in upper case, one elsewhere in lower case, "-" for an absent one.
 Says    one word. Anything but five letters a-z costs the turn and gets no marks; five letters outside the list are a guess.
 Earns   guess: 0 for the right word, -1 for any other; so -(k-1) when solved at guess k, -6 when never.
 Ends    "solved" or "out of turns"; both are rules, so nothing is bootstrapped.
@@ -18,10 +19,15 @@ from loquent.seeding import Key
 from loquent.settings import check_ranges, setting
 from loquent.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.tasks.wordle import rows as words
-from loquent.tasks.wordle.marks import Board, lexicon, marks
+from loquent.tasks.wordle.marks import Board, letters, lexicon, marks
 from loquent.values import Record
 
 GUESSES = 6
+GOAL = "Find the hidden five-letter word in six guesses."
+EXPLAINED = {
+    "marks": "After each guess: g in place, y elsewhere in the word, b not in it.",
+    "letters": "After each guess its letters: in upper case in place, in lower case elsewhere in the word, - not in it.",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +37,11 @@ class WordleOptions:
     words: str = setting(words.BUILTIN, "the word list: 'builtin', or a file with one word a line")
     limit: int = setting(0, "play with so many words of the list, drawn once; 0: all", low=0)
     rule: str = setting("ilql", "how letters are marked: without counting them, or as the newspaper does", choices=("ilql", "official"))
+    feedback: str = setting(
+        "marks",
+        "how a guess is answered: bgybb, or its letters (G in place, g elsewhere, - absent), which a small model learns to read sooner",
+        choices=("marks", "letters"),
+    )
     instruct: bool = setting(True, "tell the rules before the first guess; a small model that is taught by games needs no telling")
     secret: str = setting("row", "the row's word, or one drawn anew each turn among those that fit the marks", choices=("row", "redrawn"))
 
@@ -54,7 +65,7 @@ class Wordle(Task):
     Options = WordleOptions
     spec = TaskSpec(
         id="wordle",
-        instruction="Find the hidden five-letter word in six guesses. After each guess: g in place, y elsewhere in the word, b not in it.",
+        instruction=f"{GOAL} {EXPLAINED['marks']}",
         rewards=Record(guess=1.0),
         invalid=("not five letters a-z",),
         turn_limit=GUESSES,
@@ -65,8 +76,8 @@ class Wordle(Task):
 
     def __init__(self, options: WordleOptions | None = None) -> None:
         super().__init__(options)
-        if not self.options.instruct:
-            self.spec = replace(self.spec, instruction="")
+        explained = f"{GOAL} {EXPLAINED[self.options.feedback]}"
+        self.spec = replace(self.spec, instruction=explained if self.options.instruct else "")
         self.words = words.read(self.options.words, self.options.limit)
         self.lexicon = lexicon(self.words, self.options.rule)
         self.actions = Texts(self.words)
@@ -99,7 +110,8 @@ class Wordle(Task):
         told = marks(move, secret, self.options.rule)
         after = State((*state.board, (move, told)), state.turn + 1, state.secret, state.key)
         solved = move == secret
-        return Outcome(after, _seen(after, told + "\n"), Record(guess=0.0 if solved else -1.0), "solved" if solved else None)
+        shown = told if self.options.feedback == "marks" else letters(move, told)
+        return Outcome(after, _seen(after, shown + "\n"), Record(guess=0.0 if solved else -1.0), "solved" if solved else None)
 
     def expert(self, state: State) -> str:
         """The word that fits all marks and whose own marks would tell most."""
