@@ -109,6 +109,9 @@ def test_the_schedule():
     # half a cosine from step 2 to step 6: (1 + cos(pi t)) / 2 at t = 0, 1/4, 1/2, 1, then 0
     cosine = Config(learning_rate=1.0, warmup=2, schedule="cosine", total_steps=6)
     assert [step_size(i, cosine) for i in (0, 1, 2, 3, 4, 6, 9)] == pytest.approx([0.5, 1.0, 1.0, 0.8535534, 0.5, 0.0, 0.0])
+    # the same from 1 to a floor of .2: .2 + .8 of the above
+    floored = Config(learning_rate=1.0, warmup=2, schedule="cosine", total_steps=6, floor=0.2)
+    assert [step_size(i, floored) for i in (0, 1, 2, 3, 4, 6, 9)] == pytest.approx([0.5, 1.0, 1.0, 0.8828427, 0.6, 0.2, 0.2])
     assert step_size(3, cosine) != pytest.approx(0.75)  # it is no straight line
     with pytest.raises(BadSetting, match="total_steps"):
         Config(schedule="cosine")

@@ -42,9 +42,14 @@ class Config:
     epochs: int = setting(1, "passes over one batch of episodes", low=1)
     minibatch: int = setting(64, "episodes in one gradient step", source="2210.01241 sec. B.3.1", low=1)
     learning_rate: float = setting(1e-5, "AdamW's largest step; a small model made here learns with 1e-3", source="2210.01241 sec. B.3.1", low=0.0)
-    schedule: str = setting("constant", "how the step goes on after warm-up: constant, or along half a cosine to 0", choices=("constant", "cosine"))
+    schedule: str = setting(
+        "constant", "how the step goes on after warm-up: constant, or along half a cosine to `floor`", choices=("constant", "cosine")
+    )
     warmup: int = setting(0, "gradient steps over which the step rises from 0", low=0)
-    total_steps: int = setting(0, "gradient steps after which a cosine has come to 0; needed for cosine only", source="1608.03983 eq. 5", low=0)
+    total_steps: int = setting(0, "gradient steps after which a cosine has come down; needed for cosine only", source="1608.03983 eq. 5", low=0)
+    floor: float = setting(
+        0.0, "the share of the learning rate a cosine comes down to and goes on with", source="1608.03983 eq. 5", low=0.0, high=1.0
+    )
     weight_decay: float = setting(0.01, "AdamW's decay of matrices; vectors do not decay", source="1711.05101, PyTorch's default", low=0.0)
     max_grad_norm: float | None = setting(1.0, "the gradient is scaled down to this norm; none: never", source="transformers, Trainer", low=0.0)
     token_budget: int = setting(8192, "padded tokens in one forward pass; changes memory and speed, not the gradient", low=1)
@@ -56,13 +61,13 @@ class Config:
 
 
 def step_size(step: int, config: Config) -> float:
-    """The learning rate of gradient step `step`, counted from 0: a linear rise, then constant or half a cosine."""
+    """The learning rate of gradient step `step`, counted from 0: a linear rise, then constant or half a cosine down to the floor."""
     if step < config.warmup:
         return config.learning_rate * (step + 1) / config.warmup
     if config.schedule == "constant":
         return config.learning_rate
     gone = min(1.0, (step - config.warmup) / (config.total_steps - config.warmup))
-    return config.learning_rate * (1 + math.cos(math.pi * gone)) / 2
+    return config.learning_rate * (config.floor + (1 - config.floor) * (1 + math.cos(math.pi * gone)) / 2)
 
 
 class Supervised:

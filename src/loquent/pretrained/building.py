@@ -51,7 +51,8 @@ def build(
         config = transformers.LlamaConfig(**sizes, **narrow, **marks)
     elif shape == "gpt2":
         rates = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), dropout)
-        config = transformers.GPT2Config(**sizes, max_position_embeddings=context, **rates, **marks)
+        fused = {"activation_function": "gelu_pytorch_tanh"}  # GPT-2's "gelu_new" computed in one pass
+        config = transformers.GPT2Config(**sizes, max_position_embeddings=context, **rates, **marks, **fused)
     else:
         raise BadSetting(f"shape = {shape!r} is none of 'gpt2', 'llama'")
     with borrowed(key.child("initialisation")):
