@@ -46,6 +46,15 @@ def test_help_loads_next_to_nothing(line):
     assert loaded(code).isdisjoint({*HEAVY, "numpy", "gymnasium", "yaml", "tqdm"})
 
 
+@pytest.mark.parametrize("setting", ["training.episodes", "model.layers", "decoding.top_p", "task.wordle.rule", "wordle"])
+def test_help_of_a_setting_outside_the_algorithms_loads_no_torch(setting):
+    assert loaded(f"from loquent.cli import main\nmain(['help', {setting!r}])").isdisjoint(HEAVY)
+
+
+def test_a_recipe_is_read_without_the_networks_library():
+    assert "transformers" not in loaded("from loquent.cli import main\nmain(['show', 'reviews_ppo'])")
+
+
 def test_the_package_alone_loads_no_library():
     assert loaded("import loquent").isdisjoint({*HEAVY, "numpy", "yaml"})
 

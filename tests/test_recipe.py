@@ -1,13 +1,16 @@
 """Recipes: every setting is reached, every mistake names its place, and what is written out loads again."""
 
 import dataclasses
+import warnings
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as some
 
 from loquent import recipe
-from loquent.errors import BadSetting, UnknownName
-from loquent.fill import Node, fill, parse
+from loquent.errors import BadSetting, Remark, UnknownName
+from loquent.fill import Node, dump, fill, parse
 from loquent.settings import setting
 from loquent.values import Record
 
@@ -45,6 +48,9 @@ def test_fill_reads_each_type():
         ("flag: 1", ["f.yaml:1", "bool"]),
         ("share: true", ["f.yaml:1", "float"]),
         ("count: 1\ncount: 2", ["f.yaml:2", "twice"]),
+        ("count: 0", ["s.count = 0", "outside the range of at least 1"]),
+        ("count: x", ["is no int in the range of at least 1; the default is 3"]),
+        ("kind: 3", ["is no str, one of a, b; the default is 'a'"]),
         ("share: [", ["f.yaml:", "not YAML"]),
         ("- 1", ["f.yaml:1", "names and values"]),
     ],
@@ -216,3 +222,107 @@ def test_a_task_of_ones_own_is_named_by_its_path(tmp_path):
 @pytest.mark.parametrize("name", ["algorithm.ppo.clip", "ppo.clip", "clip"])
 def test_describe_knows_every_way_to_write_a_setting(name):
     assert "algorithm.ppo.clip (default 0.2" in recipe.describe(name)
+
+
+def remarks(name, *overrides, **more):
+    """The remarks on a recipe, in order."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        recipe.load(name, overrides, **more)
+    return [str(one.message) for one in seen if issubclass(one.category, Remark)]
+
+
+MADE_BY = {"shape": "llama", "layers": 3, "width": 64, "heads": 2, "context": 64, "vocabulary": 300, "tokenizer_texts": 9, "dropout": 0.2}
+
+
+@pytest.mark.parametrize(("name", "value"), MADE_BY.items(), ids=MADE_BY)
+def test_a_setting_of_a_model_to_be_made_is_remarked_beside_a_path(tmp_path, name, value):
+    [said] = remarks("reviews_ppo", f"model.{name}={value}")
+    assert said.startswith(f"command line: model.{name} = {value!r} has no effect: model.path = 'runs/base' (reviews_ppo.yaml:4)")
+    path = written(tmp_path, f"task: generation\nmodel:\n  path: mine\n  {name}: {value}\n")
+    [said] = remarks(path)
+    assert said.startswith(f"mine.yaml:4: model.{name} = {value!r} has no effect: model.path = 'mine' (mine.yaml:3)")
+    assert remarks(written(tmp_path, f"model: {{{name}: {value}}}")) == []
+
+
+def test_what_a_path_replaces_is_not_remarked(tmp_path):
+    assert remarks("reviews_base", "model.path=mine") == []  # the recipe makes a model; the command line takes another instead
+    assert remarks("reviews_ppo", "model.path=", "model.layers=3") == []
+    assert remarks("reviews_ppo", "model.path=mine", profile="smoke") == []
+    assert remarks("reviews_ppo", "model.layers=3", profile="smoke") == []
+    assert len(remarks("reviews_base", "model.path=mine", "model.layers=3", "model.width=64")) == 2
+    assert remarks("reviews_base", "model.revision=main") == [
+        "command line: model.revision = 'main' has no effect: it is the revision of a model.path, and there is none"
+    ]
+    with pytest.raises(BadSetting, match=r"model\.layers = -1"):  # without effect is not without a check
+        recipe.load("reviews_ppo", ["model.layers=-1"])
+
+
+def test_what_has_no_effect_is_neither_written_out_nor_part_of_the_fingerprint(tmp_path):
+    with pytest.warns(Remark):
+        asked = recipe.load("reviews_ppo", ["model.layers=3"])
+    assert asked == recipe.load("reviews_ppo")
+    assert asked.resolved()["model"].keys().isdisjoint(MADE_BY)
+    assert MADE_BY.keys() <= recipe.load("reviews_base").resolved()["model"].keys()
+    assert remarks(written(tmp_path, asked.yaml())) == []
+    assert recipe.load("reviews_base", ["model.layers=3"]).fingerprint != recipe.load("reviews_base").fingerprint
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("model.heads=3", "heads = 3"),
+        ("training.evaluate_every=0", "stop_metric"),
+        ("algorithm.total_steps=0", "total_steps = 0"),
+        ("decoding.min_new_tokens=99", "min_new_tokens = 99"),
+        ("metrics.text_perplexity={}", "needs path"),
+    ],
+)
+def test_an_override_that_a_section_refuses_is_blamed_on_the_command_line(override, said):
+    with pytest.raises(BadSetting, match=f"^command line: .*{said}"):
+        recipe.load("reviews_base", ["training.seed=3", "decoding.top_k=3", "model.dtype=float64", "algorithm.epochs=2", override])
+
+
+def test_a_section_that_is_wrong_by_itself_is_blamed_on_its_line(tmp_path):
+    path = written(tmp_path, "task: generation\ntraining:\n  stop_metric: return\n  evaluate_every: 0\n")
+    with pytest.raises(BadSetting, match=r"^mine\.yaml:2: .*stop_metric"):
+        recipe.load(path, ["training.seed=3"])
+
+
+@given(some.text())
+def test_any_text_survives_being_written_out(text):
+    one = recipe.load("wordle_clone").replace()
+    one = dataclasses.replace(one, name=text, model=dataclasses.replace(one.model, reference=text))
+    assert parse(one.yaml(), "f").bare() == one.resolved()
+
+
+@pytest.mark.parametrize(
+    "text", ["1e5", "-1E5", "1e-5", ".5e1", "1_0e5", "12", "true", "null", "~", "inf", "2020-01-01", "a: b", "# x", "", " ", "\ud800", "=", "<<"]
+)
+def test_a_path_like_a_number_is_read_back_as_text(tmp_path, text):
+    one = recipe.load("reviews_ppo")
+    one = dataclasses.replace(one, model=dataclasses.replace(one.model, path=text or "x"))
+    assert recipe.load(written(tmp_path, one.yaml())) == one
+    assert one.replace().model.path == (text or "x")
+    assert parse(dump({"a": [text]}), "f").bare() == {"a": [text]}
+    assert parse("a: [1e5]", "f").bare() == {"a": [1e5]}  # the twin: without quotes it is a number
+
+
+def test_a_recipe_that_is_no_text_is_named(tmp_path):
+    (tmp_path / "mine.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(BadSetting, match=r"mine\.yaml: this is no UTF-8 text"):
+        recipe.load(tmp_path / "mine.yaml")
+
+
+def test_a_key_twice_on_the_command_line_says_so():
+    with pytest.raises(BadSetting, match=r"^command line: .a. stands twice"):
+        recipe.load("reviews_ppo", ["training.only={a: 1, a: 2}"])
+
+
+def test_a_setting_that_must_be_given_says_so():
+    @dataclasses.dataclass(frozen=True)
+    class Needs:
+        count: int = setting(why="how many")
+
+    with pytest.raises(BadSetting, match=r"^f:1: s\.count = 'x' is no int$"):
+        fill(Needs, parse("count: x", "f"), "s")

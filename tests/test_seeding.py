@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loquent.errors import BadSetting
 from loquent.seeding import Key, borrowed
 
 NAMES = st.lists(st.text(st.characters(codec="utf-8")) | st.integers(), max_size=4).map(tuple)
@@ -22,7 +23,7 @@ def states():
     return python, name, words.tobytes(), rest, torch.get_rng_state().tolist() if torch else None
 
 
-@given(st.integers(), NAMES, NAMES)
+@given(st.integers(min_value=0), NAMES, NAMES)
 def test_a_stream_belongs_to_its_place(seed, one, other):
     a, b = Key(seed, one), Key(seed, other)
     assert a.generator().random(3).tolist() == copy.deepcopy(a).generator().random(3).tolist()
@@ -124,3 +125,10 @@ def test_the_watch_can_fail():
     random.random()
     assert states() != before
     random.setstate(saved)
+
+
+@pytest.mark.parametrize("seed", [-1, -(2**70), 1.5, True, "0", None])
+def test_a_seed_is_a_whole_number_that_is_not_negative(seed):
+    with pytest.raises(BadSetting, match="a seed is a whole number of at least 0"):
+        Key(seed)
+    assert Key(2**70).generator().random() != Key(0).generator().random()

@@ -6,18 +6,33 @@ Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 a che
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import json
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from loquent import __version__
-from loquent.errors import LoquentError, MissingExtra
+from loquent.errors import LoquentError, MissingExtra, Remark
 
 EXTRAS = dict.fromkeys(("torch", "transformers", "tokenizers", "safetensors", "sklearn", "jaxtyping"), "train") | {
     "datasets": "hub",
+}
+REFUSED = {
+    errno.EACCES: ("this user may not read or write it", "name another place, or change its permissions"),
+    errno.EPERM: ("this user may not change it", "name another place, or change its permissions"),
+    errno.EROFS: ("it stands on a file system that can only be read", "name another place"),
+    errno.ENOENT: ("there is no such file or folder", "check the spelling, or make the folder it should stand in"),
+    errno.ENOTDIR: ("a part of this path is a file, not a folder", "name another place"),
+    errno.EISDIR: ("this is a folder, and a file is wanted", "name a file in it"),
+    errno.EEXIST: ("there is a file of this name already", "name another place, or move it away"),
+    errno.ENAMETOOLONG: ("this name is longer than the file system takes", "name a shorter one"),
+    errno.ENOSPC: ("the disk is full", "make room, and give the same command again"),
+    errno.EDQUOT: ("this user's share of the disk is full", "make room, and give the same command again"),
 }
 OPTIONS = "an option of the task, as key=value; may be given again"
 
@@ -26,7 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     arguments = parsed(argv)
     try:
-        code, result = importlib.import_module(f"loquent.commands.{arguments.command}").run(arguments)
+        with _remarks():
+            code, result = importlib.import_module(f"loquent.commands.{arguments.command}").run(arguments)
         if arguments.json:
             print(json.dumps(result, allow_nan=False))
         sys.stdout.flush()
@@ -37,18 +53,43 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("loquent: interrupted", file=sys.stderr)
         return 130
-    except (LoquentError, OSError) as error:
-        return _failed(error)
+    except LoquentError as error:
+        return _failed(type(error).__name__, error)
+    except OSError as error:
+        return _failed(type(error).__name__, refused(error))
     except ModuleNotFoundError as error:
         extra = EXTRAS.get((error.name or "").partition(".")[0])
         if extra is None:
             raise
-        return _failed(MissingExtra(f"loquent {arguments.command}", extra))
+        return _failed("MissingExtra", MissingExtra(f"loquent {arguments.command}", extra))
 
 
-def _failed(error: Exception) -> int:
-    print(f"{type(error).__name__}: {error}", file=sys.stderr)
+def _failed(kind: str, says: object) -> int:
+    print(f"{kind}: {says}", file=sys.stderr)
     return 2
+
+
+def refused(error: OSError) -> str:
+    """What the system refused, at which path, and what to do about it."""
+    what, right = REFUSED.get(error.errno or 0, (error.strerror or str(error), ""))
+    paths = [str(path) for path in (error.filename, error.filename2) if path is not None]
+    return f"{' -> '.join(paths) + ': ' if paths else ''}{what}" + (f"; {right}" if right else "")
+
+
+@contextmanager
+def _remarks() -> Iterator[None]:
+    """Remarks go to stderr as one line each; all other warnings as they are."""
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if issubclass(category, Remark):
+                print(f"Remark: {message}", file=sys.stderr)
+            else:
+                usual(message, category, *place, **more)
+
+        warnings.showwarning = show
+        yield
 
 
 def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -102,7 +143,7 @@ def _runs(commands: Any) -> None:
     evaluate.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help=OPTIONS)
     evaluate.add_argument("--split", default="test", help="the split the rows come from (default test)")
     evaluate.add_argument("--episodes", type=_positive, default=200, metavar="N", help="games to play (default 200)")
-    evaluate.add_argument("--seed", type=int, default=0, help="the seed of the games (default 0)")
+    evaluate.add_argument("--seed", type=_seed, default=0, help="the seed of the games (default 0)")
 
     generate = _command(commands, "generate", "print what a trained model says", 'loquent generate runs/ppo --prompt "the film was"')
     generate.add_argument("model", metavar="MODEL", help="a run's folder, or a Hugging Face name or folder")
@@ -110,7 +151,7 @@ def _runs(commands: Any) -> None:
         "--prompt", action="append", default=[], metavar="TEXT", help="what to continue; may be given again (default: rows of the run's task)"
     )
     generate.add_argument("--number", type=_positive, default=4, metavar="N", help="texts to print for every prompt, or rows to take (default 4)")
-    generate.add_argument("--seed", type=int, default=0, help="the seed of the draws (default 0)")
+    generate.add_argument("--seed", type=_seed, default=0, help="the seed of the draws (default 0)")
     generate.add_argument("--max-new-tokens", type=_positive, metavar="N", help="the longest answer in tokens")
 
     export = _command(commands, "export", "copy a run's model into an ordinary Hugging Face folder", "loquent export runs/ppo exported")
@@ -192,16 +233,24 @@ def _task(command: argparse.ArgumentParser) -> None:
     command.add_argument("task", metavar="TASK", help="a task's name (loquent list tasks) or module:Class")
     _options(command)
     command.add_argument("--split", default="train", help="the split the rows come from (default train)")
-    command.add_argument("--seed", type=int, default=0, help="the seed of the games (default 0)")
+    command.add_argument("--seed", type=_seed, default=0, help="the seed of the games (default 0)")
 
 
 def _positive(text: str) -> int:
+    return _whole(text, 1)
+
+
+def _seed(text: str) -> int:
+    return _whole(text, 0)
+
+
+def _whole(text: str, least: int) -> int:
     try:
         number = int(text)
     except ValueError:
-        number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+        number = least - 1
+    if number < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
     return number
 
 

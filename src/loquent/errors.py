@@ -22,6 +22,12 @@ class InvalidAction(LoquentError):
     """A Gymnasium action is malformed: an index out of range, or not an integer."""
 
 
+class PlayerLeft(KeyboardInterrupt):
+    """A person ended the input in the middle of a game. `play` puts the games as they stand into `unfinished`; they are episodes."""
+
+    unfinished: tuple[Any, ...] = ()
+
+
 class BrokenTask(LoquentError):
     """A task broke its own contract: an unnamed reward, an unknown reason, a value that is none."""
 
@@ -61,6 +67,10 @@ class MissingExtra(LoquentError, ImportError):
         super().__init__(f"{what} needs an optional dependency: pip install 'loquent[{extra}]'")
 
 
+class Remark(UserWarning):
+    """Something that was asked for and has no effect: not wrong enough to stop for, and not to be passed over in silence."""
+
+
 class UnknownName(LoquentError, KeyError):
     """A name is not registered; gives the nearest one and the list."""
 
@@ -78,6 +88,12 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name closest in spelling, or None when nothing is close."""
     found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     return found[0] if found else None
+
+
+def kind_of(thing: object) -> str:
+    """The name of a thing's type with its article, as a sentence wants it: "an int", "a str"; "None" for None."""
+    name = type(thing).__name__
+    return "None" if thing is None else f"an {name}" if name[0].lower() in "aeio" or name == "ndarray" else f"a {name}"
 
 
 def _again(kind: type[LoquentError], args: tuple[Any, ...]) -> LoquentError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import types
 import typing
 from collections.abc import Sequence
@@ -14,6 +15,8 @@ import yaml
 from loquent.errors import BadSetting, nearest
 from loquent.settings import outside, span
 from loquent.values import Record, plain
+
+COMMAND_LINE = "command line"
 
 
 @dataclass
@@ -63,6 +66,24 @@ def parse(text: str, file: str, *, numbered: bool = True) -> Node:
     return _node(node, file, numbered)
 
 
+class _Dumper(yaml.SafeDumper):
+    """Writes every text so that `parse` reads that text again: in quotes where it would be read as a number."""
+
+
+def _written(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    tag = "tag:yaml.org,2002:str"
+    return dumper.represent_scalar(tag, text, style=None if isinstance(_number(text), str) else '"')  # type: ignore[no-untyped-call, no-any-return]
+
+
+_Dumper.add_representer(str, _written)
+
+
+def dump(value: Any) -> str:
+    """Dicts, lists and scalars as YAML, which `parse` reads back equal."""
+    text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=120)
+    return text
+
+
 def fill(cls: type, node: Node | None, section: str) -> Any:
     """An instance of a frozen dataclass from a mapping; every problem names file, line, nearest key and range."""
     given = node.mapping(section) if node else {}
@@ -79,7 +100,20 @@ def fill(cls: type, node: Node | None, section: str) -> Any:
     try:
         return cls(**values)
     except BadSetting as error:
-        raise BadSetting(f"{node.place}: {error}" if node else str(error)) from error
+        raise BadSetting(f"{_blamed(error, cls, values, given, node)}: {error}" if node else str(error)) from error
+
+
+def _blamed(error: BadSetting, cls: type, values: dict[str, Any], given: dict[str, Node], node: Node) -> str:
+    """Where the values come from that a dataclass refuses: overrides (they have no line) that it names, or without which it is content."""
+    later = {key: item.place for key, item in given.items() if item.line is None}
+    named = [place for key, place in later.items() if re.search(rf"\b{re.escape(key)}\b", str(error))]
+    if named or not later:
+        return named[-1] if named else node.place
+    try:
+        cls(**{key: value for key, value in values.items() if key not in later})
+    except (BadSetting, TypeError):
+        return node.place
+    return list(later.values())[-1]
 
 
 def unknown(node: Node, key: str, known: Sequence[str], section: str) -> BadSetting:
@@ -96,7 +130,7 @@ def _node(node: yaml.Node, file: str, numbered: bool) -> Node:
         for key, item in node.value:
             at = key.start_mark.line + 1 if numbered else None
             if key.value in inside:
-                raise BadSetting(f"{file}:{at}: {key.value!r} stands twice")
+                raise BadSetting(f"{Node(None, file, at).place}: {key.value!r} stands twice")
             inside[str(key.value)] = Node(_node(item, file, numbered).value, file, at)
         return Node(inside, file, line)
     if isinstance(node, yaml.SequenceNode):
@@ -127,8 +161,9 @@ def _coerced(node: Node, hint: Any, field: dataclasses.Field[Any], name: str) ->
                 raise BadSetting(f"{node.place}: {name} = {value!r} {problem}")
             return value
     wanted = " or ".join(_type_name(option) for option in options)
-    limits = f", {span(field)}" if span(field) else ""
-    raise BadSetting(f"{node.place}: {name} = {node.plain()!r} is no {wanted}{limits}; the default is {field.default!r}")
+    limits = f"{', ' if field.metadata.get('choices') else ' in '}{span(field)}" if span(field) else ""
+    default = "" if field.default is dataclasses.MISSING else f"; the default is {field.default!r}"
+    raise BadSetting(f"{node.place}: {name} = {node.bare()!r} is no {wanted}{limits}{default}")
 
 
 def _fits(value: Any, hint: Any) -> tuple[bool, Any]:

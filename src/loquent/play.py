@@ -12,7 +12,7 @@ from itertools import islice
 
 from loquent.agent import Agent, Answer
 from loquent.episode import TASK, Episode
-from loquent.errors import BadSetting, BrokenAgent, LoquentError
+from loquent.errors import BadSetting, BrokenAgent, LoquentError, PlayerLeft, kind_of
 from loquent.live import Live
 from loquent.task import Row, Task
 from loquent.values import Record
@@ -64,6 +64,7 @@ def stream(
 
     Raises:
         BrokenAgent: an agent is missing for a seat, or gave the wrong number of answers, or something that is none.
+        PlayerLeft: a person left; it holds the games under way, which have not ended and so bootstrap.
     """
     if live < 1:
         raise BadSetting(f"live = {live}: at least one game must be live")
@@ -74,8 +75,12 @@ def stream(
 
     table = seated(live)
     while table:
-        for one, answer in _ask(task, table, agents):
-            one.act(answer)
+        try:
+            for one, answer in _ask(task, table, agents):
+                one.act(answer)
+        except PlayerLeft as left:
+            left.unfinished = tuple(one.episode(_names(agents, one)) for one in table)
+            raise
         for one in table:
             if one.step.ended is not None:
                 yield one.index, one.episode(_names(agents, one))
@@ -119,7 +124,7 @@ def _ask(task: Task, table: Sequence[Live], agents: Agent | Mapping[str, Agent])
             raise BrokenAgent(f"{task.identity} asks the seat {seat!r}, and no agent sits there; taken seats: {', '.join(agents)}")  # type: ignore[arg-type]
         answers = agent.answer([one.asked() for one in ones])
         if not isinstance(answers, Sequence) or len(answers) != len(ones):
-            gave = f"{len(answers)} answers" if isinstance(answers, Sequence) else f"a {type(answers).__name__}"
+            gave = f"{len(answers)} answers" if isinstance(answers, Sequence) else kind_of(answers)
             raise BrokenAgent(f"{agent.name} was asked {len(ones)} questions and gave {gave}")
         yield from zip(ones, answers, strict=True)
 

@@ -7,22 +7,24 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module, resources
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from loquent import registry
-from loquent.errors import BadSetting, UnknownName
-from loquent.fill import Node, fill, parse, unknown
-from loquent.models.decode import Decoding
+from loquent.errors import BadSetting, Remark, UnknownName
+from loquent.fill import COMMAND_LINE, Node, dump, fill, parse, unknown
+from loquent.models.decoding import Decoding
 from loquent.settings import check_ranges, setting, span
 from loquent.values import EMPTY, Record, digest, plain
 
 FOLDER = resources.files("loquent") / "recipes"
+MADE_BY = ("shape", "layers", "width", "heads", "context", "vocabulary", "tokenizer_texts", "dropout")  # without effect on a model that is there
+PROFILE = "profile smoke"
 SMOKE = (
     "training.updates=2",
     "training.episodes=4",
@@ -116,11 +118,13 @@ class Recipe:
     training: TrainingSettings
 
     def resolved(self) -> dict[str, Any]:
-        """The whole recipe with every default written out, as YAML can hold it; `load` takes it back."""
+        """The whole recipe with every default that has an effect written out, as YAML can hold it; `load` takes it back."""
         sections = {name: plain(getattr(self, name)) for name in ("model", "rewards", "metrics", "decoding", "evaluation", "training")}
         task = {"kind": self.task, **plain(self.options)}
         return {"name": self.name, "task": task, **sections, "algorithm": {"kind": self.algorithm, **plain(self.config)}}
 
+        for name in _unused(self.model):
+            del sections["model"][name]
     @property
     def fingerprint(self) -> str:
         """A hash of every setting but the name."""
@@ -128,7 +132,11 @@ class Recipe:
 
     def replace(self, *overrides: str) -> Recipe:
         """The same recipe with `key.path=value` overrides."""
-        return _recipe(_override(parse(yaml.safe_dump(self.resolved(), sort_keys=False), self.name), overrides))
+        return _recipe(_override(parse(dump(self.resolved()), self.name), overrides))
+
+    def yaml(self) -> str:
+        """`resolved` as text: what `show` prints and a run's folder keeps."""
+        return dump(self.resolved())
 
 
 def load(name: str | Path, overrides: Sequence[str] = (), *, profile: str | None = None) -> Recipe:
@@ -143,11 +151,17 @@ def load(name: str | Path, overrides: Sequence[str] = (), *, profile: str | None
         UnknownName: no such recipe. BadSetting: an unknown key or a bad value, with file and line.
     """
     path = find(name)
-    root = parse(path.read_text(encoding="utf-8"), path.name)
+    try:
+        root = parse(path.read_text(encoding="utf-8"), path.name)
+    except UnicodeDecodeError as error:
+        raise BadSetting(f"{path.name}: this is no UTF-8 text, so it is no recipe ({error})") from error
+
+    Warns:
+        Remark: a setting of a model to be made is given beside `model.path`, which names one that is there.
     if not root.mapping("a recipe"):
         raise BadSetting(f"{path.name}: the recipe is empty; `loquent show reviews_ppo` prints a whole one")
     root.mapping("a recipe").setdefault("name", Node(Path(str(name)).stem, root.file, root.line))
-    return _recipe(_override(root, [*_profile(profile, root), *overrides]))
+    return _recipe(_override(_override(root, _profile(profile, root), PROFILE), overrides))
 
 
 def names() -> list[str]:
@@ -172,7 +186,7 @@ def find(name: str | Path) -> Path:
 
 def show(name: str | Path, overrides: Sequence[str] = ()) -> str:
     """The recipe as YAML with every default written out."""
-    return yaml.safe_dump(load(name, overrides).resolved(), sort_keys=False, width=120)
+    return load(name, overrides).yaml()
 
 
 def schema(recipe: Recipe) -> dict[str, type]:
@@ -210,7 +224,7 @@ def _recipe(root: Node) -> Recipe:
         name=str(sections["name"].value) if "name" in sections else "unnamed",
         task=task,
         options=options,
-        model=fill(ModelSettings, sections.get("model"), "model"),
+        model=_model(sections.get("model")),
         rewards=_rewards(sections.get("rewards"), task, options),
         metrics=_metrics(sections.get("metrics")),
         decoding=fill(Decoding, decoding, "decoding"),
@@ -224,6 +238,32 @@ def _recipe(root: Node) -> Recipe:
 def _kind(node: Node | None, section: str, default: str, schema_of: Any) -> tuple[str, Any]:
     fields = dict(node.mapping(section)) if node and not isinstance(node.value, str) else {}
     kind = fields.pop("kind", None) or (node if node and isinstance(node.value, str) else None)
+def _unused(model: ModelSettings) -> tuple[str, ...]:
+    """The settings that have no effect beside this path, or beside none."""
+    return MADE_BY if model.path else ("revision",)
+
+
+def _model(node: Node | None) -> ModelSettings:
+    """The model's settings. One without effect keeps its default; if it was asked for no earlier than the path was, a remark says so."""
+    found: ModelSettings = fill(ModelSettings, node, "model")
+    given = node.mapping("model") if node else {}
+    path = given.get("path")
+    for name in _unused(found):
+        if name in given and getattr(found, name) and (path is None or _rank(given[name]) >= _rank(path)):
+            what = f"{given[name].place}: model.{name} = {getattr(found, name)!r} has no effect"
+            where = f" ({path.place})" if path else ""
+            why = f"model.path = {found.path!r}{where} names a model that is made already; `model.path=` lets a new one be made"
+            why = why if found.path else "it is the revision of a model.path, and there is none"
+            warnings.warn(f"{what}: {why}", Remark, stacklevel=4)
+    fields: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(ModelSettings)}
+    return dataclasses.replace(found, **{name: fields[name] for name in _unused(found)})
+
+
+def _rank(node: Node) -> int:
+    """Which wins where a setting is given twice: a profile over a file, the command line over both."""
+    return {PROFILE: 1, COMMAND_LINE: 2}.get(node.file, 0)
+
+
     name = _text(kind, f"{section}.kind") if kind else default
     try:
         cls = schema_of(name)
@@ -328,7 +368,7 @@ def _options(kind: str, of: str, given: dict[str, Node], item: Node, section: st
     return {key: Node(getattr(filled, key), node.file, node.line) for key, node in given.items()}
 
 
-def _override(root: Node, overrides: Sequence[str]) -> Node:
+def _override(root: Node, overrides: Sequence[str], place: str = COMMAND_LINE) -> Node:
     for text in overrides:
         path, equals, value = text.partition("=")
         if not equals or not path.strip():
@@ -338,13 +378,13 @@ def _override(root: Node, overrides: Sequence[str]) -> Node:
         for name in parents:
             if not isinstance(here.value, dict):
                 raise BadSetting(f"the override {text!r}: {here.bare()!r} has no settings inside")
-            inside = here.value.setdefault(name, Node({}, "command line", None))
+            inside = here.value.setdefault(name, Node({}, place, None))
             if isinstance(inside.value, str) and name in ("task", "algorithm"):
                 inside.value = {"kind": Node(inside.value, inside.file, inside.line)}
             here = inside
         if not isinstance(here.value, dict):
             raise BadSetting(f"the override {text!r}: {here.bare()!r} has no settings inside")
-        here.value[last] = parse(value, "command line", numbered=False)
+        here.value[last] = parse(value, place, numbered=False)
     return root
 
 
@@ -354,23 +394,25 @@ def describe(name: str) -> str:
     Raises:
         UnknownName: nothing is called so.
     """
-    sections: dict[str, type] = {"model": ModelSettings, "training": TrainingSettings, "decoding": Decoding}
-    sections |= {f"algorithm.{kind}": _config_of(kind) for kind in registry.names("algorithm")}
-    sections |= {f"task.{kind}": _options_of(kind) for kind in registry.names("task")}
+    own: dict[str, Callable[[], type]] = {"model": lambda: ModelSettings, "training": lambda: TrainingSettings, "decoding": lambda: Decoding}
+    own |= {f"algorithm.{kind}": partial(_config_of, kind) for kind in registry.names("algorithm")}
+    own |= {f"task.{kind}": partial(_options_of, kind) for kind in registry.names("task")}
     section, _, wanted = name.rpartition(".")
     lines: list[str] = []
-    for title, cls in sections.items():
+    for title in named or own:  # an algorithm's settings stand beside its code, which takes seconds to import
         whole = name in (title, title.rpartition(".")[2])
+    named = [title for title in own if {title, title.rpartition(".")[2]} & {name, section}]
         asked = section in ("", title, *title.split("."))
-        lines += [f"{title}.{f.name}{_meaning(f)}" for f in dataclasses.fields(cls) if name and (whole or (asked and f.name == wanted))]
+        fields = dataclasses.fields(own[title]())
+        lines += [f"{title}.{f.name}{_meaning(f)}" for f in fields if name and (whole or (asked and f.name == wanted))]
     if not lines:
-        known = {f.name for cls in sections.values() for f in dataclasses.fields(cls)} | set(sections)
-        raise UnknownName("setting", name, known)
+        raise UnknownName("setting", name, {f.name for schema in own.values() for f in dataclasses.fields(schema())} | set(own))
     return "\n".join(lines)
 
 
 def _meaning(field: dataclasses.Field[Any]) -> str:
-    parts = [f" (default {field.default!r}" + (f", {span(field)}" if span(field) else "") + ")"]
+    needed = field.default is dataclasses.MISSING
+    parts = [f" ({'needed' if needed else f'default {field.default!r}'}" + (f", {span(field)}" if span(field) else "") + ")"]
     if field.metadata.get("why"):
         parts.append(f": {field.metadata['why']}")
     if field.metadata.get("source"):

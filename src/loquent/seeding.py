@@ -17,15 +17,25 @@ from typing import Any
 
 import numpy as np
 
+from loquent.errors import BadSetting
+
 Name = str | int
 
 
 @dataclass(frozen=True)
 class Key:
-    """The name of a random stream; hashable, picklable and comparable, so it may stand in a task's state."""
+    """The name of a random stream; hashable, picklable and comparable, so it may stand in a task's state.
+
+    Raises:
+        BadSetting: the seed is no whole number of at least 0.
+    """
 
     seed: int
     path: tuple[Name, ...] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
+            raise BadSetting(f"seed = {self.seed!r}: a seed is a whole number of at least 0")
 
     def child(self, *names: Name) -> Key:
         """The key one or more names further down."""

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import yaml
 from tqdm import tqdm
 
 from loquent import checkpoint, episode, registry
@@ -274,8 +273,7 @@ def _begin(trainer: Trainer) -> None:
     """Write what the run is; only now, so that a recipe that cannot be built leaves its folder free."""
     trainer.folder.mkdir(parents=True, exist_ok=True)
     checkpoint.write_json(trainer.folder / "machine.json", {"fingerprint": trainer.recipe.fingerprint, **machine(trainer.actor.device)})
-    config = yaml.safe_dump(trainer.recipe.resolved(), sort_keys=False, width=120)
-    (trainer.folder / "config.yaml").write_text(config, encoding="utf-8")
+    checkpoint.write_aside(trainer.folder / "config.yaml", trainer.recipe.yaml())
 
 
 def _resume(trainer: Trainer) -> None:

@@ -9,6 +9,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from loquent.errors import kind_of
+
 SCALARS = (type(None), bool, int, float, str, bytes)
 
 
@@ -79,10 +81,10 @@ def problem(value: Any, place: str = "value") -> str | None:
         )
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         if not type(value).__dataclass_params__.frozen:  # type: ignore[attr-defined]
-            return f"{place} is a {type(value).__name__}, a dataclass that is not frozen"
+            return f"{place} is {kind_of(value)}, a dataclass that is not frozen"
         return _first(problem(getattr(value, f.name), f"{place}.{f.name}") for f in dataclasses.fields(value))
     made_of = "None, bool, int, float, str, bytes, tuple, Record and frozen dataclasses"
-    return f"{place} is a {type(value).__name__}; a value is made of {made_of}"
+    return f"{place} is {kind_of(value)}; a value is made of {made_of}"
 
 
 def _first(problems: Iterator[str | None]) -> str | None:

@@ -493,6 +493,8 @@ def test_options_of_the_task_are_settings_of_make():
         gymnasium.make(WORDLE, ruel="official")
     with pytest.raises(BadSetting, match="form = 'words'"):
         gymnasium.make(WORDLE, form="words")
+    with pytest.raises(BadSetting, match=r"^vocabulary_of_frogs is no option of the task wordle; All of them: words"):
+        gymnasium.make(WORDLE, vocabulary_of_frogs=1)
     with pytest.raises(BadSetting, match="takes none"):
         Environment(Echo(), rule="x")
     with pytest.raises(BadSetting, match="render_mode"):
@@ -562,3 +564,36 @@ def test_any_text():
 
 def _equal(a, b):
     return a.keys() == b.keys() and all(np.array_equal(a[name], b[name]) for name in a)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[("terms", value) for value in (3, "abc", [3], True)],
+        *[("agents", value) for value in (3, [3], {"judge": 3})],
+        *[("weights", value) for value in (3, {"a": "b"}, {"a": float("nan")})],
+        *[("view", value) for value in (3, (1, 2), "tracers.board:Board", (1,))],
+        *[(name, value) for name in ("max_length", "max_observation") for value in (0, "x", 1.5, None, True)],
+        *[
+            ("tokenizer", 3),
+            ("split", 3),
+            ("seat", None),
+            ("form", 3),
+            ("form", []),
+            ("task", 3),
+            ("prompt_words", "x"),
+            ("limit", -1),
+            ("labels", 3),
+        ],
+    ],
+)
+def test_a_wrong_argument_of_make_is_named(name, value):
+    form = {"form": "token"} if name == "tokenizer" else {}
+    with pytest.raises(BadSetting, match=f"{name} = ") as caught:
+        gymnasium.make("loquent/Generation-v0", **{**form, name: value})
+    assert " a int" not in str(caught.value)
+
+
+def test_right_arguments_of_make_are_taken():
+    env = Environment(Echo(), terms=(), agents={}, weights={"right": 2}, view=None, max_length=1, max_observation=9, split="train")
+    assert env.weights == Record(right=2)

@@ -4,10 +4,12 @@ import io
 
 import pytest
 
+from loquent import episode
 from loquent.agent import Agent
 from loquent.agents.human import Human
+from loquent.errors import PlayerLeft
 from loquent.live import Live
-from loquent.play import Game, games, play
+from loquent.play import Game, games, play, replay
 from loquent.task import Row
 from loquent.tasks.wordle.task import Wordle
 from loquent.values import Record
@@ -55,6 +57,24 @@ def test_the_farewell_is_escaped_too():
     human = Human(stdin=io.StringIO("\x1b[2J\n" * 5), stdout=out)
     human.farewell(play(task, games(task.rows("train")[:1]), human, seed=0)[0])
     assert "\x1b" not in out.getvalue()
+
+
+@pytest.mark.parametrize("typed", ["", "1\n", "1\n2\n"])
+def test_a_game_that_is_left_stands_as_far_as_it_was_played(typed):
+    with pytest.raises(PlayerLeft) as left:
+        sit(Guess(), typed, row=2)
+    [one] = left.value.unfinished
+    assert [turn.text for turn in one.answers()] == typed.split()
+    assert one.ended is None
+    assert one.bootstraps
+    assert replay(Guess(), one) == one
+    assert episode.from_json(episode.to_json(one)) == one
+
+
+def test_of_several_games_each_is_kept():
+    with pytest.raises(PlayerLeft) as left:
+        play(Guess(), games(Guess().rows("train")[:2]), Human(stdin=io.StringIO("0\n"), stdout=io.StringIO()), seed=0)
+    assert len(left.value.unfinished) == 2
 
 
 @pytest.mark.parametrize("typed", ["", "1\n"])

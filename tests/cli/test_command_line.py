@@ -1,6 +1,8 @@
 """The grammar of the command line, its exit codes, and what it says when something is wrong."""
 
+import errno
 import json
+import os
 import re
 
 import pytest
@@ -112,3 +114,57 @@ def test_a_closed_pipe_is_no_error(command, folder):
     first.stdout.close()
     first.wait(timeout=60)
     assert b"Traceback" not in first.stderr.read()
+
+
+@pytest.mark.parametrize("seed", ["-1", "1.5", "x"])
+@pytest.mark.parametrize("line", [["play", "wordle"], ["collect", "wordle"], ["evaluate", "random"], ["generate", "x"]], ids=lambda line: line[0])
+def test_a_seed_on_the_command_line_is_not_negative(line, seed, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main([*line, "--seed", seed])
+    assert stop.value.code == 2
+    assert f"{seed!r} is not a whole number of at least 0" in capsys.readouterr().err
+    assert cli.parsed(["play", "wordle", "--seed", "0"]).seed == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "path", "says"),
+    [
+        (
+            ["collect", "counting:Count", "--agent", "random", "--episodes", "1", "--out", "counting.py/x"],
+            "counting.py/x",
+            "a part of this path is a file",
+        ),
+        (["collect", "counting:Count", "--agent", "random", "--episodes", "1", "--out", "counting.py"], "counting.py", "a file"),
+        (["collect", "counting:Count", "--agent", "random", "--episodes", "1", "--out", "x" * 300], "x" * 300, "longer than the file system takes"),
+        (["play", "counting:Count", "--agent", "random", "--save", "."], ".", "this is a folder, and a file is wanted"),
+        (["collect", "counting:Count", "--agent", "none.jsonl", "--episodes", "1", "--out", "o"], "none.jsonl", "there is no such file"),
+    ],
+)
+def test_what_the_system_refuses_is_said_with_its_path(line, path, says, loquent):
+    done = loquent(*line)
+    assert done.returncode == 2
+    [error] = done.stderr.splitlines()[-1:]
+    assert "Errno" not in error
+    assert "Traceback" not in done.stderr
+    assert path in error
+    assert says in error
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device here that is always full")
+def test_a_full_disk_is_said(loquent):
+    done = loquent("play", "counting:Count", "--agent", "random", "--save", "/dev/full")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, "OSError: the disk is full; make room, and give the same command again")
+
+
+def test_what_a_user_may_not_do_is_said_with_what_to_do():
+    said = cli.refused(PermissionError(errno.EACCES, "Permission denied", "runs/a"))
+    assert said == "runs/a: this user may not read or write it; name another place, or change its permissions"
+    assert cli.refused(OSError(errno.EIO, "Input/output error", "a", None, "b")) == "a -> b: Input/output error"
+    assert cli.refused(OSError("odd")) == "odd"
+
+
+def test_a_setting_without_effect_is_remarked_in_one_line(capsys):
+    assert cli.main(["show", "reviews_ppo", "model.layers=7"]) == 0
+    out, errors = capsys.readouterr()
+    assert next(line for line in errors.splitlines() if "model.layers" in line).startswith("Remark: command line: model.layers = 7 has no effect")
+    assert "layers" not in out

@@ -1,6 +1,8 @@
 """Playing at the terminal, and watching."""
 
 import json
+import signal
+import subprocess
 
 import pytest
 
@@ -30,6 +32,34 @@ def test_the_end_of_input_is_an_interruption(loquent):
     done = loquent("play", "counting:Count", stdin="1\n")
     assert done.returncode == 130
     assert "Traceback" not in done.stderr
+    assert "--save FILE would have kept it" in done.stderr
+
+
+def test_a_game_that_is_left_is_kept_as_one_that_has_not_ended(loquent, folder):
+    done = loquent("play", "counting:Count", "--row", "r2", "--save", "kept.jsonl", stdin="3\n4\n")
+    assert done.returncode == 130
+    assert "left after 2 answers, and stands in kept.jsonl" in done.stderr
+    [kept] = episode.read(folder / "kept.jsonl")
+    assert [turn.text for turn in kept.answers()] == ["3", "4"]
+    assert (kept.ended, kept.bootstraps, dict(kept.rewards)) == (None, True, {"right": 2.0})
+    done = loquent("play", "counting:Count", "--save", "none.jsonl", stdin="")
+    assert "nothing was played" in done.stderr
+    assert not (folder / "none.jsonl").exists()
+
+
+def test_a_game_left_by_ctrl_c_is_kept_too(command, folder):
+    line = command("play", "counting:Count", "--row", "r2", "--save", "kept.jsonl")
+    game = subprocess.Popen(line, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    game.stdin.write(b"3\n")
+    game.stdin.flush()
+    shown = b""
+    while shown.count(b"agent> ") < 2:
+        shown += game.stdout.read1()
+    game.send_signal(signal.SIGINT)
+    errors = game.communicate(timeout=60)[1]
+    assert game.returncode == 130
+    assert b"Traceback" not in errors
+    assert [turn.text for turn in next(episode.read(folder / "kept.jsonl")).answers()] == ["3"]
 
 
 @pytest.mark.parametrize("agent", ["expert", "random", "counting:Counter"])

@@ -8,7 +8,9 @@ token   an action is one token (a byte, or a token of a `tokenizer.json`); an an
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -21,7 +23,8 @@ from loquent.adapters.spaces import AnyText
 from loquent.adapters.tokens import Bytes, TokenizerFile, Vocabulary
 from loquent.agent import Agent, Answer
 from loquent.episode import TASK, Episode, Tokens
-from loquent.errors import BadSetting, BrokenAgent, BrokenTask, EpisodeOver, InvalidAction, UnknownName, nearest
+from loquent.errors import BadSetting, BrokenAgent, BrokenTask, EpisodeOver, InvalidAction, UnknownName, kind_of, nearest
+from loquent.fill import Node, fill
 from loquent.live import Live
 from loquent.seeding import Key
 from loquent.task import CUT, Row, Stopped, Task
@@ -58,6 +61,10 @@ class Environment(gym.Env[Any, Any]):
         tokenizer: a folder with a tokenizer.json, for the token form; without one tokens are bytes.
         max_length: characters of an answer in the text form; a longer one is stopped there, and ends by the rule "length" where the
             task has a horizon.
+
+    Raises:
+        BadSetting: an argument or an option of the task has an unknown name, a wrong type or a value outside its range.
+        UnknownName: no task is named so.
     """
 
     metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012 - Gymnasium's own shape
@@ -82,6 +89,9 @@ class Environment(gym.Env[Any, Any]):
         **options: Any,
     ) -> None:
         self.task = _made(task, options)
+        _check_names(split=split, seat=seat)
+        _check_lengths(prompt_length=prompt_length, answer_length=answer_length, max_length=max_length, max_observation=max_observation)
+        _check_players(terms, agents, weights)
         if form not in FORMS:
             raise BadSetting(f"form = {form!r} is none of {', '.join(FORMS)}")
         if form == "index" and self.task.actions is None:
@@ -91,7 +101,7 @@ class Environment(gym.Env[Any, Any]):
         self.form, self.split, self.seat, self.render_mode = form, split, seat, render_mode
         self.agents, self.terms = dict(agents or {}), tuple(terms)
         self.weights = Record(weights) if weights is not None else Record({**self.task.spec.rewards, **{term.name: 1.0 for term in self.terms}})
-        self.view = registry.imported(view) if isinstance(view, str) else view
+        self.view = _view(view)
         self.max_length, self.max_observation = max_length, max_observation
         self._vocabulary: Vocabulary | None = None
         self._set_spaces(tokenizer, prompt_length, answer_length)
@@ -182,6 +192,8 @@ class Environment(gym.Env[Any, Any]):
         else:
             if self.view:
                 raise BadSetting("the token form has its own view; leave out `view`")
+            if tokenizer is not None and not isinstance(tokenizer, str | Path):
+                raise BadSetting(f"tokenizer = {tokenizer!r:.80} is {kind_of(tokenizer)}; a folder with a tokenizer.json is right")
             self._vocabulary = TokenizerFile(tokenizer, prompt_length, answer_length) if tokenizer else Bytes(prompt_length, answer_length)
             self.action_space, self.observation_space = self._vocabulary.actions, self._vocabulary.space
 
@@ -221,7 +233,7 @@ class Environment(gym.Env[Any, Any]):
     def _answer(self, game: Live, action: Any) -> Answer | None:
         if self.form == "text":
             if not isinstance(action, str):
-                raise InvalidAction(f"{action!r:.80} is a {type(action).__name__}; a text is right")
+                raise InvalidAction(f"{action!r:.80} is {kind_of(action)}; a text is right")
             stopped: Stopped = "length" if len(action) > self.max_length else "end"
             return Answer(action[: self.max_length], stopped)
         number = _number(action, self.action_space)
@@ -281,13 +293,48 @@ def _made(task: Task | str, options: Mapping[str, Any]) -> Task:
         if options:
             raise BadSetting(f"the option {next(iter(options))!r} is unknown; a task that is built already takes none")
         return task
-    made = registry.imported(task) if ":" in task else registry.find("task", task)
+    if not isinstance(task, str):
+        raise BadSetting(f"task = {task!r:.80} is {kind_of(task)}; a task or the name of one is right")
+    made = registry.named("task", task)
     known = [field.name for field in dataclasses.fields(made.Options)]
     for name in options:
         if name not in known:
-            raise BadSetting(f"{name} is no option of the task {task}; nearest: {nearest(name, known)}. All of them: {', '.join(known) or 'none'}")
-    built: Task = made(made.Options(**{name: frozen(value) for name, value in options.items()}))
+            near = nearest(name, known)
+            hint = f"nearest: {near}. " if near else ""
+            raise BadSetting(f"{name} is no option of the task {task}; {hint}All of them: {', '.join(known) or 'none'}")
+    given = {name: Node(frozen(value), "option", None) for name, value in options.items()}
+    built: Task = made(fill(made.Options, Node(given, "option", None), f"task {task}"))
     return built
+
+
+def _check_names(**names: Any) -> None:
+    for name, value in names.items():
+        if not isinstance(value, str):
+            raise BadSetting(f"{name} = {value!r:.80} is {kind_of(value)}; a name is right")
+
+
+def _check_lengths(**lengths: Any) -> None:
+    for name, value in lengths.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise BadSetting(f"{name} = {value!r:.80}: a whole number of at least 1 is right")
+
+
+def _check_players(terms: Any, agents: Any, weights: Any) -> None:
+    """That terms score, agents answer and weights are numbers."""
+    if not isinstance(terms, Sequence) or not all(hasattr(term, "score") and hasattr(term, "name") for term in terms):
+        raise BadSetting(f"terms = {terms!r:.80}: a sequence of reward terms is right, as in [rewards.Term(name, metric)]")
+    if agents is not None and not (isinstance(agents, Mapping) and all(hasattr(agent, "answer") for agent in agents.values())):
+        raise BadSetting(f"agents = {agents!r:.80}: a mapping from seats to agents is right, as in {{'judge': agent}}")
+    numbers = weights.values() if isinstance(weights, Mapping) else [None]
+    if weights is not None and not all(isinstance(x, int | float) and math.isfinite(x) for x in numbers):
+        raise BadSetting(f"weights = {weights!r:.80}: a mapping from names of rewards to finite numbers is right")
+
+
+def _view(view: Any) -> tuple[Any, Any] | None:
+    found = registry.imported(view) if isinstance(view, str) else view
+    if found is not None and not (isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], gym.Space) and callable(found[1])):
+        raise BadSetting(f"view = {found!r:.80}: a pair (space, function from the observation to an array) is right")
+    return found
 
 
 def _number(action: Any, space: Any) -> int:

@@ -9,7 +9,7 @@ from typing import Final, TextIO
 from loquent.actions import ActionSet, Legal
 from loquent.agent import Answer, Asked
 from loquent.episode import Episode
-from loquent.errors import LoquentError
+from loquent.errors import LoquentError, PlayerLeft
 from loquent.task import Task
 from loquent.values import escaped
 
@@ -28,9 +28,14 @@ class Human:
         """One answer per question, asked one after the other.
 
         Raises:
-            KeyboardInterrupt: the person ended the input.
+            PlayerLeft: the person ended the input, or pressed Ctrl-C at it.
         """
-        return [Answer(self._ask(one, name=len(asked) > 1)) for one in asked]
+        try:
+            return [Answer(self._ask(one, name=len(asked) > 1)) for one in asked]
+        except PlayerLeft:
+            raise
+        except KeyboardInterrupt as error:
+            raise PlayerLeft("interrupted") from error
 
     def farewell(self, episode: Episode) -> None:
         """Show what came after the last answer, and how the game ended."""
@@ -51,7 +56,7 @@ class Human:
         line = (self._in or sys.stdin).readline()
         if not line:
             self._show("\n")
-            raise KeyboardInterrupt("the input ended")
+            raise PlayerLeft("the input ended")
         return line.removesuffix("\n").removesuffix("\r")
 
     def _show(self, text: str) -> None:

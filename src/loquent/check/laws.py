@@ -15,7 +15,7 @@ from loquent.actions import MASK_LIMIT, ActionSet, Legal
 from loquent.agents.scripted import Random
 from loquent.check.bench import LONGEST, MEGABYTE, Bench, Looked, NotChecked, Odd
 from loquent.episode import from_json, to_json
-from loquent.errors import EpisodeOver
+from loquent.errors import EpisodeOver, kind_of
 from loquent.live import Live
 from loquent.play import Game, play, replay
 from loquent.seeding import Key
@@ -259,7 +259,7 @@ def _answered(bench: Bench, step: Step, text: str) -> str | None:
         after = bench.watch("read or play", bench.task.act, step, text)
     except Exception as error:
         return f"the text {_short(text)} raised {type(error).__name__}: {error}"[:300]
-    return None if isinstance(after, Step) else f"the text {_short(text)} gave a {type(after).__name__}, not a Step"
+    return None if isinstance(after, Step) else f"the text {_short(text)} gave {kind_of(after)}, not a Step"
 
 
 def _ill_told(told: Observation, instruction: str) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from loquent import episode, registry
 from loquent.errors import BadSetting
-from loquent.fill import Node, fill, parse
+from loquent.fill import COMMAND_LINE, Node, fill, parse
 from loquent.task import Task
 
 
@@ -29,8 +29,8 @@ def task(name: str, options: Sequence[str]) -> Task:
         key = path.strip().removeprefix("task.")
         if not equals or not key.isidentifier():
             raise BadSetting(f"the option {text!r} is not of the form key=value")
-        given[key] = parse(value, "command line", numbered=False)
-    built: Task = made(fill(made.Options, Node(given, "command line", None), f"task {name}"))
+        given[key] = parse(value, COMMAND_LINE, numbered=False)
+    built: Task = made(fill(made.Options, Node(given, COMMAND_LINE, None), f"task {name}"))
     return built
 
 

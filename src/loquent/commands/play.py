@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 from loquent import episode
 from loquent.agents.human import Human
 from loquent.commands import named
-from loquent.errors import BadSetting
+from loquent.episode import Episode
+from loquent.errors import BadSetting, PlayerLeft
 from loquent.play import Game, play
 from loquent.seeding import Key
 from loquent.task import Row, Task
@@ -22,7 +24,11 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     player = named.agent(arguments.agent, task)
     if arguments.save and not Path(arguments.save).parent.is_dir():  # before the game, which would be lost
         raise BadSetting(f"--save {arguments.save}: there is no folder {Path(arguments.save).parent}")
-    [played] = play(task, [Game(_row(task, arguments))], player, seed=arguments.seed, split=arguments.split)
+    try:
+        [played] = play(task, [Game(_row(task, arguments))], player, seed=arguments.seed, split=arguments.split)
+    except PlayerLeft as left:
+        _left(left.unfinished[0], arguments.save)
+        raise
     total, rewards = played.total(task.spec.rewards), dict(played.rewards)
     if isinstance(player, Human):
         player.farewell(played)
@@ -40,6 +46,19 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
         "rewards": rewards,
         "episode": episode.to_json(played),
     }
+
+
+def _left(played: Episode, file: str | None) -> None:
+    """Keep a game that its player left, where it was to be kept, and say what became of it."""
+    answers = len(played.answers())
+    if not answers:
+        said = "nothing was played, so nothing is kept"
+    elif not file:
+        said = f"the game was left after {answers} answers; --save FILE would have kept it"
+    else:
+        episode.write(file, [played], append=True)
+        said = f"the game was left after {answers} answers, and stands in {file} as one that has not ended"
+    print(f"loquent: {said}", file=sys.stderr)
 
 
 def _row(task: Task, arguments: Namespace) -> Row:

@@ -10,5 +10,6 @@ from loquent import recipe
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     """Print the recipe as YAML; return it as an object."""
-    print(recipe.show(arguments.recipe, arguments.overrides), end="")
-    return 0, recipe.load(arguments.recipe, arguments.overrides).resolved()
+    found = recipe.load(arguments.recipe, arguments.overrides)
+    print(found.yaml(), end="")
+    return 0, found.resolved()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from loquent.errors import BadRow, nearest
+from loquent.errors import BadRow, kind_of, nearest
 from loquent.task import Row
 from loquent.values import Record, frozen
 
@@ -82,7 +82,7 @@ def _references(record: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _checked(text: Any, what: str) -> str:
     if not isinstance(text, str):
-        raise ValueError(f"{what} is a {type(text).__name__}, not a string")
+        raise ValueError(f"{what} is {kind_of(text)}, not a string")
     if not text.strip():
         raise ValueError(f"{what} is empty")
     return text

@@ -46,7 +46,8 @@ def read(options: type, given: Mapping[str, Any], owner: str) -> Any:
             hint = f" Nearest: {near}." if near else ""
             raise BadSetting(f"{name!r} is no option of {owner}.{hint} Known: {', '.join(fields) or 'none'}")
         if not _fits(value, hints[name]):
-            raise BadSetting(f"{owner}.{name} = {value!r} is no {_words(hints[name])}; the default is {fields[name].default!r}")
+            default = "" if fields[name].default is dataclasses.MISSING else f"; the default is {fields[name].default!r}"
+            raise BadSetting(f"{owner}.{name} = {value!r} is no {_words(hints[name])}{default}")
     missing = [f.name for f in fields.values() if f.name not in given and f.default is dataclasses.MISSING]
     if missing:
         raise BadSetting(f"{owner} needs {', '.join(missing)}: {fields[missing[0]].metadata.get('why', '')}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -17,36 +17,19 @@ from torch import Tensor, nn
 from loquent.episode import Tokens
 from loquent.errors import BadModel, BadSetting
 from loquent.models.beam import beam_search
-from loquent.models.cache import Rows, quick_steps, rows_of
+from loquent.models.decoding import Decoding
 from loquent.models.drawn import Drawn
 from loquent.models.sampling import Choice, choose
 from loquent.models.support import Support, Trie, filter_top_k, filter_top_p
 from loquent.pretrained import context, evaluating
 from loquent.seeding import Key
-from loquent.settings import check_ranges, setting
+
+if TYPE_CHECKING:
+    from loquent.models.cache import Rows
 
 __all__ = ["Decoding", "Drawn", "Nucleus", "decode"]
 
 Stop = Callable[[list[int]], bool]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Decoding:
-    """How answers are made from a model."""
-
-    method: str = setting("sample", "draw, take the likeliest token, or search with beams", choices=("sample", "greedy", "beam"))
-    temperature: float = setting(1.0, "logits are divided by it; sampling only", low=1e-3, high=1e3)
-    top_k: int = setting(0, "draw from so many likeliest tokens, 0: all; sampling only", low=0)
-    top_p: float = setting(1.0, "draw from the nucleus of this mass, 1: all; sampling only", source="1904.09751 eq. 2", low=0.0, high=1.0)
-    min_new_tokens: int = setting(0, "no end before so many tokens (legal words may end where they end)", low=0)
-    max_new_tokens: int = setting(48, "an answer is cut after so many tokens", source="2210.01241 table 4 (IMDB)", low=1)
-    beams: int = setting(4, "beams of the search; beam only", low=1)
-    live: int = setting(64, "rows decoded at once", low=1)
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
-        if self.min_new_tokens > self.max_new_tokens:
-            raise BadSetting(f"min_new_tokens = {self.min_new_tokens} is more than max_new_tokens = {self.max_new_tokens}")
 
 
 @dataclass(frozen=True)
@@ -96,6 +79,8 @@ def decode(
     Raises:
         BadModel: a prompt is empty, has unknown ids or leaves no room in the context; logits are not finite; the models do not fit.
     """
+    from loquent.models.cache import quick_steps  # it needs transformers, which takes seconds that reading a recipe has not
+
     rows = module.get_input_embeddings().weight.shape[0]
     _check(module, prompts, keys, decoding, rows)
     stop = stop if stop is not None else [None] * len(prompts)
@@ -130,6 +115,8 @@ class _Loop:
     ) -> None:
         self.prompts, self.decoding, self.stop, self.allowed, self.nucleus = prompts, decoding, stop, allowed, nucleus
         self.end, self.pad, self.limit, self.device = sorted(end), pad, vocabulary, module.device
+        from loquent.models.cache import rows_of
+
         self.policy = rows_of(module, pad)
         self.mask: Rows | None = rows_of(nucleus.model, pad) if nucleus and nucleus.model is not None else None
         self.uniform = np.zeros((len(prompts), decoding.max_new_tokens))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from loquent import registry
 from loquent.episode import Episode, Turn
-from loquent.errors import BadReward, BadSetting, LoquentError
+from loquent.errors import BadReward, BadSetting, LoquentError, kind_of
 from loquent.metric import Context, Measured, Metric
 from loquent.metrics.lexicon import lexicon
 from loquent.metrics.options import takes
@@ -49,7 +49,7 @@ class Term:
 
     def _chosen(self, measured: Any) -> Any:
         if not isinstance(measured, Measured):
-            raise BadReward(f"reward {self.name!r}: its metric gave a {type(measured).__name__}; a loquent.metric.Measured is right")
+            raise BadReward(f"reward {self.name!r}: its metric gave {kind_of(measured)}; a loquent.metric.Measured is right")
         keys = list(measured.samples)
         if not self.key and len(keys) == 1:
             return measured.samples[keys[0]]
@@ -91,7 +91,7 @@ class TokenTerm:
             raise BadReward(f"{place}: it raised {type(error).__name__}: {error}") from error
         scores = _listed(given)
         if scores is None or len(scores) != wanted:
-            said = f"a {type(given).__name__}" if scores is None else f"{len(scores)} scores"
+            said = kind_of(given) if scores is None else f"{len(scores)} scores"
             raise BadReward(f"{place}: it gave {said}; {wanted} floats, one per token, are right")
         return tuple(_number(score, place) for score in scores)
 
@@ -151,7 +151,7 @@ def numbers(given: Any, rows: Sequence[Row], name: str) -> Scores:
     scores = _listed(given)
     right = f"a list of {len(rows)} numbers or None, one per episode, is right"
     if scores is None:
-        raise BadReward(f"reward {name!r} gave a {type(given).__name__} for the episodes from row {rows[0].id!r} on; {right}")
+        raise BadReward(f"reward {name!r} gave {kind_of(given)} for the episodes from row {rows[0].id!r} on; {right}")
     if len(scores) != len(rows):
         raise BadReward(f"reward {name!r} gave {len(scores)} scores for the {len(rows)} episodes from row {rows[0].id!r} on; {right}")
     return [

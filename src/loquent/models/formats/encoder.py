@@ -15,7 +15,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from loquent.errors import BadModel
+from loquent.errors import BadModel, kind_of
 
 CACHED_IDS = 1 << 22  # how many ids of texts are kept, the latest
 ANCHORS = "aex0.,-_"  # a character to stand before a continuation when it is decoded
@@ -35,7 +35,7 @@ class Encoder:
     def __init__(self, tokenizer: Any, markers: Collection[str] = ()) -> None:
         backend = getattr(tokenizer, "backend_tokenizer", None)
         if not isinstance(backend, Tokenizer):
-            raise BadModel(f"a format needs a fast tokenizer (one with a tokenizer.json), not a {type(tokenizer).__name__}")
+            raise BadModel(f"a format needs a fast tokenizer (one with a tokenizer.json), not {kind_of(tokenizer)}")
         spec = json.loads(backend.to_str())
         spec.update(truncation=None, padding=None, post_processor=None)
         for added in spec["added_tokens"]:
