@@ -45,7 +45,8 @@ def build(
     tokenizer = texts if hasattr(texts, "get_vocab") else train_tokenizer(texts, vocabulary, context)
     marks = {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
     size = max(tokenizer.get_vocab().values()) + 1
-    sizes = {"vocab_size": size, "num_hidden_layers": layers, "hidden_size": width, "num_attention_heads": heads}
+    spread = 0.02 * (768 / width) ** 0.5  # GPT-2's at GPT-2's width; at 0.02 a narrow model hardly begins to learn
+    sizes = {"vocab_size": size, "num_hidden_layers": layers, "hidden_size": width, "num_attention_heads": heads, "initializer_range": spread}
     if shape == "llama":
         narrow = {"intermediate_size": 8 * width // 3, "max_position_embeddings": context, "attention_dropout": dropout}
         config = transformers.LlamaConfig(**sizes, **narrow, **marks)
