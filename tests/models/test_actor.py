@@ -11,7 +11,7 @@ from torch import nn
 from loquent import pretrained
 from loquent.episode import Episode
 from loquent.errors import BadModel, BadSetting
-from loquent.models.actor import Actor, last_hidden
+from loquent.models.actor import Actor
 from loquent.models.format import Ilql, Plain
 from loquent.models.tokens import token_batch
 from loquent.pretrained import LanguageModel
@@ -126,10 +126,12 @@ def test_hidden_states_are_those_under_the_logits_and_do_not_see_padding(kind):
     assert values[batch.real].any()
 
 
-def test_the_hidden_states_are_those_the_scores_are_made_of():
+def test_hidden_states_are_the_same_for_a_model_and_for_its_trunk():
     for language in (gpt2(), llama()):
         tokens = torch.randint(0, 200, (2, 9), generator=torch.Generator().manual_seed(0))
-        assert last_hidden(language.module, tokens).equal(pretrained.hidden(language.module, tokens))
+        states = pretrained.hidden(language.module, tokens)
+        assert states.equal(pretrained.hidden(language.module.base_model, tokens))
+        assert states.equal(language.module(tokens, output_hidden_states=True).hidden_states[-1])
 
 
 def test_values_of_a_network_of_its_own_are_a_linear_layer_on_the_same_checkpoint():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -44,7 +43,7 @@ class Critic(nn.Module):
 
     def forward(self, tokens: Int64[Tensor, "B T"], shared: Float[Tensor, "B T H"] | None = None) -> Float[Tensor, "B T"]:
         """The values of all positions. `shared`: the policy's hidden states, needed without a trunk of one's own."""
-        hidden = shared if self.trunk is None else last_hidden(self.trunk, tokens)
+        hidden = shared if self.trunk is None else pretrained.hidden(self.trunk, tokens)
         if hidden is None:
             raise BadModel("a critic that is a head on the shared trunk needs the policy's hidden states")
         values: Tensor = self.head(hidden)[..., 0]
@@ -118,7 +117,7 @@ class Actor(nn.Module):
         Raises:
             BadSetting: values are wanted and there is no critic.
         """
-        hidden = last_hidden(self.policy, batch.tokens)
+        hidden = pretrained.hidden(self.policy, batch.tokens)
         return Hidden(hidden, self.values(batch, hidden) if want_values else None)
 
     def values(self, batch: TokenBatch, hidden: Float[Tensor, "B T H"] | None = None) -> Float[Tensor, "B T"]:
@@ -126,7 +125,7 @@ class Actor(nn.Module):
         if self.critic is None:
             raise BadSetting("the actor has no critic; build it with critic='network' or 'head'")
         if self.critic.trunk is None and hidden is None:
-            hidden = last_hidden(self.policy, batch.tokens)
+            hidden = pretrained.hidden(self.policy, batch.tokens)
         return self.critic(batch.tokens, hidden).masked_fill(~batch.real, 0.0)  # type: ignore[no-any-return]
 
     def networks(self) -> dict[str, nn.Module]:
@@ -200,23 +199,6 @@ def width(module: Any) -> int:
     """The size of the last hidden states, as the output layer reads them."""
     layer = module.get_output_embeddings()
     return int(layer.weight.shape[1] if layer is not None else module.config.get_text_config().hidden_size)
-
-
-def last_hidden(module: Any, tokens: Int64[Tensor, "B T"]) -> Float[Tensor, "B T H"]:
-    """The last hidden states of right-padded rows, for a causal model or its trunk; one forward pass.
-
-    Causality keeps the padding on the right out of all real positions, so the mask is all ones; positions are counted from 0.
-    """
-    inner: Any = trunk(module)
-    given: dict[str, Any] = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens), "use_cache": False}
-    taken = inspect.signature(inner.forward).parameters
-    if "position_ids" in taken:
-        given["position_ids"] = torch.arange(tokens.shape[1], device=tokens.device)[None]
-    if inner.get_output_embeddings() is None:
-        return inner(**given).last_hidden_state  # type: ignore[no-any-return]
-    if "logits_to_keep" in taken:
-        given["logits_to_keep"] = 1  # nobody reads them, and all of them are large
-    return inner(**given, output_hidden_states=True).hidden_states[-1]  # type: ignore[no-any-return]
 
 
 def _reference(language: LanguageModel, reference: str | LanguageModel) -> nn.Module | None:

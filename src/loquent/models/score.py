@@ -14,8 +14,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from loquent import pretrained
 from loquent.errors import LoquentError
-from loquent.models.actor import Actor, last_hidden
+from loquent.models.actor import Actor
 from loquent.models.support import Support, restricted_logprob
 from loquent.models.support import entropy as entropy_of
 from loquent.models.tokens import TokenBatch
@@ -48,7 +49,7 @@ def action_scores(
     decided = batch.is_action[:, 1:]
     layer = head(module)
     if layer is not None:
-        states = (last_hidden(module, batch.tokens) if hidden is None else hidden)[:, :-1][decided]
+        states = (pretrained.hidden(module, batch.tokens) if hidden is None else hidden)[:, :-1][decided]
     else:
         ones = torch.ones_like(batch.tokens)
         states = module(input_ids=batch.tokens, attention_mask=ones, use_cache=False).logits[:, :-1][decided]

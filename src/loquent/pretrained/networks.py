@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -43,9 +44,20 @@ def head(module: Any) -> nn.Module | None:
 
 
 def hidden(module: Any, tokens: Tensor) -> Tensor:
-    """The last hidden states [B, T, D] of right-padded rows of ids. Causality alone keeps padding out of real tokens."""
-    ones = torch.ones_like(tokens)
-    return module.base_model(input_ids=tokens, attention_mask=ones, use_cache=False).last_hidden_state  # type: ignore[no-any-return]
+    """The last hidden states [B, T, D] of right-padded rows of ids, for a causal model or its trunk; one forward pass.
+
+    Causality keeps the padding on the right out of all real positions, so the mask is all ones; positions are counted from 0.
+    """
+    inner = module.base_model
+    given: dict[str, Any] = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens), "use_cache": False}
+    taken = inspect.signature(inner.forward).parameters
+    if "position_ids" in taken:
+        given["position_ids"] = torch.arange(tokens.shape[1], device=tokens.device)[None]
+    if inner.get_output_embeddings() is None:
+        return inner(**given).last_hidden_state  # type: ignore[no-any-return]
+    if "logits_to_keep" in taken:
+        given["logits_to_keep"] = 1  # nobody reads them, and all of them are large
+    return inner(**given, output_hidden_states=True).hidden_states[-1]  # type: ignore[no-any-return]
 
 
 def groups(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
