@@ -1,12 +1,15 @@
 """Checkpoints: what is saved comes back equal; what is torn is refused by name."""
 
 import json
+import resource
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from loquent import checkpoint, pretrained
 from loquent.errors import BadCheckpoint
+from loquent.models.actor import Actor
 from loquent.seeding import Key
 
 STATE = {
@@ -54,7 +57,7 @@ def test_a_torn_or_missing_file_is_named(tmp_path, language, torn):
     with pytest.raises(BadCheckpoint, match="torn"):
         checkpoint.load(folder)
     (folder / torn).unlink()
-    with pytest.raises(BadCheckpoint, match="missing"):
+    with pytest.raises(BadCheckpoint, match=f"{torn} is missing"):
         checkpoint.load(folder)
 
 
@@ -85,3 +88,77 @@ def test_lines_that_are_not_whole_are_named(tmp_path):
     with pytest.raises(BadCheckpoint, match=r"metrics\.jsonl:2"):
         list(checkpoint.read_lines(path))
     assert list(checkpoint.read_lines(tmp_path / "absent.jsonl")) == []
+
+
+@pytest.fixture
+def kept(tmp_path, language):
+    """Two checkpoints of one actor, whose policy learned between them; the folder, the actor and its state at each."""
+    actor, states = Actor.build(language, critic="network", reference="copy", key=Key(0)), []
+    for update in (1, 2):
+        with torch.no_grad():
+            actor.policy.get_input_embeddings().weight.add_(1.0)
+        states.append({name: tensor.clone() for name, tensor in actor.state_dict().items()})
+        checkpoint.save(tmp_path / f"update-{update}", language, {"actor": actor.state_dict(), "counters": {"updates": update}})
+    return tmp_path, actor, states
+
+
+def test_each_weight_stands_once(kept):
+    folder, actor, states = kept
+    [reference] = folder.glob("reference-*.safetensors")
+    assert {name.removeprefix("/actor/") for name in load_file(reference)} == {name for name in states[0] if name.startswith("reference.")}
+    for update, state in enumerate(states, 1):
+        own = load_file(folder / f"update-{update}" / "state.safetensors")
+        assert {name.removeprefix("/actor/") for name in own} == {name for name in state if name.startswith("critic.")}
+        again = checkpoint.load(folder / f"update-{update}")
+        assert equal(again, {"actor": state, "counters": {"updates": update}})
+        actor.load_state_dict(again["actor"])
+    assert not equal(*states)
+    assert sorted(path.name for path in folder.iterdir()) == [reference.name, "update-1", "update-2"]
+
+
+def test_a_policy_that_the_library_saves_otherwise_stands_in_the_state(tmp_path, language):
+    state = {"actor": {f"policy.{name}": tensor + 1 for name, tensor in language.module.state_dict().items()}}
+    checkpoint.save(tmp_path / "update-1", language, state)
+    assert equal(checkpoint.load(tmp_path / "update-1"), state)
+
+
+def test_a_checkpoint_that_holds_all_weights_itself_is_read(kept):
+    folder, _, states = kept
+    alone = folder / "update-1"
+    tree = json.loads((alone / "state.json").read_text())
+    del tree["reference hash"]
+    (alone / "state.json").write_text(json.dumps(tree))
+    save_file({f"/actor/{name}": tensor for name, tensor in states[0].items()}, alone / "state.safetensors")
+    next(folder.glob("reference-*")).unlink()
+    assert equal(checkpoint.load(alone)["actor"], states[0])
+
+
+def test_a_reference_that_is_gone_or_another_is_refused(kept):
+    folder, _, _ = kept
+    [reference] = folder.glob("reference-*.safetensors")
+    tensors = load_file(reference)
+    save_file({name: tensor + 1 for name, tensor in tensors.items()}, reference)
+    with pytest.raises(BadCheckpoint, match=r"reference-.* has other weights"):
+        checkpoint.load(folder / "update-2")
+    reference.write_bytes(reference.read_bytes()[:100])
+    with pytest.raises(BadCheckpoint, match="torn"):
+        checkpoint.load(folder / "update-2")
+    reference.unlink()
+    with pytest.raises(BadCheckpoint, match=r"reference-.* is missing"):
+        checkpoint.load(folder / "update-2")
+
+
+@pytest.mark.parametrize("room", [100, 5_000, 30_000])
+def test_a_checkpoint_that_cannot_be_written_leaves_the_older_ones(kept, language, room):
+    folder, actor, states = kept
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+    try:
+        with pytest.raises((BadCheckpoint, OSError)) as caught:
+            checkpoint.save(folder / "update-2", language, {"actor": actor.state_dict(), "more": torch.zeros(10_000)})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert "File too large" in str(caught.value)
+    assert equal(checkpoint.load(folder / "update-2")["actor"], states[1])
+    checkpoint.save(folder / "update-3", language, {"actor": actor.state_dict()})
+    assert equal(checkpoint.load(folder / "update-3")["actor"], states[1])

@@ -1,11 +1,14 @@
 """Checkpoints: all that influences a run's future, as safetensors and JSON, written aside and renamed.
 
 A checkpoint `checkpoints/update-N/` holds `policy/` (an ordinary Hugging Face folder), `state.safetensors` (every other
-tensor, by its path) and `state.json` (everything else). Nothing is pickled.
+tensor, by its path) and `state.json` (everything else). Each weight stands once: the policy's in its folder alone, and those of
+the reference, which never change, in `checkpoints/reference-HASH.safetensors` for all checkpoints. Nothing is pickled.
 """
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
 import math
 import os
@@ -23,22 +26,40 @@ from loquent.errors import BadCheckpoint
 from loquent.pretrained import LanguageModel
 
 TENSOR = "tensor:"  # a JSON string that begins so stands for the tensor of that path
+POLICY, REFERENCE = "/actor/policy.", "/actor/reference."  # where the tensors of both stand in a trainer's state
+FROZEN = "reference hash"  # the key under which state.json names the file of the reference
 
 
 def save(folder: Path, language: LanguageModel, state: Mapping[str, Any]) -> None:
-    """Write a checkpoint aside and rename it into place; a crash leaves a whole checkpoint or none of that name, never half of one."""
+    """Write a checkpoint aside and rename it into place; a crash leaves a whole checkpoint or none of that name, never half of one.
+
+    Raises:
+        BadCheckpoint: it cannot be written, as on a full disk; the older ones stay.
+    """
     aside = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(aside, ignore_errors=True)
+    try:
+        _write(aside, folder.parent, language, state)
+    except SafetensorError as error:  # the library has no OSError
+        raise BadCheckpoint(f"{folder} could not be written ({error}); make room or name another place, then go on: loquent resume RUN") from error
+    if folder.exists():
+        remove(folder)
+    os.replace(aside, folder)
+
+
+def _write(aside: Path, shared: Path, language: LanguageModel, state: Mapping[str, Any]) -> None:
     aside.mkdir(parents=True)
     pretrained.save(language, aside / "policy")
     tensors: dict[str, torch.Tensor] = {}
     tree = _split(state, "", tensors)
+    _leave_out(tensors, POLICY, _policy(aside))
+    frozen = {path: tensors.pop(path) for path in [*tensors] if path.startswith(REFERENCE)}
+    if frozen:
+        tree[FROZEN] = _save_once(frozen, shared)
     save_file(tensors, aside / "state.safetensors")
     _write_synced(aside / "state.json", json.dumps(tree, allow_nan=False, indent=1))
-    _sync(aside / "state.safetensors")
-    if folder.exists():
-        remove(folder)
-    os.replace(aside, folder)
+    for file in aside.rglob("*.safetensors"):
+        _sync(file)
 
 
 def load(folder: Path) -> dict[str, Any]:
@@ -49,13 +70,68 @@ def load(folder: Path) -> dict[str, Any]:
     """
     try:
         tree = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-        tensors = load_file(folder / "state.safetensors")
+        policy = {POLICY + name: tensor for name, tensor in _policy(folder).items()}
+        tensors = {**policy, **_read(folder / "state.safetensors"), **_frozen(folder.parent, tree.pop(FROZEN, None))}
         state: dict[str, Any] = _joined(tree, tensors)
         return state
     except FileNotFoundError as error:
         raise BadCheckpoint(f"{folder} is no whole checkpoint: {Path(error.filename or '').name} is missing") from error
     except (ValueError, KeyError, SafetensorError) as error:
         raise BadCheckpoint(f"{folder} is torn: {error}") from error
+
+
+def _policy(folder: Path) -> dict[str, torch.Tensor]:
+    """The weights in a checkpoint's Hugging Face folder, by the name they have there."""
+    return {name: tensor for file in sorted((folder / "policy").glob("*.safetensors")) for name, tensor in _read(file).items()}
+
+
+def _read(file: Path) -> dict[str, torch.Tensor]:
+    if not file.is_file():
+        raise FileNotFoundError(errno.ENOENT, "no such file", str(file))  # the library's own names no file
+    return load_file(file)
+
+
+def _leave_out(tensors: dict[str, torch.Tensor], prefix: str, saved: Mapping[str, torch.Tensor]) -> None:
+    """Drop the tensors that are saved already under their name, equal to the bit; others (a library may save in a form of its own) stay."""
+    for path in [path for path in tensors if path.startswith(prefix)]:
+        there = saved.get(path.removeprefix(prefix))
+        if there is not None and _hash({"": there}) == _hash({"": tensors[path]}):
+            del tensors[path]
+
+
+def _save_once(tensors: dict[str, torch.Tensor], folder: Path) -> str:
+    """Write what never changes, under a name made of its own hash, unless it stands there; returns the hash."""
+    name = _hash(tensors)
+    file = _frozen_file(folder, name)
+    if not file.is_file():
+        aside = file.with_name(f".{file.name}.partial")
+        save_file(tensors, aside)
+        _sync(aside)
+        os.replace(aside, file)
+    return name
+
+
+def _frozen(folder: Path, name: str | None) -> dict[str, torch.Tensor]:
+    """What `_save_once` wrote; ValueError where it is no longer what it was."""
+    if name is None:
+        return {}
+    tensors = _read(_frozen_file(folder, name))
+    if _hash(tensors) != name:
+        raise ValueError(f"{_frozen_file(folder, name).name} has other weights than those it was saved with")
+    return tensors
+
+
+def _frozen_file(folder: Path, name: str) -> Path:
+    return folder / f"reference-{name}.safetensors"
+
+
+def _hash(tensors: Mapping[str, torch.Tensor]) -> str:
+    found = hashlib.sha256()
+    for path in sorted(tensors):
+        tensor = tensors[path]
+        found.update(json.dumps([path, str(tensor.dtype), list(tensor.shape)]).encode())
+        found.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return found.hexdigest()[:32]
 
 
 def checkpoints(run: Path) -> list[Path]:
