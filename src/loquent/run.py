@@ -65,20 +65,25 @@ class Run:
         settings = self.recipe.model
         return load_language(str(checkpoint.policy_folder(self.folder)), settings.device, settings.dtype)
 
-    def agent(self) -> Agent:
-        """The best or newest policy as its algorithm acts in evaluation: masked where a recipe says so, decoding as it says."""
-        return self._acting()[0]
+    def agent(self, **decoding: Any) -> Agent:
+        """The best or newest policy as its algorithm acts in evaluation: masked where a recipe says so, decoding as it says.
+
+        Args:
+            decoding: fields of the recipe's `evaluation` to replace, as in `max_new_tokens=5`.
+        """
+        return self._acting(**decoding)[0]
 
     def evaluate(self, *, split: str = "test", episodes: int = 200, seed: int = 0) -> Evaluation:
         """Evaluate the best or newest policy on held-out rows, with the recipe's rewards and metrics."""
         agent, language = self._acting()
         return _evaluated(self.recipe, agent, language, split, episodes, seed)
 
-    def _acting(self) -> tuple[Agent, LanguageModel]:
+    def _acting(self, **decoding: Any) -> tuple[Agent, LanguageModel]:
         """The algorithm's own agent, from the whole state of the chosen checkpoint, and the language model behind it."""
         chosen, settings = checkpoint.policy_folder(self.folder).parent, self.recipe
         state = checkpoint.load(chosen)
-        start = replace(settings, model=replace(settings.model, path=str(chosen), revision=""))
+        model, evaluation = replace(settings.model, path=str(chosen), revision=""), replace(settings.evaluation, **decoding)
+        start = replace(settings, model=model, evaluation=evaluation)
         actor = make_actor(start, self.task(), Key(settings.training.seed))
         actor.load_state_dict(state["actor"])
         algorithm = registry.named("algorithm", settings.algorithm)(settings.config, actor)

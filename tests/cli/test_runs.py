@@ -5,7 +5,11 @@ import time
 
 import pytest
 
-from loquent import cli, episode, recipe
+from loquent import cli, episode, quickstart, recipe
+from loquent.evaluate import held_out
+from loquent.play import games, play
+from loquent.run import load_run
+from loquent.start import make_task
 
 pytest.importorskip("torch")
 
@@ -90,6 +94,34 @@ def test_generate_repeats_itself_and_follows_its_seed(runs, capsys):
     assert [pair["prompt"] for pair in texts[0]] == ["the film was"] * 2 + ["a\x1b[31m"] * 2
 
 
+def test_generate_says_what_it_cut(runs, capsys):
+    line = ["generate", str(runs / "ppo"), "--number", "1", "--max-new-tokens", "5"]
+    assert cli.main([*line, "--prompt", "good " * 5000, "--prompt", "good"]) == 0
+    errors = capsys.readouterr().err
+    assert "1 of 2 prompts are too long" in errors
+    assert "room for 1019 tokens" in errors
+    cut = int(errors.partition("the first ")[2].split()[0])
+    assert cut > 1000
+    assert cli.main([*line, "--prompt", "good"]) == 0
+    assert "too long" not in capsys.readouterr().err
+    assert cli.main([*line[:-1], "1020"]) == 0  # a row of the task, and little room
+    assert "prompts are too long" in capsys.readouterr().err
+
+
+def test_generate_draws_with_the_mask_that_evaluation_draws_with(runs, tmp_path, capsys):
+    said = {}
+    for masked in ("true", "false"):
+        out = str(tmp_path / masked)
+        more = [f"model.path={runs / 'base'}", "algorithm.top_p=0.05", f"algorithm.mask_in_evaluation={masked}", "training.updates=1"]
+        assert cli.main(["train", "reviews_nlpo", *SMALL, *more, "--profile", "smoke", "--out", out]) == 0
+        capsys.readouterr()
+        assert cli.main(["generate", out, "--number", "4", "--seed", "3", "--json"]) == 0
+        said[masked] = [pair["text"] for pair in last_line(capsys)["texts"]]
+        again = play(load_run(out).task(), games(load_run(out).task().rows("test")[:4]), load_run(out).agent(), seed=3, split="test")
+        assert said[masked] == [one.answers()[0].text for one in again]
+    assert said["true"] != said["false"]
+
+
 def test_generate_takes_rows_of_the_runs_task(runs, capsys):
     assert cli.main(["generate", str(runs / "ppo"), "--number", "3", "--json"]) == 0
     assert len({pair["prompt"] for pair in last_line(capsys)["texts"]}) == 3
@@ -172,6 +204,28 @@ def test_quickstart_gives_its_table_as_json(tmp_path, capsys):
     assert all({"sentiment", "perplexity", "judge", "distinct_2"} <= set(row) for row in found["rows"])
     assert found["seconds"]
     assert json.loads((out / "table.json").read_text())["rows"] == found["rows"]
+    games = {
+        path.parent.name: [(one.row, one.number, one.seed, one.turns[0].text) for one in episode.read(path)] for path in out.glob("*/episodes.jsonl")
+    }
+    assert games.keys() == {"base", *(f"{row['method']}-0" for row in found["rows"])}
+    compared = [played for name, played in games.items() if name != "base"]
+    assert all(played == compared[0] for played in compared), "every method is asked the same prompts with the same streams"
+    trained = {row["prompt"] for row in load_run(out / "ppo-0").task().rows("train")}
+    assert trained.isdisjoint(prompt for *_, prompt in compared[0])
+
+
+def test_the_methods_of_the_quickstart_are_compared_on_the_same_unseen_prompts():
+    asked, shown = [], set()
+    for name in quickstart.METHODS.values():
+        one = recipe.load(name)
+        task = make_task(one)
+        rows = held_out(task, one.training.final_split, one.training.final_episodes)
+        asked.append([(row.id, row["prompt"]) for chunk in rows for row in chunk])
+        shown |= {row["prompt"] for split in (one.training.split, one.training.evaluate_split) for row in task.rows(split)}
+    assert len(asked[0]) == len(set(asked[0])) == 300
+    assert all(one == asked[0] for one in asked)
+    assert shown.isdisjoint(prompt for _, prompt in asked[0])
+    assert not shown.isdisjoint(row["prompt"] for row in task.rows("validation")), "the comparison can fail"
 
 
 @pytest.mark.parametrize("name", ["a: b", "123", "1e5", "été # 'x' \"y\"", "x" * 300 + " " + "y" * 300])
