@@ -120,11 +120,11 @@ class Recipe:
     def resolved(self) -> dict[str, Any]:
         """The whole recipe with every default that has an effect written out, as YAML can hold it; `load` takes it back."""
         sections = {name: plain(getattr(self, name)) for name in ("model", "rewards", "metrics", "decoding", "evaluation", "training")}
+        for name in _unused(self.model):
+            del sections["model"][name]
         task = {"kind": self.task, **plain(self.options)}
         return {"name": self.name, "task": task, **sections, "algorithm": {"kind": self.algorithm, **plain(self.config)}}
 
-        for name in _unused(self.model):
-            del sections["model"][name]
     @property
     def fingerprint(self) -> str:
         """A hash of every setting but the name."""
@@ -149,15 +149,15 @@ def load(name: str | Path, overrides: Sequence[str] = (), *, profile: str | None
 
     Raises:
         UnknownName: no such recipe. BadSetting: an unknown key or a bad value, with file and line.
+
+    Warns:
+        Remark: a setting of a model to be made is given beside `model.path`, which names one that is there.
     """
     path = find(name)
     try:
         root = parse(path.read_text(encoding="utf-8"), path.name)
     except UnicodeDecodeError as error:
         raise BadSetting(f"{path.name}: this is no UTF-8 text, so it is no recipe ({error})") from error
-
-    Warns:
-        Remark: a setting of a model to be made is given beside `model.path`, which names one that is there.
     if not root.mapping("a recipe"):
         raise BadSetting(f"{path.name}: the recipe is empty; `loquent show reviews_ppo` prints a whole one")
     root.mapping("a recipe").setdefault("name", Node(Path(str(name)).stem, root.file, root.line))
@@ -235,9 +235,6 @@ def _recipe(root: Node) -> Recipe:
     )
 
 
-def _kind(node: Node | None, section: str, default: str, schema_of: Any) -> tuple[str, Any]:
-    fields = dict(node.mapping(section)) if node and not isinstance(node.value, str) else {}
-    kind = fields.pop("kind", None) or (node if node and isinstance(node.value, str) else None)
 def _unused(model: ModelSettings) -> tuple[str, ...]:
     """The settings that have no effect beside this path, or beside none."""
     return MADE_BY if model.path else ("revision",)
@@ -264,6 +261,9 @@ def _rank(node: Node) -> int:
     return {PROFILE: 1, COMMAND_LINE: 2}.get(node.file, 0)
 
 
+def _kind(node: Node | None, section: str, default: str, schema_of: Any) -> tuple[str, Any]:
+    fields = dict(node.mapping(section)) if node and not isinstance(node.value, str) else {}
+    kind = fields.pop("kind", None) or (node if node and isinstance(node.value, str) else None)
     name = _text(kind, f"{section}.kind") if kind else default
     try:
         cls = schema_of(name)
@@ -398,10 +398,10 @@ def describe(name: str) -> str:
     own |= {f"algorithm.{kind}": partial(_config_of, kind) for kind in registry.names("algorithm")}
     own |= {f"task.{kind}": partial(_options_of, kind) for kind in registry.names("task")}
     section, _, wanted = name.rpartition(".")
+    named = [title for title in own if {title, title.rpartition(".")[2]} & {name, section}]
     lines: list[str] = []
     for title in named or own:  # an algorithm's settings stand beside its code, which takes seconds to import
         whole = name in (title, title.rpartition(".")[2])
-    named = [title for title in own if {title, title.rpartition(".")[2]} & {name, section}]
         asked = section in ("", title, *title.split("."))
         fields = dataclasses.fields(own[title]())
         lines += [f"{title}.{f.name}{_meaning(f)}" for f in fields if name and (whole or (asked and f.name == wanted))]
