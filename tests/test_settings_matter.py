@@ -37,6 +37,7 @@ UNSEEN = {
     "training.keep": "how many checkpoints stay on disk",
     "training.checkpoint_every": "when checkpoints are written",
     "training.patience": "counts only with stop_metric; tested in test_train",
+    "training.margin": "the same",
     "model.device": "the same run elsewhere",
     "decoding.live": "rows decoded at once: the law is that it changes nothing",
     "evaluation.live": "the same",

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from itertools import pairwise
 
 import pytest
 
@@ -145,6 +146,18 @@ def test_early_stopping_keeps_the_best(tmp_path):
     assert found.evaluation["checkpoint"] == best["checkpoint"] == f"update-{seen.index(min(seen)) + 1}"
     with pytest.raises(BadSetting, match=r"perplexty.*perplexity"):
         run(tmp_path / "typo", "reviews_supervised", *watch, "training.stop_metric=perplexty", "training.evaluate_episodes=4")
+
+
+def test_a_margin_stops_what_improves_too_little_and_keeps_the_best_all_the_same(tmp_path):
+    watch = ("training.evaluate_every=1", "training.stop_metric=perplexity", "metrics={perplexity: {}}", "training.patience=2", "training.updates=9")
+    slow = (*watch, "algorithm.learning_rate=1e-4", "training.evaluate_episodes=4")
+    free = run(tmp_path / "free", "reviews_supervised", *slow)
+    seen = [line["evaluation/perplexity"] for line in free.metrics]
+    assert len(seen) == 9
+    assert all(0.5 * a < b < a for a, b in pairwise(seen))  # it falls all the time, but never by half
+    bound = run(tmp_path / "bound", "reviews_supervised", *slow, "training.margin=0.5")
+    assert [line["evaluation/perplexity"] for line in bound.metrics] == seen[:3]  # the first counts, then two in vain
+    assert bound.evaluation["checkpoint"] == "update-3"
 
 
 def test_only_the_rows_asked_for_are_trained_on(tmp_path):

@@ -89,6 +89,9 @@ class TrainingSettings:
     final_episodes: int = setting(400, "episodes of the evaluation at the end", low=1)
     stop_metric: str = setting("", "the evaluated value that early stopping watches; empty: all updates are made")
     patience: int = setting(2, "evaluations without improvement before the run stops", low=1)
+    margin: float = setting(
+        0.0, "the share of its best by which the watched value must improve to count; the best model is kept all the same", low=0.0
+    )
     checkpoint_every: int = setting(0, "updates between checkpoints; 0: only at the end", low=0)
     keep: int = setting(2, "checkpoints kept, the best beside them", low=1)
 

@@ -226,11 +226,14 @@ def _improves(trainer: Trainer, evaluation: Evaluation) -> bool:
         raise BadSetting(f"training.stop_metric = {name!r} is not measured in evaluation (nearest: {near}); metrics: adds what is measured")
     higher = next((m.higher_is_better for m in trainer.metrics if name in getattr(m, "keys", ())), True)
     value = evaluation.values[name] if higher else -evaluation.values[name]
-    if math.isfinite(value) and (trainer.best is None or value > trainer.best):
-        trainer.best, trainer.best_update, trainer.waited = value, trainer.updates, 0
-        return True
-    trainer.waited += 1
-    return False
+    best = -math.inf if trainer.best is None else trainer.best
+    if not math.isfinite(value) or value <= best:
+        trainer.waited += 1
+        return False
+    enough = trainer.best is None or value > best + trainer.settings.margin * abs(best)
+    trainer.waited = 0 if enough else trainer.waited + 1
+    trainer.best, trainer.best_update = value, trainer.updates
+    return True
 
 
 def _keep(trainer: Trainer) -> None:
