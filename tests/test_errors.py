@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from loquent import errors
-from loquent.errors import BadRow, LoquentError, MissingExtra, UnknownName, nearest
+from loquent.errors import BadRow, LoquentError, MissingExtra, UnknownName, kind_of, nearest
 
 
 def test_all_errors_have_one_root():
@@ -50,3 +50,11 @@ def test_errors_survive_a_pipe(error):
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error)
     assert str(again) == str(error)
+
+
+@pytest.mark.parametrize(
+    ("thing", "said"),
+    [(3, "an int"), ([], "a list"), ({}, "a dict"), (None, "None"), (OSError(), "an OSError"), ("", "a str"), (1.5, "a float"), (object(), "an object")],
+)
+def test_a_kind_has_its_article(thing, said):
+    assert kind_of(thing) == said

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from loquent import recipe
-from loquent.errors import BadSetting, Remark, UnknownName
+from loquent.errors import BadSetting, UnknownName
 from loquent.fill import Node, dump, fill, parse
-from loquent.settings import setting
+from loquent.settings import Remark, setting
 from loquent.values import Record
 
 

@@ -52,9 +52,9 @@ def test_a_record_ignores_the_order_of_its_names(fields):
     [
         ([1], "value is a list"),
         ({"a": 1}, "value is a dict"),
-        (np.zeros(2), "value is a ndarray"),
+        (np.zeros(2), "value is an ndarray"),
         (np.float64(1.0), None),  # a float: numpy's own kind of it
-        (np.int64(1), "value is a int64"),
+        (np.int64(1), "value is an int64"),
         ((1, ({2},)), r"value\[1\]\[0\] is a set"),
         (Record(a=Record(b=[1])), "value.a.b is a list"),
         (Record({1: 2}), "has the name 1, not a string"),

@@ -17,7 +17,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from loquent import __version__
-from loquent.errors import LoquentError, MissingExtra, Remark
+from loquent.errors import LoquentError, MissingExtra
+from loquent.settings import Remark
 
 EXTRAS = dict.fromkeys(("torch", "transformers", "tokenizers", "safetensors", "sklearn", "jaxtyping"), "train") | {
     "datasets": "hub",

@@ -67,10 +67,6 @@ class MissingExtra(LoquentError, ImportError):
         super().__init__(f"{what} needs an optional dependency: pip install 'loquent[{extra}]'")
 
 
-class Remark(UserWarning):
-    """Something that was asked for and has no effect: not wrong enough to stop for, and not to be passed over in silence."""
-
-
 class UnknownName(LoquentError, KeyError):
     """A name is not registered; gives the nearest one and the list."""
 

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from loquent import registry
-from loquent.errors import BadSetting, Remark, UnknownName
+from loquent.errors import BadSetting, UnknownName
 from loquent.fill import COMMAND_LINE, Node, dump, fill, parse, unknown
 from loquent.models.decoding import Decoding
-from loquent.settings import check_ranges, setting, span
+from loquent.settings import Remark, check_ranges, setting, span
 from loquent.values import EMPTY, Record, digest, plain
 
 FOLDER = resources.files("loquent") / "recipes"

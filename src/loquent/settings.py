@@ -9,6 +9,10 @@ from typing import Any
 from loquent.errors import BadSetting
 
 
+class Remark(UserWarning):
+    """Something that was asked for and has no effect: not wrong enough to stop for, and not to be passed over in silence."""
+
+
 def setting(
     default: Any = dataclasses.MISSING,
     why: str = "",

@@ -334,7 +334,7 @@ class Twin:
 
 TWINS = [
     Twin(ListInState, "state.seen is a list"),
-    Twin(ArrayInFields, "observation.fields.image is a ndarray"),
+    Twin(ArrayInFields, "observation.fields.image is an ndarray"),
     Twin(ThawedState, "a dataclass that is not frozen"),
     Twin(UnequalState, "a step is not equal to itself after"),
     Twin(MoveIsList, "move is a list"),
