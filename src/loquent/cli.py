@@ -134,6 +134,19 @@ def _runs(commands: Any) -> None:
     train.add_argument("--out", metavar="DIR", help="the run's folder (default runs/RECIPE)")
     _profile(train)
 
+    bench = _command(
+        commands,
+        "bench",
+        "run a suite of recipes into tables with intervals; goes on where it was stopped",
+        "loquent bench imdb-ablations --profile cpu --out runs/ablations",
+    )
+    bench.add_argument("suite", metavar="SUITE", help="a suite's name (loquent list suites) or a YAML file")
+    bench.add_argument("overrides", nargs="*", metavar="[NAME:]key.path=value", help="settings of all stages and cells, or of the one named")
+    bench.add_argument("--profile", metavar="PROFILE", help="a size of the suite (default its first); smoke: two tiny updates of every run")
+    bench.add_argument("--seeds", type=_positive, metavar="N", help="runs of every cell (default: the profile's number)")
+    bench.add_argument("--processes", type=_positive, metavar="P", help="runs made at once (default: the profile's number, or one a core)")
+    bench.add_argument("--out", metavar="DIR", help="where runs and tables go (default runs/SUITE)")
+
     resume = _command(commands, "resume", "go on with a run that was stopped", "loquent resume runs/ppo")
     resume.add_argument("run", metavar="RUN", help="the run's folder; it needs a checkpoint (training.checkpoint_every)")
 
@@ -188,7 +201,7 @@ def _games(commands: Any) -> None:
 
 def _names(commands: Any) -> None:
     listing = _command(commands, "list", "list what there is by name", "loquent list tasks")
-    listing.add_argument("kind", choices=["tasks", "algorithms", "agents", "rewards", "metrics", "recipes"])
+    listing.add_argument("kind", choices=["tasks", "algorithms", "agents", "rewards", "metrics", "recipes", "suites"])
 
     show = _command(commands, "show", "print a recipe with every default written out", "loquent show reviews_ppo")
     show.add_argument("recipe", metavar="RECIPE", help="a recipe's name or a YAML file")
