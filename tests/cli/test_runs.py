@@ -230,9 +230,9 @@ def test_the_methods_of_the_quickstart_are_compared_on_the_same_unseen_prompts()
 
 @pytest.mark.parametrize("name", ["a: b", "123", "1e5", "été # 'x' \"y\"", "x" * 300 + " " + "y" * 300])
 def test_a_folder_of_any_name_is_a_path_in_an_override(name):
-    from loquent.quickstart import _setting
+    from loquent.bench.jobs import override
 
-    assert recipe.load("reviews_ppo", [_setting("model.path", name)]).model.path == name
+    assert recipe.load("reviews_ppo", [override("model.path", name)]).model.path == name
 
 
 def test_quickstart_takes_any_folder_and_settings_of_the_zero_shot_stage(tmp_path, capsys):

@@ -20,13 +20,14 @@ from loquent.pretrained import devices
 Say = Callable[[Job, Outcome], None]
 
 
-def run(jobs: Sequence[Job], processes: int, say: Say) -> dict[str, Outcome]:
+def run(jobs: Sequence[Job], processes: int, say: Say, *, progress: bool = False) -> dict[str, Outcome]:
     """The outcome of every job by key; those that start from a failed one are not made, and say so.
 
     Args:
         jobs: each behind what it needs.
         processes: 1 makes all of them here, one after the other.
         say: told of every outcome as it comes.
+        progress: bars of the runs made here.
 
     Raises:
         BadCheckpoint: a folder holds a finished run of other settings; before anything is made.
@@ -36,7 +37,7 @@ def run(jobs: Sequence[Job], processes: int, say: Say) -> dict[str, Outcome]:
         if job.key in outcomes:
             say(job, outcomes[job.key])
     missing = [job for job in jobs if job.key not in outcomes]
-    for job, outcome in _here(missing, outcomes) if min(processes, len(missing)) <= 1 else _beside(missing, outcomes, processes):
+    for job, outcome in _here(missing, outcomes, progress) if min(processes, len(missing)) <= 1 else _beside(missing, outcomes, processes):
         outcomes[job.key] = outcome
         say(job, outcome)
     return outcomes
@@ -53,9 +54,9 @@ def cores(processes: int = 0) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _here(jobs: Sequence[Job], outcomes: dict[str, Outcome]) -> Iterator[tuple[Job, Outcome]]:
+def _here(jobs: Sequence[Job], outcomes: dict[str, Outcome], progress: bool) -> Iterator[tuple[Job, Outcome]]:
     for job in jobs:
-        yield job, _barred(job, outcomes) or make(job)
+        yield job, _barred(job, outcomes) or make(job, progress)
 
 
 def _barred(job: Job, outcomes: dict[str, Outcome]) -> Outcome | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from loquent import checkpoint
 from loquent.bench import crew, html, jobs, pages, results
 from loquent.bench import suite as suites
-from loquent.bench.jobs import Job
+from loquent.bench.jobs import Job, Plan
 from loquent.bench.results import Results
 from loquent.bench.suite import Suite
 from loquent.bench.work import Outcome
@@ -46,16 +46,30 @@ def bench(
     whole = suite if isinstance(suite, Suite) else suites.load(suite)
     results.check(whole)
     name, size = whole.profile(profile)
-    count = seeds or size.seeds
-    folder = Path(out)
-    plan = jobs.plan(whole, folder, name, count, jobs.by_entry(overrides, list(whole.entries)))
-    folder.mkdir(parents=True, exist_ok=True)
-    before, at_once = time.perf_counter(), crew.cores(size.processes if processes is None else processes)
-    outcomes = crew.run(plan.jobs, at_once, _teller(len(plan.jobs), say))
+    count, at_once, before = seeds or size.seeds, crew.cores(size.processes if processes is None else processes), time.perf_counter()
+    plan, outcomes = runs(whole, out, profile=name, seeds=count, overrides=overrides, processes=at_once, say=say)
     machine = {"processes": at_once, "wall_seconds": round(time.perf_counter() - before, 1), "python": platform.python_version(), "cpu": platform.machine()}
     found = dataclasses.replace(results.collect(whole, name, count, plan, outcomes), machine=machine)
-    write(folder, found)
+    write(Path(out), found)
     return found
+
+
+def runs(
+    suite: Suite,
+    out: str | Path,
+    *,
+    profile: str | None,
+    seeds: int,
+    overrides: Sequence[str] = (),
+    processes: int = 1,
+    progress: bool = False,
+    say: Callable[[str], None] = print,
+) -> tuple[Plan, dict[str, Outcome]]:
+    """The runs of a suite in the folder `out`, made or found there: the plan, and every run's outcome by its key. Raises as `bench`."""
+    name, _ = suite.profile(profile)
+    plan = jobs.plan(suite, Path(out), name, seeds, jobs.by_entry(overrides, list(suite.entries)))
+    Path(out).mkdir(parents=True, exist_ok=True)
+    return plan, crew.run(plan.jobs, processes, _teller(len(plan.jobs), say), progress=progress)
 
 
 def write(folder: Path, found: Results) -> None:

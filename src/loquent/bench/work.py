@@ -52,13 +52,13 @@ def finished(job: Job) -> Outcome | None:
     return Outcome(job.key, evaluation, seconds=seconds, fresh=False)
 
 
-def make(job: Job) -> Outcome:
+def make(job: Job, progress: bool = False) -> Outcome:
     """Make a run, whatever happens: an error becomes the outcome's `failure`, and its traceback `failure.txt` in the folder."""
     before = time.perf_counter()
     try:
         job.folder.mkdir(parents=True, exist_ok=True)
         (job.folder / "failure.txt").unlink(missing_ok=True)
-        evaluation = _played(job) if job.agent else _trained(job)
+        evaluation = _played(job) if job.agent else _trained(job, progress)
         seconds = round(time.perf_counter() - before, 1)
         checkpoint.write_json(job.folder / DONE, {"key": job.key, "seconds": seconds})
         return Outcome(job.key, evaluation, seconds=seconds)
@@ -68,7 +68,7 @@ def make(job: Job) -> Outcome:
         return Outcome(job.key, failure=f"{kind}{error}" or type(error).__name__, seconds=time.perf_counter() - before)
 
 
-def _trained(job: Job) -> dict[str, Any]:
+def _trained(job: Job, progress: bool) -> dict[str, Any]:
     """Train, from the newest checkpoint where an earlier call has left one of this very run."""
     folder = job.folder
     if (folder / "config.yaml").exists():
@@ -77,11 +77,11 @@ def _trained(job: Job) -> dict[str, Any]:
             return load_run(folder).evaluation
         if same and checkpoint.checkpoints(folder):
             try:
-                return train(job.recipe, folder, progress=False, resume=True).evaluation
+                return train(job.recipe, folder, progress=progress, resume=True).evaluation
             except BadCheckpoint:
                 pass  # of another machine, say: begun again it is a run like all others
         shutil.rmtree(folder)
-    return train(job.recipe, folder, progress=False).evaluation
+    return train(job.recipe, folder, progress=progress).evaluation
 
 
 def _same(folder: Path, recipe: Recipe) -> bool:

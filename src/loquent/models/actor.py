@@ -149,7 +149,7 @@ class Actor(nn.Module):
 
     @property
     def room(self) -> int:
-        """The longest prompt that leaves the rollout its new tokens.
+        """The longest prompt of the rollout: what its new tokens leave, or what the decoding allows.
 
         Raises:
             BadSetting: they take the whole context.
@@ -157,7 +157,8 @@ class Actor(nn.Module):
         new = 0 if self.decoding is None else self.decoding.max_new_tokens
         if self.context - new < 1:
             raise BadSetting(f"max_new_tokens = {new} leaves no room for a prompt in a context of {self.context}")
-        return self.context - new
+        most = 0 if self.decoding is None else self.decoding.max_prompt_tokens
+        return min(self.context - new, most or self.context)
 
     def train(self, mode: bool = True) -> Actor:
         """Turn dropout on or off in policy and critic; the reference has none ever."""
