@@ -17,9 +17,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from loquent.memory import Saved, rss
 from loquent.models import score
 from loquent.models.tokens import TokenBatch
-from loquent.memory import Saved, rss
 from loquent.recipe import Recipe
 from loquent.train import Trainer
 
@@ -71,13 +71,14 @@ def estimate(recipe: Recipe) -> Estimate:
     memory["batch"] = slice_.batch_bytes * episodes // slice_.rows
     kept = memory["runtime"] + memory["weights"] + memory["gradients"] + memory["optimizer"] + memory["batch"]
     peak = kept + max(memory["activations"] + memory["logits"], memory["cache"] + memory["decoding"])
-    checkpoint = _bytes(_tree(trainer.state())) + _bytes(_tensors(networks["policy"]))
+    reference = _bytes(_tensors(networks["reference"])) if "reference" in networks else 0
+    checkpoint = _bytes(_tree(trainer.state())) - reference  # the reference never changes and is written once
     several = recipe.training.keep + bool(recipe.training.stop_metric) if recipe.training.checkpoint_every or recipe.training.stop_metric else 1
     return Estimate(
         parameters={name: sum(p.numel() for p in _unique(network.parameters())) for name, network in networks.items()},
         memory=memory,
         peak=peak,
-        disk={"checkpoint": checkpoint, "checkpoints": checkpoint * several},
+        disk={"checkpoint": checkpoint, "reference": reference, "checkpoints": checkpoint * several + reference},
         seconds=seconds,
         total_seconds=sum(seconds.values()),
         sizes={"episodes": episodes, "updates": recipe.training.updates, "width": slice_.width, "rows_measured": slice_.rows, "minibatch": minibatch},

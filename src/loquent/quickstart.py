@@ -64,9 +64,7 @@ def quickstart(
         if outcome.failure:
             raise LoquentError(f"{job.folder}: {outcome.failure}")
         seconds[job.name] = round(seconds.get(job.name, 0.0) + outcome.seconds, 1)
-    tested = [
-        [_row(suite, cell, outcomes[keys[seed]].evaluation or {}) for cell, keys in plan.cells.items()] for seed in range(seeds)
-    ]
+    tested = [[_row(suite, cell, outcomes[keys[seed]].evaluation or {}) for cell, keys in plan.cells.items()] for seed in range(seeds)]
     rows = tables.over_seeds(tested, "method") if seeds > 1 else tested[0]
     before = time.perf_counter()
     beside = _five_grams(base, base.model.path or str(folder / BASE))

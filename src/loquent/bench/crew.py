@@ -115,18 +115,20 @@ class _Worker:
     def end(self) -> tuple[Job, Outcome]:
         """The outcome that is waiting in the pipe, or that of a process that died."""
         assert self.job is not None
+        job, self.job = self.job, None
         try:
-            return self.job, self.pipe.recv()
+            return job, self.pipe.recv()
         except (EOFError, OSError):
             self.process.join()
-            code = self.process.exitcode
-            how = f"killed by signal {-code} (out of memory?)" if code < 0 else f"ended with exit code {code}"
-            self.process = None
-            return self.job, Outcome(self.job.key, failure=f"its process was {how}" if code < 0 else f"its process {how}")
+            code, self.process = self.process.exitcode, None
+            how = f"was killed by signal {-code} (out of memory?)" if code < 0 else f"ended with exit code {code}"
+            return job, Outcome(job.key, failure=f"its process {how}")
 
     def stop(self) -> None:
-        """End the process, whatever it does."""
+        """End the process: one that waits for work by itself, one that works at once."""
         if self.process is not None:
+            self.pipe.close()
+            self.process.join(0 if self.job else 10)
             self.process.terminate()
             self.process.join()
 

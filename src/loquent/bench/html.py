@@ -14,9 +14,11 @@ STYLE = """
 :root { color-scheme: light dark; --line: #d0d0d0; --soft: #6b6b6b; --mark: #1f6feb; --paper: #c4711b; --good: #1a7f37; --bad: #cf222e }
 @media (prefers-color-scheme: dark) { :root { --line: #444; --soft: #a0a0a0; --mark: #79b8ff; --paper: #f0a95b; --good: #56d364; --bad: #ff7b72 } }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem }
-.wide { overflow-x: auto } table { border-collapse: collapse; margin: .5rem 0 } th, td { padding: .25rem .7rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap }
+.wide { overflow-x: auto } table { border-collapse: collapse; margin: .5rem 0 }
+th, td { padding: .25rem .7rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap }
 th:first-child, td:first-child { text-align: left } small, .soft { color: var(--soft) } td small { display: block } .paper { color: var(--paper) }
-.holds { color: var(--good) } .contradicted, .failed { color: var(--bad) } svg { display: block } details { margin: .5rem 0 } pre { white-space: pre-wrap }
+.holds { color: var(--good) } .contradicted, .failed { color: var(--bad) }
+svg { display: block } details { margin: .5rem 0 } pre { white-space: pre-wrap }
 """
 WIDTH, HEIGHT = 110, 14
 
@@ -72,10 +74,12 @@ def _scale(found: list[Interval]) -> tuple[float, float]:
 
 def _bar(found: Interval, scale: tuple[float, float]) -> str:
     low, high = scale
-    place = [4 + (WIDTH - 8) * ((end - low) / (high - low) if high > low else 0.5) for end in (found.mean, found.low or found.mean, found.high or found.mean)]
+    ends = (found.mean, found.mean if found.low is None else found.low, found.mean if found.high is None else found.high)
+    dot, left, right = (4 + (WIDTH - 8) * ((end - low) / (high - low) if high > low else 0.5) for end in ends)
     middle = HEIGHT / 2
-    line = f'<line x1="{place[1]:.1f}" x2="{place[2]:.1f}" y1="{middle}" y2="{middle}" stroke="var(--mark)" stroke-width="2"/>'
-    return f'<svg width="{WIDTH}" height="{HEIGHT}" role="img" aria-label="interval">{line}<circle cx="{place[0]:.1f}" cy="{middle}" r="3.5" fill="var(--mark)"/></svg>'
+    line = f'<line x1="{left:.1f}" x2="{right:.1f}" y1="{middle}" y2="{middle}" stroke="var(--mark)" stroke-width="2"/>'
+    circle = f'<circle cx="{dot:.1f}" cy="{middle}" r="3.5" fill="var(--mark)"/>'
+    return f'<svg width="{WIDTH}" height="{HEIGHT}" role="img" aria-label="interval">{line}{circle}</svg>'
 
 
 def _verdicts(results: Results) -> Iterator[str]:

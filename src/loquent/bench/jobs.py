@@ -84,15 +84,20 @@ class _Maker:
     def __init__(self, suite: Suite, out: Path, profile: str, overrides: Mapping[str, Sequence[str]]) -> None:
         self.suite, self.out, self.profile, self.overrides = suite, out, profile, overrides
         self.jobs: dict[str, Job] = {}
+        self.keys: dict[tuple[str, int | None], str] = {}
         self.under_way: list[str] = []
 
     def key(self, name: str, seed: int) -> str:
         """The key of an entry's run, which is planned now where it is not yet."""
+        known = name, None if name in self.suite.stages else seed
+        if known in self.keys:
+            return self.keys[known]
         if name in self.under_way:
             raise BadSetting(f"suite {self.suite.name}: {' starts from '.join([*self.under_way, name])}, which is a circle")
         self.under_way.append(name)
         try:
-            return self._planned(name, seed)
+            self.keys[known] = self._planned(name, seed)
+            return self.keys[known]
         except BadSetting as error:
             raise error if str(error).startswith("suite ") else BadSetting(f"suite {self.suite.name}, {name}: {error}") from error
         finally:
@@ -139,4 +144,3 @@ class _Maker:
 def _resolved(value: Any, folders: Mapping[str, str]) -> Any:
     match = REFERENCE.fullmatch(value) if isinstance(value, str) else None
     return folders[match[1]] if match else value
-

@@ -64,7 +64,8 @@ def _preamble(results: Results) -> list[str]:
     episodes = sorted({row.episodes for row in results.rows.values() if row.episodes})
     lines = [
         f"Suite `{results.suite.name}` version {results.suite.version}, profile `{results.profile}`, {results.seeds} seeds; Loquent {__version__}.",
-        f"Task: {'; '.join(tasks) or 'none'}; {' or '.join(map(str, episodes)) or 0} held-out episodes a run. Mean and 95 % interval over seeds (Student's t).",
+        f"Task: {'; '.join(tasks) or 'none'}; {' or '.join(map(str, episodes)) or 0} held-out episodes a run.",
+        "Mean and 95 % interval over seeds (Student's t).",
     ]
     lines += [results.about] if results.about else []
     return [*lines, *(f"Note: {note}." for note in results.notes)]
@@ -78,7 +79,9 @@ def _ours(results: Results, rows: list[Row]) -> str:
 def _theirs(results: Results, rows: list[Row]) -> str:
     names = [name for name in results.suite.columns if any(name in row.paper for row in rows)]
     body = [
-        [row.label, *(row.paper[name].text if name in row.paper else "–" for name in names), str(row.paper_seeds), row.source] for row in rows if row.paper
+        [row.label, *(row.paper[name].text if name in row.paper else "–" for name in names), str(row.paper_seeds), row.source]
+        for row in rows
+        if row.paper
     ]
     return text_table(["", *(name.replace("_", " ") for name in names), "n", "where"], body)
 
@@ -105,7 +108,9 @@ def as_csv(results: Results) -> str:
                 numbers = [found.mean, found.low, found.high, found.deviation, found.n] if found else [None] * 4 + [0]
                 theirs = [row.source, paper.value, paper.deviation, row.paper_seeds] if paper else [None] * 4
                 failed = "; ".join(f"seed {seed}: {_line(why)}" for seed, why in row.failures.items())
-                writer.writerow([table.title, row.name, row.label, row.task, name, column.metric, column.better, *numbers, row.episodes, *theirs, failed])
+                writer.writerow(
+                    [table.title, row.name, row.label, row.task, name, column.metric, column.better, *numbers, row.episodes, *theirs, failed]
+                )
     return out.getvalue()
 
 

@@ -156,7 +156,9 @@ def _notes(suite: Suite, outcomes: Mapping[str, Outcome]) -> tuple[str, ...]:
     """Columns that no run has measured."""
     measured = {key for outcome in outcomes.values() if outcome.evaluation for key in outcome.evaluation["values"]}
     missing = [column for column in suite.columns.values() if measured and column.metric not in measured]
-    return tuple(f"no run measured {column.metric!r}" + (f" (nearest: {near})" if (near := nearest(column.metric, measured)) else "") for column in missing)
+    return tuple(
+        f"no run measured {column.metric!r}" + (f" (nearest: {near})" if (near := nearest(column.metric, measured)) else "") for column in missing
+    )
 
 
 def check(suite: Suite) -> None:

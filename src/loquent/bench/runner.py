@@ -48,7 +48,12 @@ def bench(
     name, size = whole.profile(profile)
     count, at_once, before = seeds or size.seeds, crew.cores(size.processes if processes is None else processes), time.perf_counter()
     plan, outcomes = runs(whole, out, profile=name, seeds=count, overrides=overrides, processes=at_once, say=say)
-    machine = {"processes": at_once, "wall_seconds": round(time.perf_counter() - before, 1), "python": platform.python_version(), "cpu": platform.machine()}
+    machine = {
+        "processes": at_once,
+        "wall_seconds": round(time.perf_counter() - before, 1),
+        "python": platform.python_version(),
+        "cpu": platform.machine(),
+    }
     found = dataclasses.replace(results.collect(whole, name, count, plan, outcomes), machine=machine)
     write(Path(out), found)
     return found

@@ -6,6 +6,7 @@ import json
 import shutil
 import time
 import traceback
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -112,7 +113,5 @@ def _played(job: Job) -> dict[str, Any]:
 
 
 def _note(folder: Path, text: str) -> None:
-    try:
+    with suppress(OSError):  # a full disk, perhaps; the failure itself is in the table
         (folder / "failure.txt").write_text(text, encoding="utf-8")
-    except OSError:
-        pass  # a full disk, perhaps; the failure itself is in the table

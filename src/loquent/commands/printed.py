@@ -22,7 +22,7 @@ def estimated(found: Any) -> None:
     print(f"on {found.device}; measured on {sizes['rows_measured']} rows of {sizes['width']} tokens and a few decoded tokens")
     _parts("parameters", sum(found.parameters.values()), found.parameters, _count)
     _parts("memory at its peak", found.peak, found.memory, _size)
-    _parts("checkpoints on disk", found.disk["checkpoints"], {"each": found.disk["checkpoint"]}, _size)
+    _parts("checkpoints on disk", found.disk["checkpoints"], {"each": found.disk["checkpoint"], "reference": found.disk["reference"]}, _size)
     _parts(f"time, {sizes['updates']} updates of {sizes['episodes']} episodes", found.total_seconds, found.seconds, _time)
 
 

@@ -32,7 +32,15 @@ KNOWN = {
     "alg.args": [*parts.ON_POLICY, "n_steps", "batch_size", "target_kl", "verbose", "seed", "device"],
     "alg.kl_div": ["coeff", "target_kl", "norm_reward"],
     "alg.policy": ["id", "args"],
-    "alg.policy.args": [*parts.POLICY_LEFT, "model_name", "generation_kwargs", "top_mask", "mask_type", "target_update_iterations", "min_tokens_to_keep"],
+    "alg.policy.args": [
+        *parts.POLICY_LEFT,
+        "model_name",
+        "generation_kwargs",
+        "top_mask",
+        "mask_type",
+        "target_update_iterations",
+        "min_tokens_to_keep",
+    ],
     "train_evaluation": ["eval_batch_size", "n_iters", "eval_every", "save_every", "metrics", "generation_kwargs"],
 }
 

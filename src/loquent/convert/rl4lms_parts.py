@@ -90,7 +90,8 @@ def model(source: Source, kind: str) -> dict[str, Any]:
     _side(source, "tokenizer.truncation_side")
     encoder = source.get("alg.model_type", str, "causal") == "seq2seq" or "seq2seq" in source.get("alg.policy.id", str, "")
     why = "encoder-decoder models are not trained here: model.path must name a causal one" if encoder else ""
-    source.taken("alg.model_type", "model.path", why)
+    whole = "the loss is on prompt and answer (learn_on: all), as there; the end token is learned too, which it is not there"
+    source.taken("alg.model_type", "algorithm.learn_on", why or whole)
     source.taken("alg.policy.id", "model.critic, model.reference", why)
     return {"path": path, "critic": "none", "reference": "none"} if kind == "supervised" else {"path": path, "critic": "network", "reference": "copy"}
 
@@ -138,7 +139,7 @@ def _options(source: Source, key: str, kind: str, ours: str) -> dict[str, Any]:
     known = {field.name for field in dataclasses.fields(schema)} if schema else set()
     found = source.node(key)
     made: dict[str, Any] = {}
-    for name, node in (found.mapping(key).items() if found else ()):
+    for name, node in found.mapping(key).items() if found else ():
         own = OPTIONS.get(name, name)
         if own in known:
             made[own] = node.bare()
@@ -170,7 +171,9 @@ def decoding(source: Source, kind: str) -> dict[str, Any]:
     made.setdefault("max_new_tokens", 20)
     _side(source, "env.args.prompt_truncation_side")
     ends = source.get("env.args.terminate_on_eos", bool, False)
-    source.taken("env.args.terminate_on_eos", "(as here)", "" if ends else "an answer ends with its end token here; decoding.min_new_tokens keeps it from that")
+    source.taken(
+        "env.args.terminate_on_eos", "(as here)", "" if ends else "an answer ends with its end token here; decoding.min_new_tokens keeps it from that"
+    )
     if source.get("env.args.priority_scale", float, 0.0) == 0:
         source.same("env.args.priority_scale")
     else:
@@ -217,7 +220,7 @@ def _generation(source: Source, key: str) -> dict[str, Any]:
             made[ours] = source.get(f"{key}.{name}", int)
             source.taken(f"{key}.{name}", ours)
     found = source.node(key)
-    for name, node in (found.mapping(key).items() if found and found.value is not None else ()):
+    for name, node in found.mapping(key).items() if found and found.value is not None else ():
         if node.value is None:
             source.same(f"{key}.{name}")
         source.left(f"{key}.{name}", "no text is worked on after it was drawn" if name == "post_processing_fn" else f"decoding has no {name} here")
@@ -283,7 +286,6 @@ def supervised(source: Source) -> dict[str, Any]:
         source.taken(f"{key}.{name}", f"algorithm.{name}")
     near = "" if schedule in ("constant", "cosine", "constant_with_warmup") else f"{schedule} is not here; a cosine stands in its place"
     source.taken(f"{key}.lr_scheduler_type", "algorithm.schedule", near)
-    source.remark("alg.model_type", "the loss is on prompt and answer (learn_on: all), as a causal model is tuned there; the end token is learned too, which it is not there")
     return made
 
 
@@ -298,7 +300,9 @@ def training(source: Source, kind: str, made: dict[str, Any]) -> dict[str, Any]:
     found |= _epochs(source, made) if kind == "supervised" else _iterations(source, made)
     if made["task"].get("name") == IMDB["name"]:
         found |= {"evaluate_episodes": 5000, "final_episodes": 5000}
-        source.remark("train_evaluation", "all 5,000 held-out rows are played in every evaluation, as there; training.evaluate_episodes=200 is quicker")
+        source.remark(
+            "train_evaluation", "all 5,000 held-out rows are played in every evaluation, as there; training.evaluate_episodes=200 is quicker"
+        )
     return found
 
 
@@ -312,7 +316,10 @@ def _iterations(source: Source, made: dict[str, Any]) -> dict[str, Any]:
     made["algorithm"]["minibatch"] = minibatch
     source.taken("alg.args.batch_size", "algorithm.minibatch", f"{batch} tokens are {minibatch} answer(s) of {longest}; answers are not cut apart")
     found = {"updates": source.get("train_evaluation.n_iters", int), "episodes": episodes}
-    found |= {"evaluate_every": source.get("train_evaluation.eval_every", int, 10), "checkpoint_every": source.get("train_evaluation.save_every", int, 20)}
+    found |= {
+        "evaluate_every": source.get("train_evaluation.eval_every", int, 10),
+        "checkpoint_every": source.get("train_evaluation.save_every", int, 20),
+    }
     for name, ours in (("n_iters", "updates"), ("eval_every", "evaluate_every"), ("save_every", "checkpoint_every")):
         source.taken(f"train_evaluation.{name}", f"training.{ours}")
     return found
@@ -328,7 +335,11 @@ def _epochs(source: Source, made: dict[str, Any]) -> dict[str, Any]:
         rows = int(rows / 2 * source.get("datapool.args.positive_ratio", float, 1.0))
     if rows:
         found["updates"] = math.ceil(epochs * rows / size)
-    why = f"{found['updates']} updates of {size} of about {rows} rows" if rows else "set training.updates: epochs times rows, divided by training.episodes"
+    why = (
+        f"{found['updates']} updates of {size} of about {rows} rows"
+        if rows
+        else "set training.updates: epochs times rows, divided by training.episodes"
+    )
     source.taken("alg.training_args.num_train_epochs", "training.updates", why)
     share = source.get("alg.training_args.warmup_ratio", float, 0.0)
     updates = found.get("updates", 50)

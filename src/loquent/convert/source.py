@@ -105,12 +105,10 @@ class Source:
 
 def leaves(node: Node, key: str) -> Iterator[tuple[str, Node]]:
     """All keys inside that hold no further keys, as dotted paths; those in lists by number."""
-    inside = node.value.items() if isinstance(node.value, dict) else ()
+    inside: dict[str, Node] = node.value if isinstance(node.value, dict) else {}
     if isinstance(node.value, list):
-        inside = ((f"[{number}]", item) for number, item in enumerate(node.value))
-    empty = True
-    for name, item in inside:
-        empty = False
+        inside = {f"[{number}]": item for number, item in enumerate(node.value)}
+    for name, item in inside.items():
         yield from leaves(item, f"{key}{name}" if name.startswith("[") or not key else f"{key}.{name}")
-    if empty and key:
+    if not inside and key:
         yield key, node
