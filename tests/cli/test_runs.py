@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from loquent import cli, episode, quickstart, recipe
+from loquent import cli, episode, recipe
+from loquent.bench import suite
 from loquent.evaluate import held_out
 from loquent.play import games, play
 from loquent.run import load_run
@@ -216,7 +217,7 @@ def test_quickstart_gives_its_table_as_json(tmp_path, capsys):
 
 def test_the_methods_of_the_quickstart_are_compared_on_the_same_unseen_prompts():
     asked, shown = [], set()
-    for name in quickstart.METHODS.values():
+    for name in {cell.recipe for cell in suite.load("quickstart").cells.values()}:
         one = recipe.load(name)
         task = make_task(one)
         rows = held_out(task, one.training.final_split, one.training.final_episodes)
