@@ -33,6 +33,7 @@ tables:
 orderings:
   - {claim: "the expert speaks longer", column: words, rising: [zero, expert], quote: "a <quote>", place: here}
   - {claim: "equal runs are equal", column: words, rising: [ppo, same]}
+  - {claim: "three in a row", column: words, rising: [ppo, same, expert]}
 """
 
 

@@ -33,7 +33,9 @@ def test_a_suite_runs_and_goes_on(suite, monkeypatch):
     assert rows["ppo"].values == rows["same"].values != rows["zero"].values
     assert rows["zero"].task.startswith("generation-v1#")
     assert rows["zero"].paper["sentiment"].text == "0.489 ± 0.006"
-    first, second = found.verdicts
+    first, second, third = found.verdicts
+    assert (len(third.steps), third.ends.low, third.ends.high, third.verdict) == (2, "ppo", "expert", UNDECIDED)
+    assert (third.ends.verdict, second.ends) == (third.steps[1].verdict, None), "equal runs differ from a third by the same"
     assert (first.verdict, second.verdict) == (first.steps[0].verdict, UNDECIDED)
     assert second.steps[0].difference.mean == 0.0
     _tables(Path("out"), found)

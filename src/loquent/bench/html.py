@@ -90,7 +90,7 @@ def _verdicts(results: Results) -> Iterator[str]:
         ordering = verdict.ordering
         kind = verdict.verdict if verdict.verdict in (HOLDS, CONTRADICTED) else "soft"
         said = f' <span class="soft">“{escape(ordering.quote)}” ({escape(ordering.place)})</span>' if ordering.quote else ""
-        steps = "".join(f"<li>{escape(pages.step_text(step))}</li>" for step in verdict.steps)
+        steps = "".join(f"<li>{escape(pages.step_text(step))}</li>" for step in verdict.shown)
         yield f'<li><strong class="{kind}">{escape(verdict.verdict)}</strong>: {escape(ordering.claim)} ({escape(ordering.column)}).{said}'
         yield f"<details><summary>step by step</summary><ul>{steps}</ul></details></li>"
     yield "</ul>"

@@ -91,7 +91,7 @@ def _verdicts(results: Results) -> Iterator[str]:
         ordering = verdict.ordering
         said = f' The paper: "{ordering.quote}" ({ordering.place}).' if ordering.quote else ""
         yield f"- **{verdict.verdict}**: {ordering.claim} (`{ordering.column}`).{said}"
-        yield from (f"    - {step_text(step)}" for step in verdict.steps)
+        yield from (f"    - {step_text(step)}" for step in verdict.shown)
 
 
 def as_csv(results: Results) -> str:
@@ -137,6 +137,7 @@ def as_json(results: Results) -> dict[str, Any]:
                 "quote": verdict.ordering.quote,
                 "verdict": verdict.verdict,
                 "steps": [_step(step) for step in verdict.steps],
+                "ends": _step(verdict.ends) if verdict.ends else None,
             }
             for verdict in results.verdicts
         ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from loquent.bench import published
@@ -50,11 +51,17 @@ class Step:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a claim holds here: every step of it must."""
+    """Whether a claim holds here: every step of it must. `ends` compares the first cell with the last, where there are more than two."""
 
     ordering: Ordering
     steps: tuple[Step, ...]
     verdict: str
+    ends: Step | None = None
+
+    @property
+    def shown(self) -> tuple[Step, ...]:
+        """The steps, and the comparison of the ends behind them."""
+        return (*self.steps, self.ends) if self.ends else self.steps
 
 
 @dataclass(frozen=True)
@@ -135,13 +142,16 @@ def _number(value: Any) -> bool:
 
 
 def _verdict(ordering: Ordering, rows: Mapping[str, Row]) -> Verdict:
-    steps = []
-    for low, high in zip(ordering.rising, ordering.rising[1:], strict=False):
-        found, verdict = compare(rows[low].values[ordering.column], rows[high].values[ordering.column])
-        printed = [rows[name].paper.get(ordering.column) for name in (low, high)]
-        paper = (printed[0].text, printed[1].text) if printed[0] and printed[1] else None
-        steps.append(Step(low, high, found, verdict, paper))
-    return Verdict(ordering, tuple(steps), _whole([step.verdict for step in steps]))
+    names = ordering.rising
+    steps = tuple(_step(ordering.column, rows[low], rows[high]) for low, high in pairwise(names))
+    ends = _step(ordering.column, rows[names[0]], rows[names[-1]]) if len(names) > 2 else None
+    return Verdict(ordering, steps, _whole([step.verdict for step in steps]), ends)
+
+
+def _step(column: str, low: Row, high: Row) -> Step:
+    found, verdict = compare(low.values[column], high.values[column])
+    printed = low.paper.get(column), high.paper.get(column)
+    return Step(low.name, high.name, found, verdict, (printed[0].text, printed[1].text) if printed[0] and printed[1] else None)
 
 
 def _whole(verdicts: Sequence[str]) -> str:
