@@ -58,7 +58,7 @@ def test_a_run_has_its_parts(ppo):
 SAME = [
     ("ppo", "reviews_ppo", ("training.checkpoint_every=1",)),
     ("ppo, other micro-batches do not exist", "reviews_ppo", ("algorithm.kl_gain=0.1",)),
-    ("nlpo at top_p = 1", "reviews_nlpo", ("algorithm.top_p=1.0", "algorithm.beta=0.08")),
+    ("nlpo at top_p = 1", "reviews_nlpo", ("algorithm.top_p=1.0",)),
 ]
 
 
