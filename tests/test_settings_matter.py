@@ -76,6 +76,8 @@ OTHER = {  # where the next value by type would be refused or mean nothing
     "algorithm.weight_decay": 0.5,
     "decoding.method": None,  # any other than sample is refused where one learns from one's own play
     "evaluation.method": "greedy",
+    "decoding.max_prompt_tokens": 5,
+    "evaluation.max_prompt_tokens": 5,
     "decoding.top_p": 0.3,
     "evaluation.top_p": 0.3,
     "decoding.beams": None,  # counts with method beam; tested with decoding

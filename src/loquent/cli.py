@@ -23,6 +23,7 @@ from loquent.settings import Remark
 EXTRAS = dict.fromkeys(("torch", "transformers", "tokenizers", "safetensors", "sklearn", "jaxtyping"), "train") | {
     "datasets": "hub",
 }
+MODULES = {"import": "import_recipe"}  # a keyword of Python's cannot be a module's name
 REFUSED = {
     errno.EACCES: ("this user may not read or write it", "name another place, or change its permissions"),
     errno.EPERM: ("this user may not change it", "name another place, or change its permissions"),
@@ -43,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parsed(argv)
     try:
         with _remarks():
-            code, result = importlib.import_module(f"loquent.commands.{arguments.command}").run(arguments)
+            code, result = importlib.import_module(f"loquent.commands.{MODULES.get(arguments.command, arguments.command)}").run(arguments)
         if arguments.json:
             print(json.dumps(result, allow_nan=False))
         sys.stdout.flush()
@@ -133,7 +134,21 @@ def _runs(commands: Any) -> None:
     train.add_argument("recipe", metavar="RECIPE", help="a recipe's name (loquent list recipes) or a YAML file")
     _overrides(train)
     train.add_argument("--out", metavar="DIR", help="the run's folder (default runs/RECIPE)")
+    train.add_argument("--dry-run", action="store_true", help="print what it would need (parameters, memory, disk, time) and train nothing")
     _profile(train)
+
+    bench = _command(
+        commands,
+        "bench",
+        "run a suite of recipes into tables with intervals; goes on where it was stopped",
+        "loquent bench imdb-ablations --profile cpu --out runs/ablations",
+    )
+    bench.add_argument("suite", metavar="SUITE", help="a suite's name (loquent list suites) or a YAML file")
+    bench.add_argument("overrides", nargs="*", metavar="[NAME:]key.path=value", help="settings of all stages and cells, or of the one named")
+    bench.add_argument("--profile", metavar="PROFILE", help="a size of the suite (default its first); smoke: two tiny updates of every run")
+    bench.add_argument("--seeds", type=_positive, metavar="N", help="runs of every cell (default: the profile's number)")
+    bench.add_argument("--processes", type=_positive, metavar="P", help="runs made at once (default: the profile's number, or one a core)")
+    bench.add_argument("--out", metavar="DIR", help="where runs and tables go (default runs/SUITE)")
 
     resume = _command(commands, "resume", "go on with a run that was stopped", "loquent resume runs/ppo")
     resume.add_argument("run", metavar="RUN", help="the run's folder; it needs a checkpoint (training.checkpoint_every)")
@@ -189,11 +204,18 @@ def _games(commands: Any) -> None:
 
 def _names(commands: Any) -> None:
     listing = _command(commands, "list", "list what there is by name", "loquent list tasks")
-    listing.add_argument("kind", choices=["tasks", "algorithms", "agents", "rewards", "metrics", "recipes"])
+    listing.add_argument("kind", choices=["tasks", "algorithms", "agents", "rewards", "metrics", "recipes", "suites"])
 
     show = _command(commands, "show", "print a recipe with every default written out", "loquent show reviews_ppo")
     show.add_argument("recipe", metavar="RECIPE", help="a recipe's name or a YAML file")
     _overrides(show)
+
+    converted = _command(
+        commands, "import", "turn another library's settings into a recipe, each key taken over or reported", "loquent import rl4lms gpt2_nlpo.yml"
+    )
+    converted.add_argument("library", choices=["rl4lms"], help="whose settings they are")
+    converted.add_argument("file", metavar="FILE", help="a YAML file of RL4LMs")
+    converted.add_argument("--out", metavar="RECIPE", help="the recipe's file (default: the file's name with .yaml, here)")
 
     described = _command(commands, "help", "say what a setting means, its default, range and source", "loquent help clip", "loquent help nlpo")
     described.add_argument("setting", metavar="SETTING", help="a setting, an algorithm or a task")

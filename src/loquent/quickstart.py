@@ -1,7 +1,8 @@
 """The quickstart: the paper's first comparison, small enough for a laptop, from one command.
 
 A language model is trained on reviews (or one is given), then zero-shot, supervised, PPO, NLPO and PPO without KL penalty
-are compared from the same start on the same held-out prompts: 2210.01241 table 5, with our numbers.
+are compared from the same start on the same held-out prompts: 2210.01241 table 5, with our numbers. The runs are those of
+`suites/quickstart.yaml`; what is added here is the plain table and a 5-gram model beside the language model.
 """
 
 from __future__ import annotations
@@ -11,32 +12,20 @@ import math
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from loquent import episode, recipe, tables
+from loquent import recipe, tables
+from loquent.bench import jobs, runner
+from loquent.bench import suite as suites
+from loquent.bench.suite import Suite
 from loquent.data.ngram import NGram
-from loquent.errors import BadCheckpoint, BadSetting
+from loquent.errors import BadCheckpoint, LoquentError
 from loquent.recipe import Recipe
-from loquent.run import evaluate_language
 from loquent.start import load_language, make_task
-from loquent.train import train
 
-BASE = "reviews_base"
-METHODS = {"supervised": "reviews_supervised", "ppo": "reviews_ppo", "nlpo": "reviews_nlpo", "ppo-no-kl": "reviews_ppo_no_kl"}
-COLUMNS = {
-    "sentiment": "sentiment/positive",
-    "perplexity": "perplexity",
-    "judge": "judge/positive",
-    "distinct_2": "diversity/distinct-2",
-    "words": "diversity/mean_length",
-}
-DIRECTIONS = {"sentiment": True, "perplexity": False, "judge": True, "distinct_2": True, "words": None}
-STAGES = ("base", "zero-shot", *METHODS)
+BASE = "base"
 
 
 def quickstart(
@@ -57,81 +46,41 @@ def quickstart(
 
     Returns:
         `rows` (one per method), `seconds` by stage, `n` prompts per row, peak memory in GiB, and the 5-gram model's perplexity.
+
+    Raises:
+        LoquentError: a run failed; names it and says why.
     """
     folder = Path(out)
     if folder.exists() and any(folder.iterdir()):
         raise BadCheckpoint(f"{folder} is not empty; name a new folder")
-    stages = _split(overrides)
+    suite = suites.load("quickstart")
+    base = recipe.load(suite.stages[BASE].recipe, jobs.by_entry(overrides, list(suite.entries))[BASE], profile=profile)
+    if base.model.path:
+        suite = suites.with_model(suite, BASE, base.model.path)
+    plan, outcomes = runner.runs(suite, folder, profile=profile, seeds=seeds, overrides=overrides, processes=1, progress=progress, say=say)
     seconds: dict[str, float] = {}
-    base = _load(BASE, stages["base"], profile)
-    with _timed("base", seconds, say):
-        start = base.model.path or str(train(base, folder / "base", progress=progress).folder)
-    tested = [_one_seed(folder, seed, start, stages, profile, progress, seconds, say) for seed in range(seeds)]
+    for job in plan.jobs:
+        outcome = outcomes[job.key]
+        if outcome.failure:
+            raise LoquentError(f"{job.folder}: {outcome.failure}")
+        seconds[job.name] = round(seconds.get(job.name, 0.0) + outcome.seconds, 1)
+    tested = [[_row(suite, cell, outcomes[keys[seed]].evaluation or {}) for cell, keys in plan.cells.items()] for seed in range(seeds)]
     rows = tables.over_seeds(tested, "method") if seeds > 1 else tested[0]
-    with _timed("5-gram", seconds, say):
-        beside = _five_grams(base, start)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform != "darwin" else 1 << 30)
-    whole = {"rows": rows, "seeds": seeds, "n": base.training.final_episodes, "seconds": seconds, "peak_gib": round(peak, 2), **beside}
-    _save(folder, whole)
-    say("\n" + tables.markdown(rows, DIRECTIONS))
+    before = time.perf_counter()
+    beside = _five_grams(base, base.model.path or str(folder / BASE))
+    seconds["5-gram"] = round(time.perf_counter() - before, 1)
+    whole = {"rows": rows, "seeds": seeds, "n": base.training.final_episodes, "seconds": seconds, "peak_gib": _peak(), **beside}
+    directions = {name: column.higher for name, column in suite.columns.items()}
+    _save(folder, whole, directions)
+    say("\n" + tables.markdown(rows, directions))
     say(f"\nperplexity per word on the test texts: 5-gram {beside['five_gram_per_word']:.2f}, language model {beside['model_per_word']:.2f}")
-    say(f"{sum(seconds.values()):.0f} seconds, {peak:.1f} GiB; table and sample texts are in {folder}")
+    say(f"{sum(seconds.values()):.0f} seconds, {whole['peak_gib']:.1f} GiB; table and sample texts are in {folder}")
     return whole
 
 
-def _one_seed(
-    folder: Path,
-    seed: int,
-    start: str,
-    stages: dict[str, list[str]],
-    profile: str | None,
-    progress: bool,
-    seconds: dict[str, float],
-    say: Callable[[str], None],
-) -> list[dict[str, Any]]:
-    """All methods from one start with one seed; every evaluation sees the same prompts with the same streams."""
-    zero = _load(METHODS["ppo"], [*stages["zero-shot"], f"training.seed={seed}"], profile)
-    with _timed("zero-shot", seconds, say):
-        language = load_language(start, zero.model.device, zero.model.dtype)
-        found = evaluate_language(zero, language, split=zero.training.final_split, episodes=zero.training.final_episodes, seed=seed)
-    rows = [_row("zero-shot", found.values)]
-    (folder / f"zero-shot-{seed}").mkdir(parents=True, exist_ok=True)
-    episode.write(folder / f"zero-shot-{seed}" / "episodes.jsonl", found.episodes)
-    for method, name in METHODS.items():
-        own = [_setting("model.path", start), *stages[method], f"training.seed={seed}"]
-        with _timed(method, seconds, say):
-            run = train(_load(name, own, profile), folder / f"{method}-{seed}", progress=progress)
-        rows.append(_row(method, run.evaluation["values"]))
-    return rows
-
-
-def _row(method: str, values: Mapping[str, float]) -> dict[str, Any]:
-    return {"method": method, **{column: values.get(key) for column, key in COLUMNS.items()}}
-
-
-def _load(name: str, overrides: Sequence[str], profile: str | None) -> Recipe:
-    return recipe.load(name, overrides, profile=profile)
-
-
-def _setting(name: str, text: str) -> str:
-    """An override whose value is this text, whatever YAML would read in it."""
-    quoted = yaml.safe_dump(text, default_style='"', allow_unicode=True, width=math.inf)
-    return f"{name}={quoted.strip()}"
-
-
-def _split(overrides: Sequence[str]) -> dict[str, list[str]]:
-    """Overrides by stage: those without a stage's name go to all."""
-    stages: dict[str, list[str]] = {stage: [] for stage in STAGES}
-    for text in overrides:
-        stage, colon, rest = text.partition(":")
-        if not colon or "=" in stage:
-            for own in stages.values():
-                own.append(text)
-        elif stage in stages:
-            stages[stage].append(rest)
-        else:
-            raise BadSetting(f"the override {text!r} names no stage; known: {', '.join(STAGES)}")
-    return stages
+def _row(suite: Suite, method: str, evaluation: Mapping[str, Any]) -> dict[str, Any]:
+    values = evaluation.get("values", {})
+    return {"method": method, **{name: values.get(column.metric) for name, column in suite.columns.items()}}
 
 
 def _five_grams(base: Recipe, start: str) -> dict[str, float]:
@@ -148,16 +97,12 @@ def _five_grams(base: Recipe, start: str) -> dict[str, float]:
     return {"five_gram_per_word": ngram.perplexity(test_texts), "model_per_word": math.exp(total / words)}
 
 
-@contextmanager
-def _timed(stage: str, seconds: dict[str, float], say: Callable[[str], None]) -> Iterator[None]:
-    before = time.perf_counter()
-    yield
-    spent = time.perf_counter() - before
-    seconds[stage] = round(seconds.get(stage, 0.0) + spent, 1)
-    say(f"{stage}: {spent:.1f} s")
+def _peak() -> float:
+    """The largest resident memory of this process so far, in GiB."""
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform != "darwin" else 1 << 30), 2)
 
 
-def _save(folder: Path, whole: dict[str, Any]) -> None:
+def _save(folder: Path, whole: dict[str, Any], directions: Mapping[str, bool | None]) -> None:
     (folder / "table.json").write_text(json.dumps(whole, indent=1), encoding="utf-8")
-    (folder / "table.md").write_text(tables.markdown(whole["rows"], DIRECTIONS) + "\n", encoding="utf-8")
+    (folder / "table.md").write_text(tables.markdown(whole["rows"], directions) + "\n", encoding="utf-8")
     (folder / "table.csv").write_text(tables.as_csv(whole["rows"]), encoding="utf-8")

@@ -199,7 +199,8 @@ def schema(recipe: Recipe) -> dict[str, type]:
 
 
 def _profile(profile: str | None, root: Node) -> Sequence[str]:
-    """The overrides a profile stands for; those of "smoke" also shrink what this recipe's evaluation says for itself, and its named reference."""
+    """The overrides a profile stands for. Those of "smoke" also shrink what this recipe's evaluation says for itself, and replace what it names
+    outside: its reference, its hub dataset by the built-in reviews, its classifiers by such as are trained here."""
     if profile is None:
         return ()
     if profile != "smoke":
@@ -210,6 +211,14 @@ def _profile(profile: str | None, root: Node) -> Sequence[str]:
     reference = inside.get("model", {}).get("reference")
     if reference and reference.value not in ("copy", "none"):
         own.append("model.reference=copy")
+    task = inside.get("task", {})
+    if "source" in task and task["source"].value == "hub":
+        own += ["task.source=builtin", *(f"task.{key}=" for key in ("name", "revision", "subset") if key in task)]
+    for section in ("rewards", "metrics"):
+        for name, node in inside.get(section, {}).items():
+            options = node.value if isinstance(node.value, dict) else {}
+            defaults = {"classifier": "", "label": 1, "revision": ""} if "classifier" in options else {}
+            own += [f"{section}.{name}.{key}={value}" for key, value in defaults.items() if key in options]
     return (*SMOKE, *own)
 
 

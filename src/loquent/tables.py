@@ -17,8 +17,13 @@ def markdown(rows: Rows, directions: Mapping[str, bool | None]) -> str:
     """A Markdown table: the first column is text, the others numbers; a key `x/sd` is printed as ± beside `x`."""
     columns = [name for name in rows[0] if not name.endswith("/sd")]
     head = [name.replace("_", " ") + ARROWS[directions.get(name)] for name in columns]
-    body = [[_cell(row, name) for name in columns] for row in rows]
-    widths = [max(len(line[i]) for line in [head, *body]) for i in range(len(columns))]
+    return text_table(head, [[_cell(row, name) for name in columns] for row in rows])
+
+
+def text_table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    """A Markdown table of texts: the first column flush left, the others flush right; a `|` inside a text is escaped."""
+    body = [[cell.replace("|", "\\|") for cell in line] for line in body]
+    widths = [max(len(line[i]) for line in [head, *body]) for i in range(len(head))]
     rule = ["-" * width if i == 0 else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
     lines = [head, rule, *body]
     return "\n".join("| " + " | ".join(_padded(cell, widths[i], i) for i, cell in enumerate(line)) + " |" for line in lines)
@@ -55,11 +60,12 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
         return "–"
     if isinstance(value, int | float) and not isinstance(value, bool):
         spread = row.get(f"{name}/sd")
-        return _number(value) + (f" ± {_number(spread)}" if spread is not None else "")
+        return number(value) + (f" ± {number(spread)}" if spread is not None else "")
     return str(value)
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """A number as tables print it: three digits behind the point below 10, two above, none for a large whole one; a dash for none."""
     if math.isnan(value):
         return "–"
     return f"{value:.0f}" if float(value).is_integer() and abs(value) >= 10 else f"{value:.3f}" if abs(value) < 10 else f"{value:.2f}"

@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from loquent import cli, episode, quickstart, recipe
+from loquent import cli, episode, recipe
+from loquent.bench import suite
 from loquent.evaluate import held_out
 from loquent.play import games, play
 from loquent.run import load_run
@@ -216,7 +217,7 @@ def test_quickstart_gives_its_table_as_json(tmp_path, capsys):
 
 def test_the_methods_of_the_quickstart_are_compared_on_the_same_unseen_prompts():
     asked, shown = [], set()
-    for name in quickstart.METHODS.values():
+    for name in {cell.recipe for cell in suite.load("quickstart").cells.values()}:
         one = recipe.load(name)
         task = make_task(one)
         rows = held_out(task, one.training.final_split, one.training.final_episodes)
@@ -230,9 +231,9 @@ def test_the_methods_of_the_quickstart_are_compared_on_the_same_unseen_prompts()
 
 @pytest.mark.parametrize("name", ["a: b", "123", "1e5", "été # 'x' \"y\"", "x" * 300 + " " + "y" * 300])
 def test_a_folder_of_any_name_is_a_path_in_an_override(name):
-    from loquent.quickstart import _setting
+    from loquent.bench.jobs import override
 
-    assert recipe.load("reviews_ppo", [_setting("model.path", name)]).model.path == name
+    assert recipe.load("reviews_ppo", [override("model.path", name)]).model.path == name
 
 
 def test_quickstart_takes_any_folder_and_settings_of_the_zero_shot_stage(tmp_path, capsys):

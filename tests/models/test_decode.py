@@ -148,11 +148,11 @@ def test_a_row_uses_its_keys_stream_one_uniform_a_token():
 
 
 def test_uncached_rows_say_the_same(monkeypatch):
-    module, prompts = gpt2(), prompts_of(12)
-    assert isinstance(cache.rows_of(module, END), cache.Cached)
+    module, prompts = llama(), prompts_of(12)
+    assert isinstance(cache.rows_of(module, END, 4, 60), cache.Cached)
     wanted = drawn(module, prompts, {"live": 5})
     monkeypatch.setitem(cache._serves, module, False)
-    assert isinstance(cache.rows_of(module, END), cache.Uncached)
+    assert isinstance(cache.rows_of(module, END, 4, 60), cache.Uncached)
     got = drawn(module, prompts, {"live": 5})
     assert [answer.tokens.ids.tolist() for answer in got] == [answer.tokens.ids.tolist() for answer in wanted]
     assert max(np.abs(a.tokens.drawn_logprob - b.tokens.drawn_logprob).max() for a, b in zip(got, wanted)) < 1e-9
@@ -167,13 +167,13 @@ def test_models_whose_cache_is_of_another_kind_go_without():
     sliding = MistralForCausalLM(MistralConfig(**sizes, **layers, sliding_window=4, initializer_range=0.5))
     unplaced = BloomForCausalLM(BloomConfig(**sizes, n_layer=1, initializer_range=0.5))  # takes no position_ids
     for module, within in ((sliding.double().eval(), 1e-9), (unplaced.double().eval(), 1e-5)):  # Bloom's attention is float32 inside
-        assert isinstance(cache.rows_of(module, END), cache.Uncached)
+        assert isinstance(cache.rows_of(module, END, 4, 60), cache.Uncached)
         answers = drawn(module, prompts_of(6), {"live": 2})
         assert max(error.max() for error in differences(module, prompts_of(6), answers)) < within
 
 
 def test_a_model_that_ignores_positions_is_found_out(monkeypatch):
-    module = gpt2()
+    module = llama()
     forward = module.forward
 
     def careless(input_ids=None, attention_mask=None, position_ids=None, past_key_values=None, use_cache=None, logits_to_keep=0):
@@ -181,7 +181,7 @@ def test_a_model_that_ignores_positions_is_found_out(monkeypatch):
         return forward(input_ids=input_ids, logits_to_keep=logits_to_keep, **inputs)
 
     monkeypatch.setattr(module, "forward", careless)
-    assert isinstance(cache.rows_of(module, END), cache.Uncached)
+    assert isinstance(cache.rows_of(module, END, 4, 60), cache.Uncached)
 
 
 # ---- the distribution

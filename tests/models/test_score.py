@@ -9,7 +9,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from loquent.errors import LoquentError
 from loquent.models import score as score_module
 from loquent.models.actor import Actor
-from loquent.models.score import action_scores, micro_batches, score, values
+from loquent.models.score import action_scores, deciding, micro_batches, score, values
 from loquent.models.support import entropy, restricted_logprob
 from loquent.pretrained import build
 from loquent.seeding import Key
@@ -228,9 +228,11 @@ def test_score_makes_one_pass_for_each_network(critic, passes):
 def test_hidden_states_save_the_pass():
     model = actor("head")
     batch = played(model, settings={"top_k": 4})
-    hidden, value = model(batch)
+    hidden, value = model(batch, wanted=deciding(batch))
     found = action_scores(model.policy, batch, hidden=hidden)
     assert torch.equal(found.drawn, action_scores(model.policy, batch).drawn)
+    everywhere, value = model(batch)
+    assert (action_scores(model.policy, batch, hidden=everywhere).drawn - found.drawn).abs().max() < 1e-5
     assert torch.equal(value, values(model, batch))
 
 

@@ -46,6 +46,7 @@ class LanguageModelAgent:
             raise BadSetting(
                 f"max_new_tokens = {self.decoding.max_new_tokens} leaves no room for a prompt in the model's context of {context(module)}"
             )
+        self.room = min(self.room, self.decoding.max_prompt_tokens or self.room)
 
     def answer(self, asked: Sequence[Asked]) -> list[Answer]:
         """One answer per question, in order; the model's dropout is off meanwhile."""

@@ -21,7 +21,7 @@ from loquent.algorithms.gae import discounts, gae
 from loquent.algorithms.optimization import Means, adamw, clip_gradients, load_by_name, minibatches, refuse_half_precision, state_by_name, trainable
 from loquent.errors import BadSetting, LoquentError
 from loquent.models.actor import Actor
-from loquent.models.score import Scores, action_scores, micro_batches
+from loquent.models.score import Scores, action_scores, deciding, micro_batches
 from loquent.models.tokens import TokenBatch, positions
 from loquent.seeding import Key
 from loquent.settings import check_ranges, setting
@@ -164,7 +164,7 @@ class PPO:
 
     def loss(self, model: Actor, batch: TokenBatch) -> dict[str, Float[Tensor, " N"]]:
         """What is minimised, as "total", and what is logged beside it: one number for each action token."""
-        hidden, value = model(batch, want_values=True)  # one forward pass for each network
+        hidden, value = model(batch, want_values=True, wanted=deciding(batch))  # one forward pass for each network
         scores = action_scores(model.policy, batch, hidden=hidden)
         chosen = batch.is_action
         new, old = self.logprobs(scores, batch)

@@ -11,13 +11,14 @@ import loquent
 from loquent import registry
 
 HOUSE = Path(loquent.__file__).parent
-RECIPES = HOUSE / "recipes"
+RECIPES, SUITES = HOUSE / "recipes", HOUSE / "suites"
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     """Print and return the names of a kind."""
     kind = arguments.kind.removesuffix("s")
-    found = _recipes() if kind == "recipe" else {name: summary(registry.target(kind, name)) for name in registry.names(kind)}
+    pages = {"recipe": _recipes, "suite": _suites}
+    found = pages[kind]() if kind in pages else {name: summary(registry.target(kind, name)) for name in registry.names(kind)}
     width = max(map(len, found), default=0)
     for name, line in found.items():
         print(f"{name:<{width}}  {line}".rstrip())
@@ -39,4 +40,13 @@ def summary(dotted: str) -> str:
 def _recipes() -> dict[str, str]:
     """The built-in and the registered recipes with the first line of their page."""
     files = {file.stem: file for file in RECIPES.glob("*.yaml")} | {name: Path(registry.target("recipe", name)) for name in registry.names("recipe")}
+    return _first_lines(files)
+
+
+def _suites() -> dict[str, str]:
+    """The built-in suites likewise."""
+    return _first_lines({file.stem: file for file in SUITES.glob("*.yaml")})
+
+
+def _first_lines(files: dict[str, Path]) -> dict[str, str]:
     return {name: files[name].read_text(encoding="utf-8").partition("\n")[0].lstrip("# ") for name in sorted(files)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
@@ -13,3 +14,38 @@ def scores(evaluation: dict[str, Any]) -> None:
         error = evaluation["errors"].get(name)
         number = "none" if value is None else f"{value:.4g}"
         print(f"  {name:<{width}}  {number}" + (f" ± {error:.2g}" if error is not None else ""))
+
+
+def estimated(found: Any) -> None:
+    """Print an estimate: parameters, memory, disk and time, each with its parts."""
+    sizes = found.sizes
+    print(f"on {found.device}; measured on {sizes['rows_measured']} rows of {sizes['width']} tokens and a few decoded tokens")
+    _parts("parameters", sum(found.parameters.values()), found.parameters, _count)
+    _parts("memory at its peak", found.peak, found.memory, _size)
+    _parts("checkpoints on disk", found.disk["checkpoints"], {"each": found.disk["checkpoint"], "reference": found.disk["reference"]}, _size)
+    _parts(f"time, {sizes['updates']} updates of {sizes['episodes']} episodes", found.total_seconds, found.seconds, _time)
+
+
+def _parts(what: str, total: float, parts: Mapping[str, float], written: Callable[[float], str]) -> None:
+    print(f"{what}: {written(total)}")
+    width = max(map(len, parts))
+    for name, value in parts.items():
+        print(f"  {name:<{width}}  {written(value)}")
+
+
+def _count(number: float) -> str:
+    return f"{number:,.0f}"
+
+
+def _size(number: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if number < 1024:
+            return f"{number:.3g} {unit}" if number < 100 else f"{number:.0f} {unit}"
+        number /= 1024
+    return f"{number:.2f} GiB"
+
+
+def _time(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

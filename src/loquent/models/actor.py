@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from loquent import pretrained
@@ -41,9 +41,11 @@ class Critic(nn.Module):
         self.trunk = trunk
         self.head = nn.Linear(width, 1, bias=False)
 
-    def forward(self, tokens: Int64[Tensor, "B T"], shared: Float[Tensor, "B T H"] | None = None) -> Float[Tensor, "B T"]:
-        """The values of all positions. `shared`: the policy's hidden states, needed without a trunk of one's own."""
-        hidden = shared if self.trunk is None else pretrained.hidden(self.trunk, tokens)
+    def forward(
+        self, tokens: Int64[Tensor, "B T"], shared: Float[Tensor, "B T H"] | None = None, wanted: Bool[Tensor, "B T"] | None = None
+    ) -> Float[Tensor, "B T"]:
+        """The values of all positions, or of those `wanted`. `shared`: the policy's hidden states, needed without a trunk of one's own."""
+        hidden = shared if self.trunk is None else pretrained.hidden(self.trunk, tokens, wanted)
         if hidden is None:
             raise BadModel("a critic that is a head on the shared trunk needs the policy's hidden states")
         values: Tensor = self.head(hidden)[..., 0]
@@ -111,22 +113,30 @@ class Actor(nn.Module):
         frozen = _reference(language, reference)
         return cls(language, made, frozen, format=format, decoding=decoding, evaluation=evaluation)
 
-    def forward(self, batch: TokenBatch, want_values: bool = True) -> Hidden:
-        """Hidden states of the policy and, where wanted, values: exactly one forward pass for each network.
+    def forward(self, batch: TokenBatch, want_values: bool = True, wanted: Bool[Tensor, "B T"] | None = None) -> Hidden:
+        """Hidden states of the policy and, where asked for, values: exactly one forward pass for each network.
+
+        Args:
+            wanted: the positions somebody will look at (all by default); what stands at others is undefined.
 
         Raises:
-            BadSetting: values are wanted and there is no critic.
+            BadSetting: values are asked for and there is no critic.
         """
-        hidden = pretrained.hidden(self.policy, batch.tokens)
-        return Hidden(hidden, self.values(batch, hidden) if want_values else None)
+        hidden = pretrained.hidden(self.policy, batch.tokens, wanted)
+        return Hidden(hidden, self.values(batch, hidden, wanted) if want_values else None)
 
-    def values(self, batch: TokenBatch, hidden: Float[Tensor, "B T H"] | None = None) -> Float[Tensor, "B T"]:
-        """V at every position, 0 at padding; one forward pass. `hidden`: the policy's states, which save a critic head that pass."""
+    def values(
+        self, batch: TokenBatch, hidden: Float[Tensor, "B T H"] | None = None, wanted: Bool[Tensor, "B T"] | None = None
+    ) -> Float[Tensor, "B T"]:
+        """V at every position (or those `wanted`), 0 at padding; one forward pass.
+
+        `hidden`: the policy's states, which save a critic head that pass.
+        """
         if self.critic is None:
             raise BadSetting("the actor has no critic; build it with critic='network' or 'head'")
         if self.critic.trunk is None and hidden is None:
-            hidden = pretrained.hidden(self.policy, batch.tokens)
-        return self.critic(batch.tokens, hidden).masked_fill(~batch.real, 0.0)  # type: ignore[no-any-return]
+            hidden = pretrained.hidden(self.policy, batch.tokens, wanted)
+        return self.critic(batch.tokens, hidden, wanted).masked_fill(~batch.real, 0.0)  # type: ignore[no-any-return]
 
     def networks(self) -> dict[str, nn.Module]:
         """The trunks that are run, by role: a critic that is a head has none of its own. Hooks on them see every forward pass."""
@@ -149,7 +159,7 @@ class Actor(nn.Module):
 
     @property
     def room(self) -> int:
-        """The longest prompt that leaves the rollout its new tokens.
+        """The longest prompt of the rollout: what its new tokens leave, or what the decoding allows.
 
         Raises:
             BadSetting: they take the whole context.
@@ -157,7 +167,8 @@ class Actor(nn.Module):
         new = 0 if self.decoding is None else self.decoding.max_new_tokens
         if self.context - new < 1:
             raise BadSetting(f"max_new_tokens = {new} leaves no room for a prompt in a context of {self.context}")
-        return self.context - new
+        most = 0 if self.decoding is None else self.decoding.max_prompt_tokens
+        return min(self.context - new, most or self.context)
 
     def train(self, mode: bool = True) -> Actor:
         """Turn dropout on or off in policy and critic; the reference has none ever."""

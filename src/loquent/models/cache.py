@@ -21,7 +21,8 @@ from transformers.cache_utils import DynamicCache, DynamicLayer
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
-from loquent.pretrained import context, head, hidden, padded
+from loquent.models.slots import Slots
+from loquent.pretrained import context, gpt2, head, hidden, padded
 
 ATTENTION = "loquent_single_query"  # our name among the library's attention functions
 BLOCK = 32  # columns a slab grows by
@@ -205,8 +206,15 @@ AttentionInterface.register(ATTENTION, _attention)
 AttentionMaskInterface.register(ATTENTION, sdpa_mask)
 
 
-def rows_of(module: Any, pad: int) -> Rows:
-    """Rows for this model: with a cache where the model serves one truly, else without."""
+def rows_of(module: Any, pad: int, rows: int, columns: int) -> Rows:
+    """Rows for this model: slots where it is GPT-2-shaped, else a cache where the model serves one truly, else without.
+
+    Args:
+        rows: the most rows that are ever under way at once.
+        columns: the longest row, in tokens that are read.
+    """
+    if gpt2.serves(module) and module.get_output_embeddings() is not None:
+        return Slots(module, pad, rows, columns)
     if module not in _serves:
         _serves[module] = _serves_cache(module)
     return Cached(module, pad) if _serves[module] else Uncached(module, pad)

@@ -117,8 +117,9 @@ class _Loop:
         self.end, self.pad, self.limit, self.device = sorted(end), pad, vocabulary, module.device
         from loquent.models.cache import rows_of
 
-        self.policy = rows_of(module, pad)
-        self.mask: Rows | None = rows_of(nucleus.model, pad) if nucleus and nucleus.model is not None else None
+        sizes = min(decoding.live, len(prompts)), max(map(len, prompts), default=1) + decoding.max_new_tokens - 1
+        self.policy = rows_of(module, pad, *sizes)
+        self.mask: Rows | None = rows_of(nucleus.model, pad, *sizes) if nucleus and nucleus.model is not None else None
         self.uniform = np.zeros((len(prompts), decoding.max_new_tokens))
         if decoding.method == "sample":
             for row, key in zip(self.uniform, keys, strict=True):
@@ -209,16 +210,25 @@ class _Loop:
                 self.done[i] = True
 
     def _drop(self) -> np.ndarray:
-        """Drop ended rows once they are an eighth of the batch; returns the places that were kept."""
+        """Drop ended rows once they are an eighth of the batch; returns the places that were kept, in their new order."""
         everyone = np.arange(len(self.live))
         if self.done.sum() < max(1, len(self.live) // 8):
             return everyone
-        kept = np.flatnonzero(~self.done)
+        kept = _closed(self.done)
         for rows in (self.policy, self.mask):
             if rows is not None:
                 rows.keep(torch.from_numpy(kept).to(self.device))
         self.live, self.done = self.live[kept], self.done[kept]
         return kept
+
+
+def _closed(done: np.ndarray) -> np.ndarray:
+    """The places of rows not done, where the last of them fill the gaps, so that few rows move: 1011 gives 0, 3, 2."""
+    going = np.flatnonzero(~done)
+    kept = np.arange(len(going))
+    gaps = np.flatnonzero(done[: len(going)])
+    kept[gaps] = going[len(going) - len(gaps) :][::-1]
+    return kept
 
 
 @dataclass

@@ -18,6 +18,9 @@ class Decoding:
     top_p: float = setting(1.0, "draw from the nucleus of this mass, 1: all; sampling only", source="1904.09751 eq. 2", low=0.0, high=1.0)
     min_new_tokens: int = setting(0, "no end before so many tokens (legal words may end where they end)", low=0)
     max_new_tokens: int = setting(48, "an answer is cut after so many tokens", source="2210.01241 table 4 (IMDB)", low=1)
+    max_prompt_tokens: int = setting(
+        0, "a longer prompt loses its oldest turns or tokens; 0: what the context has room for", source="2210.01241 table 4 (IMDB): 64", low=0
+    )
     beams: int = setting(4, "beams of the search; beam only", low=1)
     live: int = setting(64, "rows decoded at once", low=1)
 

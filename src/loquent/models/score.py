@@ -10,19 +10,20 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from loquent import pretrained
 from loquent.errors import LoquentError
 from loquent.models.actor import Actor
+from loquent.models.chunked import chunked
 from loquent.models.support import Support, restricted_logprob
 from loquent.models.support import entropy as entropy_of
 from loquent.models.tokens import TokenBatch
 from loquent.pretrained import evaluating, groups, head
 
-CHUNK = 1 << 22  # logits in one chunk
+CHUNK = 1 << 21  # logits in one chunk
 WHOLE = 1 << 24  # up to so many logits there is one chunk, kept for the backward pass; above, chunks are computed again there
 
 
@@ -49,22 +50,36 @@ def action_scores(
     decided = batch.is_action[:, 1:]
     layer = head(module)
     if layer is not None:
-        states = (pretrained.hidden(module, batch.tokens) if hidden is None else hidden)[:, :-1][decided]
+        states = (pretrained.hidden(module, batch.tokens, deciding(batch)) if hidden is None else hidden)[:, :-1][decided]
     else:
         ones = torch.ones_like(batch.tokens)
         states = module(input_ids=batch.tokens, attention_mask=ones, use_cache=False).logits[:, :-1][decided]
     chosen = batch.tokens[:, 1:][decided]
     sets = batch.support if support else None
     vocabulary = module.get_input_embeddings().weight.shape[0]
-    whole = len(chosen) * vocabulary <= WHOLE
-    step = max(1, len(chosen)) if whole else max(1, CHUNK // vocabulary)
+    step = max(1, CHUNK // vocabulary)
+
+    def scores(logits: Tensor, here: slice, wanted: tuple[bool, ...]) -> tuple[Tensor, Tensor, Tensor]:
+        return _scores(logits, chosen[here], None if sets is None else sets.take(here), entropy and wanted[2])
+
+    if len(chosen) * vocabulary <= WHOLE:
+        return Scores(*scores(states if layer is None else layer(states), slice(0, len(chosen)), (True, True, True)))
+    if type(layer) is nn.Linear:
+        return Scores(*chunked(layer, states, step, scores, 3))
     parts = []
-    for i in range(0, max(1, len(chosen)), step):
-        here = slice(i, i + step)
-        inputs = (layer, states[here], chosen[here], None if sets is None else sets.take(slice(i, min(i + step, len(chosen)))), entropy)
-        again = not whole and torch.is_grad_enabled()
-        parts.append(checkpoint(_scores, *inputs, use_reentrant=False) if again else _scores(*inputs))
+    for i in range(0, len(chosen), step):  # a layer of another kind, an adapter say, is run again in the backward pass
+        here = slice(i, min(i + step, len(chosen)))
+
+        def part(some: Tensor, here: slice = here) -> tuple[Tensor, Tensor, Tensor]:
+            return scores(some if layer is None else layer(some), here, (True, True, True))
+
+        parts.append(checkpoint(part, states[here], use_reentrant=False) if torch.is_grad_enabled() else part(states[here]))
     return Scores(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
+
+
+def deciding(batch: TokenBatch) -> Bool[Tensor, "B T"]:
+    """Where the state of an action token is: the position before it."""
+    return torch.nn.functional.pad(batch.is_action[:, 1:], (0, 1))
 
 
 def values(actor: Actor, batch: TokenBatch) -> Float[Tensor, "B T"]:
@@ -85,14 +100,17 @@ def score(actor: Actor, batch: TokenBatch, *, token_budget: int = 8192) -> Token
         for rows in micro_batches(batch, token_budget):
             some = batch.take(rows).to(actor.device)
             width = some.tokens.shape[1]
-            hidden, found = actor(some, want_values=actor.critic is not None)
+            last = (some.real.sum(1, keepdim=True) - 1).clamp_min(0)
+            wanted = deciding(some).scatter(1, last, True)
+            hidden, found = actor(some, want_values=actor.critic is not None, wanted=wanted)
             own = action_scores(actor.policy, some, support=False, entropy=False, hidden=hidden).policy
             policy[rows, :width] = _placed(own, some, policy)
             if actor.reference is not None:
-                reference[rows, :width] = _placed(action_scores(actor.reference, some, support=False, entropy=False).policy, some, policy)
+                states = pretrained.hidden(actor.reference, some.tokens, wanted) if head(actor.reference) is not None else None
+                found_there = action_scores(actor.reference, some, support=False, entropy=False, hidden=states).policy
+                reference[rows, :width] = _placed(found_there, some, policy)
             if found is not None:
                 value[rows, :width] = _placed(found[:, :-1][some.is_action[:, 1:]], some, policy)
-                last = (some.real.sum(1, keepdim=True) - 1).clamp_min(0)
                 bootstrap[rows] = found.gather(1, last)[:, 0].to(bootstrap)
     measured: dict[str, Tensor] = {"policy_logprob": policy}
     measured |= {"reference_logprob": reference} if actor.reference is not None else {}
@@ -108,8 +126,7 @@ def micro_batches(batch: TokenBatch, token_budget: int) -> list[list[int]]:
     return groups(batch.real.sum(1).tolist(), token_budget)
 
 
-def _scores(layer: nn.Module | None, states: Tensor, chosen: Tensor, support: Support | None, entropy: bool) -> tuple[Tensor, Tensor, Tensor]:
-    logits = states if layer is None else layer(states)
+def _scores(logits: Tensor, chosen: Tensor, support: Support | None, entropy: bool) -> tuple[Tensor, Tensor, Tensor]:
     logits = logits if logits.dtype == torch.float64 else logits.float()
     picked = logits.gather(1, chosen[:, None])[:, 0]
     policy = picked - logits.logsumexp(1)

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from loquent.pretrained import gpt2
+
 _heads: weakref.WeakKeyDictionary[nn.Module, tuple[nn.Module | None]] = weakref.WeakKeyDictionary()
 
 
@@ -43,12 +45,17 @@ def head(module: Any) -> nn.Module | None:
     return _heads[module][0]
 
 
-def hidden(module: Any, tokens: Tensor) -> Tensor:
+def hidden(module: Any, tokens: Tensor, wanted: Tensor | None = None) -> Tensor:
     """The last hidden states [B, T, D] of right-padded rows of ids, for a causal model or its trunk; one forward pass.
 
     Causality keeps the padding on the right out of all real positions, so the mask is all ones; positions are counted from 0.
+
+    Args:
+        wanted: the positions somebody will look at, bool[B, T], all by default; what stands at others is undefined.
     """
     inner = module.base_model
+    if gpt2.serves(inner):
+        return gpt2.last_hidden(inner, tokens) if wanted is None else gpt2.hidden_where(inner, tokens, wanted)
     given: dict[str, Any] = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens), "use_cache": False}
     taken = inspect.signature(inner.forward).parameters
     if "position_ids" in taken:

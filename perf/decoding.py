@@ -1,0 +1,80 @@
+"""Benchmarks of decoding: ours against the `generate` of transformers, on equal models, prompts and lengths of answers."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import measuring
+import torch
+import workloads
+from references.generate import generate
+
+from loquent.models.decode import Decoding, decode
+from loquent.pretrained import gpt2
+from loquent.seeding import Key
+
+LIVE = 64
+
+
+def decoding(
+    rounds: int, *, size: str = "tiny", shape: str = "gpt2", own_forward: bool = False, rows: int = LIVE, ragged: bool = False, top_k: int = 0
+) -> dict[str, Any]:
+    """Sampling of `rows` prompts of 64 tokens, 48 new tokens each or (ragged) any number from 4 to 48.
+
+    `own_forward`: the model's own forward pass also where we have one of ours.
+    """
+    wide, new = (8, 6) if size == "quick" else (64, 48)
+    rows = min(rows, 12) if size == "quick" else rows
+    prompts = workloads.prompts(size, rows, wide)
+    lengths = Key(0, ("lengths",)).generator().integers(min(4, new), new + 1, rows).tolist() if ragged else [new] * rows
+    theirs = workloads.network(size, shape)
+    module = copy.deepcopy(theirs)
+    keys = [Key(0, ("row", i)) for i in range(rows)]
+    stop: list[Callable[[list[int]], bool] | None] = [(lambda ids, n=n: len(ids) >= n) if ragged else None for n in lengths]
+
+    def ours(method: str = "sample") -> list[list[int]]:
+        how = Decoding(method=method, top_k=top_k if method == "sample" else 0, max_new_tokens=new, live=LIVE)
+        with generic(own_forward):
+            drawn = decode(module, prompts, keys, how, end=(), pad=0, stop=stop)
+        return [one.tokens.ids.tolist() for one in drawn]
+
+    def reference(**options: Any) -> list[list[int]]:
+        options = options or {"do_sample": True, "top_k": top_k, "top_p": 1.0}
+        return generate(theirs, prompts, new, batch=LIVE, lengths=lengths if ragged else None, **options)
+
+    checked = agreement(theirs, prompts, ours("greedy"), reference(do_sample=False))
+    assert [len(row) for row in ours()] == [len(row) for row in reference()] == lengths
+    sides = measuring.alternate(ours, reference, rounds)
+    return {"checked": checked, **measuring.summary(sides, sum(lengths), "tokens")}
+
+
+@torch.no_grad()
+def agreement(module: Any, prompts: Sequence[list[int]], ours: list[list[int]], theirs: list[list[int]]) -> str:
+    """That both sides say the same when greedy, but for logits that are equal within rounding.
+
+    Raises:
+        AssertionError: they differ where the two tokens' logits do.
+    """
+    ties = 0
+    for prompt, mine, other in zip(prompts, ours, theirs, strict=True):
+        if mine != other:
+            first = next(i for i, (a, b) in enumerate(zip(mine, other, strict=True)) if a != b)
+            logits = module(torch.tensor([[*prompt, *mine[:first]]])).logits[0, -1]
+            apart = float((logits[mine[first]] - logits[other[first]]).abs())
+            assert apart < 1e-4 * float(logits.abs().max()), f"greedy answers differ at token {first}, where the logits are {apart} apart"
+            ties += 1
+    return f"greedy tokens identical to generate's in {len(ours) - ties} of {len(ours)} rows" + (f", {ties} differ at a tie of logits" * bool(ties))
+
+
+@contextmanager
+def generic(wanted: bool) -> Iterator[None]:
+    """Without our forward pass inside, where `wanted`: what any other model gets."""
+    serves = gpt2.serves
+    gpt2.serves = (lambda module: False) if wanted else serves
+    try:
+        yield
+    finally:
+        gpt2.serves = serves

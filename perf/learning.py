@@ -1,0 +1,160 @@
+"""Benchmarks of one PPO iteration (collection and learning): ours through play, score, prepare and update, against other programs."""
+
+from __future__ import annotations
+
+import copy
+import statistics
+from typing import Any
+
+import measuring
+import torch
+import workloads
+from references.learner import Learner, Rollout, Settings
+from references.modern_loop import ModernLoop
+from references.old_way import MINIBATCH, OldWay
+
+from loquent.algorithms.ppo import PPO, Config
+from loquent.episode import Episode
+from loquent.models.actor import Actor
+from loquent.models.decode import Decoding
+from loquent.models.score import score
+from loquent.models.tokens import TokenBatch, positions, token_batch
+from loquent.play import games, play
+from loquent.seeding import Key
+from loquent.values import Record
+
+WEIGHTS = Record(even=1.0)
+
+
+class Ours:
+    """An actor, PPO and the task, as a run has them; an iteration is `update()`."""
+
+    def __init__(self, size: str, wide: int, settings: Settings, episodes: int, *, critic: str = "network", minibatch: int = 16, budget: int = 2048):
+        self.task = workloads.Continuation(size, wide, episodes)
+        language = workloads.language(size)
+        decoding = Decoding(max_new_tokens=settings.new)
+        build = {"critic": critic, "format": workloads.Endless(language.tokenizer), "decoding": decoding, "evaluation": decoding}
+        self.actor = Actor.build(language, **build, key=Key(0, ("actor",)))
+        names = ("epochs", "gamma", "lam", "clip", "value_coefficient", "beta", "learning_rate", "max_grad_norm")
+        config = Config(minibatch=minibatch, token_budget=budget, **{name: getattr(settings, name) for name in names})
+        self.ppo = PPO(config, self.actor)
+        self.number = 0
+
+    def collect(self) -> list[Episode]:
+        """One episode on every row."""
+        self.number += 1
+        return play(self.task, games(self.task.rows("train"), first=self.number), self.ppo.agent(self.actor, False), seed=0)
+
+    def batch(self, episodes: list[Episode]) -> TokenBatch:
+        """The scored and prepared batch."""
+        made = token_batch(episodes, self.actor.format, WEIGHTS, max_length=self.actor.context, room=self.actor.room)
+        return self.ppo.prepare(score(self.actor, made, token_budget=self.ppo.config.token_budget))
+
+    def update(self) -> None:
+        """Collection and learning."""
+        self.ppo.update(self.actor, self.batch(self.collect()))
+        self.ppo.after_update(self.actor)
+
+
+def reward(answer: list[int]) -> float:
+    """The task's reward of an answer's ids."""
+    return workloads.even("".join(map(workloads.character, answer)))
+
+
+def agreement(ours: Ours, other: Learner, wide: int) -> str:
+    """That both programs measure, estimate and would learn the same on the same episodes.
+
+    Raises:
+        AssertionError: log-probabilities, values, advantages or the first gradient differ.
+    """
+    batch = ours.batch(ours.collect())
+    at = positions(batch)
+    assert bool(at.real.all())
+    assert batch.tokens.shape[1] == wide + at.action.shape[1]
+    theirs: Rollout = other.collect(batch.tokens[:, :wide], reward, batch.tokens[:, wide:])
+    columns = {"logprob": (batch.policy_logprob, at.action), "reference": (batch.reference_logprob, at.action), "value": (batch.value, at.action)}
+    columns |= {"advantage": (batch.advantage, at.action), "target": (batch.target, at.action)}
+    worst = 0.0
+    for name, (column, where) in columns.items():
+        apart = float((column.gather(1, where) - getattr(theirs, name)).abs().max())
+        assert apart < 1e-4, f"{name} differs by {apart}"
+        worst = max(worst, apart)
+    gradients = _gradient(ours, batch), other.gradient(other.minibatch(theirs, torch.arange(_rows(other, theirs))))
+    apart = float((gradients[0] - gradients[1]).norm() / gradients[1].norm())
+    assert apart < 1e-3, f"the gradient differs by {apart} of its norm"
+    return f"log-probabilities, values, advantages equal within {worst:.0e}, the gradient within {apart:.0e} of its norm"
+
+
+def _rows(other: Learner, rollout: Rollout) -> int:
+    return rollout.logprob.numel() if isinstance(other, OldWay) else len(rollout.tokens)
+
+
+def _gradient(ours: Ours, batch: TokenBatch) -> torch.Tensor:
+    """The gradient of the whole batch as one minibatch, in the reference's order of parameters."""
+    chosen = batch.is_action
+    advantage = batch.advantage[chosen]
+    batch.advantage[chosen] = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+    ours.ppo.optimizer.zero_grad(set_to_none=True)
+    ours.ppo.loss(ours.actor, batch)["total"].mean().backward()
+    parts = (ours.actor.policy, ours.actor.critic.trunk, ours.actor.critic.head)
+    return torch.cat([p.grad.flatten() if p.grad is not None else torch.zeros(p.numel()) for part in parts for p in part.parameters()])
+
+
+def old_way(rounds: int, *, size: str = "tiny", new: int = 48) -> dict[str, Any]:
+    """Ours against RL4LMs' way: prompt 64, five epochs, separate value network.
+
+    All of the old way's collection is timed, and of its learning so many gradient steps a round as `steps` says: they all cost the same.
+    """
+    wide, episodes, steps = (8, 4, 1) if size == "quick" else (64, 32, 2)
+    settings = Settings(new=min(new, 6) if size == "quick" else new)
+    ours = Ours(size, wide, settings, episodes)
+    other = OldWay(copy.deepcopy(ours.actor.policy), ours.actor.critic.head, settings)
+    checked = agreement(*_small(size, wide, settings, OldWay), wide)
+    prompts = torch.tensor(workloads.prompts(size, episodes, wide))
+    mine, collecting, learning = [], [], []
+    for number in range(-1, rounds):
+        now = measuring.timed(ours.update)
+        before = measuring.timed(lambda: setattr(other, "rollout_", other.collect(prompts, reward)))
+        during = measuring.timed(lambda: other.learn(other.rollout_, steps))
+        if number >= 0:
+            mine.append(now), collecting.append(before), learning.append(during)
+    total = episodes * settings.new
+    share = settings.epochs * -(-total // MINIBATCH) / steps
+    whole = [tuple(a + share * b for a, b in zip(*pair, strict=True)) for pair in zip(collecting, learning, strict=True)]
+    extra = {"timed_learning_steps": steps, "of_learning_steps": round(share * steps)}
+    return {"checked": checked, **measuring.summary(measuring.Sides(mine, whole), total, "tokens"), **extra}
+
+
+def modern_loop(rounds: int, *, size: str = "tiny", new: int = 48) -> dict[str, Any]:
+    """Ours against a plain modern loop: prompt 64, 64 episodes, five epochs, minibatches of 16, separate value network."""
+    wide, episodes = (8, 4) if size == "quick" else (64, 64)
+    settings = Settings(new=min(new, 6) if size == "quick" else new)
+    ours = Ours(size, wide, settings, episodes)
+    other = ModernLoop(workloads.network(size), ours.actor.critic.head, settings)
+    checked = agreement(*_small(size, wide, settings, ModernLoop), wide)
+    prompts = torch.tensor(workloads.prompts(size, episodes, wide))
+    sides = measuring.alternate(ours.update, lambda: other.learn(other.collect(prompts, reward)), rounds)
+    return {"checked": checked, **measuring.summary(sides, episodes * settings.new, "tokens")}
+
+
+def _small(size: str, wide: int, settings: Settings, kind: type[Learner]) -> tuple[Ours, Learner]:
+    """Both programs with equal weights and few episodes, for the comparison of what they compute."""
+    ours = Ours(size, wide, settings, 2)
+    return ours, kind(workloads.network(size), ours.actor.critic.head, settings)
+
+
+def against_trl(rounds: int, *, size: str = "tiny", critic: str = "network") -> dict[str, Any]:
+    """Ours against TRL 1.12's PPO: 64 episodes, prompt 64, 48 new tokens, four epochs, one gradient step an epoch."""
+    from references.trl_ppo import TrlPpo
+
+    wide, episodes = (8, 4) if size == "quick" else (64, 64)
+    settings = Settings(new=6 if size == "quick" else 48, epochs=4, learning_rate=3e-6)
+    ours = Ours(size, wide, settings, episodes, critic=critic, minibatch=episodes)
+    other = TrlPpo(workloads.language(size), workloads.prompts(size, episodes, wide), settings, reward)
+    checked = other.check(ours)
+    mine, theirs = [], []
+    for _ in range(rounds):
+        theirs.append(other.iteration())
+        mine.append(measuring.timed(ours.update))
+    result = measuring.summary(measuring.Sides(mine, theirs), episodes * settings.new, "tokens")
+    return {"checked": checked, **result, "critic": critic, "reference_seconds": round(statistics.median(wall for wall, _ in theirs), 2)}

@@ -1,0 +1,99 @@
+"""Speed and memory as ratios: `python perf/run.py NAME [--json] [--rounds N] [--threads N] [--size SIZE] [--quick]`.
+
+Every benchmark compares our output with the reference's first, then times both in alternating rounds. docs/speed.md tells how to read it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: spinning threads of one process starve another's
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """What is measured, by which function, and the ratio we mean to reach at least."""
+
+    about: str
+    module: str
+    function: str
+    target: float
+    options: dict[str, Any] = field(default_factory=dict)
+    rounds: int = 9
+
+
+BENCHMARKS = {
+    "decode-equal": Benchmark("sampling, batch 64, equal lengths, GPT-2-shaped, our forward pass", "decoding", "decoding", 1.7),
+    "decode-top-k": Benchmark("the same, drawn from the 50 likeliest tokens", "decoding", "decoding", 1.7, {"top_k": 50}),
+    "decode-own-forward": Benchmark("the same, by the model's own forward pass", "decoding", "decoding", 1.15, {"own_forward": True}),
+    "decode-llama": Benchmark("a Llama-shaped model, by its own forward pass", "decoding", "decoding", 1.15, {"shape": "llama"}),
+    "decode-ragged": Benchmark(
+        "512 prompts, answers end uniformly between 4 and 48 tokens", "decoding", "decoding", 2.0, {"rows": 512, "ragged": True}, 5
+    ),
+    "ppo-old-way-24": Benchmark("a PPO iteration against RL4LMs' way, 24 new tokens", "learning", "old_way", 20, {"new": 24}, 5),
+    "ppo-old-way-48": Benchmark("a PPO iteration against RL4LMs' way, 48 new tokens", "learning", "old_way", 35, {"new": 48}, 5),
+    "ppo-old-way-96": Benchmark("a PPO iteration against RL4LMs' way, 96 new tokens", "learning", "old_way", 75, {"new": 96}, 5),
+    "ppo-modern-loop": Benchmark("a PPO iteration against a plain modern loop", "learning", "modern_loop", 1.3, {}, 5),
+    "ppo-trl": Benchmark("a PPO iteration against TRL 1.12's, separate value networks", "learning", "against_trl", 1.25, {}, 5),
+    "ppo-trl-head": Benchmark("the same, our value function a head on the trunk", "learning", "against_trl", 2.0, {"critic": "head"}, 5),
+    "memory-vocabulary": Benchmark("peak memory of an update with 50,257 words against whole logits", "memory", "vocabulary", 3.0, {}, 3),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one benchmark; the last line printed is its JSON."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog="\n".join(listed()), formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("name", choices=BENCHMARKS, metavar="NAME", help="a benchmark, see below")
+    parser.add_argument("--json", action="store_true", help="print the last line only")
+    parser.add_argument("--rounds", type=int, help="alternating rounds; more make the interval narrower")
+    parser.add_argument("--threads", type=int, default=1, help="of torch; 1 by default")
+    parser.add_argument("--size", choices=("tiny", "small"), help="of the model: 1M parameters (the default) or 7M")
+    parser.add_argument("--quick", action="store_true", help="a toy size in one round, to see that it runs; its figures mean nothing")
+    given = parser.parse_args(arguments)
+    benchmark = BENCHMARKS[given.name]
+    options = dict(benchmark.options)
+    if given.quick or given.size:
+        options["size"] = "quick" if given.quick else given.size
+    result = measured(given.name, benchmark, given.rounds or (1 if given.quick else benchmark.rounds), given.threads, options)
+    if not given.json:
+        print(f"{given.name}: {benchmark.about}", *(f"  {name}: {value}" for name, value in result.items()), sep="\n")
+        print(f"  {'reached' if result['ratio'] >= benchmark.target else 'NOT reached'}: {result['ratio']} of at least {benchmark.target}")
+    print(json.dumps(result))
+    return 0
+
+
+def measured(name: str, benchmark: Benchmark, rounds: int, threads: int, options: dict[str, Any]) -> dict[str, Any]:
+    """The figures of one benchmark, and beside them what the machine can do."""
+    import importlib
+
+    import measuring
+    import torch
+
+    torch.set_num_threads(threads)
+    work: Callable[..., dict[str, Any]] = getattr(importlib.import_module(benchmark.module), benchmark.function)
+    seconds = 0.01 if options.get("size") == "quick" else 0.3
+    before = measuring.limits(seconds)
+    found = work(rounds, **options)
+    after = measuring.limits(seconds)
+    limits = {limit: max(before[limit], after[limit]) for limit in before}
+    size = options.get("size", "tiny")
+    return {"name": name, "size": size, "dtype": "float32", "target": benchmark.target, **found, **measuring.machine(), **limits}
+
+
+def listed() -> list[str]:
+    """One line for each benchmark."""
+    return [f"{name:20} {one.about}; at least {one.target:g} times" for name, one in BENCHMARKS.items()]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,103 @@
+"""A suite's results as one HTML file: no network, light and dark, readable on a phone, every text escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+from loquent import __version__
+from loquent.bench import pages
+from loquent.bench.results import CONTRADICTED, HOLDS, Results, Row
+from loquent.intervals import Interval
+
+STYLE = """
+:root { color-scheme: light dark; --line: #d0d0d0; --soft: #6b6b6b; --mark: #1f6feb; --paper: #c4711b; --good: #1a7f37; --bad: #cf222e }
+@media (prefers-color-scheme: dark) { :root { --line: #444; --soft: #a0a0a0; --mark: #79b8ff; --paper: #f0a95b; --good: #56d364; --bad: #ff7b72 } }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem }
+.wide { overflow-x: auto } table { border-collapse: collapse; margin: .5rem 0 }
+th, td { padding: .25rem .7rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap }
+th:first-child, td:first-child { text-align: left } small, .soft { color: var(--soft) } td small { display: block } .paper { color: var(--paper) }
+.holds { color: var(--good) } .contradicted, .failed { color: var(--bad) }
+svg { display: block } details { margin: .5rem 0 } pre { white-space: pre-wrap }
+"""
+WIDTH, HEIGHT = 110, 14
+
+
+def page(results: Results) -> str:
+    """The whole file."""
+    suite = results.suite
+    title = escape(f"{suite.title} · {suite.name} v{suite.version}, {results.profile}")
+    return "\n".join(
+        [
+            "<!doctype html>",
+            f'<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>',
+            f"<style>{STYLE}</style></head><body>",
+            f"<h1>{escape(suite.title)}</h1>",
+            f"<p>Suite <code>{escape(suite.name)}</code> version {suite.version}, profile <code>{escape(results.profile)}</code>, "
+            f"{results.seeds} seeds; Loquent {escape(__version__)}. {escape(results.about)}</p>",
+            '<p class="soft">Mean and 95 % interval over seeds (Student\'s t); a bar is the interval, its dot the mean, on one scale a column. '
+            '<span class="paper">Published figures</span>, where a row repeats one: mean ± standard deviation.</p>',
+            *(f'<p class="failed">{escape(note)}</p>' for note in results.notes),
+            *(line for table in pages.tables(results) for line in _table(results, table.title, [results.rows[name] for name in table.cells])),
+            *_verdicts(results),
+            *_failures(results),
+            "</body></html>",
+            "",
+        ]
+    )
+
+
+def _table(results: Results, title: str, rows: list[Row]) -> Iterator[str]:
+    scales = {name: _scale([row.intervals[name] for row in rows if name in row.intervals]) for name in results.suite.columns}
+    yield f'<h2>{escape(title)}</h2><div class="wide"><table><thead><tr><th></th>'
+    yield "".join(f"<th>{escape(head)}</th>" for head in pages.heads(results)) + "<th>n</th></tr></thead><tbody>"
+    for row in rows:
+        cells = "".join(_cell(row, name, scales[name]) for name in results.suite.columns)
+        mark = ' class="failed"' if row.failures else ""
+        yield f'<tr><td title="{escape(row.task)}">{escape(row.label)}</td>{cells}<td{mark}>{escape(pages.state(row, results.seeds))}</td></tr>'
+    yield "</tbody></table></div>"
+    sources = sorted({row.source.rpartition("; row ")[0] for row in rows if row.source})
+    tasks = sorted({row.task for row in rows if row.task})
+    yield f'<p class="soft">Task {escape("; ".join(tasks) or "none")}.{" Published: " + escape("; ".join(sources)) + "." if sources else ""}</p>'
+
+
+def _cell(row: Row, name: str, scale: tuple[float, float]) -> str:
+    found, paper = row.intervals.get(name), row.paper.get(name)
+    theirs = f'<small class="paper" title="{escape(row.source)}">{escape(paper.text)}</small>' if paper else ""
+    return f"<td>{escape(pages.shown(found))}{_bar(found, scale) if found else ''}{theirs}</td>"
+
+
+def _scale(found: list[Interval]) -> tuple[float, float]:
+    ends = [end for one in found for end in (one.mean, one.low, one.high) if end is not None]
+    return (min(ends), max(ends)) if ends else (0.0, 1.0)
+
+
+def _bar(found: Interval, scale: tuple[float, float]) -> str:
+    low, high = scale
+    ends = (found.mean, found.mean if found.low is None else found.low, found.mean if found.high is None else found.high)
+    dot, left, right = (4 + (WIDTH - 8) * ((end - low) / (high - low) if high > low else 0.5) for end in ends)
+    middle = HEIGHT / 2
+    line = f'<line x1="{left:.1f}" x2="{right:.1f}" y1="{middle}" y2="{middle}" stroke="var(--mark)" stroke-width="2"/>'
+    circle = f'<circle cx="{dot:.1f}" cy="{middle}" r="3.5" fill="var(--mark)"/>'
+    return f'<svg width="{WIDTH}" height="{HEIGHT}" role="img" aria-label="interval">{line}{circle}</svg>'
+
+
+def _verdicts(results: Results) -> Iterator[str]:
+    if not results.verdicts:
+        return
+    yield "<h2>What holds here</h2><ul>"
+    for verdict in results.verdicts:
+        ordering = verdict.ordering
+        kind = verdict.verdict if verdict.verdict in (HOLDS, CONTRADICTED) else "soft"
+        said = f' <span class="soft">“{escape(ordering.quote)}” ({escape(ordering.place)})</span>' if ordering.quote else ""
+        steps = "".join(f"<li>{escape(pages.step_text(step))}</li>" for step in verdict.shown)
+        yield f'<li><strong class="{kind}">{escape(verdict.verdict)}</strong>: {escape(ordering.claim)} ({escape(ordering.column)}).{said}'
+        yield f"<details><summary>step by step</summary><ul>{steps}</ul></details></li>"
+    yield "</ul>"
+
+
+def _failures(results: Results) -> Iterator[str]:
+    if results.failures:
+        yield "<h2>What failed</h2><ul>"
+        yield from (f'<li class="failed"><code>{escape(folder)}</code><pre>{escape(why)}</pre></li>' for folder, why in results.failures.items())
+        yield "</ul>"

@@ -1,0 +1,146 @@
+"""From a suite to the runs it needs: each once, in an order in which what a run starts from comes before it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from loquent import recipe
+from loquent.bench.suite import ANY, REFERENCE, SMOKE, Entry, Suite, references
+from loquent.errors import BadSetting
+from loquent.recipe import Recipe
+from loquent.values import Record, digest, plain
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: a recipe with a seed, its folder, and the folders it starts from. `key` is what it does, wherever it lies."""
+
+    name: str
+    seed: int
+    key: str
+    folder: Path
+    recipe: Recipe
+    agent: str = ""
+    needs: tuple[str, ...] = ()  # keys
+
+    @property
+    def title(self) -> str:
+        """What progress and failures call it."""
+        return self.folder.name
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All runs of a suite. `cells` says which run each cell has for each seed: equal settings share one."""
+
+    jobs: tuple[Job, ...]
+    cells: Mapping[str, Mapping[int, str]]
+
+
+def plan(suite: Suite, out: Path, profile: str, seeds: int, overrides: Mapping[str, Sequence[str]]) -> Plan:
+    """The runs of a suite under a profile, stages first.
+
+    Raises:
+        BadSetting: entries start from each other in a circle, or a setting of one is wrong; names the entry.
+    """
+    maker = _Maker(suite, out, profile, overrides)
+    cells = {name: {seed: maker.key(name, seed) for seed in range(seeds)} for name in suite.cells}
+    return Plan(tuple(maker.jobs.values()), cells)
+
+
+def by_entry(overrides: Sequence[str], names: Sequence[str]) -> dict[str, list[str]]:
+    """Overrides by the entry they are for: `name:key.path=value` for one, without a name for all.
+
+    Raises:
+        BadSetting: there is no entry of that name.
+    """
+    found: dict[str, list[str]] = {name: [] for name in names}
+    for text in overrides:
+        name, colon, rest = text.partition(":")
+        if not colon or "=" in name:
+            for own in found.values():
+                own.append(text)
+        elif name in found:
+            found[name].append(rest)
+        else:
+            raise BadSetting(f"the override {text!r} names no stage; known: {', '.join(names)}")
+    return found
+
+
+def override(name: str, value: Any) -> str:
+    """The override that gives a setting this very value, whatever YAML would read in its text."""
+    bare = str(value) if isinstance(value, float) and not math.isfinite(value) else plain(value)
+    return f"{name}={json.dumps(bare, ensure_ascii=False)}"
+
+
+class _Maker:
+    """Makes each run once; a run that is asked for again under another name is the same run."""
+
+    def __init__(self, suite: Suite, out: Path, profile: str, overrides: Mapping[str, Sequence[str]]) -> None:
+        self.suite, self.out, self.profile, self.overrides = suite, out, profile, overrides
+        self.jobs: dict[str, Job] = {}
+        self.keys: dict[tuple[str, int | None], str] = {}
+        self.under_way: list[str] = []
+
+    def key(self, name: str, seed: int) -> str:
+        """The key of an entry's run, which is planned now where it is not yet."""
+        known = name, None if name in self.suite.stages else seed
+        if known in self.keys:
+            return self.keys[known]
+        if name in self.under_way:
+            raise BadSetting(f"suite {self.suite.name}: {' starts from '.join([*self.under_way, name])}, which is a circle")
+        self.under_way.append(name)
+        try:
+            self.keys[known] = self._planned(name, seed)
+            return self.keys[known]
+        except BadSetting as error:
+            raise error if str(error).startswith("suite ") else BadSetting(f"suite {self.suite.name}, {name}: {error}") from error
+        finally:
+            self.under_way.pop()
+
+    def _planned(self, name: str, seed: int) -> str:
+        entry, once = self.suite.entries[name], name in self.suite.stages
+        if self.profile in entry.instead:
+            return f"model:{entry.instead[self.profile]}"
+        settings = self._settings(name, entry)
+        needs = {referred: self.key(referred, seed) for referred in references(settings)}
+        symbolic = self._recipe(name, entry, settings, needs, None if once else seed)
+        key = digest(Record({"recipe": symbolic.fingerprint, "agent": entry.agent}), 16)
+        if key not in self.jobs:
+            folders = {referred: self._place(needed) for referred, needed in needs.items()}
+            real = self._recipe(name, entry, settings, folders, None if once else seed)
+            folder = self.out / (name if once else f"{name}-{seed}")
+            starts = tuple(needed for needed in needs.values() if needed in self.jobs)
+            self.jobs[key] = Job(name, real.training.seed, key, folder, real, entry.agent, starts)
+        return key
+
+    def _settings(self, name: str, entry: Entry) -> dict[str, Any]:
+        """An entry's settings, the more particular over the more general."""
+        chosen = self.suite.profiles[self.profile].set if self.profile in self.suite.profiles else Record()
+        layers = [self.suite.shared if name in self.suite.cells else Record(), chosen.get(ANY, Record()), chosen.get(entry.recipe, Record())]
+        layers += [entry.set, entry.at.get(self.profile, Record())]
+        merged: dict[str, Any] = {}
+        for layer in layers:
+            merged |= layer
+        return merged
+
+    def _recipe(self, name: str, entry: Entry, settings: Mapping[str, Any], folders: Mapping[str, str], seed: int | None) -> Recipe:
+        """The recipe with `folders` in place of the names it refers to."""
+        texts = [override(path, _resolved(value, folders)) for path, value in settings.items()]
+        texts += [*self.overrides.get(name, ()), *([] if seed is None else [f"training.seed={seed}"])]
+        file = self.suite.folder / entry.recipe
+        found: str | Path = file if entry.recipe.endswith((".yaml", ".yml")) and file.is_file() else entry.recipe
+        return recipe.load(found, texts, profile=SMOKE if self.profile == SMOKE else None)
+
+    def _place(self, key: str) -> str:
+        return str(self.jobs[key].folder) if key in self.jobs else key.removeprefix("model:")
+
+
+def _resolved(value: Any, folders: Mapping[str, str]) -> Any:
+    match = REFERENCE.fullmatch(value) if isinstance(value, str) else None
+    return folders[match[1]] if match else value

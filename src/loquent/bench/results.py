@@ -1,0 +1,181 @@
+"""What a suite found: every cell's numbers with their intervals, the published ones, the verdicts, and the failures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from loquent.bench import published
+from loquent.bench.jobs import Plan
+from loquent.bench.published import Figure
+from loquent.bench.suite import Ordering, Suite
+from loquent.bench.work import Outcome
+from loquent.errors import BadSetting, nearest
+from loquent.intervals import Interval, difference, interval
+
+HOLDS, CONTRADICTED, UNDECIDED, MISSING = "holds", "contradicted", "undecided", "not measured"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A cell's results. `values`: by column and seed; `paper`: the published figures by column."""
+
+    name: str
+    label: str
+    task: str
+    n: int
+    episodes: int
+    values: Mapping[str, Mapping[int, float]]
+    intervals: Mapping[str, Interval]
+    paper: Mapping[str, Figure]
+    source: str
+    paper_seeds: int
+    failures: Mapping[int, str]
+    seconds: float
+    folders: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Step:
+    """Two neighbours of an ordering: the interval of the difference, and what the paper has."""
+
+    low: str
+    high: str
+    difference: Interval | None
+    verdict: str
+    paper: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a claim holds here: every step of it must. `ends` compares the first cell with the last, where there are more than two."""
+
+    ordering: Ordering
+    steps: tuple[Step, ...]
+    verdict: str
+    ends: Step | None = None
+
+    @property
+    def shown(self) -> tuple[Step, ...]:
+        """The steps, and the comparison of the ends behind them."""
+        return (*self.steps, self.ends) if self.ends else self.steps
+
+
+@dataclass(frozen=True)
+class Results:
+    """All of a suite under one profile."""
+
+    suite: Suite
+    profile: str
+    seeds: int
+    rows: Mapping[str, Row]
+    verdicts: tuple[Verdict, ...]
+    failures: Mapping[str, str]  # by the run's folder
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+    machine: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def about(self) -> str:
+        """What the profile says of itself."""
+        return self.suite.profile(self.profile)[1].about
+
+
+def collect(suite: Suite, profile: str, seeds: int, plan: Plan, outcomes: Mapping[str, Outcome]) -> Results:
+    """Read the outcomes off into rows, verdicts and failures."""
+    folders = {job.key: job.folder.name for job in plan.jobs}
+    rows = {name: _row(suite, name, keys, outcomes, folders) for name, keys in plan.cells.items()}
+    failures = {folders[key]: outcome.failure for key, outcome in outcomes.items() if outcome.failure}
+    return Results(
+        suite,
+        profile,
+        seeds,
+        rows,
+        tuple(_verdict(ordering, rows) for ordering in suite.orderings),
+        failures,
+        _notes(suite, outcomes),
+        round(sum(outcome.seconds for outcome in outcomes.values()), 1),
+    )
+
+
+def compare(low: Mapping[int, float], high: Mapping[int, float]) -> tuple[Interval | None, str]:
+    """Whether `high` is above `low`: decided by the interval of their difference over equal seeds, and open where it holds 0."""
+    found = difference(low, high)
+    if found is None:
+        return None, MISSING
+    if found.low is None or found.high is None:
+        return found, UNDECIDED
+    return found, HOLDS if found.low > 0 else CONTRADICTED if found.high < 0 else UNDECIDED
+
+
+def _row(suite: Suite, name: str, keys: Mapping[int, str], outcomes: Mapping[str, Outcome], folders: Mapping[str, str]) -> Row:
+    found = {seed: outcomes[key] for seed, key in keys.items() if key in outcomes}
+    done = {seed: outcome.evaluation for seed, outcome in found.items() if outcome.evaluation is not None}
+    values = {
+        column: {seed: float(value) for seed, one in done.items() if _number(value := one["values"].get(of.metric))}
+        for column, of in suite.columns.items()
+    }
+    entry = suite.cells[name]
+    table, paper = published.load(suite.paper).row(entry.published) if entry.published else (None, {})
+    return Row(
+        name=name,
+        label=entry.label or name,
+        task=", ".join(sorted({str(one["task"]) for one in done.values()})),
+        n=len(done),
+        episodes=max((int(one["n"]) for one in done.values()), default=0),
+        values=values,
+        intervals={column: interval(list(by_seed.values())) for column, by_seed in values.items() if by_seed},
+        paper={column: given for column, given in paper.items() if column in suite.columns},
+        source=f"{table.title}; {table.place}; row {entry.published.partition('/')[2]}" if table else "",
+        paper_seeds=table.seeds if table else 0,
+        failures={seed: outcome.failure for seed, outcome in found.items() if outcome.failure},
+        seconds=round(sum(outcome.seconds for outcome in found.values()), 1),
+        folders=tuple(folders[key] for key in keys.values() if key in folders),
+    )
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _verdict(ordering: Ordering, rows: Mapping[str, Row]) -> Verdict:
+    names = ordering.rising
+    steps = tuple(_step(ordering.column, rows[low], rows[high]) for low, high in pairwise(names))
+    ends = _step(ordering.column, rows[names[0]], rows[names[-1]]) if len(names) > 2 else None
+    return Verdict(ordering, steps, _whole([step.verdict for step in steps]), ends)
+
+
+def _step(column: str, low: Row, high: Row) -> Step:
+    found, verdict = compare(low.values[column], high.values[column])
+    printed = low.paper.get(column), high.paper.get(column)
+    return Step(low.name, high.name, found, verdict, (printed[0].text, printed[1].text) if printed[0] and printed[1] else None)
+
+
+def _whole(verdicts: Sequence[str]) -> str:
+    """One step against a claim is enough against it; all are needed for it."""
+    for verdict in (CONTRADICTED, MISSING, UNDECIDED):
+        if verdict in verdicts:
+            return verdict
+    return HOLDS
+
+
+def _notes(suite: Suite, outcomes: Mapping[str, Outcome]) -> tuple[str, ...]:
+    """Columns that no run has measured."""
+    measured = {key for outcome in outcomes.values() if outcome.evaluation for key in outcome.evaluation["values"]}
+    missing = [column for column in suite.columns.values() if measured and column.metric not in measured]
+    return tuple(
+        f"no run measured {column.metric!r}" + (f" (nearest: {near})" if (near := nearest(column.metric, measured)) else "") for column in missing
+    )
+
+
+def check(suite: Suite) -> None:
+    """Every published row a suite names is there; BadSetting where one is not."""
+    for name, entry in suite.cells.items():
+        if entry.published:
+            try:
+                published.load(suite.paper).row(entry.published)
+            except LookupError as error:
+                raise BadSetting(f"suite {suite.name}, {name}: published: {error}") from error

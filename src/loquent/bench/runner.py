@@ -1,0 +1,100 @@
+"""A benchmark from one call: plan, run, read off, write. Called again it goes on where it stopped."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import platform
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from loquent import checkpoint
+from loquent.bench import crew, html, jobs, pages, results
+from loquent.bench import suite as suites
+from loquent.bench.jobs import Job, Plan
+from loquent.bench.results import Results
+from loquent.bench.suite import Suite
+from loquent.bench.work import Outcome
+
+
+def bench(
+    suite: str | Path | Suite,
+    out: str | Path,
+    *,
+    profile: str | None = None,
+    seeds: int | None = None,
+    overrides: Sequence[str] = (),
+    processes: int | None = None,
+    say: Callable[[str], None] = print,
+) -> Results:
+    """Run a suite into the folder `out` and write its tables there: table.md, table.csv, table.json and table.html.
+
+    A run that failed is in the tables, and is tried again by the next call; the others are not made again. What several cells have in
+    common is made once.
+
+    Args:
+        suite: a name, a YAML file, or a `Suite`.
+        profile: one of the suite's, its first by default; "smoke" every suite has.
+        seeds: runs of every cell; the profile's number by default.
+        overrides: `key.path=value` for all stages and cells, or `NAME:key.path=value` for one of them.
+        processes: runs made at once; the profile's number by default, 0 for one on each core.
+
+    Raises:
+        UnknownName, BadSetting: the suite or a setting is wrong. BadCheckpoint: `out` holds a finished run of other settings.
+    """
+    whole = suite if isinstance(suite, Suite) else suites.load(suite)
+    results.check(whole)
+    name, size = whole.profile(profile)
+    count, at_once, before = seeds or size.seeds, crew.cores(size.processes if processes is None else processes), time.perf_counter()
+    plan, outcomes = runs(whole, out, profile=name, seeds=count, overrides=overrides, processes=at_once, say=say)
+    machine = {
+        "processes": at_once,
+        "wall_seconds": round(time.perf_counter() - before, 1),
+        "python": platform.python_version(),
+        "cpu": platform.machine(),
+    }
+    found = dataclasses.replace(results.collect(whole, name, count, plan, outcomes), machine=machine)
+    write(Path(out), found)
+    return found
+
+
+def runs(
+    suite: Suite,
+    out: str | Path,
+    *,
+    profile: str | None,
+    seeds: int,
+    overrides: Sequence[str] = (),
+    processes: int = 1,
+    progress: bool = False,
+    say: Callable[[str], None] = print,
+) -> tuple[Plan, dict[str, Outcome]]:
+    """The runs of a suite in the folder `out`, made or found there: the plan, and every run's outcome by its key. Raises as `bench`."""
+    name, _ = suite.profile(profile)
+    plan = jobs.plan(suite, Path(out), name, seeds, jobs.by_entry(overrides, list(suite.entries)))
+    Path(out).mkdir(parents=True, exist_ok=True)
+    return plan, crew.run(plan.jobs, processes, _teller(len(plan.jobs), say), progress=progress)
+
+
+def write(folder: Path, found: Results) -> None:
+    """The results as Markdown, CSV, JSON and HTML."""
+    for ending, text in (
+        ("md", pages.markdown(found)),
+        ("csv", pages.as_csv(found)),
+        ("json", json.dumps(checkpoint.finite(pages.as_json(found)), allow_nan=False, indent=1)),
+        ("html", html.page(found)),
+    ):
+        checkpoint.write_aside(folder / f"table.{ending}", text)
+
+
+def _teller(total: int, say: Callable[[str], None]) -> crew.Say:
+    told = 0
+
+    def tell(job: Job, outcome: Outcome) -> None:
+        nonlocal told
+        told += 1
+        what = f"failed: {outcome.failure}" if outcome.failure else f"{outcome.seconds:.1f} s" if outcome.fresh else "found"
+        say(f"{told}/{total} {job.title}: {what}")
+
+    return tell

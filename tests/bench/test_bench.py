@@ -1,0 +1,183 @@
+"""Benchmarks as they run: resumed, failing in part, in processes, and written as tables."""
+
+import csv
+import json
+import os
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from loquent import cli
+from loquent.bench import crew, runner, work
+from loquent.bench.results import CONTRADICTED, HOLDS, MISSING, UNDECIDED, compare
+from loquent.errors import BadCheckpoint
+
+pytest.importorskip("torch")
+
+
+def bench(suite, out="out", **options):
+    said = []
+    found = runner.bench(suite, out, profile="smoke", processes=1, say=said.append, **options)
+    return found, said
+
+
+def test_a_suite_runs_and_goes_on(suite, monkeypatch):
+    found, said = bench(suite)
+    assert not found.failures
+    assert len(said) == 7
+    assert "base" in said[0]
+    rows = found.rows
+    assert {name: row.n for name, row in rows.items()} == {"zero": 2, "ppo": 2, "same": 2, "expert": 2}
+    assert rows["ppo"].values == rows["same"].values != rows["zero"].values
+    assert rows["zero"].task.startswith("generation-v1#")
+    assert rows["zero"].paper["sentiment"].text == "0.489 ± 0.006"
+    first, second, third = found.verdicts
+    assert (len(third.steps), third.ends.low, third.ends.high, third.verdict) == (2, "ppo", "expert", UNDECIDED)
+    assert (third.ends.verdict, second.ends) == (third.steps[1].verdict, None), "equal runs differ from a third by the same"
+    assert (first.verdict, second.verdict) == (first.steps[0].verdict, UNDECIDED)
+    assert second.steps[0].difference.mean == 0.0
+    _tables(Path("out"), found)
+    _resumed(suite, found, monkeypatch)
+
+
+def _tables(out, found):
+    whole = json.loads((out / "table.json").read_text())
+    assert (whole["suite"], whole["version"], whole["profile"], whole["seeds"]) == ("small", 3, "smoke", 2)
+    cell = whole["cells"]["zero"]
+    assert cell["intervals"]["words"]["mean"] == pytest.approx(sum(cell["values"]["words"].values()) / 2)
+    assert cell["published"]["figures"]["sentiment"] == {"text": "0.489 ± 0.006", "value": 0.489, "deviation": 0.006}
+    assert "Table 5" in cell["published"]["where"]
+    lines = list(csv.DictReader((out / "table.csv").open()))
+    assert [line["cell"] for line in lines[::2]] == ["zero", "ppo", "same", "expert"]
+    assert float(lines[0]["mean"]) == pytest.approx(cell["intervals"]["words"]["mean"])
+    assert {line["better"] for line in lines if line["column"] == "sentiment"} == {"higher"}
+    text = (out / "table.md").read_text()
+    assert "sentiment ↑" in text
+    assert "PPO \\| <b>" in text
+    assert '"a <quote>" (here)' in text
+    page = (out / "table.html").read_text()
+    seen = _Page(page)
+    assert seen.unclosed == []
+    assert seen.outside == []
+    assert "PPO | &lt;b&gt;" in page
+    assert "<b>" not in page
+
+
+class _Page(HTMLParser):
+    """Tags that are left open, and everything that would be fetched."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.unclosed, self.outside = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        if tag not in ("meta", "br"):
+            self.unclosed.append(tag)
+        self.outside += [value for name, value in attributes if name in ("src", "href") or "//" in (value or "")]
+
+    def handle_startendtag(self, tag, attributes):
+        pass
+
+    def handle_endtag(self, tag):
+        assert self.unclosed.pop() == tag
+
+
+def test_the_page_is_read_as_a_browser_would():
+    assert _Page("<p><b>x</b>").unclosed == ["p"]
+    assert _Page('<p><img src="http://x/y"></p>'.replace("img", "br")).outside == ["http://x/y"]
+
+
+def _resumed(suite, found, monkeypatch):
+    """A second call makes nothing; one whose run was stopped makes that one again, and it is the same."""
+    again, said = bench(suite)
+    assert all(line.endswith("found") for line in said)
+    assert again.rows == found.rows
+    cut = Path("out") / "ppo-1"
+    (cut / work.DONE).unlink()
+    (cut / "evaluation.json").unlink()
+    again, said = bench(suite)
+    assert next(line for line in said if not line.endswith("found")).split()[1] == "ppo-1:"
+    assert again.rows["ppo"].values == found.rows["ppo"].values
+    (cut / work.DONE).unlink()
+    shutil.rmtree(cut / "checkpoints")
+    (cut / "evaluation.json").unlink()
+    again, _ = bench(suite)
+    assert again.rows["ppo"].values == found.rows["ppo"].values
+    with pytest.raises(BadCheckpoint, match=r"ppo-0 holds a run of other settings"):
+        bench(suite, overrides=["ppo:algorithm.clip=0.3", "same:algorithm.clip=0.3"])
+
+
+def test_a_run_that_fails_is_in_the_table_and_ends_no_other(suite, capsys):
+    suite.write_text(suite.read_text().replace('label: "PPO | <b>", set: {', "label: PPO, set: {model.critic: none, "))
+    line = ["bench", "small.yaml", "--profile", "smoke", "--processes", "1", "--seeds", "1", "--out", "out", "--json"]
+    assert cli.main([*line, "base:algorithm.learning_rate=nan"]) == 2, "a setting that no recipe takes ends it at once"
+    assert cli.main(line) == 1
+    said = capsys.readouterr()
+    found = json.loads(said.out.splitlines()[-1])
+    assert list(found["failures"]) == ["ppo-0"]
+    assert "value function" in found["failures"]["ppo-0"]
+    assert (found["cells"]["ppo"]["n"], found["cells"]["same"]["n"]) == (0, 1)
+    assert "0 of 1, failed" in said.out
+    assert "value function" in (Path("out") / "ppo-0" / "failure.txt").read_text()
+    assert "value function" in (Path("out") / "table.html").read_text()
+
+
+def test_what_starts_from_a_failed_run_is_not_made(suite):
+    suite.write_text(suite.read_text().replace("base: {recipe: reviews_base}", "base: {recipe: reviews_base, set: {training.final_split: nowhere}}"))
+    found, _ = bench(suite, seeds=1)
+    assert set(found.failures) == {"base", "zero-0", "ppo-0"}
+    assert found.failures["zero-0"].startswith("not made: what it starts from failed (")
+    assert found.rows["expert"].n == 1
+
+
+class _Dies:
+    """An agent in whose hands a process dies."""
+
+    name = "dies"
+
+    def __init__(self, task):
+        self.task = task
+
+    def answer(self, asked):
+        os._exit(3)
+
+
+def test_processes_make_the_same_runs_and_one_that_dies_takes_one_run_with_it(suite, monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    alone, _ = bench(suite, "alone", seeds=1)
+    suite.write_text(suite.read_text().replace("agent: expert", "agent: test_bench:_Dies"))
+    found = runner.bench(suite, "many", profile="smoke", processes=2, seeds=1, say=lambda line: None)
+    assert found.failures == {"expert-0": "its process ended with exit code 3"}
+    assert found.machine["processes"] == 2
+    for name in ("zero", "ppo"):
+        assert found.rows[name].values == alone.rows[name].values
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        ({0: 0.0, 1: 1.0, 2: 2.0}, {0: 1.0, 1: 2.1, 2: 2.9}, HOLDS),
+        ({0: 1.0, 1: 2.1, 2: 2.9}, {0: 0.0, 1: 1.0, 2: 2.0}, CONTRADICTED),
+        ({0: 0.0, 1: 1.0, 2: 2.0}, {0: 1.0, 1: 0.0, 2: 2.5}, UNDECIDED),
+        ({0: 0.0}, {0: 1.0}, UNDECIDED),
+        ({0: 0.0}, {1: 1.0}, MISSING),
+        ({}, {0: 1.0}, MISSING),
+    ],
+)
+def test_verdicts_are_decided_by_the_interval_of_the_difference(low, high, verdict):
+    assert compare(low, high)[1] == verdict
+
+
+def test_cores_are_counted():
+    assert crew.cores(3) == 3
+    assert crew.cores() >= 1
+
+
+def test_suites_are_listed(capsys):
+    assert cli.main(["list", "suites"]) == 0
+    said = capsys.readouterr().out
+    assert "imdb-ablations" in said
+    assert "quickstart" in said

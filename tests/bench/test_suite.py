@@ -1,0 +1,186 @@
+"""Suites: every name stands for something, every mistake names its place, and what cells have in common is planned once."""
+
+from pathlib import Path
+
+import pytest
+
+from loquent import recipe
+from loquent.bench import jobs, published, results
+from loquent.bench import suite as suites
+from loquent.errors import BadSetting, UnknownName
+
+
+def planned(suite, profile="cpu", seeds=2, overrides=()):
+    whole = suites.load(suite)
+    return jobs.plan(whole, Path("out"), profile, seeds, jobs.by_entry(overrides, list(whole.entries)))
+
+
+def test_stages_come_once_and_first_and_equal_cells_share_a_run(suite):
+    plan = planned(suite)
+    assert [job.folder.name for job in plan.jobs] == ["base", "zero-0", "zero-1", "ppo-0", "ppo-1", "expert-0", "expert-1"]
+    assert plan.cells["ppo"] == plan.cells["same"] != plan.cells["zero"]
+    base, ppo = plan.jobs[0], plan.jobs[3]
+    assert (ppo.recipe.model.path, ppo.needs) == (str(base.folder), (base.key,))
+    assert [job.recipe.training.seed for job in plan.jobs if job.name == "ppo"] == [0, 1]
+    assert ppo.recipe.config.gamma == 0.9
+    assert ppo.recipe.training.final_episodes == 4
+
+
+def test_a_key_says_what_a_run_does_wherever_it_lies(suite):
+    here = planned(suite)
+    whole = suites.load(suite)
+    there = jobs.plan(whole, Path("elsewhere"), "cpu", 2, {})
+    assert [job.key for job in here.jobs] == [job.key for job in there.jobs]
+    changed = planned(suite, overrides=["base:algorithm.learning_rate=0.5"])
+    assert [a.key == b.key for a, b in zip(here.jobs, changed.jobs, strict=True)] == [False] * 5 + [True] * 2, "and what it starts from"
+
+
+def test_overrides_are_for_all_or_for_one(suite):
+    plan = planned(suite, overrides=["training.final_episodes=7", "ppo:algorithm.clip=0.3"])
+    found = {job.folder.name: job.recipe for job in plan.jobs}
+    assert {one.training.final_episodes for one in found.values()} == {7}
+    assert (found["ppo-0"].config.clip, found["zero-0"].config.clip) == (0.3, 0.2)
+    with pytest.raises(BadSetting, match=r"'pop:x=1' names no stage; known: base, zero"):
+        planned(suite, overrides=["pop:x=1"])
+
+
+def test_a_model_may_stand_in_for_a_stage(suite):
+    whole = suites.with_model(suites.load(suite), "base", "my/model")
+    plan = jobs.plan(whole, Path("out"), "cpu", 1, {})
+    assert "base" not in [job.name for job in plan.jobs]
+    assert plan.jobs[1].recipe.model.path == "my/model"
+
+
+WRONG = [
+    ("reviews_base", "reviews_bsae", ["small.yaml", "'reviews_bsae'", "reviews_base"]),
+    ("<base>", "<bsae>", ["small.yaml", "'bsae'", "base"]),
+    ("better: higher", "better: up", ["small.yaml", "'up'", "higher"]),
+    ("cells: [zero,", "cells: [zeor,", ["small.yaml", "'zeor'", "zero"]),
+    ("column: words, rising: [zero", "column: wrods, rising: [zero", ["small.yaml", "'wrods'", "words"]),
+    ("rising: [ppo, same]", "rising: [ppo]", ["small.yaml", "two cells"]),
+    ("seeds: 2", "seeds: 0", ["small.yaml", "seeds", "at least 1"]),
+    ("seeds: 2", "seeds: two", ["small.yaml", "'two'", "int"]),
+    ("version: 3", "version: new", ["small.yaml", "version", "'new'"]),
+    ("  zero: {", "  base: {", ["small.yaml", "'base'", "a stage and a cell"]),
+    ("  zero: {", "  a zero: {", ["small.yaml", "'a zero'", "no name"]),
+    ("title:", "titel:", ["small.yaml:3", "'titel'", "title"]),
+    ("agent: expert", "agnet: expert", ["small.yaml", "'agnet'", "agent"]),
+    ("any: {task", "reviews_pop: {task", ["small.yaml", "reviews_pop"]),
+    ("  base: {recipe: reviews_base}", "  base: {recipe: reviews_base, at: {gpu: {}}}", ["small.yaml", "'gpu'", "cpu"]),
+    ("tables:", "tables: 3\nold:", ["small.yaml"]),
+    ("title: Small", "title: [Small", ["small.yaml", "not YAML"]),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "says"), WRONG, ids=[new.strip() for _, new, _ in WRONG])
+def test_a_mistake_is_named_with_its_place(suite, old, new, says):
+    text = suite.read_text()
+    assert old in text
+    suite.write_text(text.replace(old, new))
+    with pytest.raises((BadSetting, UnknownName)) as caught:
+        suites.load(suite)
+    assert all(word in str(caught.value) for word in says), str(caught.value)
+
+
+def test_mistakes_that_only_planning_sees_name_the_entry(suite):
+    text = suite.read_text()
+    suite.write_text(text.replace("algorithm.gamma: 0.9", "algorithm.gamma: 2"))
+    with pytest.raises(BadSetting, match=r"suite small, ppo: .*algorithm.gamma"):
+        planned(suite)
+    suite.write_text(text.replace("base: {recipe: reviews_base}", "base: {recipe: reviews_base, set: {model.path: <ppo>}}"))
+    with pytest.raises(BadSetting, match=r"starts from base, which is a circle|starts from zero, which is a circle|which is a circle"):
+        planned(suite)
+    with pytest.raises(UnknownName, match="gpu"):
+        suites.load(suite).profile("gpu")
+    suite.write_text(text.replace("table-5/Zero-Shot", "table-5/Zero-Shoot"))
+    with pytest.raises(BadSetting, match="Zero-Shot"):
+        results.check(suites.load(suite))
+    suite.write_text("# nothing\ntitle: x\n")
+    with pytest.raises(BadSetting, match="columns"):
+        suites.load(suite)
+
+
+@pytest.mark.parametrize("value", [0.5, 1e-6, None, True, "inf", float("inf"), "a: b", "<x", [1, 2], {"label": 1}, "été", 'quo"te'])
+def test_an_override_gives_a_setting_this_very_value(value):
+    from loquent.fill import parse
+    from loquent.values import frozen
+
+    text = jobs.override("a.b", value).partition("=")[2]
+    found = parse(text, "x", numbered=False).plain()
+    assert found == (frozen(value) if value != float("inf") or isinstance(value, str) else "inf")
+
+
+@pytest.mark.parametrize("name", suites.names())
+def test_the_built_in_suites_are_whole(name):
+    whole = suites.load(name)
+    results.check(whole)
+    for profile in [*whole.profiles, "smoke"]:
+        plan = jobs.plan(whole, Path("out"), profile, 2, {})
+        made = {job.key for job in plan.jobs}
+        assert {key for keys in plan.cells.values() for key in keys.values()} <= made
+        assert all(needed in made for job in plan.jobs for needed in job.needs)
+    shown = {cell for table in whole.tables for cell in table.cells}
+    assert not whole.tables or shown == set(whole.cells)
+
+
+def test_the_ablations_follow_the_paper():
+    """Tables 5, 6 and 8 have 14, 6 and 9 rows of ours; the row that is in two of them is one run."""
+    whole = suites.load("imdb-ablations")
+    assert [len(table.cells) for table in whole.tables] == [14, 6, 9]
+    assert sorted(entry.published for entry in whole.cells.values()) == sorted(
+        f"{name}/{row}" for name, table in published.load("rl4lms").tables.items() for row in table.rows if (name, row) != ("table-6", "Zero-Shot")
+    )
+    cells = jobs.plan(whole, Path("out"), "paper", 5, {}).cells
+    assert cells["nlpo-gamma-0.95"] == cells["nlpo-mu-20"] == cells["nlpo-p-0.9"] != cells["nlpo-mu-10"]
+    settings = {job.folder.name: job.recipe for job in jobs.plan(whole, Path("out"), "paper", 1, {}).jobs}
+    ppo = settings["ppo-kl-0.1-0"]
+    assert (ppo.model.path, ppo.options.name, ppo.config.learning_rate, ppo.config.epochs, ppo.config.lam) == (
+        "lvwerra/gpt2-imdb", "stanfordnlp/imdb", 1e-6, 5, 0.95,
+    )  # fmt: skip
+    assert (ppo.decoding.top_k, ppo.decoding.max_new_tokens, ppo.decoding.max_prompt_tokens, ppo.training.updates) == (50, 48, 64, 50)
+    assert (settings["ppo-no-kl-0"].config.beta, settings["ppo-no-kl-0"].config.kl_target) == (0.0, None)
+
+
+def test_the_figures_are_read_as_printed():
+    _, row = published.load("rl4lms").row("table-5/PPO/inf")
+    assert (row["sentiment"].value, row["sentiment"].deviation, row["unique_1"].text) == (0.838, 0.061, "4214 ± 260")
+    with pytest.raises(UnknownName, match="PPO/inf"):
+        published.load("rl4lms").row("table-5/PPO/ind")
+    with pytest.raises(UnknownName, match="rl4lms"):
+        published.load("rl4lm")
+    for wrong in ("0.5±0.1", "0.5 ± ", "x", ""):
+        with pytest.raises(ValueError, match="no figure"):
+            published.figure(wrong)
+
+
+def test_a_paper_file_with_a_short_row_is_refused(tmp_path):
+    page = tmp_path / "p.yaml"
+    head = "title: t\narxiv: a\ntables:\n  t-1:\n    title: t\n    place: p\n    quote: q\n    seeds: 1\n    columns: [x, y]\n"
+    table = head + "    rows:\n      r: [1, {}]\n"
+    page.write_text(table.format("2.5 ± 1"))
+    assert published.read(page).row("t-1/r")[1]["y"].deviation == 1
+    for wrong, says in (("", r"p.yaml:11.*|1 figures for 2"), ("two", "no figure")):
+        page.write_text(table.format(wrong).replace(", ]", "]"))
+        with pytest.raises(BadSetting, match=says):
+            published.read(page)
+
+
+@pytest.mark.data
+def test_every_published_figure_and_quote_stands_in_the_paper(beside):
+    text = (beside / "papers" / "rl4lms.txt").read_text()
+    bare = text.replace(" $\\pm$ ", " ± ")
+    paper = published.load("rl4lms")
+    for table in paper.tables.values():
+        assert table.quote in text
+        for row, figures in table.rows.items():
+            line = "\t".join(str(figure) for figure in figures)
+            assert f"{row.rpartition('/')[2]}\t{line}" in bare, row
+            assert f"{row.rpartition('/')[2]}\t{line[:-1]}X" not in bare, "a wrong figure would be caught"
+    for name in suites.names():
+        assert [ordering.quote for ordering in suites.load(name).orderings if ordering.quote not in text] == []
+
+
+def test_recipes_beside_a_suite_are_found(suite, tmp_path):
+    (tmp_path / "own.yaml").write_text(recipe.show("reviews_base"))
+    suite.write_text(suite.read_text().replace("recipe: reviews_base", "recipe: own.yaml"))
+    assert planned(suite).jobs[0].recipe.model.layers == recipe.load("reviews_base").model.layers

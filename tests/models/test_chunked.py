@@ -1,0 +1,56 @@
+import pytest
+import torch
+from torch import nn
+
+from loquent.models.chunked import chunked
+
+
+def function(wide, here, wanted):
+    logprob = wide.log_softmax(1)
+    spread = -(logprob.exp() * logprob).sum(1) if wanted[1] else torch.full((len(wide),), torch.nan, dtype=wide.dtype)
+    return logprob[:, 3], spread, (wide.square() * torch.arange(here.start, here.stop)[:, None]).sum(1)
+
+
+def parts(bias=True):
+    layer = nn.Linear(5, 11, bias=bias, dtype=torch.float64)
+    states = torch.randn(13, 5, dtype=torch.float64, requires_grad=True)
+    return layer, states
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("step", [1, 4, 13, 100])
+@pytest.mark.parametrize("used", [(0,), (0, 1, 2), (2,)])
+def test_values_and_gradients_are_those_of_the_whole(bias, step, used):
+    torch.manual_seed(0)
+    layer, states = parts(bias)
+    upstream = torch.randn(3, 13, dtype=torch.float64)
+    found = []
+    for columns in (function(layer(states), slice(0, 13), (True,) * 3), chunked(layer, states, step, function, 3)):
+        layer.zero_grad()
+        states.grad = None
+        sum((columns[i] * upstream[i]).sum() for i in used).backward()
+        found.append([*columns, states.grad, *(p.grad.clone() for p in layer.parameters())])
+    assert all(torch.allclose(a, b, atol=1e-12) for a, b in zip(*found))
+    assert not torch.allclose(found[0][3], found[1][3] * 1.0001, atol=1e-12)
+
+
+def test_what_learns_nothing_gets_no_gradient():
+    layer, states = parts()
+    layer.requires_grad_(False)
+    chunked(layer, states, 4, function, 3)[0].sum().backward()
+    assert layer.weight.grad is None
+    assert states.grad is not None
+    with torch.no_grad():
+        assert not chunked(layer, states, 4, function, 3)[0].requires_grad
+
+
+def test_no_chunk_is_wider_than_asked():
+    seen = []
+
+    def watched(wide, here, wanted):
+        seen.append((len(wide), wanted))
+        return function(wide, here, wanted)
+
+    layer, states = parts()
+    chunked(layer, states, 6, watched, 3)[0].sum().backward()
+    assert seen == [(n, (True, True, True)) for n in (6, 6, 1)] + [(n, (True, False, False)) for n in (6, 6, 1)]

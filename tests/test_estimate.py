@@ -1,0 +1,100 @@
+"""Estimates against what was measured: memory within a stated factor, parameters exactly."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from loquent import cli, recipe
+
+torch = pytest.importorskip("torch")
+
+FACTOR = 1.5  # the estimate and the measured peak differ by less
+MODEL = ["task.limit=60", "model.path=", "model.layers=4", "model.width=256", "model.heads=4", "model.vocabulary=2000", "model.context=192"]
+RUN = [
+    "training.updates=2", "training.episodes=32", "training.final_episodes=32", "training.evaluate_every=0", "algorithm.epochs=1",
+    "algorithm.minibatch=32", "decoding.max_new_tokens=24", "metrics={diversity: {}}", "rewards={lexicon: 1.0}",
+]  # fmt: skip
+SCRIPT = """
+import resource, sys
+from loquent import recipe
+from loquent.train import train
+train(recipe.load(sys.argv[1], sys.argv[3:]), sys.argv[2], progress=False)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
+
+
+@pytest.mark.parametrize("name", ["reviews_nlpo", "reviews_supervised"])
+def test_the_memory_estimate_is_near_what_a_run_takes(name, tmp_path):
+    overrides = [*MODEL, *RUN, *(["training.stop_metric="] if name == "reviews_supervised" else [])]
+    found = json.loads(_said("-m", "loquent.cli", "train", name, *overrides, "--dry-run", "--json", folder=tmp_path))
+    assert list(tmp_path.iterdir()) == [], "nothing is written"
+    measured, runtime = int(_said("-c", SCRIPT, name, "run", *overrides, folder=tmp_path)), found["memory"]["runtime"]
+    print(f"{name}: estimated {found['peak'] >> 20} MiB, measured {measured >> 20} MiB, of it {runtime >> 20} the runtime")
+    assert measured / FACTOR < found["peak"] < measured * FACTOR
+    # what the run itself takes, beside the libraries, is no small part of it, and its estimate is not far either
+    ours, theirs = found["peak"] - runtime, measured - runtime
+    assert theirs > 0.1 * measured
+    assert theirs / 2 < ours < theirs * 2
+    saved = sum(path.stat().st_size for path in (tmp_path / "run" / "checkpoints").rglob("*.safetensors"))
+    assert saved == pytest.approx(found["disk"]["checkpoints"], rel=0.05)
+
+
+def _said(*words, folder):
+    """The last line that a Python process of its own prints: memory is a process's, and this one has had other tests."""
+    done = subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True, check=True, env=os.environ)
+    return done.stdout.splitlines()[-1]
+
+
+def test_parameters_by_hand():
+    from loquent.estimate import estimate
+
+    small = ["task.limit=60", "model.path=", "model.layers=1", "model.width=32", "model.heads=2", "model.vocabulary=300", "model.context=192"]
+    found = estimate(recipe.load("reviews_nlpo", [*small, *RUN, "training.episodes=4", "algorithm.minibatch=2"]))
+    # embeddings 300 * 32 + 192 * 32; a block 12 * 32**2 + 13 * 32; the last norm 2 * 32; a value head 32
+    policy = 300 * 32 + 192 * 32 + 12 * 32**2 + 13 * 32 + 2 * 32
+    assert found.parameters == {"policy": policy, "critic": policy + 32, "reference": policy, "mask": policy}
+    assert found.memory["gradients"] == 4 * (2 * policy + 32)
+    assert found.memory["optimizer"] == pytest.approx(8 * (2 * policy + 32), rel=0.01)  # and a count of steps for each
+    assert found.memory["weights"] == pytest.approx(4 * (4 * policy + 32), rel=0.01)
+    assert set(found.seconds) == {"start", "collect", "score", "learn", "evaluate"}
+    assert found.total_seconds == pytest.approx(sum(found.seconds.values()))
+
+
+def test_more_episodes_and_updates_take_more(monkeypatch):
+    from loquent import estimate as module
+
+    one = recipe.load("reviews_ppo", ["training.updates=10", "training.final_episodes=100"])
+    found = module._seconds(one, 1.0, {"collect": 2.0, "learn": 3.0}, 0.1)
+    assert found == {"start": 1.0, "collect": 20.0, "learn": 30.0, "evaluate": 10.0}
+    watched = one.replace("training.evaluate_every=5", "training.evaluate_episodes=50")
+    assert module._seconds(watched, 1.0, {}, 0.1)["evaluate"] == pytest.approx(20.0)
+
+
+def test_what_is_saved_for_a_backward_pass_is_counted():
+    from loquent.memory import Saved
+
+    weight, x = torch.ones(8, 8, requires_grad=True), torch.ones(4, 8, requires_grad=True)
+    with Saved(frozenset([weight.untyped_storage().data_ptr()])) as saved:
+        y = (x @ weight).exp()  # saves x (128 bytes; the weight does not count) and its own result (128)
+        assert saved.live == 4 * 8 * 4 * 2
+        y.sum().backward()
+        del y
+    assert (saved.live, saved.peak) == (0, 4 * 8 * 4 * 2)
+    with Saved() as counted:
+        kept = (x @ weight).exp()
+        assert counted.live > saved.peak, "with the weight it is more"
+        del kept
+
+
+def test_dry_run_prints_and_trains_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["train", "wordle_ppo", "--profile", "smoke", "--dry-run", "--json"]) == 0
+    said = capsys.readouterr().out
+    for word in ("parameters", "memory at its peak", "activations", "cache", "checkpoints on disk", "time, 2 updates of 4 episodes"):
+        assert word in said
+    found = json.loads(said.splitlines()[-1])
+    assert found["peak"] > found["memory"]["weights"] > 0
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,116 @@
+"""The benchmarks run and say what they should; what they measure is no matter here."""
+
+import copy
+import importlib
+import json
+import math
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+PERF = Path(__file__).resolve().parents[1] / "perf"
+
+
+@pytest.fixture(scope="module")
+def perf():
+    """A function that imports a module of perf/; they are gone afterwards."""
+    before, threads = set(sys.modules), torch.get_num_threads()
+    sys.path.insert(0, str(PERF))
+    yield importlib.import_module
+    sys.path.remove(str(PERF))
+    for name in set(sys.modules) - before:
+        if str(PERF) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+    torch.set_num_threads(threads)
+
+
+NAMES = [
+    "decode-equal",
+    "decode-top-k",
+    "decode-own-forward",
+    "decode-llama",
+    "decode-ragged",
+    "ppo-old-way-24",
+    "ppo-old-way-48",
+    "ppo-old-way-96",
+    "ppo-modern-loop",
+    "memory-vocabulary",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_benchmark_runs(perf, name, capsys):
+    if name == "memory-vocabulary" and not Path("/proc/self/clear_refs").exists():
+        pytest.skip("peak memory is read from Linux's /proc")
+    assert perf("run").main([name, "--quick"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    found = json.loads(printed[-1])
+    assert found["name"] == name
+    assert any("reached" in line for line in printed)  # or NOT reached: it is printed all the same
+    assert 0 < found["low"] <= found["ratio"] <= found["high"] < math.inf
+    assert found.get("tokens_per_second", found.get("steps_per_second")) > 0
+    assert min(found["matrix_gflops"], found["memory_gb_per_s"]) > 0
+    assert found["threads"] == 1
+    assert "equal" in found["checked"] or "identical" in found["checked"]
+
+
+def test_all_benchmarks_are_tried_and_listed(perf):
+    run = perf("run")
+    assert set(NAMES) | {"ppo-trl", "ppo-trl-head"} == set(run.BENCHMARKS)
+    page = (PERF.parent / "docs" / "speed.md").read_text()
+    assert all(f"`{name}`" in page for name in run.BENCHMARKS)
+    for path in sorted((PERF / "references").glob("*.py")):
+        if path.name not in ("__init__.py", "learner.py"):
+            assert "§" in path.read_text().split('"""')[1], f"{path.name} does not say which paragraph it follows"
+
+
+def test_without_trl_the_benchmark_says_how_to_get_it(perf, monkeypatch):
+    monkeypatch.setitem(sys.modules, "trl", None)
+    with pytest.raises(SystemExit, match=r"TRL 1.12.0 is missing"):
+        perf("run").main(["ppo-trl", "--quick"])
+
+
+def test_the_json_alone(perf, capsys):
+    perf("run").main(["decode-equal", "--quick", "--json"])
+    assert json.loads(capsys.readouterr().out)["name"] == "decode-equal"
+
+
+def test_a_reference_that_computes_something_else_is_caught(perf):
+    learning, settings, modern = perf("learning"), perf("references.learner").Settings, perf("references.modern_loop").ModernLoop
+    ours, other = learning._small("quick", 8, settings(new=6), modern)
+    assert "equal" in learning.agreement(ours, other, 8)
+    other.settings = settings(new=6, gamma=0.9)
+    with pytest.raises(AssertionError, match="advantage differs"):
+        learning.agreement(ours, other, 8)
+    ours, other = learning._small("quick", 8, settings(new=6), modern)
+    other.settings = settings(new=6, value_coefficient=0.6)
+    with pytest.raises(AssertionError, match="gradient differs"):
+        learning.agreement(ours, other, 8)
+
+
+def test_other_greedy_tokens_are_caught(perf):
+    decoding, module = perf("decoding"), perf("workloads").network("quick")
+    rows = [[1, 2, 3], [4, 5, 6]]
+    assert "identical to generate's in 2 of 2" in decoding.agreement(module, [[7], [8]], rows, copy.deepcopy(rows))
+    with torch.no_grad():
+        order = module(torch.tensor([[7]])).logits[0, -1].argsort(descending=True).tolist()
+    with pytest.raises(AssertionError, match="token 0"):
+        decoding.agreement(module, [[7]], [[order[0]]], [[order[-1]]])
+
+
+def test_the_interval_by_hand(perf):
+    interval = perf("measuring").interval
+    # the median of n lies between the k-th smallest and the k-th largest with probability 1 - 2 sum_{i<k} C(n, i) / 2^n
+    assert interval([3.0, 1.0, 2.0, 6.0, 5.0, 4.0]) == (1.0, 6.0, 1 - 2 / 64)
+    assert interval([float(i) for i in range(9)]) == (1.0, 7.0, 1 - 20 / 512)
+    assert interval([float(i) for i in range(9)], confidence=0.97) == (0.0, 8.0, 1 - 2 / 512)
+    assert interval([5.0]) == (5.0, 5.0, 0.0)
+
+
+def test_sides_change_who_goes_first(perf):
+    order = []
+    sides = perf("measuring").alternate(lambda: order.append("ours"), lambda: order.append("reference"), 2)
+    assert order == ["ours", "reference", "reference", "ours", "ours", "reference"]
+    assert len(sides.ratios()) == len(sides.ours) == 2
