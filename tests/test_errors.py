@@ -54,7 +54,16 @@ def test_errors_survive_a_pipe(error):
 
 @pytest.mark.parametrize(
     ("thing", "said"),
-    [(3, "an int"), ([], "a list"), ({}, "a dict"), (None, "None"), (OSError(), "an OSError"), ("", "a str"), (1.5, "a float"), (object(), "an object")],
+    [
+        (3, "an int"),
+        ([], "a list"),
+        ({}, "a dict"),
+        (None, "None"),
+        (OSError(), "an OSError"),
+        ("", "a str"),
+        (1.5, "a float"),
+        (object(), "an object"),
+    ],
 )
 def test_a_kind_has_its_article(thing, said):
     assert kind_of(thing) == said
