@@ -183,3 +183,9 @@ def test_a_reward_that_is_broken_is_named(tmp_path, name):
 def test_a_prompt_longer_than_the_context_is_cut_and_counted(tmp_path):
     found = run(tmp_path / "run", "reviews_ppo", "model.context=16", "training.updates=1")
     assert found.metrics[0]["rollout/cut_tokens"] > 0
+
+
+@pytest.mark.parametrize("metric", ["diversity/distinct-1", "answers"])
+def test_what_has_no_direction_stops_no_run(tmp_path, metric):
+    with pytest.raises(BadSetting, match=f"training.stop_metric: '{metric}' .* neither"):
+        run(tmp_path / "run", "reviews_ppo", "training.evaluate_every=1", f"training.stop_metric={metric}", "training.evaluate_episodes=4")

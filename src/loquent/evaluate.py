@@ -10,13 +10,15 @@ from typing import Any
 from loquent import registry
 from loquent.agent import Agent
 from loquent.episode import Episode
-from loquent.errors import LoquentError
-from loquent.metric import Context, Metric
+from loquent.errors import BadSetting, LoquentError
+from loquent.metric import Context, Measured, Metric
 from loquent.play import games, play
 from loquent.rewards import compose
 from loquent.seeding import Key
 from loquent.task import Row, Task
 from loquent.values import EMPTY, Record
+
+WATCHED = "`return`, reward/NAME, or a value of a metric that has a direction is right"
 
 
 @dataclass(frozen=True)
@@ -91,17 +93,88 @@ def measure(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mappin
     references = [compose.references_of(row) for row in own]
     values: dict[str, float] = {}
     for metric in metrics:
-        values |= metric(predictions, references, prompts, own).corpus
+        corpus = metric(predictions, references, prompts, own).corpus
+        if twice := sorted(values.keys() & corpus.keys()):
+            raise _twice(twice[0])
+        values |= corpus
     return values
 
 
+@dataclass(frozen=True)
+class Renamed:
+    """A metric under a recipe's own name, which stands before its keys: two of one kind do not overwrite each other."""
+
+    name: str
+    metric: Metric
+
+    @property
+    def version(self) -> int:
+        """The metric's own."""
+        return self.metric.version
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        """The metric's own."""
+        return self.metric.higher_is_better
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The metric's keys, where it tells them, behind the name."""
+        return tuple(f"{self.name}/{key}" for key in getattr(self.metric, "keys", ()))
+
+    def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
+        """What the metric measures, under the new keys."""
+        found = self.metric(predictions, references, prompts, rows)
+        samples = {f"{self.name}/{key}": scores for key, scores in found.samples.items()}
+        return Measured(samples, {f"{self.name}/{key}": value for key, value in found.corpus.items()})
+
+
 def build_metrics(settings: Record, context: Context) -> list[Metric]:
-    """The metrics a recipe names, built with their options (`of:` gives another name to a registered metric)."""
+    """The metrics a recipe names, built with their options; one with another name than its `of:` has that name before its keys.
+
+    Raises:
+        BadSetting: two metrics would give values of one key.
+    """
     built: list[Metric] = []
-    for name, options in settings.items():
-        options = {} if not isinstance(options, Mapping) else dict(options)
-        built.append(registry.find("metric", options.pop("of", name))(context, **options))
+    known: set[str] = set()
+    for name, given in settings.items():
+        options = dict(given) if isinstance(given, Mapping) else {}
+        of = options.pop("of", name)
+        metric: Metric = registry.find("metric", of)(context, **options)
+        built.append(metric if of == name else Renamed(name, metric))
+        keys = set(getattr(built[-1], "keys", ()))
+        if twice := sorted(known & keys):
+            raise _twice(twice[0])
+        known |= keys
     return built
+
+
+def higher_is_better(key: str, metrics: Sequence[Metric], weights: Record) -> bool:
+    """Whether more of an evaluated value is better, as its metric says or, for a reward, the sign of its weight.
+
+    Raises:
+        BadSetting: nothing says so; such a value cannot be watched.
+    """
+    owner = next((metric for metric in metrics if _gives(metric, key)), None)
+    if owner is not None:
+        if owner.higher_is_better is None:
+            raise BadSetting(f"{key!r} cannot be watched: its metric {owner.name} says neither up nor down; {WATCHED}")
+        return owner.higher_is_better
+    if key == "return":
+        return True
+    weight = weights.get(key.removeprefix("reward/"), 0.0) if key.startswith("reward/") else 0.0
+    if not weight:
+        raise BadSetting(f"{key!r} cannot be watched: neither a metric nor a reward with a weight says whether more of it is better; {WATCHED}")
+    return bool(weight > 0)
+
+
+def _gives(metric: Metric, key: str) -> bool:
+    keys = getattr(metric, "keys", ())
+    return key in keys if keys else key == metric.name or key.startswith(f"{metric.name}/")
+
+
+def _twice(key: str) -> BadSetting:
+    return BadSetting(f"metrics: two of them give {key!r}; give one another name: metrics={{NAME: {{of: METRIC}}}} writes NAME before its keys")
 
 
 def mean_and_error(numbers: Sequence[float]) -> tuple[float, float]:

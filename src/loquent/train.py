@@ -24,7 +24,7 @@ from loquent import checkpoint, episode, registry
 from loquent.data.pools import Pool, Sampler
 from loquent.episode import Episode
 from loquent.errors import BadCheckpoint, BadSetting, nearest
-from loquent.evaluate import Evaluation, build_metrics, chosen_rows, evaluate_agent
+from loquent.evaluate import Evaluation, build_metrics, chosen_rows, evaluate_agent, higher_is_better
 from loquent.metric import Context
 from loquent.models.actor import Actor
 from loquent.models.score import score
@@ -224,8 +224,8 @@ def _improves(trainer: Trainer, evaluation: Evaluation) -> bool:
     if name not in evaluation.values:
         near = nearest(name, evaluation.values) or next(iter(evaluation.values))
         raise BadSetting(f"training.stop_metric = {name!r} is not measured in evaluation (nearest: {near}); metrics: adds what is measured")
-    higher = next((m.higher_is_better for m in trainer.metrics if name in getattr(m, "keys", ())), True)
-    value = evaluation.values[name] if higher else -evaluation.values[name]
+    value = evaluation.values[name]
+    value = value if _higher_is_better(trainer) else -value
     best = -math.inf if trainer.best is None else trainer.best
     if not math.isfinite(value) or value <= best:
         trainer.waited += 1
@@ -234,6 +234,13 @@ def _improves(trainer: Trainer, evaluation: Evaluation) -> bool:
     trainer.waited = 0 if enough else trainer.waited + 1
     trainer.best, trainer.best_update = value, trainer.updates
     return True
+
+
+def _higher_is_better(trainer: Trainer) -> bool:
+    try:
+        return higher_is_better(trainer.settings.stop_metric, trainer.metrics, trainer.weights)
+    except BadSetting as error:
+        raise BadSetting(f"training.stop_metric: {error}") from error
 
 
 def _keep(trainer: Trainer) -> None:
