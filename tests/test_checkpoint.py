@@ -126,7 +126,7 @@ def test_a_checkpoint_that_holds_all_weights_itself_is_read(kept):
     folder, _, states = kept
     alone = folder / "update-1"
     tree = json.loads((alone / "state.json").read_text())
-    del tree["reference hash"]
+    del tree["reference hash"], tree["policy hash"]
     (alone / "state.json").write_text(json.dumps(tree))
     save_file({f"/actor/{name}": tensor for name, tensor in states[0].items()}, alone / "state.safetensors")
     next(folder.glob("reference-*")).unlink()
@@ -159,6 +159,29 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_older_ones(kept, languag
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert "File too large" in str(caught.value)
+    assert not list(folder.glob(".*")), "what was half written is gone, and its room is free"
     assert equal(checkpoint.load(folder / "update-2")["actor"], states[1])
     checkpoint.save(folder / "update-3", language, {"actor": actor.state_dict()})
     assert equal(checkpoint.load(folder / "update-3")["actor"], states[1])
+
+
+def test_a_policy_that_was_replaced_is_refused(kept):
+    folder, _, states = kept
+    file = folder / "update-1" / "policy" / "model.safetensors"
+    whole = file.read_bytes()
+    other = (folder / "update-2" / "policy" / "model.safetensors").read_bytes()
+    file.write_bytes(other)
+    with pytest.raises(BadCheckpoint, match="policy/ has other weights"):
+        checkpoint.load(folder / "update-1")
+    tree = json.loads((folder / "update-1" / "state.json").read_text())
+    (folder / "update-1" / "state.json").write_text(json.dumps({name: item for name, item in tree.items() if name != "policy hash"}))
+    assert not equal(checkpoint.load(folder / "update-1")["actor"], states[0])  # older checkpoints cannot tell
+    file.write_bytes(whole)
+    assert equal(checkpoint.load(folder / "update-1")["actor"], states[0])
+
+
+def test_the_rest_is_read_without_the_reference(kept):
+    folder, _, states = kept
+    next(folder.glob("reference-*")).unlink()
+    again = checkpoint.load(folder / "update-1", reference=False)
+    assert equal(again["actor"], {name: tensor for name, tensor in states[0].items() if not name.startswith("reference.")})

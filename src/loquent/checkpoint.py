@@ -28,6 +28,7 @@ from loquent.pretrained import LanguageModel
 TENSOR = "tensor:"  # a JSON string that begins so stands for the tensor of that path
 POLICY, REFERENCE = "/actor/policy.", "/actor/reference."  # where the tensors of both stand in a trainer's state
 FROZEN = "reference hash"  # the key under which state.json names the file of the reference
+LEFT_OUT = "policy hash"  # the key of the hash of those weights that stand in policy/ alone; older checkpoints have none
 
 
 def save(folder: Path, language: LanguageModel, state: Mapping[str, Any]) -> None:
@@ -41,7 +42,11 @@ def save(folder: Path, language: LanguageModel, state: Mapping[str, Any]) -> Non
     try:
         _write(aside, folder.parent, language, state)
     except SafetensorError as error:  # the library has no OSError
+        shutil.rmtree(aside, ignore_errors=True)
         raise BadCheckpoint(f"{folder} could not be written ({error}); make room or name another place, then go on: loquent resume RUN") from error
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)  # on a full disk half a checkpoint takes room that the next attempt needs
+        raise
     if folder.exists():
         remove(folder)
     os.replace(aside, folder)
@@ -52,7 +57,9 @@ def _write(aside: Path, shared: Path, language: LanguageModel, state: Mapping[st
     pretrained.save(language, aside / "policy")
     tensors: dict[str, torch.Tensor] = {}
     tree = _split(state, "", tensors)
-    _leave_out(tensors, POLICY, _policy(aside))
+    left_out = _leave_out(tensors, POLICY, _policy(aside))
+    if left_out:
+        tree[LEFT_OUT] = _hash(left_out)
     frozen = {path: tensors.pop(path) for path in [*tensors] if path.startswith(REFERENCE)}
     if frozen:
         tree[FROZEN] = _save_once(frozen, shared)
@@ -62,22 +69,47 @@ def _write(aside: Path, shared: Path, language: LanguageModel, state: Mapping[st
         _sync(file)
 
 
-def load(folder: Path) -> dict[str, Any]:
-    """The state that `save` was given.
+def load(folder: Path, *, reference: bool = True) -> dict[str, Any]:
+    """The state that `save` was given; with `reference=False` without what belongs to the reference, whose file is not read.
 
     Raises:
-        BadCheckpoint: a file is missing or torn; names it.
+        BadCheckpoint: a file is missing, torn, or another than it was; names it.
     """
     try:
         tree = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+        frozen, left_out = tree.pop(FROZEN, None), tree.pop(LEFT_OUT, None)
         policy = {POLICY + name: tensor for name, tensor in _policy(folder).items()}
-        tensors = {**policy, **_read(folder / "state.safetensors"), **_frozen(folder.parent, tree.pop(FROZEN, None))}
-        state: dict[str, Any] = _joined(tree, tensors)
+        own = _read(folder / "state.safetensors")
+        if left_out is not None:
+            _check_policy(tree, policy, own, left_out)
+        tensors = {**policy, **own, **(_frozen(folder.parent, frozen) if reference else {})}
+        state: dict[str, Any] = _joined(tree if reference else _without_reference(tree), tensors)
         return state
     except FileNotFoundError as error:
         raise BadCheckpoint(f"{folder} is no whole checkpoint: {Path(error.filename or '').name} is missing") from error
     except (ValueError, KeyError, SafetensorError) as error:
         raise BadCheckpoint(f"{folder} is torn: {error}") from error
+
+
+def _check_policy(tree: Any, policy: Mapping[str, torch.Tensor], own: Mapping[str, torch.Tensor], known: str) -> None:
+    """ValueError where the policy's folder no longer holds the weights that the state relies on."""
+    wanted = [path for path in _named(tree) if path.startswith(POLICY) and path not in own]
+    if _hash({path: policy[path] for path in wanted}) != known:
+        raise ValueError("policy/ has other weights than those it was saved with")
+
+
+def _named(tree: Any) -> list[str]:
+    """The paths of all tensors that a tree names."""
+    if isinstance(tree, dict | list):
+        return [path for item in (tree.values() if isinstance(tree, dict) else tree) for path in _named(item)]
+    return [tree.removeprefix(TENSOR)] if isinstance(tree, str) and tree.startswith(TENSOR) else []
+
+
+def _without_reference(tree: Any) -> Any:
+    if not isinstance(tree, dict):
+        return tree
+    stands = TENSOR + REFERENCE
+    return {name: _without_reference(item) for name, item in tree.items() if not (isinstance(item, str) and item.startswith(stands))}
 
 
 def _policy(folder: Path) -> dict[str, torch.Tensor]:
@@ -91,12 +123,14 @@ def _read(file: Path) -> dict[str, torch.Tensor]:
     return load_file(file)
 
 
-def _leave_out(tensors: dict[str, torch.Tensor], prefix: str, saved: Mapping[str, torch.Tensor]) -> None:
-    """Drop the tensors that are saved already under their name, equal to the bit; others (a library may save in a form of its own) stay."""
+def _leave_out(tensors: dict[str, torch.Tensor], prefix: str, saved: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Take out the tensors that are saved already under their name, equal to the bit; others (a library may save in a form of its own) stay."""
+    found: dict[str, torch.Tensor] = {}
     for path in [path for path in tensors if path.startswith(prefix)]:
         there = saved.get(path.removeprefix(prefix))
         if there is not None and _hash({"": there}) == _hash({"": tensors[path]}):
-            del tensors[path]
+            found[path] = tensors.pop(path)
+    return found
 
 
 def _save_once(tensors: dict[str, torch.Tensor], folder: Path) -> str:
@@ -105,9 +139,12 @@ def _save_once(tensors: dict[str, torch.Tensor], folder: Path) -> str:
     file = _frozen_file(folder, name)
     if not file.is_file():
         aside = file.with_name(f".{file.name}.partial")
-        save_file(tensors, aside)
-        _sync(aside)
-        os.replace(aside, file)
+        try:
+            save_file(tensors, aside)
+            _sync(aside)
+            os.replace(aside, file)
+        finally:
+            aside.unlink(missing_ok=True)
     return name
 
 

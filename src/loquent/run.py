@@ -79,13 +79,20 @@ class Run:
         return _evaluated(self.recipe, agent, language, split, episodes, seed)
 
     def _acting(self, **decoding: Any) -> tuple[Agent, LanguageModel]:
-        """The algorithm's own agent, from the whole state of the chosen checkpoint, and the language model behind it."""
+        """The algorithm's own agent, from the state of the chosen checkpoint, and the language model behind it.
+
+        The reference is that of learning alone: a copy of the policy stands in its place, so what it was made from may be gone.
+        """
         chosen, settings = checkpoint.policy_folder(self.folder).parent, self.recipe
-        state = checkpoint.load(chosen)
-        model, evaluation = replace(settings.model, path=str(chosen), revision=""), replace(settings.evaluation, **decoding)
+        state = checkpoint.load(chosen, reference=False)
+        reference = "none" if settings.model.reference == "none" else "copy"
+        model = replace(settings.model, path=str(chosen), revision="", reference=reference)
+        evaluation = replace(settings.evaluation, **decoding)
         start = replace(settings, model=model, evaluation=evaluation)
         actor = make_actor(start, self.task(), Key(settings.training.seed))
-        actor.load_state_dict(state["actor"])
+        learned = {name: tensor for name, tensor in state["actor"].items() if not name.startswith("reference.")}
+        copied = {name: tensor for name, tensor in actor.state_dict().items() if name.startswith("reference.")}
+        actor.load_state_dict({**copied, **learned})
         algorithm = registry.named("algorithm", settings.algorithm)(settings.config, actor)
         algorithm.load_state_dict(state["algorithm"])
         return algorithm.agent(actor, True), actor.language

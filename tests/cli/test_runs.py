@@ -123,6 +123,27 @@ def test_generate_draws_with_the_mask_that_evaluation_draws_with(runs, tmp_path,
     assert said["true"] != said["false"]
 
 
+def test_a_run_acts_when_its_reference_is_gone(runs, tmp_path, capsys):
+    import shutil
+
+    reference, out = tmp_path / "reference", tmp_path / "run"
+    shutil.copytree(runs / "base", reference)
+    start = [f"model.path={runs / 'base'}", f"model.reference={reference}", "training.updates=1"]
+    assert cli.main(["train", "reviews_ppo", *SMALL, *start, "--profile", "smoke", "--out", str(out)]) == 0
+    acting = (["generate", str(out), "--number", "2", "--json"], ["evaluate", str(out), "--episodes", "3", "--json"])
+    said = {}
+    for gone in (False, True):
+        capsys.readouterr()
+        said[gone] = []
+        for line in acting:
+            assert cli.main(line) == 0
+            said[gone].append(last_line(capsys))
+        if not gone:
+            shutil.rmtree(reference)
+            next((out / "checkpoints").glob("reference-*")).unlink()
+    assert said[True] == said[False]
+
+
 def test_generate_takes_rows_of_the_runs_task(runs, capsys):
     assert cli.main(["generate", str(runs / "ppo"), "--number", "3", "--json"]) == 0
     assert len({pair["prompt"] for pair in last_line(capsys)["texts"]}) == 3
