@@ -127,8 +127,16 @@ def test_the_watch_can_fail():
     random.setstate(saved)
 
 
-@pytest.mark.parametrize("seed", [-1, -(2**70), 1.5, True, "0", None])
+@pytest.mark.parametrize("seed", [-1, -(2**70), 1.5, True, "0", None, np.int64(-1), np.float64(1.0), np.bool_(True)])
 def test_a_seed_is_a_whole_number_that_is_not_negative(seed):
     with pytest.raises(BadSetting, match="a seed is a whole number of at least 0"):
         Key(seed)
     assert Key(2**70).generator().random() != Key(0).generator().random()
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, np.int32])
+def test_a_seed_of_numpy_is_the_same_seed(kind):
+    key = Key(kind(3), ("a",))
+    assert key == Key(3, ("a",))
+    assert type(key.seed) is int
+    assert key.integer() == Key(3, ("a",)).integer()

@@ -73,7 +73,7 @@ class Live:
         turns = self.turns
         if self.owed:
             turns = [*turns[:-1], replace(turns[-1], rewards=self.owed)]
-        head = Episode(self.task.identity, self.row.id, self.split, self.seed, self.number, tuple(turns), self.step.ended)
+        head = Episode(self.task.identity, self.row.id, self.split, self.key.seed, self.number, tuple(turns), self.step.ended)
         return replace(head, learning=self.learning, instruction=self.task.spec.instruction, agents=agents)
 
     def _credit(self, rewards: Record) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 import random
 import sys
 from collections.abc import Iterator
@@ -34,8 +35,7 @@ class Key:
     path: tuple[Name, ...] = ()
 
     def __post_init__(self) -> None:
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
-            raise BadSetting(f"seed = {self.seed!r}: a seed is a whole number of at least 0")
+        object.__setattr__(self, "seed", whole_number(self.seed, f"seed = {self.seed!r}: a seed is a whole number of at least 0"))
 
     def child(self, *names: Name) -> Key:
         """The key one or more names further down."""
@@ -53,6 +53,17 @@ class Key:
         """An integer of so many bits that depends on the whole key (a seed for code that wants one)."""
         named = json.dumps([self.seed, *self.path], ensure_ascii=True).encode()
         return int.from_bytes(hashlib.blake2b(named, digest_size=16).digest(), "little") >> (128 - bits)
+
+
+def whole_number(given: Any, problem: str, low: int = 0) -> int:
+    """An integer of any kind, numpy's too, as Python's; BadSetting with `problem` for anything else, a bool, or less than `low`."""
+    try:
+        number = operator.index(given)
+    except TypeError:
+        raise BadSetting(problem) from None
+    if isinstance(given, bool) or number < low:
+        raise BadSetting(problem)
+    return number
 
 
 @contextmanager

@@ -597,3 +597,15 @@ def test_a_wrong_argument_of_make_is_named(name, value):
 def test_right_arguments_of_make_are_taken():
     env = Environment(Echo(), terms=(), agents={}, weights={"right": 2}, view=None, max_length=1, max_observation=9, split="train")
     assert env.weights == Record(right=2)
+
+
+def test_whole_numbers_of_numpy_are_lengths_and_seeds():
+    env, same = Environment(Echo(), max_length=np.int64(5), split="train"), Environment(Echo(), max_length=5, split="train")
+    assert env.reset(seed=np.int64(3))[0] == same.reset(seed=3)[0]
+    assert type(env.episode().seed) is int
+    for seed in (-1, np.int64(-1), 1.5, "3"):
+        with pytest.raises(BadSetting, match="a seed is a whole number of at least 0"):
+            env.reset(seed=seed)
+    for length in (np.int64(0), np.float64(2.0), np.bool_(True)):
+        with pytest.raises(BadSetting, match="max_length = "):
+            Environment(Echo(), max_length=length)

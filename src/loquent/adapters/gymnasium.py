@@ -26,7 +26,7 @@ from loquent.episode import TASK, Episode, Tokens
 from loquent.errors import BadSetting, BrokenAgent, BrokenTask, EpisodeOver, InvalidAction, UnknownName, kind_of, nearest
 from loquent.fill import Node, fill
 from loquent.live import Live
-from loquent.seeding import Key
+from loquent.seeding import Key, whole_number
 from loquent.task import CUT, Row, Stopped, Task
 from loquent.values import EMPTY, Record, escaped, frozen
 
@@ -120,8 +120,9 @@ class Environment(gym.Env[Any, Any]):
             options: `split`, and `index` or `id` to choose the row; `number` to play the game that `play` gives this number.
 
         Raises:
-            BadSetting, UnknownName: an unknown option, split or row.
+            BadSetting, UnknownName: an unknown option, split or row, or a seed that is none.
         """
+        seed = None if seed is None else Key(seed).seed
         super().reset(seed=seed)
         if seed is not None:
             self._seed, self._count = seed, 0
@@ -315,8 +316,7 @@ def _check_names(**names: Any) -> None:
 
 def _check_lengths(**lengths: Any) -> None:
     for name, value in lengths.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise BadSetting(f"{name} = {value!r:.80}: a whole number of at least 1 is right")
+        whole_number(value, f"{name} = {value!r:.80}: a whole number of at least 1 is right", low=1)
 
 
 def _check_players(terms: Any, agents: Any, weights: Any) -> None:
