@@ -83,5 +83,5 @@ def test_what_may_be_watched_has_a_direction(key, up):
     "key", ["diversity/distinct-1", "diversity/mean_length", "answers", "reward/none", "reward/other", "perplexity", "downwards"]
 )
 def test_what_says_neither_up_nor_down_is_not_watched(key):
-    with pytest.raises(BadSetting, match="neither.*reward/NAME"):
+    with pytest.raises(BadSetting, match=r"neither.*reward/NAME"):
         higher_is_better(key, METRICS, Record(good=0.5, none=0.0))

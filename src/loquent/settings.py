@@ -21,9 +21,13 @@ def setting(
     low: float | None = None,
     high: float | None = None,
     choices: tuple[Any, ...] = (),
+    infinite: bool = False,
 ) -> Any:
-    """A dataclass field with a meaning: `why` in a phrase, `source` where the default is from, an inclusive range or choices."""
-    metadata = {"why": why, "source": source, "low": low, "high": high, "choices": choices}
+    """A dataclass field with a meaning: `why` in a phrase, `source` where the default is from, an inclusive range or choices.
+
+    Numbers are finite, but for a field that says it may be `infinite`.
+    """
+    metadata = {"why": why, "source": source, "low": low, "high": high, "choices": choices, "infinite": infinite}
     if isinstance(default, dict | list):
         raise TypeError("a default is a value: use a Record or a tuple")
     return dataclasses.field(default=default, metadata=metadata)
@@ -46,7 +50,9 @@ def outside(field: dataclasses.Field[Any], value: Any) -> str | None:
         return None
     low, high = allowed.get("low"), allowed.get("high")
     if math.isnan(value) or (low is not None and value < low) or (high is not None and value > high):
-        return f"is outside {span(field)}"
+        return f"is outside {span(field)}" if span(field) else "is no number"
+    if math.isinf(value) and not allowed.get("infinite"):
+        return "is infinite; a finite number is right" + (f", in {span(field)}" if span(field) else "")
     return None
 
 

@@ -70,7 +70,9 @@ class Config:
     normalize_advantages: bool = setting(True, "centre and scale advantages in each minibatch", source="stable-baselines3")
     max_grad_norm: float | None = setting(0.5, "largest norm of the gradient of both networks; none: any", source="stable-baselines3", low=0.0)
     beta: float = setting(0.1, "coefficient of the KL penalty at the start; 0: no penalty", source="2210.01241 sec. B.3.1", low=0.0)
-    kl_target: float | None = setting(None, "KL per token that beta is steered to; none, inf: beta is fixed", source="1909.08593 sec. 2.2", low=0.0)
+    kl_target: float | None = setting(
+        None, "KL per token that beta is steered to; none, inf: beta is fixed", source="1909.08593 sec. 2.2", low=0.0, infinite=True
+    )
     kl_gain: float = setting(0.1, "K: how fast beta follows; 2210.01241 says 0.2, its code 0.1", source="RL4LMs, KLController", low=0.0)
     kl_clip: float = setting(0.2, "bound of the relative error in one move of beta", source="2210.01241 eq. 2", low=0.0)
     ratio: str = setting("support", "the ratio is of probabilities in the support tokens are drawn from, or raw", choices=("support", "raw"))
