@@ -18,7 +18,7 @@ from loquent.pretrained import LanguageModel
 from loquent.recipe import Recipe
 from loquent.rewards import compose
 from loquent.seeding import Key
-from loquent.start import load_language, make_actor, make_format, make_task
+from loquent.start import make_actor, make_format, make_task
 from loquent.task import Task
 
 
@@ -59,11 +59,6 @@ class Run:
     def task(self) -> Task:
         """The task the run was trained on."""
         return make_task(self.recipe)
-
-    def language(self) -> LanguageModel:
-        """The best or newest policy, with its tokenizer."""
-        settings = self.recipe.model
-        return load_language(str(checkpoint.policy_folder(self.folder)), settings.device, settings.dtype)
 
     def agent(self, **decoding: Any) -> Agent:
         """The best or newest policy as its algorithm acts in evaluation: masked where a recipe says so, decoding as it says.

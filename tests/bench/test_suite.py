@@ -181,6 +181,6 @@ def test_every_published_figure_and_quote_stands_in_the_paper(beside):
 
 
 def test_recipes_beside_a_suite_are_found(suite, tmp_path):
-    (tmp_path / "own.yaml").write_text(recipe.show("reviews_base"))
+    (tmp_path / "own.yaml").write_text(recipe.load("reviews_base").yaml())
     suite.write_text(suite.read_text().replace("recipe: reviews_base", "recipe: own.yaml"))
     assert planned(suite).jobs[0].recipe.model.layers == recipe.load("reviews_base").model.layers

@@ -82,11 +82,6 @@ def deciding(batch: TokenBatch) -> Bool[Tensor, "B T"]:
     return torch.nn.functional.pad(batch.is_action[:, 1:], (0, 1))
 
 
-def values(actor: Actor, batch: TokenBatch) -> Float[Tensor, "B T"]:
-    """V of the state at every position (0 at padding), differentiable: the value of action token t stands at t - 1."""
-    return actor.values(batch)
-
-
 @torch.no_grad()
 def score(actor: Actor, batch: TokenBatch, *, token_budget: int = 8192) -> TokenBatch:
     """The batch with `policy_logprob`, `reference_logprob`, `value` and `bootstrap`: one pass for each network, dropout off.

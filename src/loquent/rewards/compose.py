@@ -78,11 +78,6 @@ def apply(terms: Sequence[AnyTerm], episodes: Sequence[Episode], rows: Mapping[s
     return done
 
 
-def totals(terms: Sequence[AnyTerm], weights: Record, episode: Episode, row: Row) -> float:
-    """The weighted return of one finished episode, its terms scored: what `apply` and `Episode.total` give for it in any batch."""
-    return apply(terms, [episode], {episode.row: row})[0].total(weights)
-
-
 def episode_texts(episode: Episode) -> tuple[str, str]:
     """(prompt, prediction) of an episode, by the rules above; the prediction is "" where the learning seat never answered."""
     seen = episode.seen_by(episode.learning)
