@@ -20,7 +20,7 @@ class Small:
     share: float = setting(0.5, "a share", low=0, high=1)
     count: int = setting(3, "a count", low=1)
     kind: str = setting("a", "a kind", choices=("a", "b"))
-    target: float | None = setting(None, "a target")
+    target: float | None = setting(None, "a target", infinite=True)
     names: tuple[str, ...] = setting((), "names")
     flag: bool = setting(False, "a flag")
 
@@ -79,12 +79,22 @@ def test_a_bad_value_names_the_range(tmp_path):
         ("training.updtes=3", "Nearest: updates"),
         ("training.updates", "key.path=value"),
         ("algorithm.clip=-1", "at least 0"),
+        (
+            "algorithm.learning_rate=.inf",
+            "command line: algorithm.learning_rate = inf is infinite; a finite number is right, in the range of at least 0",
+        ),
+        ("algorithm.learning_rate=.nan", "algorithm.learning_rate = nan is outside"),
+        ("training.margin=inf", "training.margin = inf is infinite"),
         ("taks.x=1", "Nearest: task"),
     ],
 )
 def test_a_wrong_override_is_named(override, said):
     with pytest.raises(BadSetting, match=said):
         recipe.load("reviews_ppo", [override])
+
+
+def test_a_setting_may_allow_infinity():
+    assert recipe.load("reviews_ppo", ["algorithm.kl_target=.inf"]).config.kl_target == float("inf")
 
 
 def test_an_unknown_recipe_or_kind_is_named(tmp_path):
@@ -217,6 +227,24 @@ def test_a_task_of_ones_own_is_named_by_its_path(tmp_path):
     assert recipe.load(written(tmp_path, yaml.safe_dump(one.resolved()))) == one
     with pytest.raises(BadSetting, match=r"mine\.yaml:1: .*no module 'nowhere'"):
         recipe.load(written(tmp_path, "task: {kind: 'nowhere:Mine'}"))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("evaluation", "evaluation.temperature (default 1.0"),
+        ("evaluation.top_k", "evaluation.top_k (default 0"),
+        ("nlpo", "algorithm.nlpo.preset (one of paper, rl4lms)"),
+        ("algorithm.nlpo.preset", "algorithm.nlpo.preset (one of paper, rl4lms)"),
+        ("preset", "algorithm.nlpo.preset (one of paper, rl4lms)"),
+        ("diversity", "metric.diversity.window (default 100"),
+        ("sentiment", "reward.sentiment.include_prompt (default True"),
+        ("metric.perplexity", "metric.perplexity."),
+    ],
+)
+def test_describe_knows_every_section(name, said):
+    assert said in recipe.describe(name)
+    assert "preset" not in recipe.describe("ppo")
 
 
 @pytest.mark.parametrize("name", ["algorithm.ppo.clip", "ppo.clip", "clip"])

@@ -90,7 +90,7 @@ class TrainingSettings:
     stop_metric: str = setting("", "the evaluated value that early stopping watches; empty: all updates are made")
     patience: int = setting(2, "evaluations without improvement before the run stops", low=1)
     margin: float = setting(
-        0.0, "the share of its best by which the watched value must improve to count; the best model is kept all the same", low=0.0
+        0.0, "how much better than the best so far, at each evaluation, the watched value must be to count, as a share of that best", low=0.0
     )
     checkpoint_every: int = setting(0, "updates between checkpoints; 0: only at the end", low=0)
     keep: int = setting(2, "checkpoints kept, the best beside them", low=1)
@@ -185,11 +185,6 @@ def find(name: str | Path) -> Path:
     if str(name) not in names():
         raise UnknownName("recipe", str(name), names())
     return Path(str(FOLDER / f"{name}.yaml"))
-
-
-def show(name: str | Path, overrides: Sequence[str] = ()) -> str:
-    """The recipe as YAML with every default written out."""
-    return load(name, overrides).yaml()
 
 
 def schema(recipe: Recipe) -> dict[str, type]:
@@ -288,11 +283,27 @@ def _kind(node: Node | None, section: str, default: str, schema_of: Any) -> tupl
 
 def _preset(chosen: Node, kind: str, config: type) -> dict[str, Node]:
     """The settings of an algorithm's `preset:`; what the section says itself wins over them."""
-    known: Mapping[str, Record] = getattr(import_module(config.__module__), "PRESETS", {})
+    known = _presets(config)
     name = _text(chosen, "algorithm.preset")
     if name not in known:
         raise BadSetting(f"{chosen.place}: {kind} has no preset {name!r}; known: {', '.join(known) or 'none'}")
     return {setting: Node(value, chosen.file, chosen.line) for setting, value in known[name].items()}
+
+
+def _presets(config: type) -> Mapping[str, Record]:
+    found: Mapping[str, Record] = getattr(import_module(config.__module__), "PRESETS", {})
+    return found
+
+
+def _taken_by(kind: str, name: str) -> type:
+    """The options of a metric or a reward; none where its factory does not tell them."""
+    options: type = getattr(registry.find(kind, name), "Options", _Untold)
+    return options
+
+
+@dataclass(frozen=True)
+class _Untold:
+    """No options."""
 
 
 def _text(node: Node, what: str) -> str:
@@ -401,14 +412,16 @@ def _override(root: Node, overrides: Sequence[str], place: str = COMMAND_LINE) -
 
 
 def describe(name: str) -> str:
-    """What a setting (`clip`, `training.updates`), an algorithm or a task means: its why, default, range and source.
+    """What a setting (`clip`, `training.updates`), an algorithm, a task, a metric or a reward means: its why, default, range and source.
 
     Raises:
         UnknownName: nothing is called so.
     """
     own: dict[str, Callable[[], type]] = {"model": lambda: ModelSettings, "training": lambda: TrainingSettings, "decoding": lambda: Decoding}
+    own["evaluation"] = own["decoding"]
     own |= {f"algorithm.{kind}": partial(_config_of, kind) for kind in registry.names("algorithm")}
     own |= {f"task.{kind}": partial(_options_of, kind) for kind in registry.names("task")}
+    own |= {f"{kind}.{one}": partial(_taken_by, kind, one) for kind in ("metric", "reward") for one in registry.names(kind)}
     section, _, wanted = name.rpartition(".")
     named = [title for title in own if {title, title.rpartition(".")[2]} & {name, section}]
     lines: list[str] = []
@@ -416,6 +429,9 @@ def describe(name: str) -> str:
         whole = name in (title, title.rpartition(".")[2])
         asked = section in ("", title, *title.split("."))
         fields = dataclasses.fields(own[title]())
+        presets = _presets(own[title]()) if whole or (asked and wanted == "preset") else {}
+        if presets:
+            lines.append(f"{title}.preset (one of {', '.join(presets)}): several settings at once; what the section says itself wins over them")
         lines += [f"{title}.{f.name}{_meaning(f)}" for f in fields if name and (whole or (asked and f.name == wanted))]
     if not lines:
         raise UnknownName("setting", name, {f.name for schema in own.values() for f in dataclasses.fields(schema())} | set(own))
