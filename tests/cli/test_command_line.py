@@ -74,7 +74,7 @@ def test_a_count_is_a_whole_number_of_at_least_one(number, capsys):
         (["play", "counting:dataclass"], ["is no task"]),
         (["play", "counting:Count", "--row", "r9"], ["r9", "r0"]),
         (["collect", "counting:Count", "--agent", "none.jsonl", "--episodes", "1", "--out", "o"], ["none.jsonl"]),
-        (["collect", "counting:Count", "--agent", "human", "--episodes", "9", "--processes", "2", "--out", "o"], ["one person"]),
+        (["collect", "counting:Count", "--agent", "human", "--episodes", "9", "--out", "o"], ["--agent human", "loquent play counting:Count --save"]),
         (["collect", "counting:Liar", "--agent", "counting:Counter", "--episodes", "9", "--processes", "2", "--out", "o"], ["wrong = 1.0", "right"]),
     ],
 )

@@ -236,6 +236,28 @@ def test_quickstart_gives_its_table_as_json(tmp_path, capsys):
     assert trained.isdisjoint(prompt for *_, prompt in compared[0])
 
 
+def test_quickstart_of_two_seeds_gives_means_and_deviations_from_one_base(tmp_path, capsys):
+    out = tmp_path / "quick"
+    assert cli.main(["quickstart", "--out", str(out), "--profile", "smoke", "--seeds", "2", "task.limit=200", "--json"]) == 0
+    printed = capsys.readouterr().out
+    found = json.loads(printed.splitlines()[-1])
+    assert found["seeds"] == 2
+    assert [path.name for path in out.glob("base*")] == ["base"]
+    for row in found["rows"]:
+        runs = [json.loads((out / f"{row['method']}-{seed}" / "evaluation.json").read_text())["values"] for seed in (0, 1)]
+        one, other = (values["sentiment/positive"] for values in runs)
+        assert row["sentiment"] == pytest.approx((one + other) / 2)
+        assert row["sentiment/sd"] == pytest.approx(abs(one - other) / 2**0.5)
+        if row["method"] != "zero-shot":
+            starts = {load_run(out / f"{row['method']}-{seed}").recipe.model.path for seed in (0, 1)}
+            assert starts == {str(out / "base")}
+    assert any(row["sentiment/sd"] > 0 for row in found["rows"])
+    lines = [line for line in printed.splitlines() if line.startswith(("| ppo", "| nlpo", "| supervised", "| zero-shot"))]
+    assert len(lines) == 5
+    assert all("±" in line for line in lines)
+    assert (out / "table.md").read_text().splitlines()[2:] == lines
+
+
 def test_the_methods_of_the_quickstart_are_compared_on_the_same_unseen_prompts():
     asked, shown = [], set()
     for name in {cell.recipe for cell in suite.load("quickstart").cells.values()}:

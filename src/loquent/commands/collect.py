@@ -57,8 +57,8 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     """Collect, print what there is now, and return it."""
     options = (*arguments.overrides, *arguments.option)
     task = named.task(arguments.task, options)
-    if arguments.agent == "human" and arguments.processes > 1:
-        raise BadSetting(f"--processes {arguments.processes} is too many for a human: one person sits at one terminal")
+    if arguments.agent == "human":
+        raise BadSetting(f"--agent human: a person plays game by game, and each is kept: loquent play {arguments.task} --save episodes.jsonl")
     plan = Plan(arguments.task, options, task.identity, arguments.agent, arguments.episodes, arguments.split, arguments.seed)
     result = collect(plan, task, Path(arguments.out), arguments.processes)
     print(f"{result['episodes']} episodes of {task.identity} in {result['file']}; mean return {result['return']:.4g}")
