@@ -100,27 +100,13 @@ def measure(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mappin
     return values
 
 
-@dataclass(frozen=True)
 class Renamed:
     """A metric under a recipe's own name, which stands before its keys: two of one kind do not overwrite each other."""
 
-    name: str
-    metric: Metric
-
-    @property
-    def version(self) -> int:
-        """The metric's own."""
-        return self.metric.version
-
-    @property
-    def higher_is_better(self) -> bool | None:
-        """The metric's own."""
-        return self.metric.higher_is_better
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The metric's keys, where it tells them, behind the name."""
-        return tuple(f"{self.name}/{key}" for key in getattr(self.metric, "keys", ()))
+    def __init__(self, name: str, metric: Metric) -> None:
+        self.name, self.metric = name, metric
+        self.version, self.higher_is_better = metric.version, metric.higher_is_better
+        self.keys = tuple(f"{name}/{key}" for key in getattr(metric, "keys", ()))
 
     def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
         """What the metric measures, under the new keys."""
