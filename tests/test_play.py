@@ -166,7 +166,7 @@ def test_no_live_game_is_an_error(live):
     [
         ([], "was asked 2 questions and gave 0 answers"),
         (lambda asked: [Answer("x")] * 3, "was asked 2 questions and gave 3 answers"),
-        (None, "was asked 2 questions and gave a NoneType"),
+        (None, "was asked 2 questions and gave None"),
         (lambda asked: (Answer("x") for _ in asked), "gave a generator"),
         (["x", "y"], "'x', which is no Answer"),
         ([Answer(7), Answer("x")], "no Answer with a text"),

@@ -54,7 +54,7 @@ BAD = {
     "a name twice": ("train.jsonl", b'{"text": "a b", "text": "c"}\n', 1, "stands twice"),
     "deep nesting": ("train.jsonl", b'{"text": ' + b"[" * 100_000, 1, "is not JSON"),
     "a missing field": ("train.jsonl", b'{"text": "a b"}\n{"txet": "c d"}\n', 2, "did you mean 'txet'"),
-    "a wrong type": ("train.jsonl", b'{"text": "a b"}\n{"text": 7}\n', 2, "is a int, not a string"),
+    "a wrong type": ("train.jsonl", b'{"text": "a b"}\n{"text": 7}\n', 2, "is an int, not a string"),
     "an empty text": ("train.jsonl", b'{"text": "a b"}\n{"text": " \\n "}\n', 2, "is empty"),
     "a label of the wrong type": ("train.jsonl", b'{"text": "a b", "label": 0.5}\n', 1, "an integer or a string"),
     "a label that is a truth value": ("train.jsonl", b'{"text": "a b", "label": true}\n', 1, "an integer or a string"),

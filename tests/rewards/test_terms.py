@@ -54,9 +54,21 @@ def test_the_wrong_length_is_refused(given):
         score(lambda *_: given)
 
 
-@pytest.mark.parametrize("given", [1.0, None, "ab", b"ab", {"a": 1, "b": 2}, np.zeros((2, 1)), np.float64(1), (x for x in (1.0, 2.0))])
-def test_what_is_no_list_is_refused(given):
-    with pytest.raises(BadReward, match=rf"reward 'mine' gave a {type(given).__name__} for the episodes from row 'first' on; a list of 2"):
+NO_LISTS = [
+    (1.0, "a float"),
+    (None, "None"),
+    ("ab", "a str"),
+    (b"ab", "a bytes"),
+    ({"a": 1, "b": 2}, "a dict"),
+    (np.zeros((2, 1)), "an ndarray"),
+    (np.float64(1), "a float64"),
+    ((x for x in (1.0, 2.0)), "a generator"),
+]
+
+
+@pytest.mark.parametrize(("given", "kind"), NO_LISTS)
+def test_what_is_no_list_is_refused(given, kind):
+    with pytest.raises(BadReward, match=rf"reward 'mine' gave {kind} for the episodes from row 'first' on; a list of 2"):
         score(lambda *_: given)
 
 
