@@ -126,7 +126,8 @@ def test_a_checkpoint_that_holds_all_weights_itself_is_read(kept):
     folder, _, states = kept
     alone = folder / "update-1"
     tree = json.loads((alone / "state.json").read_text())
-    del tree["reference hash"], tree["policy hash"]
+    del tree["reference hash"], tree["policy hash"], tree["sealed"]  # as it was written before there were manifests
+    (alone / "manifest.json").unlink()
     (alone / "state.json").write_text(json.dumps(tree))
     save_file({f"/actor/{name}": tensor for name, tensor in states[0].items()}, alone / "state.safetensors")
     next(folder.glob("reference-*")).unlink()
@@ -171,10 +172,17 @@ def test_a_policy_that_was_replaced_is_refused(kept):
     whole = file.read_bytes()
     other = (folder / "update-2" / "policy" / "model.safetensors").read_bytes()
     file.write_bytes(other)
-    with pytest.raises(BadCheckpoint, match="policy/ has other weights"):
+    with pytest.raises(BadCheckpoint, match=r"policy/model.safetensors is not what was written"):
+        checkpoint.load(folder / "update-1")
+    (folder / "update-1" / "manifest.json").unlink()
+    with pytest.raises(BadCheckpoint, match=r"manifest.json is missing"):
         checkpoint.load(folder / "update-1")
     tree = json.loads((folder / "update-1" / "state.json").read_text())
-    (folder / "update-1" / "state.json").write_text(json.dumps({name: item for name, item in tree.items() if name != "policy hash"}))
+    unsealed = {name: item for name, item in tree.items() if name != "sealed"}  # as checkpoints written before there were manifests
+    (folder / "update-1" / "state.json").write_text(json.dumps(unsealed))
+    with pytest.raises(BadCheckpoint, match="policy/ has other weights"):
+        checkpoint.load(folder / "update-1")
+    (folder / "update-1" / "state.json").write_text(json.dumps({name: item for name, item in unsealed.items() if name != "policy hash"}))
     assert not equal(checkpoint.load(folder / "update-1")["actor"], states[0])  # older checkpoints cannot tell
     file.write_bytes(whole)
     assert equal(checkpoint.load(folder / "update-1")["actor"], states[0])

@@ -129,14 +129,14 @@ def test_every_registered_name_has_its_section(kind):
 def logged():
     """Every key that a run logs, with its definition."""
     from loquent.algorithms import nlpo, ppo, supervised
-    from loquent.train import LOGGED
+    from loquent.logged import LOGGED
 
     return LOGGED | ppo.LOGGED | nlpo.LOGGED | supervised.LOGGED
 
 
 def test_every_logged_key_is_defined_on_its_page():
     page = (HERE / "docs" / "logged.md").read_text()
-    lines = {key: f"| `{key}` | {meaning.replace('|', chr(92) + '|')} |" for key, meaning in logged().items()}
+    lines = {key: f"| `{key}` | {unit} | {meaning.replace('|', chr(92) + '|')} |" for key, (unit, meaning) in logged().items()}
     assert [key for key, line in lines.items() if line not in page] == []
     assert "| `policy/forgotten` |" not in page, "it can fail"
 

@@ -35,6 +35,7 @@ RECIPES = {
 ONLY_TAUGHT = {"model.dropout", "training.teacher"}  # dropout is off in reinforcement learning, which has no teacher
 UNSEEN = {
     "training.keep": "how many checkpoints stay on disk",
+    "training.trackers": "where the log goes too",
     "training.checkpoint_every": "when checkpoints are written",
     "training.patience": "counts only with stop_metric; tested in test_train",
     "training.margin": "the same",
@@ -50,6 +51,7 @@ OTHER = {  # where the next value by type would be refused or mean nothing
     "training.only": "{label: negative}",
     "training.teacher": "random",
     "training.stop_metric": "return",
+    "training.trackers": "[tensorboard]",
     "model.path": "@start",
     "model.format": None,  # chat needs a template, ilql its markers: tested with the formats
     "model.width": 32,

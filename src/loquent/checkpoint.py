@@ -1,8 +1,9 @@
 """Checkpoints: all that influences a run's future, as safetensors and JSON, written aside and renamed.
 
 A checkpoint `checkpoints/update-N/` holds `policy/` (an ordinary Hugging Face folder), `state.safetensors` (every other
-tensor, by its path) and `state.json` (everything else). Each weight stands once: the policy's in its folder alone, and those of
-the reference, which never change, in `checkpoints/reference-HASH.safetensors` for all checkpoints. Nothing is pickled.
+tensor, by its path), `state.json` (everything else), and `manifest.json`: size and SHA-256 of each file, so that a torn one is
+seen before anything of it is used. Each weight stands once: the policy's in its folder alone, and those of the reference, which
+never change, in `checkpoints/reference-HASH.safetensors` for all checkpoints. Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from loquent import pretrained
+from loquent import manifest, pretrained
 from loquent.errors import BadCheckpoint
 from loquent.pretrained import LanguageModel
 
 TENSOR = "tensor:"  # a JSON string that begins so stands for the tensor of that path
 POLICY, REFERENCE = "/actor/policy.", "/actor/reference."  # where the tensors of both stand in a trainer's state
+SEALED = "sealed"  # state.json has it where the folder has a manifest; checkpoints written before there were any have neither
 FROZEN = "reference hash"  # the key under which state.json names the file of the reference
 LEFT_OUT = "policy hash"  # the key of the hash of those weights that stand in policy/ alone; older checkpoints have none
 
@@ -35,21 +37,25 @@ def save(folder: Path, language: LanguageModel, state: Mapping[str, Any]) -> Non
     """Write a checkpoint aside and rename it into place; a crash leaves a whole checkpoint or none of that name, never half of one.
 
     Raises:
-        BadCheckpoint: it cannot be written, as on a full disk; the older ones stay.
+        BadCheckpoint: it cannot be written, as on a full disk; what was saved before is untouched.
     """
     aside = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(aside, ignore_errors=True)
     try:
-        _write(aside, folder.parent, language, state)
-    except SafetensorError as error:  # the library has no OSError
         shutil.rmtree(aside, ignore_errors=True)
-        raise BadCheckpoint(f"{folder} could not be written ({error}); make room or name another place, then go on: loquent resume RUN") from error
+        _write(aside, folder.parent, language, state)
+    except Exception as error:  # the libraries' writers raise OSError, SafetensorError and, from tokenizers, a bare Exception
+        shutil.rmtree(aside, ignore_errors=True)
+        raise BadCheckpoint(
+            f"{folder} could not be written ({type(error).__name__}: {error}); the checkpoints before it are untouched: "
+            f"make room, then go on with `loquent resume {folder.parent.parent}`"
+        ) from error
     except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)  # on a full disk half a checkpoint takes room that the next attempt needs
+        shutil.rmtree(aside, ignore_errors=True)
         raise
     if folder.exists():
         remove(folder)
     os.replace(aside, folder)
+    manifest.sync(folder.parent)
 
 
 def _write(aside: Path, shared: Path, language: LanguageModel, state: Mapping[str, Any]) -> None:
@@ -63,10 +69,10 @@ def _write(aside: Path, shared: Path, language: LanguageModel, state: Mapping[st
     frozen = {path: tensors.pop(path) for path in [*tensors] if path.startswith(REFERENCE)}
     if frozen:
         tree[FROZEN] = _save_once(frozen, shared)
+    tree[SEALED] = True
     save_file(tensors, aside / "state.safetensors")
     _write_synced(aside / "state.json", json.dumps(tree, allow_nan=False, indent=1))
-    for file in aside.rglob("*.safetensors"):
-        _sync(file)
+    manifest.seal(aside)
 
 
 def load(folder: Path, *, reference: bool = True) -> dict[str, Any]:
@@ -76,7 +82,11 @@ def load(folder: Path, *, reference: bool = True) -> dict[str, Any]:
         BadCheckpoint: a file is missing, torn, or another than it was; names it.
     """
     try:
+        if (folder / manifest.NAME).exists():
+            manifest.check(folder)
         tree = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+        if tree.pop(SEALED, False):
+            _ = (folder / manifest.NAME).stat()
         frozen, left_out = tree.pop(FROZEN, None), tree.pop(LEFT_OUT, None)
         policy = {POLICY + name: tensor for name, tensor in _policy(folder).items()}
         own = _read(folder / "state.safetensors")
@@ -141,7 +151,7 @@ def _save_once(tensors: dict[str, torch.Tensor], folder: Path) -> str:
         aside = file.with_name(f".{file.name}.partial")
         try:
             save_file(tensors, aside)
-            _sync(aside)
+            manifest.sync(aside)
             os.replace(aside, file)
         finally:
             aside.unlink(missing_ok=True)
@@ -169,6 +179,22 @@ def _hash(tensors: Mapping[str, torch.Tensor]) -> str:
         found.update(json.dumps([path, str(tensor.dtype), list(tensor.shape)]).encode())
         found.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
     return found.hexdigest()[:32]
+
+
+def set_aside(folder: Path) -> None:
+    """Rename a refused checkpoint, so that the run can write another of its name; it stays for whoever wants to look at it."""
+    aside = folder.with_name(f"{folder.name}.refused")
+    shutil.rmtree(aside, ignore_errors=True)
+    os.replace(folder, aside)
+
+
+def sweep(run: Path) -> None:
+    """Delete what a kill left of checkpoints that were being written or deleted."""
+    for rest in ("partial", "removed"):
+        for folder in (run / "checkpoints").glob(f".update-*.{rest}"):
+            shutil.rmtree(folder)
+    for file in (run / "checkpoints").glob(".reference-*.partial"):
+        file.unlink()
 
 
 def checkpoints(run: Path) -> list[Path]:
@@ -231,6 +257,22 @@ def write_aside(path: Path, text: str) -> None:
     os.replace(aside, path)
 
 
+def append_line(path: Path, value: Any) -> None:
+    """Append one JSON object to a JSONL file and wait until it is on disk; a number that is not finite becomes null.
+
+    Raises:
+        BadCheckpoint: the disk is full.
+    """
+    line = memoryview((json.dumps(finite(value), allow_nan=False) + "\n").encode())
+    try:
+        with path.open("ab", buffering=0) as file:  # unbuffered: what could not be written is not tried again when the file is closed
+            while line:
+                line = line[file.write(line) :]
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise BadCheckpoint(f"{path} could not be written ({error}); `loquent resume {path.parent}` goes on when there is room") from error
+
+
 def finite(value: Any) -> Any:
     """The same JSON value with null for every number that is not finite."""
     if isinstance(value, float):
@@ -238,11 +280,6 @@ def finite(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: finite(item) for name, item in value.items()}
     return [finite(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def _sync(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
 
 
 def _write_synced(path: Path, text: str) -> None:

@@ -135,6 +135,7 @@ def _runs(commands: Any) -> None:
     _overrides(train)
     train.add_argument("--out", metavar="DIR", help="the run's folder (default runs/RECIPE)")
     train.add_argument("--dry-run", action="store_true", help="print what it would need (parameters, memory, disk, time) and train nothing")
+    train.add_argument("--seeds", type=_positive, metavar="N", help="train N runs, DIR/seed-0 and so on, and print means and deviations")
     _profile(train)
 
     bench = _command(
@@ -151,7 +152,21 @@ def _runs(commands: Any) -> None:
     bench.add_argument("--out", metavar="DIR", help="where runs and tables go (default runs/SUITE)")
 
     resume = _command(commands, "resume", "go on with a run that was stopped", "loquent resume runs/ppo")
-    resume.add_argument("run", metavar="RUN", help="the run's folder; it needs a checkpoint (training.checkpoint_every)")
+    resume.add_argument(
+        "run", metavar="RUN", help="the run's folder, or the folder of `train --seeds`; checkpoints come with training.checkpoint_every"
+    )
+    resume.add_argument("--from-older", action="store_true", help="where the newest checkpoint is refused, go on from an older one")
+
+    report = _command(
+        commands,
+        "report",
+        "write one page about one run or several, to be read in any browser",
+        "loquent report runs/ppo runs/nlpo --out ppo-nlpo.html",
+    )
+    report.add_argument(
+        "runs", nargs="+", metavar="RUN", help="a run's folder, or a folder of runs; runs that differ in their seed alone are drawn together"
+    )
+    report.add_argument("--out", required=True, metavar="FILE", help="the page, one file that needs no network")
 
     evaluate = _command(commands, "evaluate", "play held-out rows and print scores with their errors", "loquent evaluate runs/ppo --episodes 500")
     _player(evaluate)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -161,6 +161,18 @@ def _gives(metric: Metric, key: str) -> bool:
 
 def _twice(key: str) -> BadSetting:
     return BadSetting(f"metrics: two of them give {key!r}; give one another name: metrics={{NAME: {{of: METRIC}}}} writes NAME before its keys")
+
+
+def directions(metrics: Sequence[Metric], weights: Record, keys: Iterable[str]) -> dict[str, bool | None]:
+    """Whether more of each evaluated value is better; None where nothing says so."""
+    return {key: _direction(key, metrics, weights) for key in keys}
+
+
+def _direction(key: str, metrics: Sequence[Metric], weights: Record) -> bool | None:
+    try:
+        return higher_is_better(key, metrics, weights)
+    except BadSetting:
+        return None
 
 
 def mean_and_error(numbers: Sequence[float]) -> tuple[float, float]:

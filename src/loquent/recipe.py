@@ -15,7 +15,7 @@ from importlib import import_module, resources
 from pathlib import Path
 from typing import Any
 
-from loquent import registry
+from loquent import registry, trackers
 from loquent.errors import BadSetting, UnknownName
 from loquent.fill import COMMAND_LINE, Node, dump, fill, parse, unknown
 from loquent.models.decoding import Decoding
@@ -94,9 +94,11 @@ class TrainingSettings:
     )
     checkpoint_every: int = setting(0, "updates between checkpoints; 0: only at the end", low=0)
     keep: int = setting(2, "checkpoints kept, the best beside them", low=1)
+    trackers: tuple[str, ...] = setting((), "where the log goes beside metrics.jsonl: tensorboard, trackio, wandb")
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        trackers.check(self.trackers)
         if self.stop_metric and not self.evaluate_every:
             raise BadSetting(
                 f"TrainingSettings.stop_metric = {self.stop_metric!r} would never be looked at: evaluate_every = 0 makes no evaluation in training; "

@@ -9,22 +9,22 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import platform
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from tqdm import tqdm
 
-from loquent import checkpoint, episode, registry
+from loquent import checkpoint, episode, logged, registry, rollout, trackers
 from loquent.data.pools import Pool, Sampler
 from loquent.episode import Episode
 from loquent.errors import BadCheckpoint, BadSetting, nearest
-from loquent.evaluate import Evaluation, build_metrics, chosen_rows, evaluate_agent, higher_is_better
+from loquent.evaluate import Evaluation, build_metrics, chosen_rows, directions, evaluate_agent, higher_is_better
 from loquent.metric import Context
 from loquent.models.actor import Actor
 from loquent.models.score import score
@@ -33,21 +33,11 @@ from loquent.play import Game, play
 from loquent.recipe import Recipe
 from loquent.rewards import compose
 from loquent.run import Run
-from loquent.seeding import Key
+from loquent.seeding import Key, borrowed
 from loquent.start import make_actor, make_task
 from loquent.values import EMPTY, Record
 
-LOGGED = {
-    "update": "the number of this update, from 1",
-    "episodes": "episodes collected so far",
-    "rollout/return": "mean weighted return of the collected episodes, KL left out",
-    "rollout/tokens": "mean action tokens of a collected episode",
-    "rollout/cut": "share of collected episodes that ran into the horizon",
-    "rollout/dropped_turns": "turns left out of the batch because the context was full",
-    "rollout/cut_tokens": "tokens left out of observations that alone are longer than the room for a prompt",
-    "rollout/reward/*": "mean raw value of one named reward over the episodes that have it",
-    "evaluation/*": "a value of the evaluation made after this update",
-}
+LOGS = ("metrics.jsonl", "timings.jsonl")
 
 
 class Trainer:
@@ -95,7 +85,7 @@ class Trainer:
             logs = self.algorithm.update(self.actor, batch)
             logs |= self.algorithm.after_update(self.actor)
         self.updates += 1
-        return {"update": self.updates, "episodes": self.games, **self._rollout(episodes, batch), **logs}
+        return {"update": self.updates, "episodes": self.games, **rollout.summary(episodes, batch, self.weights), **logs}
 
     def evaluate(self, split: str, episodes: int, only: Record = EMPTY) -> Evaluation:
         """Evaluate the policy, with the decoding meant for evaluation."""
@@ -125,14 +115,17 @@ class Trainer:
     def restore(self, state: dict[str, Any]) -> None:
         """Take back `state`; BadCheckpoint where it belongs to another recipe or another machine."""
         for name, now in (("fingerprint", self.recipe.fingerprint), ("machine", machine(self.actor.device))):
-            if state[name] != now:
-                raise BadCheckpoint(f"the checkpoint's {name} is {state[name]}, and this run's is {now}: it would not be the same run")
-        counters = state["counters"]
-        for name in ("updates", "games", "waited", "best", "best_update"):
-            setattr(self, name, counters[name])
-        self.sampler.load_state_dict(state["sampler"])
-        self.actor.load_state_dict(state["actor"])
-        self.algorithm.load_state_dict(state["algorithm"])
+            if state.get(name) != now:
+                raise BadCheckpoint(_another(name, state.get(name), now))
+        try:
+            for name in ("updates", "games", "waited", "best", "best_update"):
+                setattr(self, name, state["counters"][name])
+            self.sampler.load_state_dict(state["sampler"])
+            self.actor.load_state_dict(state["actor"])
+            self.algorithm.load_state_dict(state["algorithm"])
+        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # torch's own loaders raise RuntimeError
+            why = " ".join(str(error).split())[:300]
+            raise BadCheckpoint(f"the state is not whole, or another model's ({type(error).__name__}: {why})") from error
 
     @property
     def stopped(self) -> bool:
@@ -145,52 +138,48 @@ class Trainer:
             return registry.find("agent", teacher)(self.task)
         return self.algorithm.agent(self.actor, False)
 
-    def _rollout(self, episodes: Sequence[Episode], batch: TokenBatch) -> dict[str, float]:
-        logs = {"rollout/return": float(np.mean([episode.total(self.weights) for episode in episodes]))}
-        columns: dict[str, list[float]] = {}
-        for one in episodes:
-            for name, value in one.rewards.items():
-                columns.setdefault(f"rollout/reward/{name}", []).append(value)
-        logs |= {name: float(np.mean(column)) for name, column in columns.items()}
-        logs["rollout/tokens"] = float(batch.is_action.sum()) / len(episodes)
-        logs["rollout/cut"] = float(np.mean([one.bootstraps for one in episodes]))
-        logs["rollout/dropped_turns"] = float(batch.dropped)
-        logs["rollout/cut_tokens"] = float(batch.cut)
-        return logs
-
     @contextmanager
     def _timed(self, phase: str) -> Iterator[None]:
         before = time.perf_counter()
         yield
-        self.seconds[phase] = time.perf_counter() - before
+        self.seconds[phase] = round(time.perf_counter() - before, 4)
 
 
-def train(recipe: Recipe, out: str | Path, *, progress: bool = True, resume: bool = False) -> Run:
+def train(recipe: Recipe, out: str | Path, *, progress: bool = True, resume: bool = False, from_older: bool = False) -> Run:
     """Train what a recipe describes into the folder `out`, and return the run.
 
+    Args:
+        resume: go on from the newest checkpoint, or from the start where the run was stopped before its first; it is the same run.
+        from_older: where the newest checkpoint is refused, go on from the newest one that is not.
+
     Raises:
-        BadCheckpoint: the folder holds another run, or (with `resume`) no checkpoint that fits.
+        BadCheckpoint: the folder holds another run; or, with `resume`, its newest checkpoint is refused, with the reason.
     """
     folder = Path(out)
     if (folder / "config.yaml").exists() and not resume:
         raise BadCheckpoint(f"{folder} holds a run already; name another folder, or go on with it: loquent resume {folder}")
+    trackers.need(recipe.training.trackers)
     trainer = Trainer(recipe, folder)
-    if resume:
-        _resume(trainer)
-    else:
+    if not (resume and _resume(trainer, from_older)):
         _begin(trainer)
+    known = logged.table(type(trainer.algorithm))
+    with borrowed(trainer.key.child("trackers")):
+        sinks = trackers.Trackers(recipe.training.trackers, trackers.Started(folder, recipe.name, recipe.resolved(), trainer.updates + 1))
     bar = tqdm(total=recipe.training.updates, initial=trainer.updates, desc=recipe.name, unit="update", disable=not progress)
-    with bar, (folder / "metrics.jsonl").open("a") as metrics, (folder / "timings.jsonl").open("a") as timings:
+    with bar:
         while trainer.updates < recipe.training.updates and not trainer.stopped:
             logs = trainer.update()
             better = _watch(trainer, logs)
-            _log(metrics, logs)
-            _log(timings, {"update": trainer.updates, **{name: round(value, 4) for name, value in trainer.seconds.items()}})
+            logged.check(logs, known)
+            checkpoint.append_line(folder / "metrics.jsonl", logs)
+            checkpoint.append_line(folder / "timings.jsonl", {"update": trainer.updates, **trainer.seconds})
+            sinks.log(logs)
             every = recipe.training.checkpoint_every
             if better or (every and trainer.updates % every == 0):
                 _keep(trainer)  # after the log: a kill between the two leaves a line too many, which resuming cuts off
             bar.update()
             bar.set_postfix({"return": f"{logs['rollout/return']:.3f}"})
+    sinks.close()
     _finish(trainer)
     return Run(folder)
 
@@ -200,7 +189,7 @@ def machine(device: torch.device) -> dict[str, Any]:
     return {
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
         "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
+        "torch": str(torch.__version__),
         "cpu": torch.backends.cpu.get_cpu_capability(),
         "processor": platform.machine(),
     }
@@ -214,7 +203,8 @@ def _watch(trainer: Trainer, logs: dict[str, float]) -> bool:
     before = time.perf_counter()
     evaluation = trainer.evaluate(settings.evaluate_split, settings.evaluate_episodes, settings.only)
     logs |= {f"evaluation/{name}": value for name, value in evaluation.values.items()}
-    trainer.seconds["evaluate"] = time.perf_counter() - before
+    trainer.seconds["evaluate"] = round(time.perf_counter() - before, 4)
+    _write_episodes(trainer.folder / "episodes" / f"update-{trainer.updates}.jsonl", evaluation)
     return bool(settings.stop_metric) and _improves(trainer, evaluation)
 
 
@@ -275,28 +265,76 @@ def _finish(trainer: Trainer) -> None:
         trainer.actor.load_state_dict(best["actor"])
         trainer.algorithm.load_state_dict(best["algorithm"])
     evaluation = trainer.evaluate(trainer.settings.final_split, trainer.settings.final_episodes)
-    episode.write(trainer.folder / "episodes.jsonl", evaluation.episodes)
-    checkpoint.write_json(trainer.folder / "evaluation.json", {"checkpoint": chosen.name, **evaluation.as_json()})
+    _write_episodes(trainer.folder / "episodes.jsonl", evaluation)
+    checkpoint.write_json(
+        trainer.folder / "evaluation.json",
+        {"checkpoint": chosen.name, **evaluation.as_json(), "higher_is_better": directions(trainer.metrics, trainer.weights, evaluation.values)},
+    )
 
 
 def _begin(trainer: Trainer) -> None:
     """Write what the run is; only now, so that a recipe that cannot be built leaves its folder free."""
     trainer.folder.mkdir(parents=True, exist_ok=True)
+    for name in LOGS:
+        checkpoint.write_aside(trainer.folder / name, "")
     checkpoint.write_json(trainer.folder / "machine.json", {"fingerprint": trainer.recipe.fingerprint, **machine(trainer.actor.device)})
     checkpoint.write_aside(trainer.folder / "config.yaml", trainer.recipe.yaml())
 
 
-def _resume(trainer: Trainer) -> None:
+def _resume(trainer: Trainer, from_older: bool) -> bool:
+    """Take back the newest checkpoint that is not refused; False where the run has none yet."""
+    checkpoint.sweep(trainer.folder)
     found = checkpoint.checkpoints(trainer.folder)
     if not found:
-        raise BadCheckpoint(f"{trainer.folder} has no checkpoint to go on from; set training.checkpoint_every")
-    trainer.restore(checkpoint.load(found[-1]))
+        return False
+    for place in reversed(range(len(found))):
+        try:
+            trainer.restore(checkpoint.load(found[place]))
+            _whole_log(trainer)
+        except BadCheckpoint as error:
+            if not (from_older and place):
+                raise BadCheckpoint(_refused(found[place], found[:place], error)) from error
+        else:
+            break
+    for refused in found[place + 1 :]:
+        checkpoint.set_aside(refused)
     _name_best(trainer)
-    for name in ("metrics.jsonl", "timings.jsonl"):
-        kept = [line for line in checkpoint.read_lines(trainer.folder / name, torn_end=True) if line["update"] <= trainer.updates]
-        checkpoint.write_aside(trainer.folder / name, "".join(json.dumps(line) + "\n" for line in kept))
+    for name in LOGS:
+        checkpoint.write_aside(trainer.folder / name, "".join(json.dumps(line) + "\n" for line in _logged(trainer, name)))
+    return True
 
 
-def _log(file: Any, line: dict[str, Any]) -> None:
-    file.write(json.dumps(checkpoint.finite(line), allow_nan=False) + "\n")
-    file.flush()
+def _logged(trainer: Trainer, name: str) -> list[dict[str, Any]]:
+    """The lines of a log up to the checkpoint; what a kill left behind it is left out."""
+    return [line for line in checkpoint.read_lines(trainer.folder / name, torn_end=True) if line["update"] <= trainer.updates]
+
+
+def _whole_log(trainer: Trainer) -> None:
+    found = [line["update"] for line in _logged(trainer, "metrics.jsonl")]
+    if found != list(range(1, trainer.updates + 1)):
+        raise BadCheckpoint(f"metrics.jsonl has {len(found)} lines for the {trainer.updates} updates before it; one for each is right")
+
+
+def _refused(folder: Path, older: Sequence[Path], error: BadCheckpoint) -> str:
+    """Why a run cannot go on from its newest checkpoint, and what can be done."""
+    if not older:
+        return f"the checkpoint {folder} is refused, and there is no older one: {error}"
+    names = ", ".join(path.name for path in reversed(older))
+    return f"the checkpoint {folder} is refused: {error}. To go on from an older one ({names}): loquent resume {folder.parent.parent} --from-older"
+
+
+def _another(name: str, saved: Any, now: Any) -> str:
+    """Which part of a recipe's or a machine's identity is not what it was."""
+    if name == "machine" and isinstance(saved, Mapping):
+        name = next((part for part in now if saved.get(part) != now[part]), name)
+        saved, now = saved.get(name), now.get(name, now)
+    hint = "; set OMP_NUM_THREADS" if name == "threads" else ""
+    return f"its {name} was {saved!r} and is {now!r} now, so it would not be the same run to the bit{hint}"
+
+
+def _write_episodes(path: Path, evaluation: Evaluation) -> None:
+    """Write the episodes of an evaluation, aside and renamed."""
+    path.parent.mkdir(exist_ok=True)
+    aside = path.with_name(f".{path.name}.partial")
+    episode.write(aside, evaluation.episodes)
+    os.replace(aside, path)

@@ -20,6 +20,7 @@ from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms import ppo
 from loquent.algorithms.ppo import PPO, START
 from loquent.errors import BadCheckpoint, BadSetting, UnknownName
+from loquent.logged import Logged
 from loquent.models.actor import Actor
 from loquent.models.decode import Nucleus
 from loquent.models.score import Scores
@@ -29,7 +30,7 @@ from loquent.values import Record
 
 LOGGED = {
     **ppo.LOGGED,
-    "nlpo/age": "updates since the masking policy was last equal to the policy; 0 right after it was synchronised",
+    "nlpo/age": Logged("updates", "updates since the masking policy was last equal to the policy; 0 right after it was synchronised"),
 }
 
 # B.3.1 and A.1 of the paper; what its released code does instead (frozen mask, 100 tokens kept, raw log-probabilities and an

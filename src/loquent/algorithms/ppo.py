@@ -20,6 +20,7 @@ from loquent.algorithms import kl, losses
 from loquent.algorithms.gae import discounts, gae
 from loquent.algorithms.optimization import Means, adamw, clip_gradients, load_by_name, minibatches, refuse_half_precision, state_by_name, trainable
 from loquent.errors import BadSetting, LoquentError
+from loquent.logged import Logged
 from loquent.models.actor import Actor
 from loquent.models.score import Scores, action_scores, deciding, micro_batches
 from loquent.models.tokens import TokenBatch, positions
@@ -29,24 +30,26 @@ from loquent.settings import check_ranges, setting
 START = Key(0, ("algorithm",))
 
 LOGGED = {
-    "policy/loss": "mean of the clipped surrogate per token, negated, over all gradient steps of the update; null where none was made",
-    "policy/entropy": "mean entropy of the distribution tokens are drawn from (its support, temperature included), in nats",
-    "policy/ratio": "mean of r_t = exp(log-probability now - when drawn)",
-    "policy/ratio_error": "largest |r_t - 1| over the first minibatch before the first gradient step: 0 but for rounding",
-    "policy/clip_fraction": "share of tokens whose ratio lies outside [1 - clip, 1 + clip]",
-    "policy/kl_old": "mean of (r_t - 1) - log r_t (k3): divergence of the new policy from the one that drew the tokens",
-    "critic/loss": "mean squared error of the values against their targets (of clipped values where value_clip is set)",
-    "critic/explained_variance": "1 - Var(target - value) / Var(target) over the batch before the update; null where targets do not vary",
-    "gradient/norm": "mean norm of the gradient over both networks before it is clipped",
-    "gradient/steps": "gradient steps made; fewer than epochs x minibatches when stop_kl ended the update",
-    "kl/reference": "mean over tokens of log policy - log reference (k1, full softmax), when the tokens were collected",
-    "kl/reference_k3": "the same divergence by the estimate that is never negative",
-    "kl/coefficient": "beta, as it was used in this update's rewards",
-    "kl/coefficient_next": "beta after the controller moved",
-    "reward/task": "mean over episodes of the summed reward, the penalty left out",
-    "reward/penalty": "mean over episodes of the summed penalty, - beta * sum of kl",
-    "advantage/mean": "mean advantage over tokens, before it is normalised",
-    "advantage/deviation": "standard deviation of the advantages over tokens, before they are normalised",
+    "policy/loss": Logged("", "mean of the clipped surrogate per token, negated, over all gradient steps of the update; null where none was made"),
+    "policy/entropy": Logged("nats per token", "mean entropy of the distribution tokens are drawn from (its support, temperature included), in nats"),
+    "policy/ratio": Logged("", "mean of r_t = exp(log-probability now - when drawn)"),
+    "policy/ratio_error": Logged("", "largest |r_t - 1| over the first minibatch before the first gradient step: 0 but for rounding"),
+    "policy/clip_fraction": Logged("share of tokens", "share of tokens whose ratio lies outside [1 - clip, 1 + clip]"),
+    "policy/kl_old": Logged("nats per token", "mean of (r_t - 1) - log r_t (k3): divergence of the new policy from the one that drew the tokens"),
+    "critic/loss": Logged("return²", "mean squared error of the values against their targets (of clipped values where value_clip is set)"),
+    "critic/explained_variance": Logged(
+        "share of variance", "1 - Var(target - value) / Var(target) before the update; null where targets do not vary"
+    ),
+    "gradient/norm": Logged("", "mean norm of the gradient over both networks before it is clipped"),
+    "gradient/steps": Logged("steps", "gradient steps made; fewer than epochs x minibatches when stop_kl ended the update"),
+    "kl/reference": Logged("nats per token", "mean over tokens of log policy - log reference (k1, full softmax), when the tokens were collected"),
+    "kl/reference_k3": Logged("nats per token", "the same divergence by the estimate that is never negative"),
+    "kl/coefficient": Logged("reward per nat", "beta, as it was used in this update's rewards"),
+    "kl/coefficient_next": Logged("reward per nat", "beta after the controller moved"),
+    "reward/task": Logged("reward per episode", "mean over episodes of the summed reward, the penalty left out"),
+    "reward/penalty": Logged("reward per episode", "mean over episodes of the summed penalty, - beta * sum of kl"),
+    "advantage/mean": Logged("return", "mean advantage over tokens, before it is normalised"),
+    "advantage/deviation": Logged("return", "standard deviation of the advantages over tokens, before they are normalised"),
 }
 
 PER_STEP = ("policy/loss", "policy/entropy", "policy/ratio", "policy/clip_fraction", "policy/kl_old", "critic/loss", "gradient/norm")

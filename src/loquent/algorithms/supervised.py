@@ -19,6 +19,7 @@ from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms.optimization import Means, adamw, clip_gradients, load_by_name, minibatches, refuse_half_precision, state_by_name, trainable
 from loquent.algorithms.ppo import START
 from loquent.errors import BadSetting, LoquentError
+from loquent.logged import Logged
 from loquent.models.actor import Actor
 from loquent.models.score import action_scores, micro_batches
 from loquent.models.tokens import TokenBatch
@@ -26,11 +27,11 @@ from loquent.seeding import Key, borrowed
 from loquent.settings import check_ranges, setting
 
 LOGGED = {
-    "supervised/loss": "mean negative log-likelihood per learned token over the update, in nats, dropout on",
-    "supervised/tokens": "learned tokens of the batch, each counted once",
-    "gradient/norm": "mean norm of the gradient before it is clipped",
-    "gradient/steps": "gradient steps made",
-    "learning_rate": "AdamW's step at the last gradient step",
+    "supervised/loss": Logged("nats per token", "mean negative log-likelihood per learned token over the update, in nats, dropout on"),
+    "supervised/tokens": Logged("tokens", "learned tokens of the batch, each counted once"),
+    "gradient/norm": Logged("", "mean norm of the gradient before it is clipped"),
+    "gradient/steps": Logged("steps", "gradient steps made"),
+    "learning_rate": Logged("", "AdamW's step at the last gradient step"),
 }
 
 

@@ -1,33 +1,49 @@
-"""`loquent train`: what a recipe describes, into a run's folder."""
+"""`loquent train`: what a recipe describes, into a run's folder, or with several seeds into a folder of runs."""
 
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from loquent import recipe
+from loquent import recipe, tables
 from loquent.commands import named
 from loquent.commands.printed import estimated, scores
 from loquent.estimate import estimate
+from loquent.report import write_report
 from loquent.run import Run
+from loquent.seeds import over, train_seeds
 from loquent.train import train
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
-    """Train, and print the evaluation at the end of the run."""
+    """Train, and print the evaluation at the end of the run, or means and deviations over runs."""
     named.search_here()  # rewards may be functions of one's own
     whole = recipe.load(arguments.recipe, arguments.overrides, profile=arguments.profile)
     if arguments.dry_run:
         found = estimate(whole)
         estimated(found)
         return 0, {"recipe": whole.name, "fingerprint": whole.fingerprint, **found.as_json()}
-    finished = train(whole, arguments.out or f"runs/{whole.name}")
-    return 0, report(finished)
+    out = Path(arguments.out or f"runs/{whole.name}")
+    if arguments.seeds:
+        return 0, report_seeds(out, train_seeds(whole, out, arguments.seeds))
+    return 0, report(train(whole, out))
 
 
 def report(finished: Run) -> dict[str, Any]:
-    """Print what a run reached, and return it."""
+    """Print what a run reached, write its page, and return it."""
     evaluation = finished.evaluation
     scores(evaluation)
+    print(f"its report is {write_report([finished.folder], finished.folder / 'report.html')}")
     print(f"the run is in {finished.folder}")
     return {"run": str(finished.folder), "fingerprint": finished.recipe.fingerprint, "updates": len(finished.metrics), "evaluation": evaluation}
+
+
+def report_seeds(folder: Path, runs: Sequence[Run]) -> dict[str, Any]:
+    """Print means and deviations over runs, write their page, and return them."""
+    rows = over(runs)
+    print(tables.markdown(rows, {}))
+    print(f"their report is {write_report([folder], folder / 'report.html')}")
+    print(f"the {len(runs)} runs are in {folder}")
+    return {"runs": [str(one.folder) for one in runs], "rows": rows}

@@ -1,0 +1,82 @@
+"""The report opened in headless Chromium: no request leaves, the console is silent, the charts are there, a phone can show it."""
+
+import chromium as browser
+import pytest
+import report_folders as made
+
+from loquent.report import write_report
+
+if browser.found() is None:
+    pytest.skip("no Chromium is installed here, so no page is opened", allow_module_level=True)
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory):
+    """A browser with one tab."""
+    one = browser.Browser(tmp_path_factory.mktemp("profile"))
+    yield one
+    one.close()
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """The report over two recipes, hostile text in the samples of one."""
+    where = tmp_path_factory.mktemp("runs")
+    for seed in (0, 1, 2):
+        made.run(where / "ppo" / f"seed-{seed}", seed=seed, updates=12, said=made.HOSTILE)
+    made.run(where / "nlpo", "reviews_nlpo", updates=12, shift=0.2, said="a" * 3000)
+    return write_report([where / "ppo", where / "nlpo"], where / "report.html")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360], ids=["desktop", "phone"])
+def test_the_page_opens_by_itself(tab, page, width, dark):
+    tab.open(page, width=width, dark=dark)
+    assert [url for url in tab.requests if not url.startswith("data:")] == [page.resolve().as_uri()]
+    assert tab.messages == []
+    assert tab.value("document.title").startswith("Loquent: "), "nothing in a sample was run"
+    charts = "[...document.querySelectorAll('section > .charts svg[role=img]')]"
+    assert tab.value(f"{charts}.length") > 12
+    assert tab.value(f"{charts}.every(svg => svg.getBoundingClientRect().width > 200)")
+    size = "(drawn => drawn.getBoundingClientRect().width)"
+    assert tab.value(f"{charts}.every(svg => [...svg.querySelectorAll('.line, .mark')].some(drawn => {size}(drawn) > 4))")
+    assert tab.value("document.querySelectorAll('.band').length") > 3, "bands over seeds"
+    assert tab.value("document.documentElement.scrollWidth") <= width, "nothing makes the page wider than the screen"
+    assert tab.value(f"{charts}.every(svg => parseFloat(getComputedStyle(svg.querySelector('.tick')).fontSize) * svg.clientWidth / 480 >= 9)")
+
+
+def luminance(colour):
+    """Relative luminance of "rgb(r, g, b)" (WCAG 2.2)."""
+    channels = [int(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+    r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+def contrast(one, two):
+    bright, dim = sorted((luminance(one), luminance(two)), reverse=True)
+    return (bright + 0.05) / (dim + 0.05)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_text_and_lines_can_be_told_from_the_paper(tab, page, dark):
+    tab.open(page, dark=dark)
+    paper = tab.value("getComputedStyle(document.querySelector('figure')).backgroundColor")
+    assert (luminance(paper) < 0.2) == dark
+    for what, least in (("figcaption", 4.5), ("summary", 4.5), ("figure h4", 4.5)):
+        assert contrast(tab.value(f"getComputedStyle(document.querySelector('{what}')).color"), paper) >= least, what
+    assert contrast(tab.value("getComputedStyle(document.querySelector('svg .tick')).fill"), paper) >= 4.5
+    for i in range(8):
+        probe = f"(() => {{ const p = document.createElement('i'); p.className = 'dot c{i}'; document.body.append(p); const c = getComputedStyle(p)"
+        assert contrast(tab.value(f"{probe}.backgroundColor; p.remove(); return c }})()"), paper) >= 3, f"colour {i}"
+    assert contrast("rgb(255, 255, 255)", "rgb(200, 200, 200)") < 3, "it can fail"
+
+
+def test_the_browser_sees_requests_and_errors(tab, tmp_path):
+    """A page that does both is caught; without this the tests above could pass blind."""
+    bad = tmp_path / "bad.html"
+    bad.write_text("<img src='http://127.0.0.1:9/x.png'><script>console.error('woe'); missing()</script><div style='width: 2000px'>x</div>")
+    tab.open(bad, width=360)
+    assert "http://127.0.0.1:9/x.png" in tab.requests
+    assert any("woe" in message for message in tab.messages)
+    assert len(tab.messages) >= 2
+    assert tab.value("document.documentElement.scrollWidth") > 360
