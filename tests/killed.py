@@ -176,6 +176,37 @@ def after_log(count):
     _around(checkpoint, "append_line", after=lambda path, value: path.name == "metrics.jsonl" and tick())
 
 
+def in_episodes(count):
+    """In the middle of writing the episodes of an evaluation."""
+    from loquent import episode
+
+    _around(episode, "write", after=_counted(count, lambda path, *_: _halved(path)))
+
+
+def in_reference(count):
+    """In the middle of writing the file of the reference, which all checkpoints share."""
+    from loquent import checkpoint
+
+    tick = _counted(count, _halved)
+    _around(checkpoint, "save_file", after=lambda _, path: "reference-" in Path(path).name and tick(path))
+
+
+def in_note(count):
+    """In the middle of noting which checkpoint is the best."""
+    from loquent import checkpoint
+
+    tick = _counted(count, _halved)
+    _around(checkpoint, "_write_synced", after=lambda path, text: "best.json" in path.name and tick(path))
+
+
+def in_rewriting(count):
+    """In the middle of cutting a log back to its checkpoint, as a resumed run begins."""
+    from loquent import checkpoint
+
+    tick = _counted(count, _halved)
+    _around(checkpoint, "_write_synced", after=lambda path, text: path.name == ".metrics.jsonl.partial" and tick(path))
+
+
 def at_the_end(count):
     """The last episodes are written, the last evaluation is not."""
     from loquent import checkpoint
@@ -196,6 +227,6 @@ POINTS = {
     one.__name__: one
     for one in (
         in_rollout, in_decoding, in_update, in_backward, in_tensors, in_policy, in_json, before_rename, after_rename, in_removal, in_log,
-        after_log, at_the_end, anywhere,
+        after_log, in_episodes, in_reference, in_note, in_rewriting, at_the_end, anywhere,
     )
 }  # fmt: skip

@@ -105,6 +105,19 @@ def test_a_run_killed_at_twenty_moments_is_the_same_run(kind, wholes, tmp_path):
     assert not list((run / "checkpoints").glob(".*")), "nothing is left of what was being written"
 
 
+@pytest.mark.parametrize(("moment", "kind"), [("in_episodes", "ppo"), ("in_reference", "ppo"), ("in_note", "supervised"), ("in_rewriting", "nlpo")])
+def test_a_kill_in_any_other_file_loses_nothing(moment, kind, wholes, tmp_path):
+    file, whole = wholes[kind]
+    run = tmp_path / "run"
+    first = ("after_log", 3) if moment == "in_rewriting" else (moment, 1)
+    assert killed.loquent("train", str(file), "--out", str(run), point=first[0], count=first[1]) == -9
+    if moment == "in_rewriting":
+        assert killed.loquent("resume", str(run), point=moment, count=1) == -9
+    assert killed.loquent("resume", str(run)) == 0
+    assert difference(whole, run) is None
+    assert not list(run.rglob(".*.partial")), "nothing is left of what was being written"
+
+
 def leaves(tree, path=()):
     """The paths of all that is saved; an empty mapping or list is a leaf too."""
     inside = list(tree.items()) if isinstance(tree, dict) else list(enumerate(tree)) if isinstance(tree, list) else []
@@ -308,7 +321,7 @@ def test_one_changed_bit_is_seen(wholes, tmp_path):
 def test_without_an_older_checkpoint_the_flag_does_not_help(wholes, tmp_path):
     run = half_run(wholes, tmp_path, updates=1)
     (checkpoint.checkpoints(run)[-1] / "state.json").unlink()
-    with pytest.raises(BadCheckpoint, match=r"update-1 is refused, and there is no older one: .*state\.json is missing"):
+    with pytest.raises(BadCheckpoint, match=r"update-1 is refused: .*state\.json is missing. There is no older one"):
         train(recipe.load(wholes["ppo"][0]), run, progress=False, resume=True, from_older=True)
 
 

@@ -53,18 +53,20 @@ def test_tensorboard_after_a_resume_has_each_update_once(tmp_path):
 
 
 @needs("trackio")
-def test_trackio_has_what_was_logged_in_its_local_database(tmp_path):
-    code = (
-        "import json, sys; from pathlib import Path; from loquent.trackers import Started, Trackers\n"
-        f"sinks = Trackers(('trackio',), Started(Path({str(tmp_path)!r}), 'small', {{'name': 'small'}}, 1))\n"
-        f"[sinks.log(line) for line in json.loads({json.dumps(json.dumps([LINES[0], {'update': 2, 'rollout/return': 0.75}]))})]\nsinks.close()"
-    )
-    done = offline(code, TRACKIO_DIR=str(tmp_path / "db"))
-    assert done.stdout == "", "stdout is for results"
+def test_trackio_has_each_update_once_in_its_local_database_after_a_resume_too(tmp_path):
+    for first, returns in ((1, {1: 0.5, 2: 0.75}), (2, {2: 0.75, 3: 1.0})):
+        lines = [{"update": update, "rollout/return": value} for update, value in returns.items()]
+        code = (
+            "import json, sys; from pathlib import Path; from loquent.trackers import Started, Trackers\n"
+            f"sinks = Trackers(('trackio',), Started(Path({str(tmp_path)!r}), 'small', {{'name': 'small'}}, {first}))\n"
+            f"[sinks.log(line) for line in json.loads({json.dumps(json.dumps(lines))})]\nsinks.close()"
+        )
+        done = offline(code, TRACKIO_DIR=str(tmp_path / "db"))
+        assert done.stdout == "", "stdout is for results"
     [database] = (tmp_path / "db").glob("loquent*.db")
     with sqlite3.connect(database) as connection:
         rows = connection.execute("select step, metrics from metrics order by step").fetchall()
-    assert [(step, json.loads(metrics)["rollout/return"]) for step, metrics in rows] == [(1, 0.5), (2, 0.75)]
+    assert [(step, json.loads(metrics)["rollout/return"]) for step, metrics in rows] == [(1, 0.5), (2, 0.75), (3, 1.0)]
 
 
 @needs("wandb")

@@ -38,7 +38,7 @@ def ppo(tmp_path_factory):
 
 
 def test_a_run_has_its_parts(ppo):
-    assert {path.name for path in ppo.folder.iterdir()} == {
+    assert {path.name for path in ppo.folder.iterdir() if not path.name.startswith(".")} == {
         "config.yaml",
         "machine.json",
         "metrics.jsonl",

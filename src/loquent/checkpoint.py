@@ -43,6 +43,10 @@ def save(folder: Path, language: LanguageModel, state: Mapping[str, Any]) -> Non
     try:
         shutil.rmtree(aside, ignore_errors=True)
         _write(aside, folder.parent, language, state)
+        if folder.exists():
+            remove(folder)
+        os.replace(aside, folder)
+        manifest.sync(folder.parent)
     except Exception as error:  # the libraries' writers raise OSError, SafetensorError and, from tokenizers, a bare Exception
         shutil.rmtree(aside, ignore_errors=True)
         raise BadCheckpoint(
@@ -52,10 +56,6 @@ def save(folder: Path, language: LanguageModel, state: Mapping[str, Any]) -> Non
     except BaseException:
         shutil.rmtree(aside, ignore_errors=True)
         raise
-    if folder.exists():
-        remove(folder)
-    os.replace(aside, folder)
-    manifest.sync(folder.parent)
 
 
 def _write(aside: Path, shared: Path, language: LanguageModel, state: Mapping[str, Any]) -> None:
@@ -85,8 +85,10 @@ def load(folder: Path, *, reference: bool = True) -> dict[str, Any]:
         if (folder / manifest.NAME).exists():
             manifest.check(folder)
         tree = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+        if not isinstance(tree, dict):
+            raise ValueError("state.json is no JSON object")
         if tree.pop(SEALED, False):
-            _ = (folder / manifest.NAME).stat()
+            manifest.holds(folder, ("state.json", "state.safetensors"))
         frozen, left_out = tree.pop(FROZEN, None), tree.pop(LEFT_OUT, None)
         policy = {POLICY + name: tensor for name, tensor in _policy(folder).items()}
         own = _read(folder / "state.safetensors")
@@ -147,7 +149,7 @@ def _save_once(tensors: dict[str, torch.Tensor], folder: Path) -> str:
     """Write what never changes, under a name made of its own hash, unless it stands there; returns the hash."""
     name = _hash(tensors)
     file = _frozen_file(folder, name)
-    if not file.is_file():
+    if not file.is_file() or not _is_whole(file, name):
         aside = file.with_name(f".{file.name}.partial")
         try:
             save_file(tensors, aside)
@@ -156,6 +158,14 @@ def _save_once(tensors: dict[str, torch.Tensor], folder: Path) -> str:
         finally:
             aside.unlink(missing_ok=True)
     return name
+
+
+def _is_whole(file: Path, name: str) -> bool:
+    """Whether a file still has the weights it was named for: new checkpoints must not rely on a torn one."""
+    try:
+        return _hash(_read(file)) == name
+    except (OSError, SafetensorError):
+        return False
 
 
 def _frozen(folder: Path, name: str | None) -> dict[str, torch.Tensor]:
@@ -216,13 +226,22 @@ def policy_folder(path: str | Path) -> Path:
         return folder / "policy"
     best = folder / "checkpoints" / "best.json"
     if best.is_file():
-        chosen = folder / "checkpoints" / json.loads(best.read_text(encoding="utf-8"))["checkpoint"] / "policy"
+        chosen = folder / "checkpoints" / _named_best(best) / "policy"
         if chosen.is_dir():
             return chosen
     found = checkpoints(folder)
     if not found:
         raise BadCheckpoint(f"{folder} holds neither a model (config.json) nor a run's checkpoints/update-N")
     return found[-1] / "policy"
+
+
+def _named_best(file: Path) -> str:
+    try:
+        return str(json.loads(file.read_text(encoding="utf-8"))["checkpoint"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadCheckpoint(
+            f"{file} is torn ({error}); `loquent resume {file.parent.parent}` writes it anew, or without it the newest counts"
+        ) from error
 
 
 def remove(folder: Path) -> None:
@@ -255,6 +274,7 @@ def write_aside(path: Path, text: str) -> None:
     aside = path.with_name(f".{path.name}.partial")
     _write_synced(aside, text)
     os.replace(aside, path)
+    manifest.sync(path.parent)
 
 
 def append_line(path: Path, value: Any) -> None:
@@ -311,14 +331,17 @@ def _joined(tree: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
 
 
 def read_lines(path: Path, *, torn_end: bool = False) -> Iterator[dict[str, Any]]:
-    """The objects of a JSONL file; BadCheckpoint names a torn line. `torn_end`: a last line cut off by a kill is left out."""
+    """The lines of a log, each an object with its `update`; BadCheckpoint names a torn one. `torn_end`: a last line cut off by a kill is left out."""
     if not path.is_file():
         return
-    with path.open(encoding="utf-8") as file:
+    with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
-                yield json.loads(line)
+                found = json.loads(line)
+                if not isinstance(found, dict) or "update" not in found:
+                    raise ValueError("it names no update")
             except ValueError as error:
-                if torn_end and not line.endswith("\n"):
+                if torn_end and not line.endswith(b"\n"):
                     return
                 raise BadCheckpoint(f"{path}:{number}: this line is not whole ({error})") from error
+            yield found

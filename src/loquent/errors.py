@@ -60,6 +60,10 @@ class BadCheckpoint(LoquentError):
     """A checkpoint or run folder is incomplete, torn, or belongs to something else."""
 
 
+class AnotherRun(BadCheckpoint):
+    """A checkpoint is whole, and belongs to another recipe, other rows or another machine: an older one would be refused alike."""
+
+
 class MissingExtra(LoquentError, ImportError):
     """An optional dependency is not installed; names the extra that brings it."""
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from loquent.errors import BadCheckpoint
 
@@ -27,15 +29,30 @@ def check(folder: Path) -> None:
     Raises:
         BadCheckpoint: a file is torn or changed; names it.
         FileNotFoundError: a file, or the manifest itself, is missing.
-        ValueError: the manifest is no JSON.
+        ValueError: the manifest is none.
     """
-    for name, known in json.loads((folder / NAME).read_text(encoding="utf-8")).items():
+    for name, known in _read(folder).items():
         path = folder / name
         size = path.stat().st_size
         if size != known["size"]:
             raise BadCheckpoint(f"{folder} is torn: {name} has {size} bytes where {known['size']} were written")
         if _digest(path) != known["sha256"]:
             raise BadCheckpoint(f"{folder} is torn: {name} is not what was written (its SHA-256 differs)")
+
+
+def holds(folder: Path, names: Iterable[str]) -> None:
+    """Raise BadCheckpoint where the manifest lacks one of these files: what it does not name, it does not vouch for."""
+    known = _read(folder)
+    for name in names:
+        if name not in known:
+            raise BadCheckpoint(f"{folder} is torn: {NAME} does not name {name}")
+
+
+def _read(folder: Path) -> dict[str, dict[str, Any]]:
+    found = json.loads((folder / NAME).read_text(encoding="utf-8"))
+    if not isinstance(found, dict) or not all(isinstance(known, dict) and {"size", "sha256"} <= known.keys() for known in found.values()):
+        raise ValueError(f"{NAME} is no manifest")
+    return found
 
 
 def sync(path: Path) -> None:

@@ -92,7 +92,7 @@ class TrainingSettings:
     margin: float = setting(
         0.0, "how much better than the best so far, at each evaluation, the watched value must be to count, as a share of that best", low=0.0
     )
-    checkpoint_every: int = setting(0, "updates between checkpoints; 0: only at the end", low=0)
+    checkpoint_every: int = setting(10, "updates between checkpoints; 0: only at the end", low=0)
     keep: int = setting(2, "checkpoints kept, the best beside them", low=1)
     trackers: tuple[str, ...] = setting((), "where the log goes beside metrics.jsonl: tensorboard, trackio, wandb")
 

@@ -44,7 +44,10 @@ class Run:
         path = self.folder / "evaluation.json"
         if not path.is_file():
             raise BadCheckpoint(f"{self.folder} has not come to its end: {path.name} is missing")
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        try:
+            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise BadCheckpoint(f"{path} is torn ({error}); delete it, and `loquent resume {self.folder}` evaluates again") from error
         return found
 
     @property

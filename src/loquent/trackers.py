@@ -12,6 +12,7 @@ import json
 import sys
 import warnings
 from collections.abc import Mapping
+from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,15 +62,18 @@ class Trackio:
 
     def __init__(self, run: Started) -> None:
         import trackio
+        from trackio.sqlite_storage import SQLiteStorage
 
+        self._last: int | None = SQLiteStorage.get_max_step_for_run(PROJECT, run.id)
         with contextlib.redirect_stdout(sys.stderr):  # it greets; stdout is for results
             self._run = trackio.init(
                 project=PROJECT, name=run.id, config=dict(run.config), resume="allow", embed=False, auto_log_gpu=False, auto_log_cpu=False
             )
 
     def log(self, update: int, values: Mapping[str, float]) -> None:
-        """Hand over one update."""
-        self._run.log(dict(values), step=update)
+        """Hand over one update, unless the database has it from before the run was resumed: it would stand there twice."""
+        if self._last is None or update > self._last:
+            self._run.log(dict(values), step=update)
 
     def close(self) -> None:
         """Wait until all is written."""
@@ -126,8 +130,8 @@ class Trackers:
                 self._sinks[name] = SINKS[name](run)
 
     def log(self, line: Mapping[str, Any]) -> None:
-        """Hand one line of the log to every sink, without what has no value."""
-        values = {key: float(value) for key, value in line.items() if key != "update" and value is not None and value == value}
+        """Hand one line of the log to every sink, without what is no number."""
+        values = {key: float(value) for key, value in line.items() if key != "update" and isinstance(value, Real) and value == value}
         for name, sink in list(self._sinks.items()):
             with self._guarded(name):
                 sink.log(line["update"], values)

@@ -7,24 +7,23 @@ All that influences the future is in `Trainer.state`, so a run killed and resume
 
 from __future__ import annotations
 
-import json
 import math
 import os
-import platform
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
 from tqdm import tqdm
 
-from loquent import checkpoint, episode, logged, registry, rollout, trackers
+from loquent import checkpoint, episode, logged, manifest, registry, resuming, rollout, trackers
 from loquent.data.pools import Pool, Sampler
 from loquent.episode import Episode
-from loquent.errors import BadCheckpoint, BadSetting, nearest
-from loquent.evaluate import Evaluation, build_metrics, chosen_rows, directions, evaluate_agent, higher_is_better
+from loquent.errors import AnotherRun, BadCheckpoint, BadSetting, nearest
+from loquent.evaluate import Evaluation, build_metrics, chosen_rows, directions, evaluate_agent, held_out, higher_is_better
+from loquent.machine import machine, source_state
 from loquent.metric import Context
 from loquent.models.actor import Actor
 from loquent.models.score import score
@@ -35,19 +34,21 @@ from loquent.rewards import compose
 from loquent.run import Run
 from loquent.seeding import Key, borrowed
 from loquent.start import make_actor, make_task
-from loquent.values import EMPTY, Record
-
-LOGS = ("metrics.jsonl", "timings.jsonl")
+from loquent.values import EMPTY, Record, digest
 
 
 class Trainer:
-    """One run under way: the recipe's parts, built, and the counters."""
+    """One run under way: the recipe's parts, built, and the counters.
 
-    def __init__(self, recipe: Recipe, folder: Path) -> None:
+    Args:
+        began: the policy's folder of the checkpoint that will be taken back; the model the recipe names is not asked for then.
+    """
+
+    def __init__(self, recipe: Recipe, folder: Path, began: Path | None = None) -> None:
         self.recipe, self.folder, self.settings = recipe, folder, recipe.training
         self.key = Key(self.settings.seed)
         self.task = make_task(recipe)
-        self.actor: Actor = make_actor(recipe, self.task, self.key)
+        self.actor: Actor = make_actor(_beginning(recipe, began), self.task, self.key)
         self.algorithm = registry.named("algorithm", recipe.algorithm)(recipe.config, self.actor, key=self.key.child("algorithm"))
         context = Context(task=self.task, model=self.actor.language)
         self.terms, self.weights = compose.build(recipe.rewards, context)
@@ -106,6 +107,7 @@ class Trainer:
         return {
             "fingerprint": self.recipe.fingerprint,
             "machine": machine(self.actor.device),
+            "rows": self.held_out_rows(),
             "counters": {"updates": self.updates, "games": self.games, "waited": self.waited, "best": self.best, "best_update": self.best_update},
             "sampler": self.sampler.state_dict(),
             "actor": self.actor.state_dict(),
@@ -113,10 +115,15 @@ class Trainer:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take back `state`; BadCheckpoint where it belongs to another recipe or another machine."""
-        for name, now in (("fingerprint", self.recipe.fingerprint), ("machine", machine(self.actor.device))):
+        """Take back `state`.
+
+        Raises:
+            AnotherRun: it belongs to another recipe, other held-out rows or another machine.
+            BadCheckpoint: it is not whole.
+        """
+        for name, now in (("fingerprint", self.recipe.fingerprint), ("machine", machine(self.actor.device)), ("rows", self.held_out_rows())):
             if state.get(name) != now:
-                raise BadCheckpoint(_another(name, state.get(name), now))
+                raise AnotherRun(resuming.another("rows of" if name == "rows" else name, state.get(name), now))
         try:
             for name in ("updates", "games", "waited", "best", "best_update"):
                 setattr(self, name, state["counters"][name])
@@ -126,6 +133,15 @@ class Trainer:
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # torch's own loaders raise RuntimeError
             why = " ".join(str(error).split())[:300]
             raise BadCheckpoint(f"the state is not whole, or another model's ({type(error).__name__}: {why})") from error
+
+    def held_out_rows(self) -> dict[str, str]:
+        """A hash of the rows of each evaluation, by split: the run would not be the same with others."""
+        settings = self.settings
+        looked_at = {settings.final_split: held_out(self.task, settings.final_split, settings.final_episodes)}
+        if settings.evaluate_every:
+            rows = held_out(self.task, settings.evaluate_split, settings.evaluate_episodes, settings.only)
+            looked_at[settings.evaluate_split] = looked_at.get(settings.evaluate_split, []) + rows
+        return {split: digest(tuple((row.id, row.fields) for rows in several for row in rows), 16) for split, several in looked_at.items()}
 
     @property
     def stopped(self) -> bool:
@@ -156,17 +172,36 @@ def train(recipe: Recipe, out: str | Path, *, progress: bool = True, resume: boo
         BadCheckpoint: the folder holds another run; or, with `resume`, its newest checkpoint is refused, with the reason.
     """
     folder = Path(out)
-    if (folder / "config.yaml").exists() and not resume:
-        raise BadCheckpoint(f"{folder} holds a run already; name another folder, or go on with it: loquent resume {folder}")
+    if not resume:
+        _need_free(folder)
     trackers.need(recipe.training.trackers)
-    trainer = Trainer(recipe, folder)
-    if not (resume and _resume(trainer, from_older)):
-        _begin(trainer)
+    with ExitStack() as held:
+        if resume:
+            held.enter_context(resuming.alone(folder))
+        trainer = Trainer(recipe, folder, resuming.start_of(folder) if resume else None)
+        if not resume:  # only now, so that a recipe that cannot be built leaves its folder free
+            held.enter_context(resuming.alone(folder))
+            _need_free(folder)
+        if not (resume and resuming.resume(trainer, from_older)):
+            _begin(trainer)
+        _go_on(trainer, progress)
+        _finish(trainer)
+    return Run(folder)
+
+
+def _need_free(folder: Path) -> None:
+    if (folder / "config.yaml").exists():
+        raise BadCheckpoint(f"{folder} holds a run already; name another folder, or go on with it: loquent resume {folder}")
+
+
+def _go_on(trainer: Trainer, progress: bool) -> None:
+    """Update, log and keep until the run's end, or until early stopping."""
+    folder, recipe = trainer.folder, trainer.recipe
     known = logged.table(type(trainer.algorithm))
     with borrowed(trainer.key.child("trackers")):
         sinks = trackers.Trackers(recipe.training.trackers, trackers.Started(folder, recipe.name, recipe.resolved(), trainer.updates + 1))
     bar = tqdm(total=recipe.training.updates, initial=trainer.updates, desc=recipe.name, unit="update", disable=not progress)
-    with bar:
+    with bar, closing(sinks):
         while trainer.updates < recipe.training.updates and not trainer.stopped:
             logs = trainer.update()
             better = _watch(trainer, logs)
@@ -179,20 +214,11 @@ def train(recipe: Recipe, out: str | Path, *, progress: bool = True, resume: boo
                 _keep(trainer)  # after the log: a kill between the two leaves a line too many, which resuming cuts off
             bar.update()
             bar.set_postfix({"return": f"{logs['rollout/return']:.3f}"})
-    sinks.close()
-    _finish(trainer)
-    return Run(folder)
 
 
-def machine(device: torch.device) -> dict[str, Any]:
-    """What equality to the bit depends on: the device, threads, torch build and CPU capability."""
-    return {
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
-        "threads": torch.get_num_threads(),
-        "torch": str(torch.__version__),
-        "cpu": torch.backends.cpu.get_cpu_capability(),
-        "processor": platform.machine(),
-    }
+def _beginning(recipe: Recipe, began: Path | None) -> Recipe:
+    """The recipe with the model it is to be built from: its own, or the one of a checkpoint."""
+    return recipe if began is None else replace(recipe, model=replace(recipe.model, path=str(began), revision=""))
 
 
 def _watch(trainer: Trainer, logs: dict[str, float]) -> bool:
@@ -238,18 +264,9 @@ def _keep(trainer: Trainer) -> None:
     folder = _checkpoint(trainer, trainer.updates)
     if not folder.is_dir():
         checkpoint.save(folder, trainer.actor.language, trainer.state())
-    spared = _name_best(trainer)
+    spared = resuming.name_best(trainer)
     for old in [path for path in checkpoint.checkpoints(trainer.folder) if path.name != spared][: -trainer.settings.keep]:
         checkpoint.remove(old)
-
-
-def _name_best(trainer: Trainer) -> str:
-    """Note on disk which checkpoint is the best, where early stopping watches; its name, or "" for none."""
-    if trainer.best_update is None:
-        return ""
-    name = f"update-{trainer.best_update}"
-    checkpoint.write_json(trainer.folder / "checkpoints" / "best.json", {"checkpoint": name})
-    return name
 
 
 def _checkpoint(trainer: Trainer, update: int) -> Path:
@@ -273,63 +290,12 @@ def _finish(trainer: Trainer) -> None:
 
 
 def _begin(trainer: Trainer) -> None:
-    """Write what the run is; only now, so that a recipe that cannot be built leaves its folder free."""
-    trainer.folder.mkdir(parents=True, exist_ok=True)
-    for name in LOGS:
+    """Write what the run is."""
+    for name in resuming.LOGS:
         checkpoint.write_aside(trainer.folder / name, "")
-    checkpoint.write_json(trainer.folder / "machine.json", {"fingerprint": trainer.recipe.fingerprint, **machine(trainer.actor.device)})
+    known = {"fingerprint": trainer.recipe.fingerprint, **machine(trainer.actor.device), "rows": trainer.held_out_rows(), "source": source_state()}
+    checkpoint.write_json(trainer.folder / "machine.json", known)
     checkpoint.write_aside(trainer.folder / "config.yaml", trainer.recipe.yaml())
-
-
-def _resume(trainer: Trainer, from_older: bool) -> bool:
-    """Take back the newest checkpoint that is not refused; False where the run has none yet."""
-    checkpoint.sweep(trainer.folder)
-    found = checkpoint.checkpoints(trainer.folder)
-    if not found:
-        return False
-    for place in reversed(range(len(found))):
-        try:
-            trainer.restore(checkpoint.load(found[place]))
-            _whole_log(trainer)
-        except BadCheckpoint as error:
-            if not (from_older and place):
-                raise BadCheckpoint(_refused(found[place], found[:place], error)) from error
-        else:
-            break
-    for refused in found[place + 1 :]:
-        checkpoint.set_aside(refused)
-    _name_best(trainer)
-    for name in LOGS:
-        checkpoint.write_aside(trainer.folder / name, "".join(json.dumps(line) + "\n" for line in _logged(trainer, name)))
-    return True
-
-
-def _logged(trainer: Trainer, name: str) -> list[dict[str, Any]]:
-    """The lines of a log up to the checkpoint; what a kill left behind it is left out."""
-    return [line for line in checkpoint.read_lines(trainer.folder / name, torn_end=True) if line["update"] <= trainer.updates]
-
-
-def _whole_log(trainer: Trainer) -> None:
-    found = [line["update"] for line in _logged(trainer, "metrics.jsonl")]
-    if found != list(range(1, trainer.updates + 1)):
-        raise BadCheckpoint(f"metrics.jsonl has {len(found)} lines for the {trainer.updates} updates before it; one for each is right")
-
-
-def _refused(folder: Path, older: Sequence[Path], error: BadCheckpoint) -> str:
-    """Why a run cannot go on from its newest checkpoint, and what can be done."""
-    if not older:
-        return f"the checkpoint {folder} is refused, and there is no older one: {error}"
-    names = ", ".join(path.name for path in reversed(older))
-    return f"the checkpoint {folder} is refused: {error}. To go on from an older one ({names}): loquent resume {folder.parent.parent} --from-older"
-
-
-def _another(name: str, saved: Any, now: Any) -> str:
-    """Which part of a recipe's or a machine's identity is not what it was."""
-    if name == "machine" and isinstance(saved, Mapping):
-        name = next((part for part in now if saved.get(part) != now[part]), name)
-        saved, now = saved.get(name), now.get(name, now)
-    hint = "; set OMP_NUM_THREADS" if name == "threads" else ""
-    return f"its {name} was {saved!r} and is {now!r} now, so it would not be the same run to the bit{hint}"
 
 
 def _write_episodes(path: Path, evaluation: Evaluation) -> None:
@@ -337,4 +303,5 @@ def _write_episodes(path: Path, evaluation: Evaluation) -> None:
     path.parent.mkdir(exist_ok=True)
     aside = path.with_name(f".{path.name}.partial")
     episode.write(aside, evaluation.episodes)
+    manifest.sync(aside)
     os.replace(aside, path)
