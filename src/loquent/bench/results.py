@@ -126,9 +126,7 @@ def _row(suite: Suite, name: str, keys: Mapping[int, str], outcomes: Mapping[str
     done = {seed: outcome.evaluation for seed, outcome in found.items() if outcome.evaluation is not None}
     logged = {seed: found[seed].logged for seed in done}
     values = {
-        column: {
-            seed: float(value) for seed, one in done.items() if _number(value := (logged[seed] if of.logged else one["values"]).get(of.metric))
-        }
+        column: {seed: float(value) for seed, one in done.items() if _number(value := (logged[seed] if of.logged else one["values"]).get(of.metric))}
         for column, of in suite.columns.items()
     }
     entry = suite.cells[name]
