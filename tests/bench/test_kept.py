@@ -185,7 +185,8 @@ def test_the_tables_are_written_after_every_run(here, monkeypatch):
 
 def test_the_published_cell_comes_with_its_page_and_words(made):
     out = made / "out"
-    quote = "Mean and standard deviations over 5 random seeds is reported for sentiment scores along with fluency and diversity metrics on validation set."
+    quote = "Mean and standard deviations over 5 random seeds is reported for sentiment scores along with fluency and diversity metrics"
+    quote += " on validation set."
     for name in ("table.md", "table.html", "table.json", "table.csv"):
         text = (out / name).read_text()
         assert quote in text, name

@@ -31,15 +31,15 @@ def page(results: Results) -> str:
     return "\n".join(
         [
             "<!doctype html>",
-            f'<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><link rel="icon" href="data:,"><title>{title}</title>',
             f"<style>{STYLE}</style></head><body>",
             f"<h1>{escape(suite.title)}</h1>",
             f"<p>Suite <code>{escape(suite.name)}</code> version {suite.version}, profile <code>{escape(results.profile)}</code>, "
             f"{results.seeds} seeds; Loquent {escape(__version__)}. {escape(results.about)}</p>",
             f"<p>{escape(pages.start_caution(results))}</p>",
-            '<p class="soft">Mean and 95 % interval over seeds (Student\'s t), where the numbers differ; a bar is the interval, its dot the mean, on one scale a column. '
-            '<span class="paper">Published figures</span>, where a row repeats one: mean ± standard deviation.</p>',
+            '<p class="soft">Mean and 95 % interval over seeds (Student\'s t), where the numbers differ; a bar is the interval, its dot the mean, '
+            'on one scale a column. <span class="paper">Published figures</span>, where a row repeats one: mean ± standard deviation.</p>',
             *(f'<p class="failed">{escape(note)}</p>' for note in results.notes),
             *(line for table in pages.tables(results) for line in _table(results, table.title, [results.rows[name] for name in table.cells])),
             *_verdicts(results),

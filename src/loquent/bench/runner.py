@@ -30,8 +30,8 @@ def bench(
 ) -> Results:
     """Run a suite into the folder `out` and write its tables there: table.md, table.csv, verdicts.csv, table.json and table.html.
 
-    They are written after every run that is made, so that what is done is there whatever ends the call. A run that failed is in the tables, and is tried again by the next call; the others are not made again. What several cells have in
-    common is made once.
+    They are written after every run that is made, so that what is done is there whatever ends the call. A run that failed is in them,
+    and is tried again by the next call; the others are not made again. What several cells have in common is made once.
 
     Args:
         suite: a name, a YAML file, or a `Suite`.
