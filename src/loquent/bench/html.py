@@ -18,7 +18,7 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto
 th, td { padding: .25rem .7rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap }
 th:first-child, td:first-child { text-align: left } small, .soft { color: var(--soft) } td small { display: block } .paper { color: var(--paper) }
 .holds { color: var(--good) } .contradicted, .failed { color: var(--bad) }
-svg { display: block } details { margin: .5rem 0 } pre { white-space: pre-wrap }
+svg { display: block } p, li, h1, h2, code, pre { overflow-wrap: anywhere } details { margin: .5rem 0 } pre { white-space: pre-wrap }
 """
 WIDTH, HEIGHT = 110, 14
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
