@@ -53,7 +53,10 @@ def test_without_the_policy_a_request_would_leave(tmp_path, page):
     spoilt = page.read_text(encoding="utf-8").replace("</body>", "<img src='http://127.0.0.1:9/x.png'></body>")
     tab = browser.Browser(tmp_path / "profile")
     try:
-        for name, text, blocked in (("with", spoilt, True), ("without", spoilt.replace("default-src 'none'; ", "").replace("img-src data:", ""), False)):
+        for name, text, blocked in (
+            ("with", spoilt, True),
+            ("without", spoilt.replace("default-src 'none'; ", "").replace("img-src data:", ""), False),
+        ):
             (tmp_path / f"{name}.html").write_text(text, encoding="utf-8")
             tab.open(tmp_path / f"{name}.html")
             refused = any("Content Security Policy" in message for message in tab.messages)
