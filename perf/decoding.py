@@ -17,10 +17,20 @@ from loquent.pretrained import gpt2
 from loquent.seeding import Key
 
 LIVE = 64
+TIES = {torch.float32: 1e-4, torch.bfloat16: 2**-5, torch.float16: 2**-8}  # of the largest logit: some units in the last place
 
 
 def decoding(
-    rounds: int, *, size: str = "tiny", shape: str = "gpt2", own_forward: bool = False, rows: int = LIVE, ragged: bool = False, top_k: int = 0
+    rounds: int,
+    *,
+    size: str = "tiny",
+    shape: str = "gpt2",
+    own_forward: bool = False,
+    rows: int = LIVE,
+    ragged: bool = False,
+    top_k: int = 0,
+    device: str = "cpu",
+    dtype: str = "float32",
 ) -> dict[str, Any]:
     """Sampling of `rows` prompts of 64 tokens, 48 new tokens each or (ragged) any number from 4 to 48.
 
@@ -30,7 +40,7 @@ def decoding(
     rows = min(rows, 12) if size == "quick" else rows
     prompts = workloads.prompts(size, rows, wide)
     lengths = Key(0, ("lengths",)).generator().integers(min(4, new), new + 1, rows).tolist() if ragged else [new] * rows
-    theirs = workloads.network(size, shape)
+    theirs = workloads.network(size, shape, device=device, dtype=dtype)
     module = copy.deepcopy(theirs)
     keys = [Key(0, ("row", i)) for i in range(rows)]
     stop: list[Callable[[list[int]], bool] | None] = [(lambda ids, n=n: len(ids) >= n) if ragged else None for n in lengths]
@@ -62,9 +72,11 @@ def agreement(module: Any, prompts: Sequence[list[int]], ours: list[list[int]], 
     for prompt, mine, other in zip(prompts, ours, theirs, strict=True):
         if mine != other:
             first = next(i for i, (a, b) in enumerate(zip(mine, other, strict=True)) if a != b)
-            logits = module(torch.tensor([[*prompt, *mine[:first]]])).logits[0, -1]
+            logits = module(torch.tensor([[*prompt, *mine[:first]]], device=module.device)).logits[0, -1].float()
             apart = float((logits[mine[first]] - logits[other[first]]).abs())
-            assert apart < 1e-4 * float(logits.abs().max()), f"greedy answers differ at token {first}, where the logits are {apart} apart"
+            assert apart < TIES[module.dtype] * float(logits.abs().max()), (
+                f"greedy answers differ at token {first}, where the logits are {apart} apart"
+            )
             ties += 1
     return f"greedy tokens identical to generate's in {len(ours) - ties} of {len(ours)} rows" + (f", {ties} differ at a tie of logits" * bool(ties))
 

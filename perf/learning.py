@@ -29,9 +29,20 @@ WEIGHTS = Record(even=1.0)
 class Ours:
     """An actor, PPO and the task, as a run has them; an iteration is `update()`."""
 
-    def __init__(self, size: str, wide: int, settings: Settings, episodes: int, *, critic: str = "network", minibatch: int = 16, budget: int = 2048):
+    def __init__(
+        self,
+        size: str,
+        wide: int,
+        settings: Settings,
+        episodes: int,
+        *,
+        critic: str = "network",
+        minibatch: int = 16,
+        budget: int = 2048,
+        device: str = "cpu",
+    ):
         self.task = workloads.Continuation(size, wide, episodes)
-        language = workloads.language(size)
+        language = workloads.language(size, device=device)
         decoding = Decoding(max_new_tokens=settings.new)
         build = {"critic": critic, "format": workloads.Endless(language.tokenizer), "decoding": decoding, "evaluation": decoding}
         self.actor = Actor.build(language, **build, key=Key(0, ("actor",)))
@@ -47,7 +58,7 @@ class Ours:
 
     def batch(self, episodes: list[Episode]) -> TokenBatch:
         """The scored and prepared batch."""
-        made = token_batch(episodes, self.actor.format, WEIGHTS, max_length=self.actor.context, room=self.actor.room)
+        made = token_batch(episodes, self.actor.format, WEIGHTS, max_length=self.actor.context, room=self.actor.room).to(self.actor.device)
         return self.ppo.prepare(score(self.actor, made, token_budget=self.ppo.config.token_budget))
 
     def update(self) -> None:
@@ -97,64 +108,70 @@ def _gradient(ours: Ours, batch: TokenBatch) -> torch.Tensor:
     ours.ppo.optimizer.zero_grad(set_to_none=True)
     ours.ppo.loss(ours.actor, batch)["total"].mean().backward()
     parts = (ours.actor.policy, ours.actor.critic.trunk, ours.actor.critic.head)
-    return torch.cat([p.grad.flatten() if p.grad is not None else torch.zeros(p.numel()) for part in parts for p in part.parameters()])
+    return torch.cat([p.grad.flatten() if p.grad is not None else torch.zeros_like(p).flatten() for part in parts for p in part.parameters()])
 
 
-def old_way(rounds: int, *, size: str = "tiny", new: int = 48) -> dict[str, Any]:
+def old_way(rounds: int, *, size: str = "tiny", new: int = 48, device: str = "cpu", dtype: str = "float32") -> dict[str, Any]:
     """Ours against RL4LMs' way: prompt 64, five epochs, separate value network.
 
     All of the old way's collection is timed, and of its learning so many gradient steps a round as `steps` says: they all cost the same.
     """
     wide, episodes, steps = (8, 4, 1) if size == "quick" else (64, 32, 2)
     settings = Settings(new=min(new, 6) if size == "quick" else new)
-    ours = Ours(size, wide, settings, episodes)
+    ours = Ours(size, wide, settings, episodes, device=device)
     other = OldWay(copy.deepcopy(ours.actor.policy), ours.actor.critic.head, settings)
-    checked = agreement(*_small(size, wide, settings, OldWay), wide)
-    prompts = torch.tensor(workloads.prompts(size, episodes, wide))
-    mine, collecting, learning = [], [], []
-    for number in range(-1, rounds):
-        now = measuring.timed(ours.update)
-        before = measuring.timed(lambda: setattr(other, "rollout_", other.collect(prompts, reward)))
-        during = measuring.timed(lambda: other.learn(other.rollout_, steps))
-        if number >= 0:
-            mine.append(now), collecting.append(before), learning.append(during)
+    checked = agreement(*_small(size, wide, settings, OldWay, device), wide)
+    prompts = torch.tensor(workloads.prompts(size, episodes, wide), device=device)
+    learning: list[tuple[float, float]] = []
+
+    def theirs() -> None:
+        rollout = other.collect(prompts, reward)
+        learning.append(measuring.timed(lambda: other.learn(rollout, steps)))
+
+    with measuring.mixed(device, dtype):
+        sides = measuring.alternate(ours.update, theirs, rounds)
     total = episodes * settings.new
     share = settings.epochs * -(-total // MINIBATCH) / steps
-    whole = [tuple(a + share * b for a, b in zip(*pair, strict=True)) for pair in zip(collecting, learning, strict=True)]
+    # the steps that were not made cost what those that were did
+    rest = [tuple((share - 1) * spent for spent in during) for during in learning[-rounds:]]
+    sides.reference = [tuple(a + b for a, b in zip(*pair, strict=True)) for pair in zip(sides.reference, rest, strict=True)]
     extra = {"timed_learning_steps": steps, "of_learning_steps": round(share * steps)}
-    return {"checked": checked, **measuring.summary(measuring.Sides(mine, whole), total, "tokens"), **extra}
+    return {"checked": checked, **measuring.summary(sides, total, "tokens"), **extra}
 
 
-def modern_loop(rounds: int, *, size: str = "tiny", new: int = 48) -> dict[str, Any]:
+def modern_loop(rounds: int, *, size: str = "tiny", new: int = 48, device: str = "cpu", dtype: str = "float32") -> dict[str, Any]:
     """Ours against a plain modern loop: prompt 64, 64 episodes, five epochs, minibatches of 16, separate value network."""
     wide, episodes = (8, 4) if size == "quick" else (64, 64)
     settings = Settings(new=min(new, 6) if size == "quick" else new)
-    ours = Ours(size, wide, settings, episodes)
-    other = ModernLoop(workloads.network(size), ours.actor.critic.head, settings)
-    checked = agreement(*_small(size, wide, settings, ModernLoop), wide)
-    prompts = torch.tensor(workloads.prompts(size, episodes, wide))
-    sides = measuring.alternate(ours.update, lambda: other.learn(other.collect(prompts, reward)), rounds)
+    ours = Ours(size, wide, settings, episodes, device=device)
+    other = ModernLoop(workloads.network(size, device=device), ours.actor.critic.head, settings)
+    checked = agreement(*_small(size, wide, settings, ModernLoop, device), wide)
+    prompts = torch.tensor(workloads.prompts(size, episodes, wide), device=device)
+    with measuring.mixed(device, dtype):
+        sides = measuring.alternate(ours.update, lambda: other.learn(other.collect(prompts, reward)), rounds)
     return {"checked": checked, **measuring.summary(sides, episodes * settings.new, "tokens")}
 
 
-def _small(size: str, wide: int, settings: Settings, kind: type[Learner]) -> tuple[Ours, Learner]:
-    """Both programs with equal weights and few episodes, for the comparison of what they compute."""
-    ours = Ours(size, wide, settings, 2)
-    return ours, kind(workloads.network(size), ours.actor.critic.head, settings)
+def _small(size: str, wide: int, settings: Settings, kind: type[Learner], device: str = "cpu") -> tuple[Ours, Learner]:
+    """Both programs with equal weights and few episodes, for the comparison of what they compute; in float32 always."""
+    ours = Ours(size, wide, settings, 2, device=device)
+    return ours, kind(workloads.network(size, device=device), ours.actor.critic.head, settings)
 
 
-def against_trl(rounds: int, *, size: str = "tiny", critic: str = "network") -> dict[str, Any]:
+def against_trl(rounds: int, *, size: str = "tiny", critic: str = "network", device: str = "cpu", dtype: str = "float32") -> dict[str, Any]:
     """Ours against TRL 1.12's PPO: 64 episodes, prompt 64, 48 new tokens, four epochs, one gradient step an epoch."""
     from references.trl_ppo import TrlPpo
 
     wide, episodes = (8, 4) if size == "quick" else (64, 64)
     settings = Settings(new=6 if size == "quick" else 48, epochs=4, learning_rate=3e-6)
-    ours = Ours(size, wide, settings, episodes, critic=critic, minibatch=episodes)
-    other = TrlPpo(workloads.language(size), workloads.prompts(size, episodes, wide), settings, reward)
+    ours = Ours(size, wide, settings, episodes, critic=critic, minibatch=episodes, device=device)
+    other = TrlPpo(workloads.language(size, device=device), workloads.prompts(size, episodes, wide), settings, reward, dtype)
     checked = other.check(ours)
-    mine, theirs = [], []
-    for _ in range(rounds):
-        theirs.append(other.iteration())
-        mine.append(measuring.timed(ours.update))
-    result = measuring.summary(measuring.Sides(mine, theirs), episodes * settings.new, "tokens")
-    return {"checked": checked, **result, "critic": critic, "reference_seconds": round(statistics.median(wall for wall, _ in theirs), 2)}
+
+    def mine() -> None:
+        with measuring.mixed(device, dtype):  # theirs has its own
+            ours.update()
+
+    sides = measuring.alternate(mine, other.iteration, rounds)
+    result = measuring.summary(sides, episodes * settings.new, "tokens")
+    return {"checked": checked, **result, "critic": critic, "reference_seconds": round(statistics.median(wall for wall, _ in sides.reference), 2)}

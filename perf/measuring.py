@@ -7,10 +7,13 @@ import platform
 import statistics
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+
+from loquent.pretrained import devices
 
 
 @dataclass
@@ -26,10 +29,23 @@ class Sides:
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, float]:
-    """Seconds one call takes, by the wall clock and in processor time."""
+    """Seconds one call takes, by the wall clock and in processor time; a GPU has done all before and all of it after."""
+    synchronize()
     wall, own = time.perf_counter(), time.process_time()
     work()
+    synchronize()
     return time.perf_counter() - wall, time.process_time() - own
+
+
+def synchronize() -> None:
+    """Wait for the GPU, where one is in use: calls to it return before it has done anything."""
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+
+
+def mixed(device: str, dtype: str) -> AbstractContextManager[Any]:
+    """Both sides of a learning benchmark in half precision: weights stay float32, products are made in `dtype`; nothing for float32."""
+    return nullcontext() if dtype == "float32" else torch.autocast(torch.device(device).type, devices.dtype(dtype))
 
 
 def alternate(ours: Callable[[], Any], reference: Callable[[], Any], rounds: int, warm: int = 1) -> Sides:
@@ -55,10 +71,11 @@ def interval(values: list[float], confidence: float = 0.95) -> tuple[float, floa
     return ordered[k - 1], ordered[n - k], coverage(k)
 
 
-def limits(seconds: float = 0.3) -> dict[str, float]:
-    """What the machine gives on this many threads, the best of a few tries: a matrix product in GFLOP/s, and reading memory in GB/s."""
-    left, right = torch.randn(1024, 1024), torch.randn(1024, 1024)
-    large = torch.ones(1 << 26)  # 256 MB: far more than any cache
+def limits(seconds: float = 0.3, device: str = "cpu", dtype: str = "float32") -> dict[str, float]:
+    """What the device gives (a CPU on this many threads), the best of a few tries: a matrix product in GFLOP/s, reading memory in GB/s."""
+    made = {"device": device, "dtype": devices.dtype(dtype)}
+    left, right = torch.randn(1024, 1024, **made), torch.randn(1024, 1024, **made)
+    large = torch.ones(1 << 26, device=device)  # 256 MB: far more than any cache
     product = min(_repeated(lambda: left @ right, seconds))
     reading = min(_repeated(large.sum, seconds))
     return {"matrix_gflops": round(2 * 1024**3 / product / 1e9, 1), "memory_gb_per_s": round(4 * large.numel() / reading / 1e9, 1)}
@@ -89,9 +106,10 @@ def summary(sides: Sides, work: int, unit: str) -> dict[str, Any]:
     }
 
 
-def machine() -> dict[str, Any]:
+def machine(device: str = "cpu") -> dict[str, Any]:
     """What a figure depends on beside the code."""
     return {
+        "device": torch.cuda.get_device_name(device) if device.startswith("cuda") else device,
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
         "cpu": torch.backends.cpu.get_cpu_capability(),

@@ -1,4 +1,4 @@
-"""Speed and memory as ratios: `python perf/run.py NAME [--json] [--rounds N] [--threads N] [--size SIZE] [--quick]`.
+"""Speed and memory as ratios: `python perf/run.py NAME [--json]`, with the options that --help lists.
 
 Every benchmark compares our output with the reference's first, then times both in alternating rounds. docs/speed.md tells how to read it.
 """
@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,13 +58,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print the last line only")
     parser.add_argument("--rounds", type=int, help="alternating rounds; more make the interval narrower")
     parser.add_argument("--threads", type=int, default=1, help="of torch; 1 by default")
-    parser.add_argument("--size", choices=("tiny", "small"), help="of the model: 1M parameters (the default) or 7M")
+    parser.add_argument("--size", choices=("tiny", "small", "gpt2"), help="of the model: 1M parameters (the default), 7M, or 124M")
+    parser.add_argument("--device", default="cpu", help="cpu (the default) or cuda, for decoding and PPO")
+    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="of the weights in decoding, of the products in PPO")
     parser.add_argument("--quick", action="store_true", help="a toy size in one round, to see that it runs; its figures mean nothing")
     given = parser.parse_args(arguments)
     benchmark = BENCHMARKS[given.name]
     options = dict(benchmark.options)
     if given.quick or given.size:
         options["size"] = "quick" if given.quick else given.size
+    if (given.device, given.dtype) != ("cpu", "float32"):
+        if benchmark.module == "memory":
+            parser.error(f"{given.name} reads a process's own memory: it has neither --device nor --dtype")
+        options |= {"device": given.device, "dtype": given.dtype}
     result = measured(given.name, benchmark, given.rounds or (1 if given.quick else benchmark.rounds), given.threads, options)
     if not given.json:
         print(f"{given.name}: {benchmark.about}", *(f"  {name}: {value}" for name, value in result.items()), sep="\n")
@@ -80,14 +87,19 @@ def measured(name: str, benchmark: Benchmark, rounds: int, threads: int, options
     import torch
 
     torch.set_num_threads(threads)
+    from loquent.pretrained import devices
+
+    device, dtype = options.get("device", "cpu"), options.get("dtype", "float32")
+    devices.device(device)  # an error in words where it is not here
     work: Callable[..., dict[str, Any]] = getattr(importlib.import_module(benchmark.module), benchmark.function)
     seconds = 0.01 if options.get("size") == "quick" else 0.3
-    before = measuring.limits(seconds)
-    found = work(rounds, **options)
-    after = measuring.limits(seconds)
+    with redirect_stdout(sys.stderr):  # what other programs print; only ours goes to stdout
+        before = measuring.limits(seconds, device, dtype)
+        found = work(rounds, **options)
+        after = measuring.limits(seconds, device, dtype)
     limits = {limit: max(before[limit], after[limit]) for limit in before}
     size = options.get("size", "tiny")
-    return {"name": name, "size": size, "dtype": "float32", "target": benchmark.target, **found, **measuring.machine(), **limits}
+    return {"name": name, "size": size, "dtype": dtype, "target": benchmark.target, **found, **measuring.machine(device), **limits}
 
 
 def listed() -> list[str]:

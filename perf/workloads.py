@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from loquent.models.format import Plain
-from loquent.pretrained import LanguageModel
+from loquent.pretrained import LanguageModel, devices
 from loquent.seeding import Key, borrowed
 from loquent.task import Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.values import Record
@@ -18,7 +18,7 @@ CONTEXT = 256
 
 @dataclass(frozen=True)
 class Size:
-    """A network's shape. tiny has about 1M parameters, small 7M."""
+    """A network's shape. tiny has about 1M parameters, small 7M, gpt2 the 124M of the smallest GPT-2."""
 
     vocabulary: int
     layers: int
@@ -30,11 +30,12 @@ SIZES = {
     "quick": Size(64, 2, 16, 2),
     "tiny": Size(1024, 4, 128, 4),
     "small": Size(8192, 6, 256, 8),
+    "gpt2": Size(50257, 12, 768, 12),
     "wide vocabulary": Size(50257, 2, 128, 4),
 }
 
 
-def network(size: str, shape: str = "gpt2", seed: int = 0) -> Any:
+def network(size: str, shape: str = "gpt2", seed: int = 0, *, device: str = "cpu", dtype: str = "float32") -> Any:
     """A causal network of the library's own class, as its users make it; equal seeds give equal weights, and no token ends a text."""
     import transformers
 
@@ -47,7 +48,7 @@ def network(size: str, shape: str = "gpt2", seed: int = 0) -> Any:
         layers = {"num_hidden_layers": of.layers, "num_attention_heads": of.heads, "max_position_embeddings": CONTEXT}
         config = transformers.LlamaConfig(**sizes, **layers, **marks)
     with borrowed(Key(seed, (shape, size))):
-        return transformers.AutoModelForCausalLM.from_config(config).eval()
+        return transformers.AutoModelForCausalLM.from_config(config).eval().to(device, devices.dtype(dtype))
 
 
 def prompts(size: str, rows: int, length: int, seed: int = 0) -> list[list[int]]:
@@ -57,7 +58,7 @@ def prompts(size: str, rows: int, length: int, seed: int = 0) -> list[list[int]]
     return ids.tolist()
 
 
-def language(size: str, seed: int = 0, shape: str = "gpt2") -> LanguageModel:
+def language(size: str, seed: int = 0, shape: str = "gpt2", *, device: str = "cpu") -> LanguageModel:
     """The network with a tokenizer in which every word is one character, so that texts have the wanted number of tokens."""
     from tokenizers import Tokenizer, decoders, models
     from transformers import PreTrainedTokenizerFast
@@ -66,7 +67,7 @@ def language(size: str, seed: int = 0, shape: str = "gpt2") -> LanguageModel:
     core = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
     core.decoder = decoders.Fuse()
     marks = dict.fromkeys(("bos_token", "eos_token", "pad_token"), "<|end|>")
-    return LanguageModel(network(size, shape, seed), PreTrainedTokenizerFast(tokenizer_object=core, **marks))
+    return LanguageModel(network(size, shape, seed, device=device), PreTrainedTokenizerFast(tokenizer_object=core, **marks))
 
 
 def character(token: int) -> str:

@@ -98,3 +98,52 @@ def test_dry_run_prints_and_trains_nothing(tmp_path, monkeypatch, capsys):
     found = json.loads(said.splitlines()[-1])
     assert found["peak"] > found["memory"]["weights"] > 0
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "kept", "most"),
+    [
+        (["training.checkpoint_every=0"], 1, 1),  # the last alone
+        (["training.checkpoint_every=1"], 2, 3),  # the third is written before the first is dropped
+        (["training.checkpoint_every=5"], 2, 2),  # two in all
+        (["training.checkpoint_every=4"], 2, 3),  # after 4, 8 and 10
+        (["training.checkpoint_every=1", "training.stop_metric=return", "training.evaluate_every=5"], 3, 4),  # the best beside them
+    ],
+)
+def test_checkpoints_on_disk_by_hand(settings, kept, most):
+    from loquent.estimate import _checkpoints
+
+    whole = recipe.load("reviews_ppo", ["training.updates=10", "training.keep=2", "training.stop_metric=", "training.evaluate_every=0"])
+    assert _checkpoints(whole.replace(*settings)) == (kept, most)
+
+
+def test_the_most_on_disk_is_what_a_run_has_while_it_writes(tmp_path, monkeypatch):
+    """Checkpoints are seen at the moment one is renamed into place."""
+    from loquent import checkpoint
+    from loquent.estimate import _checkpoints
+    from loquent.train import train
+
+    seen = []
+    remove = checkpoint.remove
+    monkeypatch.setattr(checkpoint, "remove", lambda folder: (seen.append(len(checkpoint.checkpoints(tmp_path / "run"))), remove(folder)))
+    tiny = ["task.limit=60", "training.updates=4", "training.episodes=2", "training.checkpoint_every=1", "training.keep=2", "metrics={}"]
+    whole = recipe.load("reviews_base", tiny, profile="smoke").replace("training.updates=4")
+    train(whole, tmp_path / "run", progress=False)
+    assert (len(checkpoint.checkpoints(tmp_path / "run")), max(seen)) == _checkpoints(whole) == (2, 3)
+
+
+def test_several_seeds_take_their_time_and_disk(tmp_path, monkeypatch, capsys):
+    from loquent.estimate import Estimate
+
+    one = Estimate(
+        {"p": 1}, {"weights": 4}, 9, {"checkpoint": 10, "reference": 3, "checkpoints": 23, "at_most": 33}, {"learn": 2.0}, 2.0, {"seeds": 1}, "cpu"
+    )
+    three = one.of_seeds(3)
+    assert (three.total_seconds, three.seconds, three.peak, three.sizes["seeds"]) == (6.0, {"learn": 6.0}, 9, 3)
+    assert (three.disk["checkpoints"], three.disk["at_most"]) == (69, 79)
+    assert one.of_seeds(1) == one
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["train", "wordle_ppo", "--profile", "smoke", "--dry-run", "--seeds", "3", "--json"]) == 0
+    said = capsys.readouterr().out
+    assert "time, 3 seeds, each 2 updates" in said
+    assert json.loads(said.splitlines()[-1])["sizes"]["seeds"] == 3

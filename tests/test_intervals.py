@@ -38,3 +38,11 @@ def test_a_difference_is_paired_by_seed():
     assert (round(found.mean, 6), found.n) == (1.0, 3)
     assert 0 < found.low < found.high < 1.3
     assert difference(low, {5: 1.0}) is None
+
+
+def test_equal_numbers_have_no_interval():
+    """Their deviation says nothing about their spread, and an interval of no width would decide anything."""
+    assert interval([0.1, 0.1]).as_json() == {"mean": 0.1, "low": None, "high": None, "deviation": 0.0, "n": 2}
+    equal = difference({0: 0.1, 1: 0.2, 2: 0.7}, {0: 0.4, 1: 0.5, 2: 1.0})  # 0.3 but for rounding
+    assert (equal.low, equal.high) == (None, None)
+    assert interval([0.1, 0.1001]).low is not None

@@ -77,6 +77,104 @@ def test_the_json_alone(perf, capsys):
     assert json.loads(capsys.readouterr().out)["name"] == "decode-equal"
 
 
+@pytest.mark.parametrize("name", ["decode-equal", "decode-own-forward", "decode-llama", "decode-ragged", "ppo-old-way-24", "ppo-modern-loop"])
+def test_half_precision_is_honoured(perf, name, monkeypatch, capsys):
+    """Both sides: decoding has its weights in bfloat16, learning float32 weights and products in bfloat16."""
+    workloads, learning, learner = perf("workloads"), perf("learning"), perf("references.learner").Learner
+    made, inside = [], {"ours": set(), "theirs": set()}
+    build, update, step = workloads.network, learning.Ours.update, learner.step
+    monkeypatch.setattr(workloads, "network", lambda *a, **k: made.append(build(*a, **k)) or made[-1])
+    monkeypatch.setattr(learning.Ours, "update", lambda self: (inside["ours"].add(torch.is_autocast_enabled("cpu")), update(self)))
+    monkeypatch.setattr(learner, "step", lambda self, loss: (inside["theirs"].add(torch.is_autocast_enabled("cpu")), step(self, loss)))
+    assert perf("run").main([name, "--quick", "--json", "--device", "cpu", "--dtype", "bfloat16"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["dtype"], found["device"]) == ("bfloat16", "cpu")
+    weights = {next(one.parameters()).dtype for one in made}
+    assert weights == {torch.bfloat16 if name.startswith("decode") else torch.float32}
+    if name.startswith("ppo"):
+        assert inside == {"ours": {True}, "theirs": {True}}
+    made.clear(), inside.update(ours=set(), theirs=set())
+    perf("run").main([name, "--quick", "--json"])
+    assert json.loads(capsys.readouterr().out)["dtype"] == "float32"
+    assert {next(one.parameters()).dtype for one in made} == {torch.float32}
+    assert True not in inside["ours"] | inside["theirs"]
+
+
+def test_what_is_asked_for_and_cannot_be_is_refused(perf, capsys, monkeypatch):
+    from loquent.errors import BadSetting
+
+    with pytest.raises(SystemExit):
+        perf("run").main(["memory-vocabulary", "--quick", "--dtype", "bfloat16"])
+    assert "neither --device nor --dtype" in capsys.readouterr().err
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(BadSetting, match="no CUDA here"):
+        perf("run").main(["decode-equal", "--quick", "--device", "cuda"])
+
+
+def test_a_gpu_is_waited_for(perf, monkeypatch):
+    order = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda *a: order.append("wait"))
+    perf("measuring").timed(lambda: order.append("work"))
+    assert order == ["wait", "work", "wait"]
+
+
+def test_what_other_programs_print_is_not_in_the_result(perf, monkeypatch, capsys):
+    run, decoding = perf("run"), perf("decoding")
+    quiet = decoding.decoding
+
+    def noisy(*arguments, **options):
+        print("===training policy===")
+        return quiet(*arguments, **options)
+
+    monkeypatch.setattr(decoding, "decoding", noisy)
+    run.main(["decode-equal", "--quick", "--json"])
+    said = capsys.readouterr()
+    assert len(said.out.splitlines()) == 1
+    assert "training policy" in said.err
+
+
+@pytest.mark.parametrize("name", ["ppo-old-way-24", "ppo-modern-loop"])
+def test_learning_alternates_after_a_warm_up(perf, name, monkeypatch, capsys):
+    """Ours and theirs: a round that is not counted, then the side that goes first changes."""
+    learning, order = perf("learning"), []
+    update = learning.Ours.update
+    monkeypatch.setattr(learning.Ours, "update", lambda self: (order.append("ours"), update(self)))
+    for kind in (learning.OldWay, learning.ModernLoop):
+        collect = kind.collect
+
+        def collected(self, prompts, reward, answers=None, collect=collect):
+            order.extend(["theirs"] * (answers is None))
+            return collect(self, prompts, reward, answers)
+
+        monkeypatch.setattr(kind, "collect", collected)
+    perf("run").main([name, "--quick", "--json", "--rounds", "2"])
+    assert len(json.loads(capsys.readouterr().out)["rounds"]) == 2
+    assert order == ["ours", "theirs", "theirs", "ours", "ours", "theirs"]
+
+
+def test_against_trl_alternates_too(perf, monkeypatch):
+    """With a stand-in for TRL's trainer, which is no dependency: only who is timed when is looked at."""
+    learning, module, order = perf("learning"), perf("references.trl_ppo"), []
+
+    class Trainer:
+        def __init__(self, *arguments):
+            pass
+
+        def check(self, ours):
+            return "equal"
+
+        def iteration(self):
+            order.append("theirs")
+
+    monkeypatch.setattr(module, "TrlPpo", Trainer)
+    update = learning.Ours.update
+    monkeypatch.setattr(learning.Ours, "update", lambda self: (order.append("ours"), update(self)))
+    learning.against_trl(2, size="quick")
+    assert order == ["ours", "theirs", "theirs", "ours", "ours", "theirs"]
+
+
 def test_a_reference_that_computes_something_else_is_caught(perf):
     learning, settings, modern = perf("learning"), perf("references.learner").Settings, perf("references.modern_loop").ModernLoop
     ours, other = learning._small("quick", 8, settings(new=6), modern)

@@ -21,8 +21,8 @@ def generate(
 
     found: list[list[int]] = []
     for first in range(0, len(prompts), batch):
-        ids = torch.tensor(prompts[first : first + batch])
-        mine = None if lengths is None else torch.tensor(lengths[first : first + batch])
+        ids = torch.tensor(prompts[first : first + batch], device=module.device)
+        mine = None if lengths is None else torch.tensor(lengths[first : first + batch], device=module.device)
         stopping = None if mine is None else StoppingCriteriaList([lambda ids, scores, mine=mine, wide=ids.shape[1]: ids.shape[1] - wide >= mine])
         settings = {"max_new_tokens": new, "pad_token_id": 0, "eos_token_id": None, "stopping_criteria": stopping, **options}
         said = module.generate(ids, attention_mask=torch.ones_like(ids), **settings)[:, ids.shape[1] :].tolist()

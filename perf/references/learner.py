@@ -53,7 +53,7 @@ class Learner:
         of = self.settings
         reward = -of.beta * (logprob - reference)
         reward[:, -1] += task
-        advantage, after = torch.zeros_like(reward), torch.zeros(len(reward))
+        advantage, after = torch.zeros_like(reward), torch.zeros(len(reward), device=reward.device)
         for t in reversed(range(reward.shape[1])):
             following = value[:, t + 1] if t + 1 < reward.shape[1] else 0.0
             after = reward[:, t] + of.gamma * following - value[:, t] + of.gamma * of.lam * after
@@ -79,4 +79,4 @@ class Learner:
         """All gradients of a loss as one vector; nothing is learnt."""
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        return torch.cat([p.grad.flatten() if p.grad is not None else torch.zeros(p.numel()) for p in self.parameters])
+        return torch.cat([p.grad.flatten() if p.grad is not None else torch.zeros_like(p).flatten() for p in self.parameters])

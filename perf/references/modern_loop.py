@@ -23,12 +23,12 @@ class ModernLoop(Learner):
     def collect(self, prompts: Tensor, reward: Callable[[list[int]], float], answers: Tensor | None = None) -> Rollout:
         """Sample answers (or take the given ones) and measure them in one pass for each network."""
         if answers is None:
-            answers = torch.tensor(generate(self.policy, prompts.tolist(), self.settings.new, do_sample=True, top_k=0))
+            answers = torch.tensor(generate(self.policy, prompts.tolist(), self.settings.new, do_sample=True, top_k=0), device=prompts.device)
         tokens = torch.cat([prompts, answers], 1)
         with torch.no_grad():
             logprob, value = self.read(tokens, prompts.shape[1])
             reference = self.logprobs(self.frozen, tokens, prompts.shape[1])
-        task = torch.tensor([reward(row) for row in answers.tolist()])
+        task = torch.tensor([reward(row) for row in answers.tolist()], device=prompts.device)
         return self.rollout(tokens, prompts.shape[1], logprob, value, reference, task)
 
     def logprobs(self, module: torch.nn.Module, tokens: Tensor, wide: int) -> Tensor:

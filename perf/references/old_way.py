@@ -26,15 +26,15 @@ class OldWay(Learner):
     def collect(self, prompts: Tensor, reward: Callable[[list[int]], float], answers: Tensor | None = None) -> Rollout:
         """Sample answers (or take the given ones) and measure them, token by token."""
         if answers is None:
-            answers = torch.tensor(generate(self.policy, prompts.tolist(), self.settings.new, do_sample=True, top_k=0))
+            answers = torch.tensor(generate(self.policy, prompts.tolist(), self.settings.new, do_sample=True, top_k=0), device=prompts.device)
         tokens = torch.cat([prompts, answers], 1)
         columns: list[list[Tensor]] = [[], [], []]
         caches: list[Any] = [None, None, None]
         with torch.no_grad():
             for t in range(answers.shape[1]):
                 ids = prompts if t == 0 else answers[:, t - 1 : t]
-                real = torch.ones(len(ids), prompts.shape[1] + t, dtype=torch.long)
-                place = torch.arange(real.shape[1] - ids.shape[1], real.shape[1])[None]
+                real = torch.ones(len(ids), prompts.shape[1] + t, dtype=torch.long, device=ids.device)
+                place = torch.arange(real.shape[1] - ids.shape[1], real.shape[1], device=ids.device)[None]
                 for number, module in enumerate((self.policy, self.trunk, self.frozen)):
                     keep = {} if module is self.trunk else {"logits_to_keep": 1}
                     out = module(ids, attention_mask=real, position_ids=place, past_key_values=caches[number], use_cache=True, **keep)
@@ -44,15 +44,15 @@ class OldWay(Learner):
                     else:
                         columns[number].append(out.logits[:, -1].log_softmax(-1).gather(1, answers[:, t : t + 1])[:, 0])
         logprob, value, reference = (torch.stack(column, 1) for column in columns)
-        task = torch.tensor([reward(row) for row in answers.tolist()])
+        task = torch.tensor([reward(row) for row in answers.tolist()], device=prompts.device)
         return self.rollout(tokens, prompts.shape[1], logprob, value, reference, task)
 
     def minibatch(self, rollout: Rollout, chosen: Tensor) -> Tensor:
         """The loss of some tokens, each with its own whole sequence."""
-        longest = rollout.tokens.shape[1]
+        longest, chosen = rollout.tokens.shape[1], chosen.to(rollout.tokens.device)
         row, t = chosen // self.settings.new, chosen % self.settings.new
         length = rollout.wide + t  # of the observation: all before the token
-        column = torch.arange(longest) - (longest - length)[:, None]  # left padding
+        column = torch.arange(longest, device=row.device) - (longest - length)[:, None]  # left padding
         real = column >= 0
         ids = torch.where(real, rollout.tokens[row[:, None], column.clamp_min(0)], 0)
         place = column.clamp_min(0)

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-import measuring
 import torch
 from torch import Tensor, nn
 
@@ -39,14 +38,22 @@ class Judge(nn.Module):
 
     def score(self, hidden: Tensor) -> Tensor:
         """The share of even characters in the answer up to every position."""
-        even = self.even[hidden[:, self.wide :, 0].long()].cumsum(1) / torch.arange(1, hidden.shape[1] - self.wide + 1)
+        even = self.even.to(hidden.device)[hidden[:, self.wide :, 0].long()].cumsum(1)
+        even = even / torch.arange(1, hidden.shape[1] - self.wide + 1, device=hidden.device)
         return nn.functional.pad(even, (self.wide, 0))[:, :, None]
 
 
 class TrlPpo:
     """TRL's trainer over a language model, prompts of one length and a reward of ids."""
 
-    def __init__(self, language: LanguageModel, prompts: Sequence[Sequence[int]], settings: Settings, reward: Callable[[list[int]], float]) -> None:
+    def __init__(
+        self,
+        language: LanguageModel,
+        prompts: Sequence[Sequence[int]],
+        settings: Settings,
+        reward: Callable[[list[int]], float],
+        dtype: str = "float32",
+    ) -> None:
         import transformers
         from datasets import Dataset
 
@@ -68,7 +75,7 @@ class TrlPpo:
         batch = {"per_device_train_batch_size": micro, "gradient_accumulation_steps": len(prompts) // micro, "num_mini_batches": 1}
         quiet = {"report_to": "none", "save_strategy": "no", "disable_tqdm": True, "num_sample_generations": 0, "eval_strategy": "no"}
         speed = {"local_rollout_forward_batch_size": len(prompts), "temperature": 1.0}
-        speed |= {"use_cpu": True, "bf16": False, "gradient_checkpointing": False}
+        speed |= {"use_cpu": policy.device.type == "cpu", "bf16": dtype == "bfloat16", "gradient_checkpointing": False}
         self.trainer = PPOTrainer(
             args=PPOConfig(output_dir=tempfile.mkdtemp(), total_episodes=len(prompts), **names, **batch, **quiet, **speed),
             processing_class=language.tokenizer,
@@ -83,9 +90,9 @@ class TrlPpo:
         self.trainer.callback_handler.callbacks.clear()
         self.iteration()
 
-    def iteration(self) -> tuple[float, float]:
-        """One iteration, collection and learning; its seconds."""
-        return measuring.timed(self.trainer.train)
+    def iteration(self) -> None:
+        """One iteration, collection and learning."""
+        self.trainer.train()
 
     def check(self, ours: Any) -> str:
         """That TRL's passes over its networks give what ours gives with their weights.
@@ -102,7 +109,7 @@ class TrlPpo:
             critic.trunk.load_state_dict(model.critic_backbone.state_dict())
         critic.head.load_state_dict(model.value_model.score.state_dict())
         size = policy.get_input_embeddings().weight.shape[0]
-        tokens = torch.randint(1, size, (4, self.wide + 6), generator=torch.Generator().manual_seed(0))
+        tokens = torch.randint(1, size, (4, self.wide + 6), generator=torch.Generator().manual_seed(0)).to(policy.device)
         with torch.no_grad():
             output, value = forward(model, tokens, 0)
             states = hidden(policy, tokens)

@@ -31,7 +31,7 @@ LOGIT_BYTES = 16  # of work for one logit in learning, beside what is saved: sof
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a run would need. Bytes and seconds by part; `peak` is the largest memory at one time."""
+    """What a run would need. Bytes and seconds by part; `peak` is the largest memory at one time, `disk["at_most"]` the most on disk."""
 
     parameters: Mapping[str, int]
     memory: Mapping[str, int]
@@ -41,6 +41,17 @@ class Estimate:
     total_seconds: float
     sizes: Mapping[str, int]
     device: str
+
+    def of_seeds(self, seeds: int) -> Estimate:
+        """What so many runs one after the other would need: the memory of one, the time and the kept checkpoints of all."""
+        before = self.disk["checkpoints"] * (seeds - 1)  # of the runs that are finished while the last one is under way
+        return replace(
+            self,
+            disk={**self.disk, "checkpoints": self.disk["checkpoints"] * seeds, "at_most": before + self.disk["at_most"]},
+            seconds={name: value * seeds for name, value in self.seconds.items()},
+            total_seconds=self.total_seconds * seeds,
+            sizes={**self.sizes, "seeds": seeds},
+        )
 
     def as_json(self) -> dict[str, Any]:
         """All of it by name."""
@@ -73,17 +84,35 @@ def estimate(recipe: Recipe) -> Estimate:
     peak = kept + max(memory["activations"] + memory["logits"], memory["cache"] + memory["decoding"])
     reference = _bytes(_tensors(networks["reference"])) if "reference" in networks else 0
     checkpoint = _bytes(_tree(trainer.state())) - reference  # the reference never changes and is written once
-    several = recipe.training.keep + bool(recipe.training.stop_metric) if recipe.training.checkpoint_every or recipe.training.stop_metric else 1
+    kept_at_once, at_most = _checkpoints(recipe)
     return Estimate(
         parameters={name: sum(p.numel() for p in _unique(network.parameters())) for name, network in networks.items()},
         memory=memory,
         peak=peak,
-        disk={"checkpoint": checkpoint, "reference": reference, "checkpoints": checkpoint * several + reference},
+        disk={
+            "checkpoint": checkpoint,
+            "reference": reference,
+            "checkpoints": checkpoint * kept_at_once + reference,
+            "at_most": checkpoint * at_most + reference,
+        },
         seconds=seconds,
         total_seconds=sum(seconds.values()),
-        sizes={"episodes": episodes, "updates": recipe.training.updates, "width": slice_.width, "rows_measured": slice_.rows, "minibatch": minibatch},
+        sizes={"episodes": episodes, "updates": recipe.training.updates, "width": slice_.width, "rows_measured": slice_.rows, "minibatch": minibatch}
+        | {"seeds": 1},
         device=str(trainer.actor.device),
     )
+
+
+def _checkpoints(recipe: Recipe) -> tuple[int, int]:
+    """How many stay at the end, and how many there are at most: a new one is written before the oldest is dropped."""
+    settings = recipe.training
+    made = 1 + (settings.updates // settings.checkpoint_every if settings.checkpoint_every else 0)
+    if settings.checkpoint_every and settings.updates % settings.checkpoint_every == 0:
+        made -= 1  # the last one is one of these
+    if settings.stop_metric and settings.evaluate_every:
+        made += settings.updates // settings.evaluate_every
+    kept = min(max(1, made), settings.keep + bool(settings.stop_metric))
+    return kept, min(max(1, made), kept + 1)
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,12 @@ from statistics import mean, stdev
 from typing import Any
 
 LEVEL = 0.95
+SPREADLESS = 1e-12  # the share of the largest number below which a deviation is rounding
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean with its interval; `low` and `high` are None where one number alone says nothing about its spread."""
+    """A mean with its interval; `low` and `high` are None where the numbers say nothing about their spread: one alone, or equal ones."""
 
     mean: float
     low: float | None
@@ -39,6 +40,8 @@ def interval(numbers: Sequence[float], level: float = LEVEL) -> Interval:
     if len(numbers) < 2:
         return Interval(middle, None, None, None, 1)
     deviation = stdev(numbers)
+    if deviation <= SPREADLESS * max(map(abs, numbers)):
+        return Interval(middle, None, None, 0.0, len(numbers))
     half = student(len(numbers) - 1, level) * deviation / math.sqrt(len(numbers))
     return Interval(middle, middle - half, middle + half, deviation, len(numbers))
 

@@ -74,9 +74,9 @@ class _Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
-        if tag not in ("meta", "br"):
+        if tag not in ("meta", "br", "link"):
             self.unclosed.append(tag)
-        self.outside += [value for name, value in attributes if name in ("src", "href") or "//" in (value or "")]
+        self.outside += [v for name, v in attributes if (name in ("src", "href") or "//" in (v or "")) and v != "data:,"]
 
     def handle_startendtag(self, tag, attributes):
         pass
@@ -163,6 +163,7 @@ def test_processes_make_the_same_runs_and_one_that_dies_takes_one_run_with_it(su
         ({0: 1.0, 1: 2.1, 2: 2.9}, {0: 0.0, 1: 1.0, 2: 2.0}, CONTRADICTED),
         ({0: 0.0, 1: 1.0, 2: 2.0}, {0: 1.0, 1: 0.0, 2: 2.5}, UNDECIDED),
         ({0: 0.0}, {0: 1.0}, UNDECIDED),
+        ({0: 0.0, 1: 1.0}, {0: 0.5, 1: 1.5}, UNDECIDED),  # equal differences: no interval
         ({0: 0.0}, {1: 1.0}, MISSING),
         ({}, {0: 1.0}, MISSING),
     ],

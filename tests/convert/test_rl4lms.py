@@ -124,12 +124,68 @@ def test_every_key_is_taken_over_or_reported(tmp_path, text):
     assert [note.key for note in found.notes if "reads no such key" in note.why] == []
 
 
+SCHEMA = """
+tokenizer: model_name padding_side truncation_side pad_token_as_eos_token max_length
+datapool: id args
+reward_fn: id args
+env: n_envs args
+env.args: max_prompt_length max_episode_length terminate_on_eos prompt_truncation_side context_start_token priority_scale
+alg: id args kl_div policy training_args model_type model_name generation_kwargs
+alg.args: n_steps batch_size n_epochs learning_rate gamma gae_lambda clip_range clip_range_vf normalize_advantage ent_coef vf_coef
+alg.args: max_grad_norm target_kl verbose seed device
+alg.kl_div: coeff target_kl norm_reward
+alg.policy: id args
+alg.policy.args: model_name apply_model_parallel optimizer_kwargs weight_decay optimizer_class prompt_truncation_side generation_kwargs
+alg.policy.args: top_mask mask_type target_update_iterations min_tokens_to_keep
+train_evaluation: eval_batch_size n_iters eval_every save_every metrics generation_kwargs
+"""  # every key that RL4LMs 0.2.2 reads from a configuration file
+
+
 def test_the_schema_is_whole():
-    """The keys of RL4LMs' files that the IMDB file above does not have are in the supervised one."""
-    known = {f"{section}.{name}".strip(".") for section, names in rl4lms.KNOWN.items() for name in names}
+    """Ours is theirs, and the files above hold every key of it, so that each is seen to be taken over or reported."""
+    schema = {(section, name) for line in SCHEMA.split("\n") if line for section, _, names in [line.partition(": ")] for name in names.split()}
+    known = {(section, name) for section, names in rl4lms.KNOWN.items() for name in names}
+    assert known - schema == {("", section) for section in ("tokenizer", "datapool", "reward_fn", "env", "alg", "train_evaluation")} | {
+        ("alg.policy.args", "state_dict")  # an argument of the policies' constructor, which a file may hold too
+    }
+    assert schema - known == set()
     used = {key.partition("[")[0] for text in (IMDB, SUPERVISED) for key in keys(parse(text, "x"))}
     above = {key.rsplit(".", n)[0] for key in used for n in range(1, key.count(".") + 1)}
-    assert sorted(known - used - above) == ["alg.policy.args.state_dict"]
+    assert {f"{section}.{name}" for section, name in schema} - used - above == set()
+
+
+def _why(found):
+    why: dict[str, str] = {}
+    for note in found.notes:
+        why[note.key] = f"{why.get(note.key, '')} {note.why}"
+    return why
+
+
+def test_a_schedule_that_was_not_set_is_said(tmp_path):
+    found, made = converted(tmp_path, SUPERVISED.replace("lr_scheduler_type: constant, ", ""))
+    assert made.config.schedule == "cosine"
+    assert "was not set: Hugging Face then comes down linearly" in _why(found)["alg.training_args.lr_scheduler_type"]
+    found, _ = converted(tmp_path, SUPERVISED)
+    assert "linear" not in _why(found)["alg.training_args.lr_scheduler_type"]
+
+
+@pytest.mark.parametrize("given", ["do_sample: False, ", ""])
+def test_sampling_that_was_off_has_its_defaults_written(tmp_path, given):
+    text = IMDB.replace("{do_sample: True, top_k: 50, min_length: 48,", f"{{{given}min_length: 48,")
+    assert text != IMDB
+    found, made = converted(tmp_path, text)
+    assert (made.decoding.method, made.decoding.top_k) == ("sample", 50)
+    assert "top_k: 50" in found.text
+    why = _why(found)
+    assert "needs sampling: it is on" in why["alg.policy.args.generation_kwargs.do_sample"]
+    assert "draws from 50 tokens" in why["alg.policy.args.generation_kwargs.top_k"]
+    _, made = converted(tmp_path, IMDB.replace("do_sample: True, top_k: 50,", "do_sample: False, top_k: 7, temperature: 0.5,"))
+    assert (made.decoding.top_k, made.decoding.temperature) == (7, 0.5)
+
+
+def test_a_mask_of_the_likeliest_tokens(tmp_path):
+    _, made = converted(tmp_path, IMDB.replace("top_mask: 0.9", "top_mask: 20").replace("learned_top_p", "learned_top_k"))
+    assert (made.config.top_p, made.config.top_k) == (1.0, 20)
 
 
 def test_the_converted_recipe_runs_at_smoke(tmp_path, monkeypatch, capsys):
@@ -187,6 +243,10 @@ train_evaluation: {n_iters: 10, metrics: [], generation_kwargs: {num_beams: 5, m
 
 
 WRONG = [
+    ("mask_type: learned_top_p", "mask_type: frobnicate", ["mine.yml:25", "'frobnicate'", "learned_top_p"]),
+    ("mask_type: learned_top_p", "mask_type: learned_top_k", ["mine.yml:24", "top_mask = 0.9", "whole number", "learned_top_p"]),
+    ("      mask_type: learned_top_p\n", "", ["mine.yml:24", "top_mask = 0.9", "which none stands for"]),
+    ("top_mask: 0.9\n      mask_type: learned_top_p", "top_mask: 0\n      mask_type: topk", ["mine.yml:24", "top_mask = 0", "at least 1"]),
     ("n_epochs: 5", "n_epochs: many", ["mine.yml:12", "alg.args.n_epochs", "'many'", "whole number"]),
     ("n_epochs: 5", "n_epochs: 0", ["mine.yml", "epochs"]),
     ("clip_range: 0.2", "clip_range: true", ["mine.yml:12", "clip_range", "number"]),

@@ -2,12 +2,13 @@
 
 import json
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 import report_folders as made
 
-from loquent import cli
+from loquent import cli, episode
 from loquent.errors import BadCheckpoint
 from loquent.report import charts, runs, write_report
 from loquent.report.charts import Curve, Dot, Numbers, Scale
@@ -145,3 +146,78 @@ def test_a_flat_line_and_a_single_dot_have_room():
         assert "nan" not in svg
         assert "inf" not in svg
         ElementTree.fromstring(svg)
+
+
+def test_one_seed_in_two_folders_is_two_groups(tmp_path):
+    for place in ("one", "two"):
+        for seed in (0, 1):
+            made.run(tmp_path / place / f"seed-{seed}", seed=seed)
+    groups = runs.read([tmp_path / "one" / "seed-0", tmp_path / "two", tmp_path / "one"])
+    assert [(group.label, group.seeds) for group in groups] == [("one", [0, 1]), ("two", [0, 1])]
+    assert {run.folder.parent.name for run in groups[1].runs} == {"two"}, "and folders stay together"
+    assert groups[0].curve("rollout/return")[0].n == 2
+
+
+def test_labels_are_lengthened_until_they_differ(tmp_path):
+    for clip in ("a", "b"):
+        made.run(tmp_path / f"clip{clip}" / "run", overrides=[f"algorithm.clip=0.{ord(clip) - 90}"], said=f"said by {clip}")
+    made.run(tmp_path / "plain")
+    groups = runs.read([tmp_path / "clipa" / "run", tmp_path / "clipb" / "run", tmp_path / "plain"])
+    assert [group.label for group in groups] == ["clipa/run", "clipb/run", "plain"]
+    page = html(groups)
+    for clip in "ab":
+        assert page.count(f"said by {clip}</p>") >= 3, "neither vanishes from the samples"
+        assert f"said by {clip} after 3" in page, "nor from those in training"
+    made.run(tmp_path / "both" / "seed-0")
+    made.run(tmp_path / "both" / "seed-1", seed=1, overrides=["algorithm.clip=0.4"])
+    assert [group.label for group in runs.read([tmp_path / "both"])] == ["seed-0", "seed-1"], "one folder over two recipes names neither"
+
+
+def _samples(page):
+    return page.partition('<section id="samples-on-the-same-rows">')[2].partition("</section><section id=")[0]
+
+
+def _rewrite(folder, **changes):
+    file = folder / "episodes.jsonl"
+    episode.write(
+        file, [replace(one, **{name: value.format(old=getattr(one, name)) for name, value in changes.items()}) for one in episode.read(file)]
+    )
+
+
+def test_prompts_that_differ_stand_over_their_own_answers(tmp_path):
+    folders = [made.run(tmp_path / name, overrides=overrides) for name, overrides in (("one", []), ("two", ["algorithm.clip=0.1"]))]
+    page = _samples(html(runs.read(folders)))
+    assert page.count("row 1 begins") == 1, "one prompt is shown once"
+    _rewrite(folders[1], instruction="Say it in Latin.")
+    page = _samples(html(runs.read(folders)))
+    assert (page.count("row 1 begins"), page.count("Say it in Latin.")) == (2, 3)
+
+
+def test_tasks_are_not_set_side_by_side_and_rows_that_are_not_shared_are_said(tmp_path):
+    folders = [made.run(tmp_path / name, overrides=[f"algorithm.clip=0.{i}"]) for i, name in enumerate(("one", "two", "three"), 1)]
+    _rewrite(folders[2], task="wordle-v1")
+    page = _samples(html(runs.read(folders)))
+    assert "<h3>wordle-v1</h3>" in page
+    assert page.count("row 1 begins") == 2, "one for each task"
+    _rewrite(folders[1], row="other {old}")
+    page = _samples(html(runs.read(folders[:2])))
+    assert "No row was asked of all of them" in page
+    assert "one, two" in page
+
+
+def test_a_line_ends_where_a_seed_does(tmp_path):
+    for seed, updates in ((0, 6), (1, 6), (2, 3)):
+        made.run(tmp_path / f"seed-{seed}", seed=seed, updates=updates)
+    [group] = runs.read([tmp_path])
+    points = group.curve("rollout/return")
+    assert [point.n for point in points] == [3, 3, 3, 2, 2, 2]
+    svg = charts.curves(Numbers(), "x", "", [Curve("a", 0, points)])
+    paths = re.findall(r'<path class="line ([^"]*)" d="([^"]*)"', svg)
+    assert [(kind, path.count("L")) for kind, path in paths] == [("c0 d0", 2), ("c0 d0 fewer", 2)], "two lines that nothing joins"
+    assert svg.count('class="band') == 2
+    assert "of 2 seeds from update 4 on" in svg
+    assert "3 seeds, 2 where the line is dotted" in html([group])
+    assert 'fewer"' not in charts.curves(Numbers(), "x", "", [Curve("a", 0, points[:3])])
+    assert [(point.n, point.update) for point in runs.thinned(points, 2)] == [(3, 2.0), (2, 5.0)], "no mean over both"
+    lone = charts.curves(Numbers(), "x", "", [Curve("a", 0, [Point(float(i), 1.0, 1.0, 1.0, 1 + (i == 20)) for i in range(40)])])
+    assert lone.count("<circle") == 1, "a point between others of another n is seen"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing import connection, get_context, parent_process
 from typing import Any
@@ -23,21 +23,25 @@ Say = Callable[[Job, Outcome], None]
 def run(jobs: Sequence[Job], processes: int, say: Say, *, progress: bool = False) -> dict[str, Outcome]:
     """The outcome of every job by key; those that start from a failed one are not made, and say so.
 
+    All runs of a folder have the same threads, however many are left: those its finished ones have had, else a share of the cores.
+
     Args:
         jobs: each behind what it needs.
-        processes: 1 makes all of them here, one after the other.
+        processes: so many at once; 1 makes all of them here, one after the other.
         say: told of every outcome as it comes.
         progress: bars of the runs made here.
 
     Raises:
-        BadCheckpoint: a folder holds a finished run of other settings; before anything is made.
+        BadCheckpoint: a folder holds a run of other settings; before anything is made.
     """
     outcomes = {job.key: found for job in jobs if (found := finished(job)) is not None}
     for job in jobs:
         if job.key in outcomes:
             say(job, outcomes[job.key])
     missing = [job for job in jobs if job.key not in outcomes]
-    for job, outcome in _here(missing, outcomes, progress) if min(processes, len(missing)) <= 1 else _beside(missing, outcomes, processes):
+    count = threads(processes, outcomes.values())
+    alone = min(processes, len(missing)) <= 1
+    for job, outcome in _here(missing, outcomes, count, progress) if alone else _beside(missing, outcomes, processes, count):
         outcomes[job.key] = outcome
         say(job, outcome)
     return outcomes
@@ -47,16 +51,36 @@ def cores(processes: int = 0) -> int:
     """So many processes as asked for; for 0 one for each core this process may use, or one where there is a GPU."""
     import torch
 
-    if processes:
-        return processes
-    if torch.cuda.is_available():
-        return 1
+    return processes or (1 if torch.cuda.is_available() else _free())
+
+
+def threads(processes: int, found: Iterable[Outcome] = ()) -> int:
+    """Of torch in every run: what the finished runs had, where that is known and one number, else the cores by the processes.
+
+    OMP_NUM_THREADS, where it is set, is the most. A checkpoint is refused under another number than its own.
+    """
+    known = {outcome.threads for outcome in found} - {0}
+    if len(known) == 1:
+        return known.pop()
+    share = max(1, _free() // processes)
+    return min(share, int(os.environ.get("OMP_NUM_THREADS") or share))
+
+
+def _free() -> int:
+    """The cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _here(jobs: Sequence[Job], outcomes: dict[str, Outcome], progress: bool) -> Iterator[tuple[Job, Outcome]]:
-    for job in jobs:
-        yield job, _barred(job, outcomes) or make(job, progress)
+def _here(jobs: Sequence[Job], outcomes: dict[str, Outcome], count: int, progress: bool) -> Iterator[tuple[Job, Outcome]]:
+    import torch
+
+    before = torch.get_num_threads()
+    devices.threads(count)
+    try:
+        for job in jobs:
+            yield job, _barred(job, outcomes) or make(job, progress)
+    finally:
+        devices.threads(before)
 
 
 def _barred(job: Job, outcomes: dict[str, Outcome]) -> Outcome | None:
@@ -65,11 +89,11 @@ def _barred(job: Job, outcomes: dict[str, Outcome]) -> Outcome | None:
     return Outcome(job.key, failure=f"not made: what it starts from failed ({outcomes[failed[0]].failure})") if failed else None
 
 
-def _beside(jobs: Sequence[Job], outcomes: dict[str, Outcome], processes: int) -> Iterator[tuple[Job, Outcome]]:
+def _beside(jobs: Sequence[Job], outcomes: dict[str, Outcome], processes: int, count: int) -> Iterator[tuple[Job, Outcome]]:
     """Jobs in processes of our own; one begins as soon as what it needs is there."""
     waiting = list(jobs)
     size = min(processes, len(waiting))
-    idle, busy = [_Worker(max(1, cores() // size)) for _ in range(size)], dict[Any, _Worker]()
+    idle, busy = [_Worker(count) for _ in range(size)], dict[Any, _Worker]()
     try:
         while waiting or busy:
             for job in list(waiting):

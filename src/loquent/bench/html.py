@@ -18,9 +18,10 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto
 th, td { padding: .25rem .7rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap }
 th:first-child, td:first-child { text-align: left } small, .soft { color: var(--soft) } td small { display: block } .paper { color: var(--paper) }
 .holds { color: var(--good) } .contradicted, .failed { color: var(--bad) }
-svg { display: block } details { margin: .5rem 0 } pre { white-space: pre-wrap }
+svg { display: block } p, li, h1, h2, code, pre { overflow-wrap: anywhere } details { margin: .5rem 0 } pre { white-space: pre-wrap }
 """
 WIDTH, HEIGHT = 110, 14
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def page(results: Results) -> str:
@@ -30,13 +31,15 @@ def page(results: Results) -> str:
     return "\n".join(
         [
             "<!doctype html>",
-            f'<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>',
+            '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
+            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><link rel="icon" href="data:,"><title>{title}</title>',
             f"<style>{STYLE}</style></head><body>",
             f"<h1>{escape(suite.title)}</h1>",
             f"<p>Suite <code>{escape(suite.name)}</code> version {suite.version}, profile <code>{escape(results.profile)}</code>, "
             f"{results.seeds} seeds; Loquent {escape(__version__)}. {escape(results.about)}</p>",
-            '<p class="soft">Mean and 95 % interval over seeds (Student\'s t); a bar is the interval, its dot the mean, on one scale a column. '
-            '<span class="paper">Published figures</span>, where a row repeats one: mean ± standard deviation.</p>',
+            f"<p>{escape(pages.start_caution(results))}</p>",
+            '<p class="soft">Mean and 95 % interval over seeds (Student\'s t), where the numbers differ; a bar is the interval, its dot the mean, '
+            'on one scale a column. <span class="paper">Published figures</span>, where a row repeats one: mean ± standard deviation.</p>',
             *(f'<p class="failed">{escape(note)}</p>' for note in results.notes),
             *(line for table in pages.tables(results) for line in _table(results, table.title, [results.rows[name] for name in table.cells])),
             *_verdicts(results),
@@ -56,15 +59,15 @@ def _table(results: Results, title: str, rows: list[Row]) -> Iterator[str]:
         mark = ' class="failed"' if row.failures else ""
         yield f'<tr><td title="{escape(row.task)}">{escape(row.label)}</td>{cells}<td{mark}>{escape(pages.state(row, results.seeds))}</td></tr>'
     yield "</tbody></table></div>"
-    sources = sorted({row.source.rpartition("; row ")[0] for row in rows if row.source})
     tasks = sorted({row.task for row in rows if row.task})
-    yield f'<p class="soft">Task {escape("; ".join(tasks) or "none")}.{" Published: " + escape("; ".join(sources)) + "." if sources else ""}</p>'
+    yield f'<p class="soft">Task {escape("; ".join(tasks) or "none")}.</p>'
+    yield from (f'<p class="soft">Published: {escape(place)}: “{escape(quote)}”</p>' for place, quote in pages.quotes(rows))
 
 
 def _cell(row: Row, name: str, scale: tuple[float, float]) -> str:
     found, paper = row.intervals.get(name), row.paper.get(name)
     theirs = f'<small class="paper" title="{escape(row.source)}">{escape(paper.text)}</small>' if paper else ""
-    return f"<td>{escape(pages.shown(found))}{_bar(found, scale) if found else ''}{theirs}</td>"
+    return f"<td>{escape(pages.cell(row, name))}{_bar(found, scale) if found else ''}{theirs}</td>"
 
 
 def _scale(found: list[Interval]) -> tuple[float, float]:
@@ -85,7 +88,7 @@ def _bar(found: Interval, scale: tuple[float, float]) -> str:
 def _verdicts(results: Results) -> Iterator[str]:
     if not results.verdicts:
         return
-    yield "<h2>What holds here</h2><ul>"
+    yield f'<h2>What holds here</h2><p class="soft">{escape(pages.number_caution(results))}</p><ul>'
     for verdict in results.verdicts:
         ordering = verdict.ordering
         kind = verdict.verdict if verdict.verdict in (HOLDS, CONTRADICTED) else "soft"

@@ -10,7 +10,7 @@ from typing import Any
 from loquent import __version__
 from loquent.bench.results import Results, Row, Step
 from loquent.bench.suite import Table
-from loquent.intervals import Interval
+from loquent.intervals import LEVEL, Interval
 from loquent.tables import ARROWS, number, text_table
 
 
@@ -33,6 +33,12 @@ def shown(found: Interval | None) -> str:
     return f"{number(found.mean)} [{number(found.low)}, {number(found.high)}]"
 
 
+def cell(row: Row, column: str) -> str:
+    """A row's number in a column; with its own n where fewer of the row's runs have it."""
+    found = row.intervals.get(column)
+    return shown(found) + (f" (n = {found.n})" if found is not None and found.n != row.n else "")
+
+
 def state(row: Row, seeds: int) -> str:
     """How many runs a row is a mean of, and that some failed."""
     return f"{row.n}" if row.n == seeds and not row.failures else f"{row.n} of {seeds}" + (", failed" if row.failures else "")
@@ -41,7 +47,24 @@ def state(row: Row, seeds: int) -> str:
 def step_text(step: Step) -> str:
     """One comparison in words: what was found, and what the paper has."""
     paper = f"; paper: {step.paper[0]} → {step.paper[1]}" if step.paper else ""
-    return f"{step.low} → {step.high}: {step.verdict}, difference {shown(step.difference)}{paper}"
+    n = f" (n = {step.difference.n})" if step.difference else ""
+    return f"{step.low} → {step.high}: {step.verdict}, difference {shown(step.difference)}{n}{paper}"
+
+
+def start_caution(results: Results) -> str:
+    """What the intervals leave out, where all seeds start from runs that are made once."""
+    stages = " and one ".join(results.suite.stages)
+    return f"All seeds start from one {stages}: the intervals leave out what another start would change." if stages else ""
+
+
+def number_caution(results: Results) -> str:
+    """How many comparisons the verdicts are made of, and how many of them chance alone would decide."""
+    if not results.comparisons:
+        return ""
+    return (
+        f"{results.comparisons} differences are tested at {LEVEL:.0%} each, without a correction for their number: "
+        f"were there none at all, about {results.comparisons * (1 - LEVEL):.1f} would still come out decided."
+    )
 
 
 def markdown(results: Results) -> str:
@@ -51,9 +74,10 @@ def markdown(results: Results) -> str:
         rows = [results.rows[name] for name in table.cells]
         parts += ["", f"## {table.title}", "", _ours(results, rows)]
         if any(row.paper for row in rows):
-            parts += ["", f"Published ({results.suite.paper}; mean ± standard deviation):", "", _theirs(results, rows)]
+            parts += ["", f"Published ({results.suite.paper}; mean ± standard deviation):", "", _theirs(results, rows), ""]
+            parts += [f'{place}: "{quote}"' for place, quote in quotes(rows)]
     if results.verdicts:
-        parts += ["", "## What holds here", "", *_verdicts(results)]
+        parts += ["", "## What holds here", "", number_caution(results), "", *_verdicts(results)]
     if results.failures:
         parts += ["", "## What failed", "", *(f"- `{folder}`: {_line(why)}" for folder, why in results.failures.items())]
     return "\n".join(parts) + "\n"
@@ -65,25 +89,30 @@ def _preamble(results: Results) -> list[str]:
     lines = [
         f"Suite `{results.suite.name}` version {results.suite.version}, profile `{results.profile}`, {results.seeds} seeds; Loquent {__version__}.",
         f"Task: {'; '.join(tasks) or 'none'}; {' or '.join(map(str, episodes)) or 0} held-out episodes a run.",
-        "Mean and 95 % interval over seeds (Student's t).",
+        "Mean and 95 % interval over seeds (Student's t); of one number, or of equal ones, there is none.",
     ]
-    lines += [results.about] if results.about else []
+    lines += filter(None, (start_caution(results), results.about))
     return [*lines, *(f"Note: {note}." for note in results.notes)]
 
 
 def _ours(results: Results, rows: list[Row]) -> str:
-    body = [[row.label, *(shown(row.intervals.get(name)) for name in results.suite.columns), state(row, results.seeds)] for row in rows]
+    body = [[row.label, *(cell(row, name) for name in results.suite.columns), state(row, results.seeds)] for row in rows]
     return text_table(["", *heads(results), "n"], body)
 
 
 def _theirs(results: Results, rows: list[Row]) -> str:
     names = [name for name in results.suite.columns if any(name in row.paper for row in rows)]
     body = [
-        [row.label, *(row.paper[name].text if name in row.paper else "–" for name in names), str(row.paper_seeds), row.source]
+        [row.label, *(row.paper[name].text if name in row.paper else "–" for name in names), str(row.paper_seeds), row.source.rpartition("; ")[2]]
         for row in rows
         if row.paper
     ]
     return text_table(["", *(name.replace("_", " ") for name in names), "n", "where"], body)
+
+
+def quotes(rows: list[Row]) -> list[tuple[str, str]]:
+    """Where the published tables of some rows stand, and the sentence that says what their numbers are; each once."""
+    return list(dict.fromkeys((row.paper_place, row.paper_quote) for row in rows if row.paper))
 
 
 def _verdicts(results: Results) -> Iterator[str]:
@@ -98,7 +127,7 @@ def as_csv(results: Results) -> str:
     """One line for each cell and column, numbers in full."""
     out = io.StringIO()
     names = ["table", "cell", "label", "task", "column", "metric", "better", "mean", "low", "high", "deviation", "n", "episodes"]
-    names += ["paper", "paper_value", "paper_deviation", "paper_n", "failures"]
+    names += ["paper", "paper_quote", "paper_value", "paper_deviation", "paper_n", "failures"]
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(names)
     for table in tables(results):
@@ -106,11 +135,28 @@ def as_csv(results: Results) -> str:
             for name, column in results.suite.columns.items():
                 found, paper = row.intervals.get(name), row.paper.get(name)
                 numbers = [found.mean, found.low, found.high, found.deviation, found.n] if found else [None] * 4 + [0]
-                theirs = [row.source, paper.value, paper.deviation, row.paper_seeds] if paper else [None] * 4
+                theirs = [row.source, row.paper_quote, paper.value, paper.deviation, row.paper_seeds] if paper else [None] * 5
                 failed = "; ".join(f"seed {seed}: {_line(why)}" for seed, why in row.failures.items())
                 writer.writerow(
                     [table.title, row.name, row.label, row.task, name, column.metric, column.better, *numbers, row.episodes, *theirs, failed]
                 )
+    return out.getvalue()
+
+
+def verdicts_csv(results: Results) -> str:
+    """One line for each comparison of each ordering, under the ordering's own verdict; `part` is "step", or "ends", which does not count."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    names = ["claim", "column", "verdict", "place", "quote", "part", "low_cell", "high_cell", "step_verdict", "difference", "low", "high", "n"]
+    writer.writerow([*names, "paper_low", "paper_high"])
+    for verdict in results.verdicts:
+        of = verdict.ordering
+        for step in verdict.shown:
+            found = step.difference
+            numbers = [found.mean, found.low, found.high, found.n] if found else [None] * 3 + [0]
+            part = "ends" if step is verdict.ends else "step"
+            head = [of.claim, of.column, verdict.verdict, of.place, of.quote, part]
+            writer.writerow([*head, step.low, step.high, step.verdict, *numbers, *(step.paper or (None, None))])
     return out.getvalue()
 
 
@@ -143,6 +189,7 @@ def as_json(results: Results) -> dict[str, Any]:
         ],
         "failures": dict(results.failures),
         "notes": list(results.notes),
+        "cautions": [caution for caution in (start_caution(results), number_caution(results)) if caution],
     }
 
 
@@ -158,6 +205,7 @@ def _cell(row: Row) -> dict[str, Any]:
         "intervals": {column: found.as_json() for column, found in row.intervals.items()},
         "published": {
             "where": row.source,
+            "quote": row.paper_quote,
             "n": row.paper_seeds,
             "figures": {column: {"text": f.text, "value": f.value, "deviation": f.deviation} for column, f in row.paper.items()},
         }

@@ -36,6 +36,8 @@ class Row:
     failures: Mapping[int, str]
     seconds: float
     folders: tuple[str, ...] = ()
+    paper_place: str = ""
+    paper_quote: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,11 @@ class Results:
     machine: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def comparisons(self) -> int:
+        """How many differences the verdicts look at, the ends of longer orderings with them."""
+        return sum(step.difference is not None for verdict in self.verdicts for step in verdict.shown)
+
+    @property
     def about(self) -> str:
         """What the profile says of itself."""
         return self.suite.profile(self.profile)[1].about
@@ -96,13 +103,16 @@ def collect(suite: Suite, profile: str, seeds: int, plan: Plan, outcomes: Mappin
         rows,
         tuple(_verdict(ordering, rows) for ordering in suite.orderings),
         failures,
-        _notes(suite, outcomes),
+        _notes(suite, outcomes, len(plan.jobs)),
         round(sum(outcome.seconds for outcome in outcomes.values()), 1),
     )
 
 
 def compare(low: Mapping[int, float], high: Mapping[int, float]) -> tuple[Interval | None, str]:
-    """Whether `high` is above `low`: decided by the interval of their difference over equal seeds, and open where it holds 0."""
+    """Whether `high` is above `low`: decided by the interval of their difference over equal seeds, and open where it holds 0.
+
+    Open too where there is no interval: of one seed, and of differences that are all equal, which say nothing about their spread.
+    """
     found = difference(low, high)
     if found is None:
         return None, MISSING
@@ -114,8 +124,9 @@ def compare(low: Mapping[int, float], high: Mapping[int, float]) -> tuple[Interv
 def _row(suite: Suite, name: str, keys: Mapping[int, str], outcomes: Mapping[str, Outcome], folders: Mapping[str, str]) -> Row:
     found = {seed: outcomes[key] for seed, key in keys.items() if key in outcomes}
     done = {seed: outcome.evaluation for seed, outcome in found.items() if outcome.evaluation is not None}
+    logged = {seed: found[seed].logged for seed in done}
     values = {
-        column: {seed: float(value) for seed, one in done.items() if _number(value := one["values"].get(of.metric))}
+        column: {seed: float(value) for seed, one in done.items() if _number(value := (logged[seed] if of.logged else one["values"]).get(of.metric))}
         for column, of in suite.columns.items()
     }
     entry = suite.cells[name]
@@ -134,6 +145,8 @@ def _row(suite: Suite, name: str, keys: Mapping[int, str], outcomes: Mapping[str
         failures={seed: outcome.failure for seed, outcome in found.items() if outcome.failure},
         seconds=round(sum(outcome.seconds for outcome in found.values()), 1),
         folders=tuple(folders[key] for key in keys.values() if key in folders),
+        paper_place=f"{table.title}; {table.place}" if table else "",
+        paper_quote=table.quote if table else "",
     )
 
 
@@ -162,13 +175,20 @@ def _whole(verdicts: Sequence[str]) -> str:
     return HOLDS
 
 
-def _notes(suite: Suite, outcomes: Mapping[str, Outcome]) -> tuple[str, ...]:
-    """Columns that no run has measured."""
-    measured = {key for outcome in outcomes.values() if outcome.evaluation for key in outcome.evaluation["values"]}
-    missing = [column for column in suite.columns.values() if measured and column.metric not in measured]
-    return tuple(
-        f"no run measured {column.metric!r}" + (f" (nearest: {near})" if (near := nearest(column.metric, measured)) else "") for column in missing
-    )
+def _notes(suite: Suite, outcomes: Mapping[str, Outcome], planned: int) -> tuple[str, ...]:
+    """Runs still to be made, runs that were not made alike, and columns that no run has measured."""
+    done = [outcome for outcome in outcomes.values() if outcome.evaluation]
+    notes = [f"{len(outcomes)} of {planned} runs have come to their end so far"] if len(outcomes) < planned else []
+    for name, found in (("Loquent", [one.version for one in done]), ("torch's threads", [str(one.threads or "") for one in done])):
+        if len(set(found)) > 1:
+            counted = (f"{value or 'not recorded'} ({found.count(value)} runs)" for value in sorted(set(found)))
+            notes.append(f"runs made with different {name} stand side by side: {', '.join(counted)}")
+    for column in suite.columns.values():
+        measured = {key for one in done if one.evaluation for key in (one.logged if column.logged else one.evaluation["values"])}
+        if done and column.metric not in measured:
+            near = nearest(column.metric, measured)
+            notes.append(f"no run measured {column.metric!r}" + (f" (nearest: {near})" if near else ""))
+    return tuple(notes)
 
 
 def check(suite: Suite) -> None:

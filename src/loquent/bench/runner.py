@@ -6,7 +6,7 @@ import dataclasses
 import json
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from loquent import checkpoint
@@ -28,10 +28,10 @@ def bench(
     processes: int | None = None,
     say: Callable[[str], None] = print,
 ) -> Results:
-    """Run a suite into the folder `out` and write its tables there: table.md, table.csv, table.json and table.html.
+    """Run a suite into the folder `out` and write its tables there: table.md, table.csv, verdicts.csv, table.json and table.html.
 
-    A run that failed is in the tables, and is tried again by the next call; the others are not made again. What several cells have in
-    common is made once.
+    They are written after every run that is made, so that what is done is there whatever ends the call. A run that failed is in them,
+    and is tried again by the next call; the others are not made again. What several cells have in common is made once.
 
     Args:
         suite: a name, a YAML file, or a `Suite`.
@@ -41,22 +41,26 @@ def bench(
         processes: runs made at once; the profile's number by default, 0 for one on each core.
 
     Raises:
-        UnknownName, BadSetting: the suite or a setting is wrong. BadCheckpoint: `out` holds a finished run of other settings.
+        UnknownName, BadSetting: the suite or a setting is wrong. BadCheckpoint: `out` holds a run of other settings; names its folder.
     """
     whole = suite if isinstance(suite, Suite) else suites.load(suite)
     results.check(whole)
     name, size = whole.profile(profile)
     count, at_once, before = seeds or size.seeds, crew.cores(size.processes if processes is None else processes), time.perf_counter()
-    plan, outcomes = runs(whole, out, profile=name, seeds=count, overrides=overrides, processes=at_once, say=say)
-    machine = {
-        "processes": at_once,
-        "wall_seconds": round(time.perf_counter() - before, 1),
-        "python": platform.python_version(),
-        "cpu": platform.machine(),
-    }
-    found = dataclasses.replace(results.collect(whole, name, count, plan, outcomes), machine=machine)
-    write(Path(out), found)
-    return found
+
+    def written(plan: Plan, outcomes: Mapping[str, Outcome]) -> Results:
+        machine = {
+            "processes": at_once,
+            "threads": sorted({outcome.threads for outcome in outcomes.values() if outcome.threads}),
+            "wall_seconds": round(time.perf_counter() - before, 1),
+            "python": platform.python_version(),
+            "cpu": platform.machine(),
+        }
+        found = dataclasses.replace(results.collect(whole, name, count, plan, outcomes), machine=machine)
+        write(Path(out), found)
+        return found
+
+    return written(*runs(whole, out, profile=name, seeds=count, overrides=overrides, processes=at_once, say=say, each=written))
 
 
 def runs(
@@ -69,23 +73,37 @@ def runs(
     processes: int = 1,
     progress: bool = False,
     say: Callable[[str], None] = print,
+    each: Callable[[Plan, Mapping[str, Outcome]], object] | None = None,
 ) -> tuple[Plan, dict[str, Outcome]]:
-    """The runs of a suite in the folder `out`, made or found there: the plan, and every run's outcome by its key. Raises as `bench`."""
+    """The runs of a suite in the folder `out`, made or found there: the plan, and every run's outcome by its key. Raises as `bench`.
+
+    Args:
+        each: told of the outcomes there are after every run that is made.
+    """
     name, _ = suite.profile(profile)
     plan = jobs.plan(suite, Path(out), name, seeds, jobs.by_entry(overrides, list(suite.entries)))
     Path(out).mkdir(parents=True, exist_ok=True)
-    return plan, crew.run(plan.jobs, processes, _teller(len(plan.jobs), say), progress=progress)
+    tell, known = _teller(len(plan.jobs), say), dict[str, Outcome]()
+
+    def told(job: Job, outcome: Outcome) -> None:
+        tell(job, outcome)
+        known[job.key] = outcome
+        if each is not None and outcome.fresh:
+            each(plan, known)
+
+    return plan, crew.run(plan.jobs, processes, told, progress=progress)
 
 
 def write(folder: Path, found: Results) -> None:
-    """The results as Markdown, CSV, JSON and HTML."""
-    for ending, text in (
-        ("md", pages.markdown(found)),
-        ("csv", pages.as_csv(found)),
-        ("json", json.dumps(checkpoint.finite(pages.as_json(found)), allow_nan=False, indent=1)),
-        ("html", html.page(found)),
+    """The results as Markdown, CSV (the cells, and the verdicts), JSON and HTML."""
+    for name, text in (
+        ("table.md", pages.markdown(found)),
+        ("table.csv", pages.as_csv(found)),
+        ("verdicts.csv", pages.verdicts_csv(found)),
+        ("table.json", json.dumps(checkpoint.finite(pages.as_json(found)), allow_nan=False, indent=1)),
+        ("table.html", html.page(found)),
     ):
-        checkpoint.write_aside(folder / f"table.{ending}", text)
+        checkpoint.write_aside(folder / name, text)
 
 
 def _teller(total: int, say: Callable[[str], None]) -> crew.Say:
@@ -95,6 +113,6 @@ def _teller(total: int, say: Callable[[str], None]) -> crew.Say:
         nonlocal told
         told += 1
         what = f"failed: {outcome.failure}" if outcome.failure else f"{outcome.seconds:.1f} s" if outcome.fresh else "found"
-        say(f"{told}/{total} {job.title}: {what}")
+        say(f"{told}/{total} {job.title}: {what}" + (f"; {outcome.note}" if outcome.note else ""))
 
     return tell

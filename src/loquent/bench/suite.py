@@ -44,7 +44,8 @@ class Entry:
 class Column:
     """One number of a table."""
 
-    metric: str = setting(why="the key of an evaluation's value")
+    metric: str = setting(why="the key of an evaluation's value, or of the log's last line")
+    logged: bool = setting(False, "the value is what the last update logged (metrics.jsonl), not the evaluation's")
     better: str = setting("none", "the direction", choices=("higher", "lower", "none"))
 
     @property

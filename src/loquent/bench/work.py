@@ -1,17 +1,21 @@
-"""One run of a suite: made, gone on with, or found finished in its folder."""
+"""One run of a suite: made, gone on with, or found finished in its folder. Nothing that lies there is ever deleted."""
 
 from __future__ import annotations
 
+import itertools
 import json
-import shutil
+import os
 import time
 import traceback
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from loquent import checkpoint, episode, registry
+import torch
+
+from loquent import __version__, checkpoint, episode, registry
 from loquent.bench.jobs import Job
 from loquent.errors import BadCheckpoint, LoquentError
 from loquent.evaluate import Evaluation, build_metrics, evaluate_agent
@@ -21,36 +25,60 @@ from loquent.rewards import compose
 from loquent.run import load_run
 from loquent.start import make_task
 from loquent.train import train
+from loquent.values import EMPTY, frozen
 
 DONE = "bench.json"  # in a run's folder: which run it is, and that it has come to its end
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a run: its evaluation, or why there is none. `fresh`: it was made now."""
+    """What became of a run: its evaluation, or why there is none.
+
+    `logged`: the last line of its metrics.jsonl. `fresh`: it was made now. `note`: what became of what lay in its folder.
+    `version` and `threads`: Loquent's and torch's it was made with; "" and 0 where an older version has not written them.
+    """
 
     key: str
     evaluation: dict[str, Any] | None = None
     failure: str = ""
     seconds: float = 0.0
     fresh: bool = True
+    note: str = ""
+    version: str = ""
+    threads: int = 0
+    logged: Mapping[str, Any] = EMPTY
 
 
 def finished(job: Job) -> Outcome | None:
     """The outcome of a run that an earlier call has finished; None where it is still to be made.
 
     Raises:
-        BadCheckpoint: the folder holds a finished run of other settings.
+        BadCheckpoint: the folder holds a run of other settings, finished or not.
     """
     try:
         done = json.loads((job.folder / DONE).read_text(encoding="utf-8"))
         evaluation = json.loads((job.folder / "evaluation.json").read_text(encoding="utf-8"))
         known, seconds = str(done["key"]), float(done["seconds"])
+        version, threads = str(done.get("loquent", "")), int(done.get("threads", 0))
     except (OSError, ValueError, KeyError, TypeError):
+        if (job.folder / "config.yaml").exists() and (job.agent or not _same(job.folder, job.recipe)):
+            raise _another(job) from None
         return None
     if known != job.key:
-        raise BadCheckpoint(f"{job.folder} holds a run of other settings than this suite has now; name a new folder, or remove that one")
-    return Outcome(job.key, evaluation, seconds=seconds, fresh=False)
+        raise _another(job)
+    return Outcome(job.key, evaluation, seconds=seconds, fresh=False, version=version, threads=threads, logged=_logged(job.folder))
+
+
+def _another(job: Job) -> BadCheckpoint:
+    return BadCheckpoint(f"{job.folder} holds a run of other settings than this suite has now; name a new folder, or move that one away")
+
+
+def _logged(folder: Path) -> Mapping[str, Any]:
+    """The last line of the log; empty where there is none."""
+    try:
+        return frozen(list(checkpoint.read_lines(folder / "metrics.jsonl", torn_end=True))[-1])
+    except (BadCheckpoint, OSError, IndexError):
+        return EMPTY
 
 
 def make(job: Job, progress: bool = False) -> Outcome:
@@ -59,30 +87,47 @@ def make(job: Job, progress: bool = False) -> Outcome:
     try:
         job.folder.mkdir(parents=True, exist_ok=True)
         (job.folder / "failure.txt").unlink(missing_ok=True)
-        evaluation = _played(job) if job.agent else _trained(job, progress)
-        seconds = round(time.perf_counter() - before, 1)
-        checkpoint.write_json(job.folder / DONE, {"key": job.key, "seconds": seconds})
-        return Outcome(job.key, evaluation, seconds=seconds)
+        evaluation, note = (_played(job), "") if job.agent else _trained(job, progress)
+        made = Outcome(job.key, evaluation, note=note, version=__version__, threads=torch.get_num_threads(), logged=_logged(job.folder))
+        made = replace(made, seconds=round(time.perf_counter() - before, 1))
+        checkpoint.write_json(job.folder / DONE, {"key": made.key, "seconds": made.seconds, "threads": made.threads, "loquent": made.version})
+        return made
     except Exception as error:  # one run that fails must not end the others
         kind = "" if isinstance(error, LoquentError) else f"{type(error).__name__}: "
         _note(job.folder, traceback.format_exc())
         return Outcome(job.key, failure=f"{kind}{error}" or type(error).__name__, seconds=time.perf_counter() - before)
 
 
-def _trained(job: Job, progress: bool) -> dict[str, Any]:
-    """Train, from the newest checkpoint where an earlier call has left one of this very run."""
-    folder = job.folder
+def _trained(job: Job, progress: bool) -> tuple[dict[str, Any], str]:
+    """Train, or go on where an earlier call has stopped; and what became of a checkpoint that was refused, in words.
+
+    Raises:
+        BadCheckpoint: the folder holds a run of other settings; or it cannot be written.
+    """
+    folder, note = job.folder, ""
     if (folder / "config.yaml").exists():
-        same = _same(folder, job.recipe)
-        if same and (folder / "evaluation.json").exists():
-            return load_run(folder).evaluation
-        if same and checkpoint.checkpoints(folder):
+        if not _same(folder, job.recipe):
+            raise _another(job)
+        if (folder / "evaluation.json").exists():
+            return load_run(folder).evaluation, ""
+        for from_older in (False, True):
             try:
-                return train(job.recipe, folder, progress=progress, resume=True).evaluation
-            except BadCheckpoint:
-                pass  # of another machine, say: begun again it is a run like all others
-        shutil.rmtree(folder)
-    return train(job.recipe, folder, progress=progress).evaluation
+                return train(job.recipe, folder, progress=progress, resume=True, from_older=from_older).evaluation, note
+            except BadCheckpoint as error:
+                if not isinstance(error.__cause__, BadCheckpoint):  # not a checkpoint that is refused: a full disk, say
+                    raise
+                note = f"went on from an older checkpoint: {error}"
+                refused = str(error)
+        aside = _aside(folder)
+        os.replace(folder, aside)
+        note = f"begun anew, and what was there is now {aside.name}: {refused}"
+    return train(job.recipe, folder, progress=progress).evaluation, note
+
+
+def _aside(folder: Path) -> Path:
+    """A name that is free, for a run that cannot be gone on with."""
+    names = itertools.chain([f"{folder.name}.refused"], (f"{folder.name}.refused-{n}" for n in itertools.count(2)))
+    return next(path for name in names if not (path := folder.with_name(name)).exists())
 
 
 def _same(folder: Path, recipe: Recipe) -> bool:

@@ -22,8 +22,14 @@ def estimated(found: Any) -> None:
     print(f"on {found.device}; measured on {sizes['rows_measured']} rows of {sizes['width']} tokens and a few decoded tokens")
     _parts("parameters", sum(found.parameters.values()), found.parameters, _count)
     _parts("memory at its peak", found.peak, found.memory, _size)
-    _parts("checkpoints on disk", found.disk["checkpoints"], {"each": found.disk["checkpoint"], "reference": found.disk["reference"]}, _size)
-    _parts(f"time, {sizes['updates']} updates of {sizes['episodes']} episodes", found.total_seconds, found.seconds, _time)
+    _parts(
+        "checkpoints on disk",
+        found.disk["checkpoints"],
+        {"each": found.disk["checkpoint"], "reference": found.disk["reference"], "at most": found.disk["at_most"]},
+        _size,
+    )
+    seeds = f"{sizes['seeds']} seeds, each " if sizes["seeds"] > 1 else ""
+    _parts(f"time, {seeds}{sizes['updates']} updates of {sizes['episodes']} episodes", found.total_seconds, found.seconds, _time)
 
 
 def _parts(what: str, total: float, parts: Mapping[str, float], written: Callable[[float], str]) -> None:

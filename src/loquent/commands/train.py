@@ -22,7 +22,7 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     named.search_here()  # rewards may be functions of one's own
     whole = recipe.load(arguments.recipe, arguments.overrides, profile=arguments.profile)
     if arguments.dry_run:
-        found = estimate(whole)
+        found = estimate(whole).of_seeds(arguments.seeds or 1)
         estimated(found)
         return 0, {"recipe": whole.name, "fingerprint": whole.fingerprint, **found.as_json()}
     out = Path(arguments.out or f"runs/{whole.name}")

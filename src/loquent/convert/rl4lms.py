@@ -36,6 +36,7 @@ KNOWN = {
         *parts.POLICY_LEFT,
         "model_name",
         "generation_kwargs",
+        "weight_decay",
         "top_mask",
         "mask_type",
         "target_update_iterations",

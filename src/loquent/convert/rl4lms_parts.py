@@ -8,6 +8,7 @@ from typing import Any
 
 from loquent import registry
 from loquent.convert.source import Source
+from loquent.errors import BadSetting, UnknownName
 from loquent.fill import Node
 
 ON_POLICY = {  # their name -> ours, type, the default of the library beneath (stable-baselines3)
@@ -31,6 +32,7 @@ POLICY_LEFT = {
 }
 TRAINING_ARGS = {"per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs", "learning_rate", "weight_decay"}
 TRAINING_ARGS |= {"lr_scheduler_type", "warmup_steps", "warmup_ratio", "max_grad_norm", "seed", "max_steps"}
+MASKS = ("learned_top_k", "learned_top_p", "topk")  # the first is the library's default
 IMDB = {"source": "hub", "name": "stanfordnlp/imdb", "revision": "e6281661ce1c48d982bc483cf8a173c1bbeb5d31", "prompt_fraction": 0.5}
 IMDB_ROWS = 20_000  # of train, when a fifth is set aside for validation; half of them are positive
 GENERATION = {"temperature": float, "top_p": float}
@@ -152,11 +154,10 @@ def _options(source: Source, key: str, kind: str, ours: str) -> dict[str, Any]:
 def decoding(source: Source, kind: str) -> dict[str, Any]:
     """How answers are drawn in collection: `generation_kwargs` and the lengths of `env`."""
     key = "alg.generation_kwargs" if kind == "supervised" else "alg.policy.args.generation_kwargs"
-    made = _generation(source, key)
-    if made["method"] != "sample" and kind != "supervised":
+    sampled = _draws(source, key) or kind != "supervised"
+    made = _generation(source, key, sampled)
+    if sampled and not _draws(source, key):
         source.remark(f"{key}.do_sample", "learning from one's own play needs sampling: it is on")
-        made = {**made, "method": "sample"}
-        made.pop("beams", None)
     longest = source.get("env.args.max_episode_length", int, None)
     if longest is not None:
         given = made.setdefault("max_new_tokens", longest)
@@ -186,7 +187,7 @@ def evaluation(source: Source, base: dict[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = {}
     key = "train_evaluation.generation_kwargs"
     if source.node(key) is not None and source.get(key, dict, None):
-        made = {name: value for name, value in _generation(source, key).items() if base.get(name) != value}
+        made = {name: value for name, value in _generation(source, key, _draws(source, key)).items() if base.get(name) != value}
     else:
         source.taken(key, "evaluation")
     size = source.get("train_evaluation.eval_batch_size", int, None)
@@ -196,9 +197,13 @@ def evaluation(source: Source, base: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _generation(source: Source, key: str) -> dict[str, Any]:
+def _draws(source: Source, key: str) -> bool:
+    return bool(source.get(f"{key}.do_sample", bool, False))
+
+
+def _generation(source: Source, key: str, draws: bool) -> dict[str, Any]:
     """The keyword arguments of Hugging Face's generate, with its defaults: 50 likeliest tokens when sampling."""
-    beams, draws = source.get(f"{key}.num_beams", int, 1), source.get(f"{key}.do_sample", bool, False)
+    beams = source.get(f"{key}.num_beams", int, 1)
     made: dict[str, Any] = {"method": "sample" if draws else "beam" if beams > 1 else "greedy"}
     source.taken(f"{key}.do_sample", "method")
     if made["method"] == "beam":
@@ -254,12 +259,25 @@ def on_policy(source: Source, kind: str) -> dict[str, Any]:
     return made | (_mask(source) if ours == "nlpo" else {})
 
 
+def _place(source: Source, key: str) -> str:
+    found = source.node(key)
+    return found.place if found else source.root.file
+
+
 def _mask(source: Source) -> dict[str, Any]:
     """NLPO's masking policy. The released code never brings it up to date; the recipe does, as the paper says."""
     key = "alg.policy.args"
-    mode, top = source.get(f"{key}.mask_type", str, "learned_top_k"), source.get(f"{key}.top_mask", float)
+    mode, top = source.get(f"{key}.mask_type", str, MASKS[0]), source.get(f"{key}.top_mask", float)
+    if mode not in MASKS:
+        raise BadSetting(f"{_place(source, f'{key}.mask_type')}: {UnknownName('mask type of RL4LMs', mode, MASKS)}")
+    if mode != "learned_top_p" and (top < 1 or top != int(top)):
+        told = "" if source.node(f"{key}.mask_type") else " (which none stands for)"
+        raise BadSetting(
+            f"{_place(source, f'{key}.top_mask')}: {key}.top_mask = {top:g}: mask_type {mode}{told} keeps so many of the likeliest tokens, so a "
+            "whole number of at least 1 is right; learned_top_p keeps a share of the probability"
+        )
     why = "" if mode != "topk" else "masks by the current policy are not there: mu 1 is nearest"
-    made: dict[str, Any] = {"top_p": top, "top_k": 0} if mode == "learned_top_p" else {"top_p": 1.0, "top_k": max(0, int(top))}
+    made: dict[str, Any] = {"top_p": top, "top_k": 0} if mode == "learned_top_p" else {"top_p": 1.0, "top_k": int(top)}
     source.taken(f"{key}.top_mask", "algorithm.top_p" if mode == "learned_top_p" else "algorithm.top_k")
     source.taken(f"{key}.mask_type", "algorithm.top_p, algorithm.top_k", why)
     made["mu"] = 1 if mode == "topk" else source.get(f"{key}.target_update_iterations", int, 1000)
@@ -286,6 +304,10 @@ def supervised(source: Source) -> dict[str, Any]:
         source.taken(f"{key}.{name}", f"algorithm.{name}")
     near = "" if schedule in ("constant", "cosine", "constant_with_warmup") else f"{schedule} is not here; a cosine stands in its place"
     source.taken(f"{key}.lr_scheduler_type", "algorithm.schedule", near)
+    if source.node(f"{key}.lr_scheduler_type") is None:
+        source.remark(
+            f"{key}.lr_scheduler_type", "was not set: Hugging Face then comes down linearly, which is not here; a cosine stands in its place"
+        )
     return made
 
 

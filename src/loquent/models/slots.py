@@ -28,7 +28,9 @@ class Slots:
     def __init__(self, module: Any, pad: int, rows: int, columns: int) -> None:
         self.module, self.trunk, self.pad, self.columns = module, module.transformer, pad, columns
         attention = self.trunk.h[0].attn
-        empty = torch.zeros(rows, attention.num_heads, 0, attention.head_dim, dtype=module.dtype, device=module.device)
+        kind = module.device.type
+        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else module.dtype  # that of what will be written
+        empty = torch.zeros(rows, attention.num_heads, 0, attention.head_dim, dtype=dtype, device=module.device)
         self.keys, self.values = [empty for _ in self.trunk.h], [empty for _ in self.trunk.h]
         self.hidden = torch.zeros(rows, 1, 1, 0, dtype=module.dtype, device=module.device)  # -inf at columns not to be seen
         self.length = torch.zeros(rows, dtype=torch.long, device=module.device)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import count, pairwise
+from itertools import count, groupby, pairwise
 
 from loquent.report.runs import Point, thinned
 from loquent.values import escaped
@@ -56,7 +56,10 @@ class Numbers:
 
 
 def curves(numbers: Numbers, title: str, unit: str, lines: Sequence[Curve]) -> str:
-    """Curves over updates; where there are several seeds, a band of one standard deviation to each side of their mean."""
+    """Curves over updates; where there are several seeds, a band of one standard deviation to each side of their mean.
+
+    Where some seeds have ended a line ends too; the means of those that are left are dashed, and joined to nothing.
+    """
     drawn = [Curve(line.label, line.colour, thinned(line.points, MOST_POINTS)) for line in lines if line.points]
     every = [point for line in drawn for point in line.points]
     x = Scale(*_whole([point.update for point in every]), LEFT, WIDTH - RIGHT)
@@ -64,12 +67,18 @@ def curves(numbers: Numbers, title: str, unit: str, lines: Sequence[Curve]) -> s
     parts = [_axes(x, y, unit)]
     for line in drawn:
         kind = _kind(line.colour)
-        if any(point.high > point.low for point in line.points):
-            edge = [(point.update, point.high) for point in line.points] + [(point.update, point.low) for point in reversed(line.points)]
-            parts.append(f'<path class="band {kind}" d="{_path(x, y, edge)}Z"/>')
-        parts.append(f'<path class="line {kind}" d="{_path(x, y, [(point.update, point.mean) for point in line.points])}"/>')
-        if len(line.points) <= MOST_MARKS:
-            parts += [f'<circle class="mark {kind}" cx="{x(point.update):.1f}" cy="{y(point.mean):.1f}" r="3"/>' for point in line.points]
+        most = max(point.n for point in line.points)
+        alone = []  # a point between others of another n is no line
+        for run in (list(group) for _, group in groupby(line.points, key=lambda point: point.n)):
+            if any(point.high > point.low for point in run):
+                edge = [(point.update, point.high) for point in run] + [(point.update, point.low) for point in reversed(run)]
+                parts.append(f'<path class="band {kind}" d="{_path(x, y, edge)}Z"/>')
+            fewer = " fewer" if run[0].n < most else ""
+            parts.append(f'<path class="line {kind}{fewer}" d="{_path(x, y, [(point.update, point.mean) for point in run])}"/>')
+            alone += run if len(run) == 1 else []
+        if len(line.points) <= MOST_MARKS or alone:
+            marked = line.points if len(line.points) <= MOST_MARKS else alone
+            parts += [f'<circle class="mark {kind}" cx="{x(point.update):.1f}" cy="{y(point.mean):.1f}" r="3"/>' for point in marked]
     parts += _tips(x, drawn)
     said = "; ".join(f"{line.label}: {_story(line.points)}" for line in drawn)
     return numbers.chart("".join(parts), HEIGHT, title, f"{said}. Vertical axis: {unit or 'a bare number'}; horizontal axis: update.")
@@ -208,9 +217,11 @@ def _value(point: Point) -> str:
 
 def _story(points: Sequence[Point]) -> str:
     first, last = points[0], points[-1]
-    if len(points) == 1:
-        return f"{_value(first)} at update {first.update:g}"
-    return f"{_value(first)} at update {first.update:g}, {_value(last)} at update {last.update:g}"
+    said = f"{_value(first)} at update {first.update:g}"
+    for one, other in pairwise(points):
+        if one.n != other.n:
+            said += f", {_value(one)} at update {one.update:g}, of {other.n} {'seed' if other.n == 1 else 'seeds'} from update {other.update:g} on"
+    return said if len(points) == 1 else f"{said}, {_value(last)} at update {last.update:g}"
 
 
 def _said(one: Dot) -> str:

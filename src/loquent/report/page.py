@@ -130,8 +130,8 @@ class _Page:
 
     def samples_in_training(self) -> str:
         """One fold a group."""
-        made = {group.label: samples.over_updates(i, group) for i, group in enumerate(self.groups)}
-        return "".join(_fold(label, cards) for label, cards in made.items() if cards)
+        made = [(group.label, samples.over_updates(i, group)) for i, group in enumerate(self.groups)]
+        return "".join(_fold(label, cards) for label, cards in made if cards)
 
     def rest(self) -> str:
         """What only whoever mends a learner looks at."""
@@ -170,7 +170,8 @@ class _Page:
             return ""
         meaning = logged.definition(key, self.known) or Logged("", "defined in no table")
         better = BETTER[self.higher.get(key.removeprefix("evaluation/"))] if key.startswith("evaluation/") else ""
-        return _figure(key, curves(self.numbers, key, meaning.unit, lines), meaning.meaning + better, legend(lines) if len(self.groups) > 1 else "")
+        said = meaning.meaning + better + _ended(lines)
+        return _figure(key, curves(self.numbers, key, meaning.unit, lines), said, legend(lines) if len(self.groups) > 1 else "")
 
     def _dots(self, key: str) -> str:
         found = [(i, group.label, group.final(key)) for i, group in enumerate(self.groups)]
@@ -203,7 +204,19 @@ def _final(group: Group, key: str) -> str:
     found = group.final(key)
     if found is None:
         return "–"
-    return short(found[0]) + (f" ± {short(found[1])}" if found[1] is not None else "")
+    fewer = f" (n = {found[2]})" if found[2] != len(group.runs) else ""
+    return short(found[0]) + (f" ± {short(found[1])}" if found[1] is not None else "") + fewer
+
+
+def _ended(lines: Sequence[Curve]) -> str:
+    """Where a line has fewer seeds than at its most, in words."""
+    said = []
+    for line in lines:
+        counts = [point.n for point in line.points]
+        if len(set(counts)) > 1:
+            name = f"{line.label}: " if len(lines) > 1 else ""
+            said.append(f"{name}{max(counts)} seeds, {min(counts)} where the line is dotted")
+    return f" ({'; '.join(said)})" if said else ""
 
 
 def _spread(groups: Sequence[Group]) -> str:

@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,6 +65,11 @@ class Seen:
         return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
     @property
+    def seed(self) -> int:
+        """The seed it is made with."""
+        return int(self.config["training"]["seed"])
+
+    @property
     def final_episodes(self) -> list[Episode]:
         """The episodes of the evaluation at the end."""
         path = self.folder / "episodes.jsonl"
@@ -85,10 +91,13 @@ class Group:
     @property
     def seeds(self) -> list[int]:
         """The seeds, in the order of the runs."""
-        return [run.config["training"]["seed"] for run in self.runs]
+        return [run.seed for run in self.runs]
 
     def curve(self, key: str) -> list[Point]:
-        """The means of a logged key over the seeds that have it, update by update; empty where it was never logged."""
+        """The means of a logged key over the seeds that have it, update by update; empty where it was never logged.
+
+        Seeds may end at different updates: `n` says how many are in a mean, and means of different n must not be joined by a line.
+        """
         columns: dict[int, list[float]] = {}
         for run in self.runs:
             for line in run.metrics:
@@ -108,17 +117,26 @@ class Group:
 
 
 def read(paths: Sequence[str | Path]) -> list[Group]:
-    """The runs in some folders (of a run, or of several) in groups.
+    """The runs in some folders (of a run, or of several) in groups; one with a recipe and a seed that are there already begins another.
 
     Raises:
         BadCheckpoint: a folder holds no run.
     """
     seen = [run for path in paths for run in _runs(Path(path))]
-    together: dict[str, list[Seen]] = {}
+    together: dict[str, list[list[Seen]]] = {}
     for run in {one.folder.resolve(): one for one in seen}.values():
-        together.setdefault(_identity(run.config), []).append(run)
-    names = [runs[0].config["name"] for runs in together.values()]
-    return [Group(_label(runs, names), tuple(runs)) for runs in together.values()]
+        _join(run, together.setdefault(_identity(run.config), []))
+    groups = [runs for several in together.values() for runs in several]
+    return [Group(label, tuple(runs)) for label, runs in zip(_labels(groups), groups, strict=True)]
+
+
+def _join(run: Seen, groups: list[list[Seen]]) -> None:
+    """Put a run into the group of one recipe that has not its seed, rather that of its own folder; or into a new one."""
+    free = [group for group in groups if run.seed not in [one.seed for one in group]]
+    if not free:
+        groups.append([run])
+    else:
+        next((group for group in free if group[0].folder.resolve().parent == run.folder.resolve().parent), free[0]).append(run)
 
 
 def thinned(points: Sequence[Point], most: int) -> list[Point]:
@@ -126,8 +144,8 @@ def thinned(points: Sequence[Point], most: int) -> list[Point]:
     size = math.ceil(len(points) / most)
     if size < 2:
         return list(points)
-    chunks = [points[i : i + size] for i in range(0, len(points), size)]
-    return [_together(chunk) for chunk in chunks]
+    alike = [list(run) for _, run in groupby(points, key=lambda point: point.n)]
+    return [_together(run[i : i + size]) for run in alike for i in range(0, len(run), size)]
 
 
 def _runs(path: Path) -> list[Seen]:
@@ -145,12 +163,19 @@ def _identity(config: Mapping[str, Any]) -> str:
     return digest(frozen({**rest, "training": {name: value for name, value in config["training"].items() if name != "seed"}}), 16)
 
 
-def _label(runs: Sequence[Seen], names: Sequence[str]) -> str:
-    name = str(runs[0].config["name"])
-    if names.count(name) == 1:
-        return name
-    folder = runs[0].folder.resolve()
-    return folder.parent.name if folder.name == f"seed-{runs[0].config['training']['seed']}" else folder.name
+def _labels(groups: Sequence[Sequence[Seen]]) -> list[str]:
+    """Recipes' names where they differ, else folders', with as much of the path as makes them differ."""
+    folders = [runs[0].folder.resolve() for runs in groups]
+    over = [folder.parent if folder.name == f"seed-{runs[0].seed}" else folder for folder, runs in zip(folders, groups, strict=True)]
+    places = [folder if over.count(place) > 1 else place for folder, place in zip(folders, over, strict=True)]
+    depth = [0] * len(groups)
+    while True:
+        labels = ["/".join(place.parts[-n:]) if n else str(runs[0].config["name"]) for n, place, runs in zip(depth, places, groups, strict=True)]
+        again = [i for i, label in enumerate(labels) if labels.count(label) > 1 and depth[i] < len(places[i].parts)]
+        if not again:
+            return labels
+        for i in again:
+            depth[i] += 1
 
 
 def _together(chunk: Sequence[Point]) -> Point:
