@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeGuard
 
 from loquent.bench import published
 from loquent.bench.jobs import Plan
@@ -150,7 +150,7 @@ def _row(suite: Suite, name: str, keys: Mapping[int, str], outcomes: Mapping[str
     )
 
 
-def _number(value: Any) -> bool:
+def _number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 

@@ -37,7 +37,7 @@ def over_updates(number: int, group: Group) -> str:
         return ""
     updates = list(found)
     chosen = sorted({updates[round(i * (len(updates) - 1) / (STAGES - 1))] for i in range(STAGES)})
-    columns = {f"update {update}": (number, _by_game(list(episode.read(found[update])))) for update in chosen}
+    columns: Columns = {f"update {update}": (number, _by_game(list(episode.read(found[update])))) for update in chosen}
     return _side_by_side(columns) or _none_shared(columns)
 
 
