@@ -169,21 +169,21 @@ def test_slots_give_the_logits_of_other_rows():
     def ids(n, salt):
         return torch.from_numpy(Key(salt, ("ids",)).generator().integers(0, VOCABULARY, n))
 
-    assert same([rows.join(prompts[:4]) for rows in ways])
-    assert same([rows.step(ids(4, 0)) for rows in ways])
+    assert same([rows.join(prompts[:4]).logits for rows in ways])
+    assert same([rows.step(ids(4, 0)).logits for rows in ways])
     for rows in ways:
         rows.keep(torch.tensor([0, 3, 2]))
-    found = [rows.step(ids(3, 1)) for rows in ways]
+    found = [rows.step(ids(3, 1)).logits for rows in ways]
     assert same(found)
     assert not same([found[0], found[1].roll(1, 0)])
-    assert same([rows.join(prompts[4:7]) for rows in ways])
+    assert same([rows.join(prompts[4:7]).logits for rows in ways])
     for salt in range(2, 12):
-        assert same([rows.step(ids(6, salt)) for rows in ways])
+        assert same([rows.step(ids(6, salt)).logits for rows in ways])
     for rows in ways:
         rows.keep(torch.tensor([5, 1]))
-    assert same([rows.step(ids(2, 20)) for rows in ways])
-    assert same([rows.join(prompts[7:]) for rows in ways])
-    assert same([rows.step(ids(4, 21)) for rows in ways])
+    assert same([rows.step(ids(2, 20)).logits for rows in ways])
+    assert same([rows.join(prompts[7:]).logits for rows in ways])
+    assert same([rows.step(ids(4, 21)).logits for rows in ways])
 
 
 def test_columns_grow_by_blocks(monkeypatch):
