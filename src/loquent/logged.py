@@ -39,6 +39,8 @@ LOGGED = {
     "evaluation/return": Logged("reward per episode", "mean weighted return of held-out episodes, played after this update"),
     "evaluation/reward/*": Logged("reward per episode", "mean raw value of one named reward over the held-out episodes that have it"),
     "evaluation/answers": Logged("answers per episode", "mean number of answers in a held-out episode"),
+    "evaluation/kl": Logged("nats per episode", "how far a perturbed policy acts from the policy: log-probability drawn with less the policy's"),
+    "evaluation/entropy": Logged("nats per episode", "minus the log-probability that the tokens of a perturbed policy were drawn with"),
     "evaluation/*": Logged("", "what a metric gives for the held-out episodes"),
 }
 

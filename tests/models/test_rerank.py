@@ -7,10 +7,12 @@ import pytest
 from small_models import END, drawn, gpt2, llama, prompts_of
 from small_values import ids_of, plainly, values_of
 
+import loquent
 from loquent.agent import Asked
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.episode import TASK, Turn
 from loquent.errors import BadModel, BadSetting
+from loquent.evaluate import evaluate_agent
 from loquent.models.decode import Decoding
 from loquent.models.drawn import Drawn
 from loquent.models.format import Plain
@@ -126,3 +128,21 @@ def test_several_equal_answers_are_refused(player, method):
     with pytest.raises(BadSetting, match="all are the same"):
         make(method, best_of=BestOf(2, log_probability))
     make(method, best_of=BestOf(1, log_probability))
+
+
+# ---- what evaluation says of agents that depart from their policy
+
+
+def test_evaluation_reports_divergence_and_entropy(player):
+    make, _, values = player
+    task = loquent.task("generation", prompt_words=3, text_words=12)
+    found = evaluate_agent(task, make(perturbation=Perturbation(values, adv_beta=2.0)), episodes=4)
+    tokens = [[turn.tokens for turn in episode.answers()] for episode in found.episodes]
+    apart = [sum(float((one.drawn_logprob - one.policy_logprob).sum()) for one in some) for some in tokens]
+    assert found.values["kl"] == pytest.approx(np.mean(apart))
+    assert found.errors["kl"] == pytest.approx(np.std(apart, ddof=1) / 2)
+    assert found.values["entropy"] == pytest.approx(-np.mean([sum(float(one.drawn_logprob.sum()) for one in some) for some in tokens]))
+    assert abs(found.values["kl"]) > 0.01
+    chosen = evaluate_agent(task, make(best_of=BestOf(4, log_probability)), episodes=4)
+    assert chosen.values["kl"] == pytest.approx(math.log(4) - 3 / 4)  # one answer an episode, drawn from the policy itself
+    assert not {"kl", "entropy"} & evaluate_agent(task, make(), episodes=2).values.keys()

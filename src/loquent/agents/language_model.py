@@ -9,7 +9,7 @@ from loquent.agent import Answer, Asked
 from loquent.errors import BadSetting
 from loquent.models.decode import Decoding, Nucleus, decode
 from loquent.models.format import Format
-from loquent.models.perturb import Perturbation
+from loquent.models.perturb import Perturbation, best_of_kl
 from loquent.models.rerank import BestOf
 from loquent.models.support import Trie, legal_words
 from loquent.pretrained import context
@@ -57,6 +57,13 @@ class LanguageModelAgent:
                 f"max_new_tokens = {self.decoding.max_new_tokens} leaves no room for a prompt in the model's context of {context(module)}"
             )
         self.room = min(self.room, self.decoding.max_prompt_tokens or self.room)
+
+    @property
+    def kl_of_choice(self) -> float | None:
+        """What choosing the best of n adds to the KL of an answer to the policy, in nats, at most; None for an agent that is its policy."""
+        if self.perturbation is None and self.best_of is None:
+            return None
+        return best_of_kl(1 if self.best_of is None else self.best_of.number)
 
     def answer(self, asked: Sequence[Asked]) -> list[Answer]:
         """One answer per question, in order; the model's dropout is off meanwhile."""

@@ -74,8 +74,8 @@ def _acted(logits: Tensor, chosen: Tensor, shift: Any, support: Support | None) 
         kept = support.kept(device=logits.device)
         temperature = torch.from_numpy(support.temperature).to(logits)[:, None]
     drawn = perturbed_logprob(logits, shift, kept, 1.0 if temperature is None else temperature)
-    taken = (logprob.gather(1, chosen[:, None])[:, 0] for logprob in (drawn, policy))
-    return Acting(*taken, kl(drawn, policy), entropy(drawn))
+    own, full = (logprob.gather(1, chosen[:, None])[:, 0] for logprob in (drawn, policy))
+    return Acting(own, full, kl(drawn, policy), entropy(drawn))
 
 
 def states(networks: Sequence[Any], tokens: Int64[Tensor, "B T"], where: Bool[Tensor, "B T"]) -> list[Float[Tensor, "N H"]]:

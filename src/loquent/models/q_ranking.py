@@ -1,0 +1,92 @@
+"""Does Q rank the better of two answers higher? (arXiv:2206.11871 sec. 5; the released code's `q_rank_acc_-k`.)"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from loquent.episode import Episode
+from loquent.errors import LoquentError
+from loquent.models.format import Format
+from loquent.models.readings import readings
+from loquent.models.tokens import TokenBatch, token_batch
+from loquent.models.values import TokenValues
+from loquent.values import EMPTY
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """How often Q of the better answer's token is above that of the other's, comparing the tokens at one place of the answers.
+
+    `online` and `target` are shares of the n pairs whose answers both have so many tokens, and differ in this one or before it (else
+    there is nothing to rank); None where there is none.
+    """
+
+    place: int  # from the end: 1 is the last token, the end marker
+    n: int
+    online: float | None
+    target: float | None
+
+    @staticmethod
+    def error(share: float | None, n: int) -> float | None:
+        """The binomial standard error of a share of n pairs, None for none."""
+        return None if share is None or not n else math.sqrt(share * (1 - share) / n)
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it by name, with the errors."""
+        errors = {f"{name}_error": self.error(share, self.n) for name, share in (("online", self.online), ("target", self.target))}
+        return {"place": self.place, "n": self.n, "online": self.online, "target": self.target, **errors}
+
+
+def q_ranking(
+    module: Any, values: TokenValues, better: TokenBatch, other: TokenBatch, *, last: int = 6, token_budget: int = 8192
+) -> tuple[Ranked, ...]:
+    """Compare the last answers of two batches, episode by episode, token by token from their ends.
+
+    Place 1 asks for the whole answer (in Wordle, all letters are known there), the largest for its first token alone.
+
+    Args:
+        module: the policy, whose hidden states values may share.
+        better, other: batches of as many episodes, numbered alike, each ending with the answer that is compared (`pair_batches` makes them).
+        last: how many places.
+
+    Raises:
+        LoquentError: an episode of one batch has no counterpart in the other.
+    """
+    sides = [_last_answers(module, values, batch, token_budget) for batch in (better, other)]
+    if sides[0].keys() != sides[1].keys():
+        lonely = sorted(sides[0].keys() ^ sides[1].keys())
+        raise LoquentError(f"{len(lonely)} episodes have no counterpart, number {lonely[0]} first: the batches to compare are numbered alike")
+    pairs = [(sides[0][number], sides[1][number]) for number in sorted(sides[0])]
+    found = []
+    for place in range(1, last + 1):
+        known = [pair for pair in pairs if min(map(len, pair)) >= place and _said(pair[0], place) != _said(pair[1], place)]
+        shares = [sum(mine[-place][kind] > its[-place][kind] for mine, its in known) / len(known) if known else None for kind in (1, 2)]
+        found.append(Ranked(place, len(known), *shares))
+    return tuple(found)
+
+
+def pair_batches(pairs: Sequence[tuple[Episode, Episode, int]], format: Format, *, max_length: int) -> tuple[TokenBatch, TokenBatch]:
+    """The batches of games (better, other, the turn whose answers are compared), each game cut behind that turn."""
+    sides = [[replace(pair[side], turns=pair[side].turns[: pair[2] + 1], ended=None) for pair in pairs] for side in (0, 1)]
+    return tuple(token_batch(side, format, EMPTY, max_length=max_length) for side in sides)  # type: ignore[return-value]
+
+
+Tokens = list[tuple[int, float, float]]  # of one answer: each token with Q by the online and by the target heads
+
+
+def _said(tokens: Tokens, place: int) -> list[int]:
+    return [token for token, _, _ in tokens[: len(tokens) - place + 1]]
+
+
+def _last_answers(module: Any, values: TokenValues, batch: TokenBatch, token_budget: int) -> dict[int, Tokens]:
+    """The last answer of each episode, by its number."""
+    read = readings(module, values, batch, token_budget=token_budget)
+    found = {}
+    for row, (number, is_action, turn) in enumerate(zip(batch.episode.tolist(), batch.is_action.cpu(), batch.turn.cpu(), strict=True)):
+        answer = is_action & (turn == turn[is_action][-1])
+        columns = (one[row].cpu()[answer].tolist() for one in (batch.tokens, read.q, read.target_q))
+        found[number] = list(zip(*columns, strict=True))  # a later row of an episode holds a later answer
+    return found
