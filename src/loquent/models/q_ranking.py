@@ -70,8 +70,13 @@ def q_ranking(
 
 def pair_batches(pairs: Sequence[tuple[Episode, Episode, int]], format: Format, *, max_length: int) -> tuple[TokenBatch, TokenBatch]:
     """The batches of games (better, other, the turn whose answers are compared), each game cut behind that turn."""
-    sides = [[replace(pair[side], turns=pair[side].turns[: pair[2] + 1], ended=None) for pair in pairs] for side in (0, 1)]
-    return tuple(token_batch(side, format, EMPTY, max_length=max_length) for side in sides)  # type: ignore[return-value]
+    mine = [_upto(better, turn) for better, _, turn in pairs]
+    its = [_upto(other, turn) for _, other, turn in pairs]
+    return token_batch(mine, format, EMPTY, max_length=max_length), token_batch(its, format, EMPTY, max_length=max_length)
+
+
+def _upto(episode: Episode, turn: int) -> Episode:
+    return replace(episode, turns=episode.turns[: turn + 1], ended=None)
 
 
 Tokens = list[tuple[int, float, float]]  # of one answer: each token with Q by the online and by the target heads
