@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,10 @@ from loquent.models.format import Format
 from loquent.models.readings import readings
 from loquent.models.tokens import TokenBatch, token_batch
 from loquent.models.values import TokenValues
+from loquent.seeding import Key
 from loquent.values import EMPTY
+
+State = tuple[str, str, tuple[tuple[str, str, str], ...]]
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,38 @@ def q_ranking(
         shares = [sum(mine[-place][kind] > its[-place][kind] for mine, its in known) / len(known) if known else None for kind in (1, 2)]
         found.append(Ranked(place, len(known), *shares))
     return tuple(found)
+
+
+def shared_states(
+    better: Iterable[Episode], other: Iterable[Episode], key: Key, *, draws: int = 1000, answer: int | None = None
+) -> list[tuple[Episode, Episode, int]]:
+    """Pairs (better, other, turn) drawn at states that games of both sides met: a state, then for each side one of its games there.
+
+    Two games are in one state where all turns before are the same. `answer` None: any state; a number: the state before the learning
+    seat's answer of that number, from 0. No state is shared: no pair.
+    """
+    known = [_states(side, answer) for side in (better, other)]
+    shared = [state for state in known[0] if state in known[1]]
+    if not shared:
+        return []
+    random = key.generator()
+    found = []
+    for _ in range(draws):
+        state = shared[int(random.integers(len(shared)))]
+        mine, its = (some[state][int(random.integers(len(some[state])))] for some in known)
+        found.append((mine[0], its[0], mine[1]))
+    return found
+
+
+def _states(episodes: Iterable[Episode], answer: int | None) -> dict[State, list[tuple[Episode, int]]]:
+    """All games that met a state, with the turn at which they answered, in the order of the games."""
+    found: dict[State, list[tuple[Episode, int]]] = {}
+    for one in episodes:
+        places = [i for i, turn in enumerate(one.turns) if turn.seat == one.learning]
+        for place in places if answer is None else places[answer : answer + 1]:
+            before = tuple((turn.seat, turn.to, turn.text) for turn in one.turns[:place])
+            found.setdefault((one.task, one.instruction, before), []).append((one, place))
+    return found
 
 
 def pair_batches(pairs: Sequence[tuple[Episode, Episode, int]], format: Format, *, max_length: int) -> tuple[TokenBatch, TokenBatch]:
