@@ -25,7 +25,10 @@ class UndefinedKey(UserWarning):
 
 LOGGED = {
     "update": Logged("updates", "the number of this update, from 1"),
-    "episodes": Logged("episodes", "episodes collected so far"),
+    "episodes": Logged("episodes", "episodes collected so far, or rows drawn from recorded ones"),
+    "data/return": Logged("reward per row", "mean weighted return of the rows drawn from recorded episodes; a long game may be in several rows"),
+    "data/tokens": Logged("tokens per row", "mean action tokens of the rows drawn from recorded episodes"),
+    "data/passes": Logged("passes", "how often all recorded rows have been drawn so far"),
     "rollout/return": Logged("reward per episode", "mean weighted return of the collected episodes, KL left out"),
     "rollout/tokens": Logged("tokens per episode", "mean action tokens of a collected episode"),
     "rollout/cut": Logged("share of episodes", "share of collected episodes that ran into the horizon"),

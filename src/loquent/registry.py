@@ -18,6 +18,7 @@ _names: dict[str, dict[str, str]] = {
         "supervised": "loquent.algorithms.supervised:Supervised",
         "ppo": "loquent.algorithms.ppo:PPO",
         "nlpo": "loquent.algorithms.nlpo:NLPO",
+        "ilql": "loquent.algorithms.ilql:ILQL",
     },
     "agent": {
         "random": "loquent.agents.scripted:Random",
