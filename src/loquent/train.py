@@ -49,15 +49,16 @@ class Trainer:
     def __init__(self, recipe: Recipe, folder: Path, began: Path | None = None) -> None:
         self.recipe, self.folder, self.settings = recipe, folder, recipe.training
         self.key = Key(self.settings.seed)
+        kind = registry.named("algorithm", recipe.algorithm)
+        self.source = _source(kind, self.settings)
         self.task = make_task(recipe)
         self.actor: Actor = make_actor(_beginning(recipe, began), self.task, self.key)
-        self.algorithm = registry.named("algorithm", recipe.algorithm)(recipe.config, self.actor, key=self.key.child("algorithm"))
+        self.algorithm = kind(recipe.config, self.actor, key=self.key.child("algorithm"))
         context = Context(task=self.task, model=self.actor.language)
         self.terms, self.weights = compose.build(recipe.rewards, context)
         self.metrics = build_metrics(recipe.metrics, context)
         rows = chosen_rows(self.task, self.settings.split, self.settings.only)
         self.rows = {row.id: row for row in rows}
-        self.source = _source(self.algorithm, self.settings)
         self.recording = self._recorded() if self.source == "data" else None
         self.draws: Draws | None = None
         if self.recording is not None:

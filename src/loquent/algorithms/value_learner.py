@@ -41,7 +41,7 @@ LOGGED = {
     "values/v": Logged("return", "mean V of the states"),
     "values/target_q": Logged("return", "mean target Q of the tokens taken"),
     "values/advantage": Logged("return", "mean of target Q - V over the tokens taken"),
-    "policy/loss": Logged("nats", "weighted negative log-likelihood, summed and divided by the normaliser"),
+    "policy/loss": Logged("nats per token", "mean weighted negative log-likelihood of the action tokens"),
     "policy/weight": Logged("", "mean weight of an action token in the policy's loss"),
     "gradient/norm": Logged("", "mean norm of the gradient over all networks before it is clipped"),
     "gradient/steps": Logged("steps", "gradient steps made"),
@@ -65,7 +65,7 @@ class ValueConfig:
     value_min: float | None = setting(None, "target Q is at least this; none: not clipped", source=CODE)
     value_max: float | None = setting(None, "target Q is at most this; none: not clipped", source=CODE)
     initial_value: float | None = setting(
-        None, "every value begins at this, the heads' output weights at 0; none: as PyTorch begins", source="LMRL-Gym"
+        None, "what every value begins at, the heads' last weights at 0; none: as PyTorch begins", source="LMRL-Gym"
     )
     backbones: str = setting(
         "separate",
@@ -102,12 +102,8 @@ class PolicyConfig:
     """How the policy learns beside the values: by the log-likelihood of what was said, weighted by its advantage."""
 
     awac_weight: float = setting(1.0, "weight of the policy's loss; 0: the policy stays as it is", source=CODE, low=0.0)
-    awac_beta: float = setting(
-        0.0, "weight exp(awac_beta * advantage) of a token's likelihood; 0: all count alike, which is cloning", source=CODE, low=0.0
-    )
-    awac_mode: str = setting(
-        "exponential", "that weight, or by sign: awac_beta where the advantage is above 0, else 1 - awac_beta", choices=losses.MODES
-    )
+    awac_beta: float = setting(0.0, "a token's likelihood counts exp(awac_beta * advantage); 0: all alike, which is cloning", source=CODE, low=0.0)
+    awac_mode: str = setting("exponential", "that, or by sign: awac_beta where the advantage is above 0, else 1 - awac_beta", choices=losses.MODES)
     awac_clip: float | None = setting(None, "most that one token counts; none: not clipped", source=CODE, low=0.0)
     transition_weight: float = setting(0.0, "what tokens of the task count", source=CODE, low=0.0)
     normaliser: str = setting(
@@ -221,7 +217,7 @@ class ValueLearner(ABC):
     def loss(self, model: Actor, batch: TokenBatch, whole: TokenBatch) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
         """The share that a micro-batch has in the loss of the whole minibatch, and what is logged of it."""
         config, tokens = self.config, int(whole.is_action.sum())
-        seen, logged = self.see(model, batch), {}
+        seen, logged = self.see(model, batch), dict[str, Tensor]()
         values, terms = self.q_values(model, seen)
         parts = {"q": self.q_loss(values, self.q_target(model, seen)), "v": losses.expectile_loss(self.v_target(seen), seen.v, config.tau), **terms}
         total = sum(getattr(config, f"{name}_weight") * part.sum() for name, part in parts.items()) / tokens
@@ -229,7 +225,7 @@ class ValueLearner(ABC):
             said, weight = self.policy_loss(model, seen)
             count = tokens if config.normaliser == "actions" else int(whole.real.sum()) - len(whole)
             total = total + config.awac_weight * said.sum() / count
-            logged |= {"policy/weight": weight, "policy/loss": said.sum().expand(len(seen.taken)) * (tokens / count / len(seen.taken))}
+            logged |= {"policy/weight": weight, "policy/loss": said[batch.is_action]}
         logged |= {f"values/{name}_loss": part for name, part in parts.items()}
         means = {"q": torch.stack(values).mean(0), "v": seen.v, "target_q": seen.target_q, "advantage": seen.target_q - seen.v}
         return total, {**logged, **{f"values/{name}": part for name, part in means.items()}}
@@ -263,8 +259,8 @@ class ValueLearner(ABC):
         columns = dict(zip(wide, zip(*heads, strict=True), strict=True))
         return columns.pop("q"), {name: torch.stack(column).sum(0) for name, column in columns.items()}
 
-    def policy_loss(self, model: Actor, seen: Seen) -> tuple[Float[Tensor, " M"], Float[Tensor, " N"]]:
-        """-w_t log π(x_t) of all tokens that count, and the weights of the action tokens."""
+    def policy_loss(self, model: Actor, seen: Seen) -> tuple[Float[Tensor, "B T"], Float[Tensor, " N"]]:
+        """-w_t log π(x_t) of every token, 0 where it does not count, and the weights of the action tokens."""
         config, batch = self.config, seen.batch
         how = {"beta": config.awac_beta, "mode": config.awac_mode, "clip": config.awac_clip}
         weight = losses.awac_weight(seen.target_q, seen.v, **how)
@@ -278,7 +274,7 @@ class ValueLearner(ABC):
         if config.detach_policy and hidden is not None:
             hidden = hidden.detach()
         logprob = action_scores(model.policy, replace(batch, is_action=counts, support=None), support=False, entropy=False, hidden=hidden).policy
-        return -weights[counts] * logprob, weight
+        return weights.masked_scatter(counts, -weights[counts] * logprob) * counts, weight
 
     def _follow(self, model: Actor) -> None:
         values = _values(model)
