@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from loquent import episode, recipe, recorded
+from loquent import episode, recipe
 from loquent.agents.scripted import Random
+from loquent.data.shares import shares
 from loquent.errors import BadCheckpoint, BadRow, BadSetting
 from loquent.play import games, play
 from loquent.tasks.wordle.task import Wordle
@@ -125,13 +126,13 @@ def test_what_cannot_be_is_refused(overrides, algorithm, why, games_, tmp_path):
 
 def test_shares():
     returns = np.array([3.0, 1.0, 2.0, 2.0, 5.0, 0.0])
-    assert recorded.shares(returns).tolist() == [0, 1, 2, 3, 4, 5]
-    assert recorded.shares(returns, top=0.5).tolist() == [0, 3, 4]  # of the equal ones the later
-    assert recorded.shares(returns, bottom=0.5).tolist() == [1, 2, 5]
-    assert recorded.shares(returns, bottom=0.5, top=0.34).tolist() == [2], "the worse half is taken first"
+    assert shares(returns).tolist() == [0, 1, 2, 3, 4, 5]
+    assert shares(returns, top=0.5).tolist() == [0, 3, 4]  # of the equal ones the later
+    assert shares(returns, bottom=0.5).tolist() == [1, 2, 5]
+    assert shares(returns, bottom=0.5, top=0.34).tolist() == [2], "the worse half is taken first"
     for share in ({"top": 0.0}, {"bottom": 0.16}):
         with pytest.raises(BadSetting, match="of 6 episodes is none"):
-            recorded.shares(returns, **share)
+            shares(returns, **share)
 
 
 def test_the_best_share_of_the_data_alone_is_learned_from(games_, tmp_path):

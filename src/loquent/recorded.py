@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from loquent import episode
 from loquent.data.pools import Pool, Sampler
 from loquent.data.readers import jsonl
+from loquent.data.shares import shares
 from loquent.episode import Episode
 from loquent.errors import BadCheckpoint, BadRow, BadSetting
 from loquent.models.actor import Actor
@@ -67,7 +67,7 @@ def record(
         terms: rewards added to those recorded.
         split: the split that all episodes must have been played on.
         only: episodes on rows whose fields have these values count, others do not.
-        top, bottom: see `shares`.
+        top, bottom: see `data.shares`.
 
     Raises:
         BadSetting: there is no such file, or nothing in it to learn from. BadRow: a line is no episode of this task, on this split, on a known row.
@@ -108,23 +108,6 @@ def checked(file: Path, task: Task, rows: Any, split: str) -> Iterator[Episode]:
             where = f"{task.identity} has no row {one.row!r} in its split {split!r}"
             raise BadRow(f"{where}, and {file.with_name(ADDED)} does not hold it either", file=file, line=line)
         yield one
-
-
-def shares(returns: NDArray[np.float64], *, top: float = 1.0, bottom: float = 1.0) -> NDArray[np.int64]:
-    """Places, in order, of the episodes kept: of all n the int(n * bottom) of lowest return, then of these the share `top` of highest.
-
-    Episodes of equal return count in the order they stand in.
-
-    Raises:
-        BadSetting: nothing is left.
-    """
-    kept = np.argsort(returns, kind="stable")
-    for name, share, lowest in (("bottom", bottom, True), ("top", top, False)):
-        count = int(len(kept) * share)
-        if not count:
-            raise BadSetting(f"{name} = {share} of {len(kept)} episodes is none; a larger share is right")
-        kept = kept[:count] if lowest else kept[len(kept) - count :]
-    return np.sort(kept)
 
 
 class Draws:

@@ -105,4 +105,4 @@ def test_rewards_to_go():
 
 def test_huber():
     q, target = leaf(torch.tensor([0.5, 3.0])), torch.tensor([0.0, 0.0])
-    assert losses.psi_loss((q, q), target).tolist() == pytest.approx([0.25, 5.0])  # both heads: 2 * 0.125, 2 * 2.5
+    assert losses.huber_loss((q, q), target).tolist() == pytest.approx([0.25, 5.0])  # both heads: 2 * 0.125, 2 * 2.5

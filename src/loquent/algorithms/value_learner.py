@@ -7,7 +7,7 @@ networks that learn, as in the released code of ILQL, and never in targets.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -141,6 +141,7 @@ class ValueLearner(ABC):
     name: ClassVar[str]
     scored = False
     reads = ("data", "expert")
+    asks_policy = False  # whether a target needs the policy's own states
 
     def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
         self.config, self.key = config, key
@@ -152,6 +153,8 @@ class ValueLearner(ABC):
         heads: Any = {"double": config.double_q, "initial": config.initial_value, **limits}
         model.values = TokenValues.build(model.policy, backbones=config.backbones, rank=config.rank, key=key, **heads)
         learns = self.imitates or config.backbones == "shared"
+        if not learns:
+            model.policy.requires_grad_(False)
         self.parameters = trainable(**({"policy": model.policy} if learns else {}), values=model.values)
         refuse_half_precision(self.parameters)
         self.optimizer = adamw(self.parameters, config.learning_rate, config.weight_decay)
@@ -220,12 +223,13 @@ class ValueLearner(ABC):
         seen, logged = self.see(model, batch), dict[str, Tensor]()
         values, terms = self.q_values(model, seen)
         parts = {"q": self.q_loss(values, self.q_target(model, seen)), "v": losses.expectile_loss(self.v_target(seen), seen.v, config.tau), **terms}
-        total = sum(getattr(config, f"{name}_weight") * part.sum() for name, part in parts.items()) / tokens
+        total: Any = sum(getattr(config, f"{name}_weight") * part.sum() for name, part in parts.items()) / tokens
         if self.imitates:
             said, weight = self.policy_loss(model, seen)
             count = tokens if config.normaliser == "actions" else int(whole.real.sum()) - len(whole)
             total = total + config.awac_weight * said.sum() / count
-            logged |= {"policy/weight": weight, "policy/loss": said[batch.is_action]}
+            ours = batch.is_action[_counting(batch, config)]
+            logged |= {"policy/weight": weight, "policy/loss": said[ours]}
         logged |= {f"values/{name}_loss": part for name, part in parts.items()}
         means = {"q": torch.stack(values).mean(0), "v": seen.v, "target_q": seen.target_q, "advantage": seen.target_q - seen.v}
         return total, {**logged, **{f"values/{name}": part for name, part in means.items()}}
@@ -234,7 +238,7 @@ class ValueLearner(ABC):
         """One forward pass for each network, V of all states, and the target Q of the tokens taken."""
         config, values = self.config, _values(model)
         every = bool(self.imitates and config.transition_weight)
-        states = states_of(model, batch, policy=self.imitates, every=every, cache=self.cache)
+        states = states_of(model, batch, policy=self.imitates or self.asks_policy, every=every, cache=self.cache)
         at = states.at
         taken, reward, turn = (column.gather(1, at.action) for column in (batch.tokens, batch.reward, batch.turn))
         discount = discounts(turn, at.real, config.gamma, config.discount).to(reward)[at.real]
@@ -259,22 +263,23 @@ class ValueLearner(ABC):
         columns = dict(zip(wide, zip(*heads, strict=True), strict=True))
         return columns.pop("q"), {name: torch.stack(column).sum(0) for name, column in columns.items()}
 
-    def policy_loss(self, model: Actor, seen: Seen) -> tuple[Float[Tensor, "B T"], Float[Tensor, " N"]]:
-        """-w_t log π(x_t) of every token, 0 where it does not count, and the weights of the action tokens."""
+    def over_tokens(self, model: Actor, seen: Seen, function: Callable[[Tensor], Tensor]) -> Float[Tensor, " N"]:
+        """A function of the target Q of all tokens in the next states, [n, V] -> [n]; of states that have none it means nothing."""
+        return _values(model).target_wide(seen.states.target[seen.states.following], function)
+
+    def policy_loss(self, model: Actor, seen: Seen) -> tuple[Float[Tensor, " M"], Float[Tensor, " N"]]:
+        """-w_t log π(x_t) of the M tokens that count, and the weights of the action tokens."""
         config, batch = self.config, seen.batch
         how = {"beta": config.awac_beta, "mode": config.awac_mode, "clip": config.awac_clip}
         weight = losses.awac_weight(seen.target_q, seen.v, **how)
-        counts = batch.is_action
-        if config.transition_weight:
-            counts = batch.real.clone()
-            counts[:, 0] = False  # nothing stands before the first token
+        counts = _counting(batch, config)
         weights = torch.full_like(batch.reward, config.transition_weight)
         weights[batch.is_action] = weight
         hidden = seen.states.policy
         if config.detach_policy and hidden is not None:
             hidden = hidden.detach()
         logprob = action_scores(model.policy, replace(batch, is_action=counts, support=None), support=False, entropy=False, hidden=hidden).policy
-        return weights.masked_scatter(counts, -weights[counts] * logprob) * counts, weight
+        return -weights[counts] * logprob, weight
 
     def _follow(self, model: Actor) -> None:
         values = _values(model)
@@ -314,6 +319,15 @@ def with_returns(batch: TokenBatch, gamma: float, per: str) -> TokenBatch:
     placed = torch.zeros_like(batch.reward)
     placed[batch.is_action] = found[at.real]
     return replace(batch, target=placed)
+
+
+def _counting(batch: TokenBatch, config: Any) -> Bool[Tensor, "B T"]:
+    """The tokens that count in the policy's loss: the action tokens, and with a weight for them all others that something stands before."""
+    if not config.transition_weight:
+        return batch.is_action
+    counts = batch.real.clone()
+    counts[:, 0] = False
+    return counts
 
 
 def _values(model: Actor) -> TokenValues:

@@ -80,7 +80,7 @@ def reward_to_go(
     return found
 
 
-def psi_loss(values: tuple[Float[Tensor, "*N"], ...], target: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
+def huber_loss(values: tuple[Float[Tensor, "*N"], ...], target: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
     """Σ_i of the Huber loss (δ = 1) of Q_i(s_j, a_j) against its target."""
     return torch.stack([F.huber_loss(value, target.detach(), reduction="none") for value in values]).sum(0)
 
