@@ -125,15 +125,17 @@ def test_other_networks_are_left_alone():
         scaled,
         lambda module: module.train(),
         lambda module: module.transformer.h[0].attn.train(),
+        lambda module: module.transformer.drop.train(),
         lambda module: module.transformer.h[1].register_forward_hook(lambda *given: None),
         lambda module: module.transformer.register_forward_pre_hook(lambda *given: None),
         lambda module: module.transformer.h[0].register_full_backward_hook(lambda *given: None),
     ]
     for change in changes:
-        module = gpt2()
+        module = gpt2(dropout=0.1)
         assert ours.serves(module)
         change(module)
         assert not ours.serves(module)
+    assert ours.serves(gpt2().train()), "nothing is dropped at a rate of 0"
     assert not ours.serves(llama())
     assert not ours.serves(variant(reorder_and_upcast_attn=True))
     assert not ours.serves(variant(add_cross_attention=True))

@@ -188,9 +188,15 @@ class ValueLearner(ABC):
         if not len(rows):
             raise LoquentError("the batch has no action token: there is nothing to learn from")
         means, before = Means(), self.steps
-        for epoch in range(self.config.epochs):
-            for chosen in minibatches(rows, self.config.minibatch, self.key.child("minibatches", self.updates, epoch)):
-                self._gradient_step(model, batch.take(chosen), means)
+        for network in self.learning:
+            network.train()
+        try:
+            for epoch in range(self.config.epochs):
+                for chosen in minibatches(rows, self.config.minibatch, self.key.child("minibatches", self.updates, epoch)):
+                    self._gradient_step(model, batch.take(chosen), means)
+        finally:
+            for network in self.learning:
+                network.eval()
         self.updates += 1
         return {**means.logged(), "gradient/steps": float(self.steps - before)}
 
@@ -201,17 +207,11 @@ class ValueLearner(ABC):
     def _gradient_step(self, model: Actor, minibatch: TokenBatch, means: Means) -> None:
         """One step on a minibatch, its gradient summed over micro-batches; then the targets follow."""
         self.optimizer.zero_grad(set_to_none=True)
-        for network in self.learning:
-            network.train()
-        try:
-            with borrowed(self.key.child("dropout", self.steps)):
-                for rows in micro_batches(minibatch, self.config.token_budget):
-                    total, logged = self.loss(model, minibatch.take(rows).to(model.device), minibatch)
-                    total.backward()  # type: ignore[no-untyped-call]
-                    means.add(**logged)
-        finally:
-            for network in self.learning:
-                network.eval()
+        with borrowed(self.key.child("dropout", self.steps)):
+            for rows in micro_batches(minibatch, self.config.token_budget):
+                total, logged = self.loss(model, minibatch.take(rows).to(model.device), minibatch)
+                total.backward()
+                means.add(**logged)
         means.add(**{"gradient/norm": torch.tensor(clip_gradients(self.parameters, self.config.max_grad_norm))})
         self.optimizer.step()
         self.steps += 1
