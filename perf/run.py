@@ -47,6 +47,9 @@ BENCHMARKS = {
     "ppo-modern-loop": Benchmark("a PPO iteration against a plain modern loop", "learning", "modern_loop", 1.3, {}, 5),
     "ppo-trl": Benchmark("a PPO iteration against TRL 1.12's, separate value networks", "learning", "against_trl", 1.25, {}, 5),
     "ppo-trl-head": Benchmark("the same, our value function a head on the trunk", "learning", "against_trl", 2.0, {"critic": "head"}, 5),
+    "ilql-acting": Benchmark("acting with values on 32 games of mixed lengths against ILQL's way", "acting", "acting", 10),
+    "ilql-acting-clipped": Benchmark("the same with clipped advantages: we read V too", "acting", "acting", 10, {"adv_clip": 0.0}),
+    "ilql-acting-by-row": Benchmark("the same, the reference row by row without a cache", "acting", "acting", 10, {"way": "by_row"}, 5),
     "memory-vocabulary": Benchmark("peak memory of an update with 50,257 words against whole logits", "memory", "vocabulary", 3.0, {}, 3),
 }
 

@@ -36,6 +36,9 @@ NAMES = [
     "ppo-old-way-48",
     "ppo-old-way-96",
     "ppo-modern-loop",
+    "ilql-acting",
+    "ilql-acting-clipped",
+    "ilql-acting-by-row",
     "memory-vocabulary",
 ]
 
@@ -196,6 +199,20 @@ def test_other_greedy_tokens_are_caught(perf):
         order = module(torch.tensor([[7]])).logits[0, -1].argsort(descending=True).tolist()
     with pytest.raises(AssertionError, match="token 0"):
         decoding.agreement(module, [[7]], [[order[0]]], [[order[-1]]])
+
+
+def test_other_greedy_answers_of_a_perturbed_policy_are_caught(perf):
+    acting, module = perf("acting"), perf("workloads").network("quick")
+    perturbation = perf("loquent.models.perturb").Perturbation(acting.values_of(module), 4.0)
+    other, prompts = acting.reference_of(module, perturbation), [[7], [8, 9]]
+    said = other.batched(prompts, 3, greedy=True)
+    assert said == other.by_row(prompts, 3, greedy=True)
+    assert "identical in 2 of 2" in acting.agreement(other, prompts, said, copy.deepcopy(said))
+    worst = [[(token + 1) % 64 for token in row] for row in said]
+    with pytest.raises(AssertionError, match="token 0"):
+        acting.agreement(other, prompts, said, worst)
+    unperturbed = acting.reference_of(module, perf("loquent.models.perturb").Perturbation(perturbation.values, 0.0))
+    assert unperturbed.by_row(prompts, 3, greedy=True) != said  # the perturbation is in it
 
 
 def test_the_interval_by_hand(perf):

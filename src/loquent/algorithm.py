@@ -9,7 +9,10 @@ from loquent.agent import Agent
 
 @runtime_checkable
 class Algorithm(Protocol):
-    """What the training loop calls, in this order: agent, (play, score), prepare, update, after_update."""
+    """What the training loop calls, in this order: agent, (play, score), prepare, update, after_update.
+
+    Recorded episodes are prepared once, as one batch, of whose rows each update is given some.
+    """
 
     Config: ClassVar[type]
     """The settings: a frozen dataclass of `setting` fields, what `algorithm:` of a recipe may hold."""
@@ -17,8 +20,9 @@ class Algorithm(Protocol):
     """What its agents and its error messages are called by."""
     scored: bool
     """Whether its batches carry the log-probabilities and values of all networks, from `score`."""
-    taught: bool
-    """Whether an expert plays in collection, instead of the algorithm's own agent."""
+    reads: tuple[str, ...]
+    """What it can learn from: "play" (its own agent's), "expert" (another agent plays), "data" (recorded episodes); what stands first is
+    what it learns from unless the recipe says so."""
 
     def agent(self, model: Any, evaluating: bool) -> Agent:
         """The agent this algorithm acts with: its support, its decoding."""

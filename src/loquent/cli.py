@@ -185,6 +185,23 @@ def _runs(commands: Any) -> None:
     generate.add_argument("--seed", type=_seed, default=0, help="the seed of the draws (default 0)")
     generate.add_argument("--max-new-tokens", type=_positive, metavar="N", help="the longest answer in tokens")
 
+    values = _command(
+        commands,
+        "values",
+        "print what a run's values hold of recorded episodes: the best and worst utterances, or whether Q ranks the better answers higher",
+        "loquent values runs/ilql data/wordle --ngram 2",
+        "loquent values runs/ilql data/expert --against data/random --answer 1",
+    )
+    values.add_argument("run", metavar="RUN", help="the folder of a run that has learned values")
+    values.add_argument("data", metavar="DATA", help="a file of episodes, or a folder that `loquent collect` made")
+    values.add_argument("--number", type=_positive, default=10, metavar="K", help="texts to print of the best and of the worst (default 10)")
+    values.add_argument("--ngram", type=_positive, metavar="N", help="look at runs of N tokens instead of whole utterances")
+    values.add_argument("--least", type=_positive, default=1, metavar="N", help="leave out what was said less often (default 1)")
+    values.add_argument("--against", metavar="DATA", help="rank instead: DATA holds the better answers, this the others, in states that both met")
+    values.add_argument("--answer", type=_positive, metavar="N", help="with --against: only the N-th answer of a game, from 1 (default any)")
+    values.add_argument("--draws", type=_positive, default=1000, metavar="N", help="with --against: pairs to draw (default 1000)")
+    values.add_argument("--seed", type=_seed, default=0, help="with --against: the seed of the draws (default 0)")
+
     export = _command(commands, "export", "copy a run's model into an ordinary Hugging Face folder", "loquent export runs/ppo exported")
     export.add_argument("run", metavar="RUN", help="a run's folder")
     export.add_argument("folder", metavar="FOLDER", help="a new or empty folder")

@@ -135,8 +135,9 @@ def _slice(trainer: Trainer, rows: int, *, counting: bool) -> _Slice:
     trainer.settings = replace(trainer.settings, episodes=rows)
     own = frozenset(p.untyped_storage().data_ptr() for network in _networks(trainer).values() for p in network.parameters())
     saved, phases = Saved(own), {}
-    phases["collect"], episodes = _timed(trainer.collect)
-    phases["score"], batch = _timed(lambda: trainer.algorithm.prepare(trainer.batch(episodes)))
+    phases["collect"], (batch, _) = _timed(trainer.next)
+    phases["score"] = trainer.seconds.get("score", 0.0)
+    phases["collect"] -= phases["score"]
     with saved if counting else nullcontext():
         phases["learn"], _ = _timed(lambda: trainer.algorithm.update(trainer.actor, batch))
     budget = int(getattr(trainer.algorithm.config, "token_budget", 8192))
@@ -188,7 +189,7 @@ def _learning(trainer: Trainer, measured: _Slice, minibatch: int) -> dict[str, i
 def _drawing(trainer: Trainer, recipe: Recipe, measured: _Slice) -> dict[str, int]:
     """The cache of keys and values and the work on one step's logits, at the most rows decoded at once, in bytes."""
     decoding, policy = recipe.decoding, trainer.actor.policy
-    drawn = 0 if _taught(trainer) else min(decoding.live, recipe.training.episodes)
+    drawn = 0 if trainer.source != "play" else min(decoding.live, recipe.training.episodes)
     evaluated = min(recipe.evaluation.live, max(recipe.training.final_episodes, recipe.training.evaluate_episodes))
     rows = max(drawn, evaluated)
     columns = measured.width + max(0, decoding.max_new_tokens - measured.actions // max(1, measured.rows))
@@ -207,7 +208,7 @@ def _drawing(trainer: Trainer, recipe: Recipe, measured: _Slice) -> dict[str, in
 def _collecting(trainer: Trainer, recipe: Recipe, measured: _Slice) -> float:
     """Seconds of one collection: of a few tokens by the full number of rows, carried on to the longest answer."""
     episodes, longest = recipe.training.episodes, recipe.decoding.max_new_tokens
-    if _taught(trainer):
+    if trainer.source != "play":
         return measured.phases["collect"] * episodes / measured.rows
     rows = min(episodes, recipe.decoding.live)
     trainer.settings = replace(trainer.settings, episodes=rows)
@@ -233,10 +234,6 @@ def _seconds(recipe: Recipe, build: float, update: Mapping[str, float], evaluati
     watched = settings.updates // settings.evaluate_every * settings.evaluate_episodes if settings.evaluate_every else 0
     parts = {"start": build, **{name: value * settings.updates for name, value in update.items()}}
     return parts | {"evaluate": evaluation * (watched + settings.final_episodes)}
-
-
-def _taught(trainer: Trainer) -> bool:
-    return bool(trainer.settings.teacher) or bool(trainer.algorithm.taught)
 
 
 def _networks(trainer: Trainer) -> dict[str, nn.Module]:

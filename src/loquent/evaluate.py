@@ -53,7 +53,8 @@ def evaluate_agent(
 ) -> Evaluation:
     """Play `episodes` games on the split's rows in their order (again from the first when they run out) and score them.
 
-    The streams depend on seed, row and number alone, so two agents with the same seed meet the same games.
+    The streams depend on seed, row and number alone, so two agents with the same seed meet the same games. An agent that departs from its
+    policy (by values, or by choosing among answers) has `kl` and `entropy` too.
     """
     rows = held_out(task, split, episodes, only)
     numbered = [game for i, chunk in enumerate(rows) for game in games(chunk, first=i)]
@@ -61,7 +62,8 @@ def evaluate_agent(
     by_id = {game.row.id: game.row for game in numbered}
     played = compose.apply(terms, played, by_id)
     weights = task.spec.rewards if weights is None else weights
-    values, errors = _returns(played, weights)
+    acting = agent.get(learning) if isinstance(agent, Mapping) else agent
+    values, errors = _means({**_returns(played, weights), **_divergences(played, getattr(acting, "kl_of_choice", None))})
     values |= measure(metrics, played, by_id)
     return Evaluation(task.identity, split, len(played), values, errors, tuple(played))
 
@@ -186,14 +188,29 @@ def mean_and_error(numbers: Sequence[float]) -> tuple[float, float]:
     return mean, math.sqrt(variance / len(numbers))
 
 
-def _returns(episodes: Sequence[Episode], weights: Record) -> tuple[dict[str, float], dict[str, float]]:
-    values: dict[str, float] = {}
-    errors: dict[str, float] = {}
+def _divergences(episodes: Sequence[Episode], choice: float | None) -> dict[str, list[float]]:
+    """Of each episode, from its tokens alone: log-probability they were drawn with less the policy's, with what each choice of an answer
+    adds, and less the former (arXiv:2206.11871, the released code's "kl" and "entropy"). Nothing for agents without a `choice`."""
+    answers = [[turn.tokens for turn in episode.answers()] for episode in episodes]
+    if choice is None or not episodes or any(tokens is None for some in answers for tokens in some):
+        return {}
+    drawn = [math.fsum(float(tokens.drawn_logprob.sum()) for tokens in some if tokens is not None) for some in answers]
+    policy = [math.fsum(float(tokens.policy_logprob.sum()) for tokens in some if tokens is not None) for some in answers]
+    return {"kl": [a - b + choice * len(some) for a, b, some in zip(drawn, policy, answers, strict=True)], "entropy": [-one for one in drawn]}
+
+
+def _returns(episodes: Sequence[Episode], weights: Record) -> dict[str, list[float]]:
     columns: dict[str, list[float]] = {"return": [episode.total(weights) for episode in episodes]}
     for episode in episodes:
         for name, value in episode.rewards.items():
             columns.setdefault(f"reward/{name}", []).append(value)
     columns["answers"] = [float(len(episode.answers())) for episode in episodes]
+    return columns
+
+
+def _means(columns: Mapping[str, Sequence[float]]) -> tuple[dict[str, float], dict[str, float]]:
+    values: dict[str, float] = {}
+    errors: dict[str, float] = {}
     for name, column in columns.items():
         values[name], error = mean_and_error(column)
         if not math.isnan(error):

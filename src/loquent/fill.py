@@ -175,8 +175,7 @@ def _fits(value: Any, hint: Any) -> tuple[bool, Any]:
     if origin is typing.Literal:
         return value in typing.get_args(hint), value
     if origin is tuple:
-        if not isinstance(value, tuple):
-            return False, value
+        value = value if isinstance(value, tuple) else () if value in (None, "") else (value,)  # one alone is a list of one
         inner = typing.get_args(hint)[0]
         pairs = [_fits(item, inner) for item in value]
         return all(fits for fits, _ in pairs), tuple(item for _, item in pairs)

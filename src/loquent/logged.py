@@ -25,7 +25,10 @@ class UndefinedKey(UserWarning):
 
 LOGGED = {
     "update": Logged("updates", "the number of this update, from 1"),
-    "episodes": Logged("episodes", "episodes collected so far"),
+    "episodes": Logged("episodes", "episodes collected so far, or rows drawn from recorded ones"),
+    "data/return": Logged("reward per row", "mean weighted return of the rows drawn from recorded episodes; a long game may be in several rows"),
+    "data/tokens": Logged("tokens per row", "mean action tokens of the rows drawn from recorded episodes"),
+    "data/passes": Logged("passes", "how often all recorded rows have been drawn so far"),
     "rollout/return": Logged("reward per episode", "mean weighted return of the collected episodes, KL left out"),
     "rollout/tokens": Logged("tokens per episode", "mean action tokens of a collected episode"),
     "rollout/cut": Logged("share of episodes", "share of collected episodes that ran into the horizon"),
@@ -39,6 +42,8 @@ LOGGED = {
     "evaluation/return": Logged("reward per episode", "mean weighted return of held-out episodes, played after this update"),
     "evaluation/reward/*": Logged("reward per episode", "mean raw value of one named reward over the held-out episodes that have it"),
     "evaluation/answers": Logged("answers per episode", "mean number of answers in a held-out episode"),
+    "evaluation/kl": Logged("nats per episode", "how far a perturbed policy acts from the policy: log-probability drawn with less the policy's"),
+    "evaluation/entropy": Logged("nats per episode", "minus the log-probability that the tokens of a perturbed policy were drawn with"),
     "evaluation/*": Logged("", "what a metric gives for the held-out episodes"),
 }
 

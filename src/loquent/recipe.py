@@ -81,7 +81,10 @@ class TrainingSettings:
     episodes: int = setting(64, "episodes in one collection", low=1)
     split: str = setting("train", "the split the rows come from")
     only: Record = setting(EMPTY, "train and watch only on rows whose fields have these values, as {label: positive}; the final evaluation takes all")
-    teacher: str = setting("", "the agent that plays in collection; empty: the policy, or for supervised learning the task's expert")
+    teacher: str = setting("", "the agent that plays for a learner from others' games; empty: for supervised learning the task's expert")
+    data: tuple[str, ...] = setting((), "recorded episodes to learn from, instead of play: files, or folders that `loquent collect` made")
+    data_top: float = setting(1.0, "the share of the recorded episodes, of highest return, that is kept", low=0.0, high=1.0)
+    data_bottom: float = setting(1.0, "the share of lowest return that is kept; it is taken before data_top", low=0.0, high=1.0)
     evaluate_every: int = setting(10, "updates between evaluations; 0: only at the end", low=0)
     evaluate_episodes: int = setting(200, "episodes of an evaluation", low=1)
     evaluate_split: str = setting("validation", "the split of evaluations in training")
@@ -99,6 +102,10 @@ class TrainingSettings:
     def __post_init__(self) -> None:
         check_ranges(self)
         trackers.check(self.trackers)
+        if self.data and self.teacher:
+            raise BadSetting(f"TrainingSettings.teacher = {self.teacher!r} would never play: data = {', '.join(self.data)!r} is what is learned from")
+        if not self.data and (self.data_top, self.data_bottom) != (1.0, 1.0):
+            raise BadSetting("TrainingSettings.data_top and data_bottom choose among recorded episodes, and data names none")
         if self.stop_metric and not self.evaluate_every:
             raise BadSetting(
                 f"TrainingSettings.stop_metric = {self.stop_metric!r} would never be looked at: evaluate_every = 0 makes no evaluation in training; "

@@ -18,6 +18,12 @@ _names: dict[str, dict[str, str]] = {
         "supervised": "loquent.algorithms.supervised:Supervised",
         "ppo": "loquent.algorithms.ppo:PPO",
         "nlpo": "loquent.algorithms.nlpo:NLPO",
+        "cloning": "loquent.algorithms.cloning:Cloning",
+        "filtered_cloning": "loquent.algorithms.filtered_cloning:FilteredCloning",
+        "monte_carlo": "loquent.algorithms.monte_carlo:MonteCarlo",
+        "ilql": "loquent.algorithms.ilql:ILQL",
+        "cql": "loquent.algorithms.cql:CQL",
+        "psi": "loquent.algorithms.psi:Psi",
     },
     "agent": {
         "random": "loquent.agents.scripted:Random",

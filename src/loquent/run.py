@@ -90,8 +90,8 @@ class Run:
         actor = make_actor(start, self.task(), Key(settings.training.seed))
         learned = {name: tensor for name, tensor in state["actor"].items() if not name.startswith("reference.")}
         copied = {name: tensor for name, tensor in actor.state_dict().items() if name.startswith("reference.")}
+        algorithm = registry.named("algorithm", settings.algorithm)(settings.config, actor)  # it may attach networks, values say, to the actor
         actor.load_state_dict({**copied, **learned})
-        algorithm = registry.named("algorithm", settings.algorithm)(settings.config, actor)
         algorithm.load_state_dict(state["algorithm"])
         return algorithm.agent(actor, True), actor.language
 

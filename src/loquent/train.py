@@ -2,6 +2,7 @@
 
     rows -> play -> rewards.apply -> token_batch -> score -> prepare -> update -> after_update -> evaluate -> checkpoint
 
+Recorded episodes (`training.data`) are read, laid out and prepared once; then an update begins with rows drawn from them.
 All that influences the future is in `Trainer.state`, so a run killed and resumed is the same run.
 """
 
@@ -18,7 +19,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from loquent import checkpoint, episode, logged, manifest, registry, resuming, rollout, trackers
+from loquent import checkpoint, episode, logged, manifest, recorded, registry, resuming, rollout, trackers
 from loquent.data.pools import Pool, Sampler
 from loquent.episode import Episode
 from loquent.errors import AnotherRun, BadCheckpoint, BadSetting, nearest
@@ -29,7 +30,8 @@ from loquent.models.actor import Actor
 from loquent.models.score import score
 from loquent.models.tokens import TokenBatch, token_batch
 from loquent.play import Game, play
-from loquent.recipe import Recipe
+from loquent.recipe import Recipe, TrainingSettings
+from loquent.recorded import Draws
 from loquent.rewards import compose
 from loquent.run import Run
 from loquent.seeding import Key, borrowed
@@ -47,19 +49,38 @@ class Trainer:
     def __init__(self, recipe: Recipe, folder: Path, began: Path | None = None) -> None:
         self.recipe, self.folder, self.settings = recipe, folder, recipe.training
         self.key = Key(self.settings.seed)
+        kind = registry.named("algorithm", recipe.algorithm)
+        self.source = _source(kind, self.settings)
         self.task = make_task(recipe)
         self.actor: Actor = make_actor(_beginning(recipe, began), self.task, self.key)
-        self.algorithm = registry.named("algorithm", recipe.algorithm)(recipe.config, self.actor, key=self.key.child("algorithm"))
+        self.algorithm = kind(recipe.config, self.actor, key=self.key.child("algorithm"))
         context = Context(task=self.task, model=self.actor.language)
         self.terms, self.weights = compose.build(recipe.rewards, context)
         self.metrics = build_metrics(recipe.metrics, context)
         rows = chosen_rows(self.task, self.settings.split, self.settings.only)
         self.rows = {row.id: row for row in rows}
+        self.recording = self._recorded() if self.source == "data" else None
+        self.draws: Draws | None = None
+        if self.recording is not None:
+            self.draws = Draws(self.algorithm.prepare(self.recording.batch), self.recording.digest, self.key.child("recorded rows"))
         self.sampler = Sampler(Pool(tuple(rows)), self.key.child("rows"))
         self.updates = self.games = self.waited = 0
         self.best: float | None = None  # the watched value, larger is better
         self.best_update: int | None = None
         self.seconds: dict[str, float] = {}
+
+    def next(self) -> tuple[TokenBatch, dict[str, float]]:
+        """What one update learns from, prepared, and what is logged of it: rows of recorded episodes, or a collection played now."""
+        if self.draws is not None:
+            with self._timed("collect"):
+                batch = self.draws.draw(self.settings.episodes)
+            self.games += len(batch)
+            return batch, recorded.summary(batch, self.draws)
+        with self._timed("collect"):
+            episodes = self.collect()
+        with self._timed("score"):
+            batch = self.algorithm.prepare(self.batch(episodes))
+        return batch, rollout.summary(episodes, batch, self.weights)
 
     def collect(self) -> list[Episode]:
         """Play one collection of episodes and add the rewards of all terms."""
@@ -76,17 +97,14 @@ class Trainer:
         return score(self.actor, made) if self.algorithm.scored else made
 
     def update(self) -> dict[str, float]:
-        """One update: collection and learning; returns what is logged."""
+        """One update: a batch is had and learned from; returns what is logged."""
         self.seconds = {}
-        with self._timed("collect"):
-            episodes = self.collect()
-        with self._timed("score"):
-            batch = self.algorithm.prepare(self.batch(episodes))
+        batch, had = self.next()
         with self._timed("learn"):
             logs = self.algorithm.update(self.actor, batch)
             logs |= self.algorithm.after_update(self.actor)
         self.updates += 1
-        return {"update": self.updates, "episodes": self.games, **rollout.summary(episodes, batch, self.weights), **logs}
+        return {"update": self.updates, "episodes": self.games, **had, **logs}
 
     def evaluate(self, split: str, episodes: int, only: Record = EMPTY) -> Evaluation:
         """Evaluate the policy, with the decoding meant for evaluation."""
@@ -109,7 +127,7 @@ class Trainer:
             "machine": machine(self.actor.device),
             "rows": self.held_out_rows(),
             "counters": {"updates": self.updates, "games": self.games, "waited": self.waited, "best": self.best, "best_update": self.best_update},
-            "sampler": self.sampler.state_dict(),
+            "sampler": (self.draws or self.sampler).state_dict(),
             "actor": self.actor.state_dict(),
             "algorithm": self.algorithm.state_dict(),
         }
@@ -127,7 +145,7 @@ class Trainer:
         try:
             for name in ("updates", "games", "waited", "best", "best_update"):
                 setattr(self, name, state["counters"][name])
-            self.sampler.load_state_dict(state["sampler"])
+            (self.draws or self.sampler).load_state_dict(state["sampler"])
             self.actor.load_state_dict(state["actor"])
             self.algorithm.load_state_dict(state["algorithm"])
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # torch's own loaders raise RuntimeError
@@ -149,10 +167,14 @@ class Trainer:
         return bool(self.settings.stop_metric) and self.waited >= self.settings.patience
 
     def _player(self) -> Any:
-        teacher = self.settings.teacher or ("expert" if self.algorithm.taught else "")
-        if teacher:
-            return registry.find("agent", teacher)(self.task)
+        if self.source == "expert":
+            return registry.find("agent", self.settings.teacher or "expert")(self.task)
         return self.algorithm.agent(self.actor, False)
+
+    def _recorded(self) -> recorded.Recording:
+        settings = self.settings
+        how = {"terms": self.terms, "weights": self.weights, "split": settings.split, "only": settings.only}
+        return recorded.record(settings.data, self.task, self.actor, **how, top=settings.data_top, bottom=settings.data_bottom)  # type: ignore[arg-type]
 
     @contextmanager
     def _timed(self, phase: str) -> Iterator[None]:
@@ -213,12 +235,28 @@ def _go_on(trainer: Trainer, progress: bool) -> None:
             if better or (every and trainer.updates % every == 0):
                 _keep(trainer)  # after the log: a kill between the two leaves a line too many, which resuming cuts off
             bar.update()
-            bar.set_postfix({"return": f"{logs['rollout/return']:.3f}"})
+            bar.set_postfix({name.replace("/", " "): f"{logs[name]:.3f}" for name in ("rollout/return", "data/return") if name in logs})
 
 
 def _beginning(recipe: Recipe, began: Path | None) -> Recipe:
     """The recipe with the model it is to be built from: its own, or the one of a checkpoint."""
     return recipe if began is None else replace(recipe, model=replace(recipe.model, path=str(began), revision=""))
+
+
+def _source(algorithm: Any, settings: TrainingSettings) -> str:
+    """Where the episodes come from: "play", "expert" or "data"; BadSetting where the algorithm cannot learn from what the recipe says."""
+    reads = algorithm.reads
+    source = "data" if settings.data else "expert" if settings.teacher else reads[0]
+    if source == "data" and not settings.data:
+        raise BadSetting(
+            f"{algorithm.name} learns from others' episodes: training.data names files or folders of recorded ones (`loquent collect` makes them), "
+            "or training.teacher an agent that plays for it"
+        )
+    if source not in reads:
+        given = f"training.data = {', '.join(settings.data)!r}" if settings.data else f"training.teacher = {settings.teacher!r}"
+        others = ", ".join(name for name in registry.names("algorithm") if source in registry.find("algorithm", name).reads)
+        raise BadSetting(f"{given}: {algorithm.name} learns from its own play only; from others' episodes learn {others}")
+    return source  # type: ignore[no-any-return]
 
 
 def _watch(trainer: Trainer, logs: dict[str, float]) -> bool:
@@ -293,6 +331,8 @@ def _begin(trainer: Trainer) -> None:
     """Write what the run is."""
     for name in resuming.LOGS:
         checkpoint.write_aside(trainer.folder / name, "")
+    if trainer.recording is not None:
+        checkpoint.write_json(trainer.folder / "data.json", trainer.recording.as_json())
     known = {"fingerprint": trainer.recipe.fingerprint, **machine(trainer.actor.device), "rows": trainer.held_out_rows(), "source": source_state()}
     checkpoint.write_json(trainer.folder / "machine.json", known)
     checkpoint.write_aside(trainer.folder / "config.yaml", trainer.recipe.yaml())

@@ -172,8 +172,8 @@ def test_a_target_that_beta_cannot_reach_is_refused():
 def test_algorithms_have_all_that_the_training_loop_reads(kind):
     algorithm = kind(kind.Config(), actor())
     assert isinstance(algorithm, Algorithm)
-    assert {"Config", "name", "scored", "taught"} <= set(Algorithm.__annotations__)
-    assert not isinstance(SimpleNamespace(**{name: print for name in dir(algorithm) if name != "taught"}), Algorithm)
+    assert {"Config", "name", "scored", "reads"} <= set(Algorithm.__annotations__)
+    assert not isinstance(SimpleNamespace(**{name: print for name in dir(algorithm) if name != "reads"}), Algorithm)
 
 
 def test_unusable_input_is_named():

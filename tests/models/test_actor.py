@@ -90,7 +90,7 @@ def test_one_forward_pass_for_each_network(kind, critic):
     assert calls == {"policy": 1, "reference": 0, **({"critic": 1} if critic == "network" else {})}
     calls = counted(actor, lambda: actor(batch, want_values=False))
     assert calls == {"policy": 1, "reference": 0, **({"critic": 0} if critic == "network" else {})}
-    assert counted(actor, lambda: actor.values(batch))["policy"] == (critic == "head")
+    assert counted(actor, lambda: actor.state_values(batch))["policy"] == (critic == "head")
     assert counted(actor, lambda: actor.policy(batch.tokens))["policy"] == 1  # the hooks see passes that do not go through the actor
 
 
@@ -121,7 +121,7 @@ def test_hidden_states_are_those_under_the_logits_and_do_not_see_padding(kind):
         alone = actor.policy(batch.tokens[b : b + 1, :length]).logits[0]
         assert torch.allclose(logits[b, :length], alone, atol=1e-5)
         assert not torch.allclose(logits[b, :length], alone.roll(1, 0), atol=1e-5)
-        assert torch.allclose(values[b, :length], actor.values(batch.take([b]))[0], atol=1e-5)
+        assert torch.allclose(values[b, :length], actor.state_values(batch.take([b]))[0], atol=1e-5)
     assert not values[~batch.real].any()
     assert values[batch.real].any()
 
@@ -145,7 +145,7 @@ def test_values_of_a_network_of_its_own_are_a_linear_layer_on_the_same_checkpoin
     with torch.no_grad():
         actor.policy.transformer.wte.weight[5:] += 1
     assert not torch.allclose(actor(batch).policy, hidden)
-    assert actor.values(batch).equal(values)  # and shares nothing with it
+    assert actor.state_values(batch).equal(values)  # and shares nothing with it
 
 
 def test_gradients_of_values_reach_the_shared_trunk_or_only_their_own():
@@ -200,7 +200,7 @@ def test_the_state_is_whole_and_names_each_tensor_once(critic):
     assert two.policy.lm_head.weight is two.policy.transformer.wte.weight  # still tied
     assert two.reference(batch.tokens).logits.equal(one.reference(batch.tokens).logits)
     if critic != "none":
-        assert two.values(batch).equal(one.values(batch))
+        assert two.state_values(batch).equal(one.state_values(batch))
     state.popitem()
     with pytest.raises(RuntimeError, match="Missing key"):
         two.load_state_dict(state)
@@ -235,7 +235,7 @@ def test_what_does_not_fit_together_is_refused():
     with pytest.raises(BadModel, match=r"ids up to 305, but the model has only 301 embeddings"):
         Actor.build(small, format=Ilql(byte_level("<s>", "</s>", "<a>", "</a>", "</eod>")), key=KEY)
     with pytest.raises(BadSetting, match="the actor has no critic"):
-        Actor.build(language, critic="none", key=KEY).values(batch_for(Actor.build(language, key=KEY)))
+        Actor.build(language, critic="none", key=KEY).state_values(batch_for(Actor.build(language, key=KEY)))
     assert isinstance(Actor.build(language, key=KEY).format, Plain)
 
 
@@ -244,7 +244,7 @@ def test_values_keep_double_precision_and_the_head_has_the_type_of_the_model():
         language = gpt2()
         actor = Actor.build(LanguageModel(language.module.to(dtype), language.tokenizer), key=KEY)
         assert actor.critic.head.weight.dtype == dtype
-        assert actor.values(batch_for(actor)).dtype == values
+        assert actor.state_values(batch_for(actor)).dtype == values
 
 
 @pytest.mark.data

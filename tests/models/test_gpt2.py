@@ -125,15 +125,17 @@ def test_other_networks_are_left_alone():
         scaled,
         lambda module: module.train(),
         lambda module: module.transformer.h[0].attn.train(),
+        lambda module: module.transformer.drop.train(),
         lambda module: module.transformer.h[1].register_forward_hook(lambda *given: None),
         lambda module: module.transformer.register_forward_pre_hook(lambda *given: None),
         lambda module: module.transformer.h[0].register_full_backward_hook(lambda *given: None),
     ]
     for change in changes:
-        module = gpt2()
+        module = gpt2(dropout=0.1)
         assert ours.serves(module)
         change(module)
         assert not ours.serves(module)
+    assert ours.serves(gpt2().train()), "nothing is dropped at a rate of 0"
     assert not ours.serves(llama())
     assert not ours.serves(variant(reorder_and_upcast_attn=True))
     assert not ours.serves(variant(add_cross_attention=True))
@@ -169,21 +171,21 @@ def test_slots_give_the_logits_of_other_rows():
     def ids(n, salt):
         return torch.from_numpy(Key(salt, ("ids",)).generator().integers(0, VOCABULARY, n))
 
-    assert same([rows.join(prompts[:4]) for rows in ways])
-    assert same([rows.step(ids(4, 0)) for rows in ways])
+    assert same([rows.join(prompts[:4]).logits for rows in ways])
+    assert same([rows.step(ids(4, 0)).logits for rows in ways])
     for rows in ways:
         rows.keep(torch.tensor([0, 3, 2]))
-    found = [rows.step(ids(3, 1)) for rows in ways]
+    found = [rows.step(ids(3, 1)).logits for rows in ways]
     assert same(found)
     assert not same([found[0], found[1].roll(1, 0)])
-    assert same([rows.join(prompts[4:7]) for rows in ways])
+    assert same([rows.join(prompts[4:7]).logits for rows in ways])
     for salt in range(2, 12):
-        assert same([rows.step(ids(6, salt)) for rows in ways])
+        assert same([rows.step(ids(6, salt)).logits for rows in ways])
     for rows in ways:
         rows.keep(torch.tensor([5, 1]))
-    assert same([rows.step(ids(2, 20)) for rows in ways])
-    assert same([rows.join(prompts[7:]) for rows in ways])
-    assert same([rows.step(ids(4, 21)) for rows in ways])
+    assert same([rows.step(ids(2, 20)).logits for rows in ways])
+    assert same([rows.join(prompts[7:]).logits for rows in ways])
+    assert same([rows.step(ids(4, 21)).logits for rows in ways])
 
 
 def test_columns_grow_by_blocks(monkeypatch):

@@ -182,7 +182,7 @@ def test_score_puts_everything_at_its_place(critic):
     model = actor(critic)
     batch = played(model)
     found = score(model, batch, token_budget=50)
-    value, scores = model.values(batch).detach(), action_scores(model.policy, batch)
+    value, scores = model.state_values(batch).detach(), action_scores(model.policy, batch)
     for b, t in batch.is_action.nonzero().tolist():
         assert found.value[b, t].item() == pytest.approx(value[b, t - 1].item(), abs=1e-9)  # the state of an action is the hidden before it
     assert torch.allclose(found.policy_logprob[batch.is_action], scores.policy.detach(), atol=1e-9)
@@ -233,7 +233,7 @@ def test_hidden_states_save_the_pass():
     assert torch.equal(found.drawn, action_scores(model.policy, batch).drawn)
     everywhere, value = model(batch)
     assert (action_scores(model.policy, batch, hidden=everywhere).drawn - found.drawn).abs().max() < 1e-5
-    assert torch.equal(value, model.values(batch))
+    assert torch.equal(value, model.state_values(batch))
 
 
 def test_dropout_is_off_in_score_and_modes_are_given_back():

@@ -9,6 +9,8 @@ from loquent.agent import Answer, Asked
 from loquent.errors import BadSetting
 from loquent.models.decode import Decoding, Nucleus, decode
 from loquent.models.format import Format
+from loquent.models.perturb import Perturbation, best_of_kl
+from loquent.models.rerank import BestOf
 from loquent.models.support import Trie, legal_words
 from loquent.pretrained import context
 
@@ -24,9 +26,12 @@ class LanguageModelAgent:
         format: how turns are written; its tokenizer's ids are the only ones ever drawn.
         decoding: how answers are made; `Decoding()` by default.
         nucleus: NLPO's masking policy, or None.
+        perturbation: values that the policy is perturbed by, or None.
+        best_of: how many answers are drawn for each one given, and by which score the best is taken; None: the one drawn is given.
 
     Raises:
-        BadSetting: the answers' length leaves no room for a prompt in the model's context.
+        BadSetting: the answers' length leaves no room for a prompt in the model's context, or several answers to one question would
+            all be the same.
     """
 
     def __init__(
@@ -36,11 +41,16 @@ class LanguageModelAgent:
         decoding: Decoding | None = None,
         nucleus: Nucleus | None = None,
         *,
+        perturbation: Perturbation | None = None,
+        best_of: BestOf | None = None,
         name: str = "language model",
         legal_only: bool = False,
     ) -> None:
         self.module, self.format, self.nucleus, self.name, self.legal_only = module, format, nucleus, name, legal_only
+        self.perturbation, self.best_of = perturbation, best_of
         self.decoding = Decoding() if decoding is None else decoding
+        if best_of is not None and best_of.number > 1 and self.decoding.method != "sample":
+            raise BadSetting(f"the best of {best_of.number} answers with method = {self.decoding.method!r}: all are the same; 'sample' draws them")
         self.room = context(module) - self.decoding.max_new_tokens
         if self.room < 1:
             raise BadSetting(
@@ -48,21 +58,33 @@ class LanguageModelAgent:
             )
         self.room = min(self.room, self.decoding.max_prompt_tokens or self.room)
 
+    @property
+    def kl_of_choice(self) -> float | None:
+        """What choosing the best of n adds to the KL of an answer to the policy, in nats, at most; None for an agent that is its policy."""
+        if self.perturbation is None and self.best_of is None:
+            return None
+        return best_of_kl(1 if self.best_of is None else self.best_of.number)
+
     def answer(self, asked: Sequence[Asked]) -> list[Answer]:
         """One answer per question, in order; the model's dropout is off meanwhile."""
         prompts = [self.format.prompt(one.instruction, one.turns, one.observation.seat, self.room)[0] for one in asked]
+        number = 1 if self.best_of is None else self.best_of.number
+        stop = [self._stop(one.observation.stop, prompt) for one, prompt in zip(asked, prompts, strict=True)]
         drawn = decode(
             self.module,
-            prompts,
-            [one.key for one in asked],
+            prompts * number,
+            [one.key.child("candidate", i) if i else one.key for i in range(number) for one in asked],
             self.decoding,
             end=self.format.end,
             pad=self.format.pad,
-            stop=[self._stop(one.observation.stop, prompt) for one, prompt in zip(asked, prompts, strict=True)],
-            allowed=[self._words(one) for one in asked],
+            stop=stop * number,
+            allowed=[self._words(one) for one in asked] * number,
             nucleus=self.nucleus,
+            perturbation=self.perturbation,
             vocabulary=self.format.vocabulary,
         )
+        if self.best_of is not None:
+            drawn = self.best_of.choose(prompts, [drawn[i :: len(asked)] for i in range(len(asked))])
         answers = []
         for one, prompt, said in zip(asked, prompts, drawn, strict=True):
             text = self.format.text(said.tokens.ids.tolist(), prompt)

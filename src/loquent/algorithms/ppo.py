@@ -108,7 +108,7 @@ class PPO:
     Config: ClassVar[type] = Config
     name = "ppo"
     scored = True  # its batches carry the log-probabilities and values of all networks
-    taught = False  # it learns from its own play
+    reads = ("play",)
 
     def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
         if model.critic is None:

@@ -77,7 +77,7 @@ class Supervised:
     Config: ClassVar[type] = Config
     name = "supervised"
     scored = False  # its batches need no log-probabilities
-    taught = True  # an expert plays in collection
+    reads = ("expert", "data")
 
     def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
         self.config, self.key = config, key

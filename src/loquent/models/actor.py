@@ -18,6 +18,7 @@ from loquent.seeding import Key, borrowed
 
 if TYPE_CHECKING:
     from loquent.models.decode import Decoding
+    from loquent.models.values import TokenValues
     from loquent.pretrained import LanguageModel
 
 CRITICS = ("network", "head", "none")
@@ -56,7 +57,8 @@ class Actor(nn.Module):
     """A policy with what reinforcement learning keeps beside it. Made in evaluation mode, in which rollouts and RL updates stay;
     `train()` turns dropout on in policy and critic (for supervised training), never in the reference.
 
-    `policy` is the Hugging Face module of `language` itself; `critic` a `Critic` or None; `reference` a frozen causal model or None.
+    `policy` is the Hugging Face module of `language` itself; `critic` a `Critic` or None; `reference` a frozen causal model or None;
+    `values` what an algorithm of values per token attached, or None.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Actor(nn.Module):
         super().__init__()
         self.language, self.format, self.decoding, self.evaluation = language, format, decoding, evaluation
         self.policy, self.critic, self.reference = language.module, critic, reference
+        self.values: TokenValues | None = None  # attached by the algorithms that learn them
         self.eval()
 
     @classmethod
@@ -123,9 +126,9 @@ class Actor(nn.Module):
             BadSetting: values are asked for and there is no critic.
         """
         hidden = pretrained.hidden(self.policy, batch.tokens, wanted)
-        return Hidden(hidden, self.values(batch, hidden, wanted) if want_values else None)
+        return Hidden(hidden, self.state_values(batch, hidden, wanted) if want_values else None)
 
-    def values(
+    def state_values(
         self, batch: TokenBatch, hidden: Float[Tensor, "B T H"] | None = None, wanted: Bool[Tensor, "B T"] | None = None
     ) -> Float[Tensor, "B T"]:
         """V at every position (or those `wanted`), 0 at padding; one forward pass.

@@ -9,7 +9,9 @@ import numpy as np
 import torch
 
 from loquent.episode import Tokens
+from loquent.models.acting import acted, answers_laid
 from loquent.models.drawn import Drawn
+from loquent.models.perturb import Perturbation
 from loquent.models.words import Trie
 from loquent.pretrained import padded
 
@@ -24,15 +26,24 @@ def beam_search(
     stop: Sequence[Callable[[list[int]], bool] | None],
     allowed: Sequence[Trie | None],
     vocabulary: int | None,
+    perturbation: Perturbation | None = None,
+    greedy: Sequence[Drawn] | None = None,
 ) -> list[Drawn]:
-    """The best sequence of each prompt. Both log-probabilities are the model's full softmax: a search draws from no support.
+    """The best sequence of each prompt. Both log-probabilities are full softmaxes: a search draws from no support.
 
-    A `stop` function cuts the finished sequence at the first place where it is true; it does not steer the search.
+    A `stop` function cuts the finished sequence at the first place where it is true; it does not steer the search. A perturbed policy is
+    searched for the highest sum of its log-probabilities (arXiv:2206.11871, the released code); `drawn_logprob` is then its own. A search
+    may lose the greedy sequence on its way: where `greedy` gives them, a better one of them is the answer.
     """
     found: list[Drawn] = []
     for first in range(0, len(prompts), max(1, decoding.live // decoding.beams)):
         some = slice(first, first + max(1, decoding.live // decoding.beams))
-        found += _search(module, prompts[some], decoding, sorted(end), pad, stop[some], allowed[some], vocabulary)
+        answers = _search(module, prompts[some], decoding, sorted(end), pad, stop[some], allowed[some], vocabulary, perturbation)
+        scored = _scored(module, prompts[some], answers, pad, perturbation)
+        if greedy is not None:
+            others = _scored(module, prompts[some], [(one.tokens.ids.tolist(), one.stopped) for one in greedy[some]], pad, perturbation)
+            scored = [max(pair, key=lambda one: one.tokens.drawn_logprob.sum()) for pair in zip(scored, others, strict=True)]
+        found += scored
     return found
 
 
@@ -45,8 +56,11 @@ def _search(
     stop: Sequence[Callable[[list[int]], bool] | None],
     allowed: Sequence[Trie | None],
     vocabulary: int | None,
-) -> list[Drawn]:
-    from transformers import GenerationConfig
+    perturbation: Perturbation | None,
+) -> list[tuple[list[int], str]]:
+    from transformers import GenerationConfig, LogitsProcessorList
+
+    from loquent.models.processor import PerturbedLogits
 
     ids, real = padded(prompts, pad, module.device, left=True)
     rows = module.get_input_embeddings().weight.shape[0]
@@ -69,20 +83,34 @@ def _search(
         min_new_tokens=decoding.min_new_tokens or None,
         eos_token_id=end or None,
         pad_token_id=pad,
+        **({} if perturbation is None or decoding.beams == 1 else {"length_penalty": 0.0}),
     )
+    mask = real.long()
+    processors = LogitsProcessorList()
+    if perturbation is not None:
+        processors.append(PerturbedLogits(module, perturbation, decoding, attention_mask=mask))
     restricted = limit < rows or any(trie is not None for trie in allowed)
     own = module.generation_config
     module.generation_config = config  # the library fills what we leave unset from the model's own
     try:
-        found = module.generate(input_ids=ids, attention_mask=real.long(), prefix_allowed_tokens_fn=permitted if restricted else None)
+        words = permitted if restricted else None
+        found = module.generate(input_ids=ids, attention_mask=mask, logits_processor=processors, prefix_allowed_tokens_fn=words)
     finally:
         module.generation_config = own
     out = found[:, wide:].tolist()
-    answers = [_cut(row, end, function, decoding.max_new_tokens) for row, function in zip(out, stop, strict=True)]
-    scores = _scored(module, prompts, [answer for answer, _ in answers], pad)
+    return [_cut(row, end, function, decoding.max_new_tokens) for row, function in zip(out, stop, strict=True)]
+
+
+def _scored(
+    module: Any, prompts: Sequence[Sequence[int]], answers: Sequence[tuple[list[int], str]], pad: int, perturbation: Perturbation | None
+) -> list[Drawn]:
+    """Answers with their log-probabilities in the full softmax, perturbed and not."""
+    said = [answer for answer, _ in answers]
+    scores = acted(module, *answers_laid(prompts, said, pad, module.device), perturbation)
+    drawn, policy = (column.cpu().split([len(one) for one in said]) for column in (scores.drawn, scores.policy))
     return [
-        Drawn(Tokens(np.array(answer, dtype=np.int64), score, score.copy()), why)  # type: ignore[arg-type]
-        for (answer, why), score in zip(answers, scores, strict=True)
+        Drawn(Tokens(np.array(answer, dtype=np.int64), its.numpy().copy(), own.numpy().copy()), why)  # type: ignore[arg-type]
+        for (answer, why), its, own in zip(answers, drawn, policy, strict=True)
     ]
 
 
@@ -94,13 +122,3 @@ def _cut(row: list[int], end: list[int], stop: Callable[[list[int]], bool] | Non
         if stop is not None and stop(row[:n]):
             return row[:n], "stop"
     return row[:longest], "length"
-
-
-def _scored(module: Any, prompts: Sequence[Sequence[int]], answers: Sequence[Sequence[int]], pad: int) -> list[np.ndarray]:
-    ids, _ = padded([[*prompt, *answer] for prompt, answer in zip(prompts, answers, strict=True)], pad, module.device)
-    longest = max(map(len, answers))
-    place = torch.tensor([[min(len(prompt) + j, ids.shape[1] - 1) for j in range(longest)] for prompt in prompts], device=ids.device)
-    logits = module(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
-    row = torch.arange(len(prompts), device=ids.device)[:, None]
-    logprob = logits[row, place - 1].double().log_softmax(-1).gather(2, ids[row, place][:, :, None])[:, :, 0].cpu().numpy()
-    return [logprob[i, : len(answer)].copy() for i, answer in enumerate(answers)]

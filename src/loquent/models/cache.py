@@ -1,4 +1,4 @@
-"""Rows of a causal model under way: prompts join, all rows step together, finished rows leave.
+"""Rows of a causal model, or of its trunk, under way: prompts join, all rows step together, finished rows leave.
 
 `Cached` keeps keys and values in slabs that grow by blocks, so a step copies nothing (the library's own layer copies all of them at
 every step), and attends with two products over the slab where the model would use torch's fused attention, which is slow for single
@@ -21,6 +21,7 @@ from transformers.cache_utils import DynamicCache, DynamicLayer
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
+from loquent.models.last import Gives, Last
 from loquent.models.slots import Slots
 from loquent.pretrained import context, gpt2, head, hidden, padded
 
@@ -32,14 +33,14 @@ _serves: weakref.WeakKeyDictionary[nn.Module, bool] = weakref.WeakKeyDictionary(
 
 @runtime_checkable
 class Rows(Protocol):
-    """What a decoding loop asks of a model; logits are [rows, V] for the next token."""
+    """What a decoding loop asks of a model."""
 
-    def join(self, prompts: Sequence[Sequence[int]]) -> Tensor:
-        """Add rows at the end; the logits of the new rows."""
+    def join(self, prompts: Sequence[Sequence[int]]) -> Last:
+        """Add rows at the end; what stands at the end of the new rows."""
         ...
 
-    def step(self, ids: Tensor) -> Tensor:
-        """Add one id to every row; the logits of all rows."""
+    def step(self, ids: Tensor) -> Last:
+        """Add one id to every row; what stands at the end of all rows."""
         ...
 
     def keep(self, index: Tensor) -> None:
@@ -94,36 +95,36 @@ class Slab(DynamicLayer):  # type: ignore[misc]
 class Cached:
     """Rows padded on the left, with explicit positions, over one cache of slabs."""
 
-    def __init__(self, module: Any, pad: int) -> None:
-        self.module, self.pad, self.last = module, pad, context(module) - 1
+    def __init__(self, module: Any, pad: int, gives: Gives = "logits") -> None:
+        self.module, self.pad, self.last, self.gives = module, pad, context(module) - 1, gives
         self.layers: list[Slab] = []
         self.cache: Any = None
         self.hidden = self.length = torch.empty(0)  # [rows, 1, 1, capacity]: -inf at columns not to be seen; i64[rows]
         self.keeps_logits = {"logits_to_keep": 1} if "logits_to_keep" in inspect.signature(module.forward).parameters else {}
 
-    def join(self, prompts: Sequence[Sequence[int]]) -> Tensor:
+    def join(self, prompts: Sequence[Sequence[int]]) -> Last:
         """Read prompts in one pass beside the rows under way, then put them under these."""
         ids, real = padded(prompts, self.pad, self.module.device, left=True)
         cache = DynamicCache(config=self.module.config)
         slabs = [Slab() for _ in cache.layers]
         cache.layers = [*slabs]
-        logits = self._forward(ids, real.long(), (real.cumsum(1) - 1).clamp_min(0), cache)
+        found = self._forward(ids, real.long(), (real.cumsum(1) - 1).clamp_min(0), cache)
         length = real.sum(1)
         hidden = torch.zeros(len(ids), 1, 1, ids.shape[1], dtype=self.module.dtype, device=ids.device)
         hidden.masked_fill_(~real[:, None, None], -torch.inf)
         if not len(self.length):
             self.cache, self.layers, self.length = cache, slabs, length
             self.hidden = nn.functional.pad(hidden, (0, BLOCK), value=-torch.inf)
-            return logits
+            return found
         used = self.layers[0].used
         for layer, other in zip(self.layers, slabs, strict=True):
             layer.merge(other)
         wide = self.layers[0].used
         both = [nn.functional.pad(part, (wide - part.shape[3], BLOCK), value=-torch.inf) for part in (self.hidden[..., :used], hidden)]
         self.hidden, self.length = torch.cat(both), torch.cat([self.length, length])
-        return logits
+        return found
 
-    def step(self, ids: Tensor) -> Tensor:
+    def step(self, ids: Tensor) -> Last:
         """One forward pass over one new column."""
         if self.layers[0].used == self.hidden.shape[3]:
             self.hidden = nn.functional.pad(self.hidden, (0, BLOCK), value=-torch.inf)
@@ -142,25 +143,30 @@ class Cached:
         for layer in self.layers:
             layer.keep(index, first)
 
-    def _forward(self, ids: Tensor, mask: Tensor, positions: Tensor, cache: Any) -> Tensor:
+    def _forward(self, ids: Tensor, mask: Tensor, positions: Tensor, cache: Any) -> Last:
         inputs = {"input_ids": ids, "attention_mask": mask, "position_ids": positions, "past_key_values": cache}
-        return self.module(**inputs, use_cache=True, **self.keeps_logits).logits[:, -1]  # type: ignore[no-any-return]
+        if self.gives == "states":
+            return Last(None, self.module(**inputs, use_cache=True).last_hidden_state[:, -1])
+        if self.gives == "logits":
+            return Last(self.module(**inputs, use_cache=True, **self.keeps_logits).logits[:, -1], None)
+        found = self.module(**inputs, use_cache=True, output_hidden_states=True, **self.keeps_logits)
+        return Last(found.logits[:, -1], found.hidden_states[-1][:, -1])
 
 
 class Uncached:
     """Rows as lists of ids, padded on the right and read whole at every step."""
 
-    def __init__(self, module: Any, pad: int) -> None:
-        self.module, self.pad, self.longest = module, pad, context(module)
+    def __init__(self, module: Any, pad: int, gives: Gives = "logits") -> None:
+        self.module, self.pad, self.longest, self.gives = module, pad, context(module), gives
         self.rows: list[list[int]] = []
 
-    def join(self, prompts: Sequence[Sequence[int]]) -> Tensor:
+    def join(self, prompts: Sequence[Sequence[int]]) -> Last:
         """Read the new rows."""
         new = [list(prompt) for prompt in prompts]
         self.rows += new
         return self._read(new)
 
-    def step(self, ids: Tensor) -> Tensor:
+    def step(self, ids: Tensor) -> Last:
         """Read all rows again."""
         self.rows = [[*row, token][-self.longest :] for row, token in zip(self.rows, ids.tolist(), strict=True)]
         return self._read(self.rows)
@@ -169,13 +175,16 @@ class Uncached:
         """Drop rows."""
         self.rows = [self.rows[i] for i in index.tolist()]
 
-    def _read(self, rows: list[list[int]]) -> Tensor:
+    def _read(self, rows: list[list[int]]) -> Last:
         ids, real = padded(rows, self.pad, self.module.device)
         last, row = real.sum(1) - 1, torch.arange(len(rows), device=ids.device)
-        layer = head(self.module)
+        layer = None if self.gives == "states" else head(self.module)
+        states = hidden(self.module, ids)[row, last] if self.gives != "logits" or layer is not None else None
+        if self.gives == "states":
+            return Last(None, states)
         if layer is not None:
-            return layer(hidden(self.module, ids)[row, last])  # type: ignore[no-any-return]
-        return self.module(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits[row, last]  # type: ignore[no-any-return]
+            return Last(layer(states), states if self.gives == "both" else None)
+        return Last(self.module(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits[row, last], states)
 
 
 @contextmanager
@@ -206,21 +215,22 @@ AttentionInterface.register(ATTENTION, _attention)
 AttentionMaskInterface.register(ATTENTION, sdpa_mask)
 
 
-def rows_of(module: Any, pad: int, rows: int, columns: int) -> Rows:
+def rows_of(module: Any, pad: int, rows: int, columns: int, gives: Gives = "logits") -> Rows:
     """Rows for this model: slots where it is GPT-2-shaped, else a cache where the model serves one truly, else without.
 
     Args:
+        module: a causal model, or (gives "states") the trunk of one.
         rows: the most rows that are ever under way at once.
         columns: the longest row, in tokens that are read.
     """
-    if gpt2.serves(module) and module.get_output_embeddings() is not None:
-        return Slots(module, pad, rows, columns)
+    if gpt2.serves(module):
+        return Slots(module, pad, rows, columns, gives)
     if module not in _serves:
-        _serves[module] = _serves_cache(module)
-    return Cached(module, pad) if _serves[module] else Uncached(module, pad)
+        _serves[module] = _serves_cache(module, "states" if gives == "states" else "logits")
+    return Cached(module, pad, gives) if _serves[module] else Uncached(module, pad, gives)
 
 
-def _serves_cache(module: Any) -> bool:
+def _serves_cache(module: Any, gives: Gives) -> bool:
     """Whether the model takes our cache, left padding and explicit positions, shown by one comparison with a plain pass."""
     wanted = {"position_ids", "past_key_values", "attention_mask", "use_cache"}
     if not wanted <= inspect.signature(module.forward).parameters.keys():
@@ -231,14 +241,15 @@ def _serves_cache(module: Any) -> bool:
     vocabulary = module.get_input_embeddings().weight.shape[0]
     prompts = [[i % vocabulary for i in ids] for ids in ([1, 2, 3, 4], [5, 6], [7])]
     following = torch.tensor([8 % vocabulary, 9 % vocabulary], device=module.device)
-    rows, plain = Cached(module, 0), Uncached(module, 0)
+    rows, plain = Cached(module, 0, gives), Uncached(module, 0, gives)
     try:
         for one in (rows, plain):
             one.join(prompts[:2])
             one.join(prompts[2:])
             one.keep(torch.tensor([2, 1], device=module.device))
-        ours, whole = rows.step(following), plain.step(following)
+        pair = [getattr(one.step(following), gives) for one in (rows, plain)]
     except Exception:  # a model's own code may raise anything when its cache is of another kind
         return False
+    ours, whole = pair
     within = 1e-3 if ours.dtype in (torch.float32, torch.float64) else 5e-2
     return bool((ours - whole).abs().max() <= within * whole.abs().max())

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,13 +19,12 @@ from loquent.errors import BadModel, BadSetting
 from loquent.models.beam import beam_search
 from loquent.models.decoding import Decoding
 from loquent.models.drawn import Drawn
+from loquent.models.perturb import Perturbation
+from loquent.models.readers import Read, Readers, sources
 from loquent.models.sampling import Choice, choose
 from loquent.models.support import Support, Trie, filter_top_k, filter_top_p
 from loquent.pretrained import context, evaluating
 from loquent.seeding import Key
-
-if TYPE_CHECKING:
-    from loquent.models.cache import Rows
 
 __all__ = ["Decoding", "Drawn", "Nucleus", "decode"]
 
@@ -63,6 +62,7 @@ def decode(
     stop: Sequence[Stop | None] | None = None,
     allowed: Sequence[Trie | None] | None = None,
     nucleus: Nucleus | None = None,
+    perturbation: Perturbation | None = None,
     vocabulary: int | None = None,
 ) -> list[Drawn]:
     """One answer for each prompt, in order, with dropout off; the module's modes are given back.
@@ -74,6 +74,7 @@ def decode(
         end: ids that end an answer (the one drawn is its last token, stopped "end").
         stop: for each row None or a function of the answer's ids so far; True ends it (stopped "stop").
         allowed: for each row None or the trie of what may be said.
+        perturbation: values that the policy is perturbed by; `drawn_logprob` is then that of the perturbed policy. A neutral one is not run.
         vocabulary: ids from here on are never drawn (a model may have more rows than the tokenizer has words).
 
     Raises:
@@ -87,14 +88,23 @@ def decode(
     allowed = allowed if allowed is not None else [None] * len(prompts)
     if nucleus is not None and nucleus.keeps_all(rows):
         nucleus = None
+    if perturbation is not None and perturbation.neutral:
+        perturbation = None
     modules = [module, *([nucleus.model] if nucleus and nucleus.model is not None else [])]
-    with evaluating(*modules), quick_steps(*(modules if decoding.method != "beam" else ())):
-        if decoding.method == "beam":
-            if nucleus is not None:
-                raise BadSetting("beam search has no masking policy; evaluate with method = 'greedy' or 'sample', or without the nucleus")
-            return beam_search(module, prompts, decoding, end=end, pad=pad, stop=stop, allowed=allowed, vocabulary=vocabulary)
-        loop = _Loop(module, prompts, keys, decoding, frozenset(end), pad, stop, allowed, nucleus, vocabulary)
-        return loop.run()
+    trunks = [part for part in sources(perturbation)[:2] if part is not None]
+    heads = [perturbation.values] if perturbation is not None else []
+    with evaluating(*modules, *heads), quick_steps(*(modules + trunks if decoding.method != "beam" else ())):
+
+        def loop(how: Decoding) -> list[Drawn]:
+            return _Loop(module, prompts, keys, how, frozenset(end), pad, stop, allowed, nucleus, perturbation, vocabulary).run()
+
+        if decoding.method != "beam":
+            return loop(decoding)
+        if nucleus is not None:
+            raise BadSetting("beam search has no masking policy; evaluate with method = 'greedy' or 'sample', or without the nucleus")
+        greedy = loop(replace(decoding, method="greedy")) if perturbation is not None and decoding.beams > 1 else None
+        given: dict[str, Any] = {"stop": stop, "allowed": allowed, "vocabulary": vocabulary, "perturbation": perturbation, "greedy": greedy}
+        return beam_search(module, prompts, decoding, end=end, pad=pad, **given)
 
 
 class _Loop:
@@ -111,15 +121,14 @@ class _Loop:
         stop: Sequence[Stop | None],
         allowed: Sequence[Trie | None],
         nucleus: Nucleus | None,
+        perturbation: Perturbation | None,
         vocabulary: int | None,
     ) -> None:
         self.prompts, self.decoding, self.stop, self.allowed, self.nucleus = prompts, decoding, stop, allowed, nucleus
         self.end, self.pad, self.limit, self.device = sorted(end), pad, vocabulary, module.device
-        from loquent.models.cache import rows_of
-
+        self.perturbation = perturbation
         sizes = min(decoding.live, len(prompts)), max(map(len, prompts), default=1) + decoding.max_new_tokens - 1
-        self.policy = rows_of(module, pad, *sizes)
-        self.mask: Rows | None = rows_of(nucleus.model, pad, *sizes) if nucleus and nucleus.model is not None else None
+        self.readers = Readers(module, pad, sizes, nucleus.model if nucleus else None, perturbation)
         self.uniform = np.zeros((len(prompts), decoding.max_new_tokens))
         if decoding.method == "sample":
             for row, key in zip(self.uniform, keys, strict=True):
@@ -131,42 +140,37 @@ class _Loop:
 
     def run(self) -> list[Drawn]:
         """Until no row is under way and no prompt waits."""
-        logits, masking = self._admit(None, None)
-        while logits is not None:
-            choice = self._choose(logits, masking)
+        read = self._admit(None)
+        while read is not None:
+            choice = self._choose(read)
             ids = choice.ids.cpu().numpy()
             self.record.write(self.live, ~self.done, ids, choice)
             self._finish(ids)
             kept = self._drop()
             following = torch.from_numpy(np.where(self.done, self.pad, ids[kept])).to(self.device)
-            logits, masking = (self.policy.step(following), self.mask.step(following) if self.mask else None) if len(kept) else (None, None)
-            logits, masking = self._admit(logits, masking)
+            read = self._admit(self.readers.step(following) if len(kept) else None)
         return self.record.answers()
 
-    def _admit(self, logits: Tensor | None, masking: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+    def _admit(self, read: Read | None) -> Read | None:
         """Let waiting prompts in where there is room (an eighth of the rows at least, so that prompts are read together)."""
         room = self.decoding.live - len(self.live)
         if not self.waiting or (len(self.live) and room < max(1, self.decoding.live // 8)):
-            return logits, masking
+            return read
         new = [self.waiting.popleft() for _ in range(min(room, len(self.waiting)))]
         self.live = np.concatenate([self.live, new]).astype(np.int64)
         self.done = np.concatenate([self.done, np.zeros(len(new), dtype=bool)])
-        prompts = [self.prompts[i] for i in new]
-        joined = [rows.join(prompts) if rows else None for rows in (self.policy, self.mask)]
-        both = [
-            new if old is None else torch.cat([old, new]) if new is not None else None for old, new in zip((logits, masking), joined, strict=True)
-        ]
-        return both[0], both[1]
+        return self.readers.join([self.prompts[i] for i in new]).under(read)
 
-    def _choose(self, logits: Tensor, masking: Tensor | None) -> Choice:
-        how, count = self.decoding, self.record.count[self.live]
+    def _choose(self, read: Read) -> Choice:
+        logits, how, count = read.logits, self.decoding, self.record.count[self.live]
         banned = self._banned(logits, count)
         if self.nucleus is not None:
-            banned = self._masked(logits if masking is None else masking, banned)
+            banned = self._masked(logits if read.masking is None else read.masking, banned)
+        further: dict[str, Any] = {"banned": banned, "limit": self.limit, "shift": read.shift(self.perturbation)}
         if how.method == "greedy":
-            return choose(logits, None, banned=banned, limit=self.limit)
+            return choose(logits, None, **further)
         uniform = torch.from_numpy(self.uniform[self.live, np.minimum(count, how.max_new_tokens - 1)]).to(self.device)
-        return choose(logits, uniform, temperature=how.temperature, top_k=how.top_k, top_p=how.top_p, banned=banned, limit=self.limit)
+        return choose(logits, uniform, temperature=how.temperature, top_k=how.top_k, top_p=how.top_p, **further)
 
     def _banned(self, logits: Tensor, count: np.ndarray) -> Tensor | None:
         """What the minimum length and legal words forbid; None where they forbid nothing."""
@@ -215,9 +219,7 @@ class _Loop:
         if self.done.sum() < max(1, len(self.live) // 8):
             return everyone
         kept = _closed(self.done)
-        for rows in (self.policy, self.mask):
-            if rows is not None:
-                rows.keep(torch.from_numpy(kept).to(self.device))
+        self.readers.keep(torch.from_numpy(kept).to(self.device))
         self.live, self.done = self.live[kept], self.done[kept]
         return kept
 

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from loquent.errors import BadModel
+from loquent.models.perturb import Shift
 from loquent.models.support import Support, filter_top_k, filter_top_p
 
 
@@ -35,6 +36,7 @@ def choose(
     top_p: float = 1.0,
     banned: Bool[Tensor, "n V"] | None = None,
     limit: int | None = None,
+    shift: Shift | None = None,
 ) -> Choice:
     """Choose one id a row; the order of filters is bans, temperature, top-k, top-p.
 
@@ -42,6 +44,7 @@ def choose(
         uniform: numbers in [0, 1), float64; None takes the most probable id (the smallest of equals).
         banned: True where an id may not be chosen.
         limit: ids from here on are never chosen (padded rows of an embedding).
+        shift: what is added to the logits, after the filters or before them as it says. `policy_logprob` stays the logits' own.
 
     Raises:
         BadModel: logits are not numbers, or everything is banned for a row.
@@ -52,6 +55,8 @@ def choose(
     work = logits[:, :limit]
     if banned is not None:
         work = work.masked_fill(banned[:, :limit], -torch.inf)
+    if shift is not None and shift.after:
+        work = shift.to(work)
     if temperature != 1:
         work = work / temperature
     if 0 < top_k < limit:
@@ -64,13 +69,15 @@ def choose(
         kept = possible if kept is None else kept & possible
     if kept is not None:
         values = values.masked_fill(~kept, -torch.inf)
+    if shift is not None and not shift.after:
+        values = shift.to(values, columns)
     place, drawn = _pick(values, uniform)
     ids = place if columns is None else columns.gather(1, place[:, None])[:, 0]
     plain = logits.gather(1, ids[:, None])[:, 0].double()
-    unfiltered = columns is None and kept is None and temperature == 1 and limit == vocabulary
+    unfiltered = columns is None and kept is None and temperature == 1 and limit == vocabulary and shift is None
     policy = drawn if unfiltered else plain - logits.logsumexp(1).double()
     if not bool((torch.isfinite(drawn) & torch.isfinite(policy)).all()):
-        raise BadModel("no token can be chosen: the model's logits are not finite, or every token is banned")
+        raise BadModel("no token can be chosen: the logits of the model, or the values it is perturbed by, are not finite, or every token is banned")
     return Choice(ids, drawn, policy, _support(len(ids), kept, columns, vocabulary, limit, temperature))
 
 

@@ -1,4 +1,4 @@
-"""Rows of a GPT-2-shaped model under way: keys and values in slots that are written in place, a single query a row."""
+"""Rows of a GPT-2-shaped model, or of its trunk, under way: keys and values in slots that are written in place, a single query a row."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from loquent.models.last import Gives, Last
 from loquent.pretrained import gpt2, padded
 
 BLOCK = 64  # columns that slots grow by: growing copies them, unused ones are attended to for nothing
@@ -25,8 +26,8 @@ class Slots:
         columns: the longest row, in tokens that are read.
     """
 
-    def __init__(self, module: Any, pad: int, rows: int, columns: int) -> None:
-        self.module, self.trunk, self.pad, self.columns = module, module.transformer, pad, columns
+    def __init__(self, module: Any, pad: int, rows: int, columns: int, gives: Gives = "logits") -> None:
+        self.module, self.trunk, self.pad, self.columns, self.gives = module, module.base_model, pad, columns, gives
         attention = self.trunk.h[0].attn
         kind = module.device.type
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else module.dtype  # that of what will be written
@@ -37,8 +38,8 @@ class Slots:
         self.row = torch.arange(rows, device=module.device)
         self.used = self.count = 0
 
-    def join(self, prompts: Sequence[Sequence[int]]) -> Tensor:
-        """Read prompts in one pass into free slots; their logits [new rows, V]."""
+    def join(self, prompts: Sequence[Sequence[int]]) -> Last:
+        """Read prompts in one pass into free slots; what stands at their ends."""
         ids, real = padded(prompts, self.pad, self.module.device)
         new, wide, length = slice(self.count, self.count + len(ids)), ids.shape[1], real.sum(1)
         self._grow(wide)
@@ -48,10 +49,10 @@ class Slots:
         self.hidden[new, 0, 0, :wide].masked_fill_(real, 0.0)
         self.length[new] = length
         self.used, self.count = max(self.used, wide), new.stop
-        return self.module.lm_head(states[:, 0])  # type: ignore[no-any-return]
+        return self._last(states[:, 0])
 
-    def step(self, ids: Tensor) -> Tensor:
-        """Add one id to every row; the logits of all rows."""
+    def step(self, ids: Tensor) -> Last:
+        """Add one id to every row; what stands at the end of all rows."""
         n = self.count
         at = self.length[:n].clamp_max(self.columns - 1)  # only a finished row that was not yet dropped can pass the last
         self.length[:n] += 1
@@ -62,7 +63,7 @@ class Slots:
         for block, keys, values in zip(self.trunk.h, self.keys, self.values, strict=True):
             hidden = self._attend(block, hidden, keys[:n], values[:n], at)
             hidden = hidden + gpt2.feed_forward(block, hidden)
-        return self.module.lm_head(self.trunk.ln_f(hidden))  # type: ignore[no-any-return]
+        return self._last(self.trunk.ln_f(hidden))
 
     def keep(self, index: Tensor) -> None:
         """Keep only the rows at `index`, in that order; rows that stay in their place are not touched."""
@@ -73,6 +74,9 @@ class Slots:
                 part[moved] = part[source]
         self.count = len(index)
         self.used = min(int(self.length[: self.count].max()), self.columns) if self.count else 0
+
+    def _last(self, states: Tensor) -> Last:
+        return Last(None if self.gives == "states" else self.module.lm_head(states), None if self.gives == "logits" else states)
 
     def _grow(self, used: int) -> None:
         """Make room for so many columns, and a block more."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int64
 from numpy.typing import NDArray
 from torch import Tensor
@@ -81,6 +82,28 @@ class TokenBatch:
         if isinstance(target, torch.dtype):
             moved = {name: tensor for name, tensor in moved.items() if tensor.is_floating_point()}
         return replace(self, **{name: tensor.to(target) for name, tensor in moved.items()})
+
+
+def cat(batches: Sequence[TokenBatch], pad: int) -> TokenBatch:
+    """The rows of several batches as one, filled up to the widest; what not all of them have is left out.
+
+    `episode` is taken as it is: whoever joins batches of different episodes numbers them first.
+    """
+    width = max(batch.tokens.shape[1] for batch in batches)
+    joined: dict[str, Any] = {}
+    for field in fields(TokenBatch):
+        values = [getattr(batch, field.name) for batch in batches]
+        if isinstance(values[0], int):
+            joined[field.name] = sum(values)
+        elif any(value is None for value in values):
+            joined[field.name] = None
+        elif isinstance(values[0], Tensor):
+            fill = {"tokens": pad, "turn": HEAD}.get(field.name, 0)
+            wide = [value if value.ndim == 1 else F.pad(value, (0, width - value.shape[1]), value=fill) for value in values]
+            joined[field.name] = torch.cat(wide)
+        else:
+            joined[field.name] = Support.cat(values)
+    return TokenBatch(**joined)
 
 
 @dataclass(frozen=True, eq=False)

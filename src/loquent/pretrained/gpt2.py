@@ -23,7 +23,7 @@ LAYERS = {nn.Embedding, nn.LayerNorm, nn.Linear, nn.Dropout, nn.ModuleList}
 
 
 def serves(module: Any) -> bool:
-    """Whether this pass is the module's own: exactly the library's classes, dropout off, and nobody listening inside.
+    """Whether this pass is the module's own: exactly the library's classes, nothing dropped, and nobody listening inside.
 
     Adapters, quantised layers, cross-attention, upcast attention, hooks and replaced `forward`s make it False.
     """
@@ -33,7 +33,7 @@ def serves(module: Any) -> bool:
         return False
     return all(
         (_name(part) in PARTS or type(part) in LAYERS or "act" in path.split("."))  # an activation is called as it is
-        and not (part.training or part._forward_hooks or part._forward_pre_hooks or part._backward_hooks or "forward" in vars(part))
+        and not (_drops(part) or part._forward_hooks or part._forward_pre_hooks or part._backward_hooks or "forward" in vars(part))
         for path, part in module.named_modules()
     )
 
@@ -102,6 +102,12 @@ def feed_forward(block: Any, hidden: Tensor) -> Tensor:
 def product(layer: Any, inputs: Tensor) -> Tensor:
     """What the library's Conv1D computes, whose weight is [inputs, outputs]."""
     return torch.addmm(layer.bias, inputs.reshape(-1, inputs.shape[-1]), layer.weight).view(*inputs.shape[:-1], -1)
+
+
+def _drops(part: Any) -> bool:
+    """Whether a layer leaves something out at random: an attention's own dropout is read by it, not called."""
+    rate = getattr(part, "p", 0.0) if isinstance(part, nn.Dropout) else getattr(getattr(part, "attn_dropout", None), "p", 0.0)
+    return bool(part.training and rate > 0)
 
 
 def _name(part: Any) -> tuple[str, str]:

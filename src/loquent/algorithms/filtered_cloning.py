@@ -1,0 +1,41 @@
+"""Cloning of the best episodes alone: %BC of arXiv:2206.11871 (sec. 6), which keeps a share of them by return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from loquent.algorithms import cloning
+from loquent.algorithms.cloning import LOGGED, Cloning
+from loquent.data.shares import shares
+from loquent.models.tokens import TokenBatch
+from loquent.settings import setting
+
+__all__ = ["LOGGED", "Config", "FilteredCloning"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(cloning.Config):
+    """What `algorithm:` may hold when `kind: filtered_cloning`."""
+
+    top: float = setting(0.1, "the share of episodes, of highest return, that is learned from", source="2206.11871: 0.1, 0.2, 0.3", low=0.0, high=1.0)
+
+
+class FilteredCloning(Cloning):
+    """Cloning of the share of highest return: of all recorded episodes, or of each collection where an agent plays."""
+
+    Config: ClassVar[type] = Config
+    name = "filtered_cloning"
+
+    def prepare(self, batch: TokenBatch) -> TokenBatch:
+        """The rows of the best episodes; pure. An episode without a row has no return and does not count.
+
+        Raises:
+            BadSetting: the share is too small for one episode.
+        """
+        episodes, index = batch.episode.unique(return_inverse=True)
+        returns = torch.zeros(len(episodes), dtype=torch.float64).index_add_(0, index.cpu(), batch.reward.double().sum(1).cpu())
+        kept = torch.from_numpy(shares(returns.numpy(), top=self.config.top))
+        return super().prepare(batch.take(torch.isin(index.cpu(), kept)))

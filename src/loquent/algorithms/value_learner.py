@@ -1,0 +1,336 @@
+"""What the learners of values per token share: settings, the pass over a minibatch, gradient steps, targets that follow, and acting.
+
+Each of them says in a file of its own what Q and V are drawn towards. Gradients are exact sums over micro-batches; dropout is on in
+networks that learn, as in the released code of ILQL, and never in targets.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+from loquent.agents.language_model import LanguageModelAgent
+from loquent.algorithms import value_losses as losses
+from loquent.algorithms.gae import discounts
+from loquent.algorithms.optimization import Means, adamw, clip_gradients, load_by_name, minibatches, refuse_half_precision, state_by_name, trainable
+from loquent.algorithms.ppo import START
+from loquent.errors import BadSetting, LoquentError
+from loquent.logged import Logged
+from loquent.models.actor import Actor
+from loquent.models.score import action_scores, micro_batches
+from loquent.models.tokens import TokenBatch, positions
+from loquent.models.value_states import StateCache, States, states_of
+from loquent.models.values import BACKBONES, TokenValues
+from loquent.seeding import Key, borrowed
+from loquent.settings import check_ranges, setting
+
+PAPER, CODE = "2206.11871 sec. 4", "ILQL's released code"
+
+LOGGED = {
+    "values/q_loss": Logged("return²", "mean over action tokens of the Q-heads' squared errors against their target, added over heads"),
+    "values/v_loss": Logged("return²", "mean over action tokens of the expectile loss of V"),
+    "values/cql_loss": Logged("nats per token", "mean over action tokens of logsumexp Q - Q of the token taken, added over heads"),
+    "values/margin_loss": Logged("return²", "mean over action tokens of the squared large margin, added over heads"),
+    "values/q": Logged("return", "mean Q of the tokens taken, over heads"),
+    "values/v": Logged("return", "mean V of the states"),
+    "values/target_q": Logged("return", "mean target Q of the tokens taken"),
+    "values/advantage": Logged("return", "mean of target Q - V over the tokens taken"),
+    "policy/loss": Logged("nats per token", "mean weighted negative log-likelihood of the action tokens"),
+    "policy/weight": Logged("", "mean weight of an action token in the policy's loss"),
+    "gradient/norm": Logged("", "mean norm of the gradient over all networks before it is clipped"),
+    "gradient/steps": Logged("steps", "gradient steps made"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValueConfig:
+    """What the learners of values per token have in common."""
+
+    gamma: float = setting(0.99, "discount", source=CODE, low=0.0, high=1.0)
+    discount: str = setting("token", "what gamma counts: action tokens, or the learner's turns", choices=("token", "turn"))
+    tau: float = setting(0.5, "expectile of V: 0.5 is the mean of what was done, towards 1 the best of it", source=PAPER, low=0.0, high=1.0)
+    double_q: bool = setting(True, "two Q-heads, the smaller of whose targets counts", source=CODE)
+    q_weight: float = setting(1.0, "weight of the Q-heads' loss", source=CODE, low=0.0)
+    v_weight: float = setting(1.0, "weight of V's loss", source=CODE, low=0.0)
+    cql_weight: float = setting(0.0, "weight of the term that keeps Q low for tokens not taken", source="2006.04779 eq. 4", low=0.0)
+    cql_temperature: float = setting(1.0, "what Q is divided by in that term", source=CODE, low=1e-6)
+    margin_weight: float = setting(0.0, "weight of the large margin between the token taken and all others", source=CODE, low=0.0)
+    margin: float = setting(0.0, "how much higher the token taken is to be", source=CODE, low=0.0)
+    value_min: float | None = setting(None, "target Q is at least this; none: not clipped", source=CODE)
+    value_max: float | None = setting(None, "target Q is at most this; none: not clipped", source=CODE)
+    initial_value: float | None = setting(
+        None, "what every value begins at, the heads' last weights at 0; none: as PyTorch begins", source="LMRL-Gym"
+    )
+    backbones: str = setting(
+        "separate",
+        "the heads read copies of the trunk for values and targets; the policy's own, which both train (shared) or nobody (frozen: its states "
+        "are kept); or that frozen one with adapters (lora)",
+        choices=BACKBONES,
+    )
+    rank: int = setting(8, "rank of the adapters, with backbones = lora", source="2106.09685", low=1)
+    cache: int = setting(4096, "most megabytes of kept states, with backbones = frozen", low=0)
+    detach_v: bool = setting(False, "V's loss does not reach the trunk", source=CODE)
+    detach_q: bool = setting(False, "the Q-heads' losses do not reach the trunk", source=CODE)
+    target_rate: float = setting(0.005, "how far targets move at each gradient step", source=CODE, low=0.0, high=1.0)
+    target_every: int = setting(0, "gradient steps between copies onto the targets, beside that; 0: none", source=CODE, low=0)
+    adv_beta: float = setting(16.0, "weight of advantages in acting; 0: the policy alone", source=CODE, low=0.0)
+    adv_clip: float | None = setting(None, "most that an advantage adds to a logit; none: not clipped", source=CODE)
+    adv_mode: str = setting("exponential", "acting by the advantage or by its sign alone", choices=losses.MODES)
+    adv_logits: bool = setting(True, "whether the policy's logits count in acting", source=CODE)
+    adv_filters: str = setting("before", "temperature, top_k and top_p read the policy, or what was perturbed", choices=("before", "after"))
+    epochs: int = setting(1, "passes over one draw of episodes", low=1)
+    minibatch: int = setting(64, "rows in one gradient step", source=CODE, low=1)
+    learning_rate: float = setting(1e-4, "AdamW's step, constant; a small model made here learns with 1e-3", source=CODE, low=0.0)
+    weight_decay: float = setting(0.0, "AdamW's decay of matrices; vectors do not decay", source=CODE, low=0.0)
+    max_grad_norm: float | None = setting(1.0, "the gradient is scaled down to this norm; none: never", low=0.0)
+    token_budget: int = setting(8192, "padded tokens in one forward pass; changes memory and speed, not the gradient", low=1)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if self.value_min is not None and self.value_max is not None and self.value_min >= self.value_max:
+            raise BadSetting(f"Config.value_min = {self.value_min} is not below value_max = {self.value_max}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyConfig:
+    """How the policy learns beside the values: by the log-likelihood of what was said, weighted by its advantage."""
+
+    awac_weight: float = setting(1.0, "weight of the policy's loss; 0: the policy stays as it is", source=CODE, low=0.0)
+    awac_beta: float = setting(0.0, "a token's likelihood counts exp(awac_beta * advantage); 0: all alike, which is cloning", source=CODE, low=0.0)
+    awac_mode: str = setting("exponential", "that, or by sign: awac_beta where the advantage is above 0, else 1 - awac_beta", choices=losses.MODES)
+    awac_clip: float | None = setting(None, "most that one token counts; none: not clipped", source=CODE, low=0.0)
+    transition_weight: float = setting(0.0, "what tokens of the task count", source=CODE, low=0.0)
+    normaliser: str = setting(
+        "actions", "the policy's loss is divided by action tokens, or by all tokens (ILQL's released code)", choices=("actions", "tokens")
+    )
+    detach_policy: bool = setting(False, "the policy's loss reaches its output layer alone", source=CODE)
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """A minibatch as a loss reads it: a number for each of its N action tokens."""
+
+    batch: TokenBatch
+    states: States
+    taken: Int64[Tensor, " N"]
+    reward: Float[Tensor, " N"]
+    discount: Float[Tensor, " N"]
+    alive: Bool[Tensor, " N"]
+    v: Float[Tensor, " N"]
+    next_v: Float[Tensor, " N"]
+    target_q: Float[Tensor, " N"]
+
+    @property
+    def returns(self) -> Float[Tensor, " N"]:
+        """The discounted rewards to go, which `prepare` put into the batch."""
+        if self.batch.target is None:
+            raise LoquentError("the batch has not been prepared: it has no returns")
+        return self.batch.target[self.batch.is_action]
+
+
+class ValueLearner(ABC):
+    """Learns values per token, and perhaps the policy, of an `Actor`, to which it attaches `values`."""
+
+    Config: ClassVar[type]
+    name: ClassVar[str]
+    scored = False
+    reads = ("data", "expert")
+    asks_policy = False  # whether a target needs the policy's own states
+
+    def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
+        self.config, self.key = config, key
+        self.imitates = getattr(config, "awac_weight", 0.0) > 0
+        still = config.backbones in ("frozen", "lora")
+        if self.imitates and still:
+            raise BadSetting(f"backbones = {config.backbones!r} leaves the policy as it is: awac_weight = {config.awac_weight} has to be 0 then")
+        limits = {"value_min": config.value_min, "value_max": config.value_max}
+        heads: Any = {"double": config.double_q, "initial": config.initial_value, **limits}
+        model.values = TokenValues.build(model.policy, backbones=config.backbones, rank=config.rank, key=key, **heads)
+        learns = self.imitates or config.backbones == "shared"
+        if not learns:
+            model.policy.requires_grad_(False)
+        self.parameters = trainable(**({"policy": model.policy} if learns else {}), values=model.values)
+        refuse_half_precision(self.parameters)
+        self.optimizer = adamw(self.parameters, config.learning_rate, config.weight_decay)
+        self.cache = StateCache(model.policy, config.cache) if config.backbones == "frozen" else None
+        self.learning = [model.values, *([model.policy] if learns else [])]
+        self.updates = self.steps = 0
+
+    @abstractmethod
+    def q_target(self, model: Actor, seen: Seen) -> Float[Tensor, " N"]:
+        """What Q of each token taken is drawn towards; without a gradient."""
+
+    def v_target(self, seen: Seen) -> Float[Tensor, " N"]:
+        """What V of each state is drawn towards."""
+        return seen.target_q
+
+    def q_loss(self, values: tuple[Float[Tensor, " N"], ...], target: Float[Tensor, " N"]) -> Float[Tensor, " N"]:
+        """The error of the heads."""
+        return losses.q_loss(values, target)
+
+    def agent(self, model: Actor, evaluating: bool) -> LanguageModelAgent:
+        """The policy, perturbed by the advantages it has learned."""
+        return LanguageModelAgent(model.policy, model.format, model.evaluation if evaluating else model.decoding, name=self.name)
+
+    def prepare(self, batch: TokenBatch) -> TokenBatch:
+        """The batch without what only learners from their own play need; pure."""
+        return replace(batch, support=None)
+
+    def update(self, model: Actor, batch: TokenBatch) -> dict[str, float]:
+        """All epochs over one prepared batch; returns the means over the whole update, weighted by tokens."""
+        rows = batch.is_action.any(1).nonzero().flatten()
+        if not len(rows):
+            raise LoquentError("the batch has no action token: there is nothing to learn from")
+        means, before = Means(), self.steps
+        for network in self.learning:
+            network.train()
+        try:
+            for epoch in range(self.config.epochs):
+                for chosen in minibatches(rows, self.config.minibatch, self.key.child("minibatches", self.updates, epoch)):
+                    self._gradient_step(model, batch.take(chosen), means)
+        finally:
+            for network in self.learning:
+                network.eval()
+        self.updates += 1
+        return {**means.logged(), "gradient/steps": float(self.steps - before)}
+
+    def after_update(self, model: Actor) -> dict[str, float]:
+        """Nothing happens between updates: targets follow at each gradient step."""
+        return {}
+
+    def _gradient_step(self, model: Actor, minibatch: TokenBatch, means: Means) -> None:
+        """One step on a minibatch, its gradient summed over micro-batches; then the targets follow."""
+        self.optimizer.zero_grad(set_to_none=True)
+        with borrowed(self.key.child("dropout", self.steps)):
+            for rows in micro_batches(minibatch, self.config.token_budget):
+                total, logged = self.loss(model, minibatch.take(rows).to(model.device), minibatch)
+                total.backward()
+                means.add(**logged)
+        means.add(**{"gradient/norm": torch.tensor(clip_gradients(self.parameters, self.config.max_grad_norm))})
+        self.optimizer.step()
+        self.steps += 1
+        self._follow(model)
+
+    def loss(self, model: Actor, batch: TokenBatch, whole: TokenBatch) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
+        """The share that a micro-batch has in the loss of the whole minibatch, and what is logged of it."""
+        config, tokens = self.config, int(whole.is_action.sum())
+        seen, logged = self.see(model, batch), dict[str, Tensor]()
+        values, terms = self.q_values(model, seen)
+        parts = {"q": self.q_loss(values, self.q_target(model, seen)), "v": losses.expectile_loss(self.v_target(seen), seen.v, config.tau), **terms}
+        total: Any = sum(getattr(config, f"{name}_weight") * part.sum() for name, part in parts.items()) / tokens
+        if self.imitates:
+            said, weight = self.policy_loss(model, seen)
+            count = tokens if config.normaliser == "actions" else int(whole.real.sum()) - len(whole)
+            total = total + config.awac_weight * said.sum() / count
+            ours = batch.is_action[_counting(batch, config)]
+            logged |= {"policy/weight": weight, "policy/loss": said[ours]}
+        logged |= {f"values/{name}_loss": part for name, part in parts.items()}
+        means = {"q": torch.stack(values).mean(0), "v": seen.v, "target_q": seen.target_q, "advantage": seen.target_q - seen.v}
+        return total, {**logged, **{f"values/{name}": part for name, part in means.items()}}
+
+    def see(self, model: Actor, batch: TokenBatch) -> Seen:
+        """One forward pass for each network, V of all states, and the target Q of the tokens taken."""
+        config, values = self.config, _values(model)
+        every = bool(self.imitates and config.transition_weight)
+        states = states_of(model, batch, policy=self.imitates or self.asks_policy, every=every, cache=self.cache)
+        at = states.at
+        taken, reward, turn = (column.gather(1, at.action) for column in (batch.tokens, batch.reward, batch.turn))
+        discount = discounts(turn, at.real, config.gamma, config.discount).to(reward)[at.real]
+        v = values.v(states.online.detach() if config.detach_v else states.online)
+        target_q = values.target_taken(states.target[states.state], taken[at.real])
+        here, following = v[states.state], v[states.following].detach()
+        return Seen(batch, states, taken[at.real], reward[at.real], discount, at.alive[at.real], here, following, target_q)
+
+    def q_values(self, model: Actor, seen: Seen) -> tuple[tuple[Tensor, ...], dict[str, Tensor]]:
+        """Q of the tokens taken by each head, and the terms that need Q of all tokens, added over heads; only where they have a weight."""
+        config, values = self.config, _values(model)
+        hidden = seen.states.online[seen.states.state]
+        hidden = hidden.detach() if config.detach_q else hidden
+        if not (config.cql_weight or config.margin_weight):
+            return values.taken(hidden, seen.taken), {}
+        wide: dict[str, Any] = {"q": losses.of}
+        if config.cql_weight:
+            wide["cql"] = lambda q, taken: losses.cql_loss(q, taken, config.cql_temperature)
+        if config.margin_weight:
+            wide["margin"] = lambda q, taken: losses.margin_loss(q, taken, config.margin)
+        heads = values.wide(hidden, seen.taken, list(wide.values()))
+        columns = dict(zip(wide, zip(*heads, strict=True), strict=True))
+        return columns.pop("q"), {name: torch.stack(column).sum(0) for name, column in columns.items()}
+
+    def over_tokens(self, model: Actor, seen: Seen, function: Callable[[Tensor], Tensor]) -> Float[Tensor, " N"]:
+        """A function of the target Q of all tokens in the next states, [n, V] -> [n]; of states that have none it means nothing."""
+        return _values(model).target_wide(seen.states.target[seen.states.following], function)
+
+    def policy_loss(self, model: Actor, seen: Seen) -> tuple[Float[Tensor, " M"], Float[Tensor, " N"]]:
+        """-w_t log π(x_t) of the M tokens that count, and the weights of the action tokens."""
+        config, batch = self.config, seen.batch
+        how = {"beta": config.awac_beta, "mode": config.awac_mode, "clip": config.awac_clip}
+        weight = losses.awac_weight(seen.target_q, seen.v, **how)
+        counts = _counting(batch, config)
+        weights = torch.full_like(batch.reward, config.transition_weight)
+        weights[batch.is_action] = weight
+        hidden = seen.states.policy
+        if config.detach_policy and hidden is not None:
+            hidden = hidden.detach()
+        logprob = action_scores(model.policy, replace(batch, is_action=counts, support=None), support=False, entropy=False, hidden=hidden).policy
+        return -weights[counts] * logprob, weight
+
+    def _follow(self, model: Actor) -> None:
+        values = _values(model)
+        if self.config.target_rate:
+            values.follow(self.config.target_rate)
+        if self.config.target_every and self.steps % self.config.target_every == 0:
+            values.follow(1.0)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Optimizer (tensors by parameter name) and counters; the values stand with the model."""
+        return {"optimizer": state_by_name(self.optimizer, self.parameters), "updates": self.updates, "steps": self.steps}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take back what `state_dict` gave; BadCheckpoint when it belongs to another model."""
+        load_by_name(self.optimizer, self.parameters, state["optimizer"])
+        self.updates, self.steps = int(state["updates"]), int(state["steps"])
+
+
+def with_returns(batch: TokenBatch, gamma: float, per: str) -> TokenBatch:
+    """The batch with the discounted rewards to go of its action tokens as `target`; rows of one episode go on in the next one.
+
+    What was never played, of an episode that was cut, counts nothing.
+    """
+    at = positions(batch)
+    reward, turn = (column.gather(1, at.action) for column in (batch.reward, batch.turn))
+    discount = discounts(turn, at.real, gamma, per).to(reward)
+    goes_on = torch.zeros(len(batch), dtype=torch.bool)
+    goes_on[:-1] = (batch.episode[1:] == batch.episode[:-1]) & ~batch.ended[:-1]
+    after = reward.new_zeros(len(batch))
+    found = losses.reward_to_go(reward, at.real, discount, after)
+    while True:  # one round more for each row that the longest episode takes
+        carried = torch.where(goes_on, found[:, 0].roll(-1), 0.0)
+        if torch.equal(carried, after):
+            break
+        after = carried
+        found = losses.reward_to_go(reward, at.real, discount, after)
+    placed = torch.zeros_like(batch.reward)
+    placed[batch.is_action] = found[at.real]
+    return replace(batch, target=placed)
+
+
+def _counting(batch: TokenBatch, config: Any) -> Bool[Tensor, "B T"]:
+    """The tokens that count in the policy's loss: the action tokens, and with a weight for them all others that something stands before."""
+    if not config.transition_weight:
+        return batch.is_action
+    counts = batch.real.clone()
+    counts[:, 0] = False
+    return counts
+
+
+def _values(model: Actor) -> TokenValues:
+    if model.values is None:
+        raise LoquentError("the actor's values are gone; the algorithm attached them")
+    return model.values

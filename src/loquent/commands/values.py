@@ -1,0 +1,70 @@
+"""`loquent values`: what a run's values hold of recorded episodes: the best and worst utterances, and whether Q ranks the better of two."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from loquent import episode
+from loquent.agents.language_model import LanguageModelAgent
+from loquent.commands import named
+from loquent.episode import Episode
+from loquent.errors import BadSetting
+from loquent.models.perturb import Perturbation
+from loquent.models.q_ranking import Ranked, pair_batches, q_ranking, shared_states
+from loquent.models.tokens import token_batch
+from loquent.models.top_advantages import Valued, advantages_of_texts
+from loquent.pretrained import context
+from loquent.run import load_run
+from loquent.seeding import Key
+from loquent.values import EMPTY, escaped
+
+
+def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
+    """Read what values say, print it and return it."""
+    named.search_here()  # algorithms may be one's own
+    agent = load_run(arguments.run).agent()
+    perturbation = getattr(agent, "perturbation", None)
+    if not isinstance(agent, LanguageModelAgent) or perturbation is None:
+        raise BadSetting(f"{arguments.run} has learned no values that it acts by; a run of a value learner has (loquent list algorithms)")
+    episodes = _episodes(arguments.data)
+    if arguments.against:
+        found = _ranked(agent, perturbation, episodes, arguments)
+        return 0, {"run": arguments.run, "ranking": [one.as_json() for one in found]}
+    batch = token_batch(episodes, agent.format, EMPTY, max_length=context(agent.module))
+    texts = advantages_of_texts(agent.module, perturbation.values, batch, agent.format, n=arguments.ngram, least=arguments.least)
+    number = min(arguments.number, len(texts))
+    best, worst = texts[:number], texts[len(texts) - number :][::-1]
+    for name, some in (("best", best), ("worst", worst)):
+        print(f"{name} of {len(texts)}")
+        for one in some:
+            print(f"  {one.advantage:+.4f}  {one.count:>6} x  {escaped(one.text)}")
+    return 0, {"run": arguments.run, "texts": len(texts), "best": [_json(one) for one in best], "worst": [_json(one) for one in worst]}
+
+
+def _ranked(agent: LanguageModelAgent, perturbation: Perturbation, episodes: list[Episode], arguments: Namespace) -> tuple[Ranked, ...]:
+    answer = None if arguments.answer is None else arguments.answer - 1
+    key = Key(arguments.seed, ("values",))
+    pairs = shared_states(episodes, _episodes(arguments.against), key, draws=arguments.draws, answer=answer)
+    if not pairs:
+        which = f" for time {arguments.answer}" if arguments.answer else ""
+        raise BadSetting(f"{arguments.data} and {arguments.against} hold no state in which both answered{which}")
+    found = q_ranking(agent.module, perturbation.values, *pair_batches(pairs, agent.format, max_length=context(agent.module)))
+    print("token from the end   pairs   Q above   target Q above")
+    for one in found:
+        shares = (f"{share:.3f} ± {one.error(share, one.n):.3f}" if share is not None else "none" for share in (one.online, one.target))
+        print(f"{one.place:>18}  {one.n:>6}   " + "   ".join(shares))
+    return found
+
+
+def _episodes(path: str) -> list[Episode]:
+    file = Path(path) / "episodes.jsonl" if Path(path).is_dir() else Path(path)
+    found = list(episode.read(file))
+    if not found:
+        raise BadSetting(f"{file} holds no episode")
+    return found
+
+
+def _json(one: Valued) -> dict[str, Any]:
+    return {"text": one.text, "advantage": one.advantage, "count": one.count}
