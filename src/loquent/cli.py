@@ -193,7 +193,13 @@ def _runs(commands: Any) -> None:
 def _games(commands: Any) -> None:
     play = _command(commands, "play", "play a task at this terminal, or watch an agent play it", "loquent play wordle --option rule=official")
     _task(play)
-    play.add_argument("--agent", default="human", metavar="AGENT", help="who plays: human (default), an agent's name, a run's or a model's folder")
+    play.add_argument(
+        "--agent",
+        metavar="AGENT",
+        help="who plays: you (default), an agent's name, module:Class, a run's or a model's folder",
+    )
+    play.add_argument("--replay", metavar="FILE", help="show a game recorded in this JSONL file, played again word for word, in place of a new one")
+    play.add_argument("--game", type=_positive, default=1, metavar="N", help="which game of the file --replay shows (default 1, the first)")
     play.add_argument("--row", metavar="ID", help="the row to play (default: one drawn by the seed)")
     play.add_argument("--save", metavar="FILE", help="append the episode to this JSONL file")
 

@@ -83,7 +83,7 @@ class TrainingSettings:
     only: Record = setting(EMPTY, "train and watch only on rows whose fields have these values, as {label: positive}; the final evaluation takes all")
     teacher: str | Record = setting(
         "",
-        "the agent that plays in collection, as a name, or {kind: NAME, OPTION: VALUE}; empty: the policy, or for supervised learning the task's expert",
+        "the agent that plays in collection, or {kind: AGENT, OPTION: VALUE}; empty: the policy, or for supervised learning the task's expert",
     )
     evaluate_every: int = setting(10, "updates between evaluations; 0: only at the end", low=0)
     evaluate_episodes: int = setting(200, "episodes of an evaluation", low=1)

@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import json
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, Mapping
 from typing import Any
 
 from loquent.errors import kind_of
@@ -36,6 +36,9 @@ class Record(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._fields)
+
+    def items(self) -> ItemsView[str, Any]:
+        return self._fields.items()
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a Record does not change; make a new one: record.with_({name}=...)")
