@@ -46,6 +46,8 @@ BENCHMARKS = {
     "ppo-modern-loop": Benchmark("a PPO iteration against a plain modern loop", "learning", "modern_loop", 1.3, {}, 5),
     "ppo-trl": Benchmark("a PPO iteration against TRL 1.12's, separate value networks", "learning", "against_trl", 1.25, {}, 5),
     "ppo-trl-head": Benchmark("the same, our value function a head on the trunk", "learning", "against_trl", 2.0, {"critic": "head"}, 5),
+    "wordle-act": Benchmark("Wordle steps through Task.act, 2,315 words, against the letter-flag filter", "wordle", "act", 1000),
+    "wordle-optimal": Benchmark("the first move of the most informative player of Wordle, against letter flags", "wordle", "optimal", 350),
     "memory-vocabulary": Benchmark("peak memory of an update with 50,257 words against whole logits", "memory", "vocabulary", 3.0, {}, 3),
 }
 

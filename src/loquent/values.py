@@ -25,8 +25,8 @@ class Record(Mapping[str, Any]):
     _hash: int | None
 
     def __init__(self, fields: Mapping[str, Any] | None = None, /, **named: Any) -> None:
-        object.__setattr__(self, "_fields", {**(fields or {}), **named})
-        object.__setattr__(self, "_hash", None)
+        _set_fields(self, {**fields, **named} if fields else named)
+        _set_hash(self, None)
 
     def __getitem__(self, name: str) -> Any:
         return self._fields[name]
@@ -68,6 +68,8 @@ class Record(Mapping[str, Any]):
         return Record({**self._fields, **named})
 
 
+_set_fields = Record._fields.__set__  # type: ignore[attr-defined]  # past __setattr__, and faster than object's
+_set_hash = Record._hash.__set__  # type: ignore[union-attr]
 EMPTY = Record()
 
 
