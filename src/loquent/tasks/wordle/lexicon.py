@@ -64,12 +64,11 @@ class Lexicon:
 
     def telling(self, fitting: NDArray[np.int64]) -> NDArray[np.int64]:
         """Of some words those whose marks tell most about which of them is the secret."""
-        if len(fitting) == len(self.words):
-            codes = self.codes
-        else:
-            codes = self.patterns.table([self.words[i] for i in fitting], fitting)
-        told = information(codes)
-        return fitting[told >= told.max(initial=0.0) - TIE]
+        if not len(fitting):
+            return fitting
+        everything = len(fitting) == len(self.words)
+        told = information(self.codes if everything else self.patterns.table([self.words[i] for i in fitting], fitting))
+        return fitting[told >= told.max() - TIE]
 
     def _row(self, guess: str) -> bytes | None:
         """The codes of a word of the list; None for other guesses: a model may say any, and they would push out those that come again."""
@@ -87,7 +86,7 @@ def information(codes: NDArray[np.uint8]) -> NDArray[np.float64]:
     sizes = np.arange(1, m + 1)
     term = np.concatenate([[0.0], sizes * np.log(sizes)])  # k log k
     parts = [term[_counts(codes[start : start + 64])].sum(axis=1) for start in range(0, n, 64)]
-    told: NDArray[np.float64] = np.log(m) - np.concatenate(parts or [np.zeros(0)]) / m
+    told: NDArray[np.float64] = np.log(m) - np.concatenate(parts) / m
     return told
 
 
