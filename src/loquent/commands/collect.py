@@ -56,14 +56,9 @@ class Plan:
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     """Collect, print what there is now, and return it."""
     options = (*arguments.overrides, *arguments.option)
-    mine, agents = named.split(options)
-    task = named.task(arguments.task, mine)
-    if arguments.agent == "human" or arguments.agent.endswith("/person"):
-        raise BadSetting(
-            f"--agent {arguments.agent}: a person plays game by game, and each is kept: loquent play {arguments.task} --save episodes.jsonl"
-        )
-    if not Path(arguments.agent).is_dir():  # a mistake is told before the folder is taken; a model is loaded where it plays
-        named.agent(arguments.agent, task, agents)
+    task = named.task(arguments.task, named.split(options)[0])
+    if arguments.agent == "human":
+        raise BadSetting(f"--agent human: a person plays game by game, and each is kept: loquent play {arguments.task} --save episodes.jsonl")
     plan = Plan(arguments.task, options, task.identity, arguments.agent, arguments.episodes, arguments.split, arguments.seed)
     result = collect(plan, task, Path(arguments.out), arguments.processes)
     print(f"{result['episodes']} episodes of {task.identity} in {result['file']}; mean return {result['return']:.4g}")
