@@ -113,12 +113,15 @@ def test_best_by_hand():
     assert lexicon.best((("ccccc", "ggggb"),)).tolist() == []  # no word would be told that
 
 
-def test_ties_do_not_depend_on_the_order_of_sums():
-    # the same words in another order: sums of the same terms in another order differ in their last bits
+@pytest.mark.parametrize("board", [(("peach", "bybby"),), (("power", "bbbgg"),), (("quest", "bbbbg"),)])
+def test_ties_do_not_depend_on_the_order_of_sums(board, monkeypatch):
+    # on these boards two words tell equally much, and their sums differ in the last bits as their patterns stand in another order
     shuffled = tuple(WORDS[i] for i in Key(0).generator().permutation(len(WORDS)))
-    for board in ((), (("crane", "bbbby"),), (("crane", "bbybb"),), (("audio", "bbbbb"),)):
-        best = [{lexicon.words[i] for i in lexicon.best(board)} for lexicon in (Lexicon(WORDS, "ilql"), Lexicon(shuffled, "ilql"))]
-        assert best[0] == best[1] != set()
+    best = [{lexicon.words[i] for i in lexicon.best(board)} for lexicon in (Lexicon(WORDS, "ilql"), Lexicon(shuffled, "ilql"))]
+    assert best[0] == best[1]
+    assert len(best[0]) == 2
+    monkeypatch.setattr("loquent.tasks.wordle.lexicon.TIE", 0.0)
+    assert len(Lexicon(WORDS, "ilql").best(board)) == 1, "it can fail"
 
 
 def play_out(texts, secret="steel", **options):
