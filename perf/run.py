@@ -50,6 +50,8 @@ BENCHMARKS = {
     "ilql-acting": Benchmark("acting with values on 32 games of mixed lengths against ILQL's way", "acting", "acting", 10),
     "ilql-acting-clipped": Benchmark("the same with clipped advantages: we read V too", "acting", "acting", 10, {"adv_clip": 0.0}),
     "ilql-acting-by-row": Benchmark("the same, the reference row by row without a cache", "acting", "acting", 10, {"way": "by_row"}, 5),
+    "wordle-act": Benchmark("Wordle steps through Task.act, 2,315 words, against the letter-flag filter", "wordle", "act", 1000),
+    "wordle-optimal": Benchmark("the first move of the most informative player of Wordle, against letter flags", "wordle", "optimal", 350),
     "memory-vocabulary": Benchmark("peak memory of an update with 50,257 words against whole logits", "memory", "vocabulary", 3.0, {}, 3),
 }
 

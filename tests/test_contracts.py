@@ -30,7 +30,9 @@ def test_every_registered_task_keeps_the_laws(name):
     assert check(name, episodes=12) == []
 
 
-@pytest.mark.parametrize("options", [{"rule": "official"}, {"secret": "redrawn"}, {"limit": 20, "secret": "redrawn", "rule": "official"}])
+@pytest.mark.parametrize(
+    "options", [{"rule": "official"}, {"secret": "redrawn"}, {"limit": 20, "secret": "redrawn", "rule": "official"}, {"guesses": "words"}]
+)
 def test_wordle_keeps_the_laws_under_every_option(options):
     wordle = registry.find("task", "wordle")
     assert check(wordle(wordle.Options(**options)), episodes=9) == []

@@ -40,6 +40,8 @@ NAMES = [
     "ilql-acting-clipped",
     "ilql-acting-by-row",
     "memory-vocabulary",
+    "wordle-act",
+    "wordle-optimal",
 ]
 
 
@@ -229,3 +231,24 @@ def test_sides_change_who_goes_first(perf):
     sides = perf("measuring").alternate(lambda: order.append("ours"), lambda: order.append("reference"), 2)
     assert order == ["ours", "reference", "reference", "ours", "ours", "reference"]
     assert len(sides.ratios()) == len(sides.ours) == 2
+
+
+def test_flags_that_say_something_else_are_caught(perf, monkeypatch):
+    wordle, flags = perf("wordle"), perf("references.letter_flags")
+    task = wordle.made_task(wordle.made_words(60))
+    recorded = wordle.record(task, 5)
+    assert "equal in all" in wordle.agreement(task, recorded)
+    monkeypatch.setattr(flags, "colours", lambda state, guess: "bbbbb")
+    with pytest.raises(AssertionError, match="marks differ"):
+        wordle.agreement(task, recorded)
+    assert "equal" in wordle.same_information(task.lexicon, ["crane"])
+    monkeypatch.setattr(flags, "information", lambda words, guess: 1.0)
+    with pytest.raises(AssertionError, match="crane tells"):
+        wordle.same_information(task.lexicon, ["crane"])
+
+
+def test_made_words_hold_the_built_in_ones(perf):
+    words = perf("wordle").made_words(900)
+    assert len(set(words)) == 900
+    assert set(words) > set(perf("wordle").read("builtin"))
+    assert perf("wordle").made_words(900) == words

@@ -36,7 +36,7 @@ REFUSED = {
     errno.ENOSPC: ("the disk is full", "make room, and give the same command again"),
     errno.EDQUOT: ("this user's share of the disk is full", "make room, and give the same command again"),
 }
-OPTIONS = "an option of the task, as key=value; may be given again"
+OPTIONS = "an option of the task, as key=value, or of the agent, as agent.key=value; may be given again"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -210,7 +210,13 @@ def _runs(commands: Any) -> None:
 def _games(commands: Any) -> None:
     play = _command(commands, "play", "play a task at this terminal, or watch an agent play it", "loquent play wordle --option rule=official")
     _task(play)
-    play.add_argument("--agent", default="human", metavar="AGENT", help="who plays: human (default), an agent's name, a run's or a model's folder")
+    play.add_argument(
+        "--agent",
+        metavar="AGENT",
+        help="who plays: you (default), an agent's name, module:Class, a run's or a model's folder",
+    )
+    play.add_argument("--replay", metavar="FILE", help="show a game recorded in this JSONL file, played again word for word, in place of a new one")
+    play.add_argument("--game", type=_positive, default=1, metavar="N", help="which game of the file --replay shows (default 1, the first)")
     play.add_argument("--row", metavar="ID", help="the row to play (default: one drawn by the seed)")
     play.add_argument("--save", metavar="FILE", help="append the episode to this JSONL file")
 
@@ -230,7 +236,7 @@ def _games(commands: Any) -> None:
         commands, "check", "run the laws of the contract on a task, one's own included", "loquent check my_task:Echo", "loquent check wordle"
     )
     check.add_argument("task", metavar="TASK", help="a task's name (loquent list tasks) or module:Class")
-    _options(check)
+    _options(check, "options of the task")
     check.add_argument("--episodes", type=_positive, default=20, metavar="N", help="games per law (default 20)")
 
 
@@ -279,8 +285,8 @@ def _player(command: argparse.ArgumentParser) -> None:
     command.add_argument("who", metavar="WHO", help="a run's folder, a model's folder, or an agent's name")
 
 
-def _options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("overrides", nargs="*", metavar="task.key=value", help="options of the task")
+def _options(command: argparse.ArgumentParser, what: str = "options of the task, or agent.key=value of the agent") -> None:
+    command.add_argument("overrides", nargs="*", metavar="task.key=value", help=what)
     command.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help=OPTIONS)
 
 

@@ -142,6 +142,10 @@ class Task(ABC):
         """What an expert says here, where an oracle exists; None where there is none."""
         return None
 
+    def coloured(self, observation: Observation) -> str | None:
+        """What a person at a terminal with colours sees in place of the text; None: the text. Texts of others in it must be `values.escaped`."""
+        return None
+
     @final
     def start(self, row: Row, rng: Key) -> Step:
         """The step before the first answer of a game on `row`."""

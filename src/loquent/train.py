@@ -20,6 +20,7 @@ from typing import Any
 from tqdm import tqdm
 
 from loquent import checkpoint, episode, logged, manifest, recorded, registry, resuming, rollout, trackers
+from loquent.agent import make as make_agent
 from loquent.data.pools import Pool, Sampler
 from loquent.episode import Episode
 from loquent.errors import AnotherRun, BadCheckpoint, BadSetting, nearest
@@ -168,7 +169,7 @@ class Trainer:
 
     def _player(self) -> Any:
         if self.source == "expert":
-            return registry.find("agent", self.settings.teacher or "expert")(self.task)
+            return make_agent(self.settings.teacher or "expert", self.task, place="training.teacher")
         return self.algorithm.agent(self.actor, False)
 
     def _recorded(self) -> recorded.Recording:

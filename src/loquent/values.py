@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import json
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, Mapping
 from typing import Any
 
 from loquent.errors import kind_of
@@ -25,8 +25,8 @@ class Record(Mapping[str, Any]):
     _hash: int | None
 
     def __init__(self, fields: Mapping[str, Any] | None = None, /, **named: Any) -> None:
-        object.__setattr__(self, "_fields", {**(fields or {}), **named})
-        object.__setattr__(self, "_hash", None)
+        _set_fields(self, {**fields, **named} if fields else named)
+        _set_hash(self, None)
 
     def __getitem__(self, name: str) -> Any:
         return self._fields[name]
@@ -36,6 +36,9 @@ class Record(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._fields)
+
+    def items(self) -> ItemsView[str, Any]:
+        return self._fields.items()
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a Record does not change; make a new one: record.with_({name}=...)")
@@ -65,6 +68,8 @@ class Record(Mapping[str, Any]):
         return Record({**self._fields, **named})
 
 
+_set_fields = Record._fields.__set__  # type: ignore[attr-defined]  # past __setattr__, and faster than object's
+_set_hash = Record._hash.__set__  # type: ignore[union-attr]
 EMPTY = Record()
 
 

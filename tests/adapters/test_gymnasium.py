@@ -43,6 +43,7 @@ def seats(task):
 FORMS = [
     (WORDLE, {}),
     (WORDLE, {"rule": "official", "secret": "redrawn", "limit": 50}),
+    (WORDLE, {"guesses": "words", "feedback": "letters"}),
     (WORDLE, {"form": "index"}),
     (WORDLE, {"form": "index", "view": BOARD}),
     (WORDLE, {"form": "text", "view": BOARD}),

@@ -81,6 +81,46 @@ def test_a_kept_game_can_be_replayed(loquent, folder):
     assert said[0] == said[1]
 
 
+def test_a_recorded_game_is_shown_again(loquent, folder, tmp_path):
+    loquent("collect", "counting:Count", "rounds=2", "--agent", "counting:Counter", "--episodes", "12", "--seed", "5", "--out", "kept")
+    kept = list(episode.read(folder / "kept" / "episodes.jsonl"))
+    shown = loquent("play", "counting:Count", "rounds=2", "--replay", "kept/episodes.jsonl", "--game", "8", "--json")
+    assert shown.returncode == 0, shown.stderr
+    assert json.loads(shown.stdout.splitlines()[-1])["episode"] == episode.to_json(kept[7])
+    for turn in kept[7].answers():
+        assert f"agent: {turn.text}\n" in shown.stdout
+    wrong = [
+        (["rounds=2", "--game", "13"], "kept/episodes.jsonl has no game 13; --game counts from 1"),
+        (["rounds=3"], "was played on count-v1#"),
+        (["rounds=2", "--agent", "expert"], "leave out --agent"),
+    ]
+    for words, says in wrong:
+        done = loquent("play", "counting:Count", "--replay", "kept/episodes.jsonl", *words)
+        assert done.returncode == 2
+        assert says in done.stderr
+
+
+def test_a_record_that_is_not_true_is_told(loquent, folder):
+    loquent("play", "counting:Count", "--agent", "expert", "--row", "r2", "--save", "kept.jsonl")
+    text = (folder / "kept.jsonl").read_text()
+    (folder / "kept.jsonl").write_text(text.replace('"right": 1.0', '"right": 0.0', 1))
+    done = loquent("play", "counting:Count", "--replay", "kept.jsonl")
+    assert done.returncode == 1
+    assert "the record of game 1 in kept.jsonl differs from the game as it is played" in done.stderr
+
+
+def test_wordle_is_played_with_hints_and_watched_in_colours(loquent):
+    done = loquent("play", "wordle", "--row", "train:steel", stdin="?\nspeed\nnope\nsteel\n")
+    assert done.returncode == 0, done.stderr
+    assert "(? for a hint)> hint: " in done.stdout
+    assert "not five letters a-z: 'nope'; once more" in done.stdout
+    assert done.stdout.endswith("The game ended: solved. Rewards: guess -2.\nReturn: -2.\n")
+    line = ("play", "wordle", "--row", "train:steel", "--agent", "wordle/optimal")
+    plain, coloured = loquent(*line), loquent(*line, FORCE_COLOR="1")
+    assert "\x1b" not in plain.stdout
+    assert "\x1b[1;30;42m S \x1b[0m\x1b[1;30;42m T \x1b[0m" in coloured.stdout
+
+
 def test_another_seed_is_another_game(loquent):
     rows = {
         json.loads(loquent("play", "counting:Count", "--agent", "expert", "--seed", str(seed), "--json").stdout.splitlines()[-1])["row"]

@@ -15,7 +15,8 @@ from typing import Any
 
 import torch
 
-from loquent import __version__, checkpoint, episode, registry
+from loquent import __version__, checkpoint, episode
+from loquent.agent import make as make_agent
 from loquent.bench.jobs import Job
 from loquent.errors import BadCheckpoint, LoquentError
 from loquent.evaluate import Evaluation, build_metrics, evaluate_agent
@@ -144,7 +145,7 @@ def _played(job: Job) -> dict[str, Any]:
     terms, weights = compose.build(job.recipe.rewards, context)
     found: Evaluation = evaluate_agent(
         task,
-        registry.named("agent", job.agent)(task),
+        make_agent(job.agent, task),
         split=settings.final_split,
         episodes=settings.final_episodes,
         seed=settings.seed,

@@ -2,7 +2,8 @@
 
 Sees    the marks of the last guess (g in place, y anywhere in the word, b absent); no letter counting (rule "ilql"; "official" counts).
         Or, told as letters, the guess again: a letter in place in upper case, one elsewhere in lower case, "-" for an absent one.
-Says    one word. Anything but five letters a-z costs the turn and gets no marks; five letters outside the list are a guess.
+Says    one word. Anything but five letters a-z costs the turn and gets no marks; five letters outside the list are a guess, unless
+        `guesses` allows those of a list only.
 Earns   guess: 0 for the right word, -1 for any other; so -(k-1) when solved at guess k, -6 when never.
 Ends    "solved" or "out of turns"; both are rules, so nothing is bootstrapped.
 Rows    the secrets, a list of our own (738 words) or a file; every split has the same secrets under ids of its own.
@@ -19,11 +20,16 @@ from loquent.seeding import Key
 from loquent.settings import check_ranges, setting
 from loquent.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.tasks.wordle import rows as words
-from loquent.tasks.wordle.marks import Board, letters, lexicon, marks
+from loquent.tasks.wordle.lexicon import lexicon
+from loquent.tasks.wordle.marks import Board, letters
+from loquent.tasks.wordle.terminal import coloured
 from loquent.values import Record
 
 GUESSES = 6
+ANY = "any"
 GOAL = "Find the hidden five-letter word in six guesses."
+NO_WORD, NOT_LISTED = "not five letters a-z", "not in the list of guesses"
+WRONG, RIGHT = Record(guess=-1.0), Record(guess=0.0)
 EXPLAINED = {
     "marks": "After each guess: g in place, y elsewhere in the word, b not in it.",
     "letters": "After each guess its letters: in upper case in place, in lower case elsewhere in the word, - not in it.",
@@ -36,6 +42,7 @@ class WordleOptions:
 
     words: str = setting(words.BUILTIN, "the word list: 'builtin', or a file with one word a line")
     limit: int = setting(0, "play with so many words of the list, drawn once; 0: all", low=0)
+    guesses: str = setting("any", "what is a guess: 'any' five letters, the 'words' of the list alone, or also those of a file with one word a line")
     rule: str = setting("ilql", "how letters are marked: without counting them, or as the newspaper does", choices=("ilql", "official"))
     feedback: str = setting(
         "marks",
@@ -67,7 +74,7 @@ class Wordle(Task):
         id="wordle",
         instruction=f"{GOAL} {EXPLAINED['marks']}",
         rewards=Record(guess=1.0),
-        invalid=("not five letters a-z",),
+        invalid=(NO_WORD, NOT_LISTED),
         turn_limit=GUESSES,
         return_range=(-6.0, 0.0),
         paper="arXiv:2206.11871",
@@ -80,7 +87,8 @@ class Wordle(Task):
         self.spec = replace(self.spec, instruction=explained if self.options.instruct else "")
         self.words = words.read(self.options.words, self.options.limit)
         self.lexicon = lexicon(self.words, self.options.rule)
-        self.actions = Texts(self.words)
+        listed = self.options.guesses in (ANY, "words")
+        self.actions: Texts = Texts(self.words if listed else sorted({*self.words, *words.read(self.options.guesses)}))
         self._rows: dict[str, tuple[Row, ...]] = {}
 
     def rows(self, split: str) -> tuple[Row, ...]:
@@ -98,24 +106,31 @@ class Wordle(Task):
         return Opening(state, _seen(state, ""))
 
     def read(self, state: State, text: str) -> str | Invalid:
-        """The guess: exactly five letters a-z, nothing around them."""
-        return text if words.WORD.fullmatch(text) else Invalid("not five letters a-z", text)
+        """The guess: exactly five letters a-z, nothing around them, and in the list of guesses where there is one."""
+        if not words.WORD.fullmatch(text):
+            return Invalid(NO_WORD, text)
+        return text if self.options.guesses == ANY or self.actions.index(text) is not None else Invalid(NOT_LISTED, text)
 
     def play(self, state: State, move: str | Invalid) -> Outcome:
         """Mark the guess; an invalid one leaves the board and gets no marks."""
         if isinstance(move, Invalid):
             after = State(state.board, state.turn + 1, state.secret, state.key)
-            return Outcome(after, _seen(after, ""), Record(guess=-1.0))
+            return Outcome(after, _seen(after, ""), WRONG)
         secret = self._secret(state)
-        told = marks(move, secret, self.options.rule)
+        told = self.lexicon.told(move, secret)
         after = State((*state.board, (move, told)), state.turn + 1, state.secret, state.key)
-        solved = move == secret
         shown = told if self.options.feedback == "marks" else letters(move, told)
-        return Outcome(after, _seen(after, shown + "\n"), Record(guess=0.0 if solved else -1.0), "solved" if solved else None)
+        if move == secret:
+            return Outcome(after, _seen(after, shown + "\n"), RIGHT, "solved")
+        return Outcome(after, _seen(after, shown + "\n"), WRONG)
 
     def expert(self, state: State) -> str:
-        """The word that fits all marks and whose own marks would tell most."""
-        return self.lexicon.best(state.board)
+        """The word that fits all marks and whose own marks would tell most; the first in the list among equals."""
+        return self.words[self.lexicon.best(state.board)[0]]
+
+    def coloured(self, observation: Observation) -> str:
+        """The board in colours."""
+        return coloured(observation.fields["board"], observation.fields["left"])
 
     def _secret(self, state: State) -> str:
         if state.secret is not None:

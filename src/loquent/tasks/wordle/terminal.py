@@ -1,0 +1,24 @@
+"""A Wordle board as a person at a terminal sees it: tiles in colour, and what is known of each letter."""
+
+from __future__ import annotations
+
+from string import ascii_lowercase
+
+from loquent.tasks.wordle.marks import ABSENT, ANYWHERE, IN_PLACE, LENGTH, Board
+
+TILES = {IN_PLACE: "\x1b[1;30;42m", ANYWHERE: "\x1b[1;30;43m", ABSENT: "\x1b[1;37;100m"}
+KEYS = {IN_PLACE: "\x1b[1;32m", ANYWHERE: "\x1b[1;33m", ABSENT: "\x1b[90m"}
+PLAIN = "\x1b[0m"
+
+
+def coloured(board: Board, left: int) -> str:
+    """All guesses so far in green, yellow and grey, the places left, and the alphabet in the colour of the best that is known of a letter."""
+    best: dict[str, str] = {}
+    lines = []
+    for guess, told in board:
+        lines.append("".join(f"{TILES[mark]} {letter.upper()} {PLAIN}" for letter, mark in zip(guess, told, strict=True)))
+        for letter, mark in zip(guess, told, strict=True):
+            best[letter] = max(best.get(letter, ABSENT), mark, key=(ABSENT, ANYWHERE, IN_PLACE).index)
+    lines += [" _ " * LENGTH] * left
+    lines.append("".join(f"{KEYS[best[letter]]}{letter}{PLAIN}" if letter in best else letter for letter in ascii_lowercase))
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,152 @@
+"""The exact value of players: against closed forms, a recursion written out, play, and figures known from the paper's code."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import wordle_lists as lists
+
+from loquent.agent import make
+from loquent.errors import LoquentError
+from loquent.play import games, play
+from loquent.tasks.wordle.exact import Value, value
+from loquent.tasks.wordle.marks import marks
+from loquent.tasks.wordle.players import Seen
+from loquent.tasks.wordle.task import Wordle, WordleOptions
+
+START = {"kind": "wordle/optimal", "start": "wordle/start_word"}
+
+
+def small(limit=20, **options):
+    return Wordle(WordleOptions(limit=limit, **options))
+
+
+def test_a_value_by_hand():
+    # solved at guess 1 with 1/4, at guess 3 with 1/4, never with 1/2: mean -(0 + 2/4 + 6/2) = -3.5; mean square 4/4 + 36/2 = 19, variance 6.75
+    one = Value((0.25, 0.0, 0.25, 0.0, 0.0, 0.0))
+    assert (one.wins, one.mean) == (0.5, -3.5)
+    assert one.deviation == pytest.approx(6.75**0.5)
+
+
+@pytest.mark.parametrize("size", [5, 20])
+def test_the_random_player_has_a_closed_form(size):
+    # each guess is right with 1/n, whatever was said before
+    found = value(make("wordle/random", small(size)))
+    assert found.solved == pytest.approx([(1 - 1 / size) ** k / size for k in range(6)])
+    assert found.mean == pytest.approx(-sum((1 - 1 / size) ** k for k in range(1, 7)))
+
+
+def test_repeating_and_contradicting_win_at_once_or_never():
+    for name in ("wordle/repeat", "wordle/wrong"):
+        assert value(make(name, small(12))).solved == pytest.approx([1 / 12, 0, 0, 0, 0, 0])
+
+
+def test_two_words_by_hand(tmp_path):
+    file = tmp_path / "words.txt"
+    file.write_text("crane\nslate\n")
+    task = Wordle(WordleOptions(words=str(file)))
+    assert value(make("wordle/optimal", task)).solved == (0.5, 0.5, 0.0, 0.0, 0.0, 0.0)
+    # the half-random player: 1/2 at once; then the other is known, and said with 1/2 + 1/4 in each turn
+    assert value(make("wordle/half", task)).solved == pytest.approx([0.5, *(0.5 * 0.75 * 0.25**k for k in range(5))])
+
+
+def written_out(player, rule):
+    """The same value by a recursion over secrets and boards that knows neither tables nor equal situations."""
+    words = player.lexicon.words
+
+    def after(secret, seen):
+        found = np.zeros(6)
+        for weight, choice in player.parts(seen):
+            for guess in choice.all():
+                share = weight / len(choice)
+                if guess == secret:
+                    found[6 - seen.left] += share
+                elif seen.left > 1:
+                    found += share * after(secret, Seen((*seen.board, (guess, marks(guess, secret, rule))), (*seen.said, guess), seen.left - 1))
+        return found
+
+    return sum(after(secret, Seen()) for secret in words) / len(words)
+
+
+PLAYERS = [
+    "wordle/optimal",
+    START,
+    "wordle/half",
+    {"kind": "wordle/repeat", "first": 1, "start": "wordle/start_word"},
+    {"kind": "wordle/mixture", "prob_first": 0.25, "second": "wordle/wrong"},
+    {"kind": "wordle/mixture", "prob_first": 0.75, "second": "wordle/repeat"},
+]
+
+
+@pytest.mark.parametrize(("chosen", "rule"), list(product(PLAYERS, ("ilql", "official"))))
+def test_the_enumeration_is_the_recursion_written_out(chosen, rule):
+    player = make(chosen, small(4, rule=rule))
+    found = value(player)
+    assert found.solved == pytest.approx(written_out(player, rule).tolist(), abs=1e-12)
+    assert 0 < found.wins <= 1 + 1e-12
+
+
+def test_a_player_with_words_of_its_own_is_enumerated_too(tmp_path):
+    file = tmp_path / "own.txt"
+    file.write_text("\n".join(small(4).words[:2]) + "\ncrwth")
+    task = small(4)
+    player = make("wordle/random_mixture", task, {"prob_smart": 0.5, "words": str(file)})
+    assert not player.forgets
+    assert value(player).solved == pytest.approx(written_out(player, "ilql").tolist(), abs=1e-12)
+
+
+@pytest.mark.parametrize("chosen", ["wordle/half", START])
+def test_the_exact_value_is_what_games_come_to(chosen):
+    task = small(25)
+    player = make(chosen, task)
+    found = value(player)
+    returns = [one.total(task.spec.rewards) for one in play(task, games(task.rows("train"), each=60), player, seed=4)]
+    assert abs(np.mean(returns) - found.mean) < 3 * found.deviation / len(returns) ** 0.5 < 0.15
+    assert np.std(returns) == pytest.approx(found.deviation, rel=0.1)
+
+
+def test_too_many_situations_and_no_closed_form_are_refused():
+    with pytest.raises(LoquentError, match=r"wordle/half comes into more than 50 situations; play games"):
+        value(make("wordle/half", small(20)), most=50)
+    with pytest.raises(LoquentError, match=r"wordle/monte_carlo has no rule in closed form"):
+        value(make("wordle/monte_carlo", small(5)))
+
+
+# real lists
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("size", "chosen", "mean"),  # exact figures known from the paper's code
+    [
+        (236, "wordle/optimal", -1.7458),
+        (431, "wordle/optimal", -1.9420),
+        (826, "wordle/optimal", -2.1557),
+        (236, START, -1.8458),
+        (431, START, -2.0193),
+        (826, START, -2.2610),
+    ],
+)
+def test_exact_values_on_parts_of_the_official_list(beside, tmp_path, size, chosen, mean):
+    player = make(chosen, Wordle(WordleOptions(words=lists.path(beside, tmp_path, size))))
+    assert round(value(player).mean, 4) == mean
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("chosen", "mean", "error", "wins"),  # from games of the paper's code, with their standard errors
+    [("wordle/optimal", -2.585, 0.013, 0.9945), (START, -2.634, 0.013, 0.995)],
+)
+def test_exact_values_on_the_official_list(beside, chosen, mean, error, wins):
+    found = value(make(chosen, Wordle(WordleOptions(words=str(lists.official(beside))))))
+    assert abs(found.mean - mean) < 3 * error
+    assert abs(found.wins - wins) < 0.002
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_the_exact_value_of_the_consistent_player(beside, tmp_path):
+    # known from 1,500 games of the paper's code with -2.125, from 2,000 of another with -2.141: -2.13 +- 0.03
+    found = value(make("wordle/consistent", Wordle(WordleOptions(words=lists.path(beside, tmp_path, 236)))))
+    assert abs(found.mean - -2.13) < 0.03
+    assert round(found.mean, 4) == -2.1302
