@@ -56,13 +56,13 @@ def play(
     Args:
         agents: an agent, the name of a registered one, or a mapping from seat to agent.
     """
-    from loquent import registry
+    from loquent.agent import make
     from loquent.evaluate import held_out
     from loquent.play import games
     from loquent.play import play as run
 
     world = _task(task)
-    player = registry.find("agent", agents)(world) if isinstance(agents, str) else agents
+    player = make(agents, world) if isinstance(agents, str) else agents
     queue = [game for i, rows in enumerate(held_out(world, split, episodes)) for game in games(rows, first=i)]
     return run(world, queue, player, seed=seed, split=split, learning=learning)
 

@@ -36,7 +36,7 @@ REFUSED = {
     errno.ENOSPC: ("the disk is full", "make room, and give the same command again"),
     errno.EDQUOT: ("this user's share of the disk is full", "make room, and give the same command again"),
 }
-OPTIONS = "an option of the task, as key=value; may be given again"
+OPTIONS = "an option of the task, as key=value, or of the agent, as agent.key=value; may be given again"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -213,7 +213,7 @@ def _games(commands: Any) -> None:
         commands, "check", "run the laws of the contract on a task, one's own included", "loquent check my_task:Echo", "loquent check wordle"
     )
     check.add_argument("task", metavar="TASK", help="a task's name (loquent list tasks) or module:Class")
-    _options(check)
+    _options(check, "options of the task")
     check.add_argument("--episodes", type=_positive, default=20, metavar="N", help="games per law (default 20)")
 
 
@@ -262,8 +262,8 @@ def _player(command: argparse.ArgumentParser) -> None:
     command.add_argument("who", metavar="WHO", help="a run's folder, a model's folder, or an agent's name")
 
 
-def _options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("overrides", nargs="*", metavar="task.key=value", help="options of the task")
+def _options(command: argparse.ArgumentParser, what: str = "options of the task, or agent.key=value of the agent") -> None:
+    command.add_argument("overrides", nargs="*", metavar="task.key=value", help=what)
     command.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help=OPTIONS)
 
 

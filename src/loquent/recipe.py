@@ -81,7 +81,10 @@ class TrainingSettings:
     episodes: int = setting(64, "episodes in one collection", low=1)
     split: str = setting("train", "the split the rows come from")
     only: Record = setting(EMPTY, "train and watch only on rows whose fields have these values, as {label: positive}; the final evaluation takes all")
-    teacher: str = setting("", "the agent that plays in collection; empty: the policy, or for supervised learning the task's expert")
+    teacher: str | Record = setting(
+        "",
+        "the agent that plays in collection, as a name, or {kind: NAME, OPTION: VALUE}; empty: the policy, or for supervised learning the task's expert",
+    )
     evaluate_every: int = setting(10, "updates between evaluations; 0: only at the end", low=0)
     evaluate_episodes: int = setting(200, "episodes of an evaluation", low=1)
     evaluate_split: str = setting("validation", "the split of evaluations in training")
@@ -298,7 +301,7 @@ def _presets(config: type) -> Mapping[str, Record]:
 
 
 def _taken_by(kind: str, name: str) -> type:
-    """The options of a metric or a reward; none where its factory does not tell them."""
+    """The options of a metric, a reward or an agent; none where its factory does not tell them."""
     options: type = getattr(registry.find(kind, name), "Options", _Untold)
     return options
 
@@ -404,7 +407,7 @@ def _override(root: Node, overrides: Sequence[str], place: str = COMMAND_LINE) -
             if not isinstance(here.value, dict):
                 raise BadSetting(f"the override {text!r}: {here.bare()!r} has no settings inside")
             inside = here.value.setdefault(name, Node({}, place, None))
-            if isinstance(inside.value, str) and name in ("task", "algorithm"):
+            if isinstance(inside.value, str) and name in ("task", "algorithm", "teacher"):
                 inside.value = {"kind": Node(inside.value, inside.file, inside.line)}
             here = inside
         if not isinstance(here.value, dict):
@@ -414,7 +417,7 @@ def _override(root: Node, overrides: Sequence[str], place: str = COMMAND_LINE) -
 
 
 def describe(name: str) -> str:
-    """What a setting (`clip`, `training.updates`), an algorithm, a task, a metric or a reward means: its why, default, range and source.
+    """What a setting (`clip`, `training.updates`), an algorithm, a task, an agent, a metric or a reward means: its why, default, range and source.
 
     Raises:
         UnknownName: nothing is called so.
@@ -423,7 +426,7 @@ def describe(name: str) -> str:
     own["evaluation"] = own["decoding"]
     own |= {f"algorithm.{kind}": partial(_config_of, kind) for kind in registry.names("algorithm")}
     own |= {f"task.{kind}": partial(_options_of, kind) for kind in registry.names("task")}
-    own |= {f"{kind}.{one}": partial(_taken_by, kind, one) for kind in ("metric", "reward") for one in registry.names(kind)}
+    own |= {f"{kind}.{one}": partial(_taken_by, kind, one) for kind in ("metric", "reward", "agent") for one in registry.names(kind)}
     section, _, wanted = name.rpartition(".")
     named = [title for title in own if {title, title.rpartition(".")[2]} & {name, section}]
     lines: list[str] = []

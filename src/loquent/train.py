@@ -19,6 +19,7 @@ from typing import Any
 from tqdm import tqdm
 
 from loquent import checkpoint, episode, logged, manifest, registry, resuming, rollout, trackers
+from loquent.agent import make as make_agent
 from loquent.data.pools import Pool, Sampler
 from loquent.episode import Episode
 from loquent.errors import AnotherRun, BadCheckpoint, BadSetting, nearest
@@ -151,7 +152,7 @@ class Trainer:
     def _player(self) -> Any:
         teacher = self.settings.teacher or ("expert" if self.algorithm.taught else "")
         if teacher:
-            return registry.find("agent", teacher)(self.task)
+            return make_agent(teacher, self.task, place="training.teacher")
         return self.algorithm.agent(self.actor, False)
 
     @contextmanager

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loquent import checkpoint, episode, registry
+from loquent import checkpoint, episode
+from loquent.agent import make as make_agent
 from loquent.bench.jobs import Job
 from loquent.errors import BadCheckpoint, LoquentError
 from loquent.evaluate import Evaluation, build_metrics, evaluate_agent
@@ -99,7 +100,7 @@ def _played(job: Job) -> dict[str, Any]:
     terms, weights = compose.build(job.recipe.rewards, context)
     found: Evaluation = evaluate_agent(
         task,
-        registry.named("agent", job.agent)(task),
+        make_agent(job.agent, task),
         split=settings.final_split,
         episodes=settings.final_episodes,
         seed=settings.seed,

@@ -56,7 +56,7 @@ class Plan:
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     """Collect, print what there is now, and return it."""
     options = (*arguments.overrides, *arguments.option)
-    task = named.task(arguments.task, options)
+    task = named.task(arguments.task, named.split(options)[0])
     if arguments.agent == "human":
         raise BadSetting(f"--agent human: a person plays game by game, and each is kept: loquent play {arguments.task} --save episodes.jsonl")
     plan = Plan(arguments.task, options, task.identity, arguments.agent, arguments.episodes, arguments.split, arguments.seed)
@@ -129,8 +129,9 @@ _built: dict[Plan, tuple[Task, Any]] = {}  # one process makes task and agent on
 
 def _make(plan: Plan, out: Path, shard: int) -> int:
     if plan not in _built:
-        task = named.task(plan.task, plan.options)
-        _built[plan] = task, named.agent(plan.agent, task)
+        mine, agents = named.split(plan.options)
+        task = named.task(plan.task, mine)
+        _built[plan] = task, named.agent(plan.agent, task, agents)
     task, agent = _built[plan]
     rows = task.rows(plan.split)
     if not rows:

@@ -24,8 +24,9 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     else:
         from loquent.evaluate import evaluate_agent
 
-        task = named.task(arguments.task, arguments.option)
-        found = evaluate_agent(task, named.agent(arguments.who, task), **played)
+        mine, agents = named.split(arguments.option)
+        task = named.task(arguments.task, mine)
+        found = evaluate_agent(task, named.agent(arguments.who, task, agents), **played)
     result = found.as_json()
     result["values"] = {name: None if math.isnan(value) else value for name, value in found.values.items()}
     scores(result)

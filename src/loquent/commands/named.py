@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from loquent import episode, registry
+from loquent.agent import make
 from loquent.errors import BadSetting
 from loquent.fill import COMMAND_LINE, Node, fill, parse
 from loquent.task import Task
+
+AGENT = "agent."  # what stands before an agent's option on a command line
 
 
 def task(name: str, options: Sequence[str]) -> Task:
@@ -23,29 +26,35 @@ def task(name: str, options: Sequence[str]) -> Task:
     made = find("task", name)
     if not (isinstance(made, type) and issubclass(made, Task)):
         raise BadSetting(f"{name!r} is no task: a class derived from loquent.task.Task is right")
-    given: dict[str, Node] = {}
-    for text in options:
-        path, equals, value = text.partition("=")
-        key = path.strip().removeprefix("task.")
-        if not equals or not key.isidentifier():
-            raise BadSetting(f"the option {text!r} is not of the form key=value")
-        given[key] = parse(value, COMMAND_LINE, numbered=False)
-    built: Task = made(fill(made.Options, Node(given, COMMAND_LINE, None), f"task {name}"))
+    built: Task = made(fill(made.Options, Node(_given(options, "task."), COMMAND_LINE, None), f"task {name}"))
     return built
 
 
-def agent(name: str, played: Task) -> Any:
-    """The agent of that name (or "module:Class"), made for a task; of a run's folder, a model's folder or a file of episodes."""
+def split(options: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Options of the task, and those of the agent: `agent.key=value`."""
+    agents = [text for text in options if text.strip().startswith(AGENT)]
+    return [text for text in options if text not in agents], agents
+
+
+def agent(name: str, played: Task, options: Sequence[str] = ()) -> Any:
+    """The agent of that name (or "module:Class"), made for a task; of a run's folder, a model's folder or a file of episodes.
+
+    Args:
+        options: the agent's, as `agent.key=value`.
+
+    Raises:
+        UnknownName: no such agent. BadSetting: no such option, or a value outside its range.
+    """
     path = Path(name)
     if name == "replay":
         raise BadSetting("to replay episodes name their file: --agent data/episodes.jsonl")
-    if name in registry.names("agent") or ":" in name:
-        return find("agent", name)(played)
-    if path.is_dir():
-        return _model(path)
-    if path.suffix == ".jsonl":
-        return registry.find("agent", "replay")(tuple(episode.read(path)))
-    return registry.find("agent", name)(played)
+    if name not in registry.names("agent") and ":" not in name and (path.is_dir() or path.suffix == ".jsonl"):
+        if options:
+            raise BadSetting(f"{options[0]}: {name} is a folder or a file, which has no options")
+        return _model(path) if path.is_dir() else registry.find("agent", "replay")(tuple(episode.read(path)))
+    if ":" in name:
+        search_here()
+    return make(name, played, {key: node.plain() for key, node in _given(options, AGENT).items()}, COMMAND_LINE)
 
 
 def find(kind: str, name: str) -> Any:
@@ -61,6 +70,17 @@ def search_here() -> None:
     here = os.getcwd()
     if here not in sys.path:
         sys.path.append(here)
+
+
+def _given(options: Sequence[str], prefix: str) -> dict[str, Node]:
+    given: dict[str, Node] = {}
+    for text in options:
+        path, equals, value = text.partition("=")
+        key = path.strip().removeprefix(prefix)
+        if not equals or not key.isidentifier():
+            raise BadSetting(f"the option {text!r} is not of the form key=value")
+        given[key] = parse(value, COMMAND_LINE, numbered=False)
+    return given
 
 
 def _model(folder: Path) -> Any:

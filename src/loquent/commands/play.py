@@ -20,8 +20,9 @@ from loquent.values import escaped
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     """Play one game, say how it ended, and return its record."""
-    task = named.task(arguments.task, (*arguments.overrides, *arguments.option))
-    player = named.agent(arguments.agent, task)
+    mine, agents = named.split((*arguments.overrides, *arguments.option))
+    task = named.task(arguments.task, mine)
+    player = named.agent(arguments.agent, task, agents)
     if arguments.save and not Path(arguments.save).parent.is_dir():  # before the game, which would be lost
         raise BadSetting(f"--save {arguments.save}: there is no folder {Path(arguments.save).parent}")
     try:
