@@ -9,7 +9,7 @@ import pytest
 
 from loquent import cli
 
-COMMANDS = ["quickstart", "train", "bench", "resume", "evaluate", "generate", "export", "play", "collect", "check", "list", "show", "help"]
+COMMANDS = ["quickstart", "train", "bench", "resume", "evaluate", "generate", "export", "play", "collect", "convert", "check", "list", "show", "help"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
