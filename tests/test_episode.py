@@ -18,7 +18,12 @@ TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
 PER_TOKEN = st.dictionaries(st.text(max_size=5), st.lists(FINITE, max_size=3).map(tuple), max_size=2).map(Record)
 TURNS = st.builds(Turn, TEXTS, TEXTS, TEXTS, RECORDS, st.sampled_from(("end", "stop", "length")), token_rewards=PER_TOKEN)
 ENDS = st.none() | st.just("cut") | TEXTS
-EPISODES = st.builds(Episode, TEXTS, TEXTS, TEXTS, st.integers(), st.integers(), st.lists(TURNS, max_size=4).map(tuple), ENDS, TEXTS, TEXTS, RECORDS)
+META = st.dictionaries(st.text(max_size=5), st.none() | st.booleans() | st.integers() | FINITE | TEXTS | st.tuples(TEXTS, TEXTS), max_size=3).map(
+    Record
+)
+EPISODES = st.builds(
+    Episode, TEXTS, TEXTS, TEXTS, st.integers(), st.integers(), st.lists(TURNS, max_size=4).map(tuple), ENDS, TEXTS, TEXTS, RECORDS, META
+)
 
 ONE = Episode(
     "t-v1",
@@ -42,6 +47,11 @@ def test_an_episode_reads_back_equal(one):
     line = json.dumps(to_json(one), allow_nan=False)
     assert from_json(json.loads(line)) == one
     assert "\n" not in line
+
+
+def test_without_meta_a_line_is_what_it_was_before_there_was_any():
+    assert "meta" not in to_json(ONE)
+    assert to_json(replace(ONE, meta=Record(kind="expert")))["meta"] == {"kind": "expert"}
 
 
 def test_sums_by_hand():
@@ -89,6 +99,7 @@ def test_a_file_is_appended_to_and_read_in_order(tmp_path):
         '{"task": "t"}',
         '{"turns": 3}',
         json.dumps({**to_json(ONE), "extra": 1}),
+        json.dumps({**to_json(ONE), "meta": ["expert"]}),
         json.dumps({**to_json(ONE), "turns": [{"a": 1}]}),
     ],
 )

@@ -22,6 +22,9 @@ from loquent.settings import Remark
 
 EXTRAS = dict.fromkeys(("torch", "transformers", "tokenizers", "safetensors", "sklearn", "jaxtyping"), "train") | {
     "datasets": "hub",
+    "pyarrow": "parquet",
+    "minari": "minari",
+    "h5py": "minari",
 }
 MODULES = {"import": "import_recipe"}  # a keyword of Python's cannot be a module's name
 REFUSED = {
@@ -225,12 +228,38 @@ def _games(commands: Any) -> None:
         "collect",
         "play many games into a dataset of episodes; goes on where it was stopped",
         "loquent collect wordle --agent random --episodes 1000 --out data/wordle",
+        "loquent collect wordle --design branching design.rollouts=2 --agent expert --suboptimal random --episodes 100 --out data/branching",
     )
     _task(collect)
-    collect.add_argument("--agent", required=True, metavar="AGENT", help="who plays: an agent's name, module:Class, a run's or a model's folder")
-    collect.add_argument("--episodes", required=True, type=_positive, metavar="N", help="games to play")
+    collect.add_argument("--agent", metavar="AGENT", help="who plays: an agent's name, module:Class, a run's or a model's folder")
+    collect.add_argument(
+        "--design", metavar="DESIGN", help="games (default), branching, adversarial or tweets; its options stand as design.key=value (docs/data.md)"
+    )
+    collect.add_argument("--suboptimal", metavar="AGENT", help="designs branching and adversarial: who plays beside the expert, who is --agent")
+    collect.add_argument("--adversary", metavar="AGENT", help="design adversarial: who takes over in the middle of the expert's games")
+    collect.add_argument("--episodes", required=True, type=_positive, metavar="N", help="games to play, not counting what a design plays beside them")
     collect.add_argument("--out", required=True, metavar="DIR", help="the dataset's folder; holds episodes.jsonl at the end")
     collect.add_argument("--processes", type=_positive, default=1, metavar="P", help="games are shared out over so many processes (default 1)")
+
+    convert = _command(
+        commands,
+        "convert",
+        "episodes from one form into another (JSON lines, Parquet, datasets, Minari), all or a part",
+        "loquent convert data/wordle wordle.parquet",
+        "loquent convert data/wordle best.jsonl --top 0.1",
+        "loquent convert wordle.parquet minari/wordle-v0 --to minari",
+    )
+    convert.add_argument("source", metavar="SOURCE", help="a collection's folder, a .jsonl or .parquet file, a folder of datasets or of Minari")
+    convert.add_argument("target", metavar="TARGET", help="a new file or folder; a name that ends in .jsonl or .parquet says its form")
+    convert.add_argument("--to", choices=["jsonl", "parquet", "datasets", "minari"], help="the form of TARGET, where its name does not say it")
+    convert.add_argument("--top", type=_share, default=1.0, metavar="SHARE", help="keep this share of the episodes, the best by return")
+    convert.add_argument("--bottom", type=_share, default=1.0, metavar="SHARE", help="keep this share, the worst; before --top")
+    convert.add_argument(
+        "--kind", action="append", default=[], metavar="KIND", help="keep episodes of this kind (expert, adversarial, ...); may be given again"
+    )
+    convert.add_argument(
+        "--weight", action="append", default=[], metavar="NAME=NUMBER", help="the weight of a reward (default: the task's own weights)"
+    )
 
     check = _command(
         commands, "check", "run the laws of the contract on a task, one's own included", "loquent check my_task:Echo", "loquent check wordle"
@@ -299,6 +328,16 @@ def _task(command: argparse.ArgumentParser) -> None:
 
 def _positive(text: str) -> int:
     return _whole(text, 1)
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share in (0, 1]")
+    return share
 
 
 def _seed(text: str) -> int:

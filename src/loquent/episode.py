@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from loquent.errors import BadRow
 from loquent.task import CUT, Observation
-from loquent.values import EMPTY, Record, plain
+from loquent.values import EMPTY, Record, frozen, plain
 
 TASK = "task"
 
@@ -60,6 +60,7 @@ class Episode:
     learning: str = "agent"
     instruction: str = ""
     agents: Record = EMPTY  # seat -> who sat there
+    meta: Record = EMPTY  # how it came to be, where that is not plain play: kind, and of a fork its parent and its start
 
     @property
     def bootstraps(self) -> bool:
@@ -97,14 +98,15 @@ class Episode:
 def to_json(episode: Episode) -> dict[str, Any]:
     """What stands on disk for an episode; tokens and observations are left out."""
     head = {name: getattr(episode, name) for name in ("task", "row", "split", "seed", "number", "ended", "learning", "instruction")}
-    return {**head, "agents": plain(episode.agents), "turns": [_turn_to_json(turn) for turn in episode.turns]}
+    meta = {"meta": plain(episode.meta)} if episode.meta else {}
+    return {**head, "agents": plain(episode.agents), **meta, "turns": [_turn_to_json(turn) for turn in episode.turns]}
 
 
 def from_json(line: dict[str, Any]) -> Episode:
     """The episode a JSON object stands for; KeyError or TypeError where a field is missing or unknown."""
     turns = tuple(Turn(**{**turn, **{name: _rewards(turn[name]) for name in ("rewards", "token_rewards") if name in turn}}) for turn in line["turns"])
-    rest = {name: value for name, value in line.items() if name not in ("turns", "agents")}
-    return Episode(**rest, turns=turns, agents=Record(line.get("agents", {})))
+    rest = {name: value for name, value in line.items() if name not in ("turns", "agents", "meta")}
+    return Episode(**rest, turns=turns, agents=Record(line.get("agents", {})), meta=Record(frozen(line.get("meta", {}))))
 
 
 def write(path: str | Path, episodes: Iterable[Episode], *, append: bool = False) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
@@ -30,6 +31,7 @@ class Live:
     split: str = "train"
     learning: str = "agent"
     index: int = 0  # its place in a queue
+    meta: Record = EMPTY  # of the episode
     step: Step = field(init=False)
     turns: list[Turn] = field(init=False)
     owed: Record = EMPTY
@@ -74,7 +76,19 @@ class Live:
         if self.owed:
             turns = [*turns[:-1], replace(turns[-1], rewards=self.owed)]
         head = Episode(self.task.identity, self.row.id, self.split, self.key.seed, self.number, tuple(turns), self.step.ended)
-        return replace(head, learning=self.learning, instruction=self.task.spec.instruction, agents=agents)
+        return replace(head, learning=self.learning, instruction=self.task.spec.instruction, agents=agents, meta=self.meta)
+
+    def fork(self, number: int, kind: str) -> Live:
+        """The same game from here on as game `number` of its row: what was said stays, what is said next has streams of its own.
+
+        The task keeps the parent's stream: what it draws later it draws for all forks of a game alike, so that they differ by what is
+        said in them and by nothing else.
+        """
+        one = copy(self)
+        one.number, one.key = number, Key(self.seed, (self.row.id, number))
+        one.turns = list(self.turns)
+        one.meta = Record(kind=kind, parent=self.meta.get("parent", self.number), start=len(self.turns))
+        return one
 
     def _credit(self, rewards: Record) -> None:
         owed = _sum(self.owed, rewards)

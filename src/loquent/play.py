@@ -15,15 +15,16 @@ from loquent.episode import TASK, Episode
 from loquent.errors import BadSetting, BrokenAgent, LoquentError, PlayerLeft, kind_of
 from loquent.live import Live
 from loquent.task import Row, Task
-from loquent.values import Record
+from loquent.values import EMPTY, Record
 
 
 @dataclass(frozen=True)
 class Game:
-    """A game to be played: a row, and a number that tells games on the same row apart."""
+    """A game to be played: a row, and a number that tells games on the same row apart; `meta` goes into its episode."""
 
     row: Row
     number: int = 0
+    meta: Record = EMPTY
 
 
 def games(rows: Iterable[Row], *, each: int = 1, first: int = 0) -> list[Game]:
@@ -66,14 +67,22 @@ def stream(
         BrokenAgent: an agent is missing for a seat, or gave the wrong number of answers, or something that is none.
         PlayerLeft: a person left; it holds the games under way, which have not ended and so bootstrap.
     """
+    opened = (Live(task, game.row, game.number, seed, split, learning, index, game.meta) for index, game in enumerate(queue))
+    yield from _played(task, opened, agents, live)
+
+
+def go_on(task: Task, games: Iterable[Live], agents: Agent | Mapping[str, Agent], *, live: int = 256) -> list[Episode]:
+    """Play games that are under way (`Live.fork`) to their end; the episodes come in the order of `games`."""
+    waiting = list(games)
+    for index, one in enumerate(waiting):
+        one.index = index
+    return [episode for _, episode in sorted(_played(task, iter(waiting), agents, live), key=lambda pair: pair[0])]
+
+
+def _played(task: Task, waiting: Iterator[Live], agents: Agent | Mapping[str, Agent], live: int) -> Iterator[tuple[int, Episode]]:
     if live < 1:
         raise BadSetting(f"live = {live}: at least one game must be live")
-    waiting = enumerate(queue)
-
-    def seated(free: int) -> list[Live]:
-        return [Live(task, game.row, game.number, seed, split, learning, index) for index, game in islice(waiting, free)]
-
-    table = seated(live)
+    table = list(islice(waiting, live))
     while table:
         try:
             for one, answer in _ask(task, table, agents):
@@ -85,7 +94,7 @@ def stream(
             if one.step.ended is not None:
                 yield one.index, one.episode(_names(agents, one))
         table = [one for one in table if one.step.ended is None]
-        table += seated(live - len(table))
+        table += islice(waiting, live - len(table))
 
 
 def replay(task: Task, episode: Episode, row: Row | None = None) -> Episode:
@@ -100,7 +109,8 @@ def replay(task: Task, episode: Episode, row: Row | None = None) -> Episode:
         EpisodeOver: the record goes on after the rules ended the game.
         LoquentError: the record lacks turns of the task.
     """
-    one = Live(task, row or task.row(episode.split, episode.row), episode.number, episode.seed, episode.split, episode.learning)
+    stream = episode.meta.get("parent", episode.number)  # a fork's task goes on with the stream of the game it was forked from
+    one = Live(task, row or task.row(episode.split, episode.row), stream, episode.seed, episode.split, episode.learning)
     for turn in episode.turns:
         if turn.seat != TASK:
             one.act(Answer(turn.text, turn.stopped, turn.tokens))  # type: ignore[arg-type]
@@ -111,7 +121,7 @@ def replay(task: Task, episode: Episode, row: Row | None = None) -> Episode:
     for old, new in zip(episode.turns, again.turns, strict=True):
         extra = {name: value for name, value in old.rewards.items() if name not in task.spec.rewards}
         turns.append(replace(new, rewards=Record({**new.rewards, **extra}), token_rewards=old.token_rewards))
-    return replace(again, turns=tuple(turns))
+    return replace(again, turns=tuple(turns), number=episode.number, meta=episode.meta)
 
 
 def _ask(task: Task, table: Sequence[Live], agents: Agent | Mapping[str, Agent]) -> Iterator[tuple[Live, Answer]]:

@@ -28,6 +28,7 @@ _names: dict[str, dict[str, str]] = {
     "agent": {
         "random": "loquent.agents.scripted:Random",
         "expert": "loquent.agents.scripted:Expert",
+        "http": "loquent.agents.http:Http",
         "human": "loquent.agents.human:Human",
         "replay": "loquent.agents.replay:Replay",
         "wordle/start_word": "loquent.tasks.wordle.experts:StartWord",
@@ -48,6 +49,8 @@ _names: dict[str, dict[str, str]] = {
         "callable": "loquent.rewards.terms:dotted",
         "repetition": "loquent.rewards.penalties:repetition",
         "length": "loquent.rewards.penalties:length",
+        "token_constant": "loquent.rewards.tokens:token_constant",
+        "token_specified": "loquent.rewards.tokens:token_specified",
     },
     "metric": {
         "sentiment": "loquent.metrics.sentiment:sentiment",

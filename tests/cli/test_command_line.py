@@ -9,7 +9,8 @@ import pytest
 
 from loquent import cli
 
-COMMANDS = ["quickstart", "train", "bench", "resume", "evaluate", "generate", "values", "export", "play", "collect", "check", "list", "show", "help"]
+COMMANDS = ["quickstart", "train", "bench", "resume", "evaluate", "generate", "values", "export", "play"]
+COMMANDS += ["collect", "convert", "check", "list", "show", "help"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -1,7 +1,8 @@
 """`loquent collect`: many games, in processes, into one file of episodes; killed and called again, it goes on.
 
-The games are cut into shards of a fixed size, each written aside and renamed when whole. Streams are keyed by row and number, and
-the shards are joined in order, so the file does not depend on the number of processes or on interruptions.
+A design plays more beside each game (`designed`). The games are cut into shards of a fixed size, each written aside and renamed when
+whole. Streams are keyed by row and number, and the shards are joined in order, so the file does not depend on the number of processes
+or on interruptions.
 """
 
 from __future__ import annotations
@@ -13,12 +14,11 @@ import signal
 import sys
 import threading
 from argparse import Namespace
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import asdict, dataclass
-from itertools import islice
+from dataclasses import asdict, dataclass, replace
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 from typing import Any
@@ -26,26 +26,34 @@ from typing import Any
 from tqdm import tqdm
 
 from loquent import __version__, episode
-from loquent.commands import named
+from loquent.commands import designed, named
 from loquent.errors import BadCheckpoint, BadSetting, LoquentError
-from loquent.play import Game, play
-from loquent.task import Row, Task
+from loquent.task import Task
 
 SHARD = 64  # games; a constant, so that the shards of two runs are the same files
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is collected: everything that decides what the episodes are."""
+    """What is collected: everything that decides what the episodes are. What is None is not written down."""
 
     task: str
     options: tuple[str, ...]
     identity: str
-    agent: str
+    agent: str | None
     episodes: int
     split: str
     seed: int
     version: str = __version__
+    design: str | None = None
+    suboptimal: str | None = None
+    adversary: str | None = None
+    inputs: str | None = None  # a hash of the files a design reads
+
+    @property
+    def players(self) -> dict[str, str | None]:
+        """Who plays, by the option that names them."""
+        return {"agent": self.agent, "suboptimal": self.suboptimal, "adversary": self.adversary}
 
     @property
     def shards(self) -> range:
@@ -56,14 +64,30 @@ class Plan:
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     """Collect, print what there is now, and return it."""
     options = (*arguments.overrides, *arguments.option)
-    task = named.task(arguments.task, named.split(options)[0])
-    if arguments.agent == "human":
-        raise BadSetting(f"--agent human: a person plays game by game, and each is kept: loquent play {arguments.task} --save episodes.jsonl")
-    plan = Plan(arguments.task, options, task.identity, arguments.agent, arguments.episodes, arguments.split, arguments.seed)
+    task = named.task(arguments.task, designed.by_owner(options)[""])
+    for player in designed.PLAYERS:
+        who = getattr(arguments, player) or ""
+        if who == "human" or who.endswith("/person"):
+            raise BadSetting(f"--{player} {who}: a person plays game by game, and each is kept: loquent play {arguments.task} --save episodes.jsonl")
+    plan = Plan(
+        task=arguments.task,
+        options=options,
+        identity=task.identity,
+        agent=arguments.agent,
+        episodes=arguments.episodes,
+        split=arguments.split,
+        seed=arguments.seed,
+        design=None if arguments.design == designed.GAMES else arguments.design,
+        suboptimal=arguments.suboptimal,
+        adversary=arguments.adversary,
+    )
+    plan = replace(plan, inputs=designed.inputs(designed.read(plan.design or designed.GAMES, plan.players, options)))
     result = collect(plan, task, Path(arguments.out), arguments.processes)
     print(f"{result['episodes']} episodes of {task.identity} in {result['file']}; mean return {result['return']:.4g}")
     for ended, count in result["ended"].items():
         print(f"  {count} ended: {ended}")
+    for kind, found in result.get("kinds", {}).items():
+        print(f"  {found['episodes']} {kind}, mean return {found['return']:.4g}")
     return 0, result
 
 
@@ -78,7 +102,8 @@ def collect(plan: Plan, task: Task, out: Path, processes: int = 1) -> dict[str, 
     if not file.exists():
         missing = [shard for shard in plan.shards if not _shard(out, shard).exists()]
         done = min(plan.episodes, (len(plan.shards) - len(missing)) * SHARD)
-        with tqdm(total=plan.episodes, initial=done, unit="game", desc=f"{plan.agent} plays {plan.task}", disable=None, file=sys.stderr) as bar:
+        said = f"{plan.agent or plan.design} plays {plan.task}"
+        with tqdm(total=plan.episodes, initial=done, unit="game", desc=said, disable=None, file=sys.stderr) as bar:
             for shard in _made(plan, out, missing, processes):
                 bar.update(min(SHARD, plan.episodes - shard * SHARD))
         _join(plan, out, file)
@@ -88,12 +113,12 @@ def collect(plan: Plan, task: Task, out: Path, processes: int = 1) -> dict[str, 
 
 def _claim(plan: Plan, out: Path) -> None:
     """Write down what the folder is for, or see that it is for this."""
-    manifest, now = out / "collect.json", json.loads(json.dumps(asdict(plan)))
+    manifest, now = out / "collect.json", {name: value for name, value in json.loads(json.dumps(asdict(plan))).items() if value is not None}
     if manifest.exists():
         before = json.loads(manifest.read_text(encoding="utf-8"))
         if before != now:
-            name = next(name for name in now if before.get(name) != now[name])
-            raise BadCheckpoint(f"{out} holds another collection: {name} is {before.get(name)!r} there and {now[name]!r} here; name a new folder")
+            name = next(name for name in (*now, *before) if before.get(name) != now.get(name))
+            raise BadCheckpoint(f"{out} holds another collection: {name} is {before.get(name)!r} there and {now.get(name)!r} here; name a new folder")
         return
     (out / "shards").mkdir(parents=True, exist_ok=True)
     _write_whole(manifest, json.dumps(now, indent=1) + "\n")
@@ -124,39 +149,18 @@ def _begin() -> None:
         threading.Thread(target=lambda: (connection.wait([sentinel]), os._exit(1)), daemon=True).start()
 
 
-_built: dict[Plan, tuple[Task, Any]] = {}  # one process makes task and agent once, not once a shard
+_built: dict[Plan, designed.Shard] = {}  # one process makes task and agents once, not once a shard
 
 
 def _make(plan: Plan, out: Path, shard: int) -> int:
     if plan not in _built:
-        mine, agents = named.split(plan.options)
-        task = named.task(plan.task, mine)
-        _built[plan] = task, named.agent(plan.agent, task, agents)
-    task, agent = _built[plan]
-    rows = task.rows(plan.split)
-    if not rows:
-        raise BadSetting(f"{task.identity} has no rows in its split {plan.split!r}")
-    played = play(
-        task,
-        list(islice(_games(rows, shard * SHARD), min(SHARD, plan.episodes - shard * SHARD))),
-        agent,
-        seed=plan.seed,
-        split=plan.split,
-        live=SHARD,
-    )
+        task = named.task(plan.task, designed.by_owner(plan.options)[""])
+        _built[plan] = designed.shards(task, plan.design or designed.GAMES, plan.players, plan.options, seed=plan.seed, split=plan.split)
+    played = _built[plan](shard * SHARD, min(SHARD, plan.episodes - shard * SHARD))
     aside = _shard(out, shard).with_suffix(f".{os.getpid()}.partial")
     episode.write(aside, played)
     os.replace(aside, _shard(out, shard))
     return shard
-
-
-def _games(rows: Any, first: int) -> Iterator[Game]:
-    """All games from number `first` on: the rows in their order, again and again."""
-    index = first
-    while True:
-        row: Row = rows[index % len(rows)]
-        yield Game(row, index // len(rows))
-        index += 1
 
 
 def _join(plan: Plan, out: Path, file: Path) -> None:
@@ -171,12 +175,22 @@ def _join(plan: Plan, out: Path, file: Path) -> None:
 
 
 def _summary(task: Task, file: Path) -> dict[str, Any]:
-    count, total, ended = 0, 0.0, Counter[str]()
+    ended, kinds, totals = Counter[str](), Counter[str](), defaultdict[str, float](float)
     for one in episode.read(file):
-        count += 1
-        total += one.total(task.spec.rewards)
+        kind = one.meta.get("kind", "")
+        kinds[kind] += 1
+        totals[kind] += one.total(task.spec.rewards)
         ended[str(one.ended)] += 1
-    return {"task": task.identity, "file": str(file), "episodes": count, "return": total / count, "ended": dict(sorted(ended.items()))}
+    count = kinds.total()
+    found = {
+        "task": task.identity,
+        "file": str(file),
+        "episodes": count,
+        "return": sum(totals.values()) / count,
+        "ended": dict(sorted(ended.items())),
+    }
+    by_kind = {kind: {"episodes": number, "return": totals[kind] / number} for kind, number in kinds.items()}
+    return found if set(kinds) == {""} else {**found, "kinds": by_kind}
 
 
 def _shard(out: Path, number: int) -> Path:

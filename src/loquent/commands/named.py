@@ -26,7 +26,7 @@ def task(name: str, options: Sequence[str]) -> Task:
     made = find("task", name)
     if not (isinstance(made, type) and issubclass(made, Task)):
         raise BadSetting(f"{name!r} is no task: a class derived from loquent.task.Task is right")
-    built: Task = made(fill(made.Options, Node(_given(options, "task."), COMMAND_LINE, None), f"task {name}"))
+    built: Task = made(fill(made.Options, Node(given(options, "task."), COMMAND_LINE, None), f"task {name}"))
     return built
 
 
@@ -36,11 +36,18 @@ def split(options: Sequence[str]) -> tuple[list[str], list[str]]:
     return [text for text in options if text not in agents], agents
 
 
-def agent(name: str, played: Task, options: Sequence[str] = ()) -> Any:
+def owned(options: Sequence[str], *owners: str) -> dict[str, list[str]]:
+    """Options by whose they are: `owner.key=value` of the owners, all others of the task, under ""."""
+    owner_of = {text: next((owner for owner in owners if text.strip().startswith(f"{owner}.")), "") for text in options}
+    return {owner: [text for text in options if owner_of[text] == owner] for owner in ("", *owners)}
+
+
+def agent(name: str, played: Task, options: Sequence[str] = (), prefix: str = AGENT) -> Any:
     """The agent of that name (or "module:Class"), made for a task; of a run's folder, a model's folder or a file of episodes.
 
     Args:
         options: the agent's, as `agent.key=value`.
+        prefix: what stands before its options, where that is not "agent.".
 
     Raises:
         UnknownName: no such agent. BadSetting: no such option, or a value outside its range.
@@ -54,7 +61,7 @@ def agent(name: str, played: Task, options: Sequence[str] = ()) -> Any:
         return _model(path) if path.is_dir() else registry.find("agent", "replay")(tuple(episode.read(path)))
     if ":" in name:
         search_here()
-    return make(name, played, {key: node.plain() for key, node in _given(options, AGENT).items()}, COMMAND_LINE)
+    return make(name, played, {key: node.plain() for key, node in given(options, prefix).items()}, COMMAND_LINE)
 
 
 def find(kind: str, name: str) -> Any:
@@ -72,15 +79,16 @@ def search_here() -> None:
         sys.path.append(here)
 
 
-def _given(options: Sequence[str], prefix: str) -> dict[str, Node]:
-    given: dict[str, Node] = {}
+def given(options: Sequence[str], prefix: str) -> dict[str, Node]:
+    """Options said as `key=value`, with the prefix or without it."""
+    found: dict[str, Node] = {}
     for text in options:
         path, equals, value = text.partition("=")
         key = path.strip().removeprefix(prefix)
         if not equals or not key.isidentifier():
             raise BadSetting(f"the option {text!r} is not of the form key=value")
-        given[key] = parse(value, COMMAND_LINE, numbered=False)
-    return given
+        found[key] = parse(value, COMMAND_LINE, numbered=False)
+    return found
 
 
 def _model(folder: Path) -> Any:

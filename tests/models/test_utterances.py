@@ -1,0 +1,126 @@
+"""The utterance view of the golden rows, the paper's truncation, and rewards of tokens that were never drawn."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from test_format import format_of, said, told
+from test_tokens import GUESS, ROWS, WORDLE, episode, padded, reading
+
+from loquent.errors import BadReward
+from loquent.metric import Context
+from loquent.models.support import Support
+from loquent.models.token_rewards import with_token_rewards
+from loquent.models.tokens import positions, token_batch
+from loquent.models.truncate import truncated
+from loquent.models.utterances import utterances
+from loquent.rewards import TokenTerm, build
+from loquent.values import Record
+
+# spec/ilql.md 3.2, last column: u_state / u_action / u_rew; the last state is where the game stands after its last answer
+VIEWS = {
+    "crane": ([0, 12], [6], [-1.0]),
+    "crane, slate": ([0, 12, 25], [6, 18], [-1.0, 0.0]),
+    "ab, slate": ([0, 3, 16], [3, 9], [-1.0, 0.0]),
+    "crane, ab": ([0, 12, 15], [6, 15], [-1.0, -1.0]),
+}
+
+
+def view(batch, b=0):
+    found = utterances(batch)
+    real = found.real[b]
+    return [*found.state[b][real].tolist(), int(found.next[b][real][-1])], found.action[b][real].tolist(), found.reward[b][real].tolist()
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_utterances_of_the_golden_rows(row):
+    batch = token_batch([ROWS[row][0]], format_of(WORDLE), GUESS, max_length=64)
+    assert view(batch) == VIEWS[row]
+    assert view(replace(batch, reward=batch.reward.roll(1, 1))) != VIEWS[row], "it can fail"
+
+
+def test_utterances_in_one_batch_with_padding_and_an_empty_batch():
+    batch = token_batch([game for game, _ in ROWS.values()], format_of(WORDLE), GUESS, max_length=64)
+    for wide in (batch, padded(batch, 5)):
+        assert [view(wide, b) for b in range(len(ROWS))] == list(VIEWS.values())
+        found = utterances(wide)
+        assert found.alive.tolist() == [[True, False], [True, False], [True, False], [True, True]]  # of "crane" the second is padding
+        assert found.real.tolist() == [[True, False], [True, True], [True, True], [True, True]]
+        assert found.alive[0, 0]
+    nothing = token_batch([episode(told(""))], format_of(WORDLE), GUESS, max_length=64)
+    assert utterances(nothing).real.shape == (0, 0)
+
+
+def test_a_reward_per_token_counts_for_its_utterance():
+    game = episode(told(""), replace(said("ab"), rewards=Record(guess=-1.0)), told(""), said("cd"), ended="over")
+    scored = with_token_rewards([game], [TokenTerm("spelled", lambda _, turn: [0.5] * len(turn.tokens.ids))], format_of(WORDLE))
+    batch = token_batch(scored, format_of(WORDLE), Record(guess=1.0, spelled=1.0), max_length=64)
+    assert view(batch)[2] == [0.5, 1.5]  # -1 + 3 * 0.5, 3 * 0.5
+
+
+# -- A12: truncation as in the paper's code --------------------------------------------------------------------------------------------
+
+
+def test_a_row_is_cut_as_the_paper_cuts_it():
+    batch = token_batch([ROWS["crane, slate"][0]], format_of(WORDLE), GUESS, max_length=64)
+    cut = truncated(batch, 16)
+    length, states, actions, rewards, terminals = reading(cut)
+    assert length == 16
+    assert states == [0, 1, 2, 3, 4, 5, 12, 13, 14, 15]  # 10 states, the last without an action
+    assert actions == [0, 1, 2, 3, 4, 5, 12, 13, 14]
+    assert rewards == [0, 0, 0, 0, 0, -1, 0, 0, 0]  # nothing of the second turn
+    assert terminals == [0] * 10
+    assert view(cut) == ([0, 12, 15], [6, 15], [-1.0, 0.0])
+    assert reading(truncated(batch, 26)) == ROWS["crane, slate"][1]
+    assert reading(truncated(batch, 25)) != ROWS["crane, slate"][1]
+
+
+@pytest.mark.parametrize("length", range(1, 28))
+def test_there_is_always_one_state_more_than_actions(length):
+    batch = token_batch([game for game, _ in ROWS.values()], format_of(WORDLE), GUESS, max_length=64)
+    kept = torch.rand(int(batch.is_action.sum()), 35, generator=torch.Generator().manual_seed(0)) < 0.5
+    batch = replace(batch, support=Support.pack(kept, temperature=1.0))
+    cut = truncated(batch, length)
+    at = positions(cut)
+    assert cut.tokens.shape[1] == min(length, 26)
+    for b in range(len(cut)):
+        count = int(at.real[b].sum())
+        assert count == int((batch.is_action[b, :length]).sum())
+        if count:
+            states = {*at.state[b][at.real[b]].tolist(), int(at.next[b][at.real[b]][-1])}
+            assert len(states) == count + 1
+        assert bool(cut.ended[b]) == (bool(batch.ended[b]) and int(batch.real[b].sum()) <= length)
+    assert cut.support.kept().equal(kept[batch.is_action.nonzero()[:, 1] < length])
+
+
+# -- A13: rewards of tokens -------------------------------------------------------------------------------------------------------------
+
+
+def test_specified_values_stand_at_the_position_before_their_token():
+    # token 4 is "e" of "crane", at position 5 of <a>crane</a>; its state is position 4, where its reward is read: 0.5 * 2 - 1 = 0
+    [term], _ = build({"tokens": {"of": "token_specified", "values": {4: 2.0}, "scale": 0.5, "shift": -1.0}}, Context())
+    [scored] = with_token_rewards([ROWS["crane"][0]], [term], format_of(WORDLE))
+    batch = token_batch([scored], format_of(WORDLE), Record(guess=1.0, tokens=1.0), max_length=64)
+    at = positions(batch)
+    rewards = dict(zip(at.state[0].tolist(), batch.reward[0].gather(0, at.action[0]).tolist(), strict=True))
+    assert rewards == {0: -1.0, 1: -1.0, 2: -1.0, 3: -1.0, 4: 0.0, 5: -2.0}  # at the end marker the turn's own -1 is added
+    assert scored.turns[1].tokens is None
+    other = with_token_rewards([ROWS["crane"][0]], [TokenTerm("tokens", lambda _, turn: [0.0] * 6)], format_of(WORDLE))
+    assert token_batch(other, format_of(WORDLE), Record(guess=1.0, tokens=1.0), max_length=64).reward.tolist() != batch.reward.tolist()
+
+
+def test_a_constant_is_added_to_every_token():
+    [term], _ = build({"tax": {"of": "token_constant", "value": -0.25}}, Context())
+    for row, (game, _) in ROWS.items():
+        [scored] = with_token_rewards([game], [term], format_of(WORDLE))
+        taxed = token_batch([scored], format_of(WORDLE), Record(guess=1.0, tax=1.0), max_length=64)
+        plain = token_batch([game], format_of(WORDLE), GUESS, max_length=64)
+        assert torch.equal(taxed.reward, plain.reward - 0.25 * plain.is_action), row
+        assert scored.total(Record(tax=1.0)) == -0.25 * int(plain.is_action.sum())
+
+
+def test_a_term_of_another_length_is_refused_and_no_terms_change_nothing():
+    game = ROWS["crane"][0]
+    with pytest.raises(BadReward, match="it gave 1 scores; 6 floats, one per token, are right"):
+        with_token_rewards([game], [TokenTerm("short", lambda *_: [1.0])], format_of(WORDLE))
+    assert with_token_rewards([game], [], format_of(WORDLE)) == [game]
