@@ -8,7 +8,7 @@ import torch
 
 from loquent import episode, recipe
 from loquent.agents.scripted import Random
-from loquent.data.shares import shares
+from loquent.data.filters import shares
 from loquent.errors import BadCheckpoint, BadRow, BadSetting
 from loquent.play import games, play
 from loquent.tasks.wordle.task import Wordle

@@ -17,7 +17,7 @@ from torch import Tensor
 from loquent import episode
 from loquent.data.pools import Pool, Sampler
 from loquent.data.readers import jsonl
-from loquent.data.shares import shares
+from loquent.data.filters import shares
 from loquent.episode import Episode
 from loquent.errors import BadCheckpoint, BadRow, BadSetting
 from loquent.models.actor import Actor
@@ -67,7 +67,7 @@ def record(
         terms: rewards added to those recorded.
         split: the split that all episodes must have been played on.
         only: episodes on rows whose fields have these values count, others do not.
-        top, bottom: see `data.shares`.
+        top, bottom: see `data.filters.shares`.
 
     Raises:
         BadSetting: there is no such file, or nothing in it to learn from. BadRow: a line is no episode of this task, on this split, on a known row.

@@ -9,7 +9,7 @@ import torch
 
 from loquent.algorithms import cloning
 from loquent.algorithms.cloning import LOGGED, Cloning
-from loquent.data.shares import shares
+from loquent.data.filters import shares
 from loquent.models.tokens import TokenBatch
 from loquent.settings import setting
 
