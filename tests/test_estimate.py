@@ -18,11 +18,12 @@ RUN = [
     "algorithm.minibatch=32", "decoding.max_new_tokens=24", "metrics={diversity: {}}", "rewards={lexicon: 1.0}",
 ]  # fmt: skip
 SCRIPT = """
-import resource, sys
+import re, sys
+from pathlib import Path
 from loquent import recipe
 from loquent.train import train
 train(recipe.load(sys.argv[1], sys.argv[3:]), sys.argv[2], progress=False)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+print(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024)  # ru_maxrss would count what started this process
 """
 
 

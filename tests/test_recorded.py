@@ -112,7 +112,7 @@ def test_rows_of_a_file_beside_the_episodes_are_known(games_, tmp_path):
         (("training.teacher=random", "model.critic=head"), "ppo", "training.teacher = 'random': ppo learns from its own play only"),
         (("training.data=@", "training.teacher=random"), "ilql", "teacher = 'random' would never play"),
         (("training.data_top=0.5",), "ilql", "data_top and data_bottom choose among recorded episodes"),
-        (("training.data=@", "training.data_top=0.001"), "ilql", "top = 0.001 of 40 episodes is none"),
+        (("training.data=@", "training.data_top=0.001"), "ilql", "top = 0.001 of 40 episodes keeps none"),
         (("training.data=@", "training.only={word: none}"), "ilql", "has no rows in its split"),
     ],
 )
@@ -130,8 +130,8 @@ def test_shares():
     assert shares(returns, top=0.5).tolist() == [0, 3, 4]  # of the equal ones the later
     assert shares(returns, bottom=0.5).tolist() == [1, 2, 5]
     assert shares(returns, bottom=0.5, top=0.34).tolist() == [2], "the worse half is taken first"
-    for share in ({"top": 0.0}, {"bottom": 0.16}):
-        with pytest.raises(BadSetting, match="of 6 episodes is none"):
+    for share, why in (({"top": 0.0}, "outside"), ({"bottom": 0.16}, "of 6 episodes keeps none")):
+        with pytest.raises(BadSetting, match=why):
             shares(returns, **share)
 
 

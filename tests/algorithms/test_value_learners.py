@@ -369,7 +369,7 @@ def test_filtered_cloning_keeps_the_best_and_fails_where_none_is_left():
         kept = FilteredCloning(FilteredCloning.Config(top=share), model).prepare(batch)
         assert len(kept) == int(12 * share)
         assert sorted(kept.reward.sum(1).tolist()) == sorted(batch.reward.sum(1).tolist())[-len(kept) :]
-    with pytest.raises(BadSetting, match=r"top = 0.05 of 12 episodes is none"):
+    with pytest.raises(BadSetting, match=r"top = 0.05 of 12 episodes keeps none"):
         FilteredCloning(FilteredCloning.Config(top=0.05), model).prepare(batch)
 
 

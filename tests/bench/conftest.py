@@ -43,3 +43,9 @@ def suite(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small.yaml").write_text(SUITE)
     return tmp_path / "small.yaml"
+
+
+@pytest.fixture(scope="session")
+def suite_text():
+    """The suite itself."""
+    return SUITE

@@ -17,12 +17,10 @@ torch = pytest.importorskip("torch")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def made(tmp_path_factory, suite_text):
     """The small suite, run with one seed and a checkpoint after every update: its folder."""
-    from conftest import SUITE
-
     where = tmp_path_factory.mktemp("bench")
-    (where / "small.yaml").write_text(SUITE)
+    (where / "small.yaml").write_text(suite_text)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(where)
         _bench()
