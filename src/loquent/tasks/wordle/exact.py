@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loquent.errors import LoquentError
+from loquent.task import Invalid
 from loquent.tasks.wordle.marks import SOLVED, WRITTEN
 from loquent.tasks.wordle.players import Player, Seen
 from loquent.tasks.wordle.task import GUESSES
 
 MOST = 100_000  # situations
+UNTOLD = -1  # in place of a code
 SMALL = 64  # words that still fit: so few are parted in the same way by many guesses
 
 
@@ -77,10 +79,8 @@ class _Enumeration:
             each = weight / len(guesses) / len(fitting)
             codes = self.player.lexicon.patterns.table(guesses, fitting)
             for times, i in self._partings(codes):
-                groups: dict[int, list[int]] = {}
-                for place, code in enumerate(codes[i].tolist()):
-                    groups.setdefault(code, []).append(place)
-                for code, group in groups.items():
+                said = (*seen.said, guesses[i])
+                for code, group in self._groups(guesses[i], codes[i]).items():
                     share = times * each * len(group)
                     if code == SOLVED:
                         found[GUESSES - seen.left] += share
@@ -88,10 +88,19 @@ class _Enumeration:
                         rest = fitting[group]
                         later = self.known.get((rest.tobytes(), seen.left - 1))
                         if later is None:
-                            after = Seen((*seen.board, (guesses[i], WRITTEN[code])), (*seen.said, guesses[i]), seen.left - 1)
-                            later = self.solved(after, rest)
+                            board = seen.board if code == UNTOLD else (*seen.board, (guesses[i], WRITTEN[code]))
+                            later = self.solved(Seen(board, said, seen.left - 1), rest)
                         found += share * later
         return found
+
+    def _groups(self, guess: str, codes: NDArray[np.uint8]) -> dict[int, list[int]]:
+        """The places of the words that tell the same, by the code; all of them by UNTOLD where the task takes no such guess."""
+        if not self.player.forgets and isinstance(self.player.task.read(None, guess), Invalid):  # others say words of the task alone
+            return {UNTOLD: list(range(len(codes)))}
+        groups: dict[int, list[int]] = {}
+        for place, code in enumerate(codes.tolist()):
+            groups.setdefault(code, []).append(place)
+        return groups
 
     def _partings(self, codes: NDArray[np.uint8]) -> Iterator[tuple[int, int]]:
         """How many guesses part the words in one way, and one of them; guesses one by one where the player remembers them."""

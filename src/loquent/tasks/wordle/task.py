@@ -105,7 +105,7 @@ class Wordle(Task):
         state = State((), 0, None if redrawn else row["secret"], rng if redrawn else None)
         return Opening(state, _seen(state, ""))
 
-    def read(self, state: State, text: str) -> str | Invalid:
+    def read(self, state: State | None, text: str) -> str | Invalid:
         """The guess: exactly five letters a-z, nothing around them, and in the list of guesses where there is one."""
         if not words.WORD.fullmatch(text):
             return Invalid(NO_WORD, text)
