@@ -391,6 +391,11 @@ def test_v_is_asked_for_where_it_matters():
         added(torch.zeros(1, 3), None, adv_beta=0.7, mode="sign")
 
 
+def test_values_of_another_vocabulary_are_refused():
+    with pytest.raises(BadModel, match="speak of 30 tokens and the model of 40"):
+        drawn(gpt2(), prompts_of(2), {}, perturbation=Perturbation(values_of(gpt2(vocabulary=30))))
+
+
 @pytest.mark.parametrize("wrong", [math.nan, math.inf])
 def test_values_that_are_no_numbers_are_named(wrong):
     module = gpt2()

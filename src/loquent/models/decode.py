@@ -88,6 +88,8 @@ def decode(
     allowed = allowed if allowed is not None else [None] * len(prompts)
     if nucleus is not None and nucleus.keeps_all(rows):
         nucleus = None
+    if perturbation is not None and perturbation.vocabulary != rows:
+        raise BadModel(f"the values speak of {perturbation.vocabulary} tokens and the model of {rows}; they are not of one tokenizer")
     if perturbation is not None and perturbation.neutral:
         perturbation = None
     modules = [module, *([nucleus.model] if nucleus and nucleus.model is not None else [])]

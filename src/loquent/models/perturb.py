@@ -72,6 +72,11 @@ class Perturbation:
         """Whether V matters: it cancels in a softmax of unclipped advantages."""
         return self.mode == "sign" or self.adv_clip is not None
 
+    @property
+    def vocabulary(self) -> int:
+        """How many tokens the values speak of."""
+        return int(self.values.q_heads[0].outer.out_features)  # type: ignore[union-attr,arg-type]
+
     def shift(self, target: Float[Tensor, "n H"], value: Float[Tensor, "n H"] | None) -> Shift:
         """What is added for states with these hidden states, of what the target heads read and of what V reads (None where V cancels)."""
         q = self.values.target_q(target)
