@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from loquent import episode
+from loquent.data.filters import shares
 from loquent.data.pools import Pool, Sampler
 from loquent.data.readers import jsonl
-from loquent.data.filters import shares
 from loquent.episode import Episode
 from loquent.errors import BadCheckpoint, BadRow, BadSetting
 from loquent.models.actor import Actor
