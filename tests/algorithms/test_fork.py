@@ -125,7 +125,8 @@ def test_the_expectile_of_what_was_seen_tends_to_its_best_and_never_above():
 def learned(tau, seed):
     """A two-layer transformer after 450 gradient steps on the twelve recorded games, the last hundred of them small."""
     model = fork.actor(seed)
-    config = ILQL.Config(tau=tau, cql_weight=0.0, learning_rate=1e-3, target_rate=0.05, minibatch=12, epochs=350)
+    # words that were never said keep the value they begin with: the lowest there is, so that acting by values does not choose them
+    config = ILQL.Config(tau=tau, cql_weight=0.0, initial_value=-3.0, learning_rate=1e-3, target_rate=0.05, minibatch=12, epochs=350)
     algorithm = ILQL(config, model, key=Key(seed))
     batch = algorithm.prepare(fork.recorded(model))
     algorithm.update(model, batch)
