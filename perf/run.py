@@ -68,6 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="of the weights in decoding, of the products in PPO")
     parser.add_argument("--quick", action="store_true", help="a toy size in one round, to see that it runs; its figures mean nothing")
     given = parser.parse_args(arguments)
+    for name in ("rounds", "threads"):
+        if (value := getattr(given, name)) is not None and value < 1:
+            parser.error(f"--{name} {value}: at least 1 is right")
     benchmark = BENCHMARKS[given.name]
     options = dict(benchmark.options)
     if given.quick or given.size:
@@ -76,7 +79,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if benchmark.module == "memory":
             parser.error(f"{given.name} reads a process's own memory: it has neither --device nor --dtype")
         options |= {"device": given.device, "dtype": given.dtype}
-    result = measured(given.name, benchmark, given.rounds or (1 if given.quick else benchmark.rounds), given.threads, options)
+    rounds = given.rounds or (1 if given.quick else benchmark.rounds)
+    try:
+        result = measured(given.name, benchmark, rounds, given.threads, options)
+    except ModuleNotFoundError as error:
+        parser.error(f"{given.name} needs {error.name}, which is not installed; docs/speed.md says what its reference takes")
     if not given.json:
         print(f"{given.name}: {benchmark.about}", *(f"  {name}: {value}" for name, value in result.items()), sep="\n")
         print(f"  {'reached' if result['ratio'] >= benchmark.target else 'NOT reached'}: {result['ratio']} of at least {benchmark.target}")

@@ -78,8 +78,11 @@ def test_export_is_an_ordinary_folder_that_transformers_alone_loads(tmp_path, la
     assert torch.equal(model(ids).logits, language.module.eval()(ids).logits)
     with pytest.raises(BadCheckpoint, match="not empty"):
         checkpoint.export(run, out)
-    with pytest.raises(BadCheckpoint, match="neither a model"):
+    with pytest.raises(BadCheckpoint, match="there is no .*nothing"):
         checkpoint.export(tmp_path / "nothing", tmp_path / "other")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(BadCheckpoint, match="neither a model"):
+        checkpoint.export(tmp_path / "empty", tmp_path / "other")
 
 
 def test_lines_that_are_not_whole_are_named(tmp_path):

@@ -14,6 +14,7 @@ import json
 import math
 import os
 import shutil
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from safetensors.torch import load_file, save_file
 from loquent import manifest, pretrained
 from loquent.errors import BadCheckpoint
 from loquent.pretrained import LanguageModel
+from loquent.settings import Remark
 
 TENSOR = "tensor:"  # a JSON string that begins so stands for the tensor of that path
 POLICY, REFERENCE = "/actor/policy.", "/actor/reference."  # where the tensors of both stand in a trainer's state
@@ -229,10 +231,22 @@ def policy_folder(path: str | Path) -> Path:
         chosen = folder / "checkpoints" / _named_best(best) / "policy"
         if chosen.is_dir():
             return chosen
+        warnings.warn(f"{best} names {chosen.parent.name}, which is not there; the newest checkpoint is taken", Remark, stacklevel=2)
     found = checkpoints(folder)
     if not found:
-        raise BadCheckpoint(f"{folder} holds neither a model (config.json) nor a run's checkpoints/update-N")
+        raise BadCheckpoint(_no_model(folder))
     return found[-1] / "policy"
+
+
+def _no_model(folder: Path) -> str:
+    """Why a path gives no model, and what would."""
+    if not folder.exists():
+        return f"there is no {folder}"
+    if (folder / "config.yaml").is_file():
+        return f"the run {folder} was stopped before its first checkpoint, so it has no model yet: loquent resume {folder}"
+    if runs := sorted(path.name for path in folder.glob("seed-*") if (path / "config.yaml").is_file()):
+        return f"{folder} holds runs of several seeds; name one of them: {folder / runs[0]}"
+    return f"{folder} holds neither a model (config.json) nor a run's checkpoints/update-N"
 
 
 def _named_best(file: Path) -> str:
@@ -337,7 +351,7 @@ def read_lines(path: Path, *, torn_end: bool = False) -> Iterator[dict[str, Any]
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
-                found = json.loads(line)
+                found = json.loads(line, parse_constant=lambda _: None)  # what a hand wrote: a number that is none has no value
                 if not isinstance(found, dict) or "update" not in found:
                     raise ValueError("it names no update")
             except ValueError as error:

@@ -110,9 +110,20 @@ def _evaluated(recipe: Recipe, agent: Agent, language: LanguageModel, split: str
     return evaluate_agent(task, agent, split=split, episodes=episodes, seed=seed, metrics=metrics, terms=terms, weights=weights)
 
 
+def _no_run(path: Path) -> str:
+    """Why a path is no run, and what would be one."""
+    if not path.exists():
+        return f"there is no folder {path}"
+    if path.is_file():
+        return f"{path} is a file; the folder of a run is right"
+    if runs := sorted(one.name for one in path.glob("seed-*") if (one / "config.yaml").is_file()):
+        return f"{path} is no run, it holds runs of several seeds; name one of them: {path / runs[0]}"
+    return f"{path} is no run: it has no config.yaml"
+
+
 def load_run(folder: str | Path) -> Run:
     """The run in a folder; BadCheckpoint when there is none."""
     path = Path(folder)
     if not (path / "config.yaml").is_file():
-        raise BadCheckpoint(f"{path} is no run: it has no config.yaml")
+        raise BadCheckpoint(_no_run(path))
     return Run(path)

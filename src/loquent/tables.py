@@ -58,7 +58,7 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
     value = row.get(name)
     if value is None:
         return "–"
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, float):
         spread = row.get(f"{name}/sd")
         return number(value) + (f" ± {number(spread)}" if spread is not None else "")
     return str(value)

@@ -65,6 +65,8 @@ class Trainer:
         if self.recording is not None:
             self.draws = Draws(self.algorithm.prepare(self.recording.batch), self.recording.digest, self.key.child("recorded rows"))
         self.sampler = Sampler(Pool(tuple(rows)), self.key.child("rows"))
+        if self.settings.stop_metric:
+            _higher_is_better(self)  # a name that nothing measures is refused before anything is played
         self.updates = self.games = self.waited = 0
         self.best: float | None = None  # the watched value, larger is better
         self.best_update: int | None = None
@@ -295,7 +297,9 @@ def _higher_is_better(trainer: Trainer) -> bool:
     try:
         return higher_is_better(trainer.settings.stop_metric, trainer.metrics, trainer.weights)
     except BadSetting as error:
-        raise BadSetting(f"training.stop_metric: {error}") from error
+        known = [key for metric in trainer.metrics for key in getattr(metric, "keys", ())] + ["return"]
+        near = nearest(trainer.settings.stop_metric, known)
+        raise BadSetting(f"training.stop_metric: {error}" + (f". Nearest: {near}" if near else "")) from error
 
 
 def _keep(trainer: Trainer) -> None:

@@ -16,6 +16,7 @@ from loquent.bench.jobs import Job, Plan
 from loquent.bench.results import Results
 from loquent.bench.suite import Suite
 from loquent.bench.work import Outcome
+from loquent.errors import BadCheckpoint
 
 
 def bench(
@@ -82,6 +83,8 @@ def runs(
     """
     name, _ = suite.profile(profile)
     plan = jobs.plan(suite, Path(out), name, seeds, jobs.by_entry(overrides, list(suite.entries)))
+    if (Path(out) / "config.yaml").exists():
+        raise BadCheckpoint(f"{out} holds a run; name another folder for the suite, in which every run has a folder of its own")
     Path(out).mkdir(parents=True, exist_ok=True)
     tell, known = _teller(len(plan.jobs), say), dict[str, Outcome]()
 

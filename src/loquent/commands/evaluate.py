@@ -17,10 +17,14 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     if arguments.task is None:
         if arguments.option:
             raise BadSetting(f"--option {arguments.option[0]} needs --task; a run is evaluated on the task it was trained on")
+        from loquent.checkpoint import policy_folder
         from loquent.run import load_run  # a run needs torch, a script playing a task does not
 
         named.search_here()  # rewards may be functions of one's own
-        found = load_run(arguments.who).evaluate(**played)
+        one = load_run(arguments.who)
+        finished = (one.folder / "evaluation.json").is_file()
+        print(f"with {policy_folder(one.folder).parent}" + ("" if finished else "; the run has not come to its end"))
+        found = one.evaluate(**played)
     else:
         from loquent.evaluate import evaluate_agent
 

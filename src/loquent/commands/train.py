@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +28,21 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
         estimated(found)
         return 0, {"recipe": whole.name, "fingerprint": whole.fingerprint, **found.as_json()}
     out = Path(arguments.out or f"runs/{whole.name}")
-    if arguments.seeds:
-        return 0, report_seeds(out, train_seeds(whole, out, arguments.seeds))
-    return 0, report(train(whole, out))
+    with resumable(out):
+        if arguments.seeds:
+            return 0, report_seeds(out, train_seeds(whole, out, arguments.seeds))
+        return 0, report(train(whole, out))
+
+
+@contextmanager
+def resumable(out: Path) -> Iterator[None]:
+    """Say on Ctrl-C how a run is gone on with."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if out.is_dir():
+            print(f"stopped; to go on: loquent resume {out}", file=sys.stderr)
+        raise
 
 
 def report(finished: Run) -> dict[str, Any]:

@@ -127,8 +127,8 @@ def load_tokenizer(path: str | Path, revision: str | None) -> Any:
             raise BadModel(f"{path}/config.json is no JSON: {error}") from error
         if not any((place / name).is_file() for name in TOKENIZER_FILES):
             raise BadModel(f"{path}: the folder has no tokenizer (tokenizer.json is right)")
-    elif place.is_absolute() or str(path).startswith(".") or str(path).count("/") > 1:
-        raise BadModel(f"{path}: there is no such folder")
+    elif place.is_absolute() or str(path).startswith((".", "runs/")) or str(path).count("/") > 1:
+        raise BadModel(f"{path}: there is no such folder; a run makes one, as in: loquent train reviews_base --out {path}")
     try:
         tokenizer = transformers_library().AutoTokenizer.from_pretrained(str(path), revision=revision)
     except Exception as error:  # as above; a name that is not on the hub ends here too

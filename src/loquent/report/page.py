@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from loquent import logged, registry
-from loquent.errors import LoquentError
+from loquent.errors import BadSetting, LoquentError
 from loquent.logged import Logged
 from loquent.report import samples
 from loquent.report.charts import Curve, Dot, Numbers, curves, dots, legend, safe, short
@@ -44,6 +44,8 @@ def write_report(paths: Sequence[str | Path], out: str | Path) -> Path:
         BadCheckpoint: a folder holds no run.
     """
     target = Path(out)
+    if target.is_dir():
+        raise BadSetting(f"--out {target} is a folder; a file is right, as {target / 'report.html'}")
     page = html(read(paths))
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = target.with_name(f".{target.name}.partial")

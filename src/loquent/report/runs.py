@@ -12,11 +12,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
 from loquent import checkpoint, episode
 from loquent.episode import Episode
 from loquent.errors import BadCheckpoint
+from loquent.fill import parse
 from loquent.values import digest, frozen
 
 
@@ -39,7 +38,10 @@ class Seen:
     @cached_property
     def config(self) -> dict[str, Any]:
         """The recipe with every default written out."""
-        found: dict[str, Any] = yaml.safe_load((self.folder / "config.yaml").read_text(encoding="utf-8"))
+        file = self.folder / "config.yaml"
+        found = parse(file.read_text(encoding="utf-8"), str(file)).bare()
+        if not isinstance(found, dict) or not {"name", "training", "task", "algorithm"} <= found.keys():
+            raise BadCheckpoint(f"{file} is not what a run writes; the recipe with all its sections is right")
         return found
 
     @cached_property
@@ -55,14 +57,12 @@ class Seen:
     @cached_property
     def evaluation(self) -> dict[str, Any]:
         """The evaluation at the end; empty where the run has not come to it."""
-        path = self.folder / "evaluation.json"
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        return _json(self.folder / "evaluation.json")
 
     @cached_property
     def machine(self) -> dict[str, Any]:
         """What the run was made on."""
-        path = self.folder / "machine.json"
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        return _json(self.folder / "machine.json")
 
     @property
     def seed(self) -> int:
@@ -114,6 +114,19 @@ class Group:
         if len(values) > 1:
             return statistics.fmean(values), statistics.stdev(values), len(values)
         return values[0], next(error for value, error in found if value is not None), 1
+
+
+def _json(path: Path) -> dict[str, Any]:
+    """A JSON object from a file; empty where there is no file. BadCheckpoint where it is torn."""
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"), parse_constant=lambda _: None)
+        if not isinstance(found, dict):
+            raise ValueError("it is no JSON object")
+    except ValueError as error:
+        raise BadCheckpoint(f"{path} is torn ({error})") from error
+    return found
 
 
 def read(paths: Sequence[str | Path]) -> list[Group]:
