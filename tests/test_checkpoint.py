@@ -78,7 +78,7 @@ def test_export_is_an_ordinary_folder_that_transformers_alone_loads(tmp_path, la
     assert torch.equal(model(ids).logits, language.module.eval()(ids).logits)
     with pytest.raises(BadCheckpoint, match="not empty"):
         checkpoint.export(run, out)
-    with pytest.raises(BadCheckpoint, match="there is no .*nothing"):
+    with pytest.raises(BadCheckpoint, match=r"there is no .*nothing"):
         checkpoint.export(tmp_path / "nothing", tmp_path / "other")
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadCheckpoint, match="neither a model"):
