@@ -52,6 +52,8 @@ BENCHMARKS = {
     "ilql-acting-by-row": Benchmark("the same, the reference row by row without a cache", "acting", "acting", 10, {"way": "by_row"}, 5),
     "wordle-act": Benchmark("Wordle steps through Task.act, 2,315 words, against the letter-flag filter", "wordle", "act", 1000),
     "wordle-optimal": Benchmark("the first move of the most informative player of Wordle, against letter flags", "wordle", "optimal", 350),
+    "ilql-training": Benchmark("a gradient step of ILQL, 50,257 words, against a plain reading of its loss", "offline", "training", 1.7, {}, 5),
+    "ilql-training-memory": Benchmark("the rise of memory in that step", "offline", "training_memory", 2.0, {}, 3),
     "memory-vocabulary": Benchmark("peak memory of an update with 50,257 words against whole logits", "memory", "vocabulary", 3.0, {}, 3),
 }
 

@@ -32,7 +32,9 @@ LEARNERS = {
     "supervised": {"learning_rate": 0.01, "minibatch": 3, "schedule": "cosine", "warmup": 2, "total_steps": 60},
     "ppo": {"epochs": 2, "minibatch": 3, "learning_rate": 0.003, "beta": 0.1, "kl_target": 0.01},
     "nlpo": {"epochs": 2, "minibatch": 3, "learning_rate": 0.003, "beta": 0.1, "kl_target": 0.01, "top_p": 0.6, "mu": 2},
+    "ilql": {"epochs": 2, "minibatch": 3, "learning_rate": 0.003, "awac_beta": 0.5, "cql_weight": 0.1, "target_rate": 0.1, "adv_beta": 2.0},
 }
+NEVER = {"supervised": ("in_decoding",), "ilql": ("in_decoding", "in_rollout")}  # who learns from others' words draws none in training
 # (moment, how often it comes in one update, so that the seeded number of a call lies at most an update and a half ahead)
 MOMENTS = {
     "in_rollout": 6, "in_decoding": 5, "in_update": 2, "in_backward": 2, "in_tensors": 1, "in_policy": 1, "in_json": 1, "before_rename": 1,
@@ -48,9 +50,12 @@ def wholes(tmp_path_factory):
     texts = [" ".join(draw.choices(WORDS, k=12)) for _ in range(80)]
     (folder / "texts.txt").write_text("\n".join(texts))
     task = {**SMALL["task"], "path": str(folder / "texts.txt")}
+    options = [f"{name}={value}" for name, value in task.items() if name != "kind"]
+    assert killed.loquent("collect", "generation", "--agent", "random", "--episodes", "40", "--out", str(folder / "games"), *options) == 0
     for kind, config in LEARNERS.items():
         file = folder / f"{kind}.yaml"
-        file.write_text(json.dumps({**SMALL, "task": task, "algorithm": {"kind": kind, **config}}))  # JSON is YAML
+        training = {**SMALL["training"], **({"data": str(folder / "games")} if kind == "ilql" else {})}
+        file.write_text(json.dumps({**SMALL, "task": task, "training": training, "algorithm": {"kind": kind, **config}}))  # JSON is YAML
         assert killed.loquent("train", str(file), "--out", str(folder / kind)) == 0
         made[kind] = file, folder / kind
     return made
@@ -59,7 +64,7 @@ def wholes(tmp_path_factory):
 def plan(kind, kills):
     """Seeded moments: every kind of moment at least once, as far as there are kills enough, and each at a seeded call."""
     draw = random.Random(f"{kind} {kills}")
-    names = [name for name in MOMENTS if not (kind == "supervised" and name == "in_decoding")]
+    names = [name for name in MOMENTS if name not in NEVER.get(kind, ())]
     chosen = (names + draw.choices(names, k=max(0, kills - len(names))))[:kills] if kills >= len(names) else draw.sample(names, kills)
     draw.shuffle(chosen)
     return [(name, draw.randint(1, max(1, MOMENTS[name] * 3 // 2))) for name in chosen]
@@ -184,8 +189,10 @@ def test_a_leaf_that_was_never_saved_would_be_seen(kind, wholes, tmp_path):
     names = {"/".join(map(str, path)) for path in moved}
     assert {"counters/updates", "counters/games", "counters/best", "sampler/place"} <= names
     assert any(name.startswith("actor/policy") for name in names)
-    if kind != "supervised":
+    if kind in ("ppo", "nlpo"):
         assert "algorithm/controller/coefficient" in names
+    if kind == "ilql":
+        assert {"actor/values.v_head.outer.weight", "actor/values.target_heads.0.outer.weight", "actor/values.target_trunk.wte.weight"} <= names
     if kind == "nlpo":
         assert any(name.startswith("algorithm/masking_policy") for name in names)
     unseen = [path for path in moved if same(right, goes_on(trainer, put(state, path, at(fresh, path)))) is None]

@@ -39,6 +39,8 @@ NAMES = [
     "ilql-acting",
     "ilql-acting-clipped",
     "ilql-acting-by-row",
+    "ilql-training",
+    "ilql-training-memory",
     "memory-vocabulary",
     "wordle-act",
     "wordle-optimal",
@@ -47,7 +49,7 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_benchmark_runs(perf, name, capsys):
-    if name == "memory-vocabulary" and not Path("/proc/self/clear_refs").exists():
+    if "memory" in name and not Path("/proc/self/clear_refs").exists():
         pytest.skip("peak memory is read from Linux's /proc")
     assert perf("run").main([name, "--quick"]) == 0
     printed = capsys.readouterr().out.splitlines()

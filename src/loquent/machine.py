@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from loquent import parallel
+
 LIBRARIES = ("loquent", "numpy", "transformers", "tokenizers")  # torch names its own build
 
 
@@ -22,6 +24,7 @@ def machine(device: torch.device) -> dict[str, Any]:
         "cpu": torch.backends.cpu.get_cpu_capability(),
         "processor": platform.machine(),
         **{name: metadata.version(name) for name in LIBRARIES},
+        **({"processes": parallel.size()} if parallel.size() > 1 else {}),
     }
 
 

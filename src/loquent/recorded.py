@@ -99,13 +99,14 @@ def checked(file: Path, task: Task, rows: Any, split: str) -> Iterator[Episode]:
     Raises:
         BadRow: one is not; names file and line.
     """
+    identity = task.identity
     for line, one in enumerate(episode.read(file), 1):
-        if one.task != task.identity:
-            raise BadRow(f"an episode of {one.task}; the recipe's task is {task.identity}, with the options it was made with", file=file, line=line)
+        if one.task != identity:
+            raise BadRow(f"an episode of {one.task}; the recipe's task is {identity}, with the options it was made with", file=file, line=line)
         if one.split != split:
             raise BadRow(f"an episode on the split {one.split!r}; training.split = {split!r} is learned from", file=file, line=line)
         if one.row not in rows:
-            where = f"{task.identity} has no row {one.row!r} in its split {split!r}"
+            where = f"{identity} has no row {one.row!r} in its split {split!r}"
             raise BadRow(f"{where}, and {file.with_name(ADDED)} does not hold it either", file=file, line=line)
         yield one
 
@@ -128,13 +129,13 @@ class Draws:
 
     def state_dict(self) -> dict[str, Any]:
         """Where it stands, and a hash of what it draws from."""
-        return {"digest": self.digest, "rows": self._sampler.state_dict()}
+        return {"digest": self.digest, **self._sampler.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on there; BadCheckpoint where the recorded episodes are others than they were."""
         if state["digest"] != self.digest:
             raise BadCheckpoint(f"training.data, its filters or the way it is written: learned from was {state['digest']}, this is {self.digest}")
-        self._sampler.load_state_dict(state["rows"])
+        self._sampler.load_state_dict(state)
 
 
 def summary(batch: TokenBatch, draws: Draws) -> dict[str, float]:

@@ -19,7 +19,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from loquent import checkpoint, episode, logged, manifest, recorded, registry, resuming, rollout, trackers
+from loquent import checkpoint, episode, logged, manifest, parallel, recorded, registry, resuming, rollout, trackers
 from loquent.agent import make as make_agent
 from loquent.data.pools import Pool, Sampler
 from loquent.episode import Episode
@@ -52,6 +52,8 @@ class Trainer:
         self.key = Key(self.settings.seed)
         kind = registry.named("algorithm", recipe.algorithm)
         self.source = _source(kind, self.settings)
+        if min(self.settings.episodes, getattr(recipe.config, "minibatch", self.settings.episodes)) < parallel.size():
+            raise BadSetting(f"training.episodes and algorithm.minibatch are at least the {parallel.size()} processes that learn together")
         self.task = make_task(recipe)
         self.actor: Actor = make_actor(_beginning(recipe, began), self.task, self.key)
         self.algorithm = kind(recipe.config, self.actor, key=self.key.child("algorithm"))
@@ -197,6 +199,16 @@ def train(recipe: Recipe, out: str | Path, *, progress: bool = True, resume: boo
         BadCheckpoint: the folder holds another run; or, with `resume`, its newest checkpoint is refused, with the reason.
     """
     folder = Path(out)
+    with parallel.joined():
+        if parallel.rank():
+            _assist(recipe, folder)
+        else:
+            _lead(recipe, folder, progress, resume, from_older)
+    return Run(folder)
+
+
+def _lead(recipe: Recipe, folder: Path, progress: bool, resume: bool, from_older: bool) -> None:
+    """The whole run; of several processes the first one, which alone writes and evaluates."""
     if not resume:
         _need_free(folder)
     trackers.need(recipe.training.trackers)
@@ -209,9 +221,20 @@ def train(recipe: Recipe, out: str | Path, *, progress: bool = True, resume: boo
             _need_free(folder)
         if not (resume and resuming.resume(trainer, from_older)):
             _begin(trainer)
+        parallel.agreed(trainer.updates)
         _go_on(trainer, progress)
         _finish(trainer)
-    return Run(folder)
+
+
+def _assist(recipe: Recipe, folder: Path) -> None:
+    """Another process of the run: it learns in step with the first one."""
+    done = parallel.agreed(0)
+    began = folder / "checkpoints" / f"update-{done}" if done else None
+    trainer = Trainer(recipe, folder, began and began / "policy")
+    if began:
+        trainer.restore(checkpoint.load(began))
+    while parallel.agreed(0):
+        trainer.update()
 
 
 def _need_free(folder: Path) -> None:
@@ -227,7 +250,7 @@ def _go_on(trainer: Trainer, progress: bool) -> None:
         sinks = trackers.Trackers(recipe.training.trackers, trackers.Started(folder, recipe.name, recipe.resolved(), trainer.updates + 1))
     bar = tqdm(total=recipe.training.updates, initial=trainer.updates, desc=recipe.name, unit="update", disable=not progress)
     with bar, closing(sinks):
-        while trainer.updates < recipe.training.updates and not trainer.stopped:
+        while parallel.agreed(trainer.updates < recipe.training.updates and not trainer.stopped):
             logs = trainer.update()
             better = _watch(trainer, logs)
             logged.check(logs, known)
@@ -257,9 +280,14 @@ def _source(algorithm: Any, settings: TrainingSettings) -> str:
         )
     if source not in reads:
         given = f"training.data = {', '.join(settings.data)!r}" if settings.data else f"training.teacher = {settings.teacher!r}"
-        others = ", ".join(name for name in registry.names("algorithm") if source in registry.find("algorithm", name).reads)
-        raise BadSetting(f"{given}: {algorithm.name} learns from its own play only; from others' episodes learn {others}")
+        raise BadSetting(f"{given}: {algorithm.name} learns from its own play only; from others' episodes learn {', '.join(_readers(source))}")
+    if parallel.size() > 1 and "data" not in reads:
+        raise BadSetting(f"{algorithm.name} learns in one process; together learn {', '.join(_readers('data'))}")
     return source  # type: ignore[no-any-return]
+
+
+def _readers(source: str) -> list[str]:
+    return [name for name in registry.names("algorithm") if source in registry.find("algorithm", name).reads]
 
 
 def _watch(trainer: Trainer, logs: dict[str, float]) -> bool:

@@ -229,13 +229,14 @@ def test_each_network_runs_once_for_a_minibatch(kind, backbones):
     assert counts == {"policy": policy, "value": int(backbones != "shared"), "target": int(backbones != "shared")}
 
 
-def test_all_values_of_a_token_are_formed_only_where_they_are_needed():
+def test_all_values_of_a_token_are_formed_only_where_they_are_needed(monkeypatch):
     formed = []
     for settings, wide in (({"cql_weight": 0.0}, set()), ({"cql_weight": 0.1}, {"online"}), ({"cql_weight": 0.0, "margin_weight": 1.0}, {"online"})):
         model, algorithm, batch = made(**settings)
         for name, heads in (("online", model.values.q_heads), ("target", model.values.target_heads)):
             for one in heads:
-                one.outer.register_forward_hook(lambda *given, name=name: formed.append(name))
+                monkeypatch.setattr(one, "forward", lambda hidden, name=name: formed.append(name))
+                monkeypatch.setattr(one, "summed", lambda *given, name=name, own=one.summed: (formed.append(name), own(*given))[1])
         algorithm.loss(model, batch, batch)[0].backward()
         assert set(formed) == wide
         formed.clear()
@@ -248,18 +249,28 @@ def test_a_taken_token_s_value_is_its_column_and_chunks_change_nothing(monkeypat
         assert torch.allclose(column, losses.of(head, tokens), atol=1e-6)
     assert torch.allclose(values.target_taken(states, tokens), losses.of(values.target_q(states), tokens), atol=1e-6)
     assert values.target_q(states).abs().max() == pytest.approx(0.05)
-    functions = [losses.of, losses.cql_loss]
-    whole, best = values.wide(states, tokens, functions), values.target_wide(states, lambda q: q.amax(-1))
-    whole[0][1].sum().backward()
-    gradient = values.q_heads[0].outer.weight.grad.clone()
-    monkeypatch.setattr("loquent.models.values.WHOLE", 0)
-    monkeypatch.setattr("loquent.models.values.CHUNK", 44)  # four rows at a time
-    parts = values.wide(states, tokens, functions)
-    assert all(torch.allclose(a, b, atol=1e-6) for one, other in zip(whole, parts) for a, b in zip(one, other))
-    values.zero_grad()
-    parts[0][1].sum().backward()
-    assert torch.allclose(values.q_heads[0].outer.weight.grad, gradient, atol=1e-6)
-    assert torch.equal(values.target_wide(states, lambda q: q.amax(-1)), best)
+    best = values.target_wide(states, lambda q: q.amax(-1))
+
+    def rows(q, here):
+        return 0.5 * losses.cql_loss(q, tokens[here]) + losses.of(q, tokens[here]).square(), losses.of(q, tokens[here])
+
+    def gradients_of_sum(total):
+        values.zero_grad()
+        (3 * total).backward()
+        return [p.grad.clone() for p in values.q_heads.parameters()]
+
+    plain = sum(rows(q, slice(None))[0].sum() for q in values.q(states))
+    expected = gradients_of_sum(plain)
+    for chunk in (44, 1 << 20):  # four rows at a time; all at once
+        monkeypatch.setattr("loquent.models.values.CHUNK", chunk)
+        total, columns = values.summed(states, rows)
+        assert float(total.detach()) == pytest.approx(float(plain.detach()), rel=1e-6)
+        assert all(torch.allclose(column, head, atol=1e-6) for (column,), head in zip(columns, values.taken(states, tokens)))
+        assert not any(column.requires_grad for (column,) in columns)
+        assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(gradients_of_sum(total), expected))
+        assert torch.equal(values.target_wide(states, lambda q: q.amax(-1)), best)
+        with torch.no_grad():
+            assert float(values.summed(states, rows)[0]) == pytest.approx(float(plain.detach()), rel=1e-6)
 
 
 def test_the_states_of_a_frozen_trunk_are_computed_once_and_are_those_of_a_pass():

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import torch
 from torch import Tensor, nn
 
+from loquent import parallel
 from loquent.errors import BadCheckpoint, BadSetting, LoquentError
 from loquent.seeding import Key
 
@@ -111,5 +112,9 @@ class Means:
         self._greatest[name] = max(float(values.detach().max()), self._greatest.get(name, float("-inf")))
 
     def logged(self) -> dict[str, float]:
-        """The mean (or the largest entry) of everything that was counted."""
-        return {name: float(total) / count for name, (total, count) in self._sums.items()} | self._greatest
+        """The mean (or the largest entry) of everything that was counted, in all processes that learn together."""
+        sums = {name: (float(total), count) for name, (total, count) in sorted(self._sums.items())}
+        if parallel.size() > 1:
+            pairs = parallel.added(torch.tensor(list(sums.values()), dtype=torch.float64))
+            sums = {name: (float(total), int(count)) for name, (total, count) in zip(sums, pairs, strict=True)}
+        return {name: total / count for name, (total, count) in sums.items()} | self._greatest

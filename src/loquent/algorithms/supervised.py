@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from loquent import parallel
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms.optimization import Means, adamw, clip_gradients, load_by_name, minibatches, refuse_half_precision, state_by_name, trainable
 from loquent.algorithms.ppo import START
@@ -123,11 +124,13 @@ class Supervised:
         self.optimizer.zero_grad(set_to_none=True)
         model.policy.train()
         try:
-            with borrowed(self.key.child("dropout", self.steps)):
-                for rows in micro_batches(minibatch, self.config.token_budget):
-                    nll = self._nll(model, minibatch.take(rows))
+            mine = minibatch.take(parallel.own(torch.arange(len(minibatch))))
+            with borrowed(self.key.child("dropout", self.steps, *([parallel.rank()] if parallel.size() > 1 else []))):
+                for rows in micro_batches(mine, self.config.token_budget):
+                    nll = self._nll(model, mine.take(rows))
                     (nll.sum() / tokens).backward()
                     means.add(**{"supervised/loss": nll})
+            parallel.add_gradients(self.parameters.values())
         finally:
             model.policy.eval()
         means.add(**{"gradient/norm": torch.tensor(clip_gradients(self.parameters, self.config.max_grad_norm))})

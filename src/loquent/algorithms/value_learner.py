@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
+from loquent import parallel
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms import value_losses as losses
 from loquent.algorithms.gae import discounts
@@ -23,6 +24,8 @@ from loquent.algorithms.ppo import START
 from loquent.errors import BadSetting, LoquentError
 from loquent.logged import Logged
 from loquent.models.actor import Actor
+from loquent.models.perturb import FILTERS, MODES, Perturbation
+from loquent.models.rerank import AdvantageScore, BestOf
 from loquent.models.score import action_scores, micro_batches
 from loquent.models.tokens import TokenBatch, positions
 from loquent.models.value_states import StateCache, States, states_of
@@ -81,9 +84,12 @@ class ValueConfig:
     target_every: int = setting(0, "gradient steps between copies onto the targets, beside that; 0: none", source=CODE, low=0)
     adv_beta: float = setting(16.0, "weight of advantages in acting; 0: the policy alone", source=CODE, low=0.0)
     adv_clip: float | None = setting(None, "most that an advantage adds to a logit; none: not clipped", source=CODE)
-    adv_mode: str = setting("exponential", "acting by the advantage or by its sign alone", choices=losses.MODES)
+    adv_mode: str = setting("exponential", "acting by the advantage or by its sign alone", choices=MODES)
     adv_logits: bool = setting(True, "whether the policy's logits count in acting", source=CODE)
-    adv_filters: str = setting("before", "temperature, top_k and top_p read the policy, or what was perturbed", choices=("before", "after"))
+    adv_filters: str = setting("before", "temperature, top_k and top_p read the policy, or what was perturbed", choices=FILTERS)
+    best_of: int = setting(1, "so many answers are drawn to each question, and the best is given", low=1)
+    rerank_advantage: float = setting(1.0, "what an answer's summed advantage counts in that choice", source=CODE)
+    rerank_logprob: float = setting(0.0, "what its log-probability counts", source=CODE)
     epochs: int = setting(1, "passes over one draw of episodes", low=1)
     minibatch: int = setting(64, "rows in one gradient step", source=CODE, low=1)
     learning_rate: float = setting(1e-4, "AdamW's step, constant; a small model made here learns with 1e-3", source=CODE, low=0.0)
@@ -95,6 +101,8 @@ class ValueConfig:
         check_ranges(self)
         if self.value_min is not None and self.value_max is not None and self.value_min >= self.value_max:
             raise BadSetting(f"Config.value_min = {self.value_min} is not below value_max = {self.value_max}")
+        if self.adv_mode == "sign" and not 0 < self.adv_beta < 1:
+            raise BadSetting(f"Config.adv_beta = {self.adv_beta} with adv_mode = 'sign' is a weight between 0 and 1, of tokens better than V")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,7 +184,13 @@ class ValueLearner(ABC):
 
     def agent(self, model: Actor, evaluating: bool) -> LanguageModelAgent:
         """The policy, perturbed by the advantages it has learned."""
-        return LanguageModelAgent(model.policy, model.format, model.evaluation if evaluating else model.decoding, name=self.name)
+        config, values = self.config, _values(model)
+        how = {"adv_beta": config.adv_beta, "adv_clip": config.adv_clip, "mode": config.adv_mode}
+        perturbation = Perturbation(values, **how, logits=config.adv_logits, filters=config.adv_filters)
+        weights = {"advantage_weight": config.rerank_advantage, "logprob_weight": config.rerank_logprob}
+        best = BestOf(config.best_of, AdvantageScore(model.policy, values, model.format.pad, **weights)) if config.best_of > 1 else None
+        decoding = model.evaluation if evaluating else model.decoding
+        return LanguageModelAgent(model.policy, model.format, decoding, perturbation=perturbation, best_of=best, name=self.name)
 
     def prepare(self, batch: TokenBatch) -> TokenBatch:
         """The batch without what only learners from their own play need; pure."""
@@ -207,11 +221,13 @@ class ValueLearner(ABC):
     def _gradient_step(self, model: Actor, minibatch: TokenBatch, means: Means) -> None:
         """One step on a minibatch, its gradient summed over micro-batches; then the targets follow."""
         self.optimizer.zero_grad(set_to_none=True)
-        with borrowed(self.key.child("dropout", self.steps)):
-            for rows in micro_batches(minibatch, self.config.token_budget):
-                total, logged = self.loss(model, minibatch.take(rows).to(model.device), minibatch)
+        mine = minibatch.take(parallel.own(torch.arange(len(minibatch))))
+        with borrowed(self.key.child("dropout", self.steps, parallel.rank())):
+            for rows in micro_batches(mine, self.config.token_budget):
+                total, logged = self.loss(model, mine.take(rows).to(model.device), minibatch)
                 total.backward()
                 means.add(**logged)
+        parallel.add_gradients(self.parameters.values())
         means.add(**{"gradient/norm": torch.tensor(clip_gradients(self.parameters, self.config.max_grad_norm))})
         self.optimizer.step()
         self.steps += 1
@@ -221,18 +237,17 @@ class ValueLearner(ABC):
         """The share that a micro-batch has in the loss of the whole minibatch, and what is logged of it."""
         config, tokens = self.config, int(whole.is_action.sum())
         seen, logged = self.see(model, batch), dict[str, Tensor]()
-        values, terms = self.q_values(model, seen)
-        parts = {"q": self.q_loss(values, self.q_target(model, seen)), "v": losses.expectile_loss(self.v_target(seen), seen.v, config.tau), **terms}
-        total: Any = sum(getattr(config, f"{name}_weight") * part.sum() for name, part in parts.items()) / tokens
+        total, parts = self.q_part(model, seen, self.q_target(model, seen))
+        parts["v_loss"] = losses.expectile_loss(self.v_target(seen), seen.v, config.tau)
+        total = (total + config.v_weight * parts["v_loss"].sum()) / tokens
         if self.imitates:
             said, weight = self.policy_loss(model, seen)
             count = tokens if config.normaliser == "actions" else int(whole.real.sum()) - len(whole)
             total = total + config.awac_weight * said.sum() / count
             ours = batch.is_action[_counting(batch, config)]
             logged |= {"policy/weight": weight, "policy/loss": said[ours]}
-        logged |= {f"values/{name}_loss": part for name, part in parts.items()}
-        means = {"q": torch.stack(values).mean(0), "v": seen.v, "target_q": seen.target_q, "advantage": seen.target_q - seen.v}
-        return total, {**logged, **{f"values/{name}": part for name, part in means.items()}}
+        parts |= {"v": seen.v, "target_q": seen.target_q, "advantage": seen.target_q - seen.v}
+        return total, {**logged, **{f"values/{name}": part for name, part in parts.items()}}
 
     def see(self, model: Actor, batch: TokenBatch) -> Seen:
         """One forward pass for each network, V of all states, and the target Q of the tokens taken."""
@@ -247,21 +262,34 @@ class ValueLearner(ABC):
         here, following = v[states.state], v[states.following].detach()
         return Seen(batch, states, taken[at.real], reward[at.real], discount, at.alive[at.real], here, following, target_q)
 
-    def q_values(self, model: Actor, seen: Seen) -> tuple[tuple[Tensor, ...], dict[str, Tensor]]:
-        """Q of the tokens taken by each head, and the terms that need Q of all tokens, added over heads; only where they have a weight."""
+    def q_part(self, model: Actor, seen: Seen, target: Float[Tensor, " N"]) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
+        """The weighted losses of the Q-heads, summed over tokens and heads, and what is logged of them: a number for each token.
+
+        Q of all tokens is formed only where a term needs it, some rows at a time.
+        """
         config, values = self.config, _values(model)
         hidden = seen.states.online[seen.states.state]
         hidden = hidden.detach() if config.detach_q else hidden
         if not (config.cql_weight or config.margin_weight):
-            return values.taken(hidden, seen.taken), {}
-        wide: dict[str, Any] = {"q": losses.of}
-        if config.cql_weight:
-            wide["cql"] = lambda q, taken: losses.cql_loss(q, taken, config.cql_temperature)
-        if config.margin_weight:
-            wide["margin"] = lambda q, taken: losses.margin_loss(q, taken, config.margin)
-        heads = values.wide(hidden, seen.taken, list(wide.values()))
-        columns = dict(zip(wide, zip(*heads, strict=True), strict=True))
-        return columns.pop("q"), {name: torch.stack(column).sum(0) for name, column in columns.items()}
+            taken = values.taken(hidden, seen.taken)
+            error = self.q_loss(taken, target)
+            return config.q_weight * error.sum(), {"q": torch.stack(taken).mean(0), "q_loss": error}
+        names = ["q", "q_loss", *(["cql_loss"] if config.cql_weight else []), *(["margin_loss"] if config.margin_weight else [])]
+
+        def rows(q: Tensor, here: slice) -> tuple[Tensor, ...]:
+            taken = seen.taken[here]
+            chosen = losses.of(q, taken)
+            found = {"q": chosen, "q_loss": self.q_loss((chosen,), target[here])}
+            if config.cql_weight:
+                found["cql_loss"] = losses.cql_loss(q, taken, config.cql_temperature)
+            if config.margin_weight:
+                found["margin_loss"] = losses.margin_loss(q, taken, config.margin)
+            weighted = [getattr(config, name.replace("loss", "weight")) * found[name] for name in names[1:]]
+            return torch.stack(weighted).sum(0), *(found[name] for name in names)
+
+        total, heads = values.summed(hidden, rows)
+        columns = {name: torch.stack(column).sum(0) for name, column in zip(names, zip(*heads, strict=True), strict=True)}
+        return total, {**columns, "q": columns["q"] / len(heads)}
 
     def over_tokens(self, model: Actor, seen: Seen, function: Callable[[Tensor], Tensor]) -> Float[Tensor, " N"]:
         """A function of the target Q of all tokens in the next states, [n, V] -> [n]; of states that have none it means nothing."""

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 Columns = tuple[Tensor, ...]
+Rows = Callable[[Tensor, slice], Columns]
 Function = Callable[[Tensor, slice, tuple[bool, ...]], Columns]
 
 
@@ -22,6 +23,52 @@ def chunked(layer: nn.Linear, states: Float[Tensor, "N H"], step: int, function:
         outputs: how many columns it gives.
     """
     return _Chunked.apply(states, layer.weight, layer.bias, step, function, outputs)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def summed(layer: nn.Linear, states: Float[Tensor, "N H"], step: int, function: Rows) -> tuple[Float[Tensor, ""], Columns]:
+    """The sum over rows of the first column that `function` gives of the layer's outputs, and its other columns [N], without a gradient.
+
+    Each chunk's gradient is formed with it, so the outputs are computed once, where `chunked` computes them again in the backward pass.
+    The sum is differentiable once by the states and the layer.
+    """
+    total, *columns = _Summed.apply(states, layer.weight, layer.bias, step, function)  # type: ignore[no-untyped-call]
+    return total, tuple(columns)
+
+
+class _Summed(torch.autograd.Function):
+    """Forward and backward of a sum in one go over the chunks; its backward pass scales what was found."""
+
+    @staticmethod
+    def forward(ctx: Any, states: Tensor, weight: Tensor, bias: Tensor | None, step: int, function: Rows) -> Columns:
+        found = [
+            torch.zeros_like(part) if part is not None and needed else None
+            for part, needed in zip((states, weight, bias), ctx.needs_input_grad, strict=False)
+        ]
+        by_states, by_weight, by_bias = found
+        total, parts = states.new_zeros(()), []
+        for here in _slices(len(states), step):
+            with torch.enable_grad():
+                wide = F.linear(states[here], weight, bias).detach().requires_grad_(any(part is not None for part in found))
+                first, *columns = function(wide, here)
+                some = first.sum()
+            total += some.detach()
+            parts.append([column.detach() for column in columns])
+            if wide.requires_grad:
+                (by_wide,) = torch.autograd.grad(some, wide)
+                if by_states is not None:
+                    torch.mm(by_wide, weight, out=by_states[here])
+                if by_weight is not None:
+                    by_weight.addmm_(by_wide.T, states[here])
+                if by_bias is not None:
+                    by_bias += by_wide.sum(0)
+        ctx.save_for_backward(by_states, by_weight, by_bias)
+        rest = tuple(torch.cat(columns) for columns in zip(*parts, strict=True))
+        ctx.mark_non_differentiable(*rest)
+        return total, *rest
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+        return *(None if part is None else part.mul_(gradient) for part in ctx.saved_tensors), None, None
 
 
 class _Chunked(torch.autograd.Function):

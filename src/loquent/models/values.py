@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -12,16 +12,12 @@ from torch import Tensor, nn
 
 from loquent.errors import BadSetting
 from loquent.models.actor import trunk, width
-from loquent.models.chunked import chunked
+from loquent.models.chunked import Columns, Rows, summed
 from loquent.models.low_rank import adapted
 from loquent.seeding import Key, borrowed
 
 BACKBONES = ("separate", "shared", "lora", "frozen")
 CHUNK = 1 << 20  # values in one chunk of a Q-head's outputs, when all of them are needed
-WHOLE = 1 << 22  # up to so many there is one chunk, kept for the backward pass; above, chunks are computed again there
-
-Wide = Callable[[Tensor, Tensor], Tensor]
-"""From values [n, V] and the tokens taken [n] to one number each, [n]; differentiable where it is learned from."""
 
 
 class Head(nn.Module):
@@ -51,16 +47,9 @@ class Head(nn.Module):
         columns = F.embedding(tokens, self.outer.weight)
         return (self.features(hidden) * columns).sum(-1) + self.outer.bias[tokens]
 
-    def wide(self, hidden: Float[Tensor, "N H"], tokens: Int64[Tensor, " N"], functions: Sequence[Wide]) -> tuple[Tensor, ...]:
-        """Functions of all outputs, one number a row for each; of many rows some at a time."""
-        if len(hidden) * self.outer.out_features <= WHOLE:
-            values = self(hidden)
-            return tuple(function(values, tokens) for function in functions)
-
-        def some(values: Tensor, here: slice, wanted: tuple[bool, ...]) -> tuple[Tensor, ...]:
-            return tuple(function(values, tokens[here]) for function in functions)
-
-        return chunked(self.outer, self.features(hidden), max(1, CHUNK // self.outer.out_features), some, len(functions))
+    def summed(self, hidden: Float[Tensor, "N H"], function: Rows) -> tuple[Tensor, Columns]:
+        """The sum over rows of a function of all outputs, and columns it gives beside it; some rows at a time (`chunked.summed`)."""
+        return summed(self.outer, self.features(hidden), max(1, CHUNK // self.outer.out_features), function)
 
 
 class TokenValues(nn.Module):
@@ -157,9 +146,14 @@ class TokenValues(nn.Module):
         """`target_q` of the token taken; [N, V] is never formed."""
         return self._clipped(torch.stack([head.taken(hidden, tokens) for head in self.target_heads]).amin(0))  # type: ignore[operator]
 
-    def wide(self, hidden: Float[Tensor, "N H"], tokens: Int64[Tensor, " N"], functions: Sequence[Wide]) -> tuple[tuple[Tensor, ...], ...]:
-        """Functions of Q of all tokens, by each online head; some rows at a time."""
-        return tuple(head.wide(hidden, tokens, functions) for head in self.q_heads)  # type: ignore[operator]
+    def summed(self, hidden: Float[Tensor, "N H"], function: Rows) -> tuple[Float[Tensor, ""], tuple[Columns, ...]]:
+        """The sum over rows and online heads of a function of Q of all tokens, and of each head the columns it gives beside it.
+
+        Args:
+            function: from Q of some rows [n, V] and which rows they are, to the number of each that is summed, and further ones.
+        """
+        sums, columns = zip(*(head.summed(hidden, function) for head in self.q_heads), strict=True)  # type: ignore[operator]
+        return torch.stack(sums).sum(), columns
 
     @torch.no_grad()
     def target_wide(self, hidden: Float[Tensor, "N H"], function: Callable[[Tensor], Tensor]) -> Float[Tensor, " N"]:

@@ -1,0 +1,80 @@
+"""Several processes that learn one run together: each computes the gradient of some rows, and all take the same step.
+
+They are started by `torchrun`, or by any other way of making a process group. Everything else stays as it is in one process: all draw the
+same rows, the first alone writes and evaluates. Without a group every function here is that of one process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import torch
+import torch.distributed as group
+from torch import Tensor
+
+PATIENCE = timedelta(days=1)  # the others wait while the first evaluates
+
+
+@contextmanager
+def joined() -> Iterator[None]:
+    """In the group that `torchrun` announces in the environment; nothing where there is none, or where it has been joined already."""
+    if int(os.environ.get("WORLD_SIZE", "1")) < 2 or group.is_initialized():
+        yield
+        return
+    group.init_process_group("nccl" if torch.cuda.is_available() else "gloo", timeout=PATIENCE)
+    try:
+        yield
+    finally:
+        group.destroy_process_group()
+
+
+def size() -> int:
+    """How many processes learn together."""
+    return group.get_world_size() if group.is_available() and group.is_initialized() else 1
+
+
+def rank() -> int:
+    """The number of this one, from 0."""
+    return group.get_rank() if size() > 1 else 0
+
+
+def own(rows: Tensor) -> Tensor:
+    """The rows of a minibatch that are this process's: every n-th."""
+    return rows[rank() :: size()]
+
+
+def agreed(number: int) -> int:
+    """What the first process says."""
+    if size() == 1:
+        return number
+    said = _on_device(torch.tensor([number]))
+    group.broadcast(said, 0)
+    return int(said)
+
+
+def added(numbers: Tensor) -> Tensor:
+    """Their sums over all processes."""
+    if size() == 1:
+        return numbers
+    total = _on_device(numbers.clone())
+    group.all_reduce(total)
+    return total.to(numbers.device)
+
+
+def add_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
+    """Give every parameter the sum of its gradients in all processes; one that has none in any keeps none."""
+    if size() == 1:
+        return
+    every = list(parameters)
+    has = added(torch.tensor([parameter.grad is not None for parameter in every], dtype=torch.int32)).tolist()
+    for parameter in (one for one, count in zip(every, has, strict=True) if count):
+        if parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
+        parameter.grad.copy_(added(parameter.grad))
+
+
+def _on_device(numbers: Tensor) -> Tensor:
+    return numbers.cuda() if group.get_backend() == "nccl" else numbers.cpu()

@@ -1,0 +1,74 @@
+"""Two processes that learn one run together are one process with the doubled batch."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import together
+from loquent import checkpoint, episode, recipe
+from loquent.agents.scripted import Random
+from loquent.errors import BadSetting
+from loquent.play import games, play
+from loquent.run import load_run
+from loquent.tasks.wordle.task import Wordle
+from loquent.train import Trainer, train
+
+RECIPE = {
+    "task": {"kind": "wordle", "limit": 20, "instruct": False},
+    "model": {"layers": 1, "width": 16, "heads": 2, "context": 128, "vocabulary": 260, "critic": "none", "reference": "none", "dropout": 0.0},
+    "decoding": {"max_new_tokens": 6},
+    "algorithm": {"kind": "ilql", "minibatch": 4, "learning_rate": 0.01},
+    "training": {"updates": 4, "episodes": 8, "evaluate_every": 2, "evaluate_episodes": 4, "final_episodes": 4, "checkpoint_every": 1, "keep": 9},
+}
+
+
+@pytest.mark.parametrize("backbones", ["separate", "lora", "frozen"])
+def test_two_processes_take_the_steps_of_one_with_the_doubled_batch(backbones, tmp_path):
+    assert together.run(together.steps, 2, tmp_path, backbones) == [0, 0]
+    one, two = (load_file(tmp_path / f"{rank}.safetensors") for rank in (0, 1))
+    alone = together.after_steps(backbones)
+    assert one.keys() == two.keys() == alone.keys()
+    assert all(torch.equal(one[name], two[name]) for name in one), "both are one model, to the bit"
+    assert all(torch.allclose(one[name], alone[name], atol=1e-5) for name in one)
+    moved = together.after_steps("shared") if backbones == "separate" else {}
+    assert not all(torch.allclose(one[name], moved[name], atol=1e-5) for name in moved) or not moved, "the comparison can fail"
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("given")
+    task = Wordle(Wordle.Options(limit=20, instruct=False))
+    episode.write(folder / "episodes.jsonl", play(task, games(task.rows("train"), each=2), Random(task), seed=3))
+    file = folder / "recipe.yaml"
+    file.write_text(json.dumps({**RECIPE, "training": {**RECIPE["training"], "data": str(folder)}}))
+    return file
+
+
+@pytest.mark.parametrize("kind", ["ilql", "cloning"])
+def test_a_whole_run_of_two_processes_is_that_of_one_and_resumes_to_the_bit(kind, given, tmp_path):
+    overrides = [f"algorithm={{kind: {kind}, minibatch: 4, learning_rate: 0.01}}"]
+    alone = train(recipe.load(given, overrides), tmp_path / "alone", progress=False)
+    assert together.run(together.training, 2, tmp_path / "two", str(given), overrides, False) == [0, 0]
+    two = load_run(tmp_path / "two" / "run")
+    for ours, theirs in zip(alone.metrics, two.metrics, strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-2, abs=1e-3)
+    state = checkpoint.load(two.folder / "checkpoints" / "update-4")
+    assert state["machine"]["processes"] == 2
+    for old in ("update-3", "update-4"):
+        shutil.rmtree(two.folder / "checkpoints" / old)
+    before = {name: (two.folder / name).read_bytes() for name in ("metrics.jsonl", "evaluation.json")}
+    assert together.run(together.training, 2, tmp_path / "two", str(given), overrides, True) == [0, 0]
+    assert {name: (two.folder / name).read_bytes() for name in before} == before
+    again = checkpoint.load(two.folder / "checkpoints" / "update-4")
+    assert all(torch.equal(again["actor"][name], tensor) for name, tensor in state["actor"].items())
+
+
+def test_more_processes_than_rows_are_refused(given, tmp_path, monkeypatch):
+    monkeypatch.setattr("loquent.parallel.size", lambda: 5)
+    with pytest.raises(BadSetting, match=r"at least the 5 processes"):
+        Trainer(recipe.load(given), tmp_path)
+    with pytest.raises(BadSetting, match=r"ppo learns in one process; together learn .*ilql"):
+        Trainer(recipe.load(given, ["training.data=", "algorithm={kind: ppo}", "model.critic=head"]), tmp_path)

@@ -1,0 +1,63 @@
+"""Processes that learn together, for the tests: each runs one of the functions below in a group of its own on this machine."""
+
+import os
+from pathlib import Path
+
+from killed import SERVER
+
+
+def run(task, count, folder, *given):
+    """Run `task(folder, rank, *given)` in `count` processes of one group; the exit codes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "meeting").unlink(missing_ok=True)
+    processes = [SERVER.Process(target=_member, args=(task, rank, count, folder, given)) for rank in range(count)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(300)
+        process.kill()
+    return [process.exitcode for process in processes]
+
+
+def _member(task, rank, count, folder, given):
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    import torch
+
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{folder / 'meeting'}", rank=rank, world_size=count)
+    task(folder, rank, *given)
+    torch.distributed.destroy_process_group()
+
+
+def steps(folder, rank, backbones):
+    """Five gradient steps of ILQL by plain gradient descent on twelve games; what the parameters are then."""
+    from safetensors.torch import save_file
+
+    save_file(after_steps(backbones), folder / f"{rank}.safetensors")
+
+
+def after_steps(backbones):
+    import sys
+
+    sys.path.insert(0, str(Path(__file__).parent / "algorithms"))
+    import fork
+    import torch
+
+    from loquent.algorithms.ilql import ILQL
+    from loquent.seeding import Key
+
+    model = fork.actor(layers=1, width=16)
+    settings = {"awac_weight": 0.0} if backbones in ("lora", "frozen") else {}
+    config = ILQL.Config(minibatch=12, epochs=5, cql_weight=0.1, awac_beta=0.5, target_rate=0.1, backbones=backbones, token_budget=24, **settings)
+    algorithm = ILQL(config, model, key=Key(0))
+    algorithm.optimizer = torch.optim.SGD(algorithm.parameters.values(), lr=0.1)  # Adam's division makes much of rounding
+    algorithm.update(model, algorithm.prepare(fork.recorded(model)))
+    return {name: tensor.clone() for name, tensor in model.state_dict().items()}
+
+
+def training(folder, rank, file, overrides, resume):
+    """A whole run of a recipe."""
+    from loquent import recipe
+    from loquent.train import train
+
+    train(recipe.load(file, overrides), folder / "run", progress=False, resume=resume)
