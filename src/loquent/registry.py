@@ -24,6 +24,7 @@ _names: dict[str, dict[str, str]] = {
         "ilql": "loquent.algorithms.ilql:ILQL",
         "cql": "loquent.algorithms.cql:CQL",
         "psi": "loquent.algorithms.psi:Psi",
+        "ilql_utterance": "loquent.algorithms.ilql_utterance:UtteranceILQL",
     },
     "agent": {
         "random": "loquent.agents.scripted:Random",
