@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from loquent.errors import BadCheckpoint
 from loquent.models.decode import decode
 from loquent.models.decoding import Decoding
 from loquent.models.drawn import Drawn
@@ -139,10 +140,20 @@ class Candidates:
         return {"states": list(self._kept), "features": features, "logprob": logprob}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take back what `state_dict` gave."""
+        """Take back what `state_dict` gave.
+
+        Raises:
+            BadCheckpoint: it is not whole.
+        """
         self._kept, self._left = {}, self._megabytes << 20
-        for i, name in enumerate(state["states"]):
-            self._keep(name, (state["features"][i].clone(), state["logprob"][i].clone()))
+        if not (names := state["states"]):
+            return
+        features, logprob = state["features"], state["logprob"]
+        if not (len(names) == len(features) == len(logprob) and logprob.shape[1] == self.number):
+            sizes = f"{len(names)} states, {tuple(features.shape)} features and {tuple(logprob.shape)} log-probabilities"
+            raise BadCheckpoint(f"the candidates are not whole, or not {self.number} a state: {sizes}")
+        for name, *pair in zip(names, features, logprob, strict=True):
+            self._keep(name, (pair[0].clone(), pair[1].clone()))
 
     def _drawn(self, states: Mapping[str, Ids]) -> dict[str, tuple[Tensor, Tensor]]:
         prompts = [list(ids) for ids in states.values() for _ in range(self.number)]
