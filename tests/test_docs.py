@@ -128,10 +128,10 @@ def test_every_registered_name_has_its_section(kind):
 
 def logged():
     """Every key that a run logs, with its definition."""
-    from loquent.algorithms import nlpo, ppo, supervised, value_learner
+    from loquent.algorithms import chai, ilql_utterance, nlpo, ppo, supervised, value_learner
     from loquent.logged import LOGGED
 
-    return LOGGED | ppo.LOGGED | nlpo.LOGGED | supervised.LOGGED | value_learner.LOGGED
+    return LOGGED | ppo.LOGGED | nlpo.LOGGED | supervised.LOGGED | value_learner.LOGGED | ilql_utterance.LOGGED | chai.LOGGED
 
 
 def test_every_logged_key_is_defined_on_its_page():

@@ -35,6 +35,7 @@ def recorded(tmp_path_factory):
 
 def test_there_are_learners_and_tasks():
     assert {"supervised", "cloning", "filtered_cloning", "monte_carlo", "ilql", "cql", "psi"} <= set(LEARNERS)
+    assert {"ilql_utterance", "decision_transformer", "chai"} <= set(LEARNERS)
     assert "ppo" not in LEARNERS
     assert {"wordle", "generation"} <= set(TASKS)
 

@@ -24,6 +24,9 @@ _names: dict[str, dict[str, str]] = {
         "ilql": "loquent.algorithms.ilql:ILQL",
         "cql": "loquent.algorithms.cql:CQL",
         "psi": "loquent.algorithms.psi:Psi",
+        "decision_transformer": "loquent.algorithms.decision_transformer:DecisionTransformer",
+        "chai": "loquent.algorithms.chai:Chai",
+        "ilql_utterance": "loquent.algorithms.ilql_utterance:UtteranceILQL",
     },
     "agent": {
         "random": "loquent.agents.scripted:Random",

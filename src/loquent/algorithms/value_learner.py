@@ -6,34 +6,33 @@ networks that learn, as in the released code of ILQL, and never in targets.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from loquent import parallel
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms import value_losses as losses
 from loquent.algorithms.gae import discounts
-from loquent.algorithms.optimization import Means, adamw, clip_gradients, load_by_name, minibatches, refuse_half_precision, state_by_name, trainable
+from loquent.algorithms.offline_learner import CODE, PAPER, OfflineLearner, TrunksConfig, attached, build_values
 from loquent.algorithms.ppo import START
 from loquent.errors import BadSetting, LoquentError
 from loquent.logged import Logged
 from loquent.models.actor import Actor
 from loquent.models.perturb import FILTERS, MODES, Perturbation
 from loquent.models.rerank import AdvantageScore, BestOf
-from loquent.models.score import action_scores, micro_batches
+from loquent.models.score import action_scores
 from loquent.models.tokens import TokenBatch, positions
 from loquent.models.value_states import StateCache, States, states_of
-from loquent.models.values import BACKBONES, TokenValues
-from loquent.seeding import Key, borrowed
-from loquent.settings import check_ranges, setting
+from loquent.models.values import TokenValues
+from loquent.seeding import Key
+from loquent.settings import setting
 
-PAPER, CODE = "2206.11871 sec. 4", "ILQL's released code"
+__all__ = ["CODE", "LOGGED", "PAPER", "PolicyConfig", "Seen", "ValueConfig", "ValueLearner", "counting", "weighted_nll", "with_returns"]
 
 LOGGED = {
     "values/q_loss": Logged("return²", "mean over action tokens of the Q-heads' squared errors against their target, added over heads"),
@@ -52,36 +51,14 @@ LOGGED = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class ValueConfig:
+class ValueConfig(TrunksConfig):
     """What the learners of values per token have in common."""
 
-    gamma: float = setting(0.99, "discount", source=CODE, low=0.0, high=1.0)
     discount: str = setting("token", "what gamma counts: action tokens, or the learner's turns", choices=("token", "turn"))
-    tau: float = setting(0.5, "expectile of V: 0.5 is the mean of what was done, towards 1 the best of it", source=PAPER, low=0.0, high=1.0)
-    double_q: bool = setting(True, "two Q-heads, the smaller of whose targets counts", source=CODE)
-    q_weight: float = setting(1.0, "weight of the Q-heads' loss", source=CODE, low=0.0)
-    v_weight: float = setting(1.0, "weight of V's loss", source=CODE, low=0.0)
     cql_weight: float = setting(0.0, "weight of the term that keeps Q low for tokens not taken", source="2006.04779 eq. 4", low=0.0)
     cql_temperature: float = setting(1.0, "what Q is divided by in that term", source=CODE, low=1e-6)
     margin_weight: float = setting(0.0, "weight of the large margin between the token taken and all others", source=CODE, low=0.0)
     margin: float = setting(0.0, "how much higher the token taken is to be", source=CODE, low=0.0)
-    value_min: float | None = setting(None, "target Q is at least this; none: not clipped", source=CODE)
-    value_max: float | None = setting(None, "target Q is at most this; none: not clipped", source=CODE)
-    initial_value: float | None = setting(
-        None, "what every value begins at, the heads' last weights at 0; none: as PyTorch begins", source="LMRL-Gym"
-    )
-    backbones: str = setting(
-        "separate",
-        "the heads read copies of the trunk for values and targets; the policy's own, which both train (shared) or nobody (frozen: its states "
-        "are kept); or that frozen one with adapters (lora)",
-        choices=BACKBONES,
-    )
-    rank: int = setting(8, "rank of the adapters, with backbones = lora", source="2106.09685", low=1)
-    cache: int = setting(4096, "most megabytes of kept states, with backbones = frozen", low=0)
-    detach_v: bool = setting(False, "V's loss does not reach the trunk", source=CODE)
-    detach_q: bool = setting(False, "the Q-heads' losses do not reach the trunk", source=CODE)
-    target_rate: float = setting(0.005, "how far targets move at each gradient step", source=CODE, low=0.0, high=1.0)
-    target_every: int = setting(0, "gradient steps between copies onto the targets, beside that; 0: none", source=CODE, low=0)
     adv_beta: float = setting(16.0, "weight of advantages in acting; 0: the policy alone", source=CODE, low=0.0)
     adv_clip: float | None = setting(None, "most that an advantage adds to a logit; none: not clipped", source=CODE)
     adv_mode: str = setting("exponential", "acting by the advantage or by its sign alone", choices=MODES)
@@ -90,17 +67,9 @@ class ValueConfig:
     best_of: int = setting(1, "so many answers are drawn to each question, and the best is given", low=1)
     rerank_advantage: float = setting(1.0, "what an answer's summed advantage counts in that choice", source=CODE)
     rerank_logprob: float = setting(0.0, "what its log-probability counts", source=CODE)
-    epochs: int = setting(1, "passes over one draw of episodes", low=1)
-    minibatch: int = setting(64, "rows in one gradient step", source=CODE, low=1)
-    learning_rate: float = setting(1e-4, "AdamW's step, constant; a small model made here learns with 1e-3", source=CODE, low=0.0)
-    weight_decay: float = setting(0.0, "AdamW's decay of matrices; vectors do not decay", source=CODE, low=0.0)
-    max_grad_norm: float | None = setting(1.0, "the gradient is scaled down to this norm; none: never", low=0.0)
-    token_budget: int = setting(8192, "padded tokens in one forward pass; changes memory and speed, not the gradient", low=1)
 
     def __post_init__(self) -> None:
-        check_ranges(self)
-        if self.value_min is not None and self.value_max is not None and self.value_min >= self.value_max:
-            raise BadSetting(f"Config.value_min = {self.value_min} is not below value_max = {self.value_max}")
+        super().__post_init__()
         if self.adv_mode == "sign" and not 0 < self.adv_beta < 1:
             raise BadSetting(f"Config.adv_beta = {self.adv_beta} with adv_mode = 'sign' is a weight between 0 and 1, of tokens better than V")
 
@@ -142,33 +111,18 @@ class Seen:
         return self.batch.target[self.batch.is_action]
 
 
-class ValueLearner(ABC):
+class ValueLearner(OfflineLearner):
     """Learns values per token, and perhaps the policy, of an `Actor`, to which it attaches `values`."""
 
-    Config: ClassVar[type]
-    name: ClassVar[str]
-    scored = False
-    reads = ("data", "expert")
     asks_policy = False  # whether a target needs the policy's own states
 
     def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
-        self.config, self.key = config, key
-        self.imitates = getattr(config, "awac_weight", 0.0) > 0
-        still = config.backbones in ("frozen", "lora")
-        if self.imitates and still:
-            raise BadSetting(f"backbones = {config.backbones!r} leaves the policy as it is: awac_weight = {config.awac_weight} has to be 0 then")
-        limits = {"value_min": config.value_min, "value_max": config.value_max}
-        heads: Any = {"double": config.double_q, "initial": config.initial_value, **limits}
-        model.values = TokenValues.build(model.policy, backbones=config.backbones, rank=config.rank, key=key, **heads)
-        learns = self.imitates or config.backbones == "shared"
-        if not learns:
-            model.policy.requires_grad_(False)
-        self.parameters = trainable(**({"policy": model.policy} if learns else {}), values=model.values)
-        refuse_half_precision(self.parameters)
-        self.optimizer = adamw(self.parameters, config.learning_rate, config.weight_decay)
+        super().__init__(config, model, key=key)
         self.cache = StateCache(model.policy, config.cache) if config.backbones == "frozen" else None
-        self.learning = [model.values, *([model.policy] if learns else [])]
-        self.updates = self.steps = 0
+
+    def networks(self, model: Actor, key: Key) -> TokenValues:
+        """V, and Q of each token."""
+        return build_values(self.config, model, key)
 
     @abstractmethod
     def q_target(self, model: Actor, seen: Seen) -> Float[Tensor, " N"]:
@@ -184,54 +138,13 @@ class ValueLearner(ABC):
 
     def agent(self, model: Actor, evaluating: bool) -> LanguageModelAgent:
         """The policy, perturbed by the advantages it has learned."""
-        config, values = self.config, _values(model)
+        config, values = self.config, attached(model)
         how = {"adv_beta": config.adv_beta, "adv_clip": config.adv_clip, "mode": config.adv_mode}
         perturbation = Perturbation(values, **how, logits=config.adv_logits, filters=config.adv_filters)
         weights = {"advantage_weight": config.rerank_advantage, "logprob_weight": config.rerank_logprob}
         best = BestOf(config.best_of, AdvantageScore(model.policy, values, model.format.pad, **weights)) if config.best_of > 1 else None
         decoding = model.evaluation if evaluating else model.decoding
         return LanguageModelAgent(model.policy, model.format, decoding, perturbation=perturbation, best_of=best, name=self.name)
-
-    def prepare(self, batch: TokenBatch) -> TokenBatch:
-        """The batch without what only learners from their own play need; pure."""
-        return replace(batch, support=None)
-
-    def update(self, model: Actor, batch: TokenBatch) -> dict[str, float]:
-        """All epochs over one prepared batch; returns the means over the whole update, weighted by tokens."""
-        rows = batch.is_action.any(1).nonzero().flatten()
-        if not len(rows):
-            raise LoquentError("the batch has no action token: there is nothing to learn from")
-        means, before = Means(), self.steps
-        for network in self.learning:
-            network.train()
-        try:
-            for epoch in range(self.config.epochs):
-                for chosen in minibatches(rows, self.config.minibatch, self.key.child("minibatches", self.updates, epoch)):
-                    self._gradient_step(model, batch.take(chosen), means)
-        finally:
-            for network in self.learning:
-                network.eval()
-        self.updates += 1
-        return {**means.logged(), "gradient/steps": float(self.steps - before)}
-
-    def after_update(self, model: Actor) -> dict[str, float]:
-        """Nothing happens between updates: targets follow at each gradient step."""
-        return {}
-
-    def _gradient_step(self, model: Actor, minibatch: TokenBatch, means: Means) -> None:
-        """One step on a minibatch, its gradient summed over micro-batches; then the targets follow."""
-        self.optimizer.zero_grad(set_to_none=True)
-        mine = minibatch.take(parallel.own(torch.arange(len(minibatch))))
-        with borrowed(self.key.child("dropout", self.steps, parallel.rank())):
-            for rows in micro_batches(mine, self.config.token_budget):
-                total, logged = self.loss(model, mine.take(rows).to(model.device), minibatch)
-                total.backward()
-                means.add(**logged)
-        parallel.add_gradients(self.parameters.values())
-        means.add(**{"gradient/norm": torch.tensor(clip_gradients(self.parameters, self.config.max_grad_norm))})
-        self.optimizer.step()
-        self.steps += 1
-        self._follow(model)
 
     def loss(self, model: Actor, batch: TokenBatch, whole: TokenBatch) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
         """The share that a micro-batch has in the loss of the whole minibatch, and what is logged of it."""
@@ -244,14 +157,14 @@ class ValueLearner(ABC):
             said, weight = self.policy_loss(model, seen)
             count = tokens if config.normaliser == "actions" else int(whole.real.sum()) - len(whole)
             total = total + config.awac_weight * said.sum() / count
-            ours = batch.is_action[_counting(batch, config)]
+            ours = batch.is_action[counting(batch, config)]
             logged |= {"policy/weight": weight, "policy/loss": said[ours]}
         parts |= {"v": seen.v, "target_q": seen.target_q, "advantage": seen.target_q - seen.v}
         return total, {**logged, **{f"values/{name}": part for name, part in parts.items()}}
 
     def see(self, model: Actor, batch: TokenBatch) -> Seen:
         """One forward pass for each network, V of all states, and the target Q of the tokens taken."""
-        config, values = self.config, _values(model)
+        config, values = self.config, attached(model)
         every = bool(self.imitates and config.transition_weight)
         states = states_of(model, batch, policy=self.imitates or self.asks_policy, every=every, cache=self.cache)
         at = states.at
@@ -267,7 +180,7 @@ class ValueLearner(ABC):
 
         Q of all tokens is formed only where a term needs it, some rows at a time.
         """
-        config, values = self.config, _values(model)
+        config, values = self.config, attached(model)
         hidden = seen.states.online[seen.states.state]
         hidden = hidden.detach() if config.detach_q else hidden
         if not (config.cql_weight or config.margin_weight):
@@ -293,37 +206,26 @@ class ValueLearner(ABC):
 
     def over_tokens(self, model: Actor, seen: Seen, function: Callable[[Tensor], Tensor]) -> Float[Tensor, " N"]:
         """A function of the target Q of all tokens in the next states, [n, V] -> [n]; of states that have none it means nothing."""
-        return _values(model).target_wide(seen.states.target[seen.states.following], function)
+        return attached(model).target_wide(seen.states.target[seen.states.following], function)
 
     def policy_loss(self, model: Actor, seen: Seen) -> tuple[Float[Tensor, " M"], Float[Tensor, " N"]]:
         """-w_t log π(x_t) of the M tokens that count, and the weights of the action tokens."""
-        config, batch = self.config, seen.batch
-        how = {"beta": config.awac_beta, "mode": config.awac_mode, "clip": config.awac_clip}
+        how = {"beta": self.config.awac_beta, "mode": self.config.awac_mode, "clip": self.config.awac_clip}
         weight = losses.awac_weight(seen.target_q, seen.v, **how)
-        counts = _counting(batch, config)
-        weights = torch.full_like(batch.reward, config.transition_weight)
-        weights[batch.is_action] = weight
-        hidden = seen.states.policy
-        if config.detach_policy and hidden is not None:
-            hidden = hidden.detach()
-        logprob = action_scores(model.policy, replace(batch, is_action=counts, support=None), support=False, entropy=False, hidden=hidden).policy
-        return -weights[counts] * logprob, weight
+        return weighted_nll(model, self.config, seen.batch, weight, seen.states.policy), weight
 
-    def _follow(self, model: Actor) -> None:
-        values = _values(model)
-        if self.config.target_rate:
-            values.follow(self.config.target_rate)
-        if self.config.target_every and self.steps % self.config.target_every == 0:
-            values.follow(1.0)
 
-    def state_dict(self) -> dict[str, Any]:
-        """Optimizer (tensors by parameter name) and counters; the values stand with the model."""
-        return {"optimizer": state_by_name(self.optimizer, self.parameters), "updates": self.updates, "steps": self.steps}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take back what `state_dict` gave; BadCheckpoint when it belongs to another model."""
-        load_by_name(self.optimizer, self.parameters, state["optimizer"])
-        self.updates, self.steps = int(state["updates"]), int(state["steps"])
+def weighted_nll(
+    model: Actor, config: Any, batch: TokenBatch, weight: Float[Tensor, " N"], hidden: Float[Tensor, "B T H"] | None
+) -> Float[Tensor, " M"]:
+    """-w_t log π(x_t) of the M tokens that count (a `PolicyConfig` says which), from the weights of the N action tokens."""
+    counts = counting(batch, config)
+    weights = torch.full_like(batch.reward, config.transition_weight)
+    weights[batch.is_action] = weight
+    if config.detach_policy and hidden is not None:
+        hidden = hidden.detach()
+    learned = replace(batch, is_action=counts, support=None)
+    return -weights[counts] * action_scores(model.policy, learned, support=False, entropy=False, hidden=hidden).policy
 
 
 def with_returns(batch: TokenBatch, gamma: float, per: str) -> TokenBatch:
@@ -349,16 +251,10 @@ def with_returns(batch: TokenBatch, gamma: float, per: str) -> TokenBatch:
     return replace(batch, target=placed)
 
 
-def _counting(batch: TokenBatch, config: Any) -> Bool[Tensor, "B T"]:
+def counting(batch: TokenBatch, config: Any) -> Bool[Tensor, "B T"]:
     """The tokens that count in the policy's loss: the action tokens, and with a weight for them all others that something stands before."""
     if not config.transition_weight:
         return batch.is_action
     counts = batch.real.clone()
     counts[:, 0] = False
     return counts
-
-
-def _values(model: Actor) -> TokenValues:
-    if model.values is None:
-        raise LoquentError("the actor's values are gone; the algorithm attached them")
-    return model.values

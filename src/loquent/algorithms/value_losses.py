@@ -6,6 +6,8 @@ A number for each action token; what stands at others (padding, states after an 
 
 from __future__ import annotations
 
+import math
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int64
@@ -42,6 +44,28 @@ def cql_loss(q: Float[Tensor, "N V"], taken: Int64[Tensor, " N"], temperature: f
     """L_CQL: logsumexp_a Q(s_j, a)/t - Q(s_j, a_j)/t, the cross-entropy of the token taken (arXiv:2006.04779 eq. 4, per token)."""
     scaled = q / temperature if temperature != 1 else q
     return scaled.logsumexp(-1) - of(scaled, taken)
+
+
+def candidates_cql_loss(
+    data: Float[Tensor, " N"],
+    candidates: Float[Tensor, "N K"],
+    logprob: Float[Tensor, "N K"],
+    random: Float[Tensor, "N K"],
+    log_density: float,
+    *,
+    published: bool = False,
+) -> Float[Tensor, " N"]:
+    """Log of the mean of exp(Q - log density) over candidates and as many random features, less Q of the answer given (CHAI, CQL(H)).
+
+    Args:
+        logprob: of each candidate, as it was drawn.
+        log_density: of a random feature.
+        published: the form of ILQL's released code, in which each Q - log density is divided by 2K inside, and none is averaged outside.
+    """
+    both = torch.cat([candidates - logprob, random - log_density], 1)
+    if published:
+        return (both / both.shape[1]).logsumexp(1) - data
+    return both.logsumexp(1) - math.log(both.shape[1]) - data
 
 
 def margin_loss(q: Float[Tensor, "N V"], taken: Int64[Tensor, " N"], margin: float) -> Float[Tensor, " N"]:

@@ -17,6 +17,7 @@ from loquent.models.tokens import TokenBatch
 from loquent.seeding import Key, borrowed
 
 if TYPE_CHECKING:
+    from loquent.models.conditioning import Conditioning
     from loquent.models.decode import Decoding
     from loquent.models.values import TokenValues
     from loquent.pretrained import LanguageModel
@@ -58,7 +59,7 @@ class Actor(nn.Module):
     `train()` turns dropout on in policy and critic (for supervised training), never in the reference.
 
     `policy` is the Hugging Face module of `language` itself; `critic` a `Critic` or None; `reference` a frozen causal model or None;
-    `values` what an algorithm of values per token attached, or None.
+    `values` what an algorithm of values attached, `conditioning` what one that conditions the policy on a number did, or None.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Actor(nn.Module):
         self.language, self.format, self.decoding, self.evaluation = language, format, decoding, evaluation
         self.policy, self.critic, self.reference = language.module, critic, reference
         self.values: TokenValues | None = None  # attached by the algorithms that learn them
+        self.conditioning: Conditioning | None = None
         self.eval()
 
     @classmethod

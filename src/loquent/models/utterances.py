@@ -21,6 +21,7 @@ class Utterances:
     reward: Float[Tensor, "B U"]  # of all its tokens
     alive: Bool[Tensor, "B U"]  # whether the next state has a value
     real: Bool[Tensor, "B U"]
+    of: Int64[Tensor, "B A"]  # the answer that each action token belongs to
 
 
 def utterances(batch: TokenBatch) -> Utterances:
@@ -44,4 +45,4 @@ def utterances(batch: TokenBatch) -> Utterances:
 
     earned = batch.reward.gather(1, at.action) * at.real
     reward = earned.new_zeros(real.shape).scatter_add(1, number, earned)
-    return Utterances(each(at.action, last), each(at.state, first), each(at.next, last), reward, each(at.alive, last), real)
+    return Utterances(each(at.action, last), each(at.state, first), each(at.next, last), reward, each(at.alive, last), real, number)

@@ -69,24 +69,40 @@ def states_of(actor: Actor, batch: TokenBatch, *, policy: bool = False, every: b
     Raises:
         BadModel: the actor has no values.
     """
-    values = actor.values
-    if values is None:
-        raise BadModel("the actor has no values; an algorithm that learns them attaches them")
     at = positions(batch)
     last = (batch.real.sum(1, keepdim=True) - 1).clamp_min(0)
     wanted = deciding(batch).scatter(1, last, True)
+    online, target, own = states_where(actor, batch, wanted, policy=policy, every=every, cache=cache)
+    state, following = (numbered(wanted, place)[at.real] for place in (at.state, at.next))
+    return States(at, online, target, state, following, own)
+
+
+def states_where(
+    actor: Actor, batch: TokenBatch, wanted: Bool[Tensor, "B T"], *, policy: bool = False, every: bool = False, cache: StateCache | None = None
+) -> tuple[Float[Tensor, "S H"], Float[Tensor, "S H"], Float[Tensor, "B T H"] | None]:
+    """What the online heads, the target heads and the policy's output layer read at the positions wanted; see `states_of`.
+
+    Raises:
+        BadModel: the actor has no values.
+    """
+    values = actor.values
+    if values is None:
+        raise BadModel("the actor has no values; an algorithm that learns them attaches them")
     own = None
     if cache is not None:
         online = target = cache.states(batch, wanted)
         own = online.new_zeros(*batch.tokens.shape, online.shape[1]).masked_scatter(wanted[..., None], online) if policy else None
-    else:
-        if policy or values.value_trunk is None:
-            own = pretrained.hidden(actor.policy, batch.tokens, batch.real if every else wanted)
-        online = (pretrained.hidden(values.value_trunk, batch.tokens, wanted) if values.value_trunk is not None else own)[wanted]  # type: ignore[index]
-        target = online.detach()
-        if values.target_trunk is not None:
-            with torch.no_grad():
-                target = pretrained.hidden(values.target_trunk, batch.tokens, wanted)[wanted]
-    number = (wanted.flatten().cumsum(0) - 1).view(wanted.shape)
-    state, following = (number.gather(1, place)[at.real] for place in (at.state, at.next))
-    return States(at, online, target, state, following, own)
+        return online, target, own
+    if policy or values.value_trunk is None:
+        own = pretrained.hidden(actor.policy, batch.tokens, batch.real if every else wanted)
+    online = (pretrained.hidden(values.value_trunk, batch.tokens, wanted) if values.value_trunk is not None else own)[wanted]  # type: ignore[index]
+    target = online.detach()
+    if values.target_trunk is not None:
+        with torch.no_grad():
+            target = pretrained.hidden(values.target_trunk, batch.tokens, wanted)[wanted]
+    return online, target, own
+
+
+def numbered(wanted: Bool[Tensor, "B T"], place: Int64[Tensor, "B A"]) -> Int64[Tensor, "B A"]:
+    """Where positions of a row stand among all wanted ones."""
+    return (wanted.flatten().cumsum(0) - 1).view(wanted.shape).gather(1, place)

@@ -87,6 +87,7 @@ class TokenValues(nn.Module):
         *,
         backbones: str = "separate",
         rank: int = 8,
+        outputs: int | None = None,
         double: bool = True,
         initial: float | None = None,
         value_min: float | None = None,
@@ -100,6 +101,7 @@ class TokenValues(nn.Module):
                 train; "frozen": the policy's trunk, which stays as it is; "lora": that frozen trunk with low-rank adapters for the values and
                 for their targets.
             rank: of the adapters.
+            outputs: how many values a Q-head gives: one for each token that the model knows (None), or 1, that of a whole answer.
             double: two Q-heads, the smaller of whose targets counts.
             initial: where every value begins; None: PyTorch's initialisation.
             key: all initial weights depend on it alone.
@@ -119,7 +121,7 @@ class TokenValues(nn.Module):
             elif backbones == "lora":
                 value_trunk = adapted(body, rank)
             target_trunk = None if value_trunk is None else _twin(value_trunk)
-            size = policy.get_input_embeddings().weight.shape[0]  # type: ignore[operator]
+            size = policy.get_input_embeddings().weight.shape[0] if outputs is None else outputs  # type: ignore[operator]
             limits = {"value_min": value_min, "value_max": value_max}
             made = cls(value_trunk, target_trunk, width(policy), size, double=double, initial=initial, **limits)
         return made.to(policy.device)  # type: ignore[arg-type]
