@@ -70,7 +70,9 @@ def optimal(rounds: int, *, size: str = "tiny") -> dict[str, Any]:
     scaled = measuring.Sides(sides.ours, [(wall * share, own * share) for wall, own in sides.reference])
     later = later_moves(made_task(words), played)
     more = {"words": number, "timed_reference_guesses": guesses, "of_reference_guesses": number}
-    more["first_move_seconds"] = round(statistics.median(wall for wall, _ in sides.ours), 5)
+    more |= {
+        name: round(statistics.median(took[i] for took in sides.ours), 5) for i, name in enumerate(("first_move_seconds", "first_move_processor"))
+    }
     more |= {"first_move_target": 0.2, "later_move_target": 0.002, "later_moves": len(later)}
     more |= {"later_move_seconds": round(statistics.median(later), 6), "slowest_later_move_seconds": round(max(later), 6)}
     return {"checked": checked, **measuring.summary(scaled, 1, "steps"), **more}
