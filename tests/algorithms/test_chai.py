@@ -22,7 +22,7 @@ KEY = Key(3)
 
 
 def made(*, seed=0, cloned=False, **settings):
-    model = fork.actor(seed, layers=1, width=16)
+    model = fork.actor(seed, layers=1, width=64 if cloned else 16)
     model.decoding = model.evaluation = Decoding(max_new_tokens=2, top_k=2 if cloned else 0)
     if cloned:
         Cloning(Cloning.Config(epochs=100, minibatch=12, learning_rate=1e-2), model).update(model, fork.recorded(model))
@@ -142,7 +142,7 @@ def test_a_batch_is_the_mean_of_its_rows_whatever_the_padding():
 
 
 def test_it_learns_the_values_of_the_game_and_acts_by_them():
-    settings = {"candidates": 32, "epochs": 400, "learning_rate": 3e-3, "target_rate": 0.1, "best_of": 32}
+    settings = {"candidates": 32, "epochs": 600, "learning_rate": 1e-2, "max_grad_norm": None, "target_rate": 0.1, "best_of": 32}
     model, algorithm, batch = made(cloned=True, gamma=1.0, cql_weight=0.0, **settings)
     algorithm.update(model, batch)
     q = algorithm.loss(model, batch, batch)[1]["answers/q"].tolist()
