@@ -42,7 +42,11 @@ class Server:
                     outer.live += 1
                     outer.most = max(outer.most, outer.live)
                 try:
-                    reply = reply(self, body) if callable(reply) else reply
+                    try:
+                        reply = reply(self, body) if callable(reply) else reply
+                    finally:
+                        with outer.lock:  # before the answer goes out: who has it may ask again at once
+                            outer.live -= 1
                     if reply is not None:
                         status, headers, raw = reply if isinstance(reply, tuple) else (200, {}, reply)
                         raw = raw if isinstance(raw, bytes) else json.dumps(raw).encode()
@@ -53,9 +57,6 @@ class Server:
                         self.wfile.write(raw)
                 except (BrokenPipeError, ConnectionResetError):
                     pass
-                finally:
-                    with outer.lock:
-                        outer.live -= 1
 
             def log_message(self, *_):
                 pass
