@@ -9,14 +9,14 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, final
 
 from loquent.actions import ActionSet, Legal
 from loquent.errors import BrokenTask, EpisodeOver, LoquentError, UnknownName
 from loquent.seeding import Key
-from loquent.values import EMPTY, Record, digest
+from loquent.values import EMPTY, Record, digest, frozen
 
 Stopped = Literal["end", "stop", "length"]
 CUT = "cut"
@@ -109,6 +109,7 @@ class Task(ABC):
     """Rules over values. Built from a frozen dataclass of options, which with id and version is its identity."""
 
     Options: ClassVar[type] = NoOptions
+    views: ClassVar[Mapping[str, str]] = {}  # name -> "module:Name" of a function from the task to a view; "ansi": from an observation to text
     spec: TaskSpec
     actions: ActionSet | None = None
 
@@ -145,6 +146,19 @@ class Task(ABC):
     def coloured(self, observation: Observation) -> str | None:
         """What a person at a terminal with colours sees in place of the text; None: the text. Texts of others in it must be `values.escaped`."""
         return None
+
+    def row_from(self, fields: Mapping[str, Any]) -> Row:
+        """A row from outside the source, named `added:HASH` of its fields; BadRow where they are none of this task."""
+        made = Record({str(name): frozen(value) for name, value in fields.items()})
+        return Row(f"added:{digest(made, 16)}", made)
+
+    def told(self, state: Any, ended: str | None) -> Record:
+        """What a player may know beside the observation, for adapters to pass on (`score`); after the end also what was right."""
+        return EMPTY
+
+    def measure(self, ended: Sequence[tuple[Row, Observation]]) -> Record:
+        """Figures of a corpus of ended games, from each one's row and last observation; none by default."""
+        return EMPTY
 
     @final
     def start(self, row: Row, rng: Key) -> Step:

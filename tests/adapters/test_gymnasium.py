@@ -12,7 +12,7 @@ from gymnasium.utils.env_checker import check_env
 import loquent
 from loquent.adapters import register
 from loquent.adapters.gymnasium import Environment
-from loquent.adapters.spaces import AnyText
+from loquent.spaces import AnyText
 from loquent.agent import Answer
 from loquent.agents.scripted import Expert, Random
 from loquent.errors import BadModel, BadSetting, BrokenAgent, BrokenTask, EpisodeOver, InvalidAction, UnknownName

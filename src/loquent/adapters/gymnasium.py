@@ -19,7 +19,7 @@ from gymnasium import spaces
 
 from loquent import registry
 from loquent.actions import MASK_LIMIT
-from loquent.adapters.spaces import AnyText
+from loquent.spaces import AnyText
 from loquent.adapters.tokens import Bytes, TokenizerFile, Vocabulary
 from loquent.agent import Agent, Answer
 from loquent.episode import TASK, Episode, Tokens

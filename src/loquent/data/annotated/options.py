@@ -21,6 +21,7 @@ class Annotated:
     subset: str = setting("", "source hub: the dataset's configuration, where it has several")
     revision: str = setting("", "source hub: the commit, 40 hexadecimal digits")
     samples: tuple[Record, ...] = setting((), "source samples: the rows themselves, as mappings; none is right for a pool that grows")
+    instruct: bool = setting(True, "tell before the first answer what is asked for; a small model that is taught by games needs no telling")
     limit: int = setting(0, "at most so many rows a split, chosen by a hash of their ids; 0: all", low=0)
 
     def __post_init__(self) -> None:
