@@ -219,4 +219,3 @@ def _table(records: Iterable[Mapping[str, Any]], place: str, split: str, columns
     if not rows:
         raise BadRow("this split is empty", file=place)
     return tuple(rows)
-

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from loquent.data.annotated.drawn import Drawn, names
+from loquent.data.annotated.drawn import Drawn, names, words
 from loquent.data.sources import Splits
 from loquent.task import Row
 from loquent.values import Record
 
 SIZES = {"train": 3000, "validation": 500, "test": 500}
 MISLEADING = 1 / 3
-KINDS = "bird fish insect lizard rodent spider whale worm".split()
+KINDS = words("bird fish insect lizard rodent spider whale worm")
 THINGS = {
-    "eat": "berries leaves seeds snails roots crickets moss nuts grubs kelp".split(),
-    "live in": "caves trees rivers burrows meadows swamps reefs dunes barns hedges".split(),
-    "fear": "fire owls cats storms wolves eagles thunder frost snakes foxes".split(),
-    "follow": "herds stars ships ants plows winds tides bees roads streams".split(),
+    "eat": words("berries leaves seeds snails roots crickets moss nuts grubs kelp"),
+    "live in": words("caves trees rivers burrows meadows swamps reefs dunes barns hedges"),
+    "fear": words("fire owls cats storms wolves eagles thunder frost snakes foxes"),
+    "follow": words("herds stars ships ants plows winds tides bees roads streams"),
 }
 CHOICES = (4, 5, 6, 8)
 IDS = "ABCDEFGH"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from loquent.data.annotated.drawn import Drawn, names
+from loquent.data.annotated.drawn import Drawn, names, words
 from loquent.data.sources import Splits
 from loquent.task import Row
 from loquent.values import Record
@@ -19,7 +19,7 @@ KNOWN, NEW = 240, 80  # names that occur in train, and names that do not
 UNSEEN = 0.25
 LONGEST = 24  # tokens
 
-FIRST = "Anna Boris Carla David Elena Farid Grace Hugo Ines Jonas Karim Laura Mina Noel Olga Pavel Rosa Simon Tara Victor".split()
+FIRST = words("Anna Boris Carla David Elena Farid Grace Hugo Ines Jonas Karim Laura Mina Noel Olga Pavel Rosa Simon Tara Victor")
 PERSONS = ("Mr {n}", "Dr {n}", "Ms {n}", "{f} {n}", "{f} {n}", "{n}")
 PLACES = ("{n}", "{n}", "Port {n}", "{n} City", "North {n}")
 GROUPS = ("{n} Bank", "{n} Corp", "{n} United", "University of {n}", "{n}", "{n}")
@@ -47,9 +47,9 @@ SENTENCES = (
     "it was late , and talks had failed .",
 )
 WORDS = {
-    "d": "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split(),
-    "v": "rise fall rose fell recover drop gain slip".split(),
-    "c": "3 5 7 12 20 36 48 90".split(),
+    "d": words("Monday Tuesday Wednesday Thursday Friday Saturday Sunday"),
+    "v": words("rise fall rose fell recover drop gain slip"),
+    "c": words("3 5 7 12 20 36 48 90"),
 }
 ENTITIES = {"p": ("PER", PERSONS), "l": ("LOC", PLACES), "g": ("ORG", GROUPS), "m": ("MISC", THINGS)}
 

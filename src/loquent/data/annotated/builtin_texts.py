@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from loquent.data.annotated.drawn import Drawn
+from loquent.data.annotated.drawn import Drawn, words
 from loquent.data.sources import Splits
 from loquent.task import Row
 from loquent.values import Record
@@ -17,16 +17,16 @@ SIZES = {"train": 3000, "validation": 500, "test": 500}
 MOST = 4
 NEGATED = 0.6  # so many texts name a subject of which there is no news
 SUBJECTS = {
-    "coffee": "coffee beans roasters".split(),
-    "gold": "gold bullion miners".split(),
-    "grain": "wheat maize barley".split(),
-    "money": "dollars rates banks".split(),
-    "oil": "crude petrol refineries".split(),
-    "ship": "tankers ports vessels".split(),
-    "sugar": "sugar cane molasses".split(),
-    "trade": "exports tariffs imports".split(),
-    "weather": "storms drought floods".split(),
-    "wool": "wool sheep shearers".split(),
+    "coffee": words("coffee beans roasters"),
+    "gold": words("gold bullion miners"),
+    "grain": words("wheat maize barley"),
+    "money": words("dollars rates banks"),
+    "oil": words("crude petrol refineries"),
+    "ship": words("tankers ports vessels"),
+    "sugar": words("sugar cane molasses"),
+    "trade": words("exports tariffs imports"),
+    "weather": words("storms drought floods"),
+    "wool": words("wool sheep shearers"),
 }
 LABELS = tuple(SUBJECTS)
 NEWS = (
@@ -42,9 +42,9 @@ NEWS = (
 NO_NEWS = ("there was no word on {w} .", "nobody spoke of {w} .", "{w} did not matter .", "nothing is known about {w} .")
 PLAIN = ("the meeting ended in {d} .", "the minister did not answer .", "it was the {k} report this year .")
 WORDS = {
-    "n": "two three five eight ten twelve".split(),
-    "k": "first second third fourth".split(),
-    "d": "March April May June July August".split(),
+    "n": words("two three five eight ten twelve"),
+    "k": words("first second third fourth"),
+    "d": words("March April May June July August"),
 }
 
 

@@ -9,8 +9,15 @@ from loquent.seeding import Key
 
 T = TypeVar("T")
 BLOCK = 4096
-BEGIN = "Bar Bel Cal Cor Dan Del Fal Gor Har Hel Jar Kel Kor Lan Lor Mar Mel Nor Pel Ran Ros Sal Sor Tal Tor Val Ver Wel Win Yar".split()
-END = "den dale ford gate ham ker land low mar ney nock ridge shaw stead ster ston ten ton vale ver wick wood".split()
+
+
+def words(line: str) -> tuple[str, ...]:
+    """The words of a line."""
+    return tuple(line.split())
+
+
+BEGIN = words("Bar Bel Cal Cor Dan Del Fal Gor Har Hel Jar Kel Kor Lan Lor Mar Mel Nor Pel Ran Ros Sal Sor Tal Tor Val Ver Wel Win Yar")
+END = words("den dale ford gate ham ker land low mar ney nock ridge shaw stead ster ston ten ton vale ver wick wood")
 
 
 class Drawn:

@@ -109,4 +109,3 @@ def _pieces(row: Row, options: Options) -> Iterator[Row]:
         if count > options.prompt_words and count > 1:
             text = row["text"][begin : ends[first + count - 1]].strip()
             yield Row(f"{row.id}/{number}", row.fields.with_(text=text))
-
