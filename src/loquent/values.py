@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import json
 import unicodedata
-from collections.abc import ItemsView, Iterator, Mapping
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from typing import Any
 
 from loquent.errors import kind_of
@@ -22,11 +22,10 @@ class Record(Mapping[str, Any]):
 
     __slots__ = ("_fields", "_hash")
     _fields: dict[str, Any]
-    _hash: int | None
+    _hash: int  # once somebody has asked for it
 
     def __init__(self, fields: Mapping[str, Any] | None = None, /, **named: Any) -> None:
-        _set_fields(self, {**fields, **named} if fields else named)
-        _set_hash(self, None)
+        _put_fields(self, {**fields, **named} if fields else named)
 
     def __getitem__(self, name: str) -> Any:
         return self._fields[name]
@@ -37,16 +36,35 @@ class Record(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._fields)
 
+    # a Mapping has these five anyway, by way of the three above; a game asks them often at every step
+    def __contains__(self, name: object) -> bool:
+        return name in self._fields
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a name, or the default."""
+        return self._fields.get(name, default)
+
+    def keys(self) -> KeysView[str]:
+        """The names, in order."""
+        return self._fields.keys()
+
+    def values(self) -> ValuesView[Any]:
+        """The values, in the order of the names."""
+        return self._fields.values()
+
     def items(self) -> ItemsView[str, Any]:
+        """The pairs of names and values, in order."""
         return self._fields.items()
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a Record does not change; make a new one: record.with_({name}=...)")
 
     def __hash__(self) -> int:
-        if self._hash is None:
-            object.__setattr__(self, "_hash", hash(frozenset(self._fields.items())))
-        return self._hash or 0
+        try:
+            return self._hash
+        except AttributeError:
+            _put_hash(self, hash(frozenset(self._fields.items())))
+            return self._hash
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Record) and self._fields == other._fields
@@ -68,9 +86,16 @@ class Record(Mapping[str, Any]):
         return Record({**self._fields, **named})
 
 
-_set_fields = Record._fields.__set__  # type: ignore[attr-defined]  # past __setattr__, and faster than object's
-_set_hash = Record._hash.__set__  # type: ignore[union-attr]
+_new = object.__new__
+_put_fields, _put_hash = (Record.__dict__[name].__set__ for name in Record.__slots__)  # past __setattr__, which refuses
 EMPTY = Record()
+
+
+def record(fields: dict[str, Any]) -> Record:
+    """A dict as a Record, without a copy: for one that was made for this and that nobody else keeps."""
+    made = _new(Record)
+    _put_fields(made, fields)
+    return made
 
 
 def problem(value: Any, place: str = "value") -> str | None:

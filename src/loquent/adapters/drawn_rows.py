@@ -12,6 +12,7 @@ from loquent.seeding import Key
 from loquent.task import Row, Task
 
 CHOICES = ("sample", "index", "id")
+BLOCK = 256
 
 
 class DrawnRows:
@@ -31,6 +32,7 @@ class DrawnRows:
         self.added: dict[str, list[tuple[Row, float]]] = {}
         self._pools: dict[str, Pool] = {}
         self._known: dict[str, set[str]] = {}
+        self._block: tuple[tuple[int, str, int], list[float]] = ((-1, "", -1), [])
 
     def add(self, row: Row, weight: float, split: str) -> None:
         """Put a row behind those of a split.
@@ -56,18 +58,19 @@ class DrawnRows:
         Raises:
             BadSetting: there is no row, or every one has probability 0.
         """
-        count = self.count(split)
+        own, added = self._own(split), self.added.get(split, ())
+        count = len(own) + len(added)
         if not count:
-            raise BadSetting(
-                f"{self.task.identity} has no row in {split} to draw from; add_sample adds one, reset(options={{'sample': ...}}) plays one"
-            )
-        rng = Key(seed, ("reset", split, number)).generator()
+            ways = "add_sample adds one, reset(options={'sample': ...}) plays one"
+            raise BadSetting(f"{self.task.identity} has no row in {split} to draw from; {ways}")
+        uniform = self._uniform(split, number, seed)
         if not self.scale:
-            return self.at(split, int(rng.integers(count)))
+            index = int(uniform * count)
+            return own[index] if index < len(own) else added[index - len(own)][0]
         pool = self._pool(split)
         if not any(pool.weights):
             raise BadSetting(f"all {count} rows of {split} have the weight 0; with priority_scale = {self.scale:g} none can be drawn")
-        return pool.draw(float(rng.random()), self.scale)
+        return pool.draw(uniform, self.scale)
 
     def chosen(self, split: str, options: Mapping[str, Any]) -> Row | None:
         """The row that `sample`, `index` or `id` asks for; None where none of them is given.
@@ -93,6 +96,13 @@ class DrawnRows:
         """The row at a place: the task's own first, then those added, in their order."""
         rows = self._own(split)
         return rows[index] if index < len(rows) else self.added[split][index - len(rows)][0]
+
+    def _uniform(self, split: str, number: int, seed: int) -> float:
+        """The draw of a game in [0, 1): one of a block, as to begin a stream takes longer than all else a reset does."""
+        block, place = divmod(number, BLOCK)
+        if self._block[0] != (seed, split, block):
+            self._block = (seed, split, block), Key(seed, ("reset", split, block)).generator().random(BLOCK).tolist()
+        return self._block[1][place]
 
     def _own(self, split: str) -> Any:
         if split not in self.task.spec.splits:

@@ -118,10 +118,12 @@ class Environment(gym.Env[Any, Any]):
         self.view = view_of(self.task, view, featurizer)
         self.drawn_rows = DrawnRows(self.task, priority_scale)
         self._picture = registry.imported(self.task.views["ansi"]) if "ansi" in self.task.views else None
-        self._constant = self._constants()
+        constant = self._constants()
+        self._legal, self._mask = constant.get("legal"), constant.get("action_mask")
         self.max_length, self.max_observation = max_length, max_observation
         self._vocabulary: Vocabulary | None = None
         self._set_spaces(tokenizer, prompt_length, answer_length)
+        self._size = int(self.action_space.n) if isinstance(self.action_space, spaces.Discrete) else 0
         self._seed: int | None = None
         self._count = 0
         self._game: Live | None = None
@@ -147,14 +149,15 @@ class Environment(gym.Env[Any, Any]):
             self._seed, self._count = seed, 0
         elif self._seed is None:
             self._seed = int(self.np_random.integers(2**31))
-        chosen = dict(options or {})
-        if unknown := [name for name in chosen if name not in RESET_OPTIONS]:
-            raise BadSetting(f"reset has no option {unknown[0]!r}; {', '.join(RESET_OPTIONS)} are right")
-        split = chosen.get("split") or self.split
-        number = int(chosen.get("number", self._count))
-        row = self.drawn_rows.chosen(split, chosen) or self.drawn_rows.draw(split, number, self._seed)
-        if chosen.get("sample") is None:
+        split, number, row = self.split, self._count, None
+        if options:
+            if unknown := [name for name in options if name not in RESET_OPTIONS]:
+                raise BadSetting(f"reset has no option {unknown[0]!r}; {', '.join(RESET_OPTIONS)} are right")
+            split, number = options.get("split") or split, int(options.get("number", number))
+            row = self.drawn_rows.chosen(split, options)
+        if options is None or options.get("sample") is None:
             self._count += 1
+        row = row or self.drawn_rows.draw(split, number, self._seed)
         self._game = Live(self.task, row, number, self._seed, split, self.seat)
         self._pending, self._over = [], None
         self._others(self._game)
@@ -175,20 +178,30 @@ class Environment(gym.Env[Any, Any]):
         game = self._game
         if game is None or self._over is not None:
             raise ResetNeeded("reset begins a game" if game is None else f"{self.task.identity} ended ({self._over}); reset begins another game")
-        answer = self._answer(game, action)
-        if answer is None:  # the answer goes on
-            return self._seen(game), 0.0, False, False, self._info(game, EMPTY)
-        self._pending.append(game.act(answer))
-        self._others(game)
-        self._over = game.step.ended
-        if self.form == "text" and self._over == CUT:
+        if self.form == "index":
+            text = self._chosen(game, action)
+            rewards = game.choose(text)
+        else:
+            answer = self._answer(game, action)
+            if answer is None:  # the answer goes on
+                return self._seen(game), 0.0, False, False, self._info(game, EMPTY)
+            text = answer.text
+            rewards = game.act(answer)
+        step = game.step
+        if step.ended is None and step.observation.seat != self.seat:
+            self._pending.append(rewards)
+            self._others(game)
+            rewards, step = EMPTY, game.step
+        self._over = step.ended
+        if self._over == CUT and self.form == "text":
             self._over = TOO_LONG
-        rewards = _sum([*self._pending, self._scored(game)])
-        self._pending = []
-        if self._over is None or game.step.observation.text:
+        if self._pending or (self.terms and self._over is not None):
+            rewards = _sum([*self._pending, rewards, self._scored(game)])
+            self._pending = []
+        if self._vocabulary is not None and (self._over is None or step.observation.text):
             self._begin_answer(game)
-        terminated, truncated = self.task.flags(self._over)
-        info = self._info(game, rewards, answer.text)
+        terminated, truncated = (False, False) if self._over is None else self.task.flags(self._over)
+        info = self._info(game, rewards, text)
         if self.render_mode == "human":
             self.render()
         return self._seen(game), self.task.total(rewards, self.weights), terminated, truncated, info
@@ -273,19 +286,22 @@ class Environment(gym.Env[Any, Any]):
     def _knows(self, turn: Any) -> bool:
         return turn.seat == self.seat or (turn.seat == TASK and turn.to == self.seat)
 
+    def _chosen(self, game: Live, action: Any) -> str:
+        """The text of an action's number; "" for a slot that is empty now: nothing is said, and the task judges that."""
+        number = action if type(action) is int and 0 <= action < self._size else _number(action, self._size)
+        try:
+            return self.task.actions.text(number, game.step.observation.legal)  # type: ignore[union-attr]
+        except LookupError:
+            return ""
+
     def _answer(self, game: Live, action: Any) -> Answer | None:
         if self.form == "text":
             if not isinstance(action, str):
                 raise InvalidAction(f"{action!r:.80} is {kind_of(action)}; a text is right")
             stopped: Stopped = "length" if len(action) > self.max_length else "end"
             return Answer(action[: self.max_length], stopped)
-        number = _number(action, self.action_space)
-        if self._vocabulary is None:
-            assert self.task.actions is not None
-            try:
-                return Answer(self.task.actions.text(number, game.step.observation.legal))
-            except LookupError:  # a slot that is empty now: nothing is said, and the task judges that
-                return Answer("")
+        assert self._vocabulary is not None
+        number = _number(action, self._size)
         self._drawn.append(number)
         ended = number == self._vocabulary.end
         if not ended and len(self._drawn) < self._vocabulary.length:
@@ -317,28 +333,38 @@ class Environment(gym.Env[Any, Any]):
         return text
 
     def _info(self, game: Live, rewards: Record, said: str | None = None) -> dict[str, Any]:
-        step = game.step
+        step, over = game.step, self._over
         told = step.observation
-        info: dict[str, Any] = {"ended": self._over, "bootstrap": self._over in (None, CUT), "rewards": dict(rewards), "turn": step.turn}
-        info.update(row=game.row.id, split=game.split, number=game.number, seat=told.seat, observation=told)
-        if step.turn == 0 and self.task.spec.instruction:
-            info["instruction"] = self.task.spec.instruction
+        info: dict[str, Any] = {
+            "ended": over,
+            "bootstrap": over is None or over == CUT,
+            "rewards": dict(rewards.items()),
+            "turn": step.turn,
+            "row": game.row.id,
+            "split": game.split,
+            "number": game.number,
+            "seat": told.seat,
+            "observation": told,
+        }
         if said is not None:
             info["text"] = said
+        if step.turn == 0 and self.task.spec.instruction:
+            info["instruction"] = self.task.spec.instruction
         if told.legal is not None:
             info.update(self._choices(told.legal))
-        elif self._constant:
-            info.update(self._constant)
-            if "action_mask" in info:
-                info["action_mask"] = info["action_mask"].copy()
-        info.update(self.task.told(step.state, self._over))
+        else:
+            if self._legal is not None:
+                info["legal"] = self._legal
+            if self._mask is not None:
+                info["action_mask"] = self._mask.copy()
+        info.update(self.task.told(step.state, over))
         return info
 
     def _constants(self) -> dict[str, Any]:
-        """What `info` tells of the actions where all are always legal."""
+        """What `info` tells of the actions where all are always legal; nothing for a set that depends on what is legal now."""
         try:
             return self._choices(None)
-        except LoquentError:  # a set whose actions depend on what is legal now
+        except LoquentError:
             return {}
 
     def _choices(self, legal: Any) -> dict[str, Any]:
@@ -353,14 +379,18 @@ class Environment(gym.Env[Any, Any]):
         return told
 
 
-def _number(action: Any, space: Any) -> int:
+def _number(action: Any, size: int) -> int:
+    """An integer of any kind below `size`, an array of one number too; InvalidAction for anything else."""
     if isinstance(action, np.ndarray) and action.size == 1:
         action = action.reshape(())[()]
-    if isinstance(action, bool | np.bool_) or not isinstance(action, int | np.integer) or not 0 <= action < space.n:
-        raise InvalidAction(f"{action!r:.80} is no action; an integer from 0 to {space.n - 1} is right")
+    if isinstance(action, bool | np.bool_) or not isinstance(action, int | np.integer) or not 0 <= action < size:
+        raise InvalidAction(f"{action!r:.80} is no action; an integer from 0 to {size - 1} is right")
     return int(action)
 
 
 def _sum(records: Sequence[Record]) -> Record:
+    records = [record for record in records if record]
+    if len(records) < 2:
+        return records[0] if records else EMPTY
     names = dict.fromkeys(name for record in records for name in record)
     return Record({name: float(sum(record.get(name, 0.0) for record in records)) for name in names})

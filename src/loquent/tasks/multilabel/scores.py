@@ -19,6 +19,9 @@ class Tally:
     common: int = 0
 
 
+NOTHING = Tally()
+
+
 def after_label(tally: Tally, gold: tuple[str, ...], labels: tuple[str, ...], label: str) -> Tally:
     """The tally once `label` was inserted behind `labels`."""
     place = len(labels)

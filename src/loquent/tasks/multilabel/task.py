@@ -23,7 +23,7 @@ from loquent.seeding import Key
 from loquent.task import OUT_OF_TURNS, Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.tasks.multilabel import rows
 from loquent.tasks.multilabel.rows import TERMINATE
-from loquent.tasks.multilabel.scores import SCORES, Tally, after_label, score
+from loquent.tasks.multilabel.scores import NOTHING, SCORES, Tally, after_label, score
 from loquent.values import EMPTY, Record
 
 CUSTOM = "custom"
@@ -37,8 +37,20 @@ class State:
     gold: tuple[str, ...]
     labels: tuple[str, ...] = ()
     inserted: int = 0
-    tally: Tally = Tally()
+    tally: Tally = NOTHING
     finished: bool = False
+
+    def __init__(
+        self,
+        text: str,
+        gold: tuple[str, ...],
+        labels: tuple[str, ...] = (),
+        inserted: int = 0,
+        tally: Tally = NOTHING,
+        finished: bool = False,
+    ) -> None:
+        into = self.__dict__  # one is made at every step: the generated __init__ takes twice as long
+        into["text"], into["gold"], into["labels"], into["inserted"], into["tally"], into["finished"] = text, gold, labels, inserted, tally, finished
 
 
 class MultiLabel(Task):
@@ -124,13 +136,13 @@ class MultiLabel(Task):
         """The next right label that is not there yet, in the row's order; then "terminate"."""
         return next((label for label in state.gold if label not in state.labels), TERMINATE)
 
-    def told(self, state: State, ended: str | None) -> Record:
+    def told(self, state: State, ended: str | None) -> dict[str, Any]:
         """What `info` tells beside the observation: the score so far, and after the end what was said and what was right."""
-        now = self._score(state, self.options.reward if self.reward is None else "f1")
+        score = self._score(state, self.options.reward if self.reward is None else "f1")
         if ended is None:
-            return Record(score=now)
+            return {"score": score}
         right = bool(label_sets.exact(state.gold, state.labels))
-        return Record(score=now, episode_score=now, prediction=state.labels, target=state.gold, is_success=right)
+        return {"score": score, "episode_score": score, "prediction": state.labels, "target": state.gold, "is_success": right}
 
     def measure(self, ended: Sequence[tuple[Row, Observation]]) -> Record:
         """Over a corpus: `micro_f1`, `macro_f1`, `sample_f1` (the mean of each text's), `exact`, `jaccard`, `hamming`, `ndcg`, `prefix`."""

@@ -35,7 +35,7 @@ def fields(task: Task) -> tuple[Space[Any], Callable[[Observation], dict[str, An
         for label in told["labels"]:
             if label:
                 there[numbers[label]] = 1
-        return {"text": told["text"], "labels": there, "inserted": np.int64(len(told["labels"]))}
+        return {"text": told["text"], "labels": there, "inserted": len(told["labels"])}
 
     return space, seen
 

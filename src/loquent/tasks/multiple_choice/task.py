@@ -12,7 +12,7 @@ Paper   arXiv:2011.08272.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from loquent import registry
@@ -31,12 +31,9 @@ INSTRUCTION = f"The choices come one by one. Say {ANSWER} to take the one that i
 
 @dataclass(frozen=True)
 class State:
-    """A question, its choices in the order shown, the right one's id, and where the game stands."""
+    """A question with facts, choices and ids in the order shown; the right choice's id; and where the game stands."""
 
-    question: str
-    facts: tuple[str, ...]
-    choices: tuple[str, ...]
-    ids: tuple[str, ...]
+    question: Record
     answer: str
     place: int = 0
     passed: int = 0
@@ -90,8 +87,8 @@ class MultipleChoice(Task):
         if self.options.shuffle:
             order = rng.draw(0, "order").permutation(len(order)).tolist()
         choices, ids = (tuple(row[name][i] for i in order) for name in ("choices", "ids"))
-        state = State(row["question"], row["facts"], choices, ids, row["answer"])
-        return Opening(state, _seen(state, "\n".join([state.question, *state.facts, f"{choices[0]}:"])))
+        question = Record(question=row["question"], facts=row["facts"], choices=choices, ids=ids)
+        return Opening(state := State(question, row["answer"]), _seen(state, "\n".join([row["question"], *row["facts"], f"{choices[0]}:"])))
 
     def read(self, state: State, text: str) -> str | Invalid:
         """ANSWER or CONTINUE, with nothing but space around it."""
@@ -100,29 +97,29 @@ class MultipleChoice(Task):
 
     def play(self, state: State, move: str | Invalid) -> Outcome:
         """Take the choice, or go on to the next."""
-        at_last = state.place == len(state.choices) - 1
-        over = at_last and state.passed == self.options.passes - 1
-        if move == ANSWER or over:
+        choices, ids = state.question["choices"], state.question["ids"]
+        at_last = state.place == len(choices) - 1
+        if move == ANSWER or (at_last and state.passed == self.options.passes - 1):
             invalid = isinstance(move, Invalid)
-            after = replace(state, selected="" if invalid else state.ids[state.place], forced=move == CONTINUE)
+            after = State(state.question, state.answer, state.place, state.passed, "" if invalid else ids[state.place], move == CONTINUE)
             ended = "answered" if move == ANSWER else "no answer" if invalid else "last choice"
             earned = Record(correct=float(after.selected == state.answer))
             return Outcome(after, _seen(after, ""), self._with_custom(earned, state, move), ended)
         place = 0 if at_last else state.place + 1
-        after = State(state.question, state.facts, state.choices, state.ids, state.answer, place, state.passed + at_last)
-        return Outcome(after, _seen(after, f"\n{state.choices[place]}:"), self._with_custom(EMPTY, state, move))
+        after = State(state.question, state.answer, place, state.passed + at_last)
+        return Outcome(after, _seen(after, f"\n{choices[place]}:"), self._with_custom(EMPTY, state, move))
 
     def expert(self, state: State) -> str:
         """ANSWER where the right choice is shown, else CONTINUE."""
-        return ANSWER if state.ids[state.place] == state.answer else CONTINUE
+        return ANSWER if state.question["ids"][state.place] == state.answer else CONTINUE
 
-    def told(self, state: State, ended: str | None) -> Record:
+    def told(self, state: State, ended: str | None) -> dict[str, Any]:
         """What `info` tells after the end: the choice taken, the right one, and whether going on took it."""
         if ended is None:
-            return Record(score=0.0)
-        right = state.selected == state.answer
-        taken = Record(selected_choice=state.selected, forced_answer=state.forced, prediction=state.selected, target=state.answer)
-        return taken.with_(score=float(right), episode_score=float(right), is_success=right)
+            return {"score": 0.0}
+        score, right = float(state.selected == state.answer), state.selected == state.answer
+        choice = {"selected_choice": state.selected, "forced_answer": state.forced}
+        return {**choice, "score": score, "episode_score": score, "prediction": state.selected, "target": state.answer, "is_success": right}
 
     def measure(self, ended: Sequence[tuple[Row, Observation]]) -> Record:
         """Over a corpus: `accuracy`."""
@@ -136,5 +133,4 @@ class MultipleChoice(Task):
 
 
 def _seen(state: State, text: str) -> Observation:
-    fields = {name: getattr(state, name) for name in ("question", "facts", "choices", "ids", "place", "passed", "selected")}
-    return Observation(text, Record(fields))
+    return Observation(text, state.question.with_(place=state.place, passed=state.passed, selected=state.selected))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from gymnasium import Space, spaces
 
 from loquent.spaces import AnyText
@@ -33,7 +32,7 @@ def fields(task: Task) -> tuple[Space[Any], Callable[[Observation], dict[str, An
     def seen(observation: Observation) -> dict[str, Any]:
         told = observation.fields
         texts = {"question": told["question"], "facts": " ".join(told["facts"]), "choice": told["choices"][told["place"]]}
-        return {**texts, "place": np.int64(told["place"]), "count": np.int64(len(told["choices"]))}
+        return {**texts, "place": told["place"], "count": len(told["choices"])}
 
     return space, seen
 

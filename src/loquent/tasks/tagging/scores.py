@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from loquent.metrics.tagging import averaged, goes_on, kind, scores
 
+Labels = tuple[str, ...]
 Tally = Any  # a value; what it holds is the running score's own business
 
 
@@ -18,8 +19,8 @@ class Running(Protocol):
 
     start: Tally
 
-    def after(self, tally: Tally, before: tuple[str, str], label: tuple[str, str]) -> Tally:
-        """The tally one token on; `before` and `label` are pairs (right, said), ("", "") before the first token."""
+    def after(self, tally: Tally, gold: Labels, said: Labels, label: str) -> Tally:
+        """The tally once `label` is said behind the labels `said`, where `gold` are the right ones."""
         ...
 
     def score(self, tally: Tally) -> float:
@@ -32,9 +33,10 @@ class Micro:
 
     start = (0, 0)
 
-    def after(self, tally: tuple[int, int], before: tuple[str, str], label: tuple[str, str]) -> tuple[int, int]:
+    def after(self, tally: tuple[int, int], gold: Labels, said: Labels, label: str) -> tuple[int, int]:
         """One token more."""
-        return tally[0] + (label[0] == label[1]), tally[1] + 1
+        right, place = tally
+        return right + (gold[place] == label), place + 1
 
     def score(self, tally: tuple[int, int]) -> float:
         """Right over all."""
@@ -49,10 +51,10 @@ class Averaged:
     def __init__(self, average: str) -> None:
         self.average = average
 
-    def after(self, tally: Tally, before: tuple[str, str], label: tuple[str, str]) -> Tally:
+    def after(self, tally: Tally, gold: Labels, said: Labels, label: str) -> Tally:
         """One token more; the cost is in the number of labels."""
-        gold, said = label
-        return _more(tally[0], gold), _more(tally[1], said), _more(tally[2], gold) if gold == said else tally[2]
+        right = gold[len(said)]
+        return _more(tally[0], right), _more(tally[1], label), _more(tally[2], label) if right == label else tally[2]
 
     def score(self, tally: Tally) -> float:
         """The average F1."""
@@ -70,11 +72,11 @@ class Spans:
     def __init__(self, scheme: str) -> None:
         self.scheme = scheme
 
-    def after(self, tally: Tally, before: tuple[str, str], label: tuple[str, str]) -> Tally:
+    def after(self, tally: Tally, gold: Labels, said: Labels, label: str) -> Tally:
         """One token more."""
         closed, wanted, found, agreeing, tokens = tally
-        goes = [goes_on(a, b, self.scheme) for a, b in zip(before, label, strict=True)]
-        kinds = [kind(one, self.scheme) for one in label]
+        goes = [bool(said) and goes_on(gold[tokens - 1], gold[tokens], self.scheme), bool(said) and goes_on(said[-1], label, self.scheme)]
+        kinds = [kind(gold[tokens], self.scheme), kind(label, self.scheme)]
         begins = [bool(of) and not on for of, on in zip(kinds, goes, strict=True)]
         if agreeing and not any(goes):
             closed += 1

@@ -23,8 +23,8 @@ from loquent.metrics import tagging
 from loquent.seeding import Key
 from loquent.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.tasks.tagging import rows
-from loquent.tasks.tagging.scores import Tally, running
-from loquent.values import EMPTY, Record
+from loquent.tasks.tagging.scores import Labels, Tally, running
+from loquent.values import Record, record
 
 SCORES = ("token_f1", "span_f1")
 CUSTOM = "custom"
@@ -32,13 +32,18 @@ CUSTOM = "custom"
 
 @dataclass(frozen=True)
 class State:
-    """A sentence, its right labels, the labels so far, and what the running score keeps."""
+    """A sentence, its right labels, the labels so far, the number of the last, and the running score with what it keeps."""
 
     tokens: tuple[str, ...]
     gold: tuple[str, ...]
-    labels: tuple[str, ...] = ()
-    previous: int = 0
-    tally: Tally = None
+    labels: tuple[str, ...]
+    previous: int
+    tally: Tally
+    score: float
+
+    def __init__(self, tokens: Labels, gold: Labels, labels: Labels, previous: int, tally: Tally, score: float) -> None:
+        into = self.__dict__  # one is made at every step: the generated __init__ takes twice as long
+        into["tokens"], into["gold"], into["labels"], into["previous"], into["tally"], into["score"] = tokens, gold, labels, previous, tally, score
 
 
 class Tagging(Task):
@@ -72,7 +77,8 @@ class Tagging(Task):
             paper="arXiv:2011.08272",
             licences=("Apache-2.0",) if given.source == "builtin" else (),
         )
-        self._chosen, self._running = chosen, running(given.reward, given.average, self.scheme)
+        self._chosen, self._dense, self._running = chosen, given.dense, running(given.reward, given.average, self.scheme)
+        self._none, self._ahead = len(self.labels), given.lookahead
         self._numbers = {label: number for number, label in enumerate(self.labels)}
         self._rows: dict[str, tuple[Row, ...]] = {}
 
@@ -90,7 +96,7 @@ class Tagging(Task):
 
     def first(self, row: Row, rng: Key) -> Opening:
         """Show the first token; nothing is drawn."""
-        state = State(row["tokens"], row["labels"], (), len(self.labels), self._running.start)
+        state = State(row["tokens"], row["labels"], (), self._none, self._running.start, 0.0)
         return Opening(state, self._seen(state))
 
     def read(self, state: State, text: str) -> str | Invalid:
@@ -100,25 +106,30 @@ class Tagging(Task):
 
     def play(self, state: State, move: str | Invalid) -> Outcome:
         """Write the label down and go on to the next token; what is no label is written as ""."""
-        label = "" if isinstance(move, Invalid) else move
-        labels, place = (*state.labels, label), len(state.labels)
-        before = (state.gold[place - 1], state.labels[-1]) if place else ("", "")
-        tally = self._running.after(state.tally, before, (state.gold[place], label))
-        after = State(state.tokens, state.gold, labels, self._numbers.get(label, len(self.labels)), tally)
-        ended = len(labels) == len(state.tokens)
-        return Outcome(after, self._seen(after), self._earned(state, after, move, ended), "tagged" if ended else None)
+        label = move if isinstance(move, str) else ""
+        gold, said, running = state.gold, state.labels, self._running
+        tally = running.after(state.tally, gold, said, label)
+        score = running.score(tally)
+        after = State(state.tokens, gold, (*said, label), self._numbers.get(label, self._none), tally, score)
+        if self.reward is not None:
+            earned = {CUSTOM: float(self.reward(self._seen(state), move.text if isinstance(move, Invalid) else label, gold))}
+        else:
+            earned = {self._chosen: score - state.score} if self._dense else {}
+        ended = len(said) + 1 == len(gold)
+        if ended:
+            earned = {**self._final(after), **earned}
+        return Outcome(after, self._seen(after), record(earned), "tagged" if ended else None)
 
     def expert(self, state: State) -> str:
         """The right label."""
         return state.gold[len(state.labels)]
 
-    def told(self, state: State, ended: str | None) -> Record:
+    def told(self, state: State, ended: str | None) -> dict[str, Any]:
         """What `info` tells beside the observation: the score so far, and after the end what was said and what was right."""
-        said = state.labels
-        score = self._running.score(state.tally)
         if ended is None:
-            return Record(score=score)
-        return Record(score=score, episode_score=score, prediction=said, target=state.gold, is_success=said == state.gold)
+            return {"score": state.score}
+        score, said = state.score, state.labels
+        return {"score": score, "episode_score": score, "prediction": said, "target": state.gold, "is_success": said == state.gold}
 
     def measure(self, ended: Sequence[tuple[Row, Observation]]) -> Record:
         """Over a corpus: `token_f1` (all tokens together), `span_f1`, `span_precision`, `span_recall`, and `exact` (whole sentences)."""
@@ -133,31 +144,19 @@ class Tagging(Task):
             exact=sum(a == b for a, b in pairs) / len(pairs) if pairs else 0.0,
         )
 
-    def _earned(self, state: State, after: State, move: str | Invalid, ended: bool) -> Record:
-        earned = {}
-        if self.reward is not None:
-            said = move.text if isinstance(move, Invalid) else move
-            earned[CUSTOM] = float(self.reward(self._seen(state), said, state.gold))
-        elif self.options.dense:
-            earned[self._chosen] = self._running.score(after.tally) - self._running.score(state.tally)
-        elif not ended:
-            return EMPTY
-        if ended:
-            scores = {"token_f1": tagging.token_f1(after.gold, after.labels, self.options.average)}
-            scores["span_f1"] = tagging.span_f1(after.gold, after.labels, self.scheme)
-            earned = {**scores, **earned}
-        return Record(earned)
+    def _final(self, state: State) -> dict[str, float]:
+        """Both scores of a whole sentence; the one that was followed is known."""
+        if self.options.reward == "span_f1":
+            return {"token_f1": tagging.token_f1(state.gold, state.labels, self.options.average), "span_f1": state.score}
+        return {"token_f1": state.score, "span_f1": tagging.span_f1(state.gold, state.labels, self.scheme)}
 
     def _seen(self, state: State) -> Observation:
-        place = len(state.labels)
-        fields = Record(tokens=state.tokens, position=place, labels=state.labels, previous=state.previous)
-        return Observation(self._text(state.tokens, place), fields)
-
-    def _text(self, tokens: tuple[str, ...], place: int) -> str:
+        tokens, labels = state.tokens, state.labels
+        place, ahead = len(labels), self._ahead
         if place == len(tokens):
-            return ""
-        ahead = self.options.lookahead
-        if ahead > 0:
-            return f"{chr(10) if place else ''}{' '.join(tokens[place : place + 1 + ahead])}\n{tokens[place]}/"
-        opening = " ".join(tokens) + "\n" if ahead < 0 and not place else ""
-        return f"{opening}{' ' if place else ''}{tokens[place]}/"
+            text = ""
+        elif not ahead or (ahead < 0 and place):
+            text = f" {tokens[place]}/" if place else f"{tokens[0]}/"
+        else:
+            text = f"{chr(10) if place else ''}{' '.join(tokens if ahead < 0 else tokens[place : place + 1 + ahead])}\n{tokens[place]}/"
+        return Observation(text, record({"tokens": tokens, "position": place, "labels": labels, "previous": state.previous}))

@@ -37,7 +37,7 @@ def fields(task: Task) -> tuple[Space[Any], Callable[[Observation], dict[str, An
     def seen(observation: Observation) -> dict[str, Any]:
         told = observation.fields
         tokens, place = told["tokens"], told["position"]
-        made = {"token": tokens[place] if place < len(tokens) else "", "position": np.int64(place), "previous": np.int64(told["previous"])}
+        made = {"token": tokens[place] if place < len(tokens) else "", "position": place, "previous": told["previous"]}
         if everything:
             made["labels"] = np.full(size, labels + 1, dtype=np.int64)
             made["labels"][:place] = [numbers.get(label, labels) for label in told["labels"]]
