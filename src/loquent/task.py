@@ -169,7 +169,7 @@ class Task(ABC):
         return EMPTY
 
     def measure(self, ended: Sequence[tuple[Row, Observation]]) -> Record:
-        """Figures of a corpus of ended games, from each one's row and last observation; none by default."""
+        """Figures of a corpus of ended games from each one's row and last observation, all of them better when larger; none by default."""
         return EMPTY
 
     @final

@@ -145,13 +145,12 @@ class MultiLabel(Task):
         return {"score": score, "episode_score": score, "prediction": state.labels, "target": state.gold, "is_success": right}
 
     def measure(self, ended: Sequence[tuple[Row, Observation]]) -> Record:
-        """Over a corpus: `micro_f1`, `macro_f1`, `sample_f1` (the mean of each text's), `exact`, `jaccard`, `hamming`, `ndcg`, `prefix`."""
+        """Over a corpus: `micro_f1`, `macro_f1`, `sample_f1` (the mean of each text's), `exact`, `jaccard`, `ndcg`, `prefix`."""
         pairs = [(row["labels"], seen.fields["labels"]) for row, seen in ended]
         gold, said, empty = [a for a, _ in pairs], [b for _, b in pairs], self.options.empty_score
         means = {
             "exact": label_sets.exact,
             "jaccard": lambda a, b: label_sets.jaccard(a, b, empty),
-            "hamming": lambda a, b: label_sets.hamming(a, b, len(self.labels)),
             "ndcg": lambda a, b: label_sets.ndcg(a, b, empty),
             "prefix": lambda a, b: label_sets.prefix(a, b, empty),
         }
