@@ -12,7 +12,6 @@ from gymnasium.utils.env_checker import check_env
 import loquent
 from loquent.adapters import register
 from loquent.adapters.gymnasium import Environment
-from loquent.spaces import AnyText
 from loquent.agent import Answer
 from loquent.agents.scripted import Expert, Random
 from loquent.errors import BadModel, BadSetting, BrokenAgent, BrokenTask, EpisodeOver, InvalidAction, UnknownName
@@ -20,6 +19,7 @@ from loquent.live import Live
 from loquent.metric import Measured
 from loquent.play import Game, play
 from loquent.rewards import Term, TokenTerm, apply
+from loquent.spaces import AnyText
 from loquent.tasks.generation.task import Generation
 from loquent.tasks.generation.views import END, TokenView
 from loquent.tasks.wordle.task import Wordle

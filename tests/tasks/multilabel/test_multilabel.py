@@ -15,6 +15,7 @@ from loquent.tasks.multilabel.task import MultiLabel
 from loquent.values import Record
 
 END = "terminate"
+NO_NEWS = ("no word", "nobody", "did not matter", "nothing is")
 
 
 def task(labels, **options):
@@ -257,7 +258,9 @@ def test_context_matters_in_the_built_in_texts():
     assert 0.2 < sum(named) / len(rows) < 0.6
     told = []
     for row in rows:
-        clauses = [clause for clause in row["text"].split(" .") if not any(word in clause for word in ("no word", "nobody", "did not matter", "nothing is"))]
+        clauses = [
+            clause for clause in row["text"].split(" .") if not any(word in clause for word in ("no word", "nobody", "did not matter", "nothing is"))
+        ]
         counts = [home[word] for clause in clauses for word in clause.split() if word in home]
         told.append(tuple(sorted(set(counts), key=counts.count, reverse=True)) == row["labels"])
     assert sum(told) / len(rows) == 1.0

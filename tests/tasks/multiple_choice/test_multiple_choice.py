@@ -80,7 +80,10 @@ def test_qa_5_a_random_player_halves_its_chance_at_each_choice():
     world, n = task(), 4000
     row = world.row_from(question(8, "A"))
     episodes = play(world, [Game(row, i) for i in range(n)], Random(world), seed=5)
-    taken = np.bincount([one.turns[-1].observation.fields["ids"].index(one.turns[-1].observation.fields["selected"]) for one in episodes], minlength=8) / n
+    taken = (
+        np.bincount([one.turns[-1].observation.fields["ids"].index(one.turns[-1].observation.fields["selected"]) for one in episodes], minlength=8)
+        / n
+    )
     want = np.array([2.0**-k for k in range(1, 8)] + [2.0**-7])
     assert (np.abs(taken - want) < 3 * np.sqrt(want * (1 - want) / n)).all()
     assert not (np.abs(taken - want[::-1]) < 3 * np.sqrt(want * (1 - want) / n)).all()
@@ -160,7 +163,7 @@ def test_what_is_neither_word_goes_on_and_answers_nothing():
 
 
 def test_choices_go_by_as_often_as_asked():
-    world, steps = played([CONTINUE] * 4, passes=2)
+    _, steps = played([CONTINUE] * 4, passes=2)
     assert [(step.observation.fields["place"], step.observation.fields["passed"]) for step in steps] == [(0, 0), (1, 0), (0, 1), (1, 1), (1, 1)]
     assert steps[-1].ended == "last choice"
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from gymnasium import Space, spaces
+from gymnasium import spaces
 
 from loquent.spaces import AnyText
 from loquent.task import Observation, Task
@@ -14,30 +13,36 @@ from loquent.task import Observation, Task
 LONGEST_TEXT = 1 << 20  # characters
 
 
-def fields(task: Task) -> tuple[Space[Any], Callable[[Observation], dict[str, Any]]]:
-    """The space, and the function that makes its elements, for a task with these labels.
+class Fields:
+    """From an observation to a dictionary for a task with these labels.
 
     `text`; `labels` i8[labels], 1 for each one that is there; `inserted`, how many answers inserted a label, wrong ones and repeats included.
     """
-    names = task.actions.texts[:-1]  # type: ignore[union-attr]
-    numbers = {label: number for number, label in enumerate(names)}
-    space = spaces.Dict(
-        {
-            "text": AnyText(LONGEST_TEXT),
-            "labels": spaces.MultiBinary(len(names)),
-            "inserted": spaces.Discrete((task.spec.turn_limit or len(names)) + 1),
-        }
-    )
 
-    def seen(observation: Observation) -> dict[str, Any]:
+    def __init__(self, task: Task) -> None:
+        self.numbers = {label: number for number, label in enumerate(task.actions.texts[:-1])}  # type: ignore[union-attr]
+        self.most = task.spec.turn_limit or len(self.numbers)
+
+    def __call__(self, observation: Observation) -> dict[str, Any]:
+        """An element of `space`."""
         told = observation.fields
-        there = np.zeros(len(names), dtype=np.int8)
+        there = np.zeros(len(self.numbers), dtype=np.int8)
         for label in told["labels"]:
             if label:
-                there[numbers[label]] = 1
+                there[self.numbers[label]] = 1
         return {"text": told["text"], "labels": there, "inserted": len(told["labels"])}
 
-    return space, seen
+    @property
+    def space(self) -> spaces.Dict:
+        """Where the dictionaries lie."""
+        counted = {"labels": spaces.MultiBinary(len(self.numbers)), "inserted": spaces.Discrete(self.most + 1)}
+        return spaces.Dict({"text": AnyText(LONGEST_TEXT), **counted})
+
+
+def fields(task: Task) -> tuple[spaces.Dict, Fields]:
+    """The view "dict" of a task with labels."""
+    view = Fields(task)
+    return view.space, view
 
 
 def render(observation: Observation) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gymnasium import Space, spaces
+from gymnasium import spaces
 
 from loquent.spaces import AnyText
 from loquent.task import Observation, Task
@@ -13,28 +13,18 @@ from loquent.task import Observation, Task
 LONGEST_TEXT = 1 << 20  # characters
 
 
-def fields(task: Task) -> tuple[Space[Any], Callable[[Observation], dict[str, Any]]]:
-    """The space, and the function that makes its elements.
+def dictionary(observation: Observation) -> dict[str, Any]:
+    """`question`; `facts`, joined by a space; `choice`, the one now shown; `place`, its number; `count`, how many choices there are."""
+    told = observation.fields
+    texts = {"question": told["question"], "facts": " ".join(told["facts"]), "choice": told["choices"][told["place"]]}
+    return {**texts, "place": told["place"], "count": len(told["choices"])}
 
-    `question`; `facts`, joined by a space; `choice`, the one now shown; `place`, its number; `count`, how many choices there are.
-    """
+
+def fields(task: Task) -> tuple[spaces.Dict, Callable[[Observation], dict[str, Any]]]:
+    """The view "dict" of a task with choices: the space, and `dictionary`."""
     most = task.options.max_choices
-    space = spaces.Dict(
-        {
-            "question": AnyText(LONGEST_TEXT),
-            "facts": AnyText(LONGEST_TEXT),
-            "choice": AnyText(LONGEST_TEXT),
-            "place": spaces.Discrete(most),
-            "count": spaces.Discrete(most + 1),
-        }
-    )
-
-    def seen(observation: Observation) -> dict[str, Any]:
-        told = observation.fields
-        texts = {"question": told["question"], "facts": " ".join(told["facts"]), "choice": told["choices"][told["place"]]}
-        return {**texts, "place": told["place"], "count": len(told["choices"])}
-
-    return space, seen
+    texts = {name: AnyText(LONGEST_TEXT) for name in ("question", "facts", "choice")}
+    return spaces.Dict({**texts, "place": spaces.Discrete(most), "count": spaces.Discrete(most + 1)}), dictionary
 
 
 def render(observation: Observation) -> str:
