@@ -36,11 +36,15 @@ class Live:
     owed: Record = EMPTY
 
     def __post_init__(self) -> None:
-        self.key = Key(self.seed, (self.row.id, self.number))
-        self.step = self.task.start(self.row, self.key.child("task"))
+        self.step = self.task.start(self.row, Key(self.seed, (self.row.id, self.number, "task")))
         self._opening = self.step.observation
         self._turns: list[Turn] = []
         self._new: list[tuple[str, str, Record, Stopped, Tokens | None, Observation]] = []
+
+    @property
+    def key(self) -> Key:
+        """The key of this game: that of its task and those of its answers stand below it."""
+        return Key(self.seed, (self.row.id, self.number))
 
     @property
     def seat(self) -> str:

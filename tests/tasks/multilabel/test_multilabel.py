@@ -10,7 +10,7 @@ from loquent.check import check
 from loquent.errors import BadRow, BadSetting
 from loquent.metrics import label_sets
 from loquent.seeding import Key
-from loquent.tasks.multilabel.scores import NOTHING, SCORES, after_label, score
+from loquent.tasks.multilabel.scores import NOTHING, SCORES, after_label, score_of
 from loquent.tasks.multilabel.task import MultiLabel
 from loquent.values import Record
 
@@ -151,7 +151,7 @@ def test_running_scores_are_those_of_the_whole(order, size, said, empty):
     for n, label in enumerate(said):
         tally = after_label(tally, gold, tuple(said[:n]), label)
     whole = {name: getattr(label_sets, name)(gold, said, *([] if name == "exact" else [empty])) for name in SCORES}
-    assert {name: score(name, tally, len(said), len(gold), empty) for name in SCORES} == pytest.approx(whole, abs=1e-12)
+    assert {name: score_of(name, tally, len(said), len(gold), empty) for name in SCORES} == pytest.approx(whole, abs=1e-12)
 
 
 @given(st.lists(st.sampled_from("ABC"), unique=True), st.lists(st.sampled_from("ABCD"), max_size=5), st.sampled_from(SCORES))

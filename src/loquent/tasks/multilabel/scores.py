@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from loquent.metrics.label_sets import best_gain, f1_of
+from loquent.metrics.label_sets import best_gain
 
+Labels = tuple[str, ...]
 SCORES = ("f1", "exact", "ndcg", "prefix")
 
 
@@ -22,7 +23,7 @@ class Tally:
 NOTHING = Tally()
 
 
-def after_label(tally: Tally, gold: tuple[str, ...], labels: tuple[str, ...], label: str) -> Tally:
+def after_label(tally: Tally, gold: Labels, labels: Labels, label: str) -> Tally:
     """The tally once `label` was inserted behind `labels`."""
     place = len(labels)
     if label not in gold or label in labels:
@@ -32,10 +33,10 @@ def after_label(tally: Tally, gold: tuple[str, ...], labels: tuple[str, ...], la
     return Tally(tally.right + 1, gain, tally.common + (tally.common == place == rank))
 
 
-def score(name: str, tally: Tally, found: int, wanted: int, empty: float) -> float:
+def score_of(name: str, tally: Tally, found: int, wanted: int, empty: float) -> float:
     """A score from a tally and the counts of labels there and of right ones; `empty` where both are 0."""
     if name == "f1":
-        return f1_of(tally.right, found, wanted, empty)
+        return 2 * tally.right / (found + wanted) if found + wanted else empty
     if not found and not wanted:
         return 1.0 if name == "exact" else empty
     if name == "exact":

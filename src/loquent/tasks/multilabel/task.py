@@ -23,34 +23,28 @@ from loquent.seeding import Key
 from loquent.task import OUT_OF_TURNS, Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.tasks.multilabel import rows
 from loquent.tasks.multilabel.rows import TERMINATE
-from loquent.tasks.multilabel.scores import NOTHING, SCORES, Tally, after_label, score
-from loquent.values import EMPTY, Record
+from loquent.tasks.multilabel.scores import NOTHING, SCORES, Labels, Tally, after_label, score_of
+from loquent.values import Record, record
 
 CUSTOM = "custom"
 
 
 @dataclass(frozen=True)
 class State:
-    """A text, its right labels, the labels so far, a bit for each label that is there, and the running scores."""
+    """A text, its right labels, the labels so far, a bit for each label that is there, what the running scores keep, and the chosen one."""
 
     text: str
-    gold: tuple[str, ...]
-    labels: tuple[str, ...] = ()
-    inserted: int = 0
-    tally: Tally = NOTHING
+    gold: Labels
+    labels: Labels
+    inserted: int
+    tally: Tally
+    score: float
     finished: bool = False
 
-    def __init__(
-        self,
-        text: str,
-        gold: tuple[str, ...],
-        labels: tuple[str, ...] = (),
-        inserted: int = 0,
-        tally: Tally = NOTHING,
-        finished: bool = False,
-    ) -> None:
+    def __init__(self, text: str, gold: Labels, labels: Labels, inserted: int, tally: Tally, score: float, finished: bool = False) -> None:
         into = self.__dict__  # one is made at every step: the generated __init__ takes twice as long
-        into["text"], into["gold"], into["labels"], into["inserted"], into["tally"], into["finished"] = text, gold, labels, inserted, tally, finished
+        into["text"], into["gold"], into["labels"], into["inserted"] = text, gold, labels, inserted
+        into["tally"], into["score"], into["finished"] = tally, score, finished
 
 
 class MultiLabel(Task):
@@ -86,8 +80,10 @@ class MultiLabel(Task):
             paper="arXiv:2011.08272",
             licences=("Apache-2.0",) if given.source == "builtin" else (),
         )
-        self._chosen = chosen
+        self._followed = given.reward if self.reward is None else "f1"
+        self._dense, self._repeats, self._empty = given.dense, given.repeats, given.empty_score
         self._numbers = {label: number for number, label in enumerate(self.labels)}
+        self._bits = {label: 1 << number for number, label in enumerate(self.labels)}
         self._all = (1 << len(self.actions)) - 1
         self._rows: dict[str, tuple[Row, ...]] = {}
 
@@ -105,32 +101,41 @@ class MultiLabel(Task):
 
     def first(self, row: Row, rng: Key) -> Opening:
         """Show the text; nothing is drawn."""
-        state = State(row["text"], row["labels"])
+        text, gold = row["text"], row["labels"]
+        state = State(text, gold, (), 0, NOTHING, self._empty if not gold else 0.0)
         return Opening(state, self._seen(state))
 
     def read(self, state: State, text: str) -> str | Invalid:
         """The label or "terminate", with nothing but space around it."""
-        label = text.strip()
+        label = text if text in self._numbers else text.strip()
         if label == TERMINATE:
             return label
         number = self._numbers.get(label)
         if number is None:
             return Invalid("no label", text)
-        if not self.options.repeats and state.inserted >> number & 1:
+        if not self._repeats and state.inserted >> number & 1:
             return Invalid("repeated label", label)
         return label
 
     def play(self, state: State, move: str | Invalid) -> Outcome:
         """Insert the label, or end; what is no label is inserted as "", and a label that may not be repeated as itself."""
-        if move == TERMINATE:
-            after = State(state.text, state.gold, state.labels, state.inserted, state.tally, True)
-            return Outcome(after, self._seen(after), self._earned(state, after, move, True), TERMINATE)
-        label = move if isinstance(move, str) else move.text if move.why == "repeated label" else ""
-        tally = after_label(state.tally, state.gold, state.labels, label)
-        number = self._numbers.get(label)
-        inserted = state.inserted if number is None else state.inserted | 1 << number
-        after = State(state.text, state.gold, (*state.labels, label), inserted, tally)
-        return Outcome(after, self._seen(after), self._earned(state, after, move, len(after.labels) >= self.max_steps))
+        gold, labels, tally, inserted, score = state.gold, state.labels, state.tally, state.inserted, state.score
+        finished = move == TERMINATE
+        if not finished:
+            label = move if isinstance(move, str) else move.text if move.why == "repeated label" else ""
+            tally = after_label(tally, gold, labels, label)
+            inserted |= self._bits.get(label, 0)
+            labels = (*labels, label)
+            score = score_of(self._followed, tally, len(labels), len(gold), self._empty)
+        after = State(state.text, gold, labels, inserted, tally, score, finished)
+        over = finished or len(labels) >= self.max_steps
+        if self.reward is not None:
+            earned = {CUSTOM: float(self.reward(self._seen(state), move.text if isinstance(move, Invalid) else move, gold))}
+        else:
+            earned = {self._followed: score - state.score} if self._dense else {}
+        if over:
+            earned = {**{name: score_of(name, tally, len(labels), len(gold), self._empty) for name in SCORES}, **earned}
+        return Outcome(after, self._seen(after), record(earned), TERMINATE if finished else None)
 
     def expert(self, state: State) -> str:
         """The next right label that is not there yet, in the row's order; then "terminate"."""
@@ -138,7 +143,7 @@ class MultiLabel(Task):
 
     def told(self, state: State, ended: str | None) -> dict[str, Any]:
         """What `info` tells beside the observation: the score so far, and after the end what was said and what was right."""
-        score = self._score(state, self.options.reward if self.reward is None else "f1")
+        score = state.score
         if ended is None:
             return {"score": score}
         right = bool(label_sets.exact(state.gold, state.labels))
@@ -157,21 +162,8 @@ class MultiLabel(Task):
         corpus = {name: getattr(label_sets, name)(gold, said, empty) for name in ("micro_f1", "macro_f1", "sample_f1")}
         return Record({**corpus, **{name: sum(of(a, b) for a, b in pairs) / max(len(pairs), 1) for name, of in means.items()}})
 
-    def _earned(self, state: State, after: State, move: str | Invalid, ended: bool) -> Record:
-        earned = {name: self._score(after, name) for name in SCORES} if ended else {}
-        if self.reward is not None:
-            said = move.text if isinstance(move, Invalid) else move
-            earned[CUSTOM] = float(self.reward(self._seen(state), said, state.gold))
-        elif self.options.dense:
-            earned[self._chosen] = self._score(after, self._chosen) - self._score(state, self._chosen)
-        return Record(earned) if earned else EMPTY
-
-    def _score(self, state: State, name: str) -> float:
-        return score(name, state.tally, len(state.labels), len(state.gold), self.options.empty_score)
-
     def _seen(self, state: State) -> Observation:
-        legal = None
-        if not self.options.repeats:
-            legal = (self._all & ~state.inserted).to_bytes(len(self.actions) + 7 >> 3, "little")
-        text = f"{state.text}\n" if not state.labels and not state.finished else "" if state.finished else " "
-        return Observation(text, Record(text=state.text, labels=state.labels, finished=state.finished), legal)
+        labels, finished = state.labels, state.finished
+        text = "" if finished else " " if labels else f"{state.text}\n"
+        legal = None if self._repeats else (self._all & ~state.inserted).to_bytes(len(self.actions) + 7 >> 3, "little")
+        return Observation(text, record({"text": state.text, "labels": labels, "finished": finished}), legal)

@@ -22,7 +22,7 @@ from loquent.metrics.label_sets import accuracy
 from loquent.seeding import Key
 from loquent.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.tasks.multiple_choice import rows
-from loquent.values import EMPTY, Record
+from loquent.values import EMPTY, Record, record
 
 ANSWER, CONTINUE = "ANSWER", "CONTINUE"
 CORRECT, CUSTOM = "correct", "custom"
@@ -39,6 +39,11 @@ class State:
     passed: int = 0
     selected: str = ""
     forced: bool = False
+
+    def __init__(self, question: Record, answer: str, place: int = 0, passed: int = 0, selected: str = "", forced: bool = False) -> None:
+        into = self.__dict__  # one is made at every step: the generated __init__ takes twice as long
+        into["question"], into["answer"], into["place"], into["passed"] = question, answer, place, passed
+        into["selected"], into["forced"] = selected, forced
 
 
 class MultipleChoice(Task):
@@ -83,12 +88,13 @@ class MultipleChoice(Task):
 
     def first(self, row: Row, rng: Key) -> Opening:
         """Show the first choice; with `shuffle` their order is drawn."""
-        order: Sequence[int] = range(len(row["choices"]))
+        choices, ids = row["choices"], row["ids"]
         if self.options.shuffle:
-            order = rng.draw(0, "order").permutation(len(order)).tolist()
-        choices, ids = (tuple(row[name][i] for i in order) for name in ("choices", "ids"))
-        question = Record(question=row["question"], facts=row["facts"], choices=choices, ids=ids)
-        return Opening(state := State(question, row["answer"]), _seen(state, "\n".join([row["question"], *row["facts"], f"{choices[0]}:"])))
+            order = rng.draw(0, "order").permutation(len(ids)).tolist()
+            choices, ids = tuple(choices[i] for i in order), tuple(ids[i] for i in order)
+        question = record({"question": row["question"], "facts": row["facts"], "choices": choices, "ids": ids})
+        state = State(question, row["answer"])
+        return Opening(state, _seen(state, "\n".join((row["question"], *row["facts"], f"{choices[0]}:"))))
 
     def read(self, state: State, text: str) -> str | Invalid:
         """ANSWER or CONTINUE, with nothing but space around it."""
