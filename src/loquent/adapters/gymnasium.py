@@ -338,7 +338,7 @@ class Environment(gym.Env[Any, Any]):
         info: dict[str, Any] = {
             "ended": over,
             "bootstrap": over is None or over == CUT,
-            "rewards": dict(rewards.items()),
+            "rewards": dict(rewards),
             "turn": step.turn,
             "row": game.row.id,
             "split": game.split,

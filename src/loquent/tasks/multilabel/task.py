@@ -24,7 +24,7 @@ from loquent.task import OUT_OF_TURNS, Invalid, Observation, Opening, Outcome, R
 from loquent.tasks.multilabel import rows
 from loquent.tasks.multilabel.rows import TERMINATE
 from loquent.tasks.multilabel.scores import NOTHING, SCORES, Labels, Tally, after_label, score_of
-from loquent.values import Record, record
+from loquent.values import Record
 
 CUSTOM = "custom"
 
@@ -135,7 +135,7 @@ class MultiLabel(Task):
             earned = {self._followed: score - state.score} if self._dense else {}
         if over:
             earned = {**{name: score_of(name, tally, len(labels), len(gold), self._empty) for name in SCORES}, **earned}
-        return Outcome(after, self._seen(after), record(earned), TERMINATE if finished else None)
+        return Outcome(after, self._seen(after), Record(earned), TERMINATE if finished else None)
 
     def expert(self, state: State) -> str:
         """The next right label that is not there yet, in the row's order; then "terminate"."""
@@ -166,4 +166,4 @@ class MultiLabel(Task):
         labels, finished = state.labels, state.finished
         text = "" if finished else " " if labels else f"{state.text}\n"
         legal = None if self._repeats else (self._all & ~state.inserted).to_bytes(len(self.actions) + 7 >> 3, "little")
-        return Observation(text, record({"text": state.text, "labels": labels, "finished": finished}), legal)
+        return Observation(text, Record(text=state.text, labels=labels, finished=finished), legal)

@@ -22,7 +22,7 @@ from loquent.metrics.label_sets import accuracy
 from loquent.seeding import Key
 from loquent.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.tasks.multiple_choice import rows
-from loquent.values import EMPTY, Record, record
+from loquent.values import EMPTY, Record
 
 ANSWER, CONTINUE = "ANSWER", "CONTINUE"
 CORRECT, CUSTOM = "correct", "custom"
@@ -92,7 +92,7 @@ class MultipleChoice(Task):
         if self.options.shuffle:
             order = rng.draw(0, "order").permutation(len(ids)).tolist()
             choices, ids = tuple(choices[i] for i in order), tuple(ids[i] for i in order)
-        question = record({"question": row["question"], "facts": row["facts"], "choices": choices, "ids": ids})
+        question = Record(question=row["question"], facts=row["facts"], choices=choices, ids=ids)
         state = State(question, row["answer"])
         return Opening(state, _seen(state, "\n".join((row["question"], *row["facts"], f"{choices[0]}:"))))
 

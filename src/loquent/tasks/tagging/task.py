@@ -24,7 +24,7 @@ from loquent.seeding import Key
 from loquent.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.tasks.tagging import rows
 from loquent.tasks.tagging.scores import Labels, Tally, running
-from loquent.values import Record, record
+from loquent.values import Record
 
 SCORES = ("token_f1", "span_f1")
 CUSTOM = "custom"
@@ -118,7 +118,7 @@ class Tagging(Task):
         ended = len(said) + 1 == len(gold)
         if ended:
             earned = {**self._final(after), **earned}
-        return Outcome(after, self._seen(after), record(earned), "tagged" if ended else None)
+        return Outcome(after, self._seen(after), Record(earned), "tagged" if ended else None)
 
     def expert(self, state: State) -> str:
         """The right label."""
@@ -159,4 +159,4 @@ class Tagging(Task):
             text = f" {tokens[place]}/" if place else f"{tokens[0]}/"
         else:
             text = f"{chr(10) if place else ''}{' '.join(tokens if ahead < 0 else tokens[place : place + 1 + ahead])}\n{tokens[place]}/"
-        return Observation(text, record({"tokens": tokens, "position": place, "labels": labels, "previous": state.previous}))
+        return Observation(text, Record(tokens=tokens, position=place, labels=labels, previous=state.previous))
