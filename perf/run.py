@@ -52,6 +52,13 @@ BENCHMARKS = {
     "ilql-acting-by-row": Benchmark("the same, the reference row by row without a cache", "acting", "acting", 10, {"way": "by_row"}, 5),
     "wordle-act": Benchmark("Wordle steps through Task.act, 2,315 words, against the letter-flag filter", "wordle", "act", 1000),
     "wordle-optimal": Benchmark("the first move of the most informative player of Wordle, against letter flags", "wordle", "optimal", 350),
+    "steps-tagging": Benchmark(
+        "steps a second of tagging against CartPole", "stepping", "against_cartpole", 0.6, {"id": "loquent/SequenceTagging-v0"}
+    ),
+    "steps-labels": Benchmark("steps a second of labels against CartPole", "stepping", "against_cartpole", 0.4, {"id": "loquent/MultiLabel-v0"}),
+    "steps-choices": Benchmark(
+        "steps a second of choices against CartPole", "stepping", "against_cartpole", 0.4, {"id": "loquent/MultipleChoice-v0"}
+    ),
     "memory-vocabulary": Benchmark("peak memory of an update with 50,257 words against whole logits", "memory", "vocabulary", 3.0, {}, 3),
 }
 
