@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import get_args
 
 from loquent.agent import Answer, Asked
@@ -41,7 +42,7 @@ class Live:
         self._turns: list[Turn] = []
         self._new: list[tuple[str, str, Record, Stopped, Tokens | None, Observation]] = []
 
-    @property
+    @cached_property
     def key(self) -> Key:
         """The key of this game: that of its task and those of its answers stand below it."""
         return Key(self.seed, (self.row.id, self.number))
@@ -113,7 +114,7 @@ class Live:
         """
         one = copy(self)
         one.number, one.key = number, Key(self.seed, (self.row.id, number))
-        one.turns = list(self.turns)
+        one._turns, one._new = list(self.turns), []
         one.meta = Record(kind=kind, parent=self.meta.get("parent", self.number), start=len(self.turns))
         return one
 
