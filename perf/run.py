@@ -54,6 +54,13 @@ BENCHMARKS = {
     "wordle-optimal": Benchmark("the first move of the most informative player of Wordle, against letter flags", "wordle", "optimal", 350),
     "ilql-training": Benchmark("a gradient step of ILQL, 50,257 words, against a plain reading of its loss", "offline", "training", 1.7, {}, 5),
     "ilql-training-memory": Benchmark("the rise of memory in that step", "offline", "training_memory", 2.0, {}, 3),
+    "steps-tagging": Benchmark(
+        "steps a second of tagging against CartPole", "stepping", "against_cartpole", 0.6, {"id": "loquent/SequenceTagging-v0"}
+    ),
+    "steps-labels": Benchmark("steps a second of labels against CartPole", "stepping", "against_cartpole", 0.4, {"id": "loquent/MultiLabel-v0"}),
+    "steps-choices": Benchmark(
+        "steps a second of choices against CartPole", "stepping", "against_cartpole", 0.4, {"id": "loquent/MultipleChoice-v0"}
+    ),
     "memory-vocabulary": Benchmark("peak memory of an update with 50,257 words against whole logits", "memory", "vocabulary", 3.0, {}, 3),
 }
 

@@ -7,8 +7,10 @@ import math
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from gymnasium import spaces
 
 PERF = Path(__file__).resolve().parents[1] / "perf"
 
@@ -41,6 +43,9 @@ NAMES = [
     "ilql-acting-by-row",
     "ilql-training",
     "ilql-training-memory",
+    "steps-tagging",
+    "steps-labels",
+    "steps-choices",
     "memory-vocabulary",
     "wordle-act",
     "wordle-optimal",
@@ -51,6 +56,8 @@ NAMES = [
 def test_a_benchmark_runs(perf, name, capsys):
     if "memory" in name and not Path("/proc/self/clear_refs").exists():
         pytest.skip("peak memory is read from Linux's /proc")
+    if name.startswith("steps-"):
+        pytest.importorskip("loquent.features")
     assert perf("run").main([name, "--quick"]) == 0
     printed = capsys.readouterr().out.splitlines()
     found = json.loads(printed[-1])
@@ -217,6 +224,22 @@ def test_other_greedy_answers_of_a_perturbed_policy_are_caught(perf):
         acting.agreement(other, prompts, said, worst)
     unperturbed = acting.reference_of(module, perf("loquent.models.perturb").Perturbation(perturbation.values, 0.0))
     assert unperturbed.by_row(prompts, 3, greedy=True) != said  # the perturbation is in it
+
+
+def test_other_steps_are_caught(perf):
+    import gymnasium
+
+    stepping, make = perf("stepping"), lambda limit: gymnasium.make("loquent/MultipleChoice-v0", view=VIEW, limit=limit)
+    assert "equal" in stepping.agreement(make(50), make(50), [0, 1] * 10)
+    with pytest.raises(AssertionError, match="differ"):
+        stepping.agreement(make(50), make(20), [0, 1] * 10)
+
+
+def place(observation):
+    return np.array([observation.fields["place"]], dtype=np.int64)
+
+
+VIEW = (spaces.Box(0, 26, (1,), np.int64), place)
 
 
 def test_the_interval_by_hand(perf):

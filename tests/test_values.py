@@ -82,6 +82,27 @@ def test_a_record_does_not_change():
     assert copy.deepcopy(record) is record
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda record: record.update(a=2),
+        lambda record: record.pop("a"),
+        lambda record: record.popitem(),
+        lambda record: record.clear(),
+        lambda record: record.setdefault("b", 2),
+        lambda record: record.__delitem__("a"),
+        lambda record: record.__ior__({"a": 2}),
+    ],
+)
+def test_no_way_of_a_dict_changes_a_record(change):
+    record = Record(a=1)
+    with pytest.raises(TypeError, match="a Record does not change"):
+        change(record)
+    assert record == Record(a=1)
+    assert hash(record) == hash(Record(a=1))
+    assert type(record | {"b": 2}) is dict
+
+
 def test_a_record_of_unhashable_things_has_no_hash():
     with pytest.raises(TypeError, match="unhashable"):
         hash(Record(a=[1]))

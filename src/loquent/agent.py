@@ -42,6 +42,10 @@ class Answer:
     stopped: Stopped = "end"
     tokens: Tokens | None = None
 
+    def __init__(self, text: str, stopped: Stopped = "end", tokens: Tokens | None = None) -> None:
+        into = self.__dict__  # one is made at every step: the generated __init__ takes twice as long
+        into["text"], into["stopped"], into["tokens"] = text, stopped, tokens
+
 
 @runtime_checkable
 class Agent(Protocol):

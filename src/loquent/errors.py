@@ -36,7 +36,7 @@ class BrokenAgent(LoquentError):
     """An agent gave the wrong number of answers, or something that is no answer."""
 
 
-class BadRow(LoquentError):
+class BadRow(LoquentError, ValueError):
     """A row of data cannot be used; names the file and the line."""
 
     def __init__(self, why: str, *, file: object = None, line: int | None = None) -> None:
@@ -44,7 +44,7 @@ class BadRow(LoquentError):
         super().__init__(place + why)
 
 
-class BadSetting(LoquentError):
+class BadSetting(LoquentError, ValueError):
     """A setting has an unknown name, the wrong type or a value outside its range; names file and line where there are any."""
 
 

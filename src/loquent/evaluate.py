@@ -18,7 +18,7 @@ from loquent.seeding import Key
 from loquent.task import Row, Task
 from loquent.values import EMPTY, Record
 
-WATCHED = "`return`, reward/NAME, or a value of a metric that has a direction is right"
+WATCHED = "`return`, reward/NAME, score/NAME of the task, or a value of a metric that has a direction is right"
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,8 @@ def evaluate_agent(
     weights = task.spec.rewards if weights is None else weights
     acting = agent.get(learning) if isinstance(agent, Mapping) else agent
     values, errors = _means({**_returns(played, weights), **_divergences(played, getattr(acting, "kl_of_choice", None))})
+    ended = [(by_id[episode.row], episode.turns[-1].observation) for episode in played if episode.ended is not None]
+    values |= {f"score/{name}": value for name, value in task.measure([(row, seen) for row, seen in ended if seen is not None]).items()}
     values |= measure(metrics, played, by_id)
     return Evaluation(task.identity, split, len(played), values, errors, tuple(played))
 
@@ -148,7 +150,7 @@ def higher_is_better(key: str, metrics: Sequence[Metric], weights: Record) -> bo
         if owner.higher_is_better is None:
             raise BadSetting(f"{key!r} cannot be watched: its metric {owner.name} says neither up nor down; {WATCHED}")
         return owner.higher_is_better
-    if key == "return":
+    if key == "return" or key.startswith("score/"):
         return True
     weight = weights.get(key.removeprefix("reward/"), 0.0) if key.startswith("reward/") else 0.0
     if not weight:

@@ -36,13 +36,13 @@ class Node:
         """The names inside; BadSetting when this is no mapping."""
         if self.value is None:
             return {}
-        if not isinstance(self.value, dict):
+        if type(self.value) is not dict:  # a Record is a value, not names with nodes
             raise BadSetting(f"{self.place}: {what} holds names and values, not {self.bare()!r}")
         return self.value
 
     def plain(self) -> Any:
         """The bare value: Records, tuples and scalars."""
-        if isinstance(self.value, dict):
+        if type(self.value) is dict:
             return Record({name: node.plain() for name, node in self.value.items()})
         if isinstance(self.value, list):
             return tuple(node.plain() for node in self.value)

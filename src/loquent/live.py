@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import get_args
 
 from loquent.agent import Answer, Asked
-from loquent.episode import TASK, Episode, Turn
+from loquent.episode import TASK, Episode, Tokens, Turn
 from loquent.errors import BrokenAgent
 from loquent.seeding import Key
 from loquent.task import Observation, Row, Step, Stopped, Task
@@ -33,18 +34,33 @@ class Live:
     index: int = 0  # its place in a queue
     meta: Record = EMPTY  # of the episode
     step: Step = field(init=False)
-    turns: list[Turn] = field(init=False)
     owed: Record = EMPTY
 
     def __post_init__(self) -> None:
-        self.key = Key(self.seed, (self.row.id, self.number))
-        self.step = self.task.start(self.row, self.key.child("task"))
-        self.turns = [_told(self.step.observation)]
+        self.step = self.task.start(self.row, Key(self.seed, (self.row.id, self.number, "task")))
+        self._opening = self.step.observation
+        self._turns: list[Turn] = []
+        self._new: list[tuple[str, str, Record, Stopped, Tokens | None, Observation]] = []
+
+    @cached_property
+    def key(self) -> Key:
+        """The key of this game: that of its task and those of its answers stand below it."""
+        return Key(self.seed, (self.row.id, self.number))
 
     @property
     def seat(self) -> str:
         """The seat that is due to answer."""
         return self.step.observation.seat
+
+    @property
+    def turns(self) -> list[Turn]:
+        """Every utterance so far; made when somebody looks, as who steps an environment seldom does."""
+        if not self._turns:
+            self._turns = [_told(self._opening)]
+        for seat, text, earned, stopped, tokens, told in self._new:
+            self._turns += Turn(seat, text, rewards=earned, stopped=stopped, tokens=tokens), _told(told)
+        self._new.clear()
+        return self._turns
 
     def asked(self) -> Asked:
         """The question to the seat that is due."""
@@ -63,12 +79,24 @@ class Live:
         """
         if not isinstance(answer, Answer) or not isinstance(answer.text, str) or answer.stopped not in STOPPED:
             raise BrokenAgent(f"an agent answered {answer!r:.200}, which is no Answer with a text that stopped by one of {', '.join(STOPPED)}")
-        seat, text = self.seat, _paired(answer.text)
-        self.step = self.task.act(self.step, text, answer.stopped)
-        self.turns.append(Turn(seat, text, stopped=answer.stopped, tokens=answer.tokens))
-        self._credit(self.step.rewards)
-        self.turns.append(_told(self.step.observation))
-        return self.step.rewards
+        text = answer.text if answer.text.isascii() else _paired(answer.text)
+        return self._acted(text, answer.stopped, answer.tokens)
+
+    def choose(self, text: str) -> Record:
+        """`act` for the text of one of the task's own actions, which needs no looking at."""
+        return self._acted(text, "end", None)
+
+    def _acted(self, text: str, stopped: Stopped, tokens: Tokens | None) -> Record:
+        seat = self.step.observation.seat
+        self.step = step = self.task.act(self.step, text, stopped)
+        earned = EMPTY
+        if seat == self.learning:
+            earned = _sum(self.owed, step.rewards) if self.owed else step.rewards
+            self.owed = EMPTY
+        elif step.rewards:
+            self._credit(step.rewards)
+        self._new.append((seat, text, earned, stopped, tokens, step.observation))
+        return step.rewards
 
     def episode(self, agents: Record = EMPTY) -> Episode:
         """The record of the game so far."""
@@ -86,11 +114,12 @@ class Live:
         """
         one = copy(self)
         one.number, one.key = number, Key(self.seed, (self.row.id, number))
-        one.turns = list(self.turns)
+        one._turns, one._new = list(self.turns), []
         one.meta = Record(kind=kind, parent=self.meta.get("parent", self.number), start=len(self.turns))
         return one
 
     def _credit(self, rewards: Record) -> None:
+        """Put what came while another seat spoke on the learning seat's last turn, or keep it for its first."""
         owed = _sum(self.owed, rewards)
         last = next((i for i in reversed(range(len(self.turns))) if self.turns[i].seat == self.learning), None)
         if last is None:
@@ -110,4 +139,4 @@ def _sum(a: Record, b: Record) -> Record:
 
 def _paired(text: str) -> str:
     """The text with each pair of surrogates joined to the character it stands for: JSON would join it, and a record must read back equal."""
-    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

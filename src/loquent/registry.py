@@ -13,6 +13,9 @@ _names: dict[str, dict[str, str]] = {
     "task": {
         "generation": "loquent.tasks.generation.task:Generation",
         "wordle": "loquent.tasks.wordle.task:Wordle",
+        "tagging": "loquent.tasks.tagging.task:Tagging",
+        "multilabel": "loquent.tasks.multilabel.task:MultiLabel",
+        "multiple_choice": "loquent.tasks.multiple_choice.task:MultipleChoice",
     },
     "algorithm": {
         "supervised": "loquent.algorithms.supervised:Supervised",

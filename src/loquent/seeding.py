@@ -35,11 +35,15 @@ class Key:
     path: tuple[Name, ...] = ()
 
     def __post_init__(self) -> None:
+        if type(self.seed) is int and self.seed >= 0:
+            return
         object.__setattr__(self, "seed", whole_number(self.seed, f"seed = {self.seed!r}: a seed is a whole number of at least 0"))
 
     def child(self, *names: Name) -> Key:
         """The key one or more names further down."""
-        return Key(self.seed, self.path + names)
+        key = object.__new__(Key)
+        key.__dict__["seed"], key.__dict__["path"] = self.seed, self.path + names  # the seed is known to be one
+        return key
 
     def draw(self, turn: int, purpose: str) -> np.random.Generator:
         """A fresh generator for one purpose at one turn; the same arguments always give the same stream."""

@@ -28,7 +28,7 @@ def setting(
     Numbers are finite, but for a field that says it may be `infinite`.
     """
     metadata = {"why": why, "source": source, "low": low, "high": high, "choices": choices, "infinite": infinite}
-    if isinstance(default, dict | list):
+    if type(default) in (dict, list):
         raise TypeError("a default is a value: use a Record or a tuple")
     return dataclasses.field(default=default, metadata=metadata)
 

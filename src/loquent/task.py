@@ -9,14 +9,14 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, final
 
 from loquent.actions import ActionSet, Legal
 from loquent.errors import BrokenTask, EpisodeOver, LoquentError, UnknownName
 from loquent.seeding import Key
-from loquent.values import EMPTY, Record, digest
+from loquent.values import EMPTY, Record, digest, frozen
 
 Stopped = Literal["end", "stop", "length"]
 CUT = "cut"
@@ -44,6 +44,10 @@ class Observation:
     seat: str = "agent"
     stop: tuple[str, ...] = ()
 
+    def __init__(self, text: str, fields: Record = EMPTY, legal: Legal = None, seat: str = "agent", stop: tuple[str, ...] = ()) -> None:
+        into = self.__dict__  # this, `Outcome` and `Step` are made at every step: the generated __init__ takes twice as long
+        into["text"], into["fields"], into["legal"], into["seat"], into["stop"] = text, fields, legal, seat, stop
+
 
 @dataclass(frozen=True)
 class Invalid:
@@ -70,6 +74,10 @@ class Outcome:
     rewards: Record = EMPTY
     ended: str | None = None
 
+    def __init__(self, state: Any, observation: Observation, rewards: Record = EMPTY, ended: str | None = None) -> None:
+        into = self.__dict__
+        into["state"], into["observation"], into["rewards"], into["ended"] = state, observation, rewards, ended
+
 
 @dataclass(frozen=True)
 class Step:
@@ -80,6 +88,10 @@ class Step:
     observation: Observation
     rewards: Record = EMPTY
     ended: str | None = None
+
+    def __init__(self, state: Any, turn: int, observation: Observation, rewards: Record = EMPTY, ended: str | None = None) -> None:
+        into = self.__dict__
+        into["state"], into["turn"], into["observation"], into["rewards"], into["ended"] = state, turn, observation, rewards, ended
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +121,7 @@ class Task(ABC):
     """Rules over values. Built from a frozen dataclass of options, which with id and version is its identity."""
 
     Options: ClassVar[type] = NoOptions
+    views: ClassVar[Mapping[str, str]] = {}  # name -> "module:Name" of a function from the task to a view; "ansi": from an observation to text
     spec: TaskSpec
     actions: ActionSet | None = None
 
@@ -146,6 +159,19 @@ class Task(ABC):
         """What a person at a terminal with colours sees in place of the text; None: the text. Texts of others in it must be `values.escaped`."""
         return None
 
+    def row_from(self, fields: Mapping[str, Any]) -> Row:
+        """A row from outside the source, named `added:HASH` of its fields; BadRow where they are none of this task."""
+        made = Record({str(name): frozen(value) for name, value in fields.items()})
+        return Row(f"added:{digest(made, 16)}", made)
+
+    def told(self, state: Any, ended: str | None) -> Mapping[str, Any]:
+        """What a player may know beside the observation, for adapters to pass on (`score`); after the end also what was right."""
+        return EMPTY
+
+    def measure(self, ended: Sequence[tuple[Row, Observation]]) -> Record:
+        """Figures of a corpus of ended games from each one's row and last observation, all of them better when larger; none by default."""
+        return EMPTY
+
     @final
     def start(self, row: Row, rng: Key) -> Step:
         """The step before the first answer of a game on `row`."""
@@ -162,29 +188,29 @@ class Task(ABC):
         """
         if step.ended is not None:
             raise EpisodeOver(f"{self.identity} ended at turn {step.turn} ({step.ended}); start(row, rng) begins another")
-        move = self._ruled(self.read, step.state, text)
-        if isinstance(move, Invalid) and move.why not in self.spec.invalid:
-            raise BrokenTask(f"{self.identity}: read gave the reason {move.why!r}; spec.invalid names {list(self.spec.invalid)}")
-        return self._close(self._ruled(self.play, step.state, move), step.turn + 1, stopped)
-
-    def _ruled(self, rule: Callable[[Any, Any], Any], state: Any, given: Any) -> Any:
-        """What a rule of the author's gives; BrokenTask, with the text or move, where it raises."""
+        rule, given = "read", text
         try:
-            return rule(state, given)
+            move = self.read(step.state, text)
+            if isinstance(move, Invalid) and move.why not in self.spec.invalid:
+                raise BrokenTask(f"{self.identity}: read gave the reason {move.why!r}; spec.invalid names {list(self.spec.invalid)}")
+            rule, given = "play", move
+            outcome = self.play(step.state, move)
         except LoquentError:
             raise
         except Exception as error:
-            raise BrokenTask(f"{self.identity}: {rule.__name__} raised {type(error).__name__} ({error}) on {given!r:.200}") from error
+            raise BrokenTask(f"{self.identity}: {rule} raised {type(error).__name__} ({error}) on {given!r:.200}") from error
+        return self._close(outcome, step.turn + 1, stopped)
 
     def _close(self, outcome: Outcome, turn: int, stopped: Stopped) -> Step:
+        spec = self.spec
         for name, value in outcome.rewards.items():
-            if name not in self.spec.rewards or not math.isfinite(value):
-                known = ", ".join(self.spec.rewards) or "none"
+            if name not in spec.rewards or not math.isfinite(value):
+                known = ", ".join(spec.rewards) or "none"
                 raise BrokenTask(f"{self.identity}: play gave the reward {name} = {value!r}; finite numbers are right, under these names: {known}")
         ended = outcome.ended
-        if ended is None and self.spec.turn_limit is not None and turn >= self.spec.turn_limit:
+        if ended is None and spec.turn_limit is not None and turn >= spec.turn_limit:
             ended = OUT_OF_TURNS
-        if stopped == "length" and self.spec.horizon == "cut":
+        if stopped == "length" and spec.horizon == "cut":
             ended = CUT
         return Step(outcome.state, turn, outcome.observation, outcome.rewards, ended)
 
@@ -200,7 +226,11 @@ class Task(ABC):
     def total(self, rewards: Record, weights: Record | None = None) -> float:
         """The weighted sum of named rewards; names without a weight do not count."""
         weights = self.spec.rewards if weights is None else weights
-        return float(sum(weights[name] * value for name, value in rewards.items() if name in weights))
+        total = 0.0
+        for name, value in rewards.items():
+            if name in weights:
+                total += weights[name] * value
+        return total
 
     @final
     def flags(self, ended: str | None) -> tuple[bool, bool]:

@@ -6,56 +6,50 @@ import dataclasses
 import hashlib
 import json
 import unicodedata
-from collections.abc import ItemsView, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn
 
 from loquent.errors import kind_of
 
 SCALARS = (type(None), bool, int, float, str, bytes)
 
 
-class Record(Mapping[str, Any]):
+class Record(dict[str, Any]):
     """An immutable mapping from names to values: `Record(a=1)` or `Record({"a": 1})`.
 
-    Equality and hash ignore the order of the names; iteration keeps it.
+    Equality and hash ignore the order of the names; iteration keeps it. It is a dict that refuses to change, as a game makes and asks
+    several at every step: one that keeps a dict inside takes twice as long to make and to read.
     """
 
-    __slots__ = ("_fields", "_hash")
-    _fields: dict[str, Any]
-    _hash: int | None
+    __slots__ = ("_hash",)
+    _hash: int  # once somebody has asked for it
 
-    def __init__(self, fields: Mapping[str, Any] | None = None, /, **named: Any) -> None:
-        _set_fields(self, {**fields, **named} if fields else named)
-        _set_hash(self, None)
-
-    def __getitem__(self, name: str) -> Any:
-        return self._fields[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._fields)
-
-    def __len__(self) -> int:
-        return len(self._fields)
-
-    def items(self) -> ItemsView[str, Any]:
-        return self._fields.items()
-
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"a Record does not change; make a new one: record.with_({name}=...)")
 
-    def __hash__(self) -> int:
-        if self._hash is None:
-            object.__setattr__(self, "_hash", hash(frozenset(self._fields.items())))
-        return self._hash or 0
+    def _refuse(self, *given: Any, **named: Any) -> NoReturn:
+        raise TypeError("a Record does not change; make a new one: record.with_(name=...)")
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        try:
+            return self._hash
+        except AttributeError:
+            _put_hash(self, hash(frozenset(self.items())))
+            return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Record) and self._fields == other._fields
+        return isinstance(other, Record) and dict.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     def __repr__(self) -> str:
-        return f"Record({', '.join(f'{name}={value!r}' for name, value in self._fields.items())})"
+        return f"Record({', '.join(f'{name}={value!r}' for name, value in self.items())})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Record, (dict(self._fields),)
+        return Record, (dict(self),)
 
     def __copy__(self) -> Record:
         return self
@@ -65,11 +59,10 @@ class Record(Mapping[str, Any]):
 
     def with_(self, **named: Any) -> Record:
         """A new record with some fields added or replaced."""
-        return Record({**self._fields, **named})
+        return Record(self, **named)
 
 
-_set_fields = Record._fields.__set__  # type: ignore[attr-defined]  # past __setattr__, and faster than object's
-_set_hash = Record._hash.__set__  # type: ignore[union-attr]
+_put_hash = Record.__dict__["_hash"].__set__  # past __setattr__, which refuses
 EMPTY = Record()
 
 

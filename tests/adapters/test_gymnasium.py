@@ -12,7 +12,6 @@ from gymnasium.utils.env_checker import check_env
 import loquent
 from loquent.adapters import register
 from loquent.adapters.gymnasium import Environment
-from loquent.adapters.spaces import AnyText
 from loquent.agent import Answer
 from loquent.agents.scripted import Expert, Random
 from loquent.errors import BadModel, BadSetting, BrokenAgent, BrokenTask, EpisodeOver, InvalidAction, UnknownName
@@ -20,6 +19,7 @@ from loquent.live import Live
 from loquent.metric import Measured
 from loquent.play import Game, play
 from loquent.rewards import Term, TokenTerm, apply
+from loquent.spaces import AnyText
 from loquent.tasks.generation.task import Generation
 from loquent.tasks.generation.views import END, TokenView
 from loquent.tasks.wordle.task import Wordle
@@ -229,7 +229,7 @@ def test_the_numbers_of_games_are_those_of_the_loop():
 # actions
 
 
-@pytest.mark.parametrize("action", [-1, 738, 1.0, True, np.True_, "0", None, np.float32(1), np.array([1]), np.array([1, 2])])
+@pytest.mark.parametrize("action", [-1, 738, 1.0, True, np.True_, "0", None, np.float32(1), np.array([1.0]), np.array([1, 2]), np.array([])])
 def test_a_malformed_index_is_refused_and_nothing_is_played(action):
     env = gymnasium.make(WORDLE, form="index").unwrapped
     env.reset(seed=0)
@@ -238,7 +238,7 @@ def test_a_malformed_index_is_refused_and_nothing_is_played(action):
     assert env.step(0)[-1]["turn"] == 1
 
 
-@pytest.mark.parametrize("action", [3, np.int64(3), np.uint8(3), np.array(3)])
+@pytest.mark.parametrize("action", [3, np.int64(3), np.uint8(3), np.array(3), np.array([3])])
 def test_whole_numbers_of_any_kind_are_indices(action):
     env = gymnasium.make(WORDLE, form="index").unwrapped
     env.reset(seed=0)
@@ -499,7 +499,7 @@ def test_options_of_the_task_are_settings_of_make():
     with pytest.raises(BadSetting, match="takes none"):
         Environment(Echo(), rule="x")
     with pytest.raises(BadSetting, match="render_mode"):
-        Environment(Echo(), render_mode="human")
+        Environment(Echo(), render_mode="rgb_array")
     assert Environment("tracers.echo:Echo").task.spec.id == "echo"
 
 

@@ -322,7 +322,7 @@ class Mutates(Guess):
     """Changes the step it was given, behind the back of frozen values."""
 
     def play(self, state, move):
-        object.__setattr__(state, "_fields", {**state._fields, "low": -1})
+        dict.__setitem__(state, "low", -1)
         return Outcome(state, Observation("?", Record(x=1)), Record(guess=-1.0))
 
 

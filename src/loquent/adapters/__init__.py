@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-ENVIRONMENTS = {"loquent/Wordle-v0": "wordle", "loquent/Generation-v0": "generation"}
+DECISION = {"form": "index", "view": "dict"}
+ENVIRONMENTS = {
+    "loquent/Wordle-v0": {"task": "wordle"},
+    "loquent/Generation-v0": {"task": "generation"},
+    "loquent/SequenceTagging-v0": {"task": "tagging", **DECISION},
+    "loquent/MultiLabel-v0": {"task": "multilabel", **DECISION},
+    "loquent/MultipleChoice-v0": {"task": "multiple_choice", **DECISION},
+}
 
 
 def register() -> None:
     """Make the built-in environments known to `gymnasium.make`, by strings: neither a task nor the adapter is imported."""
     import gymnasium
 
-    for id, task in ENVIRONMENTS.items():
+    for id, settings in ENVIRONMENTS.items():
         if id not in gymnasium.registry:
-            gymnasium.register(id=id, entry_point="loquent.adapters.gymnasium:Environment", kwargs={"task": task})
+            gymnasium.register(id=id, entry_point="loquent.adapters.gymnasium:Environment", kwargs=dict(settings))

@@ -8,7 +8,6 @@ token   an action is one token (a byte, or a token of a `tokenizer.json`); an an
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,32 +15,42 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
-from loquent import registry
+from loquent import errors, registry
 from loquent.actions import MASK_LIMIT
-from loquent.adapters.spaces import AnyText
+from loquent.adapters.arguments import check_lengths, check_names, check_players, made, view_of
+from loquent.adapters.drawn_rows import DrawnRows, sample
 from loquent.adapters.tokens import Bytes, TokenizerFile, Vocabulary
 from loquent.agent import Agent, Answer
 from loquent.episode import TASK, Episode, Tokens
-from loquent.errors import BadSetting, BrokenAgent, BrokenTask, EpisodeOver, InvalidAction, UnknownName, kind_of, nearest
-from loquent.fill import Node, fill
+from loquent.errors import BadSetting, BrokenAgent, BrokenTask, EpisodeOver, LoquentError, kind_of
 from loquent.live import Live
-from loquent.seeding import Key, whole_number
+from loquent.seeding import Key
+from loquent.spaces import AnyText
 from loquent.task import CUT, Row, Stopped, Task
-from loquent.values import EMPTY, Record, escaped, frozen
+from loquent.values import EMPTY, Record, escaped
 
 FORMS = ("text", "index", "token")
-RESET_OPTIONS = ("split", "index", "id", "number")
+RESET_OPTIONS = ("split", "sample", "index", "id", "number")
 TOO_LONG = "length"  # the rule by which an over-long answer ends in the text form
 SHOWN_LEGAL = 256  # legal texts are listed in `info` up to so many actions
+
+
+class InvalidAction(errors.InvalidAction, gym.error.InvalidAction):
+    """An action is none of the action space: both Loquent's error and Gymnasium's."""
+
+
+class ResetNeeded(EpisodeOver, gym.error.ResetNeeded):
+    """There is no game, or it has ended: both Loquent's error and Gymnasium's."""
 
 
 class Environment(gym.Env[Any, Any]):
     """A task as a Gymnasium environment.
 
     `info` holds `ended` (a rule's name, "cut" or None), `bootstrap`, `rewards` (named and raw), `turn`, `row`, `split`, `number`,
-    the `observation` itself with its fields, after an answer its `text`, and for tasks with actions `legal` (their texts, up to
-    256 actions) and in the index form `action_mask`.
+    the `observation` itself with its fields, after an answer its `text`, what the task itself tells (`Task.told`: a score, after the end
+    what was right), and for tasks with actions `legal` (their texts, up to 256 actions) and in the index form `action_mask`.
 
     Example:
         >>> import gymnasium, loquent
@@ -55,7 +64,10 @@ class Environment(gym.Env[Any, Any]):
         form: "text", "index" (for tasks with actions) or "token".
         split: which rows are played.
         seat: the seat this environment's user takes; `agents` answer for the others.
-        view: a pair (space, function from the observation to an array), or "module:NAME" of one, instead of text.
+        view: how an observation is shown: "text", "vector" (by `featurizer`), one of the task's own (`task.views`, such as "dict"), a pair
+            (space, function from the observation to an array), or "module:NAME" of one.
+        featurizer: of view "vector": a `features.Featurizer`, or the settings of one; hashed n-grams without it.
+        priority_scale: a row is drawn in proportion to weight ** priority_scale; 0 draws all alike.
         terms: reward terms, scored inside `step` at the end: an episode has the same total as `rewards.apply` gives it.
         weights: of rewards and terms by name; without them the task's own, and 1 for each term.
         tokenizer: a folder with a tokenizer.json, for the token form; without one tokens are bytes.
@@ -67,7 +79,7 @@ class Environment(gym.Env[Any, Any]):
         UnknownName: no task is named so.
     """
 
-    metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012 - Gymnasium's own shape
+    metadata = {"render_modes": ["ansi", "human"], "render_fps": 4}  # noqa: RUF012 - Gymnasium's own shape
 
     def __init__(
         self,
@@ -78,6 +90,8 @@ class Environment(gym.Env[Any, Any]):
         seat: str = "agent",
         agents: Mapping[str, Agent] | None = None,
         view: tuple[Any, Any] | str | None = None,
+        featurizer: Any = None,
+        priority_scale: float = 0.0,
         terms: Sequence[Any] = (),
         weights: Mapping[str, float] | None = None,
         tokenizer: str | None = None,
@@ -88,23 +102,28 @@ class Environment(gym.Env[Any, Any]):
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
-        self.task = _made(task, options)
-        _check_names(split=split, seat=seat)
-        _check_lengths(prompt_length=prompt_length, answer_length=answer_length, max_length=max_length, max_observation=max_observation)
-        _check_players(terms, agents, weights)
+        self.task = made(task, options)
+        check_names(split=split, seat=seat)
+        check_lengths(prompt_length=prompt_length, answer_length=answer_length, max_length=max_length, max_observation=max_observation)
+        check_players(terms, agents, weights)
         if form not in FORMS:
             raise BadSetting(f"form = {form!r} is none of {', '.join(FORMS)}")
         if form == "index" and self.task.actions is None:
             raise BadSetting(f"{self.task.identity} takes free text and has no index form; text or token is right")
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise BadSetting(f"render_mode = {render_mode!r}; 'ansi' or None is right")
+            raise BadSetting(f"render_mode = {render_mode!r}; 'ansi', 'human' or None is right")
         self.form, self.split, self.seat, self.render_mode = form, split, seat, render_mode
         self.agents, self.terms = dict(agents or {}), tuple(terms)
         self.weights = Record(weights) if weights is not None else Record({**self.task.spec.rewards, **{term.name: 1.0 for term in self.terms}})
-        self.view = _view(view)
+        self.view = view_of(self.task, view, featurizer)
+        self.drawn_rows = DrawnRows(self.task, priority_scale)
+        self._picture = registry.imported(self.task.views["ansi"]) if "ansi" in self.task.views else None
+        constant = self._constants()
+        self._legal, self._mask = constant.get("legal"), constant.get("action_mask")
         self.max_length, self.max_observation = max_length, max_observation
         self._vocabulary: Vocabulary | None = None
         self._set_spaces(tokenizer, prompt_length, answer_length)
+        self._size = int(self.action_space.n) if isinstance(self.action_space, spaces.Discrete) else 0
         self._seed: int | None = None
         self._count = 0
         self._game: Live | None = None
@@ -117,10 +136,12 @@ class Environment(gym.Env[Any, Any]):
         """Begin a game. Games are numbered from each seeding on, and their rows drawn; the same seed gives the same games.
 
         Args:
-            options: `split`, and `index` or `id` to choose the row; `number` to play the game that `play` gives this number.
+            options: `split`; one of `index`, `id` and `sample` (a row, or the fields of one; the numbering does not go on) to choose the
+                row; `number` to play the game that `play` gives this number.
 
         Raises:
-            BadSetting, UnknownName: an unknown option, split or row, or a seed that is none.
+            BadSetting, UnknownName: an unknown option, split or row, two rows at once, no row at all, or a seed that is none.
+            BadRow: the sample is no row of this task.
         """
         seed = None if seed is None else Key(seed).seed
         super().reset(seed=seed)
@@ -128,19 +149,23 @@ class Environment(gym.Env[Any, Any]):
             self._seed, self._count = seed, 0
         elif self._seed is None:
             self._seed = int(self.np_random.integers(2**31))
-        chosen = dict(options or {})
-        if unknown := [name for name in chosen if name not in RESET_OPTIONS]:
-            raise BadSetting(f"reset has no option {unknown[0]!r}; {', '.join(RESET_OPTIONS)} are right")
-        split = chosen.get("split", self.split)
-        number = int(chosen.get("number", self._count))
-        row = self._row(split, number, chosen)
-        self._count += 1
+        split, number, row = self.split, self._count, None
+        if options:
+            if unknown := [name for name in options if name not in RESET_OPTIONS]:
+                raise BadSetting(f"reset has no option {unknown[0]!r}; {', '.join(RESET_OPTIONS)} are right")
+            split, number = options.get("split") or split, int(options.get("number", number))
+            row = self.drawn_rows.chosen(split, options)
+        if options is None or options.get("sample") is None:
+            self._count += 1
+        row = row or self.drawn_rows.draw(split, number, self._seed)
         self._game = Live(self.task, row, number, self._seed, split, self.seat)
         self._pending, self._over = [], None
         self._others(self._game)
         if self._game.step.ended is not None:
             raise BrokenTask(f"{self.task.identity} ended ({self._game.step.ended}) before the seat {self.seat!r} was asked once")
         self._begin_answer(self._game)
+        if self.render_mode == "human":
+            self.render()
         return self._seen(self._game), self._info(self._game, EMPTY)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -148,32 +173,76 @@ class Environment(gym.Env[Any, Any]):
 
         Raises:
             InvalidAction: the action is no text, or no number from the action space. An answer's text never raises.
-            EpisodeOver: the game has ended; call reset.
+            ResetNeeded: there is no game, or it has ended; call reset.
         """
         game = self._game
         if game is None or self._over is not None:
-            raise EpisodeOver("reset begins a game" if game is None else f"{self.task.identity} ended ({self._over}); reset begins another game")
-        answer = self._answer(game, action)
-        if answer is None:  # the answer goes on
-            return self._seen(game), 0.0, False, False, self._info(game, EMPTY)
-        self._pending.append(game.act(answer))
-        self._others(game)
-        self._over = game.step.ended
-        if self.form == "text" and self._over == CUT:
+            raise ResetNeeded("reset begins a game" if game is None else f"{self.task.identity} ended ({self._over}); reset begins another game")
+        if self.form == "index":
+            text = self._chosen(game, action)
+            rewards = game.choose(text)
+        else:
+            answer = self._answer(game, action)
+            if answer is None:  # the answer goes on
+                return self._seen(game), 0.0, False, False, self._info(game, EMPTY)
+            text = answer.text
+            rewards = game.act(answer)
+        step = game.step
+        if step.ended is None and step.observation.seat != self.seat:
+            self._pending.append(rewards)
+            self._others(game)
+            rewards, step = EMPTY, game.step
+        self._over = step.ended
+        if self._over == CUT and self.form == "text":
             self._over = TOO_LONG
-        rewards = _sum([*self._pending, self._scored(game)])
-        self._pending = []
-        if self._over is None or game.step.observation.text:
+        if self._pending or (self.terms and self._over is not None):
+            rewards = _sum([*self._pending, rewards, self._scored(game)])
+            self._pending = []
+        if self._vocabulary is not None and (self._over is None or step.observation.text):
             self._begin_answer(game)
-        terminated, truncated = self.task.flags(self._over)
-        info = self._info(game, rewards, answer.text)
+        terminated, truncated = (False, False) if self._over is None else self.task.flags(self._over)
+        info = self._info(game, rewards, text)
+        if self.render_mode == "human":
+            self.render()
         return self._seen(game), self.task.total(rewards, self.weights), terminated, truncated, info
 
     def render(self) -> str | None:  # type: ignore[override]
-        """The game so far as text, control characters spelled out."""
-        if self.render_mode is None or self._game is None:
+        """The game so far as text, control characters spelled out: returned ("ansi") or printed ("human")."""
+        if self.render_mode is None:
+            gym.logger.warn("render was called, and the environment has no render_mode; make(id, render_mode='ansi') gives it one")
             return None
-        return "".join(f"{turn.seat}: {escaped(turn.text).rstrip(chr(10))}\n" for turn in self._game.turns)
+        if self._game is None:
+            return None
+        if self._picture is not None:
+            shown = f"Step {self._game.step.turn}\n{escaped(self._picture(self._game.step.observation))}\n"
+        else:
+            shown = "".join(f"{turn.seat}: {escaped(turn.text).rstrip(chr(10))}\n" for turn in self._game.turns)
+        if self.render_mode == "ansi":
+            return shown
+        print(shown, end="")
+        return None
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """bool[n]: True for each action that is legal now, as sb3-contrib's MaskablePPO asks for it.
+
+        Raises:
+            LoquentError: this is not the index form, or the actions are too many. ResetNeeded: there is no game.
+        """
+        if self.form != "index" or self.task.actions is None:
+            raise LoquentError(f"only the index form has masks of actions; this is the form {self.form!r}")
+        if self._game is None:
+            raise ResetNeeded("reset begins a game")
+        return self.task.actions.mask(self._game.step.observation.legal)
+
+    def add_sample(self, given: Row | Mapping[str, Any], weight: float = 1.0, *, split: str | None = None) -> Row:
+        """Add a row, or the fields of one, to those that are drawn; a game under way is unaffected. Returns the row.
+
+        Raises:
+            BadRow: it is none of this task, or there is a row of its id. BadSetting: the weight is none. UnknownName: no split is named so.
+        """
+        row = sample(self.task, given)
+        self.drawn_rows.add(row, weight, split or self.split)
+        return row
 
     def episode(self) -> Episode:
         """The record of the game so far, without the scores of terms."""
@@ -198,20 +267,6 @@ class Environment(gym.Env[Any, Any]):
             self._vocabulary = TokenizerFile(tokenizer, prompt_length, answer_length) if tokenizer else Bytes(prompt_length, answer_length)
             self.action_space, self.observation_space = self._vocabulary.actions, self._vocabulary.space
 
-    def _row(self, split: str, number: int, chosen: Mapping[str, Any]) -> Row:
-        if split not in self.task.spec.splits:
-            raise UnknownName("split", split, self.task.spec.splits)
-        if "id" in chosen:
-            return self.task.row(split, chosen["id"])
-        rows = self.task.rows(split)
-        index = chosen.get("index")
-        if index is None:
-            assert self._seed is not None
-            index = int(Key(self._seed, ("reset", split, number)).generator().integers(len(rows)))
-        if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(rows):
-            raise BadSetting(f"index = {index!r} is not in 0..{len(rows) - 1}, the rows of {split}")
-        return rows[index]
-
     def _others(self, game: Live) -> None:
         while game.step.ended is None and game.seat != self.seat:
             agent = self.agents.get(game.seat)
@@ -231,19 +286,22 @@ class Environment(gym.Env[Any, Any]):
     def _knows(self, turn: Any) -> bool:
         return turn.seat == self.seat or (turn.seat == TASK and turn.to == self.seat)
 
+    def _chosen(self, game: Live, action: Any) -> str:
+        """The text of an action's number; "" for a slot that is empty now: nothing is said, and the task judges that."""
+        number = action if type(action) is int and 0 <= action < self._size else _number(action, self._size)
+        try:
+            return self.task.actions.text(number, game.step.observation.legal)  # type: ignore[union-attr]
+        except LookupError:
+            return ""
+
     def _answer(self, game: Live, action: Any) -> Answer | None:
         if self.form == "text":
             if not isinstance(action, str):
                 raise InvalidAction(f"{action!r:.80} is {kind_of(action)}; a text is right")
             stopped: Stopped = "length" if len(action) > self.max_length else "end"
             return Answer(action[: self.max_length], stopped)
-        number = _number(action, self.action_space)
-        if self._vocabulary is None:
-            assert self.task.actions is not None
-            try:
-                return Answer(self.task.actions.text(number, game.step.observation.legal))
-            except LookupError:  # a slot that is empty now: nothing is said, and the task judges that
-                return Answer("")
+        assert self._vocabulary is not None
+        number = _number(action, self._size)
         self._drawn.append(number)
         ended = number == self._vocabulary.end
         if not ended and len(self._drawn) < self._vocabulary.length:
@@ -275,76 +333,64 @@ class Environment(gym.Env[Any, Any]):
         return text
 
     def _info(self, game: Live, rewards: Record, said: str | None = None) -> dict[str, Any]:
-        told, actions = game.step.observation, self.task.actions
-        info: dict[str, Any] = {"ended": self._over, "bootstrap": self._over in (None, CUT), "rewards": dict(rewards), "turn": game.step.turn}
-        info |= {"row": game.row.id, "split": game.split, "number": game.number, "seat": told.seat, "observation": told}
-        if self.task.spec.instruction and game.step.turn == 0:
-            info["instruction"] = self.task.spec.instruction
+        step, over = game.step, self._over
+        told = step.observation
+        info: dict[str, Any] = {
+            "ended": over,
+            "bootstrap": over is None or over == CUT,
+            "rewards": dict(rewards),
+            "turn": step.turn,
+            "row": game.row.id,
+            "split": game.split,
+            "number": game.number,
+            "seat": told.seat,
+            "observation": told,
+        }
         if said is not None:
             info["text"] = said
-        if actions is not None and len(actions) <= SHOWN_LEGAL:
-            info["legal"] = tuple(actions.text(i, told.legal) for i in range(len(actions)) if actions.contains(told.legal, i))
-        if self.form == "index" and actions is not None and len(actions) <= MASK_LIMIT:
-            info["action_mask"] = actions.mask(told.legal).astype(np.int8)
+        if step.turn == 0 and self.task.spec.instruction:
+            info["instruction"] = self.task.spec.instruction
+        if told.legal is not None:
+            info.update(self._choices(told.legal))
+        else:
+            if self._legal is not None:
+                info["legal"] = self._legal
+            if self._mask is not None:
+                info["action_mask"] = self._mask.copy()
+        info.update(self.task.told(step.state, over))
         return info
 
+    def _constants(self) -> dict[str, Any]:
+        """What `info` tells of the actions where all are always legal; nothing for a set that depends on what is legal now."""
+        try:
+            return self._choices(None)
+        except LoquentError:
+            return {}
 
-def _made(task: Task | str, options: Mapping[str, Any]) -> Task:
-    if isinstance(task, Task):
-        if options:
-            raise BadSetting(f"the option {next(iter(options))!r} is unknown; a task that is built already takes none")
-        return task
-    if not isinstance(task, str):
-        raise BadSetting(f"task = {task!r:.80} is {kind_of(task)}; a task or the name of one is right")
-    made = registry.named("task", task)
-    known = [field.name for field in dataclasses.fields(made.Options)]
-    for name in options:
-        if name not in known:
-            near = nearest(name, known)
-            hint = f"nearest: {near}. " if near else ""
-            raise BadSetting(f"{name} is no option of the task {task}; {hint}All of them: {', '.join(known) or 'none'}")
-    given = {name: Node(frozen(value), "option", None) for name, value in options.items()}
-    built: Task = made(fill(made.Options, Node(given, "option", None), f"task {task}"))
-    return built
-
-
-def _check_names(**names: Any) -> None:
-    for name, value in names.items():
-        if not isinstance(value, str):
-            raise BadSetting(f"{name} = {value!r:.80} is {kind_of(value)}; a name is right")
+    def _choices(self, legal: Any) -> dict[str, Any]:
+        actions = self.task.actions
+        told: dict[str, Any] = {}
+        if actions is None:
+            return told
+        if len(actions) <= SHOWN_LEGAL:
+            told["legal"] = tuple(actions.text(i, legal) for i in range(len(actions)) if actions.contains(legal, i))
+        if self.form == "index" and len(actions) <= MASK_LIMIT:
+            told["action_mask"] = actions.mask(legal).astype(np.int8)
+        return told
 
 
-def _check_lengths(**lengths: Any) -> None:
-    for name, value in lengths.items():
-        whole_number(value, f"{name} = {value!r:.80}: a whole number of at least 1 is right", low=1)
-
-
-def _check_players(terms: Any, agents: Any, weights: Any) -> None:
-    """That terms score, agents answer and weights are numbers."""
-    if not isinstance(terms, Sequence) or not all(hasattr(term, "score") and hasattr(term, "name") for term in terms):
-        raise BadSetting(f"terms = {terms!r:.80}: a sequence of reward terms is right, as in [rewards.Term(name, metric)]")
-    if agents is not None and not (isinstance(agents, Mapping) and all(hasattr(agent, "answer") for agent in agents.values())):
-        raise BadSetting(f"agents = {agents!r:.80}: a mapping from seats to agents is right, as in {{'judge': agent}}")
-    numbers = weights.values() if isinstance(weights, Mapping) else [None]
-    if weights is not None and not all(isinstance(x, int | float) and math.isfinite(x) for x in numbers):
-        raise BadSetting(f"weights = {weights!r:.80}: a mapping from names of rewards to finite numbers is right")
-
-
-def _view(view: Any) -> tuple[Any, Any] | None:
-    found = registry.imported(view) if isinstance(view, str) else view
-    if found is not None and not (isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], gym.Space) and callable(found[1])):
-        raise BadSetting(f"view = {found!r:.80}: a pair (space, function from the observation to an array) is right")
-    return found
-
-
-def _number(action: Any, space: Any) -> int:
-    if isinstance(action, np.ndarray) and action.shape == ():
-        action = action[()]
-    if isinstance(action, bool | np.bool_) or not isinstance(action, int | np.integer) or not 0 <= action < space.n:
-        raise InvalidAction(f"{action!r:.80} is no action; an integer from 0 to {space.n - 1} is right")
+def _number(action: Any, size: int) -> int:
+    """An integer of any kind below `size`, an array of one number too; InvalidAction for anything else."""
+    if isinstance(action, np.ndarray) and action.size == 1:
+        action = action.reshape(())[()]
+    if isinstance(action, bool | np.bool_) or not isinstance(action, int | np.integer) or not 0 <= action < size:
+        raise InvalidAction(f"{action!r:.80} is no action; an integer from 0 to {size - 1} is right")
     return int(action)
 
 
 def _sum(records: Sequence[Record]) -> Record:
+    records = [record for record in records if record]
+    if len(records) < 2:
+        return records[0] if records else EMPTY
     names = dict.fromkeys(name for record in records for name in record)
     return Record({name: float(sum(record.get(name, 0.0) for record in records)) for name in names})

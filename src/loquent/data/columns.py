@@ -60,7 +60,7 @@ class Columns:
         return Record(fields)
 
     def _label(self, record: Mapping[str, Any]) -> str | int:
-        label = _field(record, self.label or "label")
+        label = field(record, self.label or "label")
         if isinstance(label, bool) or not isinstance(label, str | int) or label == "":
             raise ValueError(f"the label is {label!r}; a label is an integer or a string that is not empty")
         if self.labels and str(label) not in self.labels:
@@ -69,7 +69,7 @@ class Columns:
 
 
 def _text(record: Mapping[str, Any], name: str) -> str:
-    return _checked(_field(record, name), f"the field {name!r}")
+    return _checked(field(record, name), f"the field {name!r}")
 
 
 def _references(record: Mapping[str, Any]) -> tuple[str, ...]:
@@ -88,9 +88,10 @@ def _checked(text: Any, what: str) -> str:
     return text
 
 
-def _field(record: Mapping[str, Any], name: str) -> Any:
+def field(record: Mapping[str, Any], name: str) -> Any:
+    """A field of a record; ValueError, with the nearest name, where it is missing."""
     if name not in record:
         near = nearest(name, map(str, record))
         hint = f"; did you mean {near!r}?" if near else ""
-        raise ValueError(f"the field {name!r} is missing{hint} Fields here: {', '.join(map(str, record)) or 'none'}")
+        raise ValueError(f"the field {name!r} is missing{hint or '.'} Fields here: {', '.join(map(str, record)) or 'none'}")
     return record[name]

@@ -24,7 +24,7 @@ POLARITIES = ("neg", "pos")  # the folders of the IMDB layout, and its labels
 
 def jsonl(path: Path) -> Records:
     """The objects of a file of JSON lines."""
-    for number, line in _lines(path):
+    for number, line in lines(path):
         if not line.strip():
             raise BadRow("this line is blank; a line holds one JSON object", file=path, line=number)
         try:
@@ -38,7 +38,7 @@ def jsonl(path: Path) -> Records:
 
 def csv_rows(path: Path) -> Records:
     """The rows of a CSV file whose first line names the columns; all values are strings. The line is the row's first."""
-    reader = csv.reader((line + "\n" for _, line in _lines(path)), strict=True)
+    reader = csv.reader((line + "\n" for _, line in lines(path)), strict=True)
     header: list[str] | None = None
     first = 1
     while True:
@@ -59,7 +59,7 @@ def csv_rows(path: Path) -> Records:
 
 def text_lines(path: Path) -> Records:
     """The lines of a plain text file, one text each, under the name "text"."""
-    for number, line in _lines(path):
+    for number, line in lines(path):
         yield number, {"text": line}
 
 
@@ -86,7 +86,7 @@ def imdb(folder: Path) -> Iterator[tuple[Path, Fields]]:
         for path in paths:
             if path.suffix != ".txt" or not path.is_file():
                 raise BadRow("the folders of the IMDB layout hold .txt files only", file=path)
-            text = "\n".join(line for _, line in _lines(path))
+            text = "\n".join(line for _, line in lines(path))
             yield path, {"text": text, "label": label}
 
 
@@ -95,7 +95,7 @@ def is_imdb(folder: Path) -> bool:
     return any((folder / split / label).is_dir() for split in ("train", "test") for label in POLARITIES)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a file, decoded, without their ends, numbered from 1; only "\\n" and "\\r\\n" end a line."""
     number = 0
     try:

@@ -55,6 +55,11 @@ class Source:
             )
 
     @property
+    def pinned(self) -> str:
+        """The name of a hub source with the beginning of its commit."""
+        return self.name if not self.revision else f"{self.name}@{self.revision[:12]}"
+
+    @property
     def columns(self) -> Columns:
         """How this source's records become rows."""
         return Columns(self.text_field, self.label_field, self.labels)
@@ -75,8 +80,7 @@ def load(source: Source) -> Splits:
     if source.kind == "builtin":
         return _builtin(source)
     splits = _path(source) if source.kind == "path" else _hub(source)
-    if "train" in splits and "validation" not in splits:
-        splits = _carved(splits)
+    splits = carved(splits)
     return {split: splits[split] for split in SPLITS if splits.get(split)}
 
 
@@ -89,6 +93,33 @@ def fingerprint(source: Source) -> str:
 def draw_of(id: str) -> float:
     """A number in [0, 1) that depends on an id alone: splits and subsets are cut by it."""
     return int.from_bytes(hashlib.blake2b(id.encode(), digest_size=8).digest(), "big") / 2**64
+
+
+def divided(rows: Iterable[Row]) -> Splits:
+    """Rows without splits of their own, about 80 % train, 10 % validation and 10 % test by a hash of each id."""
+    splits: dict[str, list[Row]] = {split: [] for split in SPLITS}
+    for row in rows:
+        drawn = draw_of(row.id)
+        splits["train" if drawn < 0.8 else "validation" if drawn < 0.9 else "test"].append(row)
+    return {split: tuple(found) for split, found in splits.items() if found}
+
+
+def carved(splits: Splits) -> Splits:
+    """The splits, and where there is train and no validation a fifth of train as validation, chosen by a hash of the ids."""
+    if "train" not in splits or "validation" in splits:
+        return splits
+    train = splits["train"]
+    chosen = {row.id for row in limited(train, len(train) // CARVED)} if len(train) >= CARVED else set()
+    validation = tuple(row for row in train if row.id in chosen)
+    return {**splits, "train": tuple(row for row in train if row.id not in chosen), "validation": validation}
+
+
+def limited(rows: tuple[Row, ...], limit: int) -> tuple[Row, ...]:
+    """A fixed subset in the order of the source (0: all): a smaller limit gives a part of a larger one."""
+    if not limit or len(rows) <= limit:
+        return rows
+    kept = {row.id for row in sorted(rows, key=lambda row: draw_of(row.id))[:limit]}
+    return tuple(row for row in rows if row.id in kept)
 
 
 def _builtin(source: Source) -> Splits:
@@ -123,11 +154,7 @@ def _path(source: Source) -> Splits:
 
 
 def _file(path: Path, columns: Columns) -> Splits:
-    splits: dict[str, list[Row]] = {split: [] for split in SPLITS}
-    for row in _rows(path, path.name.split(".")[0], columns):
-        drawn = draw_of(row.id)
-        splits["train" if drawn < 0.8 else "validation" if drawn < 0.9 else "test"].append(row)
-    return {split: tuple(rows) for split, rows in splits.items() if rows}
+    return divided(_rows(path, path.name.split(".")[0], columns))
 
 
 def _rows(path: Path, prefix: str, columns: Columns) -> list[Row]:
@@ -162,21 +189,29 @@ def _imdb(path: Path, columns: Columns) -> Splits:
     return splits
 
 
-def _hub(source: Source) -> Splits:
+def tables(source: Source) -> dict[str, Any]:
+    """The tables of a hub source by split, as the library `datasets` gives them.
+
+    Raises:
+        MissingExtra: without the extra "hub". BadSetting: it cannot be loaded, or has none of the splits.
+    """
     try:
         import datasets
     except ImportError as error:
         raise MissingExtra("a source of kind 'hub'", "hub") from error
-    named = source.name if not source.revision else f"{source.name}@{source.revision[:12]}"
     try:
         with borrowed(Key(0, ("hub",))):
             loaded = datasets.load_dataset(source.name, source.subset or None, revision=source.revision or None)
     except Exception as error:  # the library raises many kinds: connection, format, missing configuration
-        raise BadSetting(f"the hub source {named} cannot be loaded ({type(error).__name__}: {error})") from error
-    splits = {ALIASES[name]: _table(rows, f"{named}/{name}", ALIASES[name], source.columns) for name, rows in loaded.items() if name in ALIASES}
-    if not splits:
-        raise BadSetting(f"the hub source {named} has the splits {', '.join(loaded)}; train, validation or test is needed")
-    return splits
+        raise BadSetting(f"the hub source {source.pinned} cannot be loaded ({type(error).__name__}: {error})") from error
+    found = {ALIASES[name]: rows for name, rows in loaded.items() if name in ALIASES}
+    if not found:
+        raise BadSetting(f"the hub source {source.pinned} has the splits {', '.join(loaded)}; train, validation or test is needed")
+    return found
+
+
+def _hub(source: Source) -> Splits:
+    return {split: _table(rows, f"{source.pinned}/{split}", split, source.columns) for split, rows in tables(source).items()}
 
 
 def _table(records: Iterable[Mapping[str, Any]], place: str, split: str, columns: Columns) -> tuple[Row, ...]:
@@ -184,10 +219,3 @@ def _table(records: Iterable[Mapping[str, Any]], place: str, split: str, columns
     if not rows:
         raise BadRow("this split is empty", file=place)
     return tuple(rows)
-
-
-def _carved(splits: Splits) -> Splits:
-    train = splits["train"]
-    chosen = {row.id for row in sorted(train, key=lambda row: draw_of(row.id))[: len(train) // CARVED]}
-    validation = tuple(row for row in train if row.id in chosen)
-    return {**splits, "train": tuple(row for row in train if row.id not in chosen), "validation": validation}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from loquent.data.sources import Source, draw_of, load
+from loquent.data.sources import Source, limited, load
 from loquent.errors import BadRow, UnknownName
 from loquent.settings import check_ranges, setting
 from loquent.task import Row
@@ -65,7 +65,7 @@ def rows(options: Options, split: str) -> tuple[Row, ...]:
     if split not in splits:
         raise UnknownName(f"split of the source {options.source} {options.path or options.name}".rstrip(), split, splits)
     pieces = (piece for row in splits[split] for piece in _pieces(row, options))
-    return tuple(_cut_row(row, options) for row in _limited(tuple(pieces), options.limit))
+    return tuple(_cut_row(row, options) for row in limited(tuple(pieces), options.limit))
 
 
 def cut(text: str, words: int) -> tuple[str, str]:
@@ -109,11 +109,3 @@ def _pieces(row: Row, options: Options) -> Iterator[Row]:
         if count > options.prompt_words and count > 1:
             text = row["text"][begin : ends[first + count - 1]].strip()
             yield Row(f"{row.id}/{number}", row.fields.with_(text=text))
-
-
-def _limited(given: tuple[Row, ...], limit: int) -> tuple[Row, ...]:
-    """A fixed subset in the order of the source: a smaller limit gives a part of a larger one."""
-    if not limit or len(given) <= limit:
-        return given
-    kept = {row.id for row in sorted(given, key=lambda row: draw_of(row.id))[:limit]}
-    return tuple(row for row in given if row.id in kept)

@@ -1,0 +1,204 @@
+"""From placed records to splits: which file holds which split, ids, checks that name file and line, and what is set aside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from loquent.data.annotated.options import Annotated
+from loquent.data.columns import Place
+from loquent.data.readers import Fields
+from loquent.data.sources import ALIASES, SPLITS, Source, Splits, carved, divided, limited, tables
+from loquent.errors import BadRow, BadSetting, UnknownName, nearest
+from loquent.task import Row
+from loquent.values import Record, digest
+
+Placed = Iterator[tuple[Place, Fields]]
+Check = Callable[[Mapping[str, Any]], Record]  # the fields of a row, or ValueError
+Read = Callable[[Path], dict[str, Placed]]  # what a path holds by split; the split "" is still to be divided
+
+NAMES = {**ALIASES, "development": "validation", "training": "train", "testa": "validation", "testb": "test"}
+GIVEN = "samples"  # stands for a file's name where rows are given as options
+
+
+def load(options: Annotated, read: Read, check: Check, builtin: Callable[[], Splits]) -> Splits:
+    """The rows of a source by split; a split without rows is absent, and where there is only train a fifth becomes validation.
+
+    Raises:
+        BadRow: a record is bad; names file and line. BadSetting: there is nothing to read.
+        MissingExtra: source hub without the extra "hub".
+    """
+    if options.source == "builtin":
+        splits = builtin()
+    elif options.source == "samples":
+        splits = _samples(options.samples, check)
+    elif options.source == "hub":
+        splits = _hub(options, check)
+    else:
+        splits = _path(options.path, read, check)
+    return {split: limited(splits[split], options.limit) for split in SPLITS if splits.get(split)}
+
+
+def added(fields: Mapping[str, Any], check: Check) -> Row:
+    """A row from outside the source, under its `id` or `added:HASH` of its fields.
+
+    Raises:
+        BadRow: the fields are not those of such a row.
+    """
+    try:
+        made, id = check(fields), _id(fields)
+    except ValueError as error:
+        raise BadRow(str(error)) from error
+    return Row(id or f"added:{digest(made, 16)}", made)
+
+
+def files(folder: Path, endings: tuple[str, ...]) -> dict[str, Path]:
+    """The files of a folder by split: the one called train, valid, dev, test, testa or testb, else the one with that word in its name.
+
+    Raises:
+        BadSetting: two files could be the same split, or there is none.
+    """
+    found: dict[str, tuple[int, list[Path]]] = {}
+    for file in sorted(folder.iterdir()):
+        name = file.name.lower().removesuffix(".gz")
+        words = [word for word in re.split(r"[^a-z0-9]+", name) if word in NAMES]
+        if not file.is_file() or len(set(words)) != 1 or not (name.endswith(endings) or "." not in name or name.split(".")[-1] in NAMES):
+            continue
+        split, rank = NAMES[words[0]], 0 if name.split(".")[0] in NAMES else 1
+        best, files = found.get(split, (2, []))
+        found[split] = (rank, [file]) if rank < best else (best, [*files, file] if rank == best else files)
+    for split, (_, several) in found.items():
+        if len(several) > 1:
+            raise BadSetting(f"path = {str(folder)!r}: {several[0].name} and {several[1].name} could both hold the split {split!r}")
+    if not found:
+        raise BadSetting(f"path = {str(folder)!r}: no file here is named train, validation (dev, valid) or test and ends in {', '.join(endings)}")
+    return {split: several[0] for split, (_, several) in found.items()}
+
+
+def at(path: Path, records: Iterable[tuple[int, Fields]]) -> Placed:
+    """Records of a file with their places."""
+    return (((path, line), record) for line, record in records)
+
+
+def strings(record: Mapping[str, Any], name: str, what: str, *, split: bool = False) -> tuple[str, ...]:
+    """A field as a tuple of strings that are not empty; ValueError otherwise. With `split` one string is cut at its spaces."""
+    given = record[name]
+    if split and isinstance(given, str):
+        return tuple(piece for piece in given.split(" ") if piece)
+    if not isinstance(given, list | tuple):
+        raise ValueError(f"the field {name!r} is {given!r:.60}; a list of {what} is right")
+    for item in given:
+        if not isinstance(item, str) or not item:
+            raise ValueError(f"the field {name!r} holds {item!r:.60}; a list of {what}, strings that are not empty, is right")
+    return tuple(given)
+
+
+def _samples(given: tuple[Record, ...], check: Check) -> Splits:
+    records: dict[str, list[tuple[Place, Fields]]] = {}
+    for number, sample in enumerate(given, 1):
+        split = sample.get("split", "train")
+        if split not in SPLITS:
+            raise BadRow(f"sample {number}: split = {split!r} is none of {', '.join(SPLITS)}")
+        records.setdefault(split, []).append(((GIVEN, number), {name: value for name, value in sample.items() if name != "split"}))
+    return _made({split: iter(records.get(split, [])) for split in records}, check, {split: split for split in records})
+
+
+def _path(path: str, read: Read, check: Check) -> Splits:
+    place = Path(path).expanduser()
+    if not place.exists():
+        raise BadSetting(f"path = {path!r}: there is no such file or folder")
+    records = read(place)
+    splits = _made(records, check, {split: split or place.name.split(".")[0] for split in records})
+    if "" in splits:
+        return divided(splits[""])
+    return carved(splits)
+
+
+def _hub(options: Annotated, check: Check) -> Splits:
+    source = Source(kind="hub", name=options.name, subset=options.subset, revision=options.revision)
+    records = {split: _named(table, f"{source.pinned}/{split}") for split, table in tables(source).items()}
+    return carved(_made(records, check, {split: split for split in records}))
+
+
+def _named(table: Any, place: str) -> Placed:
+    """The records of a hub table, classes by their names."""
+    names = {name: _classes(feature) for name, feature in getattr(table, "features", {}).items()}
+    for number, record in enumerate(table, 1):
+        yield (place, number), {name: _renamed(value, names.get(name)) for name, value in record.items()}
+
+
+def _classes(feature: Any) -> tuple[str, ...] | None:
+    inner = getattr(feature, "feature", feature)
+    names = getattr(inner, "names", None)
+    return tuple(names) if names else None
+
+
+def _renamed(value: Any, names: tuple[str, ...] | None) -> Any:
+    if names is None or value is None:
+        return value
+    return [names[i] for i in value] if isinstance(value, list) else names[value]
+
+
+def _made(records: Mapping[str, Placed], check: Check, prefixes: Mapping[str, str]) -> Splits:
+    home: dict[str, str] = {}
+    return {split: tuple(_rows(placed, check, prefixes[split], home)) for split, placed in records.items()}
+
+
+def _rows(records: Placed, check: Check, prefix: str, home: dict[str, str]) -> Iterator[Row]:
+    for (file, line), record in records:
+        where = f"{file}:{line}" if line is not None else str(file)
+        try:
+            row = Row(_id(record) or f"{prefix}-{line}", check(record))
+            if row.id in home:
+                raise ValueError(f"the id {row.id!r} stands already at {home[row.id]}")
+        except ValueError as error:
+            raise BadRow(str(error), file=file, line=line) from error
+        home[row.id] = where
+        yield row
+
+
+def _id(record: Mapping[str, Any]) -> str:
+    id = record.get("id", "")
+    if not isinstance(id, str | int) or isinstance(id, bool):
+        raise ValueError(f"the id is {id!r:.60}; a string or a whole number is right")
+    return str(id)
+
+
+def labels_of(splits: Splits) -> tuple[str, ...]:
+    """All labels of all splits, sorted, so that they are the same in every process and shared by the splits.
+
+    Raises:
+        BadSetting: there is none.
+    """
+    found = {label for rows in splits.values() for row in rows for label in row["labels"]}
+    if not found:
+        raise BadSetting("no row has a label, so `labels` must name them")
+    if odd := next((label for label in sorted(found) if label != label.strip()), None):
+        raise BadSetting(f"the label {odd!r} has spaces around it, which no answer in text can name")
+    return tuple(sorted(found))
+
+
+def rows_of(splits: Splits, split: str, task: str, labels: tuple[str, ...] | None = None) -> tuple[Row, ...]:
+    """The rows of a split, none where rows are still to be added; each label one of `labels`.
+
+    Raises:
+        UnknownName: the source has no such split. BadRow: a row has another label.
+    """
+    if split not in SPLITS or (splits and split not in splits):
+        raise UnknownName(f"split of {task}", split, splits or SPLITS)
+    rows = splits.get(split, ())
+    if labels is not None:
+        known = set(labels)
+        for row in rows:
+            known_labels(row.fields, known, f"row {row.id}")
+    return rows
+
+
+def known_labels(fields: Record, known: set[str], what: str) -> None:
+    """BadRow where a row has a label that is none of the known ones."""
+    if odd := next((label for label in fields["labels"] if label not in known), None):
+        near = nearest(odd, known)
+        hint = f"did you mean {near!r}? " if near else ""
+        raise BadRow(f"{what}: the label {odd!r} is unknown; {hint}known: {', '.join(sorted(known))}")

@@ -1,0 +1,1 @@
+"""Multi-label classification: labels are inserted one by one, until the text has all of them."""

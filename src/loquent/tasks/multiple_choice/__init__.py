@@ -1,0 +1,1 @@
+"""Multiple choice: the choices are shown one by one, until one is taken."""

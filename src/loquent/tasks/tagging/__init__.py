@@ -1,0 +1,1 @@
+"""Sequence tagging: one label per token, in order."""

@@ -1,0 +1,292 @@
+"""CoNLL columns, CoNLL-U, Reuters-21578, AAPD, questions: what is read, what is refused with file and line, and real files."""
+
+import gzip
+import zipfile
+
+import pytest
+
+from loquent.errors import BadRow, BadSetting
+from loquent.tasks.multilabel.task import MultiLabel
+from loquent.tasks.multiple_choice.task import MultipleChoice
+from loquent.tasks.tagging.task import Tagging
+
+WORDS = "1\tThey\tthey\tPRON\tPRP\t_\t2\tnsubj\t_\t_\n"
+
+
+def tagging(path, **options):
+    return Tagging(Tagging.Options(source="path", path=str(path), **options))
+
+
+def labelling(path, **options):
+    return MultiLabel(MultiLabel.Options(source="path", path=str(path), **options))
+
+
+def answering(path, **options):
+    return MultipleChoice(MultipleChoice.Options(source="path", path=str(path), **options))
+
+
+def folder(tmp_path, **files):
+    """A folder with these files; a source is read once a process, so each has a folder of its own."""
+    tmp_path.mkdir(exist_ok=True)
+    for name, text in files.items():
+        (tmp_path / name.replace("__", ".")).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def every(task):
+    return [row for split in task.spec.splits for row in _rows(task, split)]
+
+
+def _rows(task, split):
+    try:
+        return task.rows(split)
+    except LookupError:
+        return ()
+
+
+# CoNLL
+
+
+def test_columns_by_tabs_and_by_spaces(tmp_path):
+    text = "-DOCSTART- -X- O O\n\nEU NNP I-NP B-ORG\nrejects VBZ I-VP O\n\nPeter NNP I-NP B-PER\n"
+    folder(tmp_path, train__txt=text, testa__txt=text.replace("EU", "NATO"), testb__txt="a b\tO\n\n# \tO\n")
+    world = tagging(tmp_path)
+    assert world.labels == ("B-ORG", "B-PER", "O")
+    assert world.scheme == "bio"
+    assert [(row.id, row["tokens"], row["labels"]) for row in world.rows("train")] == [
+        ("train-3", ("EU", "rejects"), ("B-ORG", "O")),
+        ("train-6", ("Peter",), ("B-PER",)),
+    ]
+    assert world.rows("validation")[0]["tokens"] == ("NATO", "rejects")
+    assert [row["tokens"] for row in world.rows("test")] == [("a b",), ("# ",)]
+    assert tagging(tmp_path, prefixes="strip").labels == ("O", "ORG", "PER")
+
+
+def test_other_columns(tmp_path):
+    path = folder(tmp_path, train__conll="a\tX\tO\nb\tY\tO\n", dev__conll="c\tX\tO\n")
+    world = tagging(path, label_field="1")
+    assert world.labels == ("X", "Y")
+    for field, words in (("3", "has 3 columns; there is no column 3"), ("upos", "the number of a column is right")):
+        with pytest.raises(BadSetting, match=words):
+            tagging(path, label_field=field)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a\tO\nb\tX\tO\n", r"train\.conll:2: this line has 3 columns; the lines before have 2"),
+        ("a\tO\n\n\tO\n", r"train\.conll:3: the field 'tokens' holds ''"),
+        ("a\tO\nb\t\n", r"train\.conll:1: the field 'labels' holds ''"),
+        ("", "is empty"),
+    ],
+)
+def test_bad_columns_are_named_with_their_line(tmp_path, text, words):
+    with pytest.raises(BadRow, match=words):
+        tagging(folder(tmp_path, train__conll=text))
+
+
+def test_a_sentence_that_is_too_long_is_named(tmp_path):
+    with pytest.raises(BadRow, match=r"train\.conll:3: the sentence has 3 tokens, more than max_tokens = 2"):
+        tagging(folder(tmp_path, train__conll="a\tO\n\na\tO\nb\tO\nc\tO\n"), max_tokens=2)
+
+
+def test_conllu_words_without_ranges_and_empty_nodes(tmp_path):
+    lines = ["# sent_id = s1", "# text = They don't"]
+    lines += [f"{number}\t{form}\t{form}\t{upos}\tT{number}\t_\t_\t_\t_\t_" for number, form, upos in (("1", "They", "PRON"), ("2-3", "don't", "_"))]
+    lines += [f"{number}\t{form}\t{form}\t{upos}\tT{number}\t_\t_\t_\t_\t_" for number, form, upos in (("2", "do", "AUX"), ("2.1", "x", "X"))]
+    lines += ["3\tn't\tnot\tPART\tT3\t_\t_\t_\t_\t_", "", "1\t10 000\t_\tNUM\tT1\t_\t_\t_\t_\t_"]
+    path = folder(tmp_path, **{"en-ud-train__conllu": "\n".join(lines) + "\n"})
+    world = tagging(path)
+    rows = {row.id: (row["tokens"], row["labels"]) for row in every(world)}
+    assert rows == {"s1": (("They", "do", "n't"), ("PRON", "AUX", "PART")), "train-9": (("10 000",), ("NUM",))}
+    assert tagging(path, label_field="xpos").labels == ("T1", "T2", "T3")
+    with pytest.raises(BadSetting, match="did you mean 'upos'"):
+        tagging(path, label_field="upo")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (WORDS + "3\tdo\tdo\tAUX\t_\t_\t_\t_\t_\t_\n", r"train\.conllu:2: the word 'do' has the id '3'; 2 is next"),
+        (WORDS.replace("\t", " "), r"train\.conllu:1: this line has 1 columns; CoNLL-U has 10"),
+        (f"# sent_id = a\n{WORDS}\n# sent_id = a\n{WORDS}", r"train\.conllu:5: the id 'a' stands already at .*train\.conllu:2"),
+    ],
+)
+def test_bad_conllu_is_named_with_its_line(tmp_path, text, words):
+    with pytest.raises(BadRow, match=words):
+        tagging(folder(tmp_path, train__conllu=text))
+
+
+def test_json_lines_of_sentences(tmp_path):
+    path = folder(tmp_path, train__jsonl='{"id": "x", "words": ["a", "b"], "tags": ["X", "Y"], "weight": 2}\n{"words": "a  b", "tags": "X Y"}\n')
+    world = tagging(path, token_field="words", label_field="tags")
+    assert {row.id: row["tokens"] for row in every(world)} == {"x": ("a", "b"), "train-2": ("a", "b")}
+    with pytest.raises(BadRow, match=r"train\.jsonl:1: the field 'tokens' is missing"):
+        tagging(path)
+
+
+# files and splits
+
+
+def test_which_file_is_which_split(tmp_path):
+    one = '{"tokens": ["%s"], "labels": ["O"]}\n'
+    path = folder(tmp_path, train__jsonl=one % "a", test_hidden__jsonl=one % "b", test__jsonl=one % "c", README__md="no")
+    assert [row["tokens"] for row in tagging(path).rows("test")] == [("c",)]
+    two = folder(tmp_path / "two", my_dev__jsonl=one % "d", your_dev__jsonl=one % "e")
+    with pytest.raises(BadSetting, match=r"my_dev\.jsonl and your_dev\.jsonl could both hold the split 'validation'"):
+        tagging(two)
+    (tmp_path / "none").mkdir()
+    with pytest.raises(BadSetting, match="no file here is named train"):
+        tagging(tmp_path / "none")
+    with pytest.raises(BadSetting, match="there is no such file"):
+        tagging(tmp_path / "nowhere")
+
+
+def test_one_file_is_divided_and_a_split_is_set_aside(tmp_path):
+    text = "".join(f'{{"tokens": ["w{i}"], "labels": ["O"]}}\n' for i in range(200))
+    single = tagging(folder(tmp_path, all__jsonl=text) / "all.jsonl")
+    sizes = [len(single.rows(split)) for split in ("train", "validation", "test")]
+    assert sum(sizes) == 200
+    assert sizes[0] > 130
+    assert min(sizes) > 5
+    only = tagging(folder(tmp_path / "only", train__jsonl=text))
+    assert (len(only.rows("train")), len(only.rows("validation"))) == (160, 40)
+    assert not {row.id for row in only.rows("train")} & {row.id for row in only.rows("validation")}
+    assert len(tagging(tmp_path / "all.jsonl", limit=10).rows("train")) == 10
+
+
+# texts
+
+
+SGML = """<!DOCTYPE lewis SYSTEM "lewis.dtd">
+<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" CGISPLIT="TRAINING-SET" OLDID="1" NEWID="1">
+<TOPICS><D>grain</D><D>corn</D></TOPICS><TEXT><TITLE>A &lt;TITLE></TITLE><BODY>Some corn.
+&#3;</BODY></TEXT>
+</REUTERS>
+<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" OLDID="2" NEWID="2"><TOPICS></TOPICS><TEXT><BODY>No topic</BODY></TEXT></REUTERS>
+<REUTERS TOPICS="NO" LEWISSPLIT="TEST" OLDID="3" NEWID="3"><TOPICS><D>oil</D></TOPICS><TEXT><BODY>Outside</BODY></TEXT></REUTERS>
+<REUTERS TOPICS="YES" LEWISSPLIT="NOT-USED" OLDID="4" NEWID="4"><TOPICS><D>oil</D></TOPICS><TEXT><BODY>Outside</BODY></TEXT></REUTERS>
+<REUTERS TOPICS="YES" LEWISSPLIT="TEST" OLDID="5" NEWID="5"><TOPICS><D>corn</D></TOPICS><TEXT TYPE="BRIEF">Only a line</TEXT></REUTERS>
+"""
+
+
+def test_reuters_in_its_own_files(tmp_path):
+    (tmp_path / "reut2-000.sgm.gz").write_bytes(gzip.compress(SGML.encode("latin-1")))
+    world = labelling(tmp_path)
+    assert [(row.id, row["labels"], row["text"]) for row in every(world)] == [
+        ("1", ("corn", "grain"), "A <TITLE>\nSome corn."),
+        ("5", ("corn",), "Only a line"),
+    ]
+    (tmp_path / "reut2-000.sgm.gz").write_bytes(gzip.compress(SGML.replace(' NEWID="5"', "").encode("latin-1")))
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "reut2-001.sgm").write_text(SGML.replace(' NEWID="5"', ""))
+    with pytest.raises(BadRow, match=r"reut2-001\.sgm:9: this document has no TOPICS"):
+        labelling(tmp_path / "b")
+    (tmp_path / "b" / "reut2-001.sgm").write_text("<html>")
+    with pytest.raises(BadRow, match="no file of Reuters-21578"):
+        labelling(tmp_path / "b")
+
+
+def test_reuters_as_nltk_has_it(tmp_path):
+    with zipfile.ZipFile(tmp_path / "reuters.zip", "w") as archive:
+        archive.writestr("reuters/cats.txt", "training/1 grain corn\ntest/2 oil\n")
+        archive.writestr("reuters/training/1", "CORN\n  rose")
+        archive.writestr("reuters/test/2", "OIL\n  fell")
+    world = labelling(tmp_path / "reuters.zip")
+    assert [(row.id, row["labels"], row["text"]) for row in every(world)] == [
+        ("1", ("corn", "grain"), "CORN\n  rose"),
+        ("2", ("oil",), "OIL\n  fell"),
+    ]
+    with zipfile.ZipFile(tmp_path / "torn.zip", "w") as archive:
+        archive.writestr("cats.txt", "training/1 grain\n")
+    with pytest.raises(BadRow, match=r"torn\.zip/cats\.txt:1: the document training/1 cannot be read"):
+        labelling(tmp_path / "torn.zip")
+    (tmp_path / "no.zip").write_text("x")
+    with pytest.raises(BadRow, match="no zip file"):
+        labelling(tmp_path / "no.zip")
+
+
+def test_texts_and_labels_line_by_line(tmp_path):
+    path = folder(tmp_path, text_train="one text\ntwo texts\n", label_train="cs.IT math.IT\ncs.AI\n", text_test="three\n", label_test="cs.AI\n")
+    world = labelling(path)
+    assert world.labels == ("cs.AI", "cs.IT", "math.IT")
+    assert [(row["text"], row["labels"]) for row in world.rows("train")] == [("one text", ("cs.IT", "math.IT")), ("two texts", ("cs.AI",))]
+    with pytest.raises(BadRow, match=r"text_train:2: line 2 has no counterpart in label_train"):
+        labelling(folder(tmp_path / "short", text_train="one text\ntwo texts\n", label_train="cs.IT\n"))
+
+
+def test_texts_in_csv_and_json_lines(tmp_path):
+    path = folder(tmp_path, train__csv="body,tags\nsome text,a b\n", test__jsonl='{"body": "other", "tags": ["b"]}\n')
+    world = labelling(path, text_field="body", label_field="tags")
+    assert [(row["text"], row["labels"]) for row in every(world)] == [("some text", ("a", "b")), ("other", ("b",))]
+    with pytest.raises(BadSetting, match="no reader for this kind of file"):
+        labelling(folder(tmp_path, x__xml="<a/>") / "x.xml")
+
+
+def test_questions_without_an_answer_are_named(tmp_path):
+    path = folder(
+        tmp_path, train__jsonl='{"question": "q", "choices": ["a", "b"], "answer": "A"}\n{"question": "q", "choices": ["a"], "answer": "B"}\n'
+    )
+    with pytest.raises(BadRow, match=r"train\.jsonl:2: the answer 'B' is none of the choices A"):
+        answering(path).rows("train")
+
+
+# the hub's format, from a local folder
+
+
+def test_classes_of_the_hub_are_read_by_their_names(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    names = datasets.Features(
+        {"tokens": datasets.List(datasets.Value("string")), "ner_tags": datasets.List(datasets.ClassLabel(names=["O", "B-PER"]))}
+    )
+    table = datasets.Dataset.from_dict({"tokens": [["Ann", "ran"], ["he"]], "ner_tags": [[1, 0], [0]]}, features=names)
+    (tmp_path / "data").mkdir()
+    table.to_parquet(str(tmp_path / "data" / "train-0.parquet"))
+    world = Tagging(Tagging.Options(source="hub", name=str(tmp_path), label_field="ner_tags"))
+    assert world.labels == ("B-PER", "O")
+    assert [(row["tokens"], row["labels"]) for row in every(world)] == [(("Ann", "ran"), ("B-PER", "O")), (("he",), ("O",))]
+
+
+# real data
+
+
+@pytest.mark.data
+def test_real_sentences(beside):
+    wnut = tagging(beside / "data/wnut17")
+    assert [len(wnut.rows(split)) for split in wnut.spec.splits] == [1500, 500, 600]
+    assert (len(wnut.labels), wnut.scheme) == (13, "bio")
+    assert tagging(beside / "data/wnut17/conll2003_style").rows("test")[0]["tokens"] == wnut.rows("test")[0]["tokens"]
+    ewt = tagging(beside / "data/ud_english_ewt")
+    assert [len(ewt.rows(split)) for split in ewt.spec.splits] == [2024, 501, 507]
+    assert " ".join(ewt.labels) == "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X"
+    assert ewt.rows("validation")[0].id == "reviews-105237-0001"
+
+
+@pytest.mark.data
+def test_real_texts(beside):
+    reuters = labelling(beside / "data/nltk_data/corpora/reuters.zip")
+    assert len(reuters.labels) == 90
+    assert [len(reuters.rows(split)) for split in reuters.spec.splits] == [2400, 600, 1000]
+    ids = [{row.id for row in reuters.rows(split)} for split in reuters.spec.splits]
+    assert not ids[0] & ids[1]
+    assert not (ids[0] | ids[1]) & ids[2]
+    assert all(row["labels"] == tuple(sorted(row["labels"])) for row in every(reuters))
+    own = {row.id: row for row in every(labelling(beside / "data/reuters21578"))}
+    both = [row for row in every(reuters) if row.id in own]
+    assert len(both) > 50
+    assert all(own[row.id]["labels"] == row["labels"] for row in both)  # the two forms agree on every document in both
+    aapd = labelling(beside / "data/aapd")
+    assert len(aapd.labels) == 54
+    assert [len(aapd.rows(split)) for split in aapd.spec.splits] == [700, 300, 400]
+    assert aapd.max_steps == 8
+
+
+@pytest.mark.data
+def test_real_questions(beside):
+    qasc = answering(beside / "data/qasc")
+    assert [len(qasc.rows(split)) for split in qasc.spec.splits] == [600, 160, 166]
+    assert all(len(row["choices"]) == 8 and len(row["facts"]) == 2 for row in qasc.rows("train"))
+    arc = answering(beside / "data/arc_challenge")
+    assert [len(arc.rows(split)) for split in arc.spec.splits] == [700, 294, 450]
+    with pytest.raises(BadRow, match=r"test_unlabelled_official\.jsonl\.gz:1: the field 'answerKey' is missing"):
+        answering(beside / "data/qasc/test_unlabelled_official.jsonl.gz").rows("train")
