@@ -7,7 +7,7 @@ from typing import Any
 
 from loquent.errors import BadSetting, UnknownName
 
-KINDS = ("task", "algorithm", "agent", "reward", "metric", "recipe")
+KINDS = ("task", "algorithm", "agent", "reward", "metric", "featurizer", "recipe")
 
 _names: dict[str, dict[str, str]] = {
     "task": {
@@ -62,6 +62,13 @@ _names: dict[str, dict[str, str]] = {
         "perplexity": "loquent.metrics.perplexity:perplexity",
         "text_perplexity": "loquent.metrics.perplexity:text_perplexity",
         "diversity": "loquent.metrics.diversity:diversity",
+    },
+    "featurizer": {
+        "hashed": "loquent.features.hashed:Hashed",
+        "vectors": "loquent.features.vectors:WordVectors",
+        "byte_pair": "loquent.features.bytepair:BytePair",
+        "contextual": "loquent.features.encoders:Contextual",
+        "sentence": "loquent.features.encoders:Sentence",
     },
     "recipe": {},
 }
