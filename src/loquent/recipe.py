@@ -133,8 +133,9 @@ class Recipe:
 
     def resolved(self) -> dict[str, Any]:
         """The whole recipe with every default that has an effect written out, as YAML can hold it; `load` takes it back."""
-        sections = {name: plain(getattr(self, name)) for name in ("model", "rewards", "metrics", "decoding", "evaluation", "training")}
-        for name in _unused(self.model):
+        said = [name for name in ("model", "rewards", "metrics", "decoding", "evaluation", "training") if name not in _unheard(self.algorithm)]
+        sections = {name: plain(getattr(self, name)) for name in said}
+        for name in _unused(self.model) if "model" in sections else ():
             del sections["model"][name]
         task = {"kind": self.task, **plain(self.options)}
         return {"name": self.name, "task": task, **sections, "algorithm": {"kind": self.algorithm, **plain(self.config)}}
@@ -220,12 +221,21 @@ def _profile(profile: str | None, root: Node) -> Sequence[str]:
     task = inside.get("task", {})
     if "source" in task and task["source"].value == "hub":
         own += ["task.source=builtin", *(f"task.{key}=" for key in ("name", "revision", "subset") if key in task)]
+    own += _small(root)
     for section in ("rewards", "metrics"):
         for name, node in inside.get(section, {}).items():
             options = node.value if isinstance(node.value, dict) else {}
             defaults = {"classifier": "", "label": 1, "revision": ""} if "classifier" in options else {}
             own += [f"{section}.{name}.{key}={value}" for key, value in defaults.items() if key in options]
     return (*SMOKE, *own)
+
+
+def _small(root: Node) -> list[str]:
+    """What makes the algorithm itself small, where it says so."""
+    node = root.value.get("algorithm")
+    kind = node.value.get("kind") if node and isinstance(node.value, dict) else node
+    known = kind is not None and isinstance(kind.value, str) and (":" in kind.value or kind.value in registry.names("algorithm"))
+    return list(getattr(registry.named("algorithm", kind.value), "smoke", ())) if known else []
 
 
 def _recipe(root: Node) -> Recipe:
@@ -236,6 +246,8 @@ def _recipe(root: Node) -> Recipe:
             raise unknown(node, key, known, "a recipe")
     task, options = _kind(sections.get("task"), "task", "generation", _options_of)
     algorithm, config = _kind(sections.get("algorithm"), "algorithm", "ppo", _config_of)
+    for name in _unheard(algorithm):
+        _drop(sections, name, algorithm)
     decoding = sections.get("decoding")
     evaluation = _merged(decoding, sections.get("evaluation"))
     return Recipe(
@@ -256,6 +268,19 @@ def _recipe(root: Node) -> Recipe:
 def _unused(model: ModelSettings) -> tuple[str, ...]:
     """The settings that have no effect beside this path, or beside none."""
     return MADE_BY if model.path else ("revision",)
+
+
+def _unheard(algorithm: str) -> tuple[str, ...]:
+    """The sections of a recipe that say nothing to this algorithm."""
+    unheard: tuple[str, ...] = getattr(registry.named("algorithm", algorithm), "unused", ())
+    return unheard
+
+
+def _drop(sections: dict[str, Node], name: str, algorithm: str) -> None:
+    """Leave out a section that has no effect; a remark says so, unless it came with a profile."""
+    node = sections.pop(name, None)
+    if node is not None and node.file != PROFILE:
+        warnings.warn(f"{node.place}: {name} has no effect: {algorithm} has no language model", Remark, stacklevel=4)
 
 
 def _model(node: Node | None) -> ModelSettings:

@@ -27,6 +27,11 @@ _names: dict[str, dict[str, str]] = {
         "ilql": "loquent.algorithms.ilql:ILQL",
         "cql": "loquent.algorithms.cql:CQL",
         "psi": "loquent.algorithms.psi:Psi",
+        "sb3/double_dqn": "loquent.algorithms.sb3.learners:DoubleDQN",
+        "sb3/ppo": "loquent.algorithms.sb3.learners:PPO",
+        "sb3/a2c": "loquent.algorithms.sb3.learners:A2C",
+        "sb3/maskable_ppo": "loquent.algorithms.sb3.learners:MaskablePPO",
+        "sb3/trpo": "loquent.algorithms.sb3.learners:TRPO",
     },
     "agent": {
         "random": "loquent.agents.scripted:Random",

@@ -20,14 +20,15 @@ from typing import Any
 from tqdm import tqdm
 
 from loquent import checkpoint, episode, logged, manifest, recorded, registry, resuming, rollout, trackers
+from loquent.adapters.table import Table
 from loquent.agent import make as make_agent
+from loquent.algorithm import Playing
 from loquent.data.pools import Pool, Sampler
 from loquent.episode import Episode
 from loquent.errors import AnotherRun, BadCheckpoint, BadSetting, nearest
 from loquent.evaluate import Evaluation, build_metrics, chosen_rows, directions, evaluate_agent, held_out, higher_is_better
 from loquent.machine import machine, source_state
 from loquent.metric import Context
-from loquent.models.actor import Actor
 from loquent.models.score import score
 from loquent.models.tokens import TokenBatch, token_batch
 from loquent.play import Game, play
@@ -53,7 +54,7 @@ class Trainer:
         kind = registry.named("algorithm", recipe.algorithm)
         self.source = _source(kind, self.settings)
         self.task = make_task(recipe)
-        self.actor: Actor = make_actor(_beginning(recipe, began), self.task, self.key)
+        self.actor: Any = make_actor(_beginning(recipe, began), self.task, self.key)
         self.algorithm = kind(recipe.config, self.actor, key=self.key.child("algorithm"))
         context = Context(task=self.task, model=self.actor.language)
         self.terms, self.weights = compose.build(recipe.rewards, context)
@@ -69,6 +70,8 @@ class Trainer:
         self.best: float | None = None  # the watched value, larger is better
         self.best_update: int | None = None
         self.seconds: dict[str, float] = {}
+        if isinstance(self.algorithm, Playing):
+            self.algorithm.sit(self._table(), self.settings.updates)
 
     def next(self) -> tuple[TokenBatch, dict[str, float]]:
         """What one update learns from, prepared, and what is logged of it: rows of recorded episodes, or a collection played now."""
@@ -100,12 +103,29 @@ class Trainer:
     def update(self) -> dict[str, float]:
         """One update: a batch is had and learned from; returns what is logged."""
         self.seconds = {}
+        if isinstance(self.algorithm, Playing):
+            return self._played(self.algorithm)
         batch, had = self.next()
         with self._timed("learn"):
             logs = self.algorithm.update(self.actor, batch)
             logs |= self.algorithm.after_update(self.actor)
         self.updates += 1
         return {"update": self.updates, "episodes": self.games, **had, **logs}
+
+    def _played(self, algorithm: Playing) -> dict[str, float]:
+        """An update of an algorithm that owns its collecting."""
+        with self._timed("play"):
+            episodes, logs = algorithm.play()
+        self.updates += 1
+        self.games += len(episodes)
+        return {"update": self.updates, "episodes": self.games, **rollout.turns(episodes, self.weights), **logs}
+
+    def _table(self) -> Table:
+        settings = self.settings
+        if settings.teacher:
+            raise BadSetting(f"training.teacher = {settings.teacher!r}: {self.recipe.algorithm} plays itself in collection; leave it empty")
+        places = self.recipe.config.games
+        return Table(self.task, self.sampler, places=places, seed=settings.seed, split=settings.split, terms=self.terms, weights=self.weights)
 
     def evaluate(self, split: str, episodes: int, only: Record = EMPTY) -> Evaluation:
         """Evaluate the policy, with the decoding meant for evaluation."""
@@ -302,7 +322,7 @@ def _keep(trainer: Trainer) -> None:
     """Write a checkpoint of this update and drop the oldest beyond `keep`; the best is never dropped."""
     folder = _checkpoint(trainer, trainer.updates)
     if not folder.is_dir():
-        checkpoint.save(folder, trainer.actor.language, trainer.state())
+        checkpoint.save(folder, trainer.actor.language or trainer.actor, trainer.state())
     spared = resuming.name_best(trainer)
     for old in [path for path in checkpoint.checkpoints(trainer.folder) if path.name != spared][: -trainer.settings.keep]:
         checkpoint.remove(old)

@@ -58,7 +58,7 @@ def test_layers_and_texts(folder):
     first = Contextual(model=str(folder), layer=0)
     right = states(folder, [2, 4, 5, 3], layer=0)
     np.testing.assert_allclose(first(["the cat", ""]), [right[1:3].mean(0), np.zeros(16)], atol=1e-5)
-    with pytest.raises(BadModel, match="layers 0 .* to 2"):
+    with pytest.raises(BadModel, match=r"layers 0 .* to 2"):
         Contextual(model=str(folder), layer=5)(["the"])
 
 

@@ -66,7 +66,8 @@ class Hashed(Featurizer):
             parts.append(self._places((f"w{n}", "\0".join(words[i : i + n])) for n in self.words for i in range(len(words) - n + 1)))
         if not parts:
             return np.zeros(self.dimension)
-        return np.bincount(np.concatenate([at for at, _ in parts]), np.concatenate([sign for _, sign in parts]), self.dimension)
+        sums = np.bincount(np.concatenate([at for at, _ in parts]), np.concatenate([sign for _, sign in parts]), self.dimension)
+        return sums.astype(np.float64, copy=False)
 
     def _word(self, word: str) -> Places:
         """Where a word and its n-grams stand; kept, since words come back."""
