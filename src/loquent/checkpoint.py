@@ -1,9 +1,9 @@
 """Checkpoints: all that influences a run's future, as safetensors and JSON, written aside and renamed.
 
 A checkpoint `checkpoints/update-N/` holds `policy/` (an ordinary Hugging Face folder, where the policy is a language model),
-`state.safetensors` (every other tensor, by its path), `state.json` (everything else), and `manifest.json`: size and SHA-256 of each file, so that a torn one is
-seen before anything of it is used. Each weight stands once: the policy's in its folder alone, and those of the reference, which
-never change, in `checkpoints/reference-HASH.safetensors` for all checkpoints. Nothing is pickled.
+`state.safetensors` (every other tensor, by its path), `state.json` (everything else), and `manifest.json`: size and SHA-256 of each
+file, so that a torn one is seen before anything of it is used. Each weight stands once: the policy's in its folder alone, and those
+of the reference, which never change, in `checkpoints/reference-HASH.safetensors` for all checkpoints. Nothing is pickled.
 """
 
 from __future__ import annotations
