@@ -19,6 +19,7 @@ PAGE_OF = {
     "agent": "agents.md",
     "reward": "rewards.md",
     "metric": "metrics.md",
+    "featurizer": "features.md",
     "recipe": "recipes.md",
 }
 

@@ -25,6 +25,8 @@ EXTRAS = dict.fromkeys(("torch", "transformers", "tokenizers", "safetensors", "s
     "pyarrow": "parquet",
     "minari": "minari",
     "h5py": "minari",
+    "stable_baselines3": "sb3",
+    "sb3_contrib": "sb3",
 }
 MODULES = {"import": "import_recipe"}  # a keyword of Python's cannot be a module's name
 REFUSED = {
@@ -271,7 +273,7 @@ def _games(commands: Any) -> None:
 
 def _names(commands: Any) -> None:
     listing = _command(commands, "list", "list what there is by name", "loquent list tasks")
-    listing.add_argument("kind", choices=["tasks", "algorithms", "agents", "rewards", "metrics", "recipes", "suites"])
+    listing.add_argument("kind", choices=["tasks", "algorithms", "agents", "rewards", "metrics", "featurizers", "recipes", "suites"])
 
     show = _command(commands, "show", "print a recipe with every default written out", "loquent show reviews_ppo")
     show.add_argument("recipe", metavar="RECIPE", help="a recipe's name or a YAML file")

@@ -457,6 +457,7 @@ def describe(name: str) -> str:
     own["evaluation"] = own["decoding"]
     own |= {f"algorithm.{kind}": partial(_config_of, kind) for kind in registry.names("algorithm")}
     own |= {f"task.{kind}": partial(_options_of, kind) for kind in registry.names("task")}
+    own |= {f"featurizer.{one}": partial(registry.find, "featurizer", one) for one in registry.names("featurizer")}
     own |= {f"{kind}.{one}": partial(_taken_by, kind, one) for kind in ("metric", "reward", "agent") for one in registry.names(kind)}
     section, _, wanted = name.rpartition(".")
     named = [title for title in own if {title, title.rpartition(".")[2]} & {name, section}]

@@ -82,7 +82,7 @@ class Streams:
 
         def watched(model, *given, **named):
             found = theirs(model, *given, **named)
-            state = np.random.get_state()
+            state = np.random.get_state()  # noqa: NPY002 - the library draws from it
             self.seen.setdefault((name, model.num_timesteps), []).append(
                 (state[1].tolist(), state[2], torch.get_rng_state().tolist(), str(model.action_space.np_random.bit_generator.state))
             )
@@ -188,12 +188,15 @@ def test_agents_explore_with_the_streams_of_their_questions(tmp_path):
         trainer = Trainer(written(tmp_path, kind), tmp_path / "run")
         trainer.actor.model.exploration_rate = 0.5
 
-        def said(agent):
-            return [turn.text for episode in loquent.play(trainer.task, agent, episodes=5) for turn in episode.answers()]
-
-        playing, judged = trainer.algorithm.agent(trainer.actor, False), trainer.algorithm.agent(trainer.actor, True)
-        assert said(playing) == said(playing)
-        assert said(judged) == said(judged) != said(playing)
+        playing, judged = (
+            [
+                [turn.text for episode in loquent.play(trainer.task, agent, episodes=5) for turn in episode.answers()]
+                for agent in [trainer.algorithm.agent(trainer.actor, evaluating)] * 2
+            ]
+            for evaluating in (False, True)
+        )
+        assert playing[0] == playing[1]
+        assert judged[0] == judged[1] != playing[0]
 
 
 def test_sampling_follows_the_probabilities():
@@ -207,9 +210,13 @@ def test_sampling_follows_the_probabilities():
 
 def test_no_global_stream_is_touched(tmp_path):
     trainer = Trainer(written(tmp_path, "sb3/double_dqn"), tmp_path / "run")
-    before = np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()
+
+    def states():
+        return np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()  # noqa: NPY002 - they are what is looked at
+
+    before = states()
     trainer.update()
-    assert (np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()) == before
+    assert states() == before
 
 
 def test_equal_seeds_make_equal_networks_and_others_do_not(tmp_path):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loquent.agent import Answer, Asked
+from loquent.errors import BadSetting
 from loquent.task import Observation
 
 Scores = Callable[[Sequence[Observation]], NDArray[np.float64]]
@@ -34,7 +35,8 @@ class Chooser:
         return [self._answer(one, row) for one, row in zip(asked, scores, strict=True)]
 
     def _answer(self, one: Asked, scores: NDArray[np.float64]) -> Answer:
-        assert one.actions is not None
+        if one.actions is None:
+            raise BadSetting(f"{self.name} chooses among a task's actions, and was asked without any; it plays tasks that have actions")
         choice = int(scores.argmax())
         if not self.greedy or self.explore:
             roll, uniform = one.key.child("choose").generator().random(2)

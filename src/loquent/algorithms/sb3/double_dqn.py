@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import smooth_l1_loss
 
 
-def double_q_target(reward: Tensor, ended: Tensor, gamma: float, online: Tensor, target: Tensor) -> Tensor:
+def double_q_target(reward: Tensor, ended: Tensor, gamma: float | Tensor, online: Tensor, target: Tensor) -> Tensor:
     """Y of Double DQN, arXiv:1509.06461v3, eq. (4): the online network chooses the next action, the target network values it.
 
     Args:
