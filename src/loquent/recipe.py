@@ -81,6 +81,9 @@ class TrainingSettings:
     episodes: int = setting(64, "episodes in one collection", low=1)
     split: str = setting("train", "the split the rows come from")
     only: Record = setting(EMPTY, "train and watch only on rows whose fields have these values, as {label: positive}; the final evaluation takes all")
+    priority: float | None = setting(
+        None, "rows are drawn with a probability ~ weight^priority (0: all alike); none: epoch by epoch, each row once", low=0.0
+    )
     teacher: str | Record = setting(
         "", "the agent that plays for a learner from others' games, or {kind: AGENT, OPTION: VALUE}; empty: for supervised learning the task's expert"
     )

@@ -38,6 +38,7 @@ from loquent.rewards import compose
 from loquent.run import Run
 from loquent.seeding import Key, borrowed
 from loquent.start import make_actor, make_task
+from loquent.task import Row
 from loquent.values import EMPTY, Record, digest
 
 
@@ -46,9 +47,10 @@ class Trainer:
 
     Args:
         began: the policy's folder of the checkpoint that will be taken back; the model the recipe names is not asked for then.
+        pool: the rows it learns from, in place of those that `training` chooses: a pool that grows may be empty at first.
     """
 
-    def __init__(self, recipe: Recipe, folder: Path, began: Path | None = None) -> None:
+    def __init__(self, recipe: Recipe, folder: Path, began: Path | None = None, pool: Pool | None = None) -> None:
         self.recipe, self.folder, self.settings = recipe, folder, recipe.training
         self.key = Key(self.settings.seed)
         kind = registry.named("algorithm", recipe.algorithm)
@@ -59,13 +61,13 @@ class Trainer:
         context = Context(task=self.task, model=self.actor.language)
         self.terms, self.weights = compose.build(recipe.rewards, context)
         self.metrics = build_metrics(recipe.metrics, context)
-        rows = chosen_rows(self.task, self.settings.split, self.settings.only)
-        self.rows = {row.id: row for row in rows}
+        pool = weighted(chosen_rows(self.task, self.settings.split, self.settings.only)) if pool is None else pool
+        self.rows = {row.id: row for row in pool.rows}
         self.recording = self._recorded() if self.source == "data" else None
         self.draws: Draws | None = None
         if self.recording is not None:
             self.draws = Draws(self.algorithm.prepare(self.recording.batch), self.recording.digest, self.key.child("recorded rows"))
-        self.sampler = Sampler(Pool(tuple(rows)), self.key.child("rows"))
+        self.sampler = Sampler(pool, self.key.child("rows"), scale=self.settings.priority)
         self.updates = self.games = self.waited = 0
         self.best: float | None = None  # the watched value, larger is better
         self.best_update: int | None = None
@@ -202,6 +204,11 @@ class Trainer:
         before = time.perf_counter()
         yield
         self.seconds[phase] = round(time.perf_counter() - before, 4)
+
+
+def weighted(rows: Sequence[Row]) -> Pool:
+    """A pool of rows, each with the weight that its field `weight` gives it, or 1."""
+    return Pool(tuple(rows), tuple(row.fields.get("weight", 1.0) for row in rows))
 
 
 def train(recipe: Recipe, out: str | Path, *, progress: bool = True, resume: bool = False, from_older: bool = False) -> Run:

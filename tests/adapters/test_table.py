@@ -109,7 +109,9 @@ def test_saved_games_go_on_as_they_would_have():
 
 
 def test_states_of_other_tables_are_refused():
-    state = table(tagging()).state_dict()
+    one = table(tagging())
+    assert len(one.observations) == 2
+    state = one.state_dict()
     with pytest.raises(BadCheckpoint, match="2 games were live, and 3 are now"):
         table(tagging(), places=3).load_state_dict(state)
     state["games"][0]["row"] = "elsewhere"

@@ -34,8 +34,8 @@ class Games(VecEnv):
 
     def sit(self, table: Table) -> None:
         """Play at a table with as many games."""
-        if len(table.games) != self.num_envs:
-            raise LoquentError(f"{len(table.games)} games are live, and the learner steps {self.num_envs}")
+        if table.places != self.num_envs:
+            raise LoquentError(f"the table has {table.places} games, and the learner steps {self.num_envs}")
         self.table = table
 
     def reset(self) -> NDArray[Any]:

@@ -29,6 +29,8 @@ class Moved:
 class Table:
     """Live games on rows that a sampler deals; the rewards of the recipe's terms come with the last step of a game.
 
+    The first games are dealt when somebody looks at them, so the pool may be empty until then.
+
     Args:
         places: how many games are live at once.
         terms, weights: as `rewards.compose.build` gives them.
@@ -42,11 +44,16 @@ class Table:
             raise BadSetting(f"{task.identity} takes free text; a learner of turns needs a task with actions")
         self.task, self.sampler, self.seed, self.split = task, sampler, seed, split
         self.terms, self.weights = tuple(terms), weights
-        self.dealt = 0
+        self.places, self.dealt = places, 0
         self.done: list[Episode] = []  # the games that have ended since `take`
-        self.games: list[Live] = []
-        for _ in range(places):
-            self.games.append(self._deal())
+        self._games: list[Live] = []
+
+    @property
+    def games(self) -> list[Live]:
+        """The live games."""
+        if not self._games:
+            self._games = [self._deal() for _ in range(self.places)]
+        return self._games
 
     @property
     def observations(self) -> list[Observation]:
@@ -75,8 +82,9 @@ class Table:
 
     def state_dict(self) -> dict[str, Any]:
         """Where the games stand: their rows and what was said in them. The sampler is saved by whoever owns it."""
-        said = [[turn.text for turn in game.turns if turn.seat == "agent"] for game in self.games]
-        return {"dealt": self.dealt, "games": [{"row": g.row.id, "number": g.number, "said": s} for g, s in zip(self.games, said, strict=True)]}
+        said = [[turn.text for turn in game.turns if turn.seat == "agent"] for game in self._games]
+        live = [{"row": g.row.id, "number": g.number, "said": s} for g, s in zip(self._games, said, strict=True)]
+        return {"dealt": self.dealt, "games": live}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Play the saved games again up to where they stood.
@@ -84,17 +92,17 @@ class Table:
         Raises:
             BadCheckpoint: there were more or fewer games, or one was on a row that is not in the pool.
         """
-        if len(state["games"]) != len(self.games):
-            raise BadCheckpoint(f"{len(state['games'])} games were live, and {len(self.games)} are now")
+        if state["games"] and len(state["games"]) != self.places:
+            raise BadCheckpoint(f"{len(state['games'])} games were live, and {self.places} are now")
         rows = {row.id: row for row in self.sampler.pool.rows}
         missing = [saved["row"] for saved in state["games"] if saved["row"] not in rows]
         if missing:
             raise BadCheckpoint(f"a game was live on the row {missing[0]!r}, which is not in the pool")
         self.dealt, self.done = state["dealt"], []
-        for i, saved in enumerate(state["games"]):
-            self.games[i] = self._begun(rows[saved["row"]], saved["number"])
+        self._games = [self._begun(rows[saved["row"]], saved["number"]) for saved in state["games"]]
+        for game, saved in zip(self._games, state["games"], strict=True):
             for text in saved["said"]:
-                self.games[i].act(Answer(text))
+                game.act(Answer(text))
 
     def _said(self, game: Live, choice: int) -> float:
         actions = self.task.actions

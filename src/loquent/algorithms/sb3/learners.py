@@ -85,8 +85,10 @@ class Learner:
             warm(table.task, self.actor.see, table.sampler.pool.rows, self.key.child("warm"))
         self.table = table
         self.actor.games.sit(table)
-        self.actor.model.set_logger(_means(Logger))
-        _, self._callback = self.actor.model._setup_learn(updates * self.config.steps)
+        model = self.actor.model
+        model.set_logger(_means(Logger))
+        model._last_obs = np.zeros((table.places, *model.observation_space.shape))  # so that no game is looked at yet: `play` does
+        _, self._callback = model._setup_learn(updates * self.config.steps, reset_num_timesteps=False)
 
     def play(self) -> tuple[list[Episode], dict[str, float]]:
         """One update: `steps` actions with the learning in between. The games that ended, and what is logged.
@@ -96,6 +98,8 @@ class Learner:
         """
         model = self.actor.model
         assert self.table is not None
+        if model._last_episode_starts is None:
+            model._last_obs, model._last_episode_starts = self.actor.games.reset(), np.ones(self.table.places, dtype=bool)
         until = model.num_timesteps + self.config.steps
         key = self.key.child("update", model.num_timesteps)
         with borrowed(key):
@@ -135,7 +139,8 @@ class Learner:
         if self.table is not None:
             take_back(self.actor.model, state["learner"])
             self.table.load_state_dict(state["table"])
-            self.actor.model._last_obs = self.actor.games.reset()
+            if state["table"]["games"]:
+                self.actor.model._last_obs = self.actor.games.reset()
 
     @property
     def _fits(self) -> dict[str, Any]:

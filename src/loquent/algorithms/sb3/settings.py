@@ -131,7 +131,7 @@ def arguments(config: Any) -> dict[str, Any]:
     """What the library calls these settings, for its constructor."""
     found: dict[str, Any] = {"gamma": config.gamma, "device": config.device, "verbose": 0}
     rate = config.learning_rate
-    found["learning_rate"] = (lambda left: rate * left) if config.schedule == "linear" else rate
+    found["learning_rate"] = (lambda left: rate * max(left, 0.0)) if config.schedule == "linear" else rate
     theirs = {
         "minibatch": "batch_size", "replay": "buffer_size", "learning_starts": "learning_starts", "learn_every": "train_freq",
         "gradient_steps": "gradient_steps", "target_every": "target_update_interval", "explore_first": "exploration_initial_eps",
