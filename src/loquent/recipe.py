@@ -237,8 +237,10 @@ def _small(root: Node) -> list[str]:
     """What makes the algorithm itself small, where it says so."""
     node = root.value.get("algorithm")
     kind = node.value.get("kind") if node and isinstance(node.value, dict) else node
-    known = kind is not None and isinstance(kind.value, str) and (":" in kind.value or kind.value in registry.names("algorithm"))
-    return list(getattr(registry.named("algorithm", kind.value), "smoke", ())) if known else []
+    name = kind.value if kind is not None else None
+    if not isinstance(name, str) or not (":" in name or name in registry.names("algorithm")):
+        return []  # `_recipe` says what is wrong with it
+    return list(getattr(registry.named("algorithm", name), "smoke", ()))
 
 
 def _recipe(root: Node) -> Recipe:

@@ -297,3 +297,30 @@ def test_wordle_is_learned_from_its_board(tmp_path):
         written(tmp_path, "sb3/maskable_ppo", task=task, training={"updates": 1, "evaluate_every": 0}, **config), tmp_path / "run", progress=False
     )
     assert run.evaluation["values"]["return"] <= 0
+
+
+@pytest.mark.parametrize("kind", ["sb3/double_dqn", "sb3/ppo"])
+def test_what_a_run_would_need(tmp_path, kind):
+    from loquent.estimate import estimate
+
+    found = estimate(written(tmp_path, kind))
+    # 16 hashed numbers and two labels into 8 into two values; PPO has the same again for the value, with one number at its end; DQN its target
+    body = 18 * 8 + 8
+    assert found.parameters == {"network": 2 * (body + 8 * 2 + 2) if kind == "sb3/double_dqn" else 2 * body + 8 * 2 + 2 + 8 + 1}
+    turns = 40 if kind == "sb3/double_dqn" else 0  # each: two pictures of 18 float32, an action of 8 bytes, a reward, an end and a cut of 4
+    assert found.memory["replay"] == turns * (2 * 18 * 4 + 8 + 3 * 4)
+    assert found.total_seconds == pytest.approx(sum(found.seconds.values()))
+    assert found.sizes["actions"] == 24
+
+
+def test_rows_are_dealt_by_their_weights(tmp_path):
+    samples = [{**row, "weight": float(i == 2)} for i, row in enumerate(SENTENCES)]
+    task = {**TASK, "samples": [*samples, *({**row, "split": "test"} for row in SENTENCES)]}
+
+    def dealt(**training):
+        trainer = Trainer(written(tmp_path, "sb3/ppo", task=task, training=training), tmp_path / "run")
+        trainer.update()
+        return {game.row["tokens"] for game in trainer.algorithm.table.games}
+
+    assert dealt(priority=1.0) == {("o", "f")}
+    assert dealt(priority=0.0) | dealt(priority=0.0, seed=1) | dealt() != {("o", "f")}

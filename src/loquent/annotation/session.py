@@ -141,7 +141,7 @@ class Session:
         kept = self.given[place]
         trainer.sampler.add([self.form.filled(self.samples[place], tuple(kept["given"]))], [kept["weight"]])
         before = time.perf_counter()
-        logs = trainer.update()
+        logs: dict[str, Any] = trainer.update()
         done = self.given[: place + 1]
         logs |= {"annotation/samples": len(done), "annotation/corrected": kept["corrected"], "annotation/decisions": kept["decisions"]}
         logs |= {"annotation/saved": _effort(done).saved, "annotation/saved_lately": _effort(done[-WINDOW:]).saved}
