@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import loquent
+import small_encoder
 from loquent import checkpoint, recipe
 from loquent.algorithms.sb3 import learners, settings
 from loquent.errors import BadCheckpoint, BadSetting, MissingExtra
@@ -122,6 +123,18 @@ def test_a_resumed_run_is_the_same_run_leaf_by_leaf(tmp_path, kind, monkeypatch)
         assert replay["full"]
         assert replay["observations"].shape == (20, 2, 18)  # 40 turns, two games at a time; 16 features and two labels
         assert replay["rewards"].any()
+
+
+def test_a_run_that_sees_through_a_network_is_resumed_too(tmp_path):
+    features = {"kind": "contextual", "model": str(small_encoder.write(tmp_path / "encoder"))}
+    made = written(tmp_path, "sb3/ppo", features=features)
+    whole = train(made, tmp_path / "whole", progress=False)
+    shutil.copytree(tmp_path / "whole", tmp_path / "killed")
+    for update in (2, 3, 4):
+        shutil.rmtree(tmp_path / "killed" / "checkpoints" / f"update-{update}")
+    again = train(made, tmp_path / "killed", progress=False, resume=True)
+    assert different(*(checkpoint.load(run.folder / "checkpoints" / "update-4") for run in (whole, again))) == []
+    assert (tmp_path / "whole" / "metrics.jsonl").read_text() == (tmp_path / "killed" / "metrics.jsonl").read_text()
 
 
 def test_the_comparison_can_fail(tmp_path):

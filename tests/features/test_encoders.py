@@ -7,32 +7,17 @@ import pickle
 import numpy as np
 import pytest
 import torch
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
-from transformers import AutoModel, BertConfig, BertModel, PreTrainedTokenizerFast
+from transformers import AutoModel
 
+import small_encoder
 from loquent.errors import BadModel, BadSetting
 from loquent.features import Contextual, Sentence
-
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "cat", "sat", "mid", "-", "july", "n", "'", "t", ".", "##s"]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with a small BERT without a pooler, and a tokenizer that cuts at punctuation."""
-    place = tmp_path_factory.mktemp("encoder")
-    vocabulary = {word: i for i, word in enumerate(WORDS)}
-    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]")
-    fast.save_pretrained(place)
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        config = BertConfig(
-            vocab_size=len(WORDS), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32, max_position_embeddings=12
-        )
-        BertModel(config, add_pooling_layer=False).eval().save_pretrained(place)
-    return place
+    """A folder with a small encoder."""
+    return small_encoder.write(tmp_path_factory.mktemp("encoder"))
 
 
 def states(folder, ids, layer=-1):

@@ -122,3 +122,14 @@ def test_word_vectors_in_an_environment(beside):
     seen, info = env.reset(options={"split": "test", "index": 3})
     tokens = info["observation"].fields["tokens"]
     np.testing.assert_array_equal(seen[:300], vectors([tokens[0]])[0])
+
+
+def test_the_library_s_own_loop_runs_on_them():
+    """Who would rather run Stable-Baselines3 alone: its PPO, its DQN and sb3-contrib's masks on our environments."""
+    sb3, contrib = pytest.importorskip("stable_baselines3"), pytest.importorskip("sb3_contrib")
+    env = gymnasium.make(IDS[1], view="vector", featurizer=Hashed(dimension=16), repeats=False)
+    for library, settings in ((sb3.PPO, {"n_steps": 32}), (sb3.DQN, {"learning_starts": 8}), (contrib.MaskablePPO, {"n_steps": 32})):
+        learner = library("MlpPolicy", env, seed=0, **settings).learn(64)
+        assert learner.num_timesteps == 64
+        action, _ = learner.predict(env.reset(seed=1)[0])
+        assert env.action_space.contains(int(action))

@@ -6,7 +6,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,8 @@ class Featurizer(ABC):
         >>> Hashed(dimension=64)(["a film", ""]).shape
         (2, 64)
     """
+
+    batched: ClassVar[bool] = False  # whether many texts at once are much faster than one by one, as for networks
 
     @property
     @abstractmethod

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ POOLINGS = {"pooling_mode_cls_token": "first", "pooling_mode_mean_tokens": "mean
 @dataclass(frozen=True, kw_only=True)
 class _Encoding(Featurizer):
     """What both kinds have in common: the network, loaded when the first text comes, and its hidden states in batches."""
+
+    batched: ClassVar[bool] = True
 
     model: str = setting(why="a Hugging Face name, or a folder with config.json, safetensors and a tokenizer")
     revision: str = setting("", "the revision of a Hugging Face name")

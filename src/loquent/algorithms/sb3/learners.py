@@ -81,7 +81,7 @@ class Learner:
         """Begin to play at a table, for a run of so many updates: schedules run over all of them."""
         from stable_baselines3.common.logger import Logger
 
-        if isinstance(self.actor.see, View):
+        if isinstance(self.actor.see, View) and self.actor.see.featurizer.batched:
             warm(table.task, self.actor.see, table.sampler.pool.rows, self.key.child("warm"))
         self.table = table
         self.actor.games.sit(table)
