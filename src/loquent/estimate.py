@@ -63,7 +63,7 @@ class Estimate:
 def estimate(recipe: Recipe) -> Estimate:
     """What training this recipe would need; takes seconds, and the memory of the networks and a few rows."""
     if hasattr(registry.named("algorithm", recipe.algorithm), "make_actor"):
-        return Estimate(**measured(recipe))
+        return Estimate(**measured(recipe, *_checkpoints(recipe)))
     config = recipe.config
     epochs, minibatch = int(getattr(config, "epochs", 1)), int(getattr(config, "minibatch", FIRST_ROWS))
     small = replace(recipe, config=replace(config, epochs=1)) if hasattr(config, "epochs") else recipe

@@ -16,8 +16,8 @@ from loquent.train import Trainer
 EVALUATED = 64  # games
 
 
-def measured(recipe: Recipe) -> dict[str, Any]:
-    """The fields of an `Estimate`; takes the memory of the network and its replay, and seconds."""
+def measured(recipe: Recipe, kept: int, at_most: int) -> dict[str, Any]:
+    """The fields of an `Estimate`, for so many checkpoints; takes the memory of the network and its replay, and seconds."""
     config = recipe.config
     unit = config.games * getattr(config, "rollout", max(1, 64 // config.games))
     small = replace(config, steps=unit, **({"learning_starts": 0, "learn_every": 1} if hasattr(config, "learning_starts") else {}))
@@ -50,15 +50,20 @@ def measured(recipe: Recipe) -> dict[str, Any]:
         "evaluate": evaluation * (watched + settings.final_episodes),
     }
     each = 3 * weights + memory["replay"]
-    several = settings.keep + bool(settings.stop_metric) if settings.checkpoint_every or settings.stop_metric else 1
     return {
         "parameters": {"network": sum(p.numel() for p in model.policy.parameters())},
         "memory": memory,
         "peak": sum(memory.values()),
-        "disk": {"checkpoint": each, "reference": 0, "checkpoints": each * several},
+        "disk": {"checkpoint": each, "reference": 0, "checkpoints": each * kept, "at_most": each * at_most},
         "seconds": seconds,
         "total_seconds": sum(seconds.values()),
-        "sizes": {"actions": config.steps, "updates": settings.updates, "games": config.games, "width": int(np.prod(model.observation_space.shape))},
+        "sizes": {
+            "actions": config.steps,
+            "updates": settings.updates,
+            "games": config.games,
+            "width": int(np.prod(model.observation_space.shape)),
+            "seeds": 1,
+        },
         "device": str(trainer.actor.device),
     }
 

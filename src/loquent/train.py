@@ -61,6 +61,7 @@ class Trainer:
         context = Context(task=self.task, model=self.actor.language)
         self.terms, self.weights = compose.build(recipe.rewards, context)
         self.metrics = build_metrics(recipe.metrics, context)
+        self.growing = pool is not None
         pool = weighted(chosen_rows(self.task, self.settings.split, self.settings.only)) if pool is None else pool
         self.rows = {row.id: row for row in pool.rows}
         self.recording = self._recorded() if self.source == "data" else None
@@ -123,10 +124,7 @@ class Trainer:
         return {"update": self.updates, "episodes": self.games, **rollout.turns(episodes, self.weights), **logs}
 
     def _table(self) -> Table:
-        settings = self.settings
-        if settings.teacher:
-            raise BadSetting(f"training.teacher = {settings.teacher!r}: {self.recipe.algorithm} plays itself in collection; leave it empty")
-        places = self.recipe.config.games
+        settings, places = self.settings, self.recipe.config.games
         return Table(self.task, self.sampler, places=places, seed=settings.seed, split=settings.split, terms=self.terms, weights=self.weights)
 
     def evaluate(self, split: str, episodes: int, only: Record = EMPTY) -> Evaluation:
@@ -176,8 +174,10 @@ class Trainer:
             raise BadCheckpoint(f"the state is not whole, or another model's ({type(error).__name__}: {why})") from error
 
     def held_out_rows(self) -> dict[str, str]:
-        """A hash of the rows of each evaluation, by split: the run would not be the same with others."""
+        """A hash of the rows of each evaluation, by split: the run would not be the same with others. A pool that grows has none."""
         settings = self.settings
+        if self.growing:
+            return {}
         looked_at = {settings.final_split: held_out(self.task, settings.final_split, settings.final_episodes)}
         if settings.evaluate_every:
             rows = held_out(self.task, settings.evaluate_split, settings.evaluate_episodes, settings.only)

@@ -266,7 +266,7 @@ def test_settings_that_do_not_fit_are_refused_by_name(tmp_path):
         with pytest.raises(Exception, match=why) as caught:
             written(tmp_path, "sb3/ppo", **config)
         assert isinstance(caught.value, loquent.errors.LoquentError)
-    with pytest.raises(BadSetting, match="plays itself in collection"):
+    with pytest.raises(BadSetting, match="learns from its own play only"):
         Trainer(written(tmp_path, "sb3/ppo", training={"teacher": "expert"}), tmp_path / "run")
     with pytest.raises(BadSetting, match="takes free text; a task with actions is right"):
         Trainer(written(tmp_path, "sb3/ppo", task={"kind": "generation"}), tmp_path / "run")

@@ -20,10 +20,11 @@ from loquent.annotation.forms import Annotation, form_of
 from loquent.data.pools import Pool
 from loquent.errors import BadCheckpoint, BadSetting, UnknownName
 from loquent.logged import Logged
+from loquent.machine import machine
 from loquent.play import Game, play
 from loquent.recipe import Recipe
 from loquent.task import Row
-from loquent.train import Trainer, machine
+from loquent.train import Trainer
 from loquent.values import frozen, plain
 
 SAMPLES, ANNOTATIONS, DRAFT = "samples.jsonl", "annotations.jsonl", "draft.json"
@@ -67,7 +68,7 @@ class Session:
 
     def __init__(self, recipe: Recipe, folder: Path, samples: Sequence[Row] = (), *, weight: float = 1.0) -> None:
         self.recipe, self.folder, self.weight = recipe, folder, weight
-        self.trainer = Trainer(recipe, folder, Pool(()))
+        self.trainer = Trainer(recipe, folder, pool=Pool(()))
         if not isinstance(self.trainer.algorithm, Playing):
             raise BadSetting(f"algorithm.kind = {recipe.algorithm!r} learns from texts; a learner of actions is right, such as sb3/ppo")
         self.form = form_of(self.trainer.task)
@@ -131,7 +132,7 @@ class Session:
         if not rows:
             return None
         found = trainer.evaluate(settings.final_split, settings.final_episodes).as_json()
-        up = {name: True if name == "return" else None for name in found["values"]}
+        up: dict[str, bool | None] = {name: True if name == "return" else None for name in found["values"]}
         checkpoint.write_json(self.folder / "evaluation.json", {"checkpoint": f"update-{trainer.updates}", **found, "higher_is_better": up})
         return found
 
@@ -167,8 +168,8 @@ class Session:
         told = json.loads((self.folder / "machine.json").read_text(encoding="utf-8"))
         if told.get("fingerprint") != self.recipe.fingerprint:
             raise BadCheckpoint(f"{self.folder} holds a session with other settings; its own are in config.yaml there, or name another folder")
-        self.samples = [self.form.blank(_sample(line)) for line in checkpoint.read_lines(self.folder / SAMPLES, torn_end=True)]
-        self.given = list(checkpoint.read_lines(self.folder / ANNOTATIONS, torn_end=True))
+        self.samples = [self.form.blank(_sample(line)) for line in _lines(self.folder / SAMPLES)]
+        self.given = _lines(self.folder / ANNOTATIONS)
         if [kept["id"] for kept in self.given] != [row.id for row in self.samples[: len(self.given)]]:
             raise BadCheckpoint(f"{self.folder / ANNOTATIONS} does not follow {SAMPLES}; neither of them may be changed by hand")
         _rewrite(self.folder / ANNOTATIONS, self.given)
@@ -215,6 +216,24 @@ def _line(row: Row) -> dict[str, Any]:
 
 def _sample(line: Mapping[str, Any]) -> dict[str, Any]:
     return {**frozen(line["fields"]), "id": line["id"]}
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    """The objects of a file of JSON lines; a last line that a kill has cut off is left out.
+
+    Raises:
+        BadCheckpoint: another line is none.
+    """
+    found: list[dict[str, Any]] = []
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                found.append(json.loads(line))
+            except ValueError as error:
+                if not line.endswith(b"\n"):
+                    break
+                raise BadCheckpoint(f"{path}:{number}: this line is not whole ({error})") from error
+    return found
 
 
 def _rewrite(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from loquent import recipe
+from loquent import recipe, resuming
 from loquent.annotation.forms import Annotation
 from loquent.annotation.session import Session
 from loquent.commands import named
@@ -29,7 +29,13 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     named.search_here()
     whole = recipe.load(arguments.recipe, arguments.overrides, profile=arguments.profile)
     samples, right = _samples(arguments, whole)
-    session = Session(whole, Path(arguments.out or f"runs/{whole.name}-annotation"), samples, weight=arguments.weight)
+    folder = Path(arguments.out or f"runs/{whole.name}-annotation")
+    with resuming.alone(folder):
+        return 0, _held(arguments, Session(whole, folder, samples, weight=arguments.weight), right)
+
+
+def _held(arguments: Namespace, session: Session, right: Mapping[str, Annotation]) -> dict[str, Any]:
+    """The session, in a folder where nobody else writes."""
     if arguments.oracle and (unknown := [row.id for row in session.samples if row.id not in right]):
         raise BadSetting(f"--oracle: the sample {unknown[0]!r} has no annotation; samples that have theirs are right, or a person")
     here = len(session.given)
@@ -46,7 +52,7 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     evaluation = None if left or session.pending is not None else session.evaluate()
     if evaluation:
         scores(evaluation)
-    return 0, {"run": str(session.folder), "left": len(session.samples) - len(session.given), **effort, "evaluation": evaluation}
+    return {"run": str(session.folder), "left": len(session.samples) - len(session.given), **effort, "evaluation": evaluation}
 
 
 def _samples(arguments: Namespace, whole: recipe.Recipe) -> tuple[list[Row], dict[str, Annotation]]:

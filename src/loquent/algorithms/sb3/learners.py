@@ -57,7 +57,8 @@ class Learner:
     name: ClassVar[str]
     policy: ClassVar[str] = "MlpPolicy"  # the library's name of the network
     masked: ClassVar[bool] = False  # whether illegal actions are never chosen
-    scored = taught = False
+    scored = False
+    reads: ClassVar[tuple[str, ...]] = ("play",)
     unused: ClassVar[tuple[str, ...]] = ("model", "decoding", "evaluation")  # sections of a recipe that say nothing to it
     smoke: ClassVar[tuple[str, ...]] = ("algorithm.games=2", "algorithm.rollout=8", "algorithm.steps=16")  # of the profile of that name
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import metadata
 from typing import Any
 
 import numpy as np
 import torch
 
-from loquent.errors import BadCheckpoint
+from loquent.errors import AnotherRun, BadCheckpoint
 
 ARRAYS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")  # of the replay
 COUNTERS = ("num_timesteps", "_n_updates", "_n_calls", "_episode_num", "_current_progress_remaining", "exploration_rate")
@@ -16,10 +17,8 @@ COUNTERS = ("num_timesteps", "_n_updates", "_n_calls", "_episode_num", "_current
 
 def state_of(model: Any) -> dict[str, Any]:
     """The optimizer by the names of its parameters, the counters, and the replay as far as it is filled."""
-    found: dict[str, Any] = {
-        "optimizer": _optimizer(model.policy),
-        "counters": {name: getattr(model, name) for name in COUNTERS if hasattr(model, name)},
-    }
+    counters = {name: getattr(model, name) for name in COUNTERS if hasattr(model, name)}
+    found: dict[str, Any] = {"library": _versions(), "optimizer": _optimizer(model.policy), "counters": counters}
     if model._last_episode_starts is not None:
         found["starts"] = [bool(start) for start in model._last_episode_starts]
     replay = getattr(model, "replay_buffer", None)
@@ -37,8 +36,10 @@ def take_back(model: Any, state: Mapping[str, Any]) -> None:
     """Give a model back what `state_of` told.
 
     Raises:
-        BadCheckpoint: a part belongs to a network, a replay or a number of games of another size.
+        AnotherRun: it comes from another version of the library. BadCheckpoint: a part belongs to a network or a replay of another size.
     """
+    if state["library"] != _versions():
+        raise AnotherRun(f"it was made with {state['library']}, and {_versions()} is here; it would not be the same run to the bit")
     _load_optimizer(model.policy, state["optimizer"])
     for name, value in state["counters"].items():
         setattr(model, name, value)
@@ -55,6 +56,10 @@ def take_back(model: Any, state: Mapping[str, Any]) -> None:
                 raise BadCheckpoint(f"the replay's {name} have the shape {kept.shape}; at most {array.shape} is right")
             array[: len(kept)] = kept
         replay.pos, replay.full = saved["pos"], saved["full"]
+
+
+def _versions() -> dict[str, str]:
+    return {name: metadata.version(name) for name in ("stable-baselines3", "sb3-contrib")}
 
 
 def _optimizer(policy: Any) -> dict[str, dict[str, Any]]:
