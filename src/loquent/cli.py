@@ -285,7 +285,7 @@ def _annotation(commands: Any) -> None:
         "--samples", metavar="FILE", help="what is to be annotated, JSON lines (default: the rows of training.split, their labels hidden)"
     )
     annotate.add_argument("--oracle", action="store_true", help="the samples' own annotations correct, in place of a person")
-    annotate.add_argument("--weight", type=_share, default=1.0, metavar="W", help="of what is annotated, for training.priority (default 1)")
+    annotate.add_argument("--weight", type=_weight, default=1.0, metavar="W", help="of what is annotated, for training.priority (default 1)")
     annotate.add_argument("--limit", type=_positive, metavar="N", help="leave after N samples")
     annotate.add_argument("--out", metavar="DIR", help="the session's folder (default runs/RECIPE-annotation); a session that is there goes on")
     _profile(annotate)
@@ -366,7 +366,7 @@ def _seed(text: str) -> int:
     return _whole(text, 0)
 
 
-def _share(text: str) -> float:
+def _weight(text: str) -> float:
     try:
         number = float(text)
     except ValueError:

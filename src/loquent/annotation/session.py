@@ -115,7 +115,7 @@ class Session:
     def give(self, row: Row, suggested: Annotation, given: Annotation) -> dict[str, float]:
         """Take the annotation of the sample that is due: it is on disk before it is learned from. Returns what is logged."""
         self.form.filled(row, given)  # raises before anything is kept
-        kept = {"id": row.id, "suggested": list(suggested), "given": list(given)}
+        kept: dict[str, Any] = {"id": row.id, "suggested": list(suggested), "given": list(given)}
         kept |= {"corrected": self.form.edits(suggested, given), "decisions": self.form.decisions(given), "weight": self.weight}
         checkpoint.append_line(self.folder / ANNOTATIONS, kept)
         (self.folder / DRAFT).unlink(missing_ok=True)
