@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from loquent.agent import Agent
+from loquent.episode import Episode
 
 
 @runtime_checkable
@@ -46,4 +47,20 @@ class Algorithm(Protocol):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take back what `state_dict` gave."""
+        ...
+
+
+@runtime_checkable
+class Playing(Protocol):
+    """An algorithm that owns its collecting, as learners of other libraries do: beside acting and its state it has these two.
+
+    Its class makes its own model, `make_actor(config, task, key)`, and names in `unused` the sections of a recipe that say nothing to it.
+    """
+
+    def sit(self, table: Any, updates: int) -> None:
+        """Begin to play at a table of live games (`adapters.table.Table`), for a run of so many updates."""
+        ...
+
+    def play(self) -> tuple[list[Episode], dict[str, float]]:
+        """One update: actions in the live games, with learning in between. The games that ended, and what is logged."""
         ...

@@ -1,9 +1,9 @@
 """Checkpoints: all that influences a run's future, as safetensors and JSON, written aside and renamed.
 
-A checkpoint `checkpoints/update-N/` holds `policy/` (an ordinary Hugging Face folder), `state.safetensors` (every other
-tensor, by its path), `state.json` (everything else), and `manifest.json`: size and SHA-256 of each file, so that a torn one is
-seen before anything of it is used. Each weight stands once: the policy's in its folder alone, and those of the reference, which
-never change, in `checkpoints/reference-HASH.safetensors` for all checkpoints. Nothing is pickled.
+A checkpoint `checkpoints/update-N/` holds `policy/` (an ordinary Hugging Face folder, where the policy is a language model),
+`state.safetensors` (every other tensor, by its path), `state.json` (everything else), and `manifest.json`: size and SHA-256 of each
+file, so that a torn one is seen before anything of it is used. Each weight stands once: the policy's in its folder alone, and those
+of the reference, which never change, in `checkpoints/reference-HASH.safetensors` for all checkpoints. Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import shutil
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from safetensors import SafetensorError
@@ -35,7 +35,16 @@ FROZEN = "reference hash"  # the key under which state.json names the file of th
 LEFT_OUT = "policy hash"  # the key of the hash of those weights that stand in policy/ alone; older checkpoints have none
 
 
-def save(folder: Path, language: LanguageModel, state: Mapping[str, Any]) -> None:
+@runtime_checkable
+class Saved(Protocol):
+    """A policy that is no language model: it writes its own folder, with `config.json` and `model.safetensors`."""
+
+    def save(self, folder: Path) -> None:
+        """Write the folder."""
+        ...
+
+
+def save(folder: Path, language: LanguageModel | Saved, state: Mapping[str, Any]) -> None:
     """Write a checkpoint aside and rename it into place; a crash leaves a whole checkpoint or none of that name, never half of one.
 
     Raises:
@@ -60,9 +69,9 @@ def save(folder: Path, language: LanguageModel, state: Mapping[str, Any]) -> Non
         raise
 
 
-def _write(aside: Path, shared: Path, language: LanguageModel, state: Mapping[str, Any]) -> None:
+def _write(aside: Path, shared: Path, language: LanguageModel | Saved, state: Mapping[str, Any]) -> None:
     aside.mkdir(parents=True)
-    pretrained.save(language, aside / "policy")
+    language.save(aside / "policy") if isinstance(language, Saved) else pretrained.save(language, aside / "policy")
     tensors: dict[str, torch.Tensor] = {}
     tree = _split(state, "", tensors)
     left_out = _leave_out(tensors, POLICY, _policy(aside))

@@ -25,6 +25,8 @@ EXTRAS = dict.fromkeys(("torch", "transformers", "tokenizers", "safetensors", "s
     "pyarrow": "parquet",
     "minari": "minari",
     "h5py": "minari",
+    "stable_baselines3": "sb3",
+    "sb3_contrib": "sb3",
 }
 MODULES = {"import": "import_recipe"}  # a keyword of Python's cannot be a module's name
 REFUSED = {
@@ -118,6 +120,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
     _runs(commands)
     _games(commands)
+    _annotation(commands)
     _names(commands)
     return top
 
@@ -269,9 +272,28 @@ def _games(commands: Any) -> None:
     check.add_argument("--episodes", type=_positive, default=20, metavar="N", help="games per law (default 20)")
 
 
+def _annotation(commands: Any) -> None:
+    annotate = _command(
+        commands,
+        "annotate",
+        "correct what an agent suggests, sample by sample, while it learns on",
+        "loquent annotate tagging_ppo --samples sentences.jsonl --out runs/annotated",
+    )
+    annotate.add_argument("recipe", metavar="RECIPE", help="a recipe of a learner of actions (algorithm.kind sb3/...): a name or a YAML file")
+    _overrides(annotate)
+    annotate.add_argument(
+        "--samples", metavar="FILE", help="what is to be annotated, JSON lines (default: the rows of training.split, their labels hidden)"
+    )
+    annotate.add_argument("--oracle", action="store_true", help="the samples' own annotations correct, in place of a person")
+    annotate.add_argument("--weight", type=_weight, default=1.0, metavar="W", help="of what is annotated, for training.priority (default 1)")
+    annotate.add_argument("--limit", type=_positive, metavar="N", help="leave after N samples")
+    annotate.add_argument("--out", metavar="DIR", help="the session's folder (default runs/RECIPE-annotation); a session that is there goes on")
+    _profile(annotate)
+
+
 def _names(commands: Any) -> None:
     listing = _command(commands, "list", "list what there is by name", "loquent list tasks")
-    listing.add_argument("kind", choices=["tasks", "algorithms", "agents", "rewards", "metrics", "recipes", "suites"])
+    listing.add_argument("kind", choices=["tasks", "algorithms", "agents", "rewards", "metrics", "featurizers", "recipes", "suites"])
 
     show = _command(commands, "show", "print a recipe with every default written out", "loquent show reviews_ppo")
     show.add_argument("recipe", metavar="RECIPE", help="a recipe's name or a YAML file")
@@ -342,6 +364,16 @@ def _share(text: str) -> float:
 
 def _seed(text: str) -> int:
     return _whole(text, 0)
+
+
+def _weight(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a finite number of at least 0")
+    return number
 
 
 def _whole(text: str, least: int) -> int:

@@ -17,6 +17,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from loquent import registry
+from loquent.estimate_actions import measured
 from loquent.memory import Saved, rss
 from loquent.models import score
 from loquent.models.tokens import TokenBatch
@@ -60,6 +62,8 @@ class Estimate:
 
 def estimate(recipe: Recipe) -> Estimate:
     """What training this recipe would need; takes seconds, and the memory of the networks and a few rows."""
+    if hasattr(registry.named("algorithm", recipe.algorithm), "make_actor"):
+        return Estimate(**measured(recipe, *_checkpoints(recipe)))
     config = recipe.config
     epochs, minibatch = int(getattr(config, "epochs", 1)), int(getattr(config, "minibatch", FIRST_ROWS))
     small = replace(recipe, config=replace(config, epochs=1)) if hasattr(config, "epochs") else recipe

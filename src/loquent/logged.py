@@ -31,6 +31,7 @@ LOGGED = {
     "data/passes": Logged("passes", "how often all recorded rows have been drawn so far"),
     "rollout/return": Logged("reward per episode", "mean weighted return of the collected episodes, KL left out"),
     "rollout/tokens": Logged("tokens per episode", "mean action tokens of a collected episode"),
+    "rollout/turns": Logged("answers per episode", "mean answers of a collected episode"),
     "rollout/cut": Logged("share of episodes", "share of collected episodes that ran into the horizon"),
     "rollout/dropped_turns": Logged("turns", "turns left out of the batch because the context was full"),
     "rollout/cut_tokens": Logged("tokens", "tokens left out of observations that alone are longer than the room for a prompt"),

@@ -81,6 +81,9 @@ class TrainingSettings:
     episodes: int = setting(64, "episodes in one collection", low=1)
     split: str = setting("train", "the split the rows come from")
     only: Record = setting(EMPTY, "train and watch only on rows whose fields have these values, as {label: positive}; the final evaluation takes all")
+    priority: float | None = setting(
+        None, "rows are drawn with a probability ~ weight^priority (0: all alike); none: epoch by epoch, each row once", low=0.0
+    )
     teacher: str | Record = setting(
         "", "the agent that plays for a learner from others' games, or {kind: AGENT, OPTION: VALUE}; empty: for supervised learning the task's expert"
     )
@@ -133,8 +136,9 @@ class Recipe:
 
     def resolved(self) -> dict[str, Any]:
         """The whole recipe with every default that has an effect written out, as YAML can hold it; `load` takes it back."""
-        sections = {name: plain(getattr(self, name)) for name in ("model", "rewards", "metrics", "decoding", "evaluation", "training")}
-        for name in _unused(self.model):
+        said = [name for name in ("model", "rewards", "metrics", "decoding", "evaluation", "training") if name not in _unheard(self.algorithm)]
+        sections = {name: plain(getattr(self, name)) for name in said}
+        for name in _unused(self.model) if "model" in sections else ():
             del sections["model"][name]
         task = {"kind": self.task, **plain(self.options)}
         return {"name": self.name, "task": task, **sections, "algorithm": {"kind": self.algorithm, **plain(self.config)}}
@@ -220,12 +224,23 @@ def _profile(profile: str | None, root: Node) -> Sequence[str]:
     task = inside.get("task", {})
     if "source" in task and task["source"].value == "hub":
         own += ["task.source=builtin", *(f"task.{key}=" for key in ("name", "revision", "subset") if key in task)]
+    own += _small(root)
     for section in ("rewards", "metrics"):
         for name, node in inside.get(section, {}).items():
             options = node.value if isinstance(node.value, dict) else {}
             defaults = {"classifier": "", "label": 1, "revision": ""} if "classifier" in options else {}
             own += [f"{section}.{name}.{key}={value}" for key, value in defaults.items() if key in options]
     return (*SMOKE, *own)
+
+
+def _small(root: Node) -> list[str]:
+    """What makes the algorithm itself small, where it says so."""
+    node = root.value.get("algorithm")
+    kind = node.value.get("kind") if node and isinstance(node.value, dict) else node
+    name = kind.value if kind is not None else None
+    if not isinstance(name, str) or not (":" in name or name in registry.names("algorithm")):
+        return []  # `_recipe` says what is wrong with it
+    return list(getattr(registry.named("algorithm", name), "smoke", ()))
 
 
 def _recipe(root: Node) -> Recipe:
@@ -236,6 +251,8 @@ def _recipe(root: Node) -> Recipe:
             raise unknown(node, key, known, "a recipe")
     task, options = _kind(sections.get("task"), "task", "generation", _options_of)
     algorithm, config = _kind(sections.get("algorithm"), "algorithm", "ppo", _config_of)
+    for name in _unheard(algorithm):
+        _drop(sections, name, algorithm)
     decoding = sections.get("decoding")
     evaluation = _merged(decoding, sections.get("evaluation"))
     return Recipe(
@@ -256,6 +273,19 @@ def _recipe(root: Node) -> Recipe:
 def _unused(model: ModelSettings) -> tuple[str, ...]:
     """The settings that have no effect beside this path, or beside none."""
     return MADE_BY if model.path else ("revision",)
+
+
+def _unheard(algorithm: str) -> tuple[str, ...]:
+    """The sections of a recipe that say nothing to this algorithm."""
+    unheard: tuple[str, ...] = getattr(registry.named("algorithm", algorithm), "unused", ())
+    return unheard
+
+
+def _drop(sections: dict[str, Node], name: str, algorithm: str) -> None:
+    """Leave out a section that has no effect; a remark says so, unless it came with a profile."""
+    node = sections.pop(name, None)
+    if node is not None and node.file != PROFILE:
+        warnings.warn(f"{node.place}: {name} has no effect: {algorithm} has no language model", Remark, stacklevel=4)
 
 
 def _model(node: Node | None) -> ModelSettings:
@@ -432,6 +462,7 @@ def describe(name: str) -> str:
     own["evaluation"] = own["decoding"]
     own |= {f"algorithm.{kind}": partial(_config_of, kind) for kind in registry.names("algorithm")}
     own |= {f"task.{kind}": partial(_options_of, kind) for kind in registry.names("task")}
+    own |= {f"featurizer.{one}": partial(registry.find, "featurizer", one) for one in registry.names("featurizer")}
     own |= {f"{kind}.{one}": partial(_taken_by, kind, one) for kind in ("metric", "reward", "agent") for one in registry.names(kind)}
     section, _, wanted = name.rpartition(".")
     named = [title for title in own if {title, title.rpartition(".")[2]} & {name, section}]

@@ -7,7 +7,7 @@ from typing import Any
 
 from loquent.errors import BadSetting, UnknownName
 
-KINDS = ("task", "algorithm", "agent", "reward", "metric", "recipe")
+KINDS = ("task", "algorithm", "agent", "reward", "metric", "featurizer", "recipe")
 
 _names: dict[str, dict[str, str]] = {
     "task": {
@@ -30,6 +30,11 @@ _names: dict[str, dict[str, str]] = {
         "decision_transformer": "loquent.algorithms.decision_transformer:DecisionTransformer",
         "chai": "loquent.algorithms.chai:Chai",
         "ilql_utterance": "loquent.algorithms.ilql_utterance:UtteranceILQL",
+        "sb3/double_dqn": "loquent.algorithms.sb3.learners:DoubleDQN",
+        "sb3/ppo": "loquent.algorithms.sb3.learners:PPO",
+        "sb3/a2c": "loquent.algorithms.sb3.learners:A2C",
+        "sb3/maskable_ppo": "loquent.algorithms.sb3.learners:MaskablePPO",
+        "sb3/trpo": "loquent.algorithms.sb3.learners:TRPO",
     },
     "agent": {
         "random": "loquent.agents.scripted:Random",
@@ -65,6 +70,13 @@ _names: dict[str, dict[str, str]] = {
         "perplexity": "loquent.metrics.perplexity:perplexity",
         "text_perplexity": "loquent.metrics.perplexity:text_perplexity",
         "diversity": "loquent.metrics.diversity:diversity",
+    },
+    "featurizer": {
+        "hashed": "loquent.features.hashed:Hashed",
+        "vectors": "loquent.features.vectors:WordVectors",
+        "byte_pair": "loquent.features.bytepair:BytePair",
+        "contextual": "loquent.features.encoders:Contextual",
+        "sentence": "loquent.features.encoders:Sentence",
     },
     "recipe": {},
 }

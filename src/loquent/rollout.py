@@ -28,6 +28,17 @@ def summary(episodes: Sequence[Episode], batch: TokenBatch, weights: Record) -> 
     }
 
 
+def turns(episodes: Sequence[Episode], weights: Record) -> dict[str, float]:
+    """The same of games whose answers are actions, not texts: returns, rewards, and how many answers a game has."""
+    if not episodes:
+        return {"rollout/return": math.nan, "rollout/turns": math.nan}
+    return {
+        "rollout/return": float(np.mean([episode.total(weights) for episode in episodes])),
+        **_rewards(episodes, weights),
+        "rollout/turns": float(np.mean([len(one.answers()) for one in episodes])),
+    }
+
+
 def drift(texts: Sequence[str]) -> dict[str, float]:
     """Length, repetition and diversity of answers: what a policy that games its reward gives up first."""
     said = [words(text) for text in texts]

@@ -76,8 +76,8 @@ class Run:
         agent, language = self._acting()
         return _evaluated(self.recipe, agent, language, split, episodes, seed)
 
-    def _acting(self, **decoding: Any) -> tuple[Agent, LanguageModel]:
-        """The algorithm's own agent, from the state of the chosen checkpoint, and the language model behind it.
+    def _acting(self, **decoding: Any) -> tuple[Agent, LanguageModel | None]:
+        """The algorithm's own agent, from the state of the chosen checkpoint, and the language model behind it, where there is one.
 
         The reference is that of learning alone: a copy of the policy stands in its place, so what it was made from may be gone.
         """
@@ -102,7 +102,7 @@ def evaluate_language(recipe: Recipe, language: LanguageModel, *, split: str, ep
     return _evaluated(recipe, agent, language, split, episodes, seed)
 
 
-def _evaluated(recipe: Recipe, agent: Agent, language: LanguageModel, split: str, episodes: int, seed: int) -> Evaluation:
+def _evaluated(recipe: Recipe, agent: Agent, language: LanguageModel | None, split: str, episodes: int, seed: int) -> Evaluation:
     task = make_task(recipe)
     context = Context(task=task, model=language)
     terms, weights = compose.build(recipe.rewards, context)

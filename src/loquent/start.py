@@ -57,8 +57,11 @@ def make_format(name: str, language: LanguageModel) -> Format:
     return FORMATS[name](language.tokenizer)
 
 
-def make_actor(recipe: Recipe, task: Task, key: Key) -> Actor:
-    """The policy with its critic and its reference."""
+def make_actor(recipe: Recipe, task: Task, key: Key) -> Any:
+    """The policy with its critic and its reference, an `Actor`; or the model that the algorithm makes for itself."""
+    algorithm = registry.named("algorithm", recipe.algorithm)
+    if hasattr(algorithm, "make_actor"):
+        return algorithm.make_actor(recipe.config, task, key)
     settings = recipe.model
     language = make_language(recipe, task, key)
     reference: Any = settings.reference

@@ -20,14 +20,15 @@ from typing import Any
 from tqdm import tqdm
 
 from loquent import checkpoint, episode, logged, manifest, parallel, recorded, registry, resuming, rollout, trackers
+from loquent.adapters.table import Table
 from loquent.agent import make as make_agent
+from loquent.algorithm import Playing
 from loquent.data.pools import Pool, Sampler
 from loquent.episode import Episode
 from loquent.errors import AnotherRun, BadCheckpoint, BadSetting, nearest
 from loquent.evaluate import Evaluation, build_metrics, chosen_rows, directions, evaluate_agent, held_out, higher_is_better
 from loquent.machine import machine, source_state
 from loquent.metric import Context
-from loquent.models.actor import Actor
 from loquent.models.score import score
 from loquent.models.tokens import TokenBatch, token_batch
 from loquent.play import Game, play
@@ -37,6 +38,7 @@ from loquent.rewards import compose
 from loquent.run import Run
 from loquent.seeding import Key, borrowed
 from loquent.start import make_actor, make_task
+from loquent.task import Row
 from loquent.values import EMPTY, Record, digest
 
 
@@ -45,9 +47,10 @@ class Trainer:
 
     Args:
         began: the policy's folder of the checkpoint that will be taken back; the model the recipe names is not asked for then.
+        pool: the rows it learns from, in place of those that `training` chooses: a pool that grows may be empty at first.
     """
 
-    def __init__(self, recipe: Recipe, folder: Path, began: Path | None = None) -> None:
+    def __init__(self, recipe: Recipe, folder: Path, began: Path | None = None, pool: Pool | None = None) -> None:
         self.recipe, self.folder, self.settings = recipe, folder, recipe.training
         self.key = Key(self.settings.seed)
         kind = registry.named("algorithm", recipe.algorithm)
@@ -55,24 +58,27 @@ class Trainer:
         if min(self.settings.episodes, getattr(recipe.config, "minibatch", self.settings.episodes)) < parallel.size():
             raise BadSetting(f"training.episodes and algorithm.minibatch are at least the {parallel.size()} processes that learn together")
         self.task = make_task(recipe)
-        self.actor: Actor = make_actor(_beginning(recipe, began), self.task, self.key)
+        self.actor: Any = make_actor(_beginning(recipe, began), self.task, self.key)
         self.algorithm = kind(recipe.config, self.actor, key=self.key.child("algorithm"))
         context = Context(task=self.task, model=self.actor.language)
         self.terms, self.weights = compose.build(recipe.rewards, context)
         self.metrics = build_metrics(recipe.metrics, context)
-        rows = chosen_rows(self.task, self.settings.split, self.settings.only)
-        self.rows = {row.id: row for row in rows}
+        self.growing = pool is not None
+        pool = weighted(chosen_rows(self.task, self.settings.split, self.settings.only)) if pool is None else pool
+        self.rows = {row.id: row for row in pool.rows}
         self.recording = self._recorded() if self.source == "data" else None
         self.draws: Draws | None = None
         if self.recording is not None:
             self.draws = Draws(self.algorithm.prepare(self.recording.batch), self.recording.digest, self.key.child("recorded rows"))
-        self.sampler = Sampler(Pool(tuple(rows)), self.key.child("rows"))
+        self.sampler = Sampler(pool, self.key.child("rows"), scale=self.settings.priority)
         if self.settings.stop_metric:
             _higher_is_better(self)  # a name that nothing measures is refused before anything is played
         self.updates = self.games = self.waited = 0
         self.best: float | None = None  # the watched value, larger is better
         self.best_update: int | None = None
         self.seconds: dict[str, float] = {}
+        if isinstance(self.algorithm, Playing):
+            self.algorithm.sit(self._table(), self.settings.updates)
 
     def next(self) -> tuple[TokenBatch, dict[str, float]]:
         """What one update learns from, prepared, and what is logged of it: rows of recorded episodes, or a collection played now."""
@@ -104,12 +110,26 @@ class Trainer:
     def update(self) -> dict[str, float]:
         """One update: a batch is had and learned from; returns what is logged."""
         self.seconds = {}
+        if isinstance(self.algorithm, Playing):
+            return self._played(self.algorithm)
         batch, had = self.next()
         with self._timed("learn"):
             logs = self.algorithm.update(self.actor, batch)
             logs |= self.algorithm.after_update(self.actor)
         self.updates += 1
         return {"update": self.updates, "episodes": self.games, **had, **logs}
+
+    def _played(self, algorithm: Playing) -> dict[str, float]:
+        """An update of an algorithm that owns its collecting."""
+        with self._timed("play"):
+            episodes, logs = algorithm.play()
+        self.updates += 1
+        self.games += len(episodes)
+        return {"update": self.updates, "episodes": self.games, **rollout.turns(episodes, self.weights), **logs}
+
+    def _table(self) -> Table:
+        settings, places = self.settings, self.recipe.config.games
+        return Table(self.task, self.sampler, places=places, seed=settings.seed, split=settings.split, terms=self.terms, weights=self.weights)
 
     def evaluate(self, split: str, episodes: int, only: Record = EMPTY) -> Evaluation:
         """Evaluate the policy, with the decoding meant for evaluation."""
@@ -158,8 +178,10 @@ class Trainer:
             raise BadCheckpoint(f"the state is not whole, or another model's ({type(error).__name__}: {why})") from error
 
     def held_out_rows(self) -> dict[str, str]:
-        """A hash of the rows of each evaluation, by split: the run would not be the same with others."""
+        """A hash of the rows of each evaluation, by split: the run would not be the same with others. A pool that grows has none."""
         settings = self.settings
+        if self.growing:
+            return {}
         looked_at = {settings.final_split: held_out(self.task, settings.final_split, settings.final_episodes)}
         if settings.evaluate_every:
             rows = held_out(self.task, settings.evaluate_split, settings.evaluate_episodes, settings.only)
@@ -186,6 +208,11 @@ class Trainer:
         before = time.perf_counter()
         yield
         self.seconds[phase] = round(time.perf_counter() - before, 4)
+
+
+def weighted(rows: Sequence[Row]) -> Pool:
+    """A pool of rows, each with the weight that its field `weight` gives it, or 1."""
+    return Pool(tuple(rows), tuple(row.fields.get("weight", 1.0) for row in rows))
 
 
 def train(recipe: Recipe, out: str | Path, *, progress: bool = True, resume: bool = False, from_older: bool = False) -> Run:
@@ -334,7 +361,7 @@ def _keep(trainer: Trainer) -> None:
     """Write a checkpoint of this update and drop the oldest beyond `keep`; the best is never dropped."""
     folder = _checkpoint(trainer, trainer.updates)
     if not folder.is_dir():
-        checkpoint.save(folder, trainer.actor.language, trainer.state())
+        checkpoint.save(folder, trainer.actor.language or trainer.actor, trainer.state())
     spared = resuming.name_best(trainer)
     for old in [path for path in checkpoint.checkpoints(trainer.folder) if path.name != spared][: -trainer.settings.keep]:
         checkpoint.remove(old)

@@ -19,7 +19,9 @@ def scores(evaluation: dict[str, Any]) -> None:
 def estimated(found: Any) -> None:
     """Print an estimate: parameters, memory, disk and time, each with its parts."""
     sizes = found.sizes
-    print(f"on {found.device}; measured on {sizes['rows_measured']} rows of {sizes['width']} tokens and a few decoded tokens")
+    of_actions = "actions" in sizes
+    rows = f"{sizes['games']} games seen as {sizes['width']} numbers" if of_actions else f"{sizes['rows_measured']} rows of {sizes['width']} tokens"
+    print(f"on {found.device}; measured on {rows}" + ("" if of_actions else " and a few decoded tokens"))
     _parts("parameters", sum(found.parameters.values()), found.parameters, _count)
     _parts("memory at its peak", found.peak, found.memory, _size)
     _parts(
@@ -29,7 +31,8 @@ def estimated(found: Any) -> None:
         _size,
     )
     seeds = f"{sizes['seeds']} seeds, each " if sizes["seeds"] > 1 else ""
-    _parts(f"time, {seeds}{sizes['updates']} updates of {sizes['episodes']} episodes", found.total_seconds, found.seconds, _time)
+    each = f"{sizes['actions']} actions" if of_actions else f"{sizes['episodes']} episodes"
+    _parts(f"time, {seeds}{sizes['updates']} updates of {each}", found.total_seconds, found.seconds, _time)
 
 
 def _parts(what: str, total: float, parts: Mapping[str, float], written: Callable[[float], str]) -> None:

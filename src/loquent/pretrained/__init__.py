@@ -13,11 +13,12 @@ except ImportError as error:  # pragma: no cover - the extra is installed where 
 from loquent.pretrained.building import END, build
 from loquent.pretrained.classifier import SequenceClassifier, sequence_classifier
 from loquent.pretrained.devices import DTYPES, device, dtype, threads
+from loquent.pretrained.encoder import Encoder, load_encoder
 from loquent.pretrained.language import LanguageModel, context, end_ids, load, save
 from loquent.pretrained.likelihood import nll, plain_ids
 from loquent.pretrained.networks import evaluating, groups, head, hidden, padded
 
 __all__ = [
-    "DTYPES", "END", "LanguageModel", "SequenceClassifier", "build", "context", "device", "dtype", "end_ids", "evaluating", "groups",
-    "head", "hidden", "load", "nll", "padded", "plain_ids", "save", "sequence_classifier", "threads",
+    "DTYPES", "END", "Encoder", "LanguageModel", "SequenceClassifier", "build", "context", "device", "dtype", "end_ids", "evaluating", "groups",
+    "head", "hidden", "load", "load_encoder", "nll", "padded", "plain_ids", "save", "sequence_classifier", "threads",
 ]  # fmt: skip

@@ -95,8 +95,12 @@ def end_ids(module: Any, tokenizer: Any) -> frozenset[int]:
     return frozenset(int(i) for i in (*several, tokenizer.eos_token_id) if i is not None)
 
 
-def load_module(kind: Any, path: str | Path, revision: str | None, device: str, dtype: str) -> Any:
-    """A network of one of the library's automatic kinds, in evaluation mode; BadModel where it cannot be had whole."""
+def load_module(kind: Any, path: str | Path, revision: str | None, device: str, dtype: str, *, spare: str = "") -> Any:
+    """A network of one of the library's automatic kinds, in evaluation mode; BadModel where it cannot be had whole.
+
+    Args:
+        spare: weights whose names begin so may be missing, since nobody reads them.
+    """
     place, weights = str(path), devices.dtype(dtype)
     on = devices.device(device)
     bars = transformers_library().utils.logging
@@ -109,8 +113,8 @@ def load_module(kind: Any, path: str | Path, revision: str | None, device: str, 
     finally:
         if shown:
             bars.enable_progress_bar()
-    if told["missing_keys"]:
-        some = sorted(told["missing_keys"])
+    some = sorted(name for name in told["missing_keys"] if not (spare and name.startswith(spare)))
+    if some:
         raise BadModel(f"{place}: the weights lack {len(some)} tensors, the first is {some[0]!r}; they would be left at random")
     return module.to(on).eval()
 

@@ -1,0 +1,57 @@
+"""An agent that chooses among a task's actions by the scores a network gives them for what it sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loquent.agent import Answer, Asked
+from loquent.errors import BadSetting
+from loquent.task import Observation
+
+Scores = Callable[[Sequence[Observation]], NDArray[np.float64]]
+
+
+class Chooser:
+    """The best action, or one drawn from their probabilities.
+
+    Args:
+        scores: f64[n, actions] of n observations: log-probabilities, or values; -inf where an action is masked.
+        greedy: the best action; else `scores` are log-probabilities, and one is drawn with the stream of the question.
+        explore: the share of questions that are answered at random, each action equally likely.
+    """
+
+    def __init__(self, name: str, scores: Scores, *, greedy: bool, explore: float = 0.0) -> None:
+        self.name, self.scores, self.greedy, self.explore = name, scores, greedy, explore
+
+    def answer(self, asked: Sequence[Asked]) -> Sequence[Answer]:
+        """One answer per question: the text of the action chosen; an empty slot is an empty answer, which the task judges."""
+        if not asked:
+            return []
+        scores = self.scores([one.observation for one in asked])
+        return [self._answer(one, row) for one, row in zip(asked, scores, strict=True)]
+
+    def _answer(self, one: Asked, scores: NDArray[np.float64]) -> Answer:
+        if one.actions is None:
+            raise BadSetting(f"{self.name} chooses among a task's actions, and was asked without any; it plays tasks that have actions")
+        choice = int(scores.argmax())
+        if not self.greedy or self.explore:
+            roll, uniform = one.key.child("choose").generator().random(2)
+            if roll < self.explore:
+                choice = int(uniform * len(scores))
+            elif not self.greedy:
+                choice = drawn(scores, uniform)
+        try:
+            return Answer(one.actions.text(choice, one.observation.legal))
+        except LookupError:
+            return Answer("")
+
+
+def drawn(log_probability: NDArray[Any], uniform: float) -> int:
+    """The action at a uniform number in [0, 1): the inverse of the cumulated probabilities; the last possible one takes the remainder."""
+    bounds = np.exp(log_probability - log_probability.max()).cumsum()
+    possible = np.flatnonzero(np.isfinite(log_probability))
+    return int(min(np.searchsorted(bounds, uniform * bounds[-1], side="right"), possible[-1]))

@@ -1,0 +1,47 @@
+"""Double DQN: a small subclass of Stable-Baselines3's DQN that learns toward another target."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from stable_baselines3 import DQN
+from torch import Tensor
+from torch.nn.functional import smooth_l1_loss
+
+
+def double_q_target(reward: Tensor, ended: Tensor, gamma: float | Tensor, online: Tensor, target: Tensor) -> Tensor:
+    """Y of Double DQN, arXiv:1509.06461v3, eq. (4): the online network chooses the next action, the target network values it.
+
+    Args:
+        reward, ended: f32[N, 1]; ended is 1 where no value follows.
+        online, target: f32[N, actions], both networks' values of the next state.
+    """
+    chosen = online.argmax(dim=1, keepdim=True)
+    return reward + (1 - ended) * gamma * target.gather(1, chosen)
+
+
+class DoubleDQN(DQN):
+    """SB3's DQN but for the target; everything else (replay, schedules, Huber loss, clipping) is the library's."""
+
+    def train(self, gradient_steps: int, batch_size: int = 100) -> None:
+        """So many gradient steps, each on a fresh batch of the replay."""
+        self.policy.set_training_mode(True)
+        self._update_learning_rate(self.policy.optimizer)
+        losses, values = [], []
+        for _ in range(gradient_steps):
+            drawn = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)  # type: ignore[union-attr]
+            with torch.no_grad():
+                following = drawn.next_observations
+                gamma = drawn.discounts if drawn.discounts is not None else self.gamma
+                target = double_q_target(drawn.rewards, drawn.dones, gamma, self.q_net(following), self.q_net_target(following))
+            current = self.q_net(drawn.observations).gather(1, drawn.actions.long())
+            loss = smooth_l1_loss(current, target)
+            self.policy.optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
+            self.policy.optimizer.step()
+            losses.append(loss.item())
+            values.append(current.detach().mean().item())
+        self._n_updates += gradient_steps
+        self.logger.record("train/loss", np.mean(losses))
+        self.logger.record("train/value", np.mean(values))

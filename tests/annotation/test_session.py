@@ -1,0 +1,168 @@
+"""A session: what is given joins the pool and is learned from, and a session killed anywhere becomes the one that was not."""
+
+import json
+import shutil
+
+import pytest
+import torch
+
+from loquent import checkpoint, recipe
+from loquent.annotation.session import Effort, Session
+from loquent.errors import BadCheckpoint, BadSetting
+from loquent.fill import dump
+
+pytest.importorskip("stable_baselines3")
+
+TEXTS = ("abc", "eel", "of", "xyz", "a", "queue")
+GOLD = {text: tuple("vowel" if letter in "aeiou" else "other" for letter in text) for text in TEXTS}
+TASK = {"kind": "tagging", "source": "samples", "labels": ["other", "vowel"], "instruct": False}
+TEST = [{"tokens": list(text), "labels": list(GOLD[text]), "split": "test"} for text in TEXTS]
+
+
+def written(folder, kind="sb3/double_dqn", **training):
+    """A recipe whose learner is small."""
+    config = {
+        "sb3/double_dqn": {"games": 1, "learning_starts": 4, "replay": 40, "minibatch": 4},
+        "sb3/ppo": {"games": 2, "rollout": 4, "minibatch": 4},
+    }[kind]
+    algorithm = {"kind": kind, "features": {"kind": "hashed", "dimension": 16}, "network": [8], "steps": 16, **config}
+    whole = {"task": {**TASK, "samples": TEST}, "algorithm": algorithm, "training": {"updates": 6, "final_episodes": 6, **training}}
+    (folder / "recipe.yaml").write_text(dump(whole))
+    return recipe.load(folder / "recipe.yaml")
+
+
+def begun(folder, made=None, **more):
+    """A session in a folder, with all samples."""
+    made = made or written(folder)
+    one = Session(made, folder / "session", **more)
+    one._add([one.form.blank({"tokens": tuple(text), "id": text}) for text in TEXTS])
+    return one
+
+
+def annotated(one, count=None):
+    """Annotate what is due as it is right; returns what was logged."""
+    logs = []
+    while one.pending is not None and (count is None or len(logs) < count):
+        row = one.pending
+        logs.append(one.give(row, one.suggested(row), GOLD[row.id]))
+    return logs
+
+
+def state(folder):
+    """The newest checkpoint's state, tensors as lists."""
+
+    def bare(tree):
+        if isinstance(tree, dict):
+            return {name: bare(item) for name, item in tree.items()}
+        return tree.tolist() if isinstance(tree, torch.Tensor) else tree
+
+    return bare(checkpoint.load(checkpoint.checkpoints(folder / "session")[-1]))
+
+
+@pytest.mark.parametrize("kind", ["sb3/double_dqn", "sb3/ppo"])
+def test_what_is_given_is_learned_from_and_told(tmp_path, kind):
+    one = begun(tmp_path, written(tmp_path, kind))
+    logs = annotated(one)
+    assert len(one.trainer.sampler.pool) == 6
+    kept = [json.loads(line) for line in (tmp_path / "session" / "annotations.jsonl").read_text().splitlines()]
+    assert [line["given"] for line in kept] == [list(GOLD[text]) for text in TEXTS]
+    wrong = sum(a != b for line in kept for a, b in zip(line["suggested"], line["given"], strict=True))
+    assert one.effort == Effort(6, wrong, sum(map(len, TEXTS)))
+    assert logs[-1]["annotation/saved"] == one.effort.saved == 1 - wrong / 17
+    assert one.evaluate()["n"] == 6
+    assert json.loads((tmp_path / "session" / "evaluation.json").read_text())["checkpoint"] == "update-6"
+
+
+def test_effort_by_hand():
+    assert Effort(2, 3, 12).saved == 0.75
+    assert Effort(1, 4, 2).saved == -1
+    assert Effort(0, 0, 0).saved == 0
+
+
+def test_only_what_was_given_is_played(tmp_path):
+    one = begun(tmp_path)
+    annotated(one, 1)
+    assert {row.id for row in one.trainer.sampler.pool.rows} == {"abc"}
+    assert {game.row.id for game in one.trainer.algorithm.table.games} == {"abc"}
+
+
+@pytest.mark.parametrize("left", ["whole", "after the annotation", "after the log", "a torn checkpoint", "no checkpoint", "a torn annotation"])
+def test_a_session_that_was_killed_becomes_the_one_that_was_not(tmp_path, left):
+    whole, killed = _mkdir(tmp_path / "whole"), tmp_path / "killed"
+    annotated(begun(whole))
+    made = written(whole)
+    annotated(begun(_mkdir(killed), made), 3)
+    folder = killed / "session"
+    ahead = [json.loads(line) for line in (whole / "session" / "annotations.jsonl").read_text().splitlines()][3]
+    if left in ("after the annotation", "after the log"):
+        checkpoint.append_line(folder / "annotations.jsonl", ahead)
+    if left == "after the log":
+        checkpoint.append_line(folder / "metrics.jsonl", {"update": 4, "half": 1})
+    if left == "a torn checkpoint":
+        file = folder / "checkpoints" / "update-3" / "state.safetensors"
+        file.write_bytes(file.read_bytes()[:-9])
+    if left == "no checkpoint":
+        shutil.rmtree(folder / "checkpoints")
+    if left == "a torn annotation":
+        with (folder / "annotations.jsonl").open("a") as file:
+            file.write(json.dumps(ahead)[:20])
+    again = Session(made, folder)
+    assert len(again.given) == (4 if left.startswith("after") else 3)
+    annotated(again)
+    assert state(killed) == state(whole)
+    for name in ("metrics.jsonl", "annotations.jsonl", "samples.jsonl"):
+        assert (folder / name).read_text() == (whole / "session" / name).read_text(), name
+
+
+def _mkdir(folder):
+    folder.mkdir()
+    return folder
+
+
+def test_the_comparison_of_states_can_fail(tmp_path):
+    one, two = _mkdir(tmp_path / "one"), _mkdir(tmp_path / "two")
+    annotated(begun(one), 3)
+    other = begun(two)
+    annotated(other, 2)
+    other.give(other.pending, ("other", "other"), ("vowel", "vowel"))
+    assert state(one) != state(two)
+
+
+def test_drafts_are_kept_until_the_sample_is_given(tmp_path):
+    one = begun(tmp_path)
+    row = one.pending
+    assert one.draft(row) is None
+    one.keep_draft(row, ("vowel", "vowel", "other"))
+    again = Session(one.recipe, one.folder)
+    assert again.draft(again.pending) == ("vowel", "vowel", "other")
+    again.give(again.pending, ("other",) * 3, GOLD["abc"])
+    assert again.draft(again.pending) is None
+    assert not (one.folder / "draft.json").exists()
+
+
+def test_what_does_not_fit_is_refused_and_nothing_is_kept(tmp_path):
+    one = begun(tmp_path)
+    with pytest.raises(Exception, match="3 tokens and 1 labels"):
+        one.give(one.pending, ("other",) * 3, ("other",))
+    assert (one.folder / "annotations.jsonl").read_text() == ""
+    assert one.given == []
+
+
+def test_samples_may_be_added_later_and_weighted(tmp_path):
+    one = begun(tmp_path, weight=2.0)
+    annotated(one)
+    again = Session(one.recipe, one.folder, [one.form.blank({"tokens": ("z", "o"), "id": "zo"}), one.form.blank({"tokens": ("a",), "id": "a"})])
+    assert again.pending.id == "zo"
+    assert again.trainer.sampler.pool.weights == (2.0,) * 6
+
+
+def test_other_folders_and_learners_are_refused(tmp_path):
+    one = begun(tmp_path)
+    with pytest.raises(BadCheckpoint, match="other settings"):
+        Session(written(tmp_path, updates=7), one.folder)
+    (one.folder / "annotations.jsonl").unlink()
+    with pytest.raises(BadCheckpoint, match="no annotation session"):
+        Session(written(tmp_path), one.folder)
+    small = ["model.layers=1", "model.width=16", "model.heads=2", "model.vocabulary=300", "model.tokenizer_texts=50", "task.limit=20"]
+    with pytest.raises(BadSetting, match="learns from texts"):
+        Session(recipe.load("reviews_ppo", ["model.path=", *small]), tmp_path / "other")
