@@ -91,6 +91,29 @@ def in_rollout(count):
     _around(Live, "act", lambda *_: inside[0] and tick())
 
 
+def in_table(count):
+    """Within an update of a learner that steps its games itself, before an action is taken."""
+    from loquent.adapters.table import Table
+
+    _around(Table, "act", _counted(count, lambda *_: die()))
+
+
+def in_step(count):
+    """Right after a gradient step of such a learner, others of the same update still to come (or not)."""
+    import torch
+
+    tick = _counted(count, lambda *_: die())
+    for name in ("Adam", "RMSprop"):
+        _around(getattr(torch.optim, name), "step", after=tick)
+
+
+def in_network(count):
+    """When the network of a checkpoint has been written, and nothing else of it."""
+    from loquent.algorithms.sb3.actor import TurnActor
+
+    _around(TurnActor, "save", after=_counted(count, lambda *_: die()))
+
+
 def in_decoding(count):
     """Within a collection, between two tokens of the answers being drawn."""
     from loquent.models import decode
@@ -226,7 +249,7 @@ def anywhere(count):
 POINTS = {
     one.__name__: one
     for one in (
-        in_rollout, in_decoding, in_update, in_backward, in_tensors, in_policy, in_json, before_rename, after_rename, in_removal, in_log,
-        after_log, in_episodes, in_reference, in_note, in_rewriting, at_the_end, anywhere,
+        in_rollout, in_table, in_step, in_network, in_decoding, in_update, in_backward, in_tensors, in_policy, in_json, before_rename, after_rename,
+        in_removal, in_log, after_log, in_episodes, in_reference, in_note, in_rewriting, at_the_end, anywhere,
     )
 }  # fmt: skip

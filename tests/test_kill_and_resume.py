@@ -13,8 +13,9 @@ import torch
 
 import killed
 from loquent import checkpoint, recipe
-from loquent.errors import BadCheckpoint, LoquentError
+from loquent.errors import BadCheckpoint
 from loquent.train import Trainer, train
+from states import at, difference, goes_on, is_in, leaves, put, same, without
 
 SMALL = {
     "task": {"kind": "generation", "source": "path", "prompt_words": 5},
@@ -70,32 +71,6 @@ def plan(kind, kills):
     return [(name, draw.randint(1, max(1, MOMENTS[name] * 3 // 2))) for name in chosen]
 
 
-def same(one, two, place="state"):
-    """Where two saved states differ first; None where they are equal to the bit."""
-    if isinstance(one, torch.Tensor):
-        alike = isinstance(two, torch.Tensor) and one.dtype == two.dtype and torch.equal(one, two)
-        return None if alike else place
-    if isinstance(one, dict) and isinstance(two, dict) and one.keys() == two.keys():
-        return next((found for name in one if (found := same(one[name], two[name], f"{place}/{name}"))), None)
-    if isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
-        return next((found for i, pair in enumerate(zip(one, two)) if (found := same(*pair, f"{place}/{i}"))), None)
-    return None if type(one) is type(two) and one == two else place
-
-
-def difference(one, two):
-    """Where two finished runs differ first: the logs and results byte by byte, then the saved states; None where they do not."""
-    for name in ("metrics.jsonl", "evaluation.json", "episodes.jsonl", "config.yaml", "machine.json", "checkpoints/best.json"):
-        if (one / name).read_bytes() != (two / name).read_bytes():
-            return name
-    ours, theirs = checkpoint.checkpoints(one), checkpoint.checkpoints(two)
-    if [path.name for path in ours] != [path.name for path in theirs]:
-        return "checkpoints"
-    episodes = [sorted((path.name, path.read_bytes()) for path in (run / "episodes").iterdir()) for run in (one, two)]
-    if episodes[0] != episodes[1]:
-        return "episodes"
-    return next((found for a, b in zip(ours, theirs, strict=True) if (found := same(checkpoint.load(a), checkpoint.load(b), a.name))), None)
-
-
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_a_run_killed_at_twenty_moments_is_the_same_run(kind, wholes, tmp_path):
     file, whole = wholes[kind]
@@ -121,46 +96,6 @@ def test_a_kill_in_any_other_file_loses_nothing(moment, kind, wholes, tmp_path):
     assert killed.loquent("resume", str(run)) == 0
     assert difference(whole, run) is None
     assert not list(run.rglob(".*.partial")), "nothing is left of what was being written"
-
-
-def leaves(tree, path=()):
-    """The paths of all that is saved; an empty mapping or list is a leaf too."""
-    inside = list(tree.items()) if isinstance(tree, dict) else list(enumerate(tree)) if isinstance(tree, list) else []
-    return [leaf for name, item in inside for leaf in leaves(item, (*path, name))] or [path]
-
-
-def without(tree, path):
-    """A copy of a saved state in which one leaf is missing."""
-    first, *rest = path
-    if isinstance(tree, dict):
-        return {name: without(item, rest) if name == first and rest else item for name, item in tree.items() if rest or name != first}
-    return [without(item, rest) if i == first and rest else item for i, item in enumerate(tree) if rest or i != first]
-
-
-def at(tree, path):
-    for name in path:
-        tree = tree[name]
-    return tree
-
-
-def put(tree, path, leaf):
-    """A copy of a saved state with another leaf."""
-    if not path:
-        return leaf
-    first, *rest = path
-    if isinstance(tree, dict):
-        return {name: put(item, rest, leaf) if name == first else item for name, item in tree.items()}
-    return [put(item, rest, leaf) if i == first else item for i, item in enumerate(tree)]
-
-
-def goes_on(trainer, state, updates=2):
-    """What a trainer logs and is, `updates` after it took back a state; the reason where it refuses it."""
-    try:
-        trainer.restore(state)
-        logs = [trainer.update() for _ in range(updates)]
-    except (BadCheckpoint, KeyError, LoquentError) as error:
-        return f"refused: {error}"
-    return {"logs": json.loads(json.dumps(checkpoint.finite(logs))), "state": copy.deepcopy(trainer.state())}
 
 
 @pytest.mark.parametrize("kind", LEARNERS)
@@ -200,14 +135,6 @@ def test_a_leaf_that_was_never_saved_would_be_seen(kind, wholes, tmp_path):
 
 
 IDLE = ("algorithm", "last_kl")  # written anew by every update before it is read
-
-
-def is_in(tree, path):
-    try:
-        at(tree, path)
-    except (KeyError, IndexError, TypeError):
-        return False
-    return True
 
 
 def files_of(run):

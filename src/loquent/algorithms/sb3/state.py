@@ -29,15 +29,18 @@ def state_of(model: Any) -> dict[str, Any]:
             "full": replay.full,
             **{name: torch.from_numpy(getattr(replay, name)[:filled].copy()) for name in ARRAYS},
         }
-    return found
+    return found | {"leaves": _leaves(found)}
 
 
 def take_back(model: Any, state: Mapping[str, Any]) -> None:
     """Give a model back what `state_of` told.
 
     Raises:
-        AnotherRun: it comes from another version of the library. BadCheckpoint: a part belongs to a network or a replay of another size.
+        AnotherRun: it comes from another version of the library.
+        BadCheckpoint: a part is missing, or belongs to a network or a replay of another size.
     """
+    if unlike := sorted(set(state["leaves"]) ^ set(_leaves(state))):
+        raise BadCheckpoint(f"{unlike[0]} of the learner's state is {'missing' if unlike[0] in state['leaves'] else 'not of it'}")
     if state["library"] != _versions():
         raise AnotherRun(f"it was made with {state['library']}, and {_versions()} is here; it would not be the same run to the bit")
     _load_optimizer(model.policy, state["optimizer"])
@@ -56,6 +59,15 @@ def take_back(model: Any, state: Mapping[str, Any]) -> None:
                 raise BadCheckpoint(f"the replay's {name} have the shape {kept.shape}; at most {array.shape} is right")
             array[: len(kept)] = kept
         replay.pos, replay.full = saved["pos"], saved["full"]
+
+
+def _leaves(state: Mapping[str, Any], place: str = "") -> list[str]:
+    """The names of all that is saved: what no gradient has reached has no moments, so the network alone does not tell them."""
+    found: list[str] = []
+    for name, item in state.items():
+        if place or name != "leaves":
+            found += _leaves(item, f"{place}{name}: ") if isinstance(item, Mapping) else [place + name]
+    return found
 
 
 def _versions() -> dict[str, str]:
