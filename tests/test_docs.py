@@ -130,12 +130,12 @@ def test_every_registered_name_has_its_section(kind):
 def logged():
     """Every key that a run logs, with its definition."""
     from loquent.algorithms import chai, ilql_utterance, nlpo, ppo, supervised, value_learner
-    from loquent.algorithms.sb3 import learners
+    from loquent.algorithms.sb3 import cloning, learners
     from loquent.annotation import session
     from loquent.logged import LOGGED
 
     own = ppo.LOGGED | nlpo.LOGGED | supervised.LOGGED | value_learner.LOGGED | ilql_utterance.LOGGED | chai.LOGGED
-    return LOGGED | own | learners.LOGGED | session.LOGGED
+    return LOGGED | own | learners.LOGGED | cloning.LOGGED | session.LOGGED
 
 
 def test_every_logged_key_is_defined_on_its_page():

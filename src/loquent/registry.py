@@ -35,10 +35,13 @@ _names: dict[str, dict[str, str]] = {
         "sb3/a2c": "loquent.algorithms.sb3.learners:A2C",
         "sb3/maskable_ppo": "loquent.algorithms.sb3.learners:MaskablePPO",
         "sb3/trpo": "loquent.algorithms.sb3.learners:TRPO",
+        "sb3/cloning": "loquent.algorithms.sb3.cloning:Cloning",
     },
     "agent": {
         "random": "loquent.agents.scripted:Random",
         "expert": "loquent.agents.scripted:Expert",
+        "majority": "loquent.agents.constant:Majority",
+        "constant": "loquent.agents.constant:Constant",
         "http": "loquent.agents.http:Http",
         "human": "loquent.agents.human:Human",
         "replay": "loquent.agents.replay:Replay",

@@ -128,8 +128,9 @@ class Trainer:
         return {"update": self.updates, "episodes": self.games, **rollout.turns(episodes, self.weights), **logs}
 
     def _table(self) -> Table:
-        settings, places = self.settings, self.recipe.config.games
-        return Table(self.task, self.sampler, places=places, seed=settings.seed, split=settings.split, terms=self.terms, weights=self.weights)
+        settings, how = self.settings, {"terms": self.terms, "weights": self.weights, "places": self.recipe.config.games}
+        teacher = self._player() if self.source == "expert" else None
+        return Table(self.task, self.sampler, seed=settings.seed, split=settings.split, teacher=teacher, **how)
 
     def evaluate(self, split: str, episodes: int, only: Record = EMPTY) -> Evaluation:
         """Evaluate the policy, with the decoding meant for evaluation."""

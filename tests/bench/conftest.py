@@ -30,6 +30,9 @@ cells:
   expert: {recipe: reviews_ppo, agent: expert, set: {model.path: ""}}
 tables:
   - {title: One, cells: [zero, ppo, same, expert]}
+figures:
+  - {title: "Return <of> two", cells: [ppo, same], key: rollout/return, unit: reward}
+  - {title: Nothing, cells: [ppo], key: nothing/logged}
 orderings:
   - {claim: "the expert speaks longer", column: words, rising: [zero, expert], quote: "a <quote>", place: here}
   - {claim: "equal runs are equal", column: words, rising: [ppo, same]}

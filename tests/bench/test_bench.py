@@ -53,11 +53,23 @@ def _tables(out, found):
     assert [line["cell"] for line in lines[::2]] == ["zero", "ppo", "same", "expert"]
     assert float(lines[0]["mean"]) == pytest.approx(cell["intervals"]["words"]["mean"])
     assert {line["better"] for line in lines if line["column"] == "sentiment"} == {"higher"}
+    curves = list(csv.DictReader((out / "curves.csv").open()))
+    logs = [[json.loads(line) for line in (out / f"ppo-{seed}" / "metrics.jsonl").open()] for seed in (0, 1)]
+    assert [(line["figure"], line["cell"], line["update"], line["n"]) for line in curves] == [
+        ("Return <of> two", cell, str(update), "2") for cell in ("ppo", "same") for update in (1, 2)
+    ]
+    assert [float(line["mean"]) for line in curves[:2]] == pytest.approx(
+        [(a["rollout/return"] + b["rollout/return"]) / 2 for a, b in zip(*logs, strict=True)]
+    )
+    assert whole["curves"]["Return <of> two"]["ppo"][0]["mean"] == pytest.approx(float(curves[0]["mean"]))
+    assert whole["curves"]["Nothing"] == {}
     text = (out / "table.md").read_text()
     assert "sentiment ↑" in text
     assert "PPO \\| <b>" in text
     assert '"a <quote>" (here)' in text
     page = (out / "table.html").read_text()
+    assert page.count("<figure>") == 1, "a figure without curves is left out"
+    assert "Return &lt;of&gt; two" in page
     seen = _Page(page)
     assert seen.unclosed == []
     assert seen.outside == []

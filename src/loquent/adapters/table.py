@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loquent.agent import Answer
+from loquent.agent import Agent, Answer
 from loquent.data.pools import Sampler
 from loquent.episode import Episode
 from loquent.errors import BadCheckpoint, BadSetting
@@ -34,16 +34,28 @@ class Table:
     Args:
         places: how many games are live at once.
         terms, weights: as `rewards.compose.build` gives them.
+        teacher: who plays for a learner that learns from others' games.
 
     Raises:
         BadSetting: the task has no actions to choose from, or asks other seats than "agent".
     """
 
-    def __init__(self, task: Task, sampler: Sampler, *, places: int, seed: int, split: str, terms: Sequence[Any] = (), weights: Record) -> None:
+    def __init__(
+        self,
+        task: Task,
+        sampler: Sampler,
+        *,
+        places: int,
+        seed: int,
+        split: str,
+        terms: Sequence[Any] = (),
+        weights: Record,
+        teacher: Agent | None = None,
+    ) -> None:
         if task.actions is None:
             raise BadSetting(f"{task.identity} takes free text; a learner of turns needs a task with actions")
         self.task, self.sampler, self.seed, self.split = task, sampler, seed, split
-        self.terms, self.weights = tuple(terms), weights
+        self.terms, self.weights, self.teacher = tuple(terms), weights, teacher
         self.places, self.dealt = places, 0
         self.done: list[Episode] = []  # the games that have ended since `take`
         self._games: list[Live] = []
@@ -74,6 +86,23 @@ class Table:
         self.done += scored
         nothing = None, False
         return [Moved(game.step.observation, gained[i], *last.get(i, nothing)) for i, game in enumerate(self.games)]
+
+    def taught(self) -> list[int]:
+        """The number of the action that the teacher would take in each game.
+
+        Raises:
+            BadSetting: what it says is none of the task's actions.
+        """
+        assert self.teacher is not None
+        assert self.task.actions is not None
+        asked = [game.asked() for game in self.games]
+        found = []
+        for one, answer in zip(asked, self.teacher.answer(asked), strict=True):
+            number = self.task.actions.index(answer.text, one.observation.legal)
+            if number is None:
+                raise BadSetting(f"{self.teacher.name} says {answer.text!r:.80} in game {one.game}, which is none of the actions")
+            found.append(number)
+        return found
 
     def take(self) -> list[Episode]:
         """The games that have ended since the last call."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
+from importlib import resources
 
 from loquent import __version__
 from loquent.bench import pages
 from loquent.bench.results import CONTRADICTED, HOLDS, Results, Row
 from loquent.intervals import Interval
+from loquent.report.charts import Curve, Numbers, curves, legend
 
 STYLE = """
 :root { color-scheme: light dark; --line: #d0d0d0; --soft: #6b6b6b; --mark: #1f6feb; --paper: #c4711b; --good: #1a7f37; --bad: #cf222e }
@@ -18,8 +20,9 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto
 th, td { padding: .25rem .7rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap }
 th:first-child, td:first-child { text-align: left } small, .soft { color: var(--soft) } td small { display: block } .paper { color: var(--paper) }
 .holds { color: var(--good) } .contradicted, .failed { color: var(--bad) }
-svg { display: block } p, li, h1, h2, code, pre { overflow-wrap: anywhere } details { margin: .5rem 0 } pre { white-space: pre-wrap }
+td svg { display: block } p, li, h1, h2, code, pre { overflow-wrap: anywhere } details { margin: .5rem 0 } pre { white-space: pre-wrap }
 """
+CHARTS = resources.files("loquent.bench") / "curves.css"
 WIDTH, HEIGHT = 110, 14
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
@@ -33,7 +36,7 @@ def page(results: Results) -> str:
             "<!doctype html>",
             '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><link rel="icon" href="data:,"><title>{title}</title>',
-            f"<style>{STYLE}</style></head><body>",
+            f"<style>{STYLE}{CHARTS if results.suite.figures else ''}</style></head><body>",
             f"<h1>{escape(suite.title)}</h1>",
             f"<p>Suite <code>{escape(suite.name)}</code> version {suite.version}, profile <code>{escape(results.profile)}</code>, "
             f"{results.seeds} seeds; Loquent {escape(__version__)}. {escape(results.about)}</p>",
@@ -42,6 +45,7 @@ def page(results: Results) -> str:
             'on one scale a column. <span class="paper">Published figures</span>, where a row repeats one: mean ± standard deviation.</p>',
             *(f'<p class="failed">{escape(note)}</p>' for note in results.notes),
             *(line for table in pages.tables(results) for line in _table(results, table.title, [results.rows[name] for name in table.cells])),
+            *_figures(results),
             *_verdicts(results),
             *_failures(results),
             "</body></html>",
@@ -83,6 +87,19 @@ def _bar(found: Interval, scale: tuple[float, float]) -> str:
     line = f'<line x1="{left:.1f}" x2="{right:.1f}" y1="{middle}" y2="{middle}" stroke="var(--mark)" stroke-width="2"/>'
     circle = f'<circle cx="{dot:.1f}" cy="{middle}" r="3.5" fill="var(--mark)"/>'
     return f'<svg width="{WIDTH}" height="{HEIGHT}" role="img" aria-label="interval">{line}{circle}</svg>'
+
+
+def _figures(results: Results) -> Iterator[str]:
+    drawn, numbers = [one for one in results.suite.figures if results.curves.get(one.title)], Numbers()
+    if not drawn:
+        return
+    yield '<h2>Learning curves</h2><p class="soft">Means over seeds; a band is one standard deviation to each side.</p><div class="charts">'
+    for one in drawn:
+        found = results.curves[one.title]
+        lines = [Curve(results.rows[name].label, i, found.get(name, ())) for i, name in enumerate(one.cells)]
+        chart = curves(numbers, one.title, one.unit, lines)
+        yield f"<figure><h3>{escape(one.title)}</h3>{legend(lines)}{chart}<figcaption><code>{escape(one.key)}</code></figcaption></figure>"
+    yield "</div>"
 
 
 def _verdicts(results: Results) -> Iterator[str]:

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def plan(suite: Suite, out: Path, profile: str, seeds: int, overrides: Mapping[s
 
 
 def by_entry(overrides: Sequence[str], names: Sequence[str]) -> dict[str, list[str]]:
-    """Overrides by the entry they are for: `name:key.path=value` for one, without a name for all.
+    """Overrides by the entry they are for: `name:key.path=value` for one, or for all that match where it has * in it; without a name for all.
 
     Raises:
         BadSetting: there is no entry of that name.
@@ -65,10 +66,12 @@ def by_entry(overrides: Sequence[str], names: Sequence[str]) -> dict[str, list[s
         if not colon or "=" in name:
             for own in found.values():
                 own.append(text)
-        elif name in found:
-            found[name].append(rest)
-        else:
+            continue
+        matching = [one for one in names if one == name or ("*" in name and fnmatchcase(one, name))]
+        if not matching:
             raise BadSetting(f"the override {text!r} names no stage; known: {', '.join(names)}")
+        for one in matching:
+            found[one].append(rest)
     return found
 
 

@@ -160,6 +160,17 @@ def verdicts_csv(results: Results) -> str:
     return out.getvalue()
 
 
+def curves_csv(results: Results) -> str:
+    """One line for each figure, cell and update: the mean over seeds, and a standard deviation below and above it."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["figure", "cell", "label", "key", "update", "mean", "low", "high", "n"])
+    for drawing in results.suite.figures:
+        for name, points in results.curves[drawing.title].items():
+            writer.writerows([drawing.title, name, results.rows[name].label, drawing.key, *point] for point in points)
+    return out.getvalue()
+
+
 def as_json(results: Results) -> dict[str, Any]:
     """Everything, as JSON can hold it."""
     return {
@@ -187,6 +198,7 @@ def as_json(results: Results) -> dict[str, Any]:
             }
             for verdict in results.verdicts
         ],
+        "curves": {title: {name: [point._asdict() for point in points] for name, points in lines.items()} for title, lines in results.curves.items()},
         "failures": dict(results.failures),
         "notes": list(results.notes),
         "cautions": [caution for caution in (start_caution(results), number_caution(results)) if caution],

@@ -15,6 +15,7 @@ from loquent.bench.suite import Ordering, Suite
 from loquent.bench.work import Outcome
 from loquent.errors import BadSetting, nearest
 from loquent.intervals import Interval, difference, interval
+from loquent.report.runs import Group, Point, Seen
 
 HOLDS, CONTRADICTED, UNDECIDED, MISSING = "holds", "contradicted", "undecided", "not measured"
 
@@ -79,6 +80,7 @@ class Results:
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     machine: Mapping[str, Any] = field(default_factory=dict)
+    curves: Mapping[str, Mapping[str, tuple[Point, ...]]] = field(default_factory=dict)  # by figure and cell; means over seeds
 
     @property
     def comparisons(self) -> int:
@@ -105,6 +107,7 @@ def collect(suite: Suite, profile: str, seeds: int, plan: Plan, outcomes: Mappin
         failures,
         _notes(suite, outcomes, len(plan.jobs)),
         round(sum(outcome.seconds for outcome in outcomes.values()), 1),
+        curves=_curves(suite, plan, outcomes),
     )
 
 
@@ -148,6 +151,18 @@ def _row(suite: Suite, name: str, keys: Mapping[int, str], outcomes: Mapping[str
         paper_place=f"{table.title}; {table.place}" if table else "",
         paper_quote=table.quote if table else "",
     )
+
+
+def _curves(suite: Suite, plan: Plan, outcomes: Mapping[str, Outcome]) -> dict[str, dict[str, tuple[Point, ...]]]:
+    """For each figure the cells' curves over the runs that have come to their end; a cell that logged nothing has none."""
+    folders = {job.key: job.folder for job in plan.jobs if job.key in outcomes and outcomes[job.key].evaluation and not job.agent}
+    groups = {
+        name: Group(suite.cells[name].label or name, tuple(Seen(folders[key]) for key in plan.cells[name].values() if key in folders))
+        for drawing in suite.figures
+        for name in drawing.cells
+    }
+    found = {drawing.title: {name: tuple(groups[name].curve(drawing.key)) for name in drawing.cells} for drawing in suite.figures}
+    return {title: {name: points for name, points in lines.items() if points} for title, lines in found.items()}
 
 
 def _number(value: Any) -> TypeGuard[float]:

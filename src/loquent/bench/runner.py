@@ -29,7 +29,8 @@ def bench(
     processes: int | None = None,
     say: Callable[[str], None] = print,
 ) -> Results:
-    """Run a suite into the folder `out` and write its tables there: table.md, table.csv, verdicts.csv, table.json and table.html.
+    """Run a suite into the folder `out` and write its tables there: table.md, table.csv, verdicts.csv, table.json and table.html,
+    and curves.csv where the suite has figures.
 
     They are written after every run that is made, so that what is done is there whatever ends the call. A run that failed is in them,
     and is tried again by the next call; the others are not made again. What several cells have in common is made once.
@@ -38,7 +39,7 @@ def bench(
         suite: a name, a YAML file, or a `Suite`.
         profile: one of the suite's, its first by default; "smoke" every suite has.
         seeds: runs of every cell; the profile's number by default.
-        overrides: `key.path=value` for all stages and cells, or `NAME:key.path=value` for one of them.
+        overrides: `key.path=value` for all stages and cells, or `NAME:key.path=value` for one of them; `NAME` may have * in it.
         processes: runs made at once; the profile's number by default, 0 for one on each core.
 
     Raises:
@@ -103,6 +104,7 @@ def write(folder: Path, found: Results) -> None:
         ("table.md", pages.markdown(found)),
         ("table.csv", pages.as_csv(found)),
         ("verdicts.csv", pages.verdicts_csv(found)),
+        *((("curves.csv", pages.curves_csv(found)),) if found.suite.figures else ()),
         ("table.json", json.dumps(checkpoint.finite(pages.as_json(found)), allow_nan=False, indent=1)),
         ("table.html", html.page(found)),
     ):

@@ -79,6 +79,16 @@ class Table:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """Learning curves of some cells in one chart: what their runs logged, update by update."""
+
+    title: str = setting(why="its heading")
+    cells: tuple[str, ...] = setting(why="the names of its lines, in order")
+    key: str = setting(why="the logged key that is drawn, as metrics.jsonl has it")
+    unit: str = setting("", "of its vertical axis")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Ordering:
     """A claim of the paper: in this column the cells rise in this order."""
 
@@ -103,6 +113,7 @@ class Suite:
     cells: Mapping[str, Entry]
     tables: tuple[Table, ...]
     orderings: tuple[Ordering, ...]
+    figures: tuple[Drawing, ...] = ()
     shared: Record = EMPTY  # settings of all cells
     folder: Path = field(default=Path("."))  # where recipe files are looked for
 
@@ -135,7 +146,7 @@ def load(name: str | Path) -> Suite:
     path = _find(name)
     root = parse(path.read_text(encoding="utf-8"), path.name)
     inside = root.mapping("a suite")
-    known = ("name", "title", "version", "paper", "set", "columns", "profiles", "stages", "cells", "tables", "orderings")
+    known = ("name", "title", "version", "paper", "set", "columns", "profiles", "stages", "cells", "tables", "figures", "orderings")
     for key, node in inside.items():
         if key not in known:
             raise unknown(node, key, known, "a suite")
@@ -153,6 +164,7 @@ def load(name: str | Path) -> Suite:
         cells=_each(Entry, inside, "cells"),
         tables=_list(Table, inside, "tables"),
         orderings=_list(Ordering, inside, "orderings"),
+        figures=_list(Drawing, inside, "figures"),
         shared=inside["set"].plain() if "set" in inside and inside["set"].mapping("set") else EMPTY,
         folder=path.parent,
     )
@@ -210,7 +222,7 @@ def _check(suite: Suite, inside: Mapping[str, Node]) -> None:
         for name, entry in getattr(suite, section).items():
             place = inside[section].mapping(section)[name].place
             _check_entry(suite, name, entry, suite.shared if section == "cells" else EMPTY, place)
-    for section, cells in (("tables", "cells"), ("orderings", "rising")):
+    for section, cells in (("tables", "cells"), ("figures", "cells"), ("orderings", "rising")):
         for number, one in enumerate(getattr(suite, section)):
             place = inside[section].value[number].place
             for name in getattr(one, cells):

@@ -30,6 +30,7 @@ TOLD = {
     "policy_objective": "sb3/objective", "value_loss": "sb3/value_loss", "entropy_loss": "sb3/entropy_loss", "approx_kl": "sb3/approx_kl",
     "kl_divergence_loss": "sb3/kl", "clip_fraction": "sb3/clip_fraction", "clip_range": "", "explained_variance": "sb3/explained_variance",
     "is_line_search_success": "sb3/line_search", "exploration_rate": "", "learning_rate": "", "clip_range_vf": "",
+    "cloning_loss": "sb3/cloning_loss", "agreement": "sb3/agreement",
 }  # fmt: skip
 
 LOGGED = {

@@ -127,6 +127,20 @@ class TRPOSettings(OnPolicy):
     damping: float = setting(0.1, "of the Hessian's products", source="sb3-contrib's default", low=0.0)
 
 
+@dataclass(frozen=True, kw_only=True)
+class CloningSettings(Shared):
+    """What `algorithm:` may hold when it is sb3/cloning."""
+
+    rollout: int = setting(256, "actions of each game between two phases of learning", low=1)
+    minibatch: int = setting(64, "turns in one gradient step", low=2)
+    epochs: int = setting(1, "passes over one collection", low=1)
+    gradient_norm: float = setting(0.5, "gradients are scaled down to this norm", source=GAP, low=0.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_steps(self.rollout * self.games)
+
+
 def arguments(config: Any) -> dict[str, Any]:
     """What the library calls these settings, for its constructor."""
     found: dict[str, Any] = {"gamma": config.gamma, "device": config.device, "verbose": 0}
