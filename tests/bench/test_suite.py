@@ -41,7 +41,7 @@ def test_overrides_are_for_all_or_for_one(suite):
     assert {one.training.final_episodes for one in found.values()} == {7}
     assert (found["ppo-0"].config.clip, found["zero-0"].config.clip) == (0.3, 0.2)
     some = planned(suite, overrides=["*o:training.final_episodes=9"])
-    assert {job.name: job.recipe.training.final_episodes for job in some.jobs} == {"base": 4, "zero": 9, "ppo": 9, "expert": 4}
+    assert {job.name: job.recipe.training.final_episodes for job in some.jobs} == {"base": 4, "zero": 9, "ppo": 9, "same": 4, "expert": 4}
     with pytest.raises(BadSetting, match=r"names no stage"):
         planned(suite, overrides=["x*:x=1"])
     with pytest.raises(BadSetting, match=r"'pop:x=1' names no stage; known: base, zero"):

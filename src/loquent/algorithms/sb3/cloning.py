@@ -23,6 +23,7 @@ class Cloning(Learner):
 
     Config = CloningSettings
     name = "sb3/cloning"
+    smoke = (*Learner.smoke, "algorithm.minibatch=8")
     reads: ClassVar[tuple[str, ...]] = ("expert",)
 
     @classmethod

@@ -185,6 +185,7 @@ class PPO(Learner):
 
     Config = PPOSettings
     name = "sb3/ppo"
+    smoke = (*Learner.smoke, "algorithm.minibatch=8")
 
     @classmethod
     def library(cls) -> type:
@@ -212,6 +213,7 @@ class MaskablePPO(Learner):
     Config = PPOSettings
     name = "sb3/maskable_ppo"
     masked = True
+    smoke = (*Learner.smoke, "algorithm.minibatch=8")
 
     @classmethod
     def library(cls) -> type:
@@ -225,6 +227,7 @@ class TRPO(Learner):
 
     Config = TRPOSettings
     name = "sb3/trpo"
+    smoke = (*Learner.smoke, "algorithm.minibatch=8")
 
     @classmethod
     def library(cls) -> type:

@@ -12,7 +12,7 @@ import torch
 from loquent.errors import AnotherRun, BadCheckpoint
 
 ARRAYS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")  # of the replay
-COUNTERS = ("num_timesteps", "_n_updates", "_n_calls", "_episode_num", "_current_progress_remaining", "exploration_rate")
+COUNTERS = ("num_timesteps", "_n_updates", "_n_calls", "_episode_num", "exploration_rate")
 
 
 def state_of(model: Any) -> dict[str, Any]:
@@ -47,6 +47,8 @@ def take_back(model: Any, state: Mapping[str, Any]) -> None:
     for name, value in state["counters"].items():
         setattr(model, name, value)
     if "starts" in state:
+        if len(state["starts"]) != model.n_envs:
+            raise BadCheckpoint(f"{len(state['starts'])} games had a start, and there are {model.n_envs}")
         model._last_episode_starts = np.array(state["starts"], dtype=bool)
     replay = getattr(model, "replay_buffer", None)
     if (replay is None) != ("replay" not in state):
