@@ -217,9 +217,8 @@ def _profile(profile: str | None, root: Node, overrides: Sequence[str]) -> Seque
     reference = inside.get("model", {}).get("reference")
     if reference and reference.value not in ("copy", "none"):
         own.append("model.reference=copy")
-    if "data" in inside.get("training", {}) and not any(
-        text.startswith("training.data=") for text in overrides
-    ):  # which may not have been collected yet: a random player stands in for it
+    if "data" in inside.get("training", {}) and not any(text.startswith("training.data=") for text in overrides):
+        # They may not have been collected yet: a random player stands in for them.
         own += ["training.data=", "training.data_top=1.0", "training.data_bottom=1.0", "training.teacher=random"]
     algorithm = inside.get("algorithm", {})
     if "kind" in algorithm and algorithm["kind"].value == "filtered_cloning":
