@@ -66,7 +66,7 @@ def record(
     Args:
         paths: files of episodes (JSON lines), or folders that hold `episodes.jsonl`. Rows that are not the task's own are looked up in the
             file `rows.jsonl` beside it.
-        terms: rewards added to those recorded.
+        terms: rewards added to those recorded; those of tokens too, by the format's tokens of what was said.
         split: the split that all episodes must have been played on.
         only: episodes on rows whose fields have these values count, others do not.
         top, bottom: see `data.filters.shares`.
