@@ -1,9 +1,13 @@
 """A clone, then values beside it: the workflow of the recipes; and evaluations that do not depend on how many games are live."""
 
+import re
+import shlex
+from pathlib import Path
+
 import pytest
 import torch
 
-from loquent import episode, recipe
+from loquent import episode, recipe, registry
 from loquent.agents.scripted import Random
 from loquent.evaluate import evaluate_agent
 from loquent.play import games, play
@@ -16,6 +20,10 @@ SMALL = (
     "decoding={max_new_tokens: 6}",
     "training={updates: 3, episodes: 8, evaluate_every: 0, final_episodes: 4}",
 )
+
+
+PAGE = (Path(__file__).parent.parent / "docs" / "recipes.md").read_text()
+COMMANDS = dict(re.findall(r"^\| `(\w+)` \| `(wordle_.*)` \|$", PAGE, re.MULTILINE))  # of each learner what its table says
 
 
 @pytest.fixture(scope="module")
@@ -81,3 +89,19 @@ def test_token_rewards_reach_recorded_answers(clone, tmp_path):
     plain, with_terms = (Trainer(some, tmp_path).recording.batch for some in (values_beside(clone), one))
     assert torch.equal(plain.tokens, with_terms.tokens)
     assert torch.allclose(with_terms.reward, plain.reward - 0.5 * plain.is_action)
+
+
+def test_every_learner_from_recorded_episodes_has_a_command():
+    assert set(COMMANDS) == {name for name in registry.names("algorithm") if "data" in registry.find("algorithm", name).reads}
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_the_command_of_every_learner_learns(kind, clone, tmp_path):
+    name, *overrides = shlex.split(COMMANDS[kind])
+    folder, _ = clone
+    one = recipe.load(name, overrides)
+    assert (one.algorithm, one.training.data, one.model.path) == (kind, ("games",), "runs/bc" if name == "wordle_ilql" else "")
+    beside = ["algorithm.top=1.0"] if kind == "filtered_cloning" else []  # a tenth of eight games is none
+    trainer = Trainer(recipe.load(name, [*overrides, *SMALL, MODEL, f"training.data={folder}", *beside]), tmp_path)
+    assert trainer.algorithm.name == kind
+    assert trainer.update()["gradient/norm"] > 0
