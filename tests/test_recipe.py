@@ -211,6 +211,15 @@ def test_the_smoke_profile_needs_no_other_model(tmp_path):
     assert recipe.load(path).model.path == "runs/base"
 
 
+def test_the_smoke_profile_needs_no_recorded_episodes(tmp_path):
+    text = "task: wordle\nalgorithm: {kind: filtered_cloning}\ntraining: {data: [games], data_top: 0.1}"
+    path = written(tmp_path, text)
+    one = recipe.load(path, profile="smoke")
+    assert (one.training.data, one.training.data_top, one.training.teacher, one.config.top) == ((), 1.0, "random", 1.0)
+    assert recipe.load(path, ["training.data=mine"], profile="smoke").training.data == ("mine",)
+    assert recipe.load(path).training.data == ("games",)
+
+
 def test_node_says_where_it_stands():
     assert Node(1, "f", 3).place == "f:3"
     assert Node(1, "command line", None).place == "command line"

@@ -69,6 +69,15 @@ def test_a_folder_a_file_and_several_of_them_are_the_same_games(games_, tmp_path
     assert Trainer(made(f"training.data=[{two}, {one}]"), tmp_path).recording.digest != expected.digest
 
 
+def test_rewards_of_tokens_reach_games_that_were_never_drawn_as_tokens(games_, tmp_path):
+    plain = Trainer(made(f"training.data={games_}"), tmp_path).recording.batch
+    rewards = "rewards={guess: 1.0, tax: {of: token_constant, weight: 2.0, value: -0.25}}"
+    taxed = Trainer(made(f"training.data={games_}", rewards), tmp_path).recording.batch
+    assert torch.equal(taxed.tokens, plain.tokens)
+    assert torch.allclose(taxed.reward, plain.reward - 0.5 * plain.is_action)
+    assert not torch.allclose(taxed.reward, plain.reward)
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [

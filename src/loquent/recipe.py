@@ -179,7 +179,7 @@ def load(name: str | Path, overrides: Sequence[str] = (), *, profile: str | None
     if not root.mapping("a recipe"):
         raise BadSetting(f"{path.name}: the recipe is empty; `loquent show reviews_ppo` prints a whole one")
     root.mapping("a recipe").setdefault("name", Node(Path(str(name)).stem, root.file, root.line))
-    return _recipe(_override(_override(root, _profile(profile, root), PROFILE), overrides))
+    return _recipe(_override(_override(root, _profile(profile, root, overrides), PROFILE), overrides))
 
 
 def names() -> list[str]:
@@ -208,9 +208,9 @@ def schema(recipe: Recipe) -> dict[str, type]:
     return {"task": task, "model": ModelSettings, "decoding": Decoding, "evaluation": Decoding, "algorithm": config, "training": TrainingSettings}
 
 
-def _profile(profile: str | None, root: Node) -> Sequence[str]:
+def _profile(profile: str | None, root: Node, overrides: Sequence[str]) -> Sequence[str]:
     """The overrides a profile stands for. Those of "smoke" also shrink what this recipe's evaluation says for itself, and replace what it names
-    outside: its reference, its hub dataset by the built-in reviews, its classifiers by such as are trained here."""
+    outside: its reference, its hub dataset by the built-in reviews, its classifiers by such as are trained here, its recorded episodes by play."""
     if profile is None:
         return ()
     if profile != "smoke":
@@ -221,6 +221,12 @@ def _profile(profile: str | None, root: Node) -> Sequence[str]:
     reference = inside.get("model", {}).get("reference")
     if reference and reference.value not in ("copy", "none"):
         own.append("model.reference=copy")
+    if "data" in inside.get("training", {}) and not any(text.startswith("training.data=") for text in overrides):
+        # They may not have been collected yet: a random player stands in for them.
+        own += ["training.data=", "training.data_top=1.0", "training.data_bottom=1.0", "training.teacher=random"]
+    algorithm = inside.get("algorithm", {})
+    if "kind" in algorithm and algorithm["kind"].value == "filtered_cloning":
+        own.append("algorithm.top=1.0")  # a small share of a few episodes is none
     task = inside.get("task", {})
     if "source" in task and task["source"].value == "hub":
         own += ["task.source=builtin", *(f"task.{key}=" for key in ("name", "revision", "subset") if key in task)]

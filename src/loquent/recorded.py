@@ -21,8 +21,10 @@ from loquent.data.readers import jsonl
 from loquent.episode import Episode
 from loquent.errors import BadCheckpoint, BadRow, BadSetting
 from loquent.models.actor import Actor
+from loquent.models.token_rewards import with_token_rewards
 from loquent.models.tokens import TokenBatch, cat, token_batch
 from loquent.rewards import compose
+from loquent.rewards.terms import TokenTerm
 from loquent.seeding import Key
 from loquent.task import Row, Task
 from loquent.values import EMPTY, Record, frozen
@@ -64,7 +66,7 @@ def record(
     Args:
         paths: files of episodes (JSON lines), or folders that hold `episodes.jsonl`. Rows that are not the task's own are looked up in the
             file `rows.jsonl` beside it.
-        terms: rewards added to those recorded.
+        terms: rewards added to those recorded; those of tokens too, by the format's tokens of what was said.
         split: the split that all episodes must have been played on.
         only: episodes on rows whose fields have these values count, others do not.
         top, bottom: see `data.filters.shares`.
@@ -78,6 +80,7 @@ def record(
         found = (one for one in checked(_file(path), task, rows, split) if _has(rows[one.row], only))
         while some := list(islice(found, CHUNK)):
             scored = compose.apply(terms, some, {one.row: rows[one.row] for one in some})
+            scored = with_token_rewards(scored, [term for term in terms if isinstance(term, TokenTerm)], actor.format)
             made = token_batch(scored, actor.format, weights, max_length=actor.context, room=actor.room)
             batches.append(replace(made, episode=made.episode + read))
             returns += [one.total(weights) for one in scored]

@@ -30,11 +30,13 @@ from loquent.evaluate import Evaluation, build_metrics, chosen_rows, directions,
 from loquent.machine import machine, source_state
 from loquent.metric import Context
 from loquent.models.score import score
+from loquent.models.token_rewards import with_token_rewards
 from loquent.models.tokens import TokenBatch, token_batch
 from loquent.play import Game, play
 from loquent.recipe import Recipe, TrainingSettings
 from loquent.recorded import Draws
 from loquent.rewards import compose
+from loquent.rewards.terms import TokenTerm
 from loquent.run import Run
 from loquent.seeding import Key, borrowed
 from loquent.start import make_actor, make_task
@@ -99,7 +101,8 @@ class Trainer:
         queue = [Game(row, self.games + i) for i, row in enumerate(rows)]
         self.games += len(queue)
         played = play(self.task, queue, self._player(), seed=self.settings.seed, split=self.settings.split)
-        return compose.apply(self.terms, played, self.rows)
+        scored = compose.apply(self.terms, played, self.rows)
+        return with_token_rewards(scored, [term for term in self.terms if isinstance(term, TokenTerm)], self.actor.format)
 
     def batch(self, episodes: Sequence[Episode]) -> TokenBatch:
         """The batch the algorithm reads: tokens, rewards, and for a learner from its own play the scores of all networks."""

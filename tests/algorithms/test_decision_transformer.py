@@ -74,10 +74,10 @@ def test_with_a_shift_of_nothing_its_loss_is_cloning_s():
     model, algorithm, batch = made()
     for parameter in model.conditioning.parameters():
         torch.nn.init.zeros_(parameter)
-    cloned = Cloning(Cloning.Config(), fork.actor(0, layers=1, width=16))._nll(model, batch)
-    assert torch.allclose(algorithm._nll(model, batch), cloned, atol=1e-5)
+    cloned = Cloning(Cloning.Config(), fork.actor(0, layers=1, width=16))._nll(model, batch)[1]
+    assert torch.allclose(algorithm._nll(model, batch)[1], cloned, atol=1e-5)
     torch.nn.init.normal_(model.conditioning.layer.weight, generator=torch.Generator().manual_seed(0))
-    assert not torch.allclose(algorithm._nll(model, batch), cloned, atol=1e-2)
+    assert not torch.allclose(algorithm._nll(model, batch)[1], cloned, atol=1e-2)
 
 
 @pytest.mark.parametrize("seed", [0, 1])

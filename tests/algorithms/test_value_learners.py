@@ -18,7 +18,7 @@ from loquent.algorithms.ilql import ILQL
 from loquent.algorithms.monte_carlo import MonteCarlo
 from loquent.algorithms.psi import Psi
 from loquent.errors import BadSetting, LoquentError
-from loquent.models.score import action_scores
+from loquent.models.score import action_scores, weighted_nll
 from loquent.models.tokens import positions
 from loquent.models.value_states import states_of
 from loquent.models.values import TokenValues
@@ -106,12 +106,14 @@ def test_micro_batches_change_no_gradient():
 
 def test_without_beta_the_policy_s_loss_is_cloning_s_to_the_bit():
     model, algorithm, batch = made(awac_beta=0.0)
-    said, weight = algorithm.policy_loss(model, algorithm.see(model, batch))
-    cloned = Cloning(Cloning.Config(), fork.actor(0, layers=1, width=16))._nll(model, batch)
-    assert weight.tolist() == [1.0] * len(weight)
-    assert torch.equal(said.sum() / len(weight), cloned.sum() / len(weight))
+    said, logged = algorithm.policy_loss(model, algorithm.see(model, batch))
+    assert set(logged["policy/weight"].tolist()) == {1.0}
+    assert torch.equal(said, weighted_nll(model.policy, batch)[0]), "which is what cloning and supervised learning minimise"
+    cloned = Cloning(Cloning.Config(minibatch=12), fork.actor(0, layers=1, width=16))
+    logs = cloned.update(fork.actor(0, layers=1, width=16), batch)
+    assert logs["supervised/loss"] == float(logged["policy/loss"].double().sum()) / len(seen_actions(batch))
     _, algorithm, batch = made(model=model, awac_beta=1.0)
-    assert not torch.equal(algorithm.policy_loss(model, algorithm.see(model, batch))[0], cloned)
+    assert not torch.equal(algorithm.policy_loss(model, algorithm.see(model, batch))[0], said)
 
 
 def test_both_normalisers_and_the_weight_of_other_tokens():
@@ -127,6 +129,10 @@ def test_both_normalisers_and_the_weight_of_other_tokens():
     algorithm.config = replace(algorithm.config, transition_weight=1.0)
     assert loss_of(algorithm, model, batch) * tokens == pytest.approx(float(nll), rel=1e-5)
     assert tokens > actions
+
+
+def seen_actions(batch):
+    return batch.is_action.nonzero()
 
 
 # ---- whose gradient goes where

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from loquent.models.chunked import chunked
+from loquent.models.chunked import chunked, summed
 
 
 def function(wide, here, wanted):
@@ -54,3 +54,24 @@ def test_no_chunk_is_wider_than_asked():
     layer, states = parts()
     chunked(layer, states, 6, watched, 3)[0].sum().backward()
     assert seen == [(n, (True, True, True)) for n in (6, 6, 1)] + [(n, (True, False, False)) for n in (6, 6, 1)]
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("step", [1, 4, 13, 100])
+def test_a_sum_and_its_gradient_are_those_of_the_whole(bias, step):
+    torch.manual_seed(0)
+    layer, states = parts(bias)
+
+    def rows(wide, here):
+        return (wide.log_softmax(1)[:, 3] * torch.arange(here.start, here.stop)), wide.square().sum(1)
+
+    found = []
+    whole, parted = rows(layer(states), slice(0, 13)), summed(layer, states, step, rows)
+    for total, column in ((whole[0].sum(), whole[1]), (parted[0], parted[1][0])):
+        layer.zero_grad()
+        states.grad = None
+        (3 * total).backward()
+        found.append([total, column, states.grad, *(p.grad.clone() for p in layer.parameters())])
+    assert all(torch.allclose(a, b, rtol=1e-12, atol=1e-12) for a, b in zip(*found))
+    assert not torch.allclose(found[0][3], found[1][3] * 1.0001, rtol=1e-12, atol=1e-12)
+    assert not found[1][1].requires_grad

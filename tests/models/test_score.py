@@ -9,7 +9,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from loquent.errors import LoquentError
 from loquent.models import score as score_module
 from loquent.models.actor import Actor
-from loquent.models.score import action_scores, deciding, micro_batches, score
+from loquent.models.score import action_scores, deciding, micro_batches, score, weighted_nll
 from loquent.models.support import entropy, restricted_logprob
 from loquent.pretrained import build
 from loquent.seeding import Key
@@ -66,6 +66,29 @@ def test_scores_and_gradients_are_those_of_whole_logits(name, settings, dtype, d
         error = (gradients(module, weighted(found, n)) - slope).abs().max()
         assert error <= within
     assert slope.abs().max() > 0.1
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("extra", [0, 9])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_weighted_sum_of_likelihoods_has_the_gradient_of_its_parts(name, extra, dtype, monkeypatch):
+    """Every parameter's, tied ones too, whatever the padding and however many rows a chunk has."""
+    module = MODELS[name](dtype)
+    batch = scored(module, extra=extra)
+    n = int(batch.is_action.sum())
+    weights = torch.linspace(0.5, 2.0, n, dtype=torch.float64).to(getattr(torch, dtype)) / n
+    nll = -naive(module, replace(batch, support=None)).policy
+    slope = gradients(module, (weights * nll).sum())
+    within = 1e-12 if dtype == "float64" else 1e-6
+    for chunk in (1 << 22, VOCABULARY * 7, 1):
+        monkeypatch.setattr(score_module, "CHUNK", chunk)
+        total, each = weighted_nll(module, batch, weights)
+        assert not each.requires_grad
+        assert float((each - nll.detach()).abs().max()) <= within * 10
+        assert float(total.detach()) == pytest.approx(float((weights * nll.detach()).sum()), rel=within)
+        assert float((gradients(module, total) - slope).abs().max()) <= within * float(slope.abs().max())
+    other = gradients(module, weighted_nll(module, batch)[0] / n)
+    assert float((other - slope).abs().max()) > 1e-2 * float(slope.abs().max())
 
 
 def test_gradients_can_differ():

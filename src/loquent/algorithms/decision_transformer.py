@@ -62,7 +62,7 @@ class DecisionTransformer(Cloning):
         total = episode_returns(batch)
         return replace(super().prepare(batch), target=total[:, None].expand(batch.tokens.shape).contiguous())
 
-    def _nll(self, model: Actor, batch: TokenBatch) -> Float[Tensor, " N"]:
+    def _nll(self, model: Actor, batch: TokenBatch) -> tuple[Float[Tensor, ""], Float[Tensor, " N"]]:
         if batch.target is None:
             raise LoquentError("the batch has not been prepared: it has no returns")
         with conditioned(model.policy, _conditioning(model)(batch.target[:, 0].to(model.device))):

@@ -17,7 +17,7 @@ from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms import value_losses as losses
 from loquent.algorithms.offline_learner import CODE, PAPER, OfflineLearner, TrunksConfig, attached, build_values
 from loquent.algorithms.ppo import START
-from loquent.algorithms.value_learner import PolicyConfig, counting, weighted_nll
+from loquent.algorithms.value_learner import PolicyConfig, imitation
 from loquent.logged import Logged
 from loquent.models.actor import Actor
 from loquent.models.answer_values import AnswerScore
@@ -98,10 +98,9 @@ class UtteranceILQL(OfflineLearner):
         total, logged = (config.q_weight * q.sum() + config.v_weight * v.sum()) / answers, dict[str, Tensor]()
         if self.imitates:
             weight = self.weights(batch, heard)
-            said = weighted_nll(model, config, batch, weight, heard.policy)
+            said, logged = imitation(model, config, batch, weight, heard.policy)
             count = int(whole.is_action.sum()) if config.normaliser == "actions" else int(whole.real.sum()) - len(whole)
-            total = total + config.awac_weight * said.sum() / count
-            logged = {"policy/weight": weight, "policy/loss": said[batch.is_action[counting(batch, config)]]}
+            total = total + config.awac_weight * said / count
         means = {"q": torch.stack(heard.q).mean(0), "v": heard.v, "target_q": heard.target_q, "advantage": heard.target_q - heard.v}
         return total, {**logged, **{f"answers/{name}": part for name, part in {"q_loss": q, "v_loss": v, **means}.items()}}
 

@@ -22,7 +22,7 @@ from loquent.algorithms.ppo import START
 from loquent.errors import BadSetting, LoquentError
 from loquent.logged import Logged
 from loquent.models.actor import Actor
-from loquent.models.score import action_scores, micro_batches
+from loquent.models.score import micro_batches, weighted_nll
 from loquent.models.tokens import TokenBatch
 from loquent.seeding import Key, borrowed
 from loquent.settings import check_ranges, setting
@@ -127,8 +127,8 @@ class Supervised:
             mine = minibatch.take(parallel.own(torch.arange(len(minibatch))))
             with borrowed(self.key.child("dropout", self.steps, *([parallel.rank()] if parallel.size() > 1 else []))):
                 for rows in micro_batches(mine, self.config.token_budget):
-                    nll = self._nll(model, mine.take(rows))
-                    (nll.sum() / tokens).backward()
+                    total, nll = self._nll(model, mine.take(rows).to(model.device))
+                    (total / tokens).backward()
                     means.add(**{"supervised/loss": nll})
             parallel.add_gradients(self.parameters.values())
         finally:
@@ -137,8 +137,9 @@ class Supervised:
         self.optimizer.step()
         self.steps += 1
 
-    def _nll(self, model: Actor, batch: TokenBatch) -> Float[Tensor, " N"]:
-        return -action_scores(model.policy, batch.to(model.device), support=False, entropy=False).policy
+    def _nll(self, model: Actor, batch: TokenBatch) -> tuple[Float[Tensor, ""], Float[Tensor, " N"]]:
+        """The sum that is learned from, and that of each token, without a gradient."""
+        return weighted_nll(model.policy, batch)
 
     def state_dict(self) -> dict[str, Any]:
         """Optimizer (tensors by parameter name) and counters."""

@@ -25,14 +25,14 @@ from loquent.logged import Logged
 from loquent.models.actor import Actor
 from loquent.models.perturb import FILTERS, MODES, Perturbation
 from loquent.models.rerank import AdvantageScore, BestOf
-from loquent.models.score import action_scores
+from loquent.models.score import weighted_nll
 from loquent.models.tokens import TokenBatch, positions
 from loquent.models.value_states import StateCache, States, states_of
 from loquent.models.values import TokenValues
 from loquent.seeding import Key
 from loquent.settings import setting
 
-__all__ = ["CODE", "LOGGED", "PAPER", "PolicyConfig", "Seen", "ValueConfig", "ValueLearner", "counting", "weighted_nll", "with_returns"]
+__all__ = ["CODE", "LOGGED", "PAPER", "PolicyConfig", "Seen", "ValueConfig", "ValueLearner", "imitation", "with_returns"]
 
 LOGGED = {
     "values/q_loss": Logged("return²", "mean over action tokens of the Q-heads' squared errors against their target, added over heads"),
@@ -154,11 +154,10 @@ class ValueLearner(OfflineLearner):
         parts["v_loss"] = losses.expectile_loss(self.v_target(seen), seen.v, config.tau)
         total = (total + config.v_weight * parts["v_loss"].sum()) / tokens
         if self.imitates:
-            said, weight = self.policy_loss(model, seen)
+            said, more = self.policy_loss(model, seen)
             count = tokens if config.normaliser == "actions" else int(whole.real.sum()) - len(whole)
-            total = total + config.awac_weight * said.sum() / count
-            ours = batch.is_action[counting(batch, config)]
-            logged |= {"policy/weight": weight, "policy/loss": said[ours]}
+            total = total + config.awac_weight * said / count
+            logged |= more
         parts |= {"v": seen.v, "target_q": seen.target_q, "advantage": seen.target_q - seen.v}
         return total, {**logged, **{f"values/{name}": part for name, part in parts.items()}}
 
@@ -208,24 +207,28 @@ class ValueLearner(OfflineLearner):
         """A function of the target Q of all tokens in the next states, [n, V] -> [n]; of states that have none it means nothing."""
         return attached(model).target_wide(seen.states.target[seen.states.following], function)
 
-    def policy_loss(self, model: Actor, seen: Seen) -> tuple[Float[Tensor, " M"], Float[Tensor, " N"]]:
-        """-w_t log π(x_t) of the M tokens that count, and the weights of the action tokens."""
+    def policy_loss(self, model: Actor, seen: Seen) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
+        """Σ_t w_t · -log π(x_t) over all tokens that count, and what is logged of its action tokens."""
         how = {"beta": self.config.awac_beta, "mode": self.config.awac_mode, "clip": self.config.awac_clip}
         weight = losses.awac_weight(seen.target_q, seen.v, **how)
-        return weighted_nll(model, self.config, seen.batch, weight, seen.states.policy), weight
+        return imitation(model, self.config, seen.batch, weight, seen.states.policy)
 
 
-def weighted_nll(
+def imitation(
     model: Actor, config: Any, batch: TokenBatch, weight: Float[Tensor, " N"], hidden: Float[Tensor, "B T H"] | None
-) -> Float[Tensor, " M"]:
-    """-w_t log π(x_t) of the M tokens that count (a `PolicyConfig` says which), from the weights of the N action tokens."""
-    counts = counting(batch, config)
+) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
+    """Σ_t w_t · -log π(x_t) over the tokens that count (a `PolicyConfig` says which), from the weights of the N action tokens; and what is
+    logged of these."""
+    counts = batch.is_action
+    if config.transition_weight:
+        counts = batch.real.clone()
+        counts[:, 0] = False  # nothing stands before the first token
     weights = torch.full_like(batch.reward, config.transition_weight)
     weights[batch.is_action] = weight
     if config.detach_policy and hidden is not None:
         hidden = hidden.detach()
-    learned = replace(batch, is_action=counts, support=None)
-    return -weights[counts] * action_scores(model.policy, learned, support=False, entropy=False, hidden=hidden).policy
+    total, nll = weighted_nll(model.policy, replace(batch, is_action=counts, support=None), weights[counts], hidden=hidden)
+    return total, {"policy/weight": weight, "policy/loss": weight * nll[batch.is_action[counts]]}
 
 
 def with_returns(batch: TokenBatch, gamma: float, per: str) -> TokenBatch:
@@ -249,12 +252,3 @@ def with_returns(batch: TokenBatch, gamma: float, per: str) -> TokenBatch:
     placed = torch.zeros_like(batch.reward)
     placed[batch.is_action] = found[at.real]
     return replace(batch, target=placed)
-
-
-def counting(batch: TokenBatch, config: Any) -> Bool[Tensor, "B T"]:
-    """The tokens that count in the policy's loss: the action tokens, and with a weight for them all others that something stands before."""
-    if not config.transition_weight:
-        return batch.is_action
-    counts = batch.real.clone()
-    counts[:, 0] = False
-    return counts

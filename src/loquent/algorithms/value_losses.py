@@ -42,8 +42,7 @@ def expectile_loss(target: Float[Tensor, "*N"], value: Float[Tensor, "*N"], tau:
 
 def cql_loss(q: Float[Tensor, "N V"], taken: Int64[Tensor, " N"], temperature: float = 1.0) -> Float[Tensor, " N"]:
     """L_CQL: logsumexp_a Q(s_j, a)/t - Q(s_j, a_j)/t, the cross-entropy of the token taken (arXiv:2006.04779 eq. 4, per token)."""
-    scaled = q / temperature if temperature != 1 else q
-    return scaled.logsumexp(-1) - of(scaled, taken)
+    return F.cross_entropy(q / temperature if temperature != 1 else q, taken, reduction="none")
 
 
 def candidates_cql_loss(

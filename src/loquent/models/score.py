@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
@@ -17,7 +18,7 @@ from torch.utils.checkpoint import checkpoint
 from loquent import pretrained
 from loquent.errors import LoquentError
 from loquent.models.actor import Actor
-from loquent.models.chunked import chunked
+from loquent.models.chunked import chunked, summed
 from loquent.models.support import Support, restricted_logprob
 from loquent.models.support import entropy as entropy_of
 from loquent.models.tokens import TokenBatch
@@ -75,6 +76,31 @@ def action_scores(
 
         parts.append(checkpoint(part, states[here], use_reentrant=False) if torch.is_grad_enabled() else part(states[here]))
     return Scores(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
+
+
+def weighted_nll(
+    module: Any, batch: TokenBatch, weights: Float[Tensor, " N"] | None = None, *, hidden: Float[Tensor, "B T H"] | None = None
+) -> tuple[Float[Tensor, ""], Float[Tensor, " N"]]:
+    """Σ_t w_t · -log π(x_t) over a batch's action tokens (by default all weigh 1), and each -log π(x_t), which has no gradient.
+
+    The same likelihoods as `action_scores`'; as only their sum is learned from, logits are formed once, some rows at a time.
+    """
+    layer = head(module)
+    if type(layer) is not nn.Linear:
+        nll = -action_scores(module, batch, support=False, entropy=False, hidden=hidden).policy
+        return (nll if weights is None else weights * nll).sum(), nll.detach()
+    if batch.is_action[:, :1].any():
+        raise LoquentError("a row begins with an action token; every row begins with a start token, whose hidden is the first state")
+    decided = batch.is_action[:, 1:]
+    states = (pretrained.hidden(module, batch.tokens, deciding(batch)) if hidden is None else hidden)[:, :-1][decided]
+    chosen = batch.tokens[:, 1:][decided]
+
+    def rows(logits: Tensor, here: slice) -> tuple[Tensor, Tensor]:
+        nll = F.cross_entropy(logits if logits.dtype == torch.float64 else logits.float(), chosen[here], reduction="none")
+        return nll if weights is None else weights[here] * nll, nll
+
+    total, (nll,) = summed(layer, states, max(1, CHUNK // layer.out_features), rows)
+    return total, nll
 
 
 def deciding(batch: TokenBatch) -> Bool[Tensor, "B T"]:

@@ -17,7 +17,7 @@ from loquent.models.low_rank import adapted
 from loquent.seeding import Key, borrowed
 
 BACKBONES = ("separate", "shared", "lora", "frozen")
-CHUNK = 1 << 20  # values in one chunk of a Q-head's outputs, when all of them are needed
+CHUNK = 1 << 22  # values in one chunk of a Q-head's outputs, when all of them are needed
 
 
 class Head(nn.Module):
