@@ -55,10 +55,13 @@ def take_back(model: Any, state: Mapping[str, Any]) -> None:
         raise BadCheckpoint("the state of a learner with a replay belongs to one with a replay")
     if replay is not None:
         saved = state["replay"]
+        filled = replay.buffer_size if saved["full"] else saved["pos"]
         for name in ARRAYS:
             array, kept = getattr(replay, name), saved[name].numpy()
-            if kept.shape[1:] != array.shape[1:] or len(kept) > len(array):
-                raise BadCheckpoint(f"the replay's {name} have the shape {kept.shape}; at most {array.shape} is right")
+            if kept.shape != (filled, *array.shape[1:]) or filled > len(array):
+                raise BadCheckpoint(
+                    f"the replay's {name} have the shape {kept.shape}; {(filled, *array.shape[1:])} is right, in a replay of {len(array)}"
+                )
             array[: len(kept)] = kept
         replay.pos, replay.full = saved["pos"], saved["full"]
 
