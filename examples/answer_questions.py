@@ -1,7 +1,7 @@
 """A game of multiple choice with a random player: listing A.3.1 of arXiv:2011.08272.
 
 python examples/answer_questions.py                 questions made here
-python examples/answer_questions.py qasc/train.jsonl    QASC, ARC, or rows of your own
+python examples/answer_questions.py qasc            a folder with train.jsonl: QASC, ARC, or rows of your own
 """
 
 import sys

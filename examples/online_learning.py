@@ -38,7 +38,7 @@ for number, sample in enumerate(task.rows("train")[: int(count)], 1):
     predicted = predict(sample["tokens"])  # what a person would only have to correct
     annotated = sample["labels"]  # simulated here
     running += token_f1(annotated, predicted)
-    env.unwrapped.add_sample({"tokens": sample["tokens"], "labels": annotated})
+    env.unwrapped.add_sample({"id": sample.id, "tokens": sample["tokens"], "labels": annotated})
     model.learn(total_timesteps=128)
     if number % 25 == 0:
         print(f"sentences {number - 24} to {number}: token F1 of the suggestions {running / 25:.2f}")

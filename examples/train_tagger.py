@@ -1,6 +1,6 @@
 """A tagger trained by Stable-Baselines3's own DQN: listing A.3.2 of arXiv:2011.08272, with its settings.
 
-python examples/train_tagger.py                         sentences made here, 2,000 steps
+python examples/train_tagger.py                         sentences made here, 3,000 steps
 python examples/train_tagger.py UD_English-EWT 10000    CoNLL-U files, the paper's 10,000 steps
 
 The paper also has double Q-learning, which this library's DQN has not: `loquent train tagging_dqn` has it, with a run's folder and resume.
@@ -14,7 +14,7 @@ from stable_baselines3.common.env_checker import check_env
 
 import loquent  # noqa: F401 - it makes the environments known
 
-path, steps = (sys.argv[1:] + ["", "2000"][len(sys.argv) - 1 :])[:2]
+path, steps = (sys.argv[1:] + ["", "3000"][len(sys.argv) - 1 :])[:2]
 data = {"source": "path", "path": path} if path else {}
 
 

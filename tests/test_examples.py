@@ -35,7 +35,7 @@ def test_a_random_player_answers_a_question():
 
 def test_questions_of_ones_own(tmp_path):
     (tmp_path / "train.jsonl").write_text('{"question": "Flowers require _.", "choices": ["insects"], "answer": "A"}\n')
-    printed = run("answer_questions.py", tmp_path / "train.jsonl")
+    printed = run("answer_questions.py", tmp_path)
     assert "Flowers require _." in printed
     assert "Chosen: A, right: A. Total reward: 1.0" in printed
 
@@ -81,5 +81,5 @@ def test_every_example_stands_in_the_table():
 
 
 def test_an_example_that_fails_is_caught(tmp_path):
-    with pytest.raises(AssertionError, match="no such file"):
-        run("answer_questions.py", tmp_path / "gone.jsonl")
+    with pytest.raises(AssertionError, match="gone"):
+        run("answer_questions.py", tmp_path / "gone")
