@@ -54,7 +54,7 @@ def test_suggestions_get_better_while_samples_come():
 
 def test_files_of_ones_own_are_tagged(tmp_path):
     pytest.importorskip("stable_baselines3")
-    (tmp_path / "train.conll").write_text("EU\tORG\nrejects\tO\n\nPeter\tPER\n" * 20)
+    (tmp_path / "train.conll").write_text("EU\tORG\nrejects\tO\n\nPeter\tPER\n\n" * 20)
     assert len(run("online_learning.py", tmp_path, 25).splitlines()) == 1
 
 
