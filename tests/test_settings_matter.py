@@ -51,7 +51,7 @@ OTHER = {  # where the next value by type would be refused or mean nothing
     "training.only": "{label: negative}",
     "training.teacher": "random",
     "training.stop_metric": "return",
-    **{f"training.{name}": None for name in ("data", "data_top", "data_bottom")},  # with recorded episodes, in test_recorded
+    **{f"training.{name}": None for name in ("data", "data_top", "data_bottom")},  # with recorded episodes, in test_settings_matter_offline
     "training.trackers": "[tensorboard]",
     "model.path": "@start",
     "model.format": None,  # chat needs a template, ilql its markers: tested with the formats

@@ -52,6 +52,8 @@ WITH = {  # what a setting needs beside it, to count
     "rank": ("algorithm.backbones=lora", "algorithm.awac_weight=0"),
     "cache": ("algorithm.backbones=frozen", "algorithm.awac_weight=0"),
     "adv_mode": ("algorithm.adv_beta=0.5",),
+    "rerank_advantage": ("algorithm.adv_beta=0.5",),  # where advantages rule, the answers to choose from are all the same
+    "rerank_logprob": ("algorithm.adv_beta=0.5",),
     "adv_filters": ("evaluation.top_k=5", "evaluation.temperature=0.5"),
 }
 UNSEEN = {
@@ -61,9 +63,8 @@ UNSEEN = {
 
 
 def cases():
-    for kind in LEARNERS:
-        for field in dataclasses.fields(registry.find("algorithm", kind).Config):
-            yield pytest.param(kind, field, id=f"{kind}-{field.name}")
+    fields = {kind: dataclasses.fields(registry.find("algorithm", kind).Config) for kind in LEARNERS}
+    return [pytest.param(kind, field, id=f"{kind}-{field.name}") for kind in LEARNERS for field in fields[kind]]
 
 
 @pytest.fixture(scope="module")
