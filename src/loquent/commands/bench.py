@@ -6,8 +6,8 @@ import sys
 from argparse import Namespace
 from typing import Any
 
+from loquent import named
 from loquent.bench import pages, runner
-from loquent.commands import named
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
