@@ -28,6 +28,7 @@ from loquent import __version__, designed, episode, named
 from loquent.errors import BadCheckpoint, LoquentError
 from loquent.task import Task
 
+PLAN = "collect.json"  # in a collection's folder: what it is
 SHARD = 64  # games; a constant, so that the shards of two runs are the same files
 
 
@@ -59,7 +60,7 @@ class Plan:
         return range(-(-self.episodes // SHARD))
 
 
-def collect(plan: Plan, task: Task, out: Path, processes: int = 1) -> dict[str, Any]:
+def collect(plan: Plan, task: Task, out: Path, processes: int = 1, *, progress: bool = True) -> dict[str, Any]:
     """Play what is missing of a plan and join the shards into `out/episodes.jsonl`.
 
     Raises:
@@ -71,7 +72,7 @@ def collect(plan: Plan, task: Task, out: Path, processes: int = 1) -> dict[str, 
         missing = [shard for shard in plan.shards if not _shard(out, shard).exists()]
         done = min(plan.episodes, (len(plan.shards) - len(missing)) * SHARD)
         said = f"{plan.agent or plan.design} plays {plan.task}"
-        with tqdm(total=plan.episodes, initial=done, unit="game", desc=said, disable=None, file=sys.stderr) as bar:
+        with tqdm(total=plan.episodes, initial=done, unit="game", desc=said, disable=None if progress else True, file=sys.stderr) as bar:
             for shard in _made(plan, out, missing, processes):
                 bar.update(min(SHARD, plan.episodes - shard * SHARD))
         _join(plan, out, file)
@@ -81,7 +82,7 @@ def collect(plan: Plan, task: Task, out: Path, processes: int = 1) -> dict[str, 
 
 def _claim(plan: Plan, out: Path) -> None:
     """Write down what the folder is for, or see that it is for this."""
-    manifest, now = out / "collect.json", {name: value for name, value in json.loads(json.dumps(asdict(plan))).items() if value is not None}
+    manifest, now = out / PLAN, {name: value for name, value in json.loads(json.dumps(asdict(plan))).items() if value is not None}
     if manifest.exists():
         before = json.loads(manifest.read_text(encoding="utf-8"))
         if before != now:

@@ -14,6 +14,7 @@ from loquent.bench import crew, html, jobs, pages, results
 from loquent.bench import suite as suites
 from loquent.bench.jobs import Job, Plan
 from loquent.bench.results import Results
+from loquent.bench.sets import SetJob
 from loquent.bench.suite import Suite
 from loquent.bench.work import Outcome
 from loquent.errors import BadCheckpoint
@@ -82,13 +83,13 @@ def runs(
         each: told of the outcomes there are after every run that is made.
     """
     name, _ = suite.profile(profile)
-    plan = jobs.plan(suite, Path(out), name, seeds, jobs.by_entry(overrides, list(suite.entries)))
+    plan = jobs.plan(suite, Path(out), name, seeds, jobs.by_entry(overrides, list(suite.entries), list(suite.data)))
     if (Path(out) / "config.yaml").exists():
         raise BadCheckpoint(f"{out} holds a run; name another folder for the suite, in which every run has a folder of its own")
     Path(out).mkdir(parents=True, exist_ok=True)
     tell, known = _teller(len(plan.jobs), say), dict[str, Outcome]()
 
-    def told(job: Job, outcome: Outcome) -> None:
+    def told(job: Job | SetJob, outcome: Outcome) -> None:
         tell(job, outcome)
         known[job.key] = outcome
         if each is not None and outcome.fresh:
@@ -112,7 +113,7 @@ def write(folder: Path, found: Results) -> None:
 def _teller(total: int, say: Callable[[str], None]) -> crew.Say:
     told = 0
 
-    def tell(job: Job, outcome: Outcome) -> None:
+    def tell(job: Job | SetJob, outcome: Outcome) -> None:
         nonlocal told
         told += 1
         what = f"failed: {outcome.failure}" if outcome.failure else f"{outcome.seconds:.1f} s" if outcome.fresh else "found"
