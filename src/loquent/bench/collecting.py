@@ -41,7 +41,7 @@ def finished(job: SetJob) -> dict[str, Any] | None:
         BadCheckpoint: the folder holds another set or a run.
     """
     try:
-        found: dict[str, Any] = json.loads((job.folder / FIGURES).readtext(encoding="utf-8"))
+        found: dict[str, Any] = json.loads((job.folder / FIGURES).read_text(encoding="utf-8"))
         known = (job.folder / collection.PLAN).exists()
     except (OSError, ValueError):
         return None

@@ -39,7 +39,9 @@ def page(results: Results) -> str:
             f"{results.seeds} seeds; Loquent {escape(__version__)}. {escape(results.about)}</p>",
             f"<p>{escape(pages.start_caution(results))}</p>",
             '<p class="soft">Mean and 95 % interval over seeds (Student\'s t), where the numbers differ; a bar is the interval, its dot the mean, '
-            'on one scale a column. ' + escape(pages.one_run(results)) + ' <span class="paper">Published figures</span>, where a row repeats one: mean ± standard deviation.</p>',
+            "on one scale a column. "
+            + escape(pages.one_run(results))
+            + ' <span class="paper">Published figures</span>, where a row repeats one: mean ± standard deviation.</p>',
             *(f'<p class="failed">{escape(note)}</p>' for note in results.notes),
             *(line for table in pages.tables(results) for line in _table(results, table.title, [results.rows[name] for name in table.cells])),
             *_sets(results),

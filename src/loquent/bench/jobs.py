@@ -18,7 +18,6 @@ from loquent.errors import BadSetting, UnknownName
 from loquent.recipe import Recipe
 from loquent.values import Record, digest, plain
 
-
 SMOKE_EPISODES = 20  # games of a set under the profile smoke
 
 
@@ -128,9 +127,9 @@ class _Maker:
             real = _reading(real, {referred: str(one.place) for referred, one in data.items()})
             folder = self.out / (name if once else f"{name}-{seed}")
             ranks = () if once or entry.agent else self._ranks(draft)
-            starts = [needed for needed in (*needs.values(), *(one.key for one in data.values()), *(rank.key for rank in ranks))]
-            starts = list(dict.fromkeys(needed for needed in starts if needed in self.jobs))
-            self.jobs[key] = Job(name, real.training.seed, key, folder, real, entry.agent, tuple(starts), ranks)
+            wanted = (*needs.values(), *(one.key for one in data.values()), *(rank.key for rank in ranks))
+            starts = tuple(dict.fromkeys(needed for needed in wanted if needed in self.jobs))
+            self.jobs[key] = Job(name, real.training.seed, key, folder, real, entry.agent, starts, ranks)
         return key
 
     def _set(self, name: str, recipe: Recipe) -> SetJob:
@@ -143,7 +142,9 @@ class _Maker:
         data = sets.changed(name, self.suite.data[name], layers, self.overrides.get(name, ()))
         job = sets.planned(name, data, recipe, self.out, self.suite.optimum)
         if self.sets.setdefault(name, job) != job:
-            raise BadSetting(f"the set {name} is needed on two tasks, or with two options of one; a set is played on the task of all runs that need it")
+            raise BadSetting(
+                f"the set {name} is needed on two tasks, or with two options of one; a set is played on the task of all runs that need it"
+            )
         self.jobs.setdefault(job.key, job)
         return job
 

@@ -141,7 +141,22 @@ def load(name: str | Path) -> Suite:
     path = _find(name)
     root = parse(path.read_text(encoding="utf-8"), path.name)
     inside = root.mapping("a suite")
-    known = ("name", "title", "version", "paper", "set", "data", "optimum", "ranking", "columns", "profiles", "stages", "cells", "tables", "orderings")
+    known = (
+        "name",
+        "title",
+        "version",
+        "paper",
+        "set",
+        "data",
+        "optimum",
+        "ranking",
+        "columns",
+        "profiles",
+        "stages",
+        "cells",
+        "tables",
+        "orderings",
+    )
     for key, node in inside.items():
         if key not in known:
             raise unknown(node, key, known, "a suite")
