@@ -69,6 +69,7 @@ def collect(plan: Plan, task: Task, out: Path, processes: int = 1, *, progress: 
     _claim(plan, out)
     file = out / "episodes.jsonl"
     if not file.exists():
+        (out / "shards").mkdir(exist_ok=True)
         missing = [shard for shard in plan.shards if not _shard(out, shard).exists()]
         done = min(plan.episodes, (len(plan.shards) - len(missing)) * SHARD)
         said = f"{plan.agent or plan.design} plays {plan.task}"

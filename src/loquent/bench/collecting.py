@@ -52,18 +52,20 @@ def finished(job: SetJob) -> dict[str, Any] | None:
 
 def plan(job: SetJob, task: Task) -> collection.Plan:
     """What is collected, as `loquent collect` has it."""
-    data, design = job.data, kind(job.data.design)
-    read = designed.read(design, data.players, data.options)
+    data, design, players = job.data, kind(job.data.design), job.data.players
+    read = designed.read(design, players, data.options)
     return collection.Plan(
         task=job.task,
         options=(*_task_options(job), *data.options),
         identity=task.identity,
+        agent=players["agent"],
+        suboptimal=players["suboptimal"],
+        adversary=players["adversary"],
         episodes=data.episodes,
         split=data.split,
         seed=data.seed,
         design=None if design == designed.GAMES else design,
         inputs=designed.inputs(read),
-        **data.players,
     )
 
 
