@@ -48,7 +48,7 @@ def values_beside(clone, *overrides):
 
 @pytest.mark.parametrize("backbones", ["separate", "frozen", "lora"])
 def test_the_policy_is_the_clone_before_and_after_values_are_learned(backbones, clone, tmp_path):
-    one = values_beside(clone, f"algorithm.backbones={backbones}")
+    one = values_beside(clone, f"algorithm.backbones={backbones}", "algorithm.awac_weight=0")
     tokens = Trainer(one, tmp_path).recording.batch.tokens[:6]
     cloned = clone[1].agent().module
     started = Trainer(one, tmp_path).actor.policy

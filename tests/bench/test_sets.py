@@ -30,9 +30,9 @@ columns:
 profiles:
   cpu: {data: {any: {episodes: 50}, others: {episodes: 60}}}
 cells:
-  player: {recipe: wordle_offline, agent: {kind: wordle/random_mixture, prob_smart: 1.0}, set: {training.data: []}}
-  clone: {recipe: wordle_offline}
-  ilql: {recipe: wordle_offline, set: {algorithm: {kind: ilql, backbones: shared}}}
+  player: {recipe: wordle_bc, agent: {kind: wordle/random_mixture, prob_smart: 1.0}, set: {training.data: []}}
+  clone: {recipe: wordle_bc}
+  ilql: {recipe: wordle_bc, set: {algorithm: {kind: ilql, backbones: shared}}}
 orderings:
   - {claim: "a player above a clone", column: return, rising: [clone, player]}
 """
