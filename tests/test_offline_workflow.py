@@ -79,9 +79,8 @@ def test_evaluations_are_the_same_however_many_games_are_live(clone, tmp_path):
 
 
 def test_without_beta_it_acts_as_the_clone(clone, tmp_path):
-    run = train(
-        values_beside(clone, "algorithm.awac_weight=0", "algorithm.backbones=separate", "algorithm.adv_beta=0.0"), tmp_path / "ilql", progress=False
-    )
+    one = values_beside(clone, "algorithm.awac_weight=0", "algorithm.backbones=separate", "algorithm.adv_beta=0.0")
+    run = train(one, tmp_path / "ilql", progress=False)
     ours, theirs = (evaluate_agent(run.task(), one.agent(), episodes=12, seed=4).episodes for one in (run, clone[1]))
     assert [[turn.text for turn in one.turns] for one in ours] == [[turn.text for turn in one.turns] for one in theirs]
 
