@@ -48,7 +48,7 @@ def values_beside(clone, *overrides):
 
 @pytest.mark.parametrize("backbones", ["separate", "frozen", "lora"])
 def test_the_policy_is_the_clone_before_and_after_values_are_learned(backbones, clone, tmp_path):
-    one = values_beside(clone, f"algorithm.backbones={backbones}")
+    one = values_beside(clone, "algorithm.awac_weight=0", f"algorithm.backbones={backbones}")
     tokens = Trainer(one, tmp_path).recording.batch.tokens[:6]
     cloned = clone[1].agent().module
     started = Trainer(one, tmp_path).actor.policy
@@ -79,7 +79,8 @@ def test_evaluations_are_the_same_however_many_games_are_live(clone, tmp_path):
 
 
 def test_without_beta_it_acts_as_the_clone(clone, tmp_path):
-    run = train(values_beside(clone, "algorithm.adv_beta=0.0"), tmp_path / "ilql", progress=False)
+    one = values_beside(clone, "algorithm.awac_weight=0", "algorithm.backbones=separate", "algorithm.adv_beta=0.0")
+    run = train(one, tmp_path / "ilql", progress=False)
     ours, theirs = (evaluate_agent(run.task(), one.agent(), episodes=12, seed=4).episodes for one in (run, clone[1]))
     assert [[turn.text for turn in one.turns] for one in ours] == [[turn.text for turn in one.turns] for one in theirs]
 

@@ -17,9 +17,9 @@ SMALL = (
     "decoding={max_new_tokens: 6}",
     "training={updates: 2, episodes: 8, evaluate_every: 0, final_episodes: 4}",
 )
-STEPS = {"minibatch": 5, "learning_rate": 0.01, "weight_decay": 0.01, "max_grad_norm": 0.1}
-CLONE = {**STEPS, "schedule": "cosine", "warmup": 1, "total_steps": 8, "floor": 0.1}
-HEADS = {**STEPS, "gamma": 0.9, "target_rate": 0.1}
+STEPS = {"minibatch": 5, "learning_rate": 0.01, "schedule": "cosine", "warmup": 1, "total_steps": 8, "floor": 0.1}
+CLONE = {**STEPS, "weight_decay": 0.01, "max_grad_norm": 0.1}
+HEADS = {**CLONE, "gamma": 0.9, "target_rate": 0.1}
 VALUES = {**HEADS, "tau": 0.8, "cql_weight": 0.1, "margin_weight": 0.1, "margin": 0.1, "best_of": 2, "rerank_logprob": 0.1}
 POLICY = {"awac_beta": 0.5}
 LEARNERS = {

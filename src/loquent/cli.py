@@ -154,6 +154,7 @@ def _runs(commands: Any) -> None:
     bench.add_argument("overrides", nargs="*", metavar="[NAME:]key.path=value", help="settings of all stages and cells, or of the one named")
     bench.add_argument("--profile", metavar="PROFILE", help="a size of the suite (default its first); smoke: two tiny updates of every run")
     bench.add_argument("--seeds", type=_positive, metavar="N", help="runs of every cell (default: the profile's number)")
+    bench.add_argument("--only", metavar="CELL,...", help="these cells alone, and what they start from")
     bench.add_argument("--processes", type=_positive, metavar="P", help="runs made at once (default: the profile's number, or one a core)")
     bench.add_argument("--out", metavar="DIR", help="where runs and tables go (default runs/SUITE)")
 

@@ -11,7 +11,8 @@ from letters import TASK, actor, episodes, gradients, padded, parameters, same, 
 
 from loquent.agents.scripted import Expert
 from loquent.algorithms import supervised
-from loquent.algorithms.supervised import Config, Supervised, step_size
+from loquent.algorithms.schedule import step_size
+from loquent.algorithms.supervised import Config, Supervised
 from loquent.errors import BadSetting, LoquentError
 from loquent.models.score import action_scores
 from loquent.models.tokens import token_batch

@@ -48,6 +48,19 @@ def test_overrides_are_for_all_or_for_one(suite):
         planned(suite, overrides=["pop:x=1"])
 
 
+def test_some_cells_alone_are_run_with_what_they_start_from(suite):
+    whole = suites.load(suite)
+    plan = jobs.plan(whole, Path("out"), "cpu", 1, {}, only=["ppo"])
+    assert [job.folder.name for job in plan.jobs] == ["base", "ppo-0"]
+    assert [job.key for job in plan.jobs] == [job.key for job in planned(suite, seeds=1).jobs if job.name in ("base", "ppo")], "as in the whole"
+    shown = suites.only(whole, ["ppo"])
+    assert list(shown.cells) == ["ppo"]
+    assert all(set(table.cells) == {"ppo"} for table in shown.tables)
+    assert all(set(ordering.rising) <= {"ppo"} for ordering in shown.orderings)
+    with pytest.raises(UnknownName, match="pop"):
+        suites.only(whole, ["pop"])
+
+
 def test_a_model_may_stand_in_for_a_stage(suite):
     whole = suites.with_model(suites.load(suite), "base", "my/model")
     plan = jobs.plan(whole, Path("out"), "cpu", 1, {})

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from loquent import pretrained
 from loquent.agents.language_model import LanguageModelAgent
+from loquent.algorithms import schedule
 from loquent.algorithms import value_losses as losses
 from loquent.algorithms.offline_learner import CODE, HeadsConfig, OfflineLearner, attached
 from loquent.algorithms.ppo import START
@@ -39,7 +40,7 @@ LOGGED = {
     "answers/best_q": Logged("return", "mean over next states of the highest target Q of their candidates"),
     "candidates/states": Logged("states", "states whose candidates are kept"),
     "gradient/norm": Logged("", "mean norm of the gradient over all networks before it is clipped"),
-    "gradient/steps": Logged("steps", "gradient steps made"),
+    **schedule.LOGGED,
 }
 
 
@@ -58,7 +59,7 @@ class Config(HeadsConfig):
         source="2006.04779 eq. 4; " + CODE,
         choices=("density", "published"),
     )
-    learning_rate: float = setting(1e-5, "AdamW's step, constant; a small model made here learns with 1e-3", source=CODE, low=0.0)
+    learning_rate: float = setting(1e-5, "AdamW's largest step; a small model made here learns with 1e-3", source=CODE, low=0.0)
     best_of: int = setting(5, "so many answers are drawn to each question in acting, and the best by target Q is given", source=CODE, low=1)
 
 

@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from loquent.agents.language_model import LanguageModelAgent
+from loquent.algorithms import schedule
 from loquent.algorithms import value_losses as losses
 from loquent.algorithms.offline_learner import CODE, PAPER, OfflineLearner, TrunksConfig, attached, build_values
 from loquent.algorithms.ppo import START
@@ -40,7 +41,7 @@ LOGGED = {
     "policy/loss": Logged("nats per token", "mean weighted negative log-likelihood of the action tokens"),
     "policy/weight": Logged("", "mean weight of an action token in the policy's loss"),
     "gradient/norm": Logged("", "mean norm of the gradient over all networks before it is clipped"),
-    "gradient/steps": Logged("steps", "gradient steps made"),
+    **schedule.LOGGED,
 }
 
 

@@ -17,19 +17,20 @@ from loquent import parallel
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms.optimization import Means, adamw, clip_gradients, load_by_name, minibatches, refuse_half_precision, state_by_name, trainable
 from loquent.algorithms.ppo import START
+from loquent.algorithms.schedule import ScheduleConfig, step_size
 from loquent.errors import BadSetting, LoquentError
 from loquent.models.actor import Actor
 from loquent.models.score import micro_batches
 from loquent.models.tokens import TokenBatch
 from loquent.models.values import BACKBONES, TokenValues
 from loquent.seeding import Key, borrowed
-from loquent.settings import check_ranges, setting
+from loquent.settings import setting
 
 PAPER, CODE = "2206.11871 sec. 4", "ILQL's released code"
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeadsConfig:
+class HeadsConfig(ScheduleConfig):
     """Heads with targets, and how they step."""
 
     gamma: float = setting(0.99, "discount", source=CODE, low=0.0, high=1.0)
@@ -43,13 +44,13 @@ class HeadsConfig:
     target_every: int = setting(0, "gradient steps between copies onto the targets, beside that; 0: none", source=CODE, low=0)
     epochs: int = setting(1, "passes over one draw of episodes", low=1)
     minibatch: int = setting(64, "rows in one gradient step", source=CODE, low=1)
-    learning_rate: float = setting(1e-4, "AdamW's step, constant; a small model made here learns with 1e-3", source=CODE, low=0.0)
+    learning_rate: float = setting(1e-4, "AdamW's largest step; a small model made here learns with 1e-3", source=CODE, low=0.0)
     weight_decay: float = setting(0.0, "AdamW's decay of matrices; vectors do not decay", source=CODE, low=0.0)
     max_grad_norm: float | None = setting(1.0, "the gradient is scaled down to this norm; none: never", low=0.0)
     token_budget: int = setting(8192, "padded tokens in one forward pass; changes memory and speed, not the gradient", low=1)
 
     def __post_init__(self) -> None:
-        check_ranges(self)
+        super().__post_init__()
         if self.value_min is not None and self.value_max is not None and self.value_min >= self.value_max:
             raise BadSetting(f"Config.value_min = {self.value_min} is not below value_max = {self.value_max}")
 
@@ -126,7 +127,7 @@ class OfflineLearner(ABC):
             for network in self.learning:
                 network.eval()
         self.updates += 1
-        return {**means.logged(), "gradient/steps": float(self.steps - before)}
+        return {**means.logged(), "gradient/steps": float(self.steps - before), "learning_rate": self.optimizer.param_groups[0]["lr"]}
 
     def after_update(self, model: Actor) -> dict[str, float]:
         """Nothing happens between updates: targets follow at each gradient step."""
@@ -134,6 +135,8 @@ class OfflineLearner(ABC):
 
     def _gradient_step(self, model: Actor, minibatch: TokenBatch, means: Means) -> None:
         """One step on a minibatch, its gradient summed over micro-batches; then the targets follow."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = step_size(self.steps, self.config)
         self.optimizer.zero_grad(set_to_none=True)
         mine = minibatch.take(parallel.own(torch.arange(len(minibatch))))
         with borrowed(self.key.child("dropout", self.steps, parallel.rank())):

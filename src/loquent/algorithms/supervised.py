@@ -6,7 +6,6 @@ steps and nowhere else; its draws come from the run's key.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -17,59 +16,36 @@ from torch import Tensor
 
 from loquent import parallel
 from loquent.agents.language_model import LanguageModelAgent
+from loquent.algorithms import schedule
 from loquent.algorithms.optimization import Means, adamw, clip_gradients, load_by_name, minibatches, refuse_half_precision, state_by_name, trainable
 from loquent.algorithms.ppo import START
-from loquent.errors import BadSetting, LoquentError
+from loquent.algorithms.schedule import ScheduleConfig, step_size
+from loquent.errors import LoquentError
 from loquent.logged import Logged
 from loquent.models.actor import Actor
 from loquent.models.score import micro_batches, weighted_nll
 from loquent.models.tokens import TokenBatch
 from loquent.seeding import Key, borrowed
-from loquent.settings import check_ranges, setting
+from loquent.settings import setting
 
 LOGGED = {
     "supervised/loss": Logged("nats per token", "mean negative log-likelihood per learned token over the update, in nats, dropout on"),
     "supervised/tokens": Logged("tokens", "learned tokens of the batch, each counted once"),
     "gradient/norm": Logged("", "mean norm of the gradient before it is clipped"),
-    "gradient/steps": Logged("steps", "gradient steps made"),
-    "learning_rate": Logged("", "AdamW's step at the last gradient step"),
+    **schedule.LOGGED,
 }
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(ScheduleConfig):
     """What `algorithm:` may hold when `kind: supervised`."""
 
     learn_on: str = setting("answer", "the expert's tokens, or all that is read (prompts too), to train a language model", choices=("answer", "all"))
     epochs: int = setting(1, "passes over one batch of episodes", low=1)
     minibatch: int = setting(64, "episodes in one gradient step", source="2210.01241 sec. B.3.1", low=1)
-    learning_rate: float = setting(1e-5, "AdamW's largest step; a small model made here learns with 1e-3", source="2210.01241 sec. B.3.1", low=0.0)
-    schedule: str = setting(
-        "constant", "how the step goes on after warm-up: constant, or along half a cosine to `floor`", choices=("constant", "cosine")
-    )
-    warmup: int = setting(0, "gradient steps over which the step rises from 0", low=0)
-    total_steps: int = setting(0, "gradient steps after which a cosine has come down; needed for cosine only", source="1608.03983 eq. 5", low=0)
-    floor: float = setting(
-        0.0, "the share of the learning rate a cosine comes down to and goes on with", source="1608.03983 eq. 5", low=0.0, high=1.0
-    )
     weight_decay: float = setting(0.01, "AdamW's decay of matrices; vectors do not decay", source="1711.05101, PyTorch's default", low=0.0)
     max_grad_norm: float | None = setting(1.0, "the gradient is scaled down to this norm; none: never", source="transformers, Trainer", low=0.0)
     token_budget: int = setting(8192, "padded tokens in one forward pass; changes memory and speed, not the gradient", low=1)
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
-        if self.schedule == "cosine" and self.total_steps <= self.warmup:
-            raise BadSetting(f"Config.total_steps = {self.total_steps}: a cosine needs its length in gradient steps, above warmup = {self.warmup}")
-
-
-def step_size(step: int, config: Config) -> float:
-    """The learning rate of gradient step `step`, counted from 0: a linear rise, then constant or half a cosine down to the floor."""
-    if step < config.warmup:
-        return config.learning_rate * (step + 1) / config.warmup
-    if config.schedule == "constant":
-        return config.learning_rate
-    gone = min(1.0, (step - config.warmup) / (config.total_steps - config.warmup))
-    return config.learning_rate * (config.floor + (1 - config.floor) * (1 + math.cos(math.pi * gone)) / 2)
 
 
 class Supervised:

@@ -14,13 +14,14 @@ from multiprocessing import connection, get_context, parent_process
 from typing import Any
 
 from loquent.bench.jobs import Job
+from loquent.bench.sets import SetJob
 from loquent.bench.work import Outcome, finished, make
 from loquent.pretrained import devices
 
-Say = Callable[[Job, Outcome], None]
+Say = Callable[[Job | SetJob, Outcome], None]
 
 
-def run(jobs: Sequence[Job], processes: int, say: Say, *, progress: bool = False) -> dict[str, Outcome]:
+def run(jobs: Sequence[Job | SetJob], processes: int, say: Say, *, progress: bool = False) -> dict[str, Outcome]:
     """The outcome of every job by key; those that start from a failed one are not made, and say so.
 
     All runs of a folder have the same threads, however many are left: those its finished ones have had, else a share of the cores.
@@ -71,7 +72,7 @@ def _free() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _here(jobs: Sequence[Job], outcomes: dict[str, Outcome], count: int, progress: bool) -> Iterator[tuple[Job, Outcome]]:
+def _here(jobs: Sequence[Job | SetJob], outcomes: dict[str, Outcome], count: int, progress: bool) -> Iterator[tuple[Job | SetJob, Outcome]]:
     import torch
 
     before = torch.get_num_threads()
@@ -83,13 +84,13 @@ def _here(jobs: Sequence[Job], outcomes: dict[str, Outcome], count: int, progres
         devices.threads(before)
 
 
-def _barred(job: Job, outcomes: dict[str, Outcome]) -> Outcome | None:
+def _barred(job: Job | SetJob, outcomes: dict[str, Outcome]) -> Outcome | None:
     """The outcome of a job that cannot be made, because a run it starts from failed."""
     failed = [key for key in job.needs if key in outcomes and outcomes[key].failure]
     return Outcome(job.key, failure=f"not made: what it starts from failed ({outcomes[failed[0]].failure})") if failed else None
 
 
-def _beside(jobs: Sequence[Job], outcomes: dict[str, Outcome], processes: int, count: int) -> Iterator[tuple[Job, Outcome]]:
+def _beside(jobs: Sequence[Job | SetJob], outcomes: dict[str, Outcome], processes: int, count: int) -> Iterator[tuple[Job | SetJob, Outcome]]:
     """Jobs in processes of our own; one begins as soon as what it needs is there."""
     waiting = list(jobs)
     size = min(processes, len(waiting))
@@ -123,9 +124,9 @@ class _Worker:
     threads: int
     pipe: Any = None
     process: Any = None
-    job: Job | None = None
+    job: Job | SetJob | None = None
 
-    def begin(self, job: Job) -> None:
+    def begin(self, job: Job | SetJob) -> None:
         """Start on a job, in a new process where there is none."""
         if self.process is None or not self.process.is_alive():
             context = get_context("spawn")
@@ -136,7 +137,7 @@ class _Worker:
         self.job = job
         self.pipe.send(job)
 
-    def end(self) -> tuple[Job, Outcome]:
+    def end(self) -> tuple[Job | SetJob, Outcome]:
         """The outcome that is waiting in the pipe, or that of a process that died."""
         assert self.job is not None
         job, self.job = self.job, None

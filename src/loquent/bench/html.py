@@ -42,10 +42,13 @@ def page(results: Results) -> str:
             f"{results.seeds} seeds; Loquent {escape(__version__)}. {escape(results.about)}</p>",
             f"<p>{escape(pages.start_caution(results))}</p>",
             '<p class="soft">Mean and 95 % interval over seeds (Student\'s t), where the numbers differ; a bar is the interval, its dot the mean, '
-            'on one scale a column. <span class="paper">Published figures</span>, where a row repeats one: mean ± standard deviation.</p>',
+            "on one scale a column. "
+            + escape(pages.one_run(results))
+            + ' <span class="paper">Published figures</span>, where a row repeats one: mean ± standard deviation.</p>',
             *(f'<p class="failed">{escape(note)}</p>' for note in results.notes),
             *(line for table in pages.tables(results) for line in _table(results, table.title, [results.rows[name] for name in table.cells])),
             *_figures(results),
+            *_sets(results),
             *_verdicts(results),
             *_failures(results),
             "</body></html>",
@@ -100,6 +103,15 @@ def _figures(results: Results) -> Iterator[str]:
         chart = curves(numbers, one.title, one.unit, lines)
         yield f"<figure><h3>{escape(one.title)}</h3>{legend(lines)}{chart}<figcaption><code>{escape(one.key)}</code></figcaption></figure>"
     yield "</div>"
+
+
+def _sets(results: Results) -> Iterator[str]:
+    if not results.sets:
+        return
+    yield '<h2>Recorded episodes</h2><div class="wide"><table><thead><tr>'
+    yield "".join(f"<th>{escape(head)}</th>" for head in pages.set_heads(results)) + "</tr></thead><tbody>"
+    yield from ("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in pages.set_rows(results))
+    yield "</tbody></table></div>"
 
 
 def _verdicts(results: Results) -> Iterator[str]:

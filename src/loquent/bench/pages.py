@@ -34,8 +34,10 @@ def shown(found: Interval | None) -> str:
 
 
 def cell(row: Row, column: str) -> str:
-    """A row's number in a column; with its own n where fewer of the row's runs have it."""
-    found = row.intervals.get(column)
+    """A row's number in a column; with its own n where fewer of the row's runs have it, and of one run with its error over episodes."""
+    found, error = row.intervals.get(column), row.error(column)
+    if found is not None and error is not None:
+        return f"{number(found.mean)} ± {number(error)}"
     return shown(found) + (f" (n = {found.n})" if found is not None and found.n != row.n else "")
 
 
@@ -48,6 +50,8 @@ def step_text(step: Step) -> str:
     """One comparison in words: what was found, and what the paper has."""
     paper = f"; paper: {step.paper[0]} → {step.paper[1]}" if step.paper else ""
     n = f" (n = {step.difference.n})" if step.difference else ""
+    if step.difference and step.error:
+        n = f" ({step.difference.mean / step.error:.1f} standard errors of the episodes, one seed)"
     return f"{step.low} → {step.high}: {step.verdict}, difference {shown(step.difference)}{n}{paper}"
 
 
@@ -59,9 +63,13 @@ def start_caution(results: Results) -> str:
 
 def number_caution(results: Results) -> str:
     """How many comparisons the verdicts are made of, and how many of them chance alone would decide."""
+    single = (
+        f"{results.single} differences of one seed each are decided by three standard errors of the episodes, "
+        "which leave out what training with another seed would change."
+    )
     if not results.comparisons:
-        return ""
-    return (
+        return single if results.single else ""
+    return (f"{single} " if results.single else "") + (
         f"{results.comparisons} differences are tested at {LEVEL:.0%} each, without a correction for their number: "
         f"were there none at all, about {results.comparisons * (1 - LEVEL):.1f} would still come out decided."
     )
@@ -76,11 +84,33 @@ def markdown(results: Results) -> str:
         if any(row.paper for row in rows):
             parts += ["", f"Published ({results.suite.paper}; mean ± standard deviation):", "", _theirs(results, rows), ""]
             parts += [f'{place}: "{quote}"' for place, quote in quotes(rows)]
+    if results.sets:
+        parts += ["", "## Recorded episodes", "", text_table([*set_heads(results)], [list(row) for row in set_rows(results)])]
     if results.verdicts:
         parts += ["", "## What holds here", "", number_caution(results), "", *_verdicts(results)]
     if results.failures:
         parts += ["", "## What failed", "", *(f"- `{folder}`: {_line(why)}" for folder, why in results.failures.items())]
     return "\n".join(parts) + "\n"
+
+
+def one_run(results: Results) -> str:
+    """What stands behind ±, where a number of one run has its error over the episodes."""
+    has = any(row.error(column) is not None for row in results.rows.values() for column in results.suite.columns)
+    return " Behind ± stands the standard error over the episodes of one run." if has else ""
+
+
+def set_heads(results: Results) -> list[str]:
+    """The columns of the table of recorded episodes."""
+    optima = sorted({str(found["optimum_of"]) for found in results.sets.values() if found["optimum_of"]})
+    return ["", "made by", "episodes", "return ↑", "best tenth", "exact value of its player", *(f"exact value of {name}" for name in optima)]
+
+
+def set_rows(results: Results) -> Iterator[list[str]]:
+    """Of each set its episodes, mean return with standard error, the mean of the best tenth, and exact values where they are known."""
+    for found in results.sets.values():
+        mean = number(found["return"]) + (f" ± {number(found['error'])}" if found["error"] is not None else "")
+        exact = [number(value) if value is not None else "–" for value in (found["exact"], *([found["optimum"]] if found["optimum_of"] else []))]
+        yield [found["label"], found["made_by"], str(found["episodes"]), mean, number(found["best"]), *exact]
 
 
 def _preamble(results: Results) -> list[str]:
@@ -89,7 +119,7 @@ def _preamble(results: Results) -> list[str]:
     lines = [
         f"Suite `{results.suite.name}` version {results.suite.version}, profile `{results.profile}`, {results.seeds} seeds; Loquent {__version__}.",
         f"Task: {'; '.join(tasks) or 'none'}; {' or '.join(map(str, episodes)) or 0} held-out episodes a run.",
-        "Mean and 95 % interval over seeds (Student's t); of one number, or of equal ones, there is none.",
+        f"Mean and 95 % interval over seeds (Student's t); of one number, or of equal ones, there is none.{one_run(results)}",
     ]
     lines += filter(None, (start_caution(results), results.about))
     return [*lines, *(f"Note: {note}." for note in results.notes)]
@@ -185,6 +215,7 @@ def as_json(results: Results) -> dict[str, Any]:
         "seconds": results.seconds,
         "columns": {name: {"metric": column.metric, "better": column.better} for name, column in results.suite.columns.items()},
         "tables": [{"title": table.title, "cells": list(table.cells)} for table in tables(results)],
+        "data": {name: dict(found) for name, found in results.sets.items()},
         "cells": {name: _cell(row) for name, row in results.rows.items()},
         "verdicts": [
             {
@@ -214,6 +245,7 @@ def _cell(row: Row) -> dict[str, Any]:
         "seconds": row.seconds,
         "runs": list(row.folders),
         "values": {column: {str(seed): value for seed, value in by_seed.items()} for column, by_seed in row.values.items()},
+        "errors": {column: {str(seed): error for seed, error in by_seed.items()} for column, by_seed in row.errors.items() if by_seed},
         "intervals": {column: found.as_json() for column, found in row.intervals.items()},
         "published": {
             "where": row.source,
@@ -229,7 +261,8 @@ def _cell(row: Row) -> dict[str, Any]:
 
 def _step(step: Step) -> dict[str, Any]:
     found = step.difference.as_json() if step.difference else None
-    return {"low": step.low, "high": step.high, "verdict": step.verdict, "difference": found, "paper": list(step.paper) if step.paper else None}
+    paper = list(step.paper) if step.paper else None
+    return {"low": step.low, "high": step.high, "verdict": step.verdict, "difference": found, "error": step.error, "paper": paper}
 
 
 def _line(why: str) -> str:

@@ -17,12 +17,13 @@ from loquent.errors import BadSetting, nearest
 from loquent.intervals import Interval, difference, interval
 from loquent.report.runs import Group, Point, Seen
 
+ERRORS = 3.0  # standard errors of the episodes that decide between two runs of one seed
 HOLDS, CONTRADICTED, UNDECIDED, MISSING = "holds", "contradicted", "undecided", "not measured"
 
 
 @dataclass(frozen=True)
 class Row:
-    """A cell's results. `values`: by column and seed; `paper`: the published figures by column."""
+    """A cell's results. `values` and their standard errors over episodes (`errors`): by column and seed; `paper`: the published figures."""
 
     name: str
     label: str
@@ -39,17 +40,27 @@ class Row:
     folders: tuple[str, ...] = ()
     paper_place: str = ""
     paper_quote: str = ""
+    errors: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+
+    def error(self, column: str) -> float | None:
+        """The standard error over episodes of a number of one run; None of several, and where it is unknown."""
+        known = list(self.errors.get(column, {}).values())
+        return known[0] if len(known) == len(self.values.get(column, {})) == 1 else None
 
 
 @dataclass(frozen=True)
 class Step:
-    """Two neighbours of an ordering: the interval of the difference, and what the paper has."""
+    """Two neighbours of an ordering: the interval of the difference, and what the paper has.
+
+    `error`: of one seed, the standard error of the difference over the episodes; the interval is then three of them to each side.
+    """
 
     low: str
     high: str
     difference: Interval | None
     verdict: str
     paper: tuple[str, str] | None = None
+    error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -81,11 +92,17 @@ class Results:
     seconds: float = 0.0
     machine: Mapping[str, Any] = field(default_factory=dict)
     curves: Mapping[str, Mapping[str, tuple[Point, ...]]] = field(default_factory=dict)  # by figure and cell; means over seeds
+    sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # figures of the recorded episodes, in the suite's order
 
     @property
     def comparisons(self) -> int:
-        """How many differences the verdicts look at, the ends of longer orderings with them."""
-        return sum(step.difference is not None for verdict in self.verdicts for step in verdict.shown)
+        """How many differences over seeds the verdicts look at, the ends of longer orderings with them."""
+        return sum(step.difference is not None and step.error is None for verdict in self.verdicts for step in verdict.shown)
+
+    @property
+    def single(self) -> int:
+        """How many differences of one seed they look at, by the standard error of the episodes."""
+        return sum(step.error is not None for verdict in self.verdicts for step in verdict.shown)
 
     @property
     def about(self) -> str:
@@ -108,7 +125,13 @@ def collect(suite: Suite, profile: str, seeds: int, plan: Plan, outcomes: Mappin
         _notes(suite, outcomes, len(plan.jobs)),
         round(sum(outcome.seconds for outcome in outcomes.values()), 1),
         curves=_curves(suite, plan, outcomes),
+        sets={name: figures for name in suite.data if (figures := _figures(plan, outcomes, name)) is not None},
     )
+
+
+def _figures(plan: Plan, outcomes: Mapping[str, Outcome], name: str) -> Mapping[str, Any] | None:
+    key = plan.sets.get(name, "")
+    return outcomes[key].figures if key in outcomes else None
 
 
 def compare(low: Mapping[int, float], high: Mapping[int, float]) -> tuple[Interval | None, str]:
@@ -121,7 +144,17 @@ def compare(low: Mapping[int, float], high: Mapping[int, float]) -> tuple[Interv
         return None, MISSING
     if found.low is None or found.high is None:
         return found, UNDECIDED
-    return found, HOLDS if found.low > 0 else CONTRADICTED if found.high < 0 else UNDECIDED
+    return found, _decided(found.low, found.high)
+
+
+def compare_episodes(difference: float, error: float) -> tuple[Interval, str]:
+    """The same of one seed, by the standard error of the difference over the episodes: three of them to each side."""
+    found = Interval(difference, difference - ERRORS * error, difference + ERRORS * error, None, 1)
+    return found, _decided(difference - ERRORS * error, difference + ERRORS * error)
+
+
+def _decided(low: float, high: float) -> str:
+    return HOLDS if low > 0 else CONTRADICTED if high < 0 else UNDECIDED
 
 
 def _row(suite: Suite, name: str, keys: Mapping[int, str], outcomes: Mapping[str, Outcome], folders: Mapping[str, str]) -> Row:
@@ -150,6 +183,10 @@ def _row(suite: Suite, name: str, keys: Mapping[int, str], outcomes: Mapping[str
         folders=tuple(folders[key] for key in keys.values() if key in folders),
         paper_place=f"{table.title}; {table.place}" if table else "",
         paper_quote=table.quote if table else "",
+        errors={
+            column: {seed: float(error) for seed, one in done.items() if not of.logged and _number(error := one.get("errors", {}).get(of.metric))}
+            for column, of in suite.columns.items()
+        },
     )
 
 
@@ -178,8 +215,18 @@ def _verdict(ordering: Ordering, rows: Mapping[str, Row]) -> Verdict:
 
 def _step(column: str, low: Row, high: Row) -> Step:
     found, verdict = compare(low.values[column], high.values[column])
+    error = _error(low, high, column) if found is not None and found.n == 1 else None
+    if found is not None and error is not None:
+        found, verdict = compare_episodes(found.mean, error)
     printed = low.paper.get(column), high.paper.get(column)
-    return Step(low.name, high.name, found, verdict, (printed[0].text, printed[1].text) if printed[0] and printed[1] else None)
+    return Step(low.name, high.name, found, verdict, (printed[0].text, printed[1].text) if printed[0] and printed[1] else None, error)
+
+
+def _error(low: Row, high: Row, column: str) -> float | None:
+    """The standard error of the difference of the one seed that both have; None where that of one is unknown, or both are 0."""
+    (seed,) = low.values[column].keys() & high.values[column].keys()
+    known = [row.errors.get(column, {}).get(seed) for row in (low, high)]
+    return math.hypot(*(one for one in known if one is not None)) or None if None not in known else None
 
 
 def _whole(verdicts: Sequence[str]) -> str:

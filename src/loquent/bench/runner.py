@@ -14,6 +14,7 @@ from loquent.bench import crew, html, jobs, pages, results
 from loquent.bench import suite as suites
 from loquent.bench.jobs import Job, Plan
 from loquent.bench.results import Results
+from loquent.bench.sets import SetJob
 from loquent.bench.suite import Suite
 from loquent.bench.work import Outcome
 from loquent.errors import BadCheckpoint
@@ -26,6 +27,7 @@ def bench(
     profile: str | None = None,
     seeds: int | None = None,
     overrides: Sequence[str] = (),
+    only: Sequence[str] = (),
     processes: int | None = None,
     say: Callable[[str], None] = print,
 ) -> Results:
@@ -40,6 +42,7 @@ def bench(
         profile: one of the suite's, its first by default; "smoke" every suite has.
         seeds: runs of every cell; the profile's number by default.
         overrides: `key.path=value` for all stages and cells, or `NAME:key.path=value` for one of them; `NAME` may have * in it.
+        only: the cells to make, by name, with what they start from; all by default.
         processes: runs made at once; the profile's number by default, 0 for one on each core.
 
     Raises:
@@ -47,6 +50,7 @@ def bench(
     """
     whole = suite if isinstance(suite, Suite) else suites.load(suite)
     results.check(whole)
+    shown = suites.only(whole, only) if only else whole
     name, size = whole.profile(profile)
     count, at_once, before = seeds or size.seeds, crew.cores(size.processes if processes is None else processes), time.perf_counter()
 
@@ -58,11 +62,11 @@ def bench(
             "python": platform.python_version(),
             "cpu": platform.machine(),
         }
-        found = dataclasses.replace(results.collect(whole, name, count, plan, outcomes), machine=machine)
+        found = dataclasses.replace(results.collect(shown, name, count, plan, outcomes), machine=machine)
         write(Path(out), found)
         return found
 
-    return written(*runs(whole, out, profile=name, seeds=count, overrides=overrides, processes=at_once, say=say, each=written))
+    return written(*runs(whole, out, profile=name, seeds=count, overrides=overrides, only=only, processes=at_once, say=say, each=written))
 
 
 def runs(
@@ -72,6 +76,7 @@ def runs(
     profile: str | None,
     seeds: int,
     overrides: Sequence[str] = (),
+    only: Sequence[str] = (),
     processes: int = 1,
     progress: bool = False,
     say: Callable[[str], None] = print,
@@ -83,13 +88,13 @@ def runs(
         each: told of the outcomes there are after every run that is made.
     """
     name, _ = suite.profile(profile)
-    plan = jobs.plan(suite, Path(out), name, seeds, jobs.by_entry(overrides, list(suite.entries)))
+    plan = jobs.plan(suite, Path(out), name, seeds, jobs.by_entry(overrides, list(suite.entries), list(suite.data)), only)
     if (Path(out) / "config.yaml").exists():
         raise BadCheckpoint(f"{out} holds a run; name another folder for the suite, in which every run has a folder of its own")
     Path(out).mkdir(parents=True, exist_ok=True)
     tell, known = _teller(len(plan.jobs), say), dict[str, Outcome]()
 
-    def told(job: Job, outcome: Outcome) -> None:
+    def told(job: Job | SetJob, outcome: Outcome) -> None:
         tell(job, outcome)
         known[job.key] = outcome
         if each is not None and outcome.fresh:
@@ -114,7 +119,7 @@ def write(folder: Path, found: Results) -> None:
 def _teller(total: int, say: Callable[[str], None]) -> crew.Say:
     told = 0
 
-    def tell(job: Job, outcome: Outcome) -> None:
+    def tell(job: Job | SetJob, outcome: Outcome) -> None:
         nonlocal told
         told += 1
         what = f"failed: {outcome.failure}" if outcome.failure else f"{outcome.seconds:.1f} s" if outcome.fresh else "found"

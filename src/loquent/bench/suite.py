@@ -1,20 +1,21 @@
 """A suite as a value: YAML under a page, filled into frozen dataclasses. `suites/*.yaml` are the built-in ones.
 
 Stages are runs made once, which others start from; cells are runs made for every seed, the table's rows. A setting whose value
-is `<name>` stands for the folder of the stage or cell of that name.
+is `<name>` stands for the folder of the stage or cell of that name; in `training.data`, for the set of recorded episodes (`data`).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from loquent import recipe
+from loquent.bench.sets import Data, Ranking
 from loquent.errors import BadSetting, UnknownName
 from loquent.fill import Node, fill, parse, unknown
 from loquent.settings import check_ranges, setting
@@ -24,6 +25,7 @@ FOLDER = resources.files("loquent") / "suites"
 REFERENCE = re.compile(r"<([\w.+=-]+)>")
 NAME = re.compile(r"[\w][\w.+=-]*")
 SMOKE = "smoke"
+DATA = "training.data"  # the setting that refers to sets
 ANY = "any"  # in a profile: the settings of every recipe
 
 
@@ -33,7 +35,7 @@ class Entry:
 
     recipe: str = setting(why="a recipe by name, or a YAML file beside the suite")
     label: str = setting("", "what the tables call it; empty: its name")
-    agent: str = setting("", "an agent that plays in place of a trained model, by name; nothing is trained")
+    agent: str | Record = setting("", "an agent that plays in place of a trained model, by name or {kind: NAME, OPTION: VALUE}; nothing is trained")
     set: Record = setting(EMPTY, "settings that replace the recipe's, by key.path; <name> is the folder of another entry")
     at: Record = setting(EMPTY, "further settings by profile, over those of `set`")
     instead: Record = setting(EMPTY, "by profile: a model by name or folder that stands in this entry's place; nothing is run")
@@ -65,6 +67,7 @@ class Profile:
     seeds: int = setting(1, "runs of every cell", low=1)
     processes: int = setting(0, "cells run at once; 0: one for each core, or one where there is a GPU", low=0)
     set: Record = setting(EMPTY, "by recipe (or `any`): settings that replace its own, in stages and cells")
+    data: Record = setting(EMPTY, "by set of recorded episodes (or `any`): what replaces its own")
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -115,6 +118,9 @@ class Suite:
     orderings: tuple[Ordering, ...]
     figures: tuple[Drawing, ...] = ()
     shared: Record = EMPTY  # settings of all cells
+    data: Mapping[str, Data] = field(default_factory=dict)
+    ranking: Mapping[str, Ranking] = field(default_factory=dict)
+    optimum: str | Record = ""  # an agent whose exact value stands beside every set
     folder: Path = field(default=Path("."))  # where recipe files are looked for
 
     @property
@@ -146,7 +152,23 @@ def load(name: str | Path) -> Suite:
     path = _find(name)
     root = parse(path.read_text(encoding="utf-8"), path.name)
     inside = root.mapping("a suite")
-    known = ("name", "title", "version", "paper", "set", "columns", "profiles", "stages", "cells", "tables", "figures", "orderings")
+    known = (
+        "name",
+        "title",
+        "version",
+        "paper",
+        "set",
+        "data",
+        "optimum",
+        "ranking",
+        "columns",
+        "profiles",
+        "stages",
+        "cells",
+        "tables",
+        "figures",
+        "orderings",
+    )
     for key, node in inside.items():
         if key not in known:
             raise unknown(node, key, known, "a suite")
@@ -166,6 +188,9 @@ def load(name: str | Path) -> Suite:
         orderings=_list(Ordering, inside, "orderings"),
         figures=_list(Drawing, inside, "figures"),
         shared=inside["set"].plain() if "set" in inside and inside["set"].mapping("set") else EMPTY,
+        data=_each(Data, inside, "data"),
+        ranking=_each(Ranking, inside, "ranking"),
+        optimum=inside["optimum"].plain() if "optimum" in inside else "",
         folder=path.parent,
     )
     _check(made, inside)
@@ -173,8 +198,13 @@ def load(name: str | Path) -> Suite:
 
 
 def references(settings: Mapping[str, Any]) -> list[str]:
-    """The names that settings refer to as <name>."""
-    found = (REFERENCE.fullmatch(value) for value in settings.values() if isinstance(value, str))
+    """The names that settings refer to as <name>, sets of recorded episodes left out."""
+    return named_in(value for path, value in settings.items() if path != DATA)
+
+
+def named_in(values: Iterable[Any]) -> list[str]:
+    """The names that values refer to as <name>."""
+    found = (REFERENCE.fullmatch(value) for value in values if isinstance(value, str))
     return [match[1] for match in found if match]
 
 
@@ -218,6 +248,11 @@ def _check(suite: Suite, inside: Mapping[str, Node]) -> None:
     """Every name stands for something, and no name for two things."""
     for name in suite.stages.keys() & suite.cells.keys():
         raise BadSetting(f"{inside['cells'].mapping('cells')[name].place}: {name!r} is a stage and a cell; one name is one thing")
+    for name in suite.data.keys() & suite.entries.keys():
+        raise BadSetting(f"{inside['data'].mapping('data')[name].place}: {name!r} is a set of episodes and a stage or cell; one name is one thing")
+    for name, ranking in suite.ranking.items():
+        if ranking.data not in suite.data:
+            raise BadSetting(f"{inside['ranking'].mapping('ranking')[name].place}: {UnknownName('set of episodes', ranking.data, suite.data)}")
     for section in ("stages", "cells"):
         for name, entry in getattr(suite, section).items():
             place = inside[section].mapping(section)[name].place
@@ -239,6 +274,10 @@ def _check(suite: Suite, inside: Mapping[str, Node]) -> None:
         for key in profile.set:
             if key not in recipes:
                 raise BadSetting(f"{inside['profiles'].mapping('profiles')[name].place}: {UnknownName('recipe of this suite', key, recipes)}")
+        for key in profile.data:
+            if key not in (*suite.data, ANY):
+                known = (*suite.data, ANY)
+                raise BadSetting(f"{inside['profiles'].mapping('profiles')[name].place}: {UnknownName('set of episodes', key, known)}")
 
 
 def _check_entry(suite: Suite, name: str, entry: Entry, shared: Record, place: str) -> None:
@@ -254,6 +293,10 @@ def _check_entry(suite: Suite, name: str, entry: Entry, shared: Record, place: s
         for referred in references(settings):
             if referred not in suite.entries:
                 raise BadSetting(f"{place}: {UnknownName('stage or cell', referred, suite.entries)}")
+        data = settings.get(DATA, ())
+        for referred in named_in(data if isinstance(data, tuple) else (data,)):
+            if referred not in suite.data:
+                raise BadSetting(f"{place}: {UnknownName('set of episodes', referred, suite.data)}")
     if entry.published and not suite.paper:
         raise BadSetting(f"{place}: published = {entry.published!r}, and the suite names no paper")
 
@@ -262,3 +305,24 @@ def with_model(suite: Suite, stage: str, path: str) -> Suite:
     """The same suite in which a model takes the place of a stage, in every profile."""
     given = Record(dict.fromkeys((*suite.profiles, SMOKE), path))
     return dataclasses.replace(suite, stages={**suite.stages, stage: dataclasses.replace(suite.stages[stage], instead=given)})
+
+
+def only(suite: Suite, names: Sequence[str]) -> Suite:
+    """The same suite with these cells alone, in its own order: what tables show.
+
+    Raises:
+        UnknownName: there is no such cell.
+    """
+    for name in names:
+        if name not in suite.cells:
+            raise UnknownName(f"cell of {suite.name}", name, list(suite.cells))
+    kept = {name: entry for name, entry in suite.cells.items() if name in names}
+    tables = (dataclasses.replace(table, cells=tuple(name for name in table.cells if name in kept)) for table in suite.tables)
+    figures = (dataclasses.replace(one, cells=tuple(name for name in one.cells if name in kept)) for one in suite.figures)
+    return dataclasses.replace(
+        suite,
+        cells=kept,
+        tables=tuple(table for table in tables if table.cells),
+        figures=tuple(one for one in figures if one.cells),
+        orderings=tuple(ordering for ordering in suite.orderings if all(name in kept for name in ordering.rising)),
+    )

@@ -17,7 +17,9 @@ import torch
 
 from loquent import __version__, checkpoint, episode
 from loquent.agent import make as make_agent
+from loquent.bench import collecting, ranking
 from loquent.bench.jobs import Job
+from loquent.bench.sets import SetJob
 from loquent.errors import BadCheckpoint, LoquentError
 from loquent.evaluate import Evaluation, build_metrics, evaluate_agent
 from loquent.metric import Context
@@ -26,7 +28,7 @@ from loquent.rewards import compose
 from loquent.run import load_run
 from loquent.start import make_task
 from loquent.train import train
-from loquent.values import EMPTY, frozen
+from loquent.values import EMPTY, frozen, plain
 
 DONE = "bench.json"  # in a run's folder: which run it is, and that it has come to its end
 
@@ -48,14 +50,18 @@ class Outcome:
     version: str = ""
     threads: int = 0
     logged: Mapping[str, Any] = EMPTY
+    figures: Mapping[str, Any] | None = None  # of a set of recorded episodes, which has no evaluation
 
 
-def finished(job: Job) -> Outcome | None:
+def finished(job: Job | SetJob) -> Outcome | None:
     """The outcome of a run that an earlier call has finished; None where it is still to be made.
 
     Raises:
         BadCheckpoint: the folder holds a run of other settings, finished or not.
     """
+    if isinstance(job, SetJob):
+        figures = collecting.finished(job)
+        return None if figures is None else Outcome(job.key, fresh=False, version=str(figures["loquent"]), figures=figures)
     try:
         done = json.loads((job.folder / DONE).read_text(encoding="utf-8"))
         evaluation = json.loads((job.folder / "evaluation.json").read_text(encoding="utf-8"))
@@ -67,6 +73,11 @@ def finished(job: Job) -> Outcome | None:
         return None
     if known != job.key:
         raise _another(job)
+    if job.ranks:
+        ranked = ranking.known(job.folder, job.ranks)
+        if ranked is None:
+            return None
+        evaluation = ranking.joined(evaluation, ranked)
     return Outcome(job.key, evaluation, seconds=seconds, fresh=False, version=version, threads=threads, logged=_logged(job.folder))
 
 
@@ -82,13 +93,18 @@ def _logged(folder: Path) -> Mapping[str, Any]:
         return EMPTY
 
 
-def make(job: Job, progress: bool = False) -> Outcome:
+def make(job: Job | SetJob, progress: bool = False) -> Outcome:
     """Make a run, whatever happens: an error becomes the outcome's `failure`, and its traceback `failure.txt` in the folder."""
     before = time.perf_counter()
     try:
         job.folder.mkdir(parents=True, exist_ok=True)
         (job.folder / "failure.txt").unlink(missing_ok=True)
+        if isinstance(job, SetJob):
+            figures = collecting.make(job, progress)
+            return Outcome(job.key, version=__version__, seconds=round(time.perf_counter() - before, 1), figures=figures)
         evaluation, note = (_played(job), "") if job.agent else _trained(job, progress)
+        if job.ranks:
+            evaluation = ranking.joined(evaluation, ranking.made(job.folder, job.ranks))
         made = Outcome(job.key, evaluation, note=note, version=__version__, threads=torch.get_num_threads(), logged=_logged(job.folder))
         made = replace(made, seconds=round(time.perf_counter() - before, 1))
         checkpoint.write_json(job.folder / DONE, {"key": made.key, "seconds": made.seconds, "threads": made.threads, "loquent": made.version})
@@ -154,7 +170,7 @@ def _played(job: Job) -> dict[str, Any]:
         weights=weights,
     )
     episode.write(job.folder / "episodes.jsonl", found.episodes)
-    checkpoint.write_json(job.folder / "evaluation.json", {"agent": job.agent, **found.as_json()})
+    checkpoint.write_json(job.folder / "evaluation.json", {"agent": plain(job.agent), **found.as_json()})
     return found.as_json()
 
 

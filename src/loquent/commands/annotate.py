@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from loquent import recipe, resuming
+from loquent import named, recipe, resuming
 from loquent.annotation.forms import Annotation
 from loquent.annotation.session import Session
-from loquent.commands import named
 from loquent.commands.printed import scores
 from loquent.data.readers import jsonl
 from loquent.errors import BadRow, BadSetting

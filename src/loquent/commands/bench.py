@@ -6,8 +6,8 @@ import sys
 from argparse import Namespace
 from typing import Any
 
+from loquent import named
 from loquent.bench import pages, runner
-from loquent.commands import named
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
@@ -20,6 +20,7 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
         profile=arguments.profile,
         seeds=arguments.seeds,
         overrides=arguments.overrides,
+        only=[name.strip() for name in arguments.only.split(",")] if arguments.only else (),
         processes=arguments.processes,
         say=lambda line: print(line, file=sys.stderr, flush=True),
     )

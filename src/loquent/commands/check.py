@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
+from loquent import named
 from loquent.check import findings
-from loquent.commands import named
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:

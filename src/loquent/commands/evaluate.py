@@ -6,7 +6,7 @@ import math
 from argparse import Namespace
 from typing import Any
 
-from loquent.commands import named
+from loquent import named
 from loquent.commands.printed import scores
 from loquent.errors import BadSetting
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from loquent import named
 from loquent.agent import Agent, Asked
 from loquent.agents.language_model import LanguageModelAgent
-from loquent.commands import named
 from loquent.episode import TASK, Turn
 from loquent.errors import BadSetting
 from loquent.models.decode import Decoding

@@ -8,9 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from loquent import episode, registry
+from loquent import episode, named, registry
 from loquent.agents.human import colours
-from loquent.commands import named
 from loquent.episode import Episode
 from loquent.errors import BadSetting, PlayerLeft
 from loquent.play import Game, play, replay

@@ -5,8 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from loquent import quickstart
-from loquent.commands import named
+from loquent import named, quickstart
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:

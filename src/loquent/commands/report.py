@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from loquent.commands import named
+from loquent import named
 from loquent.report import write_report
 
 

@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from loquent.commands import named
+from loquent import named
 from loquent.commands.train import report, report_seeds, resumable
 from loquent.run import load_run
 from loquent.seeds import PLAN, resume_seeds

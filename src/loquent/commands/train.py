@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from loquent import recipe, tables
-from loquent.commands import named
+from loquent import named, recipe, tables
 from loquent.commands.printed import estimated, scores
 from loquent.estimate import estimate
 from loquent.report import write_report

@@ -6,9 +6,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from loquent import episode
+from loquent import episode, named
 from loquent.agents.language_model import LanguageModelAgent
-from loquent.commands import named
 from loquent.episode import Episode
 from loquent.errors import BadSetting
 from loquent.models.perturb import Perturbation

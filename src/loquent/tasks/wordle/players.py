@@ -83,6 +83,12 @@ class Player(ABC):
         """Whether the words of the task that fit and the number of guesses left decide what it does from here on."""
         return True
 
+    def exact_return(self, most: int) -> float:
+        """The exact mean return, the secret being any word of the task's list; LoquentError where there are more than `most` situations."""
+        from loquent.tasks.wordle.exact import value
+
+        return value(self, most).mean
+
     def fitting(self, seen: Seen, among: Lexicon | None = None) -> Uniform:
         """The words of a list (the task's) that fit the board; all of them where none does."""
         lexicon = among or self.lexicon

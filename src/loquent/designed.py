@@ -9,8 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from loquent import designs
-from loquent.commands import named
+from loquent import designs, named
 from loquent.episode import Episode
 from loquent.errors import BadSetting, UnknownName
 from loquent.fill import COMMAND_LINE, Node, fill
