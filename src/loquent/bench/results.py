@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, TypeGuard
 
 from loquent.bench import published
-from loquent.bench.jobs import Plan
+from loquent.bench.jobs import Job, Plan
 from loquent.bench.published import Figure
 from loquent.bench.suite import Ordering, Suite
 from loquent.bench.work import Outcome
@@ -192,7 +192,8 @@ def _row(suite: Suite, name: str, keys: Mapping[int, str], outcomes: Mapping[str
 
 def _curves(suite: Suite, plan: Plan, outcomes: Mapping[str, Outcome]) -> dict[str, dict[str, tuple[Point, ...]]]:
     """For each figure the cells' curves over the runs that have come to their end; a cell that logged nothing has none."""
-    folders = {job.key: job.folder for job in plan.jobs if job.key in outcomes and outcomes[job.key].evaluation and not job.agent}
+    trained = (job for job in plan.jobs if isinstance(job, Job) and not job.agent)
+    folders = {job.key: job.folder for job in trained if job.key in outcomes and outcomes[job.key].evaluation}
     groups = {
         name: Group(suite.cells[name].label or name, tuple(Seen(folders[key]) for key in plan.cells[name].values() if key in folders))
         for drawing in suite.figures
