@@ -96,6 +96,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not given.json:
         print(f"{given.name}: {benchmark.about}", *(f"  {name}: {value}" for name, value in result.items()), sep="\n")
         print(f"  {'reached' if result['ratio'] >= benchmark.target else 'NOT reached'}: {result['ratio']} of at least {benchmark.target}")
+        for name, seconds, most in result.get("bounds", ()):
+            print(f"  {'reached' if seconds <= most else 'NOT reached'}: {name} {seconds} s of at most {most} s")
     print(json.dumps(result))
     return 0
 

@@ -47,6 +47,7 @@ _names: dict[str, dict[str, str]] = {
         "replay": "loquent.agents.replay:Replay",
         "wordle/start_word": "loquent.tasks.wordle.experts:StartWord",
         "wordle/optimal": "loquent.tasks.wordle.experts:Optimal",
+        "wordle/perfect": "loquent.tasks.wordle.perfect:Perfect",
         "wordle/repeat": "loquent.tasks.wordle.experts:Repeat",
         "wordle/random_mixture": "loquent.tasks.wordle.experts:RandomMixture",
         "wordle/wrong": "loquent.tasks.wordle.experts:Wrong",

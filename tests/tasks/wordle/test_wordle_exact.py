@@ -9,6 +9,7 @@ import wordle_lists as lists
 from loquent.agent import make
 from loquent.errors import LoquentError
 from loquent.play import games, play
+from loquent.tasks.wordle import perfect as perfect_module
 from loquent.tasks.wordle.exact import Value, value
 from loquent.tasks.wordle.marks import marks
 from loquent.tasks.wordle.players import Seen
@@ -105,6 +106,46 @@ def test_the_exact_value_is_what_games_come_to(chosen):
     returns = [one.total(task.spec.rewards) for one in play(task, games(task.rows("train"), each=60), player, seed=4)]
     assert abs(np.mean(returns) - found.mean) < 3 * found.deviation / len(returns) ** 0.5 < 0.15
     assert np.std(returns) == pytest.approx(found.deviation, rel=0.1)
+
+
+def fewest(words, rule, fitting, left):
+    """The fewest wrong guesses, summed over the fitting secrets, by trying every word in every situation."""
+    if left == 0:
+        return 0
+    costs = []
+    for guess in words:
+        told = {}
+        for secret in fitting:
+            told.setdefault(marks(guess, secret, rule), []).append(secret)
+        told.pop("ggggg", None)
+        costs.append(sum(len(group) + fewest(words, rule, group, left - 1) for group in told.values()))
+    return min(costs)
+
+
+@pytest.mark.parametrize(("rule", "left"), list(product(("ilql", "official"), (1, 2, 3))))
+def test_no_player_surpasses_the_perfect_one(tmp_path, rule, left):
+    file = tmp_path / "alike.txt"
+    file.write_text("\n".join(["mound", "round", "sound", "hound", "bound", "pound", "wound", "found", "abbey"]))
+    for task in (Wordle(WordleOptions(words=str(file), rule=rule)), small(9, rule=rule)):
+        perfect = make("wordle/perfect", task)
+        cost, word = perfect._best(np.arange(len(task.words)), left)
+        assert cost == fewest(task.words, rule, task.words, left)
+        assert 0 <= word < len(task.words)
+
+
+@pytest.mark.parametrize(("size", "expected"), [(25, None), (60, -1.45)])
+def test_the_perfect_player_s_value(size, expected):
+    task = small(size)
+    best = value(make("wordle/perfect", task)).mean
+    assert best >= value(make("wordle/optimal", task)).mean - 1e-12
+    assert expected is None or best == pytest.approx(expected, abs=1e-12)
+    assert expected is None or best > value(make("wordle/optimal", task)).mean + 0.03, "to know most is not always best"
+
+
+def test_the_perfect_player_gives_up_where_it_would_take_too_long(monkeypatch):
+    monkeypatch.setattr(perfect_module, "MOST", 2)
+    with pytest.raises(LoquentError, match=r"wordle/perfect has looked at 2 situations; fewer words \(limit\) or wordle/optimal"):
+        value(make("wordle/perfect", small(100)))
 
 
 def test_too_many_situations_and_no_closed_form_are_refused():
