@@ -37,6 +37,15 @@ def test_two_processes_take_the_steps_of_one_with_the_doubled_batch(backbones, t
     assert not all(torch.allclose(one[name], moved[name], atol=1e-5) for name in moved) or not moved, "the comparison can fail"
 
 
+def test_a_process_without_anything_to_count_under_a_name_counts_nothing(tmp_path):
+    assert together.run(together.chai, 2, tmp_path) == [0, 0]
+    one, two = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
+    assert one == two
+    alone = together.of_chai()
+    assert alone["answers/best_q"] != 0.0
+    assert one == pytest.approx(alone, rel=1e-4)
+
+
 @pytest.fixture(scope="module")
 def given(tmp_path_factory):
     folder = tmp_path_factory.mktemp("given")
