@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file
 
 import together
-from loquent import checkpoint, episode, recipe
+from loquent import checkpoint, episode, parallel, recipe
 from loquent.agents.scripted import Random
 from loquent.errors import BadSetting
 from loquent.play import games, play
@@ -44,6 +44,12 @@ def test_a_process_without_anything_to_count_under_a_name_counts_nothing(tmp_pat
     alone = together.of_chai()
     assert alone["answers/best_q"] != 0.0
     assert one == pytest.approx(alone, rel=1e-4)
+
+
+@pytest.mark.parametrize(("device", "expected"), [("cpu", "gloo"), ("cuda", "nccl"), ("cuda:1", "gloo")])
+def test_the_backend_is_that_of_the_model_s_device(device, expected, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    assert parallel.backend(torch.device(device)) == expected
 
 
 @pytest.fixture(scope="module")
