@@ -111,7 +111,9 @@ def replay(task: Task, episode: Episode, row: Row | None = None) -> Episode:
     """
     stream = episode.meta.get("parent", episode.number)  # a fork's task goes on with the stream of the game it was forked from
     if not isinstance(stream, int):
-        raise LoquentError(f"the record of {episode.row}#{episode.number} has meta.parent = {stream!r:.40}; the number of the game it was forked from is right")
+        raise LoquentError(
+            f"the record of {episode.row}#{episode.number} has meta.parent = {stream!r:.40}; the number of the game it was forked from is right"
+        )
     one = Live(task, row or task.row(episode.split, episode.row), stream, episode.seed, episode.split, episode.learning)
     for turn in episode.turns:
         if turn.seat != TASK:
