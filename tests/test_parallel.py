@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file
 
 import together
-from loquent import checkpoint, episode, recipe
+from loquent import checkpoint, episode, parallel, recipe
 from loquent.agents.scripted import Random
 from loquent.errors import BadSetting
 from loquent.play import games, play
@@ -35,6 +35,21 @@ def test_two_processes_take_the_steps_of_one_with_the_doubled_batch(backbones, t
     assert all(torch.allclose(one[name], alone[name], atol=1e-5) for name in one)
     moved = together.after_steps("shared") if backbones == "separate" else {}
     assert not all(torch.allclose(one[name], moved[name], atol=1e-5) for name in moved) or not moved, "the comparison can fail"
+
+
+def test_a_process_without_anything_to_count_under_a_name_counts_nothing(tmp_path):
+    assert together.run(together.chai, 2, tmp_path) == [0, 0]
+    one, two = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
+    assert one == two
+    alone = together.of_chai()
+    assert alone["answers/best_q"] != 0.0
+    assert one == pytest.approx(alone, rel=1e-4)
+
+
+@pytest.mark.parametrize(("device", "expected"), [("cpu", "gloo"), ("cuda", "nccl"), ("cuda:1", "gloo")])
+def test_the_backend_is_that_of_the_model_s_device(device, expected, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    assert parallel.backend(torch.device(device)) == expected
 
 
 @pytest.fixture(scope="module")

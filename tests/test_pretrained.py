@@ -2,6 +2,7 @@ import math
 import random
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import torch
 from loquent import pretrained
 from loquent.errors import BadModel, BadSetting
 from loquent.seeding import Key
+from loquent.settings import Remark
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 TEXTS = ["the film was good, the cast was better", "the film was bad and the end was worse"] * 20
@@ -121,6 +123,23 @@ def test_torn_weights_missing_tensors_and_bad_json(folder, tmp_path):
     (folder / "config.json").write_text("{")
     with pytest.raises(BadModel, match=r"config\.json is no JSON"):
         pretrained.load(folder)
+
+
+def test_weights_without_a_place_are_named_and_tied_ones_are_not(folder):
+    from safetensors.torch import load_file, save_file
+
+    def loaded(**more):
+        save_file({**tensors, **more}, folder / "model.safetensors", metadata={"format": "pt"})
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            pretrained.load(folder)
+        return [str(one.message) for one in caught if issubclass(one.category, Remark)]
+
+    tensors = load_file(folder / "model.safetensors")
+    assert loaded() == []
+    assert loaded(**{"lm_head.weight": tensors["transformer.wte.weight"].clone()}) == [], "the input layer again"
+    (said,) = loaded(**{"v_head.weight": torch.zeros(1, 32), "v_head.bias": torch.zeros(1)})
+    assert said.endswith("2 tensors of the weights are left out, as the model has no place for them: v_head.bias, v_head.weight")
 
 
 def test_a_folder_that_is_not_there(tmp_path):

@@ -1,12 +1,13 @@
 """Recorded episodes: what is refused, what is kept, and that a run on them is drawn in a keyed order."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from loquent import episode, recipe
+from loquent import episode, recipe, recorded
 from loquent.agents.scripted import Random
 from loquent.data.filters import shares
 from loquent.errors import BadCheckpoint, BadRow, BadSetting
@@ -67,6 +68,13 @@ def test_a_folder_a_file_and_several_of_them_are_the_same_games(games_, tmp_path
     for data in (f"{games_}/episodes.jsonl", f"[{one}, {two}]", f"[{one}/episodes.jsonl, {two}]"):
         assert Trainer(made(f"training.data={data}"), tmp_path).recording.digest == expected.digest
     assert Trainer(made(f"training.data=[{two}, {one}]"), tmp_path).recording.digest != expected.digest
+
+
+def test_the_hash_sees_which_rows_are_one_episode_s(games_, tmp_path):
+    recording = Trainer(made(f"training.data={games_}"), tmp_path).recording
+    batch = recording.batch
+    assert recorded._digest(batch) == recording.digest
+    assert recorded._digest(replace(batch, episode=batch.episode // 2)) != recording.digest
 
 
 def test_rewards_of_tokens_reach_games_that_were_never_drawn_as_tokens(games_, tmp_path):

@@ -1,5 +1,6 @@
 """Processes that learn together, for the tests: each runs one of the functions below in a group of its own on this machine."""
 
+import json
 import os
 from pathlib import Path
 
@@ -34,6 +35,27 @@ def steps(folder, rank, backbones):
     from safetensors.torch import save_file
 
     save_file(after_steps(backbones), folder / f"{rank}.safetensors")
+
+
+def chai(folder, rank):
+    """An update of CHAI by two games, of which the shorter has no answer after which it goes on; what is logged."""
+    (folder / f"{rank}.json").write_text(json.dumps(of_chai()))
+
+
+def of_chai():
+    import sys
+
+    sys.path.insert(0, str(Path(__file__).parent / "algorithms"))
+    import fork
+
+    from loquent.algorithms.chai import Chai
+    from loquent.models.decoding import Decoding
+    from loquent.seeding import Key
+
+    model = fork.actor(layers=1, width=16)
+    model.decoding = model.evaluation = Decoding(max_new_tokens=2)
+    algorithm = Chai(Chai.Config(minibatch=2, candidates=2), model, key=Key(0))
+    return algorithm.update(model, algorithm.prepare(fork.recorded(model).take([0, 11])))
 
 
 def after_steps(backbones):

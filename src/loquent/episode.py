@@ -10,14 +10,15 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from loquent import fields
 from loquent.errors import BadRow
-from loquent.task import CUT, Observation
-from loquent.values import EMPTY, Record, frozen, plain
+from loquent.task import CUT, Observation, Stopped
+from loquent.values import EMPTY, Record, plain
 
 TASK = "task"
 
@@ -75,7 +76,7 @@ class Episode:
             for name, value in turn.rewards.items():
                 sums[name] = sums.get(name, 0.0) + value
             for name, values in turn.token_rewards.items():
-                sums[name] = sums.get(name, 0.0) + sum(values)
+                sums[name] = sums.get(name, 0.0) + sum(values, 0.0)
         return Record(sums)
 
     def total(self, weights: Record) -> float:
@@ -102,11 +103,13 @@ def to_json(episode: Episode) -> dict[str, Any]:
     return {**head, "agents": plain(episode.agents), **meta, "turns": [_turn_to_json(turn) for turn in episode.turns]}
 
 
-def from_json(line: dict[str, Any]) -> Episode:
-    """The episode a JSON object stands for; KeyError or TypeError where a field is missing or unknown."""
-    turns = tuple(Turn(**{**turn, **{name: _rewards(turn[name]) for name in ("rewards", "token_rewards") if name in turn}}) for turn in line["turns"])
-    rest = {name: value for name, value in line.items() if name not in ("turns", "agents", "meta")}
-    return Episode(**rest, turns=turns, agents=Record(line.get("agents", {})), meta=Record(frozen(line.get("meta", {}))))
+def from_json(line: Any) -> Episode:
+    """The episode a JSON object stands for; ValueError where one of its fields is missing, unknown or not what it should be, in words."""
+    try:
+        return Episode(**fields.checked(line, _EPISODE, ("task", "row", "split", "seed", "number", "turns")))
+    except ValueError as error:
+        said = str(error)
+        raise ValueError(said[1:] if said.startswith(".") else f"it{said}") from None
 
 
 def write(path: str | Path, episodes: Iterable[Episode], *, append: bool = False) -> int:
@@ -125,12 +128,12 @@ def read(path: str | Path) -> Iterator[Episode]:
     Raises:
         BadRow: a line is no JSON or no episode; names file and line.
     """
-    with Path(path).open(encoding="utf-8") as file:
+    with Path(path).open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
-                yield from_json(json.loads(line))
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise BadRow(f"this line is not an episode ({type(error).__name__}: {error})", file=path, line=number) from error
+                yield from_json(fields.loads(line))
+            except ValueError as error:
+                raise BadRow(f"this line is not an episode: {error}", file=path, line=number) from error
 
 
 def _turn_to_json(turn: Turn) -> dict[str, Any]:
@@ -145,5 +148,22 @@ def _turn_to_json(turn: Turn) -> dict[str, Any]:
     return line
 
 
-def _rewards(thing: dict[str, Any]) -> Record:
-    return Record({name: tuple(value) if isinstance(value, list) else value for name, value in thing.items()})
+def _turn(line: Any) -> Turn:
+    return Turn(**fields.checked(line, _TURN, ("seat", "text")))
+
+
+_TEXTS = ("task", "row", "split", "learning", "instruction")
+_TURN = {
+    **dict.fromkeys(("seat", "text", "to"), fields.text),
+    "stopped": fields.one_of(get_args(Stopped)),
+    "rewards": fields.record_of(fields.number),
+    "token_rewards": fields.record_of(fields.tuple_of(fields.number)),
+}
+_EPISODE = {
+    **dict.fromkeys(_TEXTS, fields.text),
+    **dict.fromkeys(("seed", "number"), fields.whole),
+    "ended": fields.text_or_null,
+    "agents": fields.record_of(fields.text),
+    "meta": fields.object_of_anything,
+    "turns": fields.tuple_of(_turn),
+}

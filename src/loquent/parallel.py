@@ -19,16 +19,28 @@ PATIENCE = timedelta(days=1)  # the others wait while the first evaluates
 
 
 @contextmanager
-def joined() -> Iterator[None]:
-    """In the group that `torchrun` announces in the environment; nothing where there is none, or where it has been joined already."""
+def joined(device: torch.device) -> Iterator[None]:
+    """In the group that `torchrun` announces in the environment; nothing where there is none, or where it has been joined already.
+
+    Args:
+        device: where the model will live. On CUDA without a number, each process of a machine takes a GPU of its own.
+    """
     if int(os.environ.get("WORLD_SIZE", "1")) < 2 or group.is_initialized():
         yield
         return
-    group.init_process_group("nccl" if torch.cuda.is_available() else "gloo", timeout=PATIENCE)
+    chosen = backend(device)
+    if chosen == "nccl":
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+    group.init_process_group(chosen, timeout=PATIENCE)
     try:
         yield
     finally:
         group.destroy_process_group()
+
+
+def backend(device: torch.device) -> str:
+    """What processes add their numbers with: NCCL where each has a GPU of its own; it takes no two on one, and nothing on the CPU."""
+    return "nccl" if device.type == "cuda" and device.index is None else "gloo"
 
 
 def size() -> int:

@@ -107,9 +107,13 @@ def replay(task: Task, episode: Episode, row: Row | None = None) -> Episode:
 
     Raises:
         EpisodeOver: the record goes on after the rules ended the game.
-        LoquentError: the record lacks turns of the task.
+        LoquentError: the record lacks turns of the task, or its parent is no number.
     """
     stream = episode.meta.get("parent", episode.number)  # a fork's task goes on with the stream of the game it was forked from
+    if not isinstance(stream, int):
+        raise LoquentError(
+            f"the record of {episode.row}#{episode.number} has meta.parent = {stream!r:.40}; the number of the game it was forked from is right"
+        )
     one = Live(task, row or task.row(episode.split, episode.row), stream, episode.seed, episode.split, episode.learning)
     for turn in episode.turns:
         if turn.seat != TASK:

@@ -187,9 +187,9 @@ def _has(row: Row, only: Record) -> bool:
 
 
 def _digest(batch: TokenBatch) -> str:
-    """A hash of tokens, actions, rewards and ends."""
+    """A hash of tokens, actions, rewards, ends, and which rows are one episode's."""
     found = hashlib.blake2b(digest_size=16)
-    columns: list[Tensor] = [batch.tokens, batch.real, batch.is_action, batch.turn, batch.reward, batch.ended]
+    columns: list[Tensor] = [batch.tokens, batch.real, batch.is_action, batch.turn, batch.reward, batch.ended, batch.episode]
     for column in columns:
         found.update(json.dumps(list(column.shape)).encode())
         found.update(column.numpy().tobytes())

@@ -19,7 +19,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from loquent import checkpoint, episode, logged, manifest, parallel, recorded, registry, resuming, rollout, trackers
+from loquent import checkpoint, episode, logged, manifest, parallel, pretrained, recorded, registry, resuming, rollout, trackers
 from loquent.adapters.table import Table
 from loquent.agent import make as make_agent
 from loquent.algorithm import Playing
@@ -230,7 +230,7 @@ def train(recipe: Recipe, out: str | Path, *, progress: bool = True, resume: boo
         BadCheckpoint: the folder holds another run; or, with `resume`, its newest checkpoint is refused, with the reason.
     """
     folder = Path(out)
-    with parallel.joined():
+    with parallel.joined(pretrained.device(recipe.model.device)):
         if parallel.rank():
             _assist(recipe, folder)
         else:

@@ -88,13 +88,13 @@ class Greedy:
         return actor.format.text(said, prompt)
 
 
-def language(seed=0, layers=2, width=64) -> LanguageModel:
+def language(seed=0, layers=2, width=64, dropout=0.0) -> LanguageModel:
     """A small GPT-2 over the words and ILQL's markers."""
     vocabulary = {token: i for i, token in enumerate((*MARKERS, *WORDS))}
     core = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
     core.decoder = decoders.Fuse()
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, eos_token="</eod>", pad_token="</eod>", additional_special_tokens=list(MARKERS[:4]))
-    rates = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
+    rates = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), dropout)
     sizes = {"vocab_size": len(vocabulary), "n_positions": 128, "n_embd": width, "n_layer": layers, "n_head": 4}
     with borrowed(Key(seed, ("fork",))):
         module = GPT2LMHeadModel(GPT2Config(**sizes, **rates, bos_token_id=4, eos_token_id=4, pad_token_id=4)).eval()

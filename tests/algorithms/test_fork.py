@@ -6,8 +6,11 @@ import fork
 import pytest
 import torch
 
+from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms import value_losses as losses
 from loquent.algorithms.ilql import ILQL
+from loquent.models.decoding import Decoding
+from loquent.models.perturb import Perturbation
 from loquent.models.tokens import positions
 from loquent.models.value_states import states_of
 from loquent.seeding import Key
@@ -157,4 +160,6 @@ def test_a_transformer_finds_the_way_that_one_step_does_not(tau, expected, seed)
     model = learned(tau, seed)
     assert values_of(model) == pytest.approx(fork.closed(tau), abs=0.15)
     assert fork.greedy_return(fork.Greedy(model, beta=4.0)) == expected
+    how = {"decoding": Decoding(method="greedy", max_new_tokens=4), "perturbation": Perturbation(model.values, adv_beta=4.0)}
+    assert fork.greedy_return(LanguageModelAgent(model.policy, model.format, **how)) == expected, "the library's own way of acting"
     assert fork.greedy_return(fork.Greedy(model, beta=0.0)) < expected or tau == 0.5, "the policy alone, a clone, does not"

@@ -123,6 +123,13 @@ def test_minibatches_cover_every_row_once_in_a_keyed_order():
     assert drawn != [chunk.tolist() for chunk in minibatches(rows, 3, Key(1, ("x",)))]
 
 
+def test_the_mean_of_nothing_is_not_logged():
+    means = Means()
+    means.add(none=torch.zeros(0), some=torch.zeros(0))
+    means.add(some=torch.tensor([2.0, 4.0]))
+    assert means.logged() == {"some": 3.0}
+
+
 def test_means_weigh_by_entries():
     means = Means()
     means.add(a=torch.tensor([1.0, 2.0, 3.0]), b=torch.tensor([True, False]))

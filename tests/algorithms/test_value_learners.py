@@ -1,6 +1,7 @@
 """The learners of values per token, as they learn: whose gradient goes where, what a batch's shape may change, what they act by."""
 
 import math
+import warnings
 from dataclasses import replace
 
 import fork
@@ -24,6 +25,7 @@ from loquent.models.value_states import states_of
 from loquent.models.values import TokenValues
 from loquent.pretrained import hidden
 from loquent.seeding import Key
+from loquent.settings import Remark
 
 KEY = Key(3)
 VALUE_LEARNERS = {"ilql": ILQL, "monte_carlo": MonteCarlo, "cql": CQL, "psi": Psi}
@@ -173,8 +175,37 @@ def test_the_policy_s_loss_may_stop_at_its_output_layer():
         assert any("wte" in name for name in found)  # tied to the output layer
 
 
+def test_a_trunk_that_the_values_losses_move_is_remarked_on():
+    with pytest.warns(Remark, match=r"awac_weight = 0 with backbones = 'shared'.*separate, lora and frozen leave the policy"):
+        made(backbones="shared", awac_weight=0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Remark)
+        made(backbones="shared")
+        made(backbones="separate", awac_weight=0.0)
+
+
 @pytest.mark.parametrize("backbones", ["separate", "shared", "lora", "frozen"])
-def test_targets_have_no_gradient_no_dropout_and_follow(backbones):
+def test_targets_have_no_dropout(backbones):
+    model = fork.actor(layers=1, width=16, dropout=0.5)
+    model, algorithm, batch = made(model=model, backbones=backbones, **STILL.get(backbones, {}))
+    without = states_of(model, batch, cache=algorithm.cache)
+    for network in algorithm.learning:
+        network.train()
+    training = {name: part.training for name, part in model.named_modules()}
+    torch.manual_seed(0)
+    learning = states_of(model, batch, cache=algorithm.cache)
+    assert torch.allclose(learning.target, without.target, atol=1e-5)
+    assert torch.allclose(learning.online, without.online) == (backbones == "frozen"), "the heads that learn have it"
+    assert {name: part.training for name, part in model.named_modules()} == training
+    drawn = torch.get_rng_state()
+    torch.manual_seed(0)
+    if backbones == "shared":
+        hidden(model.policy, batch.tokens)
+        assert torch.equal(torch.get_rng_state(), drawn), "the second pass draws nothing"
+
+
+@pytest.mark.parametrize("backbones", ["separate", "shared", "lora", "frozen"])
+def test_targets_have_no_gradient_and_follow(backbones):
     model, algorithm, batch = made(backbones=backbones, target_rate=0.25, **STILL.get(backbones, {}))
     values = model.values
     ends = [p.detach().clone() for part in values.targets() for p in part.parameters()]
@@ -225,6 +256,8 @@ def test_each_network_runs_once_for_a_minibatch(kind, backbones):
     settings = STILL.get(backbones, {}) if kind is not Psi else {}
     model, algorithm, batch = made(kind, backbones=backbones, **settings)
     loss_of(algorithm, model, batch)  # its output layer is probed once
+    for network in algorithm.learning:
+        network.train()  # without dropout
     counts = dict.fromkeys(("policy", "value", "target"), 0)
     trunks_ = {"policy": model.policy.base_model, "value": model.values.value_trunk, "target": model.values.target_trunk}
     for name, module in trunks_.items():
@@ -354,6 +387,8 @@ def test_rewards_to_go_pass_from_row_to_row_of_one_episode():
     assert found.tolist() == [pytest.approx([0.5 * latest[0]] * 2 + latest), pytest.approx(middle), pytest.approx(last)]
     apart = value_learner.with_returns(replace(one, episode=torch.tensor([0, 1, 2])), 0.5, "turn")
     assert apart.target[one.is_action].reshape(3, 4).tolist() == [pytest.approx(last)] * 3
+    with torch.device("meta"):  # whatever is made without a device lands there
+        assert torch.equal(value_learner.with_returns(one, 0.5, "turn").target[one.is_action].reshape(3, 4), found)
 
 
 def test_conservative_q_learning_is_drawn_towards_the_best_next_token():

@@ -109,7 +109,7 @@ class Chai(OfflineLearner):
         if config.cql_weight:
             cql = self.cql(values, q, _before(batch, row, view.state[view.real]))
             total, logged = total + config.cql_weight * cql.sum() / answers, {**logged, "answers/cql_loss": cql}
-        return total, {name: part for name, part in logged.items() if len(part)}
+        return total, logged
 
     def cql(self, values: FeatureValues, q: tuple[Float[Tensor, " N"], ...], states: list[list[int]]) -> Float[Tensor, " N"]:
         """The conservative term of each answer, added over heads."""

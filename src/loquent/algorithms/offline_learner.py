@@ -4,6 +4,7 @@ that follow, and what a checkpoint holds of them. Each says what its networks ar
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ from loquent.models.score import micro_batches
 from loquent.models.tokens import TokenBatch
 from loquent.models.values import BACKBONES, TokenValues
 from loquent.seeding import Key, borrowed
-from loquent.settings import setting
+from loquent.settings import Remark, setting
 
 PAPER, CODE = "2206.11871 sec. 4", "ILQL's released code"
 
@@ -172,10 +173,16 @@ def build_values(config: Any, model: Actor, key: Key, outputs: int | None = None
 
     Raises:
         BadSetting: a policy that stays as it is is to imitate.
+
+    Warns:
+        Remark: the values' losses move a policy that does not imitate.
     """
     weight = getattr(config, "awac_weight", 0.0)
     if weight > 0 and config.backbones in ("frozen", "lora"):
         raise BadSetting(f"backbones = {config.backbones!r} leaves the policy as it is: awac_weight = {weight} has to be 0 then")
+    if weight == 0 and config.backbones == "shared":
+        why = "the values' losses move the policy's trunk, and so what it says; separate, lora and frozen leave the policy as it is"
+        warnings.warn(f"awac_weight = 0 with backbones = 'shared': {why}", Remark, stacklevel=2)
     heads: Any = {"double": config.double_q, "initial": config.initial_value, "value_min": config.value_min, "value_max": config.value_max}
     return TokenValues.build(model.policy, backbones=config.backbones, rank=config.rank, outputs=outputs, key=key, **heads)
 

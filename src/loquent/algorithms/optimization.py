@@ -102,7 +102,7 @@ class Means:
         self._greatest: dict[str, float] = {}
 
     def add(self, **per_token: Tensor) -> None:
-        """Count the entries of some tensors, by name."""
+        """Count the entries of some tensors, by name; of an empty one the name alone, as processes must know of the same names."""
         for name, values in per_token.items():
             total, count = self._sums.get(name, (torch.zeros((), dtype=torch.float64, device=values.device), 0))
             self._sums[name] = (total + values.detach().double().sum(), count + values.numel())
@@ -112,9 +112,9 @@ class Means:
         self._greatest[name] = max(float(values.detach().max()), self._greatest.get(name, float("-inf")))
 
     def logged(self) -> dict[str, float]:
-        """The mean (or the largest entry) of everything that was counted, in all processes that learn together."""
+        """The mean (or the largest entry) of everything that was counted, in all processes that learn together; nothing of what is empty."""
         sums = {name: (float(total), count) for name, (total, count) in sorted(self._sums.items())}
         if parallel.size() > 1:
             pairs = parallel.added(torch.tensor(list(sums.values()), dtype=torch.float64))
             sums = {name: (float(total), int(count)) for name, (total, count) in zip(sums, pairs, strict=True)}
-        return {name: total / count for name, (total, count) in sums.items()} | self._greatest
+        return {name: total / count for name, (total, count) in sums.items() if count} | self._greatest

@@ -79,7 +79,12 @@ class ValueConfig(TrunksConfig):
 class PolicyConfig:
     """How the policy learns beside the values: by the log-likelihood of what was said, weighted by its advantage."""
 
-    awac_weight: float = setting(1.0, "weight of the policy's loss; 0: the policy stays as it is", source=CODE, low=0.0)
+    awac_weight: float = setting(
+        1.0,
+        "weight of the policy's loss; 0: the policy stays as it is, but with backbones = shared, where the values' losses move its trunk",
+        source=CODE,
+        low=0.0,
+    )
     awac_beta: float = setting(0.0, "a token's likelihood counts exp(awac_beta * advantage); 0: all alike, which is cloning", source=CODE, low=0.0)
     awac_mode: str = setting("exponential", "that, or by sign: awac_beta where the advantage is above 0, else 1 - awac_beta", choices=losses.MODES)
     awac_clip: float | None = setting(None, "most that one token counts; none: not clipped", source=CODE, low=0.0)
@@ -240,7 +245,7 @@ def with_returns(batch: TokenBatch, gamma: float, per: str) -> TokenBatch:
     at = positions(batch)
     reward, turn = (column.gather(1, at.action) for column in (batch.reward, batch.turn))
     discount = discounts(turn, at.real, gamma, per).to(reward)
-    goes_on = torch.zeros(len(batch), dtype=torch.bool)
+    goes_on = torch.zeros_like(batch.ended)
     goes_on[:-1] = (batch.episode[1:] == batch.episode[:-1]) & ~batch.ended[:-1]
     after = reward.new_zeros(len(batch))
     found = losses.reward_to_go(reward, at.real, discount, after)

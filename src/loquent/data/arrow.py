@@ -16,6 +16,7 @@ from typing import Any
 
 from loquent.episode import Episode, from_json, to_json
 from loquent.errors import BadRow, MissingExtra
+from loquent.fields import loads
 from loquent.seeding import Key, borrowed
 
 ROWS = 2048  # episodes in one row group
@@ -50,7 +51,7 @@ def read_parquet(path: Path) -> Iterator[Episode]:
             _check(file.schema_arrow.names, path)
             for number, row in enumerate((row for batch in file.iter_batches(ROWS) for row in batch.to_pylist()), 1):
                 yield _episode(row, path, number)
-    except (arrow.ArrowException, OSError) as error:
+    except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise BadRow(f"this is not a Parquet file that can be read ({str(error)[:200]})", file=path) from error
 
 
@@ -114,7 +115,14 @@ def _row(episode: Episode) -> dict[str, Any]:
         "turns": [_turn(turn) for turn in said["turns"]],
         "line": None,
     }
-    return row if json.dumps(_said(row)) == line else {**row, "line": line}
+    return row if _gives(row, line) else {**row, "line": line}
+
+
+def _gives(row: Mapping[str, Any], line: str) -> bool:
+    try:
+        return json.dumps(_said(row)) == line
+    except ValueError:  # two names that differ by half of a character
+        return False
 
 
 def _turn(turn: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,25 +136,43 @@ def _turn(turn: Mapping[str, Any]) -> dict[str, Any]:
 
 def _said(row: Mapping[str, Any]) -> dict[str, Any]:
     """The JSON object that the columns stand for."""
-    meta = json.loads(row["meta"])
+    meta = _meta(row["meta"])
     head = {name: row[name] for name in ("task", "row", "split", "seed", "number", "ended", "learning", "instruction")}
-    agents = {one["seat"]: one["name"] for one in row["agents"]}
+    agents = _named("agents", row["agents"], "seat", "name")
     return {**head, "agents": agents, **({"meta": meta} if meta else {}), "turns": [_turn_said(turn) for turn in row["turns"]]}
 
 
 def _turn_said(turn: Mapping[str, Any]) -> dict[str, Any]:
     said = {"seat": turn["seat"], "text": turn["text"]}
-    said |= {"to": turn["to"]} if turn["to"] else {}
+    said |= {"to": turn["to"]} if turn["to"] != "" else {}
     said |= {"stopped": turn["stopped"]} if turn["stopped"] != "end" else {}
-    said |= {"rewards": {one["name"]: one["value"] for one in turn["rewards"]}} if turn["rewards"] else {}
-    return said | ({"token_rewards": {one["name"]: one["values"] for one in turn["token_rewards"]}} if turn["token_rewards"] else {})
+    said |= {"rewards": _named("rewards", turn["rewards"], "name", "value")} if turn["rewards"] != [] else {}
+    return said | ({"token_rewards": _named("token_rewards", turn["token_rewards"], "name", "values")} if turn["token_rewards"] != [] else {})
+
+
+def _named(column: str, pairs: Any, name: str, value: str) -> dict[str, Any]:
+    """What a list of pairs stands for: a mapping from names that are all there, and no two the same."""
+    found = {one[name]: one[value] for one in pairs}
+    if None in found or len(found) != len(pairs):
+        raise ValueError(f"{column} has the names {', '.join(repr(one[name]) for one in pairs)}; texts of which no two are the same are right")
+    return found
+
+
+def _meta(text: Any) -> Any:
+    try:
+        return loads(text)
+    except ValueError as error:
+        raise ValueError(f"meta: {error}") from None
 
 
 def _episode(row: Mapping[str, Any], place: Path, number: int) -> Episode:
     try:
-        return from_json(json.loads(row["line"]) if row["line"] is not None else _said(row))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadRow(f"this row is not an episode ({type(error).__name__}: {error})", file=place, line=number) from error
+        return from_json(loads(row["line"]) if row["line"] is not None else _said(row))
+    except ValueError as error:
+        raise BadRow(f"this row is not an episode: {error}", file=place, line=number) from error
+    except (KeyError, TypeError, AttributeError) as error:  # a list is null, or a column holds something else than `_schema` says
+        right = "the columns of a file that Loquent wrote are right"
+        raise BadRow(f"this row is not an episode ({type(error).__name__}: {error}); {right}", file=place, line=number) from error
 
 
 def _check(columns: Iterable[str], place: Path) -> None:

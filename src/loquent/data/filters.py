@@ -59,10 +59,8 @@ def filtered(episodes: Sequence[Episode], weights: Record, *, top: float = 1.0, 
     """
     kept = [one for one in episodes if not kinds or one.meta.get("kind", "") in kinds]
     if not kept:
-        found = sorted({one.meta.get("kind", "") for one in episodes})
-        raise BadSetting(
-            f"none of {len(episodes)} episodes is of kind {', '.join(kinds) or 'any'}; there are {', '.join(map(repr, found)) or 'none'}"
-        )
+        found = sorted({repr(one.meta.get("kind", "")) for one in episodes})
+        raise BadSetting(f"none of {len(episodes)} episodes is of kind {', '.join(kinds) or 'any'}; there are {', '.join(found) or 'none'}")
     if top == bottom == 1.0:
         return kept
     return [kept[i] for i in shares([one.total(weights) for one in kept], top=top, bottom=bottom)]

@@ -12,8 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from loquent.episode import Episode, from_json, to_json
 from loquent.errors import BadRow, BadSetting, MissingExtra
+from loquent.fields import loads
 from loquent.values import Record
 
 NAME = re.compile(r"[A-Za-z0-9_-]+-v[0-9]+")
@@ -54,19 +57,22 @@ def read_minari(folder: Path) -> Iterator[Episode]:
         BadRow: the folder holds no dataset of Minari, or one of something else; names folder and episode. MissingExtra: without minari or h5py.
     """
     minari, *_ = _library()
-    try:
-        dataset = minari.MinariDataset(folder.absolute() / "data")
-        found = iter(dataset.iterate_episodes())
-    except Exception as error:  # the library raises many kinds
-        raise BadRow(f"this is not a dataset of Minari that can be read ({type(error).__name__}: {str(error)[:200]})", file=folder) from error
-    for number, one in enumerate(found, 1):
-        lines = (one.infos or {}).get(LINE)
-        if lines is None or not len(lines):
+    for number, infos in enumerate(_infos(minari, folder), 1):
+        lines = (infos or {}).get(LINE)
+        if not isinstance(lines, list | tuple | np.ndarray) or not len(lines):
             raise BadRow("this episode was not written by Loquent: its infos hold no line of an episode", file=folder, line=number)
         try:
-            yield from_json(json.loads(lines[0]))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise BadRow(f"this is not an episode ({type(error).__name__}: {error})", file=folder, line=number) from error
+            yield from_json(loads(lines[0]))
+        except ValueError as error:
+            raise BadRow(f"this is not an episode: {error}", file=folder, line=number) from error
+
+
+def _infos(minari: Any, folder: Path) -> Iterator[Any]:
+    try:
+        for one in minari.MinariDataset(folder.absolute() / "data").iterate_episodes():
+            yield one.infos
+    except Exception as error:  # the library raises many kinds
+        raise BadRow(f"this is not a dataset of Minari that can be read ({type(error).__name__}: {str(error)[:200]})", file=folder) from error
 
 
 def _steps(episode: Episode, weights: Record) -> tuple[list[str], list[str], list[float]]:
@@ -86,7 +92,7 @@ def _steps(episode: Episode, weights: Record) -> tuple[list[str], list[str], lis
 
 def _earned(turn: Any, weights: Record) -> float:
     whole = sum(weights[name] * value for name, value in turn.rewards.items() if name in weights)
-    return float(whole + sum(weights[name] * sum(values) for name, values in turn.token_rewards.items() if name in weights))
+    return float(whole + sum(weights[name] * sum(values, 0.0) for name, values in turn.token_rewards.items() if name in weights))
 
 
 def _buffer(episode: Episode, steps: tuple[list[str], list[str], list[float]]) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from loquent.episode import Episode, Turn
+from loquent.errors import BadRow
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,15 @@ class Pair:
 
 
 def branch_pairs(episodes: Iterable[Episode]) -> list[Pair]:
-    """Each fork with its parent, at the answer where the fork leaves it; in the order of the forks. Forks without their parent are left out."""
+    """Each fork with its parent, at the answer where the fork leaves it; in the order of the forks. Forks without their parent are left out.
+
+    Raises:
+        BadRow: a fork's `meta.start` names no answer up to which both games are the same; names the episode.
+    """
     episodes = list(episodes)
     parents = {_game(one): one for one in episodes if "parent" not in one.meta}
     forks = [(one, parents.get((*_game(one)[:-1], one.meta["parent"]))) for one in episodes if "parent" in one.meta]
-    return _different(Pair(parent, fork, fork.meta["start"]) for fork, parent in forks if parent is not None)
+    return _different(Pair(parent, fork, _start(fork, parent)) for fork, parent in forks if parent is not None)
 
 
 def initial_pairs(episodes: Iterable[Episode], better: str = "expert", other: str = "suboptimal") -> list[Pair]:
@@ -42,6 +47,17 @@ def initial_pairs(episodes: Iterable[Episode], better: str = "expert", other: st
             found[one.meta["kind"]][(one.task, one.split, one.row)].append(one)
     pairs = [(a, b) for place, ones in found[better].items() for a in ones for b in found[other].get(place, ())]
     return _different(Pair(a, b, first) for a, b in pairs if (first := _first(a)) is not None and _opening(a, first) == _opening(b, _first(b)))
+
+
+def _start(fork: Episode, parent: Episode) -> int:
+    """The turn at which a fork leaves its parent."""
+    start = fork.meta.get("start")
+    if isinstance(start, int) and not isinstance(start, bool) and 0 <= start < min(len(fork.turns), len(parent.turns)):
+        both = fork.turns[start].seat == parent.turns[start].seat == fork.learning
+        if both and _opening(fork, start) == _opening(parent, start):
+            return start
+    place = f"the fork {fork.row}#{fork.number} of {fork.task}, seed {fork.seed}, of the game {fork.row}#{parent.number}"
+    raise BadRow(f"{place}: meta.start is {start!r:.40}; the number of an answer of {fork.learning!r} up to which both are the same is right")
 
 
 def _different(pairs: Iterable[Pair]) -> list[Pair]:

@@ -123,7 +123,7 @@ def _rewards(episode: Episode, view: Sequence[tuple[int, Turn]], counts: Sequenc
     for (number, turn), count in zip(view, counts, strict=True):
         if turn.seat != seat:
             continue
-        amount = sum(weights[name] * value for name, value in turn.rewards.items() if name in weights)
+        amount = sum(weights[name] * float(value) for name, value in turn.rewards.items() if name in weights)
         per_token = np.zeros(count)
         for name, values in turn.token_rewards.items():
             if name in weights:
@@ -132,7 +132,7 @@ def _rewards(episode: Episode, view: Sequence[tuple[int, Turn]], counts: Sequenc
                         f"{name} gives {len(values)} rewards for the {count} tokens of turn {number} of {episode.row}#{episode.number}; "
                         "a reward per token needs the tokens that were drawn"
                     )
-                per_token += weights[name] * np.asarray(values)
+                per_token += weights[name] * np.asarray(values, dtype=np.float64)
         if count:
             per_token[-1] += amount + owed
             rewards[number], owed, latest = per_token, 0.0, number

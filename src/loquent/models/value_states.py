@@ -59,7 +59,8 @@ class StateCache:
 
 
 def states_of(actor: Actor, batch: TokenBatch, *, policy: bool = False, every: bool = False, cache: StateCache | None = None) -> States:
-    """The states of a batch whose rows all have an action: one forward pass for each network that is read.
+    """The states of a batch whose rows all have an action: one forward pass for each network that is read, and one more
+    without dropout for targets on a trunk that has it.
 
     Args:
         policy: the policy's own states are wanted too, with a gradient where it learns.
@@ -96,10 +97,11 @@ def states_where(
     if policy or values.value_trunk is None:
         own = pretrained.hidden(actor.policy, batch.tokens, batch.real if every else wanted)
     online = (pretrained.hidden(values.value_trunk, batch.tokens, wanted) if values.value_trunk is not None else own)[wanted]  # type: ignore[index]
-    target = online.detach()
-    if values.target_trunk is not None:
-        with torch.no_grad():
-            target = pretrained.hidden(values.target_trunk, batch.tokens, wanted)[wanted]
+    if values.target_trunk is None and not pretrained.drops_out(actor.policy):
+        return online, online.detach(), own
+    followed = actor.policy if values.target_trunk is None else values.target_trunk
+    with torch.no_grad(), pretrained.evaluating(followed):  # a trunk that both read drops out for the heads that learn alone
+        target = pretrained.hidden(followed, batch.tokens, wanted)[wanted]
     return online, target, own
 
 

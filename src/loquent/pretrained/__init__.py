@@ -16,9 +16,9 @@ from loquent.pretrained.devices import DTYPES, device, dtype, threads
 from loquent.pretrained.encoder import Encoder, load_encoder
 from loquent.pretrained.language import LanguageModel, context, end_ids, load, save
 from loquent.pretrained.likelihood import nll, plain_ids
-from loquent.pretrained.networks import evaluating, groups, head, hidden, padded
+from loquent.pretrained.networks import drops_out, evaluating, groups, head, hidden, padded
 
 __all__ = [
-    "DTYPES", "END", "Encoder", "LanguageModel", "SequenceClassifier", "build", "context", "device", "dtype", "end_ids", "evaluating", "groups",
-    "head", "hidden", "load", "load_encoder", "nll", "padded", "plain_ids", "save", "sequence_classifier", "threads",
+    "DTYPES", "END", "Encoder", "LanguageModel", "SequenceClassifier", "build", "context", "device", "drops_out", "dtype", "end_ids", "evaluating",
+    "groups", "head", "hidden", "load", "load_encoder", "nll", "padded", "plain_ids", "save", "sequence_classifier", "threads",
 ]  # fmt: skip

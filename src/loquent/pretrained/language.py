@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from loquent.errors import BadModel, MissingExtra
 from loquent.pretrained import devices
+from loquent.settings import Remark
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "sentencepiece.bpe.model")
 
@@ -96,7 +98,7 @@ def end_ids(module: Any, tokenizer: Any) -> frozenset[int]:
 
 
 def load_module(kind: Any, path: str | Path, revision: str | None, device: str, dtype: str, *, spare: str = "") -> Any:
-    """A network of one of the library's automatic kinds, in evaluation mode; BadModel where it cannot be had whole.
+    """A network of one of the library's automatic kinds, in evaluation mode; BadModel where weights are missing, a remark where some are left out.
 
     Args:
         spare: weights whose names begin so may be missing, since nobody reads them.
@@ -116,6 +118,10 @@ def load_module(kind: Any, path: str | Path, revision: str | None, device: str, 
     some = sorted(name for name in told["missing_keys"] if not (spare and name.startswith(spare)))
     if some:
         raise BadModel(f"{place}: the weights lack {len(some)} tensors, the first is {some[0]!r}; they would be left at random")
+    if told["unexpected_keys"]:
+        some = sorted(told["unexpected_keys"])
+        names = ", ".join(some[:3]) + (", ..." if len(some) > 3 else "")
+        warnings.warn(f"{place}: {len(some)} tensors of the weights are left out, as the model has no place for them: {names}", Remark, stacklevel=3)
     return module.to(on).eval()
 
 

@@ -29,6 +29,17 @@ def evaluating(*modules: nn.Module) -> Iterator[None]:
             part.training = True
 
 
+def drops_out(module: nn.Module) -> bool:
+    """Whether a pass, in the mode that each part is in, leaves something out at random: by a layer, or by a rate that a part keeps as its own."""
+    return any(part.training and any(rate > 0 for rate in _dropout_rates(part)) for part in module.modules())
+
+
+def _dropout_rates(part: nn.Module) -> list[float]:
+    if isinstance(part, nn.modules.dropout._DropoutNd):
+        return [part.p]
+    return [value for name, value in vars(part).items() if "drop" in name and isinstance(value, float)]
+
+
 def head(module: Any) -> nn.Module | None:
     """The output layer of a causal model whose logits are just that layer of its last hidden states; None for others.
 
