@@ -12,6 +12,7 @@ from loquent.agents.scripted import Random
 from loquent.data.filters import shares
 from loquent.errors import BadCheckpoint, BadRow, BadSetting
 from loquent.play import games, play
+from loquent.settings import Remark
 from loquent.tasks.wordle.task import Wordle
 from loquent.train import Trainer, train
 
@@ -75,6 +76,15 @@ def test_the_hash_sees_which_rows_are_one_episode_s(games_, tmp_path):
     batch = recording.batch
     assert recorded._digest(batch) == recording.digest
     assert recorded._digest(replace(batch, episode=batch.episode // 2)) != recording.digest
+
+
+def test_rewards_without_a_weight_are_named_and_other_forms_are_told_how_to_become_lines(games_, tmp_path):
+    renamed = json.loads(json.dumps(lines(games_)).replace('"guess": -1.0', '"gess": -1.0', 1))
+    with pytest.warns(Remark, match="rewards gess of the recorded episodes have no weight here and count nothing; known: guess"):
+        Trainer(made(f"training.data={written(tmp_path / 'renamed', renamed)}"), tmp_path)
+    (tmp_path / "games.parquet").write_bytes(b"PAR1")
+    with pytest.raises(BadSetting, match=r"games.parquet' is no JSON lines; `loquent convert .*games.parquet games.jsonl` makes it so"):
+        Trainer(made(f"training.data={tmp_path}/games.parquet"), tmp_path)
 
 
 def test_rewards_of_tokens_reach_games_that_were_never_drawn_as_tokens(games_, tmp_path):

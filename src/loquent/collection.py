@@ -66,8 +66,20 @@ def collect(plan: Plan, task: Task, out: Path, processes: int = 1, *, progress: 
     Raises:
         BadCheckpoint: the folder holds another collection.
     """
-    _claim(plan, out)
+    fresh = _claim(plan, out)
     file = out / "episodes.jsonl"
+    try:
+        _play(plan, out, file, processes, progress)
+    except LoquentError:
+        if fresh and not any(_shard(out, shard).exists() for shard in plan.shards):
+            _unclaim(out)  # what was refused leaves nothing that bars the next call
+        raise
+    shutil.rmtree(out / "shards", ignore_errors=True)
+    return _summary(task, file)
+
+
+def _play(plan: Plan, out: Path, file: Path, processes: int, progress: bool) -> None:
+    """Make the missing shards and join them, where that has not been done."""
     if not file.exists():
         (out / "shards").mkdir(exist_ok=True)
         missing = [shard for shard in plan.shards if not _shard(out, shard).exists()]
@@ -77,21 +89,27 @@ def collect(plan: Plan, task: Task, out: Path, processes: int = 1, *, progress: 
             for shard in _made(plan, out, missing, processes):
                 bar.update(min(SHARD, plan.episodes - shard * SHARD))
         _join(plan, out, file)
-    shutil.rmtree(out / "shards", ignore_errors=True)
-    return _summary(task, file)
 
 
-def _claim(plan: Plan, out: Path) -> None:
-    """Write down what the folder is for, or see that it is for this."""
+def _claim(plan: Plan, out: Path) -> bool:
+    """Write down what the folder is for, or see that it is for this; whether it was free before."""
     manifest, now = out / PLAN, {name: value for name, value in json.loads(json.dumps(asdict(plan))).items() if value is not None}
     if manifest.exists():
         before = json.loads(manifest.read_text(encoding="utf-8"))
         if before != now:
             name = next(name for name in (*now, *before) if before.get(name) != now.get(name))
             raise BadCheckpoint(f"{out} holds another collection: {name} is {before.get(name)!r} there and {now.get(name)!r} here; name a new folder")
-        return
+        return False
     (out / "shards").mkdir(parents=True, exist_ok=True)
     _write_whole(manifest, json.dumps(now, indent=1) + "\n")
+    return True
+
+
+def _unclaim(out: Path) -> None:
+    (out / PLAN).unlink(missing_ok=True)
+    shutil.rmtree(out / "shards", ignore_errors=True)
+    if not any(out.iterdir()):
+        out.rmdir()
 
 
 def _made(plan: Plan, out: Path, missing: list[int], processes: int) -> Iterator[int]:

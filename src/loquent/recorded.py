@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -26,6 +27,7 @@ from loquent.models.tokens import TokenBatch, cat, token_batch
 from loquent.rewards import compose
 from loquent.rewards.terms import TokenTerm
 from loquent.seeding import Key
+from loquent.settings import Remark
 from loquent.task import Row, Task
 from loquent.values import EMPTY, Record, frozen
 
@@ -74,7 +76,7 @@ def record(
     Raises:
         BadSetting: there is no such file, or nothing in it to learn from. BadRow: a line is no episode of this task, on this split, on a known row.
     """
-    batches, returns, read = [], [], 0
+    batches, returns, read, unknown = [], [], 0, set[str]()
     for path in paths:
         rows = _Rows(task, split, _file(path).with_name(ADDED))
         found = (one for one in checked(_file(path), task, rows, split) if _has(rows[one.row], only))
@@ -84,9 +86,13 @@ def record(
             made = token_batch(scored, actor.format, weights, max_length=actor.context, room=actor.room)
             batches.append(replace(made, episode=made.episode + read))
             returns += [one.total(weights) for one in scored]
+            unknown |= {name for one in scored for turn in one.turns for name in turn.rewards} - set(weights)
             read += len(some)
     if not read:
         raise BadSetting(f"training.data = {', '.join(paths)!r} holds no episode" + (f" on rows with {dict(only)}" if only else ""))
+    if unknown:
+        said = f"rewards {', '.join(sorted(unknown))} of the recorded episodes have no weight here and count nothing; known: {', '.join(weights)}"
+        warnings.warn(said, Remark, stacklevel=2)
     whole = cat(batches, actor.format.pad)
     kept = shares(np.asarray(returns), top=top, bottom=bottom)
     chosen = whole if len(kept) == read else whole.take(torch.isin(whole.episode, torch.from_numpy(kept)))
@@ -178,7 +184,9 @@ def _file(path: str) -> Path:
     file = given / EPISODES if given.is_dir() else given
     if not file.is_file():
         what = f"the folder has no {EPISODES}" if given.is_dir() else "there is no such file or folder"
-        raise BadSetting(f"training.data = {path!r}: {what}; `loquent collect` makes one")
+        raise BadSetting(f"training.data = {path!r}: {what}; `loquent collect` makes one, `loquent convert` makes one of other forms")
+    if file.suffix == ".parquet":
+        raise BadSetting(f"training.data = {path!r} is no JSON lines; `loquent convert {path} {file.stem}.jsonl` makes it so")
     return file
 
 

@@ -36,6 +36,15 @@ def test_the_number_of_processes_changes_nothing(folder):
     assert not (folder / "one" / "shards").exists()
 
 
+def test_what_is_refused_leaves_nothing_that_bars_the_next_call(folder, capsys):
+    out = folder / "refused"
+    assert cli.main(["collect", "wordle", "--agent", "expert", "agent.foo=3", "--episodes", "3", "--out", str(out)]) == 2
+    assert "foo" in capsys.readouterr().err
+    assert not out.exists()
+    assert cli.main(["collect", "wordle", "--agent", "expert", "--episodes", "3", "--split", "nosplit", "--out", str(out)]) == 2
+    assert cli.main(["collect", "wordle", "--agent", "expert", "--episodes", "3", "--out", str(out)]) == 0
+
+
 def test_the_episodes_are_the_games_in_order(folder):
     collected(folder, "one")
     read = list(episode.read(folder / "one" / "episodes.jsonl"))

@@ -60,6 +60,7 @@ def test_a_part_is_kept(capsys):
         (["games.jsonl", "x.jsonl", "--kind", "adversarial"], "none of 10 episodes is of kind adversarial; there are 'expert', 'suboptimal'"),
         (["games.jsonl", "x.jsonl", "--top", "0.5", "--weight", "guess"], "--weight guess: NAME=NUMBER is right"),
         (["games.jsonl", "x.jsonl", "--top", "0.5", "--weight", "guess=nan"], "NAME=NUMBER"),
+        (["games.jsonl", "x.jsonl", "--top", "0.5", "--weight", "gess=1"], "no episode has a reward of that name. Nearest: guess. Known: guess"),
         (["games.jsonl", "x", "--to", "minari"], "named like wordle-v0"),
     ],
 )
@@ -76,7 +77,14 @@ def test_what_is_no_share_is_refused(share, capsys):
     assert "is not a share in (0, 1]" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("tasks", [("mine-v1",), ("wordle-v1", "generation-v1"), ("generation-v1",)])
+def test_returns_of_two_tasks_are_not_ranked_together(capsys):
+    write("two.jsonl", [game(i, 0.0, "expert", task) for i, task in enumerate(("wordle-v1", "generation-v1") * 2)], "jsonl", Record())
+    assert cli.main(["convert", "two.jsonl", "x.jsonl", "--top", "0.5", "--weight", "guess=1"]) == 2
+    assert "generation-v1, wordle-v1: returns of several tasks cannot be ranked together" in capsys.readouterr().err
+    assert cli.main(["convert", "two.jsonl", "x.jsonl"]) == 0
+
+
+@pytest.mark.parametrize("tasks", [("mine-v1",), ("generation-v1",)])
 def test_returns_need_weights_where_the_task_does_not_say_them(tasks, capsys):
     write("other.jsonl", [game(i, 0.0, "expert", task) for i, task in enumerate(tasks * 2)], "jsonl", Record())
     assert cli.main(["convert", "other.jsonl", "x.jsonl", "--top", "0.5"]) == 2

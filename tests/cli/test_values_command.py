@@ -114,6 +114,11 @@ def test_what_cannot_be_read_is_said(room, capsys):
         capsys.readouterr()
         assert cli.main([*map(str, line)]) == 2
         assert words in capsys.readouterr().err
+    task = Wordle(Wordle.Options(limit=20))
+    episode.write(room / "other.jsonl", play(task, games(task.rows("train")[:2]), Random(task), seed=1))
+    for more in ((), ("--against", room / "two")):
+        assert cli.main([*map(str, ("values", room / "run", room / "other.jsonl", *more))]) == 2
+        assert f"other.jsonl:1: an episode of {task.identity}; the run's task is wordle-v1#" in capsys.readouterr().err
     (room / "none.jsonl").write_text("")
     assert cli.main(["values", str(room / "run"), str(room / "none.jsonl")]) == 2
     assert "holds no episode" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from loquent import registry
 from loquent.data import episodes as files
 from loquent.data.filters import filtered
 from loquent.episode import Episode
-from loquent.errors import BadSetting
+from loquent.errors import BadSetting, nearest
 from loquent.values import EMPTY, Record
 
 IDENTITY = re.compile(r"(.+)-v[0-9]+(#[0-9a-f]+)?")
@@ -28,7 +28,12 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     found = list(files.read(arguments.source))
     if not found:
         raise BadSetting(f"{arguments.source} holds no episodes")
+    tasks = sorted({one.task for one in found})
     part = arguments.top != 1.0 or arguments.bottom != 1.0
+    if part and len(tasks) > 1:
+        raise BadSetting(
+            f"{arguments.source} holds episodes of {', '.join(tasks)}: returns of several tasks cannot be ranked together; convert them apart"
+        )
     weights = _weights(arguments.weight, found) if part or form == files.MINARI else EMPTY
     kept = filtered(found, weights, top=arguments.top, bottom=arguments.bottom, kinds=arguments.kind)
     count = files.write(target, kept, form, weights)
@@ -39,7 +44,13 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
 def _weights(said: Sequence[str], episodes: Sequence[Episode]) -> Record:
     """Weights as said, else those of the one registered task that all the episodes are of."""
     if said:
-        return Record(dict(map(_weight, said)))
+        weights = dict(map(_weight, said))
+        known = sorted({name for one in episodes for turn in one.turns for name in turn.rewards})
+        for name in weights:
+            if name not in known:
+                close = f" Nearest: {near}." if (near := nearest(name, known)) else ""
+                raise BadSetting(f"--weight {name}: no episode has a reward of that name.{close} Known: {', '.join(known) or 'none'}")
+        return Record(weights)
     identities = sorted({one.task for one in episodes})
     names = {match[1] for identity in identities if (match := IDENTITY.fullmatch(identity))}
     if len(names) == 1 and (name := names.pop()) in registry.names("task"):

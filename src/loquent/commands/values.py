@@ -9,7 +9,7 @@ from typing import Any
 from loquent import episode, named
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.episode import Episode
-from loquent.errors import BadSetting
+from loquent.errors import BadRow, BadSetting
 from loquent.models.perturb import Perturbation
 from loquent.models.q_ranking import Ranked, pair_batches, q_ranking, shared_states
 from loquent.models.tokens import token_batch
@@ -23,13 +23,14 @@ from loquent.values import EMPTY, escaped
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     """Read what values say, print it and return it."""
     named.search_here()  # algorithms may be one's own
-    agent = load_run(arguments.run).agent()
+    made = load_run(arguments.run)
+    agent, identity = made.agent(), made.task().identity
     perturbation = getattr(agent, "perturbation", None)
     if not isinstance(agent, LanguageModelAgent) or perturbation is None:
-        raise BadSetting(f"{arguments.run} has learned no values that it acts by; a run of a value learner has (loquent list algorithms)")
-    episodes = _episodes(arguments.data)
+        raise BadSetting(f"{arguments.run} has learned no values of tokens that it acts by; a run of ilql, cql, psi or monte_carlo has")
+    episodes = _episodes(arguments.data, identity)
     if arguments.against:
-        found = _ranked(agent, perturbation, episodes, arguments)
+        found = _ranked(agent, perturbation, episodes, _episodes(arguments.against, identity), arguments)
         return 0, {"run": arguments.run, "ranking": [one.as_json() for one in found]}
     batch = token_batch(episodes, agent.format, EMPTY, max_length=context(agent.module))
     texts = advantages_of_texts(agent.module, perturbation.values, batch, agent.format, n=arguments.ngram, least=arguments.least)
@@ -42,10 +43,12 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     return 0, {"run": arguments.run, "texts": len(texts), "best": [_json(one) for one in best], "worst": [_json(one) for one in worst]}
 
 
-def _ranked(agent: LanguageModelAgent, perturbation: Perturbation, episodes: list[Episode], arguments: Namespace) -> tuple[Ranked, ...]:
+def _ranked(
+    agent: LanguageModelAgent, perturbation: Perturbation, episodes: list[Episode], against: list[Episode], arguments: Namespace
+) -> tuple[Ranked, ...]:
     answer = None if arguments.answer is None else arguments.answer - 1
     key = Key(arguments.seed, ("values",))
-    pairs = shared_states(episodes, _episodes(arguments.against), key, draws=arguments.draws, answer=answer)
+    pairs = shared_states(episodes, against, key, draws=arguments.draws, answer=answer)
     if not pairs:
         which = f" for time {arguments.answer}" if arguments.answer else ""
         raise BadSetting(f"{arguments.data} and {arguments.against} hold no state in which both answered{which}")
@@ -57,11 +60,14 @@ def _ranked(agent: LanguageModelAgent, perturbation: Perturbation, episodes: lis
     return found
 
 
-def _episodes(path: str) -> list[Episode]:
+def _episodes(path: str, identity: str) -> list[Episode]:
     file = Path(path) / "episodes.jsonl" if Path(path).is_dir() else Path(path)
     found = list(episode.read(file))
     if not found:
         raise BadSetting(f"{file} holds no episode")
+    for line, one in enumerate(found, 1):
+        if one.task != identity:
+            raise BadRow(f"an episode of {one.task}; the run's task is {identity}, with the options it was made with", file=file, line=line)
     return found
 
 
