@@ -229,7 +229,7 @@ def imitation(
     if config.transition_weight:
         counts = batch.real.clone()
         counts[:, 0] = False  # nothing stands before the first token
-    weights = torch.full_like(batch.reward, config.transition_weight)
+    weights = torch.full_like(batch.reward, config.transition_weight, dtype=weight.dtype)
     weights[batch.is_action] = weight
     if config.detach_policy and hidden is not None:
         hidden = hidden.detach()
