@@ -31,31 +31,38 @@ SIDES = ("ours", "whole")
 
 def vocabulary(rounds: int, *, size: str = "wide vocabulary") -> dict[str, Any]:
     """One gradient step of PPO over 16 episodes of 64 + 48 tokens: how many times our rise of memory the whole logits' is."""
-    size = size if size == "quick" else "wide vocabulary"
-    rises: dict[str, list[int]] = {side: [] for side in SIDES}
-    seconds: dict[str, list[tuple[float, float]]] = {side: [] for side in SIDES}
+    return rises(__file__, SIDES, rounds, "quick" if size == "quick" else "wide vocabulary", most=1e-5)
+
+
+def rises(script: str, sides: tuple[str, str], rounds: int, size: str, *, most: float) -> dict[str, Any]:
+    """How many times the first side's rise of memory the second's is; each side in a process of its own, that a script runs.
+
+    Args:
+        most: how far the two gradients may differ, as a share of the largest.
+    """
+    risen: dict[str, list[int]] = {side: [] for side in sides}
+    seconds: dict[str, list[tuple[float, float]]] = {side: [] for side in sides}
     with tempfile.TemporaryDirectory() as folder:
-        files = [str(Path(folder) / f"{side}.safetensors") for side in SIDES]
+        files = [str(Path(folder) / f"{side}.safetensors") for side in sides]
         for _ in range(rounds):
-            for side, file in zip(SIDES, files, strict=True):
-                found = json.loads(subprocess.run([sys.executable, __file__, side, size, file], check=True, capture_output=True, text=True).stdout)
-                rises[side].append(found["bytes"])
+            for side, file in zip(sides, files, strict=True):
+                found = json.loads(subprocess.run([sys.executable, script, side, size, file], check=True, capture_output=True, text=True).stdout)
+                risen[side].append(found["bytes"])
                 seconds[side].append(tuple(found["seconds"]))
-        ours, whole = (load_file(file)["gradient"] for file in files)
-    apart = float((ours - whole).abs().max() / whole.abs().max())
-    assert apart < 1e-5, f"the gradients differ by {apart} of the largest"
-    ratios = [other / mine for mine, other in zip(rises["ours"], rises["whole"], strict=True)]
+        mine, other = (load_file(file)["gradient"] for file in files)
+    apart = float((mine - other).abs().max() / other.abs().max())
+    assert apart < most, f"the gradients differ by {apart} of the largest"
+    ours, reference = (risen[side] for side in sides)
+    ratios = [theirs / own for own, theirs in zip(ours, reference, strict=True)]
     low, high, covered = measuring.interval(ratios)
-    speed = measuring.summary(measuring.Sides(seconds["ours"], seconds["whole"]), 1, "steps")
-    figures = {"ratio": round(statistics.median(ratios), 3), "low": round(low, 3), "high": round(high, 3), "coverage": round(covered, 3)}
-    megabytes = {side: round(statistics.median(rises[side]) / 1e6, 1) for side in SIDES}
+    speed = measuring.summary(measuring.Sides(*(seconds[side] for side in sides)), 1, "steps")
     return {
         "checked": f"gradients equal within {apart:.0e} of the largest",
         "steps_per_second": speed["steps_per_second"],
         "reference_steps_per_second": speed["reference_steps_per_second"],
-        **figures,
-        "megabytes": megabytes["ours"],
-        "reference_megabytes": megabytes["whole"],
+        **{"ratio": round(statistics.median(ratios), 3), "low": round(low, 3), "high": round(high, 3), "coverage": round(covered, 3)},
+        "megabytes": round(statistics.median(ours) / 1e6, 1),
+        "reference_megabytes": round(statistics.median(reference) / 1e6, 1),
     }
 
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import copy
 import json
-import statistics
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import measuring
 import torch
 import workloads
-from memory import memory
+from memory import memory, rises
 from references.plain_ilql import PlainILQL
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 
 from loquent.algorithms.ilql import ILQL
 from loquent.models.actor import Actor
@@ -38,30 +35,7 @@ def training(rounds: int, *, size: str = "wide vocabulary") -> dict[str, Any]:
 
 def training_memory(rounds: int, *, size: str = "wide vocabulary") -> dict[str, Any]:
     """How many times our rise of memory in that step the plain reading's is; each side in a process of its own."""
-    rises: dict[str, list[int]] = {side: [] for side in SIDES}
-    seconds: dict[str, list[tuple[float, float]]] = {side: [] for side in SIDES}
-    with tempfile.TemporaryDirectory() as folder:
-        files = [str(Path(folder) / f"{side}.safetensors") for side in SIDES]
-        for _ in range(rounds):
-            for side, file in zip(SIDES, files, strict=True):
-                found = json.loads(subprocess.run([sys.executable, __file__, side, size, file], check=True, capture_output=True, text=True).stdout)
-                rises[side].append(found["bytes"])
-                seconds[side].append(tuple(found["seconds"]))
-        ours, plain = (load_file(file)["gradient"] for file in files)
-    apart = float((ours - plain).abs().max() / plain.abs().max())
-    assert apart < 1e-4, f"the gradients differ by {apart} of the largest"
-    ratios = [other / mine for mine, other in zip(rises["ours"], rises["plain"], strict=True)]
-    low, high, covered = measuring.interval(ratios)
-    speed = measuring.summary(measuring.Sides(seconds["ours"], seconds["plain"]), 1, "steps")
-    figures = {"ratio": round(statistics.median(ratios), 3), "low": round(low, 3), "high": round(high, 3), "coverage": round(covered, 3)}
-    return {
-        "checked": f"gradients equal within {apart:.0e} of the largest",
-        "steps_per_second": speed["steps_per_second"],
-        "reference_steps_per_second": speed["reference_steps_per_second"],
-        **figures,
-        "megabytes": round(statistics.median(rises["ours"]) / 1e6, 1),
-        "reference_megabytes": round(statistics.median(rises["plain"]) / 1e6, 1),
-    }
+    return rises(__file__, SIDES, rounds, size, most=1e-4)
 
 
 class Ours:
