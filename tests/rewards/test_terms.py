@@ -148,3 +148,14 @@ def test_a_dotted_path_that_leads_nowhere(module, function, said):
         dotted(Context(), function=function)
     with pytest.raises(BadSetting, match="per = 'batch' is none of 'episode', 'token'"):
         dotted(Context(), function="a:b", per="batch")
+
+
+def test_without_a_key_a_term_takes_the_score_called_as_the_metric_is():
+    class Two:
+        name, version, higher_is_better, keys = "two", 1, True, ("two", "two/else")
+
+        def __call__(self, predictions, references, prompts, rows):
+            return Measured({"two/else": [0.0] * len(rows), "two": [1.0] * len(rows)})
+
+    assert Term("t", Two()).score(["a"], [()], [""], [Row("r")]) == [1.0]
+    assert Term("t", Two(), "two/else").score(["a"], [()], [""], [Row("r")]) == [0.0]

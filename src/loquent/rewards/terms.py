@@ -24,7 +24,7 @@ Scores = list[float | None]
 
 @dataclass(frozen=True)
 class Term:
-    """A named score per episode: what `metric` gives under `key`; an empty key is the only one it gives."""
+    """A named score per episode: what `metric` gives under `key`; an empty key is the only one it gives, or the one called as the metric is."""
 
     name: str
     metric: Metric
@@ -53,6 +53,8 @@ class Term:
         keys = list(measured.samples)
         if not self.key and len(keys) == 1:
             return measured.samples[keys[0]]
+        if not self.key and self.metric.name in measured.samples:
+            return measured.samples[self.metric.name]
         if self.key not in measured.samples:
             known = ", ".join(keys) or "none: it scores a corpus as a whole"
             raise BadReward(f"reward {self.name!r}: there is no score per episode under key = {self.key!r}; known: {known}")
