@@ -30,9 +30,9 @@ def rows(n, **fields):
 def check_laws(metric, low, high, best=None, *, samples=SAMPLES, row=rows, together=False, examples=25):
     """Run `metric` on strings of all kinds: nothing is raised, scores are finite and from `low` to `high`, keys are announced.
 
-    Scores of samples depend neither on the order of samples nor on that of references, nor on the other samples (`together=True`: a metric whose samples are
-    scored by statistics of all, which keeps the first two alone); arguments are left as they were; a prediction equal to its one
-    reference scores `best` where it has a score. `row(n)` makes n rows.
+    Scores of samples depend neither on the order of samples nor on that of references, nor on the other samples (`together=True`: those
+    of a metric that scores samples by statistics of all may depend on others); arguments are left as they were; a prediction equal to its
+    one reference scores `best` where it has a score. `row(n)` makes n rows.
     """
     from hypothesis import settings
 
@@ -62,7 +62,8 @@ def check_laws(metric, low, high, best=None, *, samples=SAMPLES, row=rows, toget
 
     laws()
     empty = metric([], [], [], [])
-    assert not empty.corpus and all(not scores for scores in empty.samples.values())
+    assert not empty.corpus
+    assert all(not scores for scores in empty.samples.values())
 
 
 def _close(left, right):

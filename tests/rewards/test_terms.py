@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from loquent.errors import BadModel, BadReward, BadSetting
-from loquent.metric import Context, Metric
+from loquent.metric import Context, Measured, Metric
 from loquent.rewards import Function, Term, TokenTerm, build
 from loquent.rewards.terms import dotted
 from loquent.task import Row
