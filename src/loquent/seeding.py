@@ -34,10 +34,11 @@ class Key:
     seed: int
     path: tuple[Name, ...] = ()
 
-    def __post_init__(self) -> None:
-        if type(self.seed) is int and self.seed >= 0:
-            return
-        object.__setattr__(self, "seed", whole_number(self.seed, f"seed = {self.seed!r}: a seed is a whole number of at least 0"))
+    def __init__(self, seed: int, path: tuple[Name, ...] = ()) -> None:
+        if type(seed) is not int or seed < 0:
+            seed = whole_number(seed, f"seed = {seed!r}: a seed is a whole number of at least 0")
+        into = self.__dict__  # one is made for every game: the generated __init__ takes twice as long
+        into["seed"], into["path"] = seed, path
 
     def child(self, *names: Name) -> Key:
         """The key one or more names further down."""

@@ -14,14 +14,16 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from loquent.errors import BadSetting
-from loquent.features.base import Featurizer
+from loquent.features.base import Featurizer, Kept
 from loquent.seeding import Key
 from loquent.task import Observation, Row, Task
 
 ANSWERING = ("informed", "simple")
 WARMED = 512  # rows that are encoded together
+COSINES_BYTES = 1 << 20  # of cosines that one view keeps: those of 130,000 choices
 
 Wanted = tuple[list[str], list[tuple[str, ...]]]  # texts, and sentences of tokens
+Shown = tuple[str, tuple[str, ...], str]  # a question, its facts, and one of its choices
 
 
 class View(ABC):
@@ -30,6 +32,8 @@ class View(ABC):
     def __init__(self, featurizer: Featurizer, parts: Sequence[tuple[int, float, float]]) -> None:
         self.featurizer, self.width = featurizer, featurizer.dimension
         self.size = sum(size for size, _, _ in parts)
+        self.blank = np.zeros(self.size, np.float32)  # its copy takes less time than a fresh array of zeros
+        self.blank.flags.writeable = False
         self.low = np.concatenate([np.full(size, low, np.float32) for size, low, _ in parts])
         self.high = np.concatenate([np.full(size, high, np.float32) for size, _, high in parts])
 
@@ -78,7 +82,7 @@ class TaggingView(View):
         """float32[size]."""
         fields, width = observation.fields, self.width
         tokens, position, previous = fields["tokens"], fields["position"], fields["previous"]
-        seen = np.zeros(self.size, np.float32)
+        seen = self.blank.copy()
         if position < len(tokens):
             vectors = self.featurizer.tokens(tokens)
             seen[:width] = vectors[position]
@@ -113,7 +117,7 @@ class MultiLabelView(View):
     def __call__(self, observation: Observation) -> NDArray[np.float32]:
         """float32[size]."""
         fields = observation.fields
-        seen = np.zeros(self.size, np.float32)
+        seen = self.blank.copy()
         seen[: self.width] = self.featurizer.vector(fields["text"])
         for label in fields["labels"]:
             if label in self.labels:
@@ -139,22 +143,30 @@ class AnsweringView(View):
         if kind not in ANSWERING:
             raise BadSetting(f"answering = {kind!r} is none of {', '.join(ANSWERING)}")
         self.informed, self.progress = kind == "informed", progress
+        self._kept: Kept[Shown] = Kept(COSINES_BYTES)
         first = (2, -1.0, 1.0) if self.informed else (3 * featurizer.dimension, -featurizer.bound, featurizer.bound)
         super().__init__(featurizer, [first, (1, 0, 1)] if progress else [first])
 
     def __call__(self, observation: Observation) -> NDArray[np.float32]:
         """float32[size]."""
-        fields, vector = observation.fields, self.featurizer.vector
+        fields = observation.fields
         choices, place = fields["choices"], fields["place"]
-        question, facts, choice = vector(fields["question"]), vector(joined(fields["facts"])), vector(choices[place])
-        seen = np.empty(self.size, np.float32)
-        if self.informed:
-            seen[0], seen[1] = cosine(question, choice), cosine(facts, choice)
-        else:
-            np.concatenate([question, facts, choice], out=seen[: 3 * self.width])
-        if self.progress:
-            seen[-1] = (place + 1) / len(choices)
-        return seen
+        shown = fields["question"], fields["facts"], choices[place]
+        seen = self._cosines(shown).copy() if self.informed else np.concatenate(self._vectors(shown))
+        return np.append(seen, np.float32((place + 1) / len(choices))) if self.progress else seen
+
+    def _cosines(self, shown: Shown) -> NDArray[np.float32]:
+        """float32[2], which cannot be written to; kept, since a choice comes back with its question."""
+        found = self._kept.get(shown)
+        if found is None:
+            question, facts, choice = self._vectors(shown)
+            found = np.array([cosine(question, choice), cosine(facts, choice)], np.float32)
+            self._kept.put(shown, found)
+        return found
+
+    def _vectors(self, shown: Shown) -> list[NDArray[np.float32]]:
+        question, facts, choice = shown
+        return [self.featurizer.vector(text) for text in (question, joined(facts), choice)]
 
     def wanted(self, observation: Observation) -> Wanted:
         """The question, the facts and all choices."""

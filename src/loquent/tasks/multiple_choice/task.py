@@ -88,13 +88,13 @@ class MultipleChoice(Task):
 
     def first(self, row: Row, rng: Key) -> Opening:
         """Show the first choice; with `shuffle` their order is drawn."""
-        choices, ids = row["choices"], row["ids"]
+        told = row.fields
+        asked, facts, choices, ids = told["question"], told["facts"], told["choices"], told["ids"]
         if self.options.shuffle:
             order = rng.draw(0, "order").permutation(len(ids)).tolist()
             choices, ids = tuple(choices[i] for i in order), tuple(ids[i] for i in order)
-        question = Record(question=row["question"], facts=row["facts"], choices=choices, ids=ids)
-        state = State(question, row["answer"])
-        return Opening(state, _seen(state, "\n".join((row["question"], *row["facts"], f"{choices[0]}:"))))
+        state = State(Record(question=asked, facts=facts, choices=choices, ids=ids), told["answer"])
+        return Opening(state, _seen(state, "\n".join((asked, *facts, f"{choices[0]}:"))))
 
     def read(self, state: State, text: str) -> str | Invalid:
         """ANSWER or CONTINUE, with nothing but space around it."""
@@ -139,4 +139,4 @@ class MultipleChoice(Task):
 
 
 def _seen(state: State, text: str) -> Observation:
-    return Observation(text, state.question.with_(place=state.place, passed=state.passed, selected=state.selected))
+    return Observation(text, Record(state.question, place=state.place, passed=state.passed, selected=state.selected))
