@@ -106,6 +106,17 @@ def test_what_a_view_gives_is_fresh(vectors):
         assert see(told)[0] == 1
 
 
+@pytest.mark.parametrize("settings", [{}, {"progress": True}, {"answering": "simple"}])
+def test_what_answering_shows_is_fresh_and_the_same_at_every_look(vectors, settings):
+    _, see = view(Stub("multiple_choice", ["ANSWER", "CONTINUE"]), vectors, **settings)
+    told = [answering(0), answering(1), answering(2), answering(1, facts=()), answering(1, facts=("a",)), answering(1, facts=("a b",))]
+    first = [see(one).tolist() for one in told]
+    assert len(set(map(tuple, first))) == 5  # the facts "a. b" and "a b" have the same words
+    for one in told:
+        see(one)[:] = 9
+    assert [see(one).tolist() for one in reversed(told)] == first[::-1]
+
+
 def test_featurizers_by_name():
     assert make() == make("hashed") == make({"kind": "hashed"}) == Hashed()
     assert make({"dimension": 64, "characters": [3]}) == Hashed(dimension=64, characters=(3,))
