@@ -1,0 +1,50 @@
+"""Words as ToTTo's evaluation reads them: lower case, detokenised by Moses, cut by sacrebleu's 13a."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
+
+from loquent.errors import MissingExtra
+from loquent.metrics.tables.moses import detokenise
+
+NULL = "<null>"  # what the official files hold for an empty prediction, and for each reference fewer than three
+REFERENCES = 3
+BREAKS = re.compile(r"[\n\r]+")
+
+
+@lru_cache(maxsize=1 << 14)
+def line(text: str) -> str:
+    """A text as it stands in the official files: one line, lower case, detokenised."""
+    return detokenise(BREAKS.sub(" ", text).lower())
+
+
+def answer(prediction: str) -> str:
+    """A prediction as `line`; an empty one is `<null>`."""
+    return line(prediction.strip() or NULL)
+
+
+def padded(references: Sequence[str]) -> tuple[str, ...]:
+    """References as `line`, with `<null>` up to three, as in the official files."""
+    return (*map(line, references), *[NULL] * (REFERENCES - len(references)))
+
+
+@lru_cache(maxsize=1 << 14)
+def tokens(text: str) -> tuple[str, ...]:
+    """The words of a `line`."""
+    return tuple(_thirteen_a()(text.strip()).split())
+
+
+@cache
+def _thirteen_a() -> Callable[[str], str]:
+    """sacrebleu's tokeniser 13a.
+
+    Raises:
+        MissingExtra: sacrebleu is not installed.
+    """
+    try:
+        from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+    except ImportError as error:
+        raise MissingExtra("the word cutter 13a (sacrebleu)", "metrics") from error
+    return Tokenizer13a()
