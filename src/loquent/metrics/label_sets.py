@@ -7,6 +7,7 @@ A prediction is a list: what stands twice in it counts twice against precision. 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 Labels = Sequence[str]
@@ -59,7 +60,11 @@ def ndcg(gold: Labels, predicted: Labels, empty: float = 0.0) -> float:
     """
     if not gold:
         return empty if not predicted else 0.0
-    return sum(gain(gold, predicted, place) for place in range(len(predicted))) / best_gain(len(gold))
+    grades = {label: len(gold) - place for place, label in reversed(list(enumerate(gold)))}
+    total = 0.0
+    for place, label in enumerate(predicted):
+        total += grades.pop(label, 0) / math.log2(place + 2)
+    return total / best_gain(len(gold))
 
 
 def gain(gold: Labels, predicted: Labels, place: int) -> float:
@@ -97,13 +102,13 @@ def micro_f1(gold: Sequence[Labels], predicted: Sequence[Labels], empty: float =
 
 def macro_f1(gold: Sequence[Labels], predicted: Sequence[Labels], empty: float = 0.0) -> float:
     """The mean over the labels that occur of each one's F1 over all texts."""
-    pairs = _pairs(gold, predicted)
-    labels = {label for a, b in pairs for label in (*a, *b)}
-    each = [
-        f1_of(sum(label in a and label in b for a, b in pairs), sum(list(b).count(label) for _, b in pairs), sum(label in a for a, _ in pairs))
-        for label in sorted(labels)
-    ]
-    return sum(each) / len(each) if each else empty
+    right, found, wanted = Counter[str](), Counter[str](), Counter[str]()
+    for a, b in _pairs(gold, predicted):
+        right.update(set(a) & set(b))
+        found.update(b)
+        wanted.update(set(a))
+    labels = found.keys() | wanted.keys()
+    return math.fsum(f1_of(right[label], found[label], wanted[label]) for label in labels) / len(labels) if labels else empty
 
 
 def accuracy(gold: Sequence[str], predicted: Sequence[str]) -> float:

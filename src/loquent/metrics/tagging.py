@@ -5,6 +5,7 @@ A sequence is a list of labels; "" stands for no label and is a class of its own
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -44,9 +45,9 @@ def averaged(gold: Counter[str], predicted: Counter[str], right: Counter[str], a
     classes = [label for label in gold.keys() | predicted.keys() if gold[label] or predicted[label]]
     each = {label: 2 * right[label] / (gold[label] + predicted[label]) for label in classes}
     if average == "macro":
-        return sum(each.values()) / len(each) if each else 0.0
+        return math.fsum(each.values()) / len(each) if each else 0.0  # fsum: the same whatever the order of a set
     total = sum(gold.values())
-    return sum(each[label] * gold[label] for label in classes) / total if total else 0.0
+    return math.fsum(each[label] * gold[label] for label in classes) / total if total else 0.0
 
 
 def corpus_token_f1(gold: Iterable[Labels], predicted: Iterable[Labels], average: str = "micro") -> float:

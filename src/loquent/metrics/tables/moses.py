@@ -16,7 +16,16 @@ ESCAPES = {
     "&bar;": "|", "&#124;": "|", "&lt;": "<", "&gt;": ">", "&bra;": "[", "&ket;": "]", "&quot;": '"', "&apos;": "'", "&#91;": "[", "&#93;": "]",
     "&amp;": "&",
 }  # fmt: skip
-CJK = ((0x1100, 0x11FF), (0x2E80, 0xA4CF), (0xA840, 0xA87F), (0xAC00, 0xD7AF), (0xF900, 0xFAFF), (0xFE30, 0xFE4F), (0xFF65, 0xFFDC), (0x20000, 0x2FFFF))
+CJK = (
+    (0x1100, 0x11FF),
+    (0x2E80, 0xA4CF),
+    (0xA840, 0xA87F),
+    (0xAC00, 0xD7AF),
+    (0xF900, 0xFAFF),
+    (0xFE30, 0xFE4F),
+    (0xFF65, 0xFFDC),
+    (0x20000, 0x2FFFF),
+)
 CURRENCY = frozenset(chr(i) for i in range(sys.maxunicode + 1) if unicodedata.category(chr(i)) == "Sc")
 OPENING = CURRENCY | frozenset("([{¿¡")
 CLOSING = frozenset(",.?!:;\\%}])")

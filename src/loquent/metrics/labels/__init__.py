@@ -1,0 +1,1 @@
+"""Metrics of labels, spans and answers that were written as text."""

@@ -1,0 +1,114 @@
+"""Labels of tokens and their spans, from text such as "NEW/LOC YORK/LOC 1996-08-22/O" (or the labels alone), as registered metrics.
+
+Labels are compared place by place; one that is missing or too much is a wrong one. `tagging` scores tokens, `span_f1` whole spans.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import ClassVar
+
+from loquent.metric import Context, Measured
+from loquent.metrics import tagging as tokens
+from loquent.metrics.labels.texts import Labels, filled, row_labels, tags
+from loquent.metrics.options import takes
+from loquent.settings import setting
+from loquent.task import Row
+
+Pair = tuple[Labels, Labels]  # right, said
+AVERAGES = ("macro", "weighted")
+PARTS = ("", "/precision", "/recall")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaggingOptions:
+    """What the metric `tagging` may be told: nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanOptions:
+    """What the metric `span_f1` may be told."""
+
+    scheme: str = setting("bio", "how labels make spans: runs of one label, B- and I-, or B-, I-, E- and S-", choices=("io", "bio", "bioes"))
+
+
+@dataclass(frozen=True)
+class Tagging:
+    """Accuracy (which is micro F1), macro and weighted F1 of a sample's tokens, and of all tokens together; None without right labels."""
+
+    name: ClassVar[str] = "tagging"
+    version: ClassVar[int] = 1
+    higher_is_better: ClassVar[bool | None] = True
+    keys: ClassVar[tuple[str, ...]] = ("tagging", *(f"tagging/{average}_f1" for average in AVERAGES))
+
+    def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
+        """Score tagged texts; of several references the one that agrees best.
+
+        Raises:
+            BadRow: a row without references has `labels` that are none.
+        """
+        pairs = _pairs(predictions, references, rows, lambda pair: tokens.token_accuracy(*pair))
+        each = [None if pair is None else _token_scores(Counter(zip(*pair, strict=True))) for pair in pairs]
+        samples = {key: [None if one is None else one[i] for one in each] for i, key in enumerate(self.keys)}
+        counts = Counter(chain.from_iterable(zip(*pair, strict=True) for pair in pairs if pair is not None))
+        return Measured(samples, dict(zip(self.keys, _token_scores(counts), strict=True)) if counts else {})
+
+
+@dataclass(frozen=True)
+class SpanF1:
+    """F1, precision and recall of a sample's spans, and of all spans together; 1 where there are none and none were found."""
+
+    scheme: str = "bio"
+    name: ClassVar[str] = "span_f1"
+    version: ClassVar[int] = 1
+    higher_is_better: ClassVar[bool | None] = True
+    keys: ClassVar[tuple[str, ...]] = tuple(f"span_f1{part}" for part in PARTS)
+
+    def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
+        """Score tagged texts; of several references the one that agrees best. Raises as `Tagging`."""
+        pairs = _pairs(predictions, references, rows, lambda pair: self._scores([pair])[0])
+        each = [None if pair is None else self._scores([pair]) for pair in pairs]
+        samples = {key: [None if one is None else one[i] for one in each] for i, key in enumerate(self.keys)}
+        present = [pair for pair in pairs if pair is not None]
+        return Measured(samples, dict(zip(self.keys, self._scores(present), strict=True)) if present else {})
+
+    def _scores(self, pairs: Sequence[Pair]) -> tuple[float, float, float]:
+        found = tokens.span_scores([gold for gold, _ in pairs], [said for _, said in pairs], self.scheme)
+        return found.f1, found.precision, found.recall
+
+
+@takes(TaggingOptions)
+def tagging(context: Context, options: TaggingOptions) -> Tagging:
+    """Labels of tokens ("NEW/LOC YORK/LOC"): accuracy, which is micro F1, macro and weighted F1."""
+    return Tagging()
+
+
+@takes(SpanOptions)
+def span_f1(context: Context, options: SpanOptions) -> SpanF1:
+    """Spans that labels of tokens make, under IO, BIO or BIOES: F1, precision and recall."""
+    return SpanF1(options.scheme)
+
+
+def _pairs(predictions: Sequence[str], references: Sequence[Sequence[str]], rows: Sequence[Row], score: Callable[[Pair], float]) -> list[Pair | None]:
+    """For each sample the best reference's labels and its own, of one length; None without a reference, or where there is no token at all."""
+    pairs: list[Pair | None] = []
+    for text, own, row in zip(predictions, references, rows, strict=True):
+        said = tags(text)
+        options = [filled(gold, said) for gold in [tags(one) for one in own] or row_labels(row)]
+        some = [pair for pair in options if pair[0]]
+        pairs.append(max(some, key=lambda pair: (score(pair), pair)) if len(some) > 1 else some[0] if some else None)
+    return pairs
+
+
+def _token_scores(counts: Counter[tuple[str, str]]) -> tuple[float, ...]:
+    """Accuracy, macro and weighted F1 from how often each label was said for each."""
+    gold, said, right = Counter[str](), Counter[str](), Counter[str]()
+    for (a, b), count in counts.items():
+        gold[a] += count
+        said[b] += count
+        if a == b:
+            right[a] += count
+    return right.total() / counts.total(), *(tokens.averaged(gold, said, right, average) for average in AVERAGES)
