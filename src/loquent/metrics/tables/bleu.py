@@ -78,7 +78,7 @@ def _corpus(parts: Sequence[Any]) -> float:
 
 @cache
 def _bleu() -> Any:
-    """sacrebleu's BLEU: 13a, n up to 4, exponential smoothing; for one sentence the orders it has."""
+    """Sacrebleu's BLEU: 13a, n up to 4, exponential smoothing; for one sentence the orders it has."""
     try:
         from sacrebleu.metrics import BLEU
     except ImportError as error:

@@ -50,7 +50,7 @@ class Read:
 
 @dataclass(frozen=True)
 class Parent:
-    """Per sample F, precision and recall (None without references, or where the table or what is highlighted is empty); for the corpus their means."""
+    """Per sample F, precision and recall (None without references, or where nothing is highlighted and titled); for the corpus their means."""
 
     pad: bool = True
     name: ClassVar[str] = "parent"

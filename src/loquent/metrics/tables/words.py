@@ -38,7 +38,7 @@ def tokens(text: str) -> tuple[str, ...]:
 
 @cache
 def _thirteen_a() -> Callable[[str], str]:
-    """sacrebleu's tokeniser 13a.
+    """Sacrebleu's tokeniser 13a.
 
     Raises:
         MissingExtra: sacrebleu is not installed.
