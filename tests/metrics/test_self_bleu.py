@@ -22,9 +22,9 @@ def corpus(metric, texts):
     return metric(texts, [()] * len(texts), [""] * len(texts), []).corpus
 
 
-def naive(texts, n):
+def naive(texts, n, most=None):
     smoothing, weights = SmoothingFunction().method1, (1 / n,) * n
-    return [float(sentence_bleu(texts[:i] + texts[i + 1 :], text, weights, smoothing)) for i, text in enumerate(texts)]
+    return [float(sentence_bleu(texts[:i] + texts[i + 1 :], text, weights, smoothing)) for i, text in enumerate(texts[:most])]
 
 
 @given(TOKENS, st.integers(1, 5))
@@ -37,8 +37,8 @@ def test_self_bleu_of_real_texts(beside):
     texts = [words(example["sentence_annotations"][0]["final_sentence"]) for example in totto_pairs.examples(beside)]
     assert len(texts) >= 200
     found = self_bleus(texts)
-    assert found == pytest.approx(naive(texts, 4), abs=1e-12)
-    assert found != pytest.approx([*naive(texts[:-1], 4), 0.0], abs=1e-12)  # it can fail
+    assert found[:12] == pytest.approx(naive(texts, 4, 12), abs=1e-12)
+    assert found[:12] != pytest.approx(naive(texts[:200], 4, 12), abs=1e-12)  # it can fail
 
 
 def test_self_bleu_by_hand():

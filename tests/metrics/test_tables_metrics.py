@@ -207,7 +207,7 @@ def test_options():
 
 def test_without_sacrebleu(monkeypatch):
     monkeypatch.setitem(sys.modules, "sacrebleu.tokenizers.tokenizer_13a", None)
-    monkeypatch.setitem(sys.modules, "sacrebleu.metrics", None)
+    monkeypatch.setitem(sys.modules, "sacrebleu.metrics.bleu", None)
     for forget in (words._thirteen_a, words.tokens, read, bleu._bleu):
         forget.cache_clear()
     try:

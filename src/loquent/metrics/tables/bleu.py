@@ -80,7 +80,7 @@ def _corpus(parts: Sequence[Any]) -> float:
 def _bleu() -> Any:
     """Sacrebleu's BLEU: 13a, n up to 4, exponential smoothing; for one sentence the orders it has."""
     try:
-        from sacrebleu.metrics import BLEU
+        from sacrebleu.metrics.bleu import BLEU
     except ImportError as error:
         raise MissingExtra("bleu_totto (sacrebleu)", "metrics") from error
     return BLEU(effective_order=True)

@@ -4,37 +4,44 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 
 Words = Sequence[str]
 Gram = tuple[str, ...]
-Grams = dict[Gram, tuple[int, float]]  # how often it occurs, and the share of its words in the table
+
+
+@dataclass(frozen=True, eq=False)
+class Grams:
+    """The n-grams of a text, and how many of their words stand in the table, all occurrences together: what PARENT needs of either side."""
+
+    n: int
+    counts: Counter[Gram]
+    total: int
+    known: int
 
 
 def grams(words: Words, table: Collection[str], n: int) -> Grams:
-    """The n-grams of a text: count, and entailment probability by word overlap (arXiv:1906.01081, eq. 4)."""
-    counts = Counter(zip(*(words[i:] for i in range(n)), strict=False))
-    return {gram: (count, sum(word in table for word in gram) / n) for gram, count in counts.items()}
+    """Count the n-grams of a text; the probability that the table entails one is the share of its words there (arXiv:1906.01081, eq. 4)."""
+    total = max(0, len(words) - n + 1)
+    upto = [0, *accumulate(word in table for word in words)]
+    known = sum(upto[begin + total] - upto[begin] for begin in range(n)) if total else 0
+    return Grams(n, Counter(zip(*(words[i:] for i in range(n)), strict=False)), total, known)
 
 
-def precision(found: Grams, wanted: Grams) -> float:
-    """The share of a prediction's n-grams that the reference or the table has; 0 without any (eqs. 1 and 2)."""
-    total = sum(count for count, _ in found.values())
-    right = 0.0
-    for gram, (count, entailed) in found.items():
-        there = min(1.0, wanted[gram][0] / count) if gram in wanted else 0.0
-        right += count * (there + (1.0 - there) * entailed)
-    return right / total if total else 0.0
+def shares(found: Grams, wanted: Grams, table: Collection[str]) -> tuple[float, float]:
+    """(precision, recall) of a prediction's n-grams against a reference's (eqs. 1, 2 and 6).
 
-
-def recall(found: Grams, wanted: Grams) -> float:
-    """The share of the reference's n-grams, weighted by how far the table has them, that the prediction has; 1 where they weigh nothing (eq. 6)."""
-    total = right = 0.0
-    for gram, (count, entailed) in wanted.items():
-        weight = count * entailed
-        total += weight
-        if weight and gram in found:
-            right += weight * min(1.0, found[gram][0] / count)
-    return right / total if total else 1.0
+    Precision is the share of n-grams that the reference has, or else of their words that the table has, 0 without any; recall that of the
+    reference's, weighted by the share of their words in the table, 1 where they weigh nothing.
+    """
+    both = known = 0
+    for gram in found.counts.keys() & wanted.counts.keys():
+        hits = min(found.counts[gram], wanted.counts[gram])
+        both += hits
+        known += hits * sum(word in table for word in gram)
+    precision = (both + (found.known - known) / found.n) / found.total if found.total else 0.0
+    return precision, known / wanted.known if wanted.known else 1.0
 
 
 def places(words: Words) -> dict[str, int]:

@@ -104,8 +104,7 @@ def best(prediction: Words, references: Sequence[Words], table: Read) -> tuple[f
     each = []
     for reference in references:
         wanted = [overlaps.grams(reference, table.known, n) for n in ORDERS]
-        precisions = [overlaps.precision(a, b) for a, b in zip(found, wanted, strict=True)]
-        recalls = [overlaps.recall(a, b) for a, b in zip(found, wanted, strict=True)]
+        precisions, recalls = zip(*(overlaps.shares(a, b, table.known) for a, b in zip(found, wanted, strict=True)), strict=True)
         precision = _geometric(precisions) if precisions[0] else 0.0
         recalled = _geometric(recalls) if recalls[0] else SMOOTHING
         share = 1.0 - overlaps.mentioned(table.values, reference)

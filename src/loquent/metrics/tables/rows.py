@@ -33,7 +33,7 @@ def table_of(row: Row) -> Table:
         BadRow: there is none, or it is not as above; names the row.
     """
     fields = row.fields
-    cells = fields.get("table")
+    cells: Any = fields.get("table")
     if not _listed(cells) or not all(_listed(line) for line in cells):
         raise BadRow(f"row {row.id!r} has {_what(fields, 'table')}; rows of cells are right: PARENT reads what the text was made from")
     titles = [_text(fields.get(name), row, name) for name in ("table_page_title", "table_section_title")]
