@@ -39,7 +39,7 @@ class BleuTotto:
         """Score predictions against their references; a row says by `overlap_subset` which half it is of.
 
         Raises:
-            MissingExtra: no sacrebleu. BadRow: `overlap_subset` is neither true nor false.
+            BadRow: `overlap_subset` is neither true nor false.
         """
         told = [overlap(row) for row in rows]
         own = [self._one(text, some) for text, some in zip(predictions, references, strict=True)]
@@ -64,7 +64,12 @@ class BleuTotto:
 
 @takes(BleuTottoOptions)
 def bleu_totto(context: Context, options: BleuTottoOptions) -> BleuTotto:
-    """BLEU by the official evaluation of ToTTo, with its overlap subsets. Needs loquent[metrics]."""
+    """BLEU by the official evaluation of ToTTo, with its overlap subsets. Needs loquent[metrics].
+
+    Raises:
+        MissingExtra: no sacrebleu.
+    """
+    _bleu()
     return BleuTotto(options.pad)
 
 

@@ -62,7 +62,7 @@ class Parent:
         """Score predictions against their references and the tables of their rows.
 
         Raises:
-            BadRow: a row has no table (see `tables.rows`). MissingExtra: no sacrebleu.
+            BadRow: a row has no table (see `tables.rows`).
         """
         scores = [self._one(text, own, row) for text, own, row in zip(predictions, references, rows, strict=True)]
         columns = {f"parent{part}": [None if one is None else one[i] for one in scores] for i, part in enumerate(("", "/precision", "/recall"))}
@@ -86,7 +86,12 @@ class Parent:
 
 @takes(ParentOptions)
 def parent(context: Context, options: ParentOptions) -> Parent:
-    """PARENT: is a text true to its table, and does it say what the reference says (ToTTo). Needs loquent[metrics]."""
+    """PARENT: is a text true to its table, and does it say what the reference says (ToTTo). Needs loquent[metrics].
+
+    Raises:
+        MissingExtra: no sacrebleu.
+    """
+    words.cutter()
     return Parent(options.pad)
 
 

@@ -11,6 +11,7 @@ from loquent.metrics.tables.moses import detokenise
 
 NULL = "<null>"  # what the official files hold for an empty prediction, and for each reference fewer than three
 REFERENCES = 3
+MARKS = re.compile(r"[!-&(-/:-@\[-`{-~]")  # a text without any is cut at its spaces alone
 BREAKS = re.compile(r"[\n\r]+")
 
 
@@ -33,11 +34,11 @@ def padded(references: Sequence[str]) -> tuple[str, ...]:
 @lru_cache(maxsize=1 << 14)
 def tokens(text: str) -> tuple[str, ...]:
     """The words of a `line`."""
-    return tuple(_thirteen_a()(text.strip()).split())
+    return tuple((cutter()(text.strip()) if MARKS.search(text) else text).split())
 
 
 @cache
-def _thirteen_a() -> Callable[[str], str]:
+def cutter() -> Callable[[str], str]:
     """Sacrebleu's tokeniser 13a.
 
     Raises:
