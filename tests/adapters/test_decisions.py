@@ -20,6 +20,7 @@ from loquent.data.pools import Pool
 from loquent.errors import BadRow, BadSetting, EpisodeOver, InvalidAction, LoquentError, UnknownName
 from loquent.task import Row
 from loquent.tasks.wordle.task import Wordle
+from loquent.values import Record
 
 TAGGING, LABELS, CHOICE = "loquent/SequenceTagging-v0", "loquent/MultiLabel-v0", "loquent/MultipleChoice-v0"
 IDS = (TAGGING, LABELS, CHOICE)
@@ -132,6 +133,36 @@ def test_api_3_a_sample_is_played_and_nothing_else_moves(id):
     row = env.unwrapped.task.rows("train")[2]
     ways = [env.reset(options=options)[1]["row"] for options in ({"sample": row}, {"id": row.id}, {"index": 2})]
     assert ways == [row.id] * 3
+
+
+RAW = {
+    TAGGING: {"tokens": "NEW YORK 1996", "labels": "B-LOC I-LOC O"},
+    LABELS: {"text": "wheat and ships", "labels": "grain ship"},
+    CHOICE: {"question": {"stem": "which?", "choices": [{"text": "this", "label": "A"}, {"text": "that", "label": "B"}]}, "answerKey": "B"},
+}
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_api_3_a_row_object_is_read_as_its_fields_are(id):
+    env = empty(id).unwrapped
+    seen, _ = env.reset(options={"sample": RAW[id]})
+    row = Row("x", Record(RAW[id]))
+    again, info = env.reset(options={"sample": row})
+    assert repr(seen) == repr(again)
+    assert info["row"] == "x"
+    env.add_sample(row)
+    assert repr(env.reset(seed=0)[0]) == repr(seen)
+    if id == TAGGING:
+        assert seen["token"] == "NEW"
+
+
+def test_api_3_a_row_of_another_task_is_read_by_this_one_s_rules():
+    row = next(row for row in gymnasium.make(TAGGING).unwrapped.task.rows("train") if "B-LOC" in row["labels"])
+    env = gymnasium.make(TAGGING, source="samples", labels=("LOC", "MISC", "O", "ORG", "PER"), prefixes="strip").unwrapped
+    env.reset(options={"sample": row})
+    for label in row["labels"]:
+        *_, info = env.step(env.task.labels.index(label.split("-")[-1]))
+    assert info["episode_score"] == pytest.approx(1.0, abs=1e-9)
 
 
 def test_api_3_bad_options_are_named():

@@ -129,14 +129,13 @@ class DrawnRows:
 
 
 def sample(task: Task, given: Any) -> Row:
-    """A row from what a user gives: a row, or a mapping with the fields of one.
+    """A row from what a user gives: a row, under its own id, or a mapping with the fields of one; the fields as the task reads them.
 
     Raises:
         BadRow: it is none of this task.
     """
     if isinstance(given, Row):
-        task.row_from(given.fields)
-        return given
+        return Row(given.id, task.row_from(given.fields).fields)
     if not isinstance(given, Mapping):
         raise BadRow(f"a sample is a row, or a mapping with the fields of one, not {kind_of(given)}: {given!r:.80}")
     return task.row_from(given)
