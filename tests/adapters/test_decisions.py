@@ -249,6 +249,16 @@ def test_api_6_weights_that_are_none(id):
 
 
 @pytest.mark.parametrize("id", IDS)
+def test_api_6_an_added_row_weighs_what_its_field_says(id):
+    env = empty(id, priority_scale=1.0).unwrapped
+    for name, weight in (("none", 0), ("five", 5)):
+        env.add_sample({**SAMPLES[id], "id": name, "weight": weight})
+    assert {env.drawn_rows.draw("train", i, 3).id for i in range(60)} == {"five"}
+    env.add_sample({**SAMPLES[id], "id": "told", "weight": 0}, 5)  # what is said here is taken before the field
+    assert {env.drawn_rows.draw("train", i, 3).id for i in range(60)} == {"five", "told"}
+
+
+@pytest.mark.parametrize("id", IDS)
 def test_api_7_an_environment_without_rows_and_rows_that_come_later(id):
     env = empty(id).unwrapped  # Gymnasium's passive checker does not survive a first reset that raises
     assert env.action_space.n >= 2

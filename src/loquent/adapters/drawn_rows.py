@@ -34,12 +34,13 @@ class DrawnRows:
         self._known: dict[str, set[str]] = {}
         self._block: tuple[tuple[int, str, int], list[float]] = ((-1, "", -1), [])
 
-    def add(self, row: Row, weight: float, split: str) -> None:
-        """Put a row behind those of a split.
+    def add(self, row: Row, weight: float | None, split: str) -> None:
+        """Put a row behind those of a split; without a weight it has that of its field `weight`, or 1.
 
         Raises:
             BadSetting: the weight is no finite number of at least 0. BadRow: there is a row of that id.
         """
+        weight = row.fields.get("weight", 1.0) if weight is None else weight
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not (math.isfinite(weight) and weight >= 0):
             raise BadSetting(f"weight = {weight!r:.80}: a finite number of at least 0 is right")
         if row.id in self._ids(split):

@@ -234,8 +234,11 @@ class Environment(gym.Env[Any, Any]):
             raise ResetNeeded("reset begins a game")
         return self.task.actions.mask(self._game.step.observation.legal)
 
-    def add_sample(self, given: Row | Mapping[str, Any], weight: float = 1.0, *, split: str | None = None) -> Row:
+    def add_sample(self, given: Row | Mapping[str, Any], weight: float | None = None, *, split: str | None = None) -> Row:
         """Add a row, or the fields of one, to those that are drawn; a game under way is unaffected. Returns the row.
+
+        Args:
+            weight: None takes the row's field `weight`, or 1.
 
         Raises:
             BadRow: it is none of this task, or there is a row of its id. BadSetting: the weight is none. UnknownName: no split is named so.
