@@ -240,10 +240,12 @@ def test_api_6_weights_that_are_none(id):
     env.add_sample({**SAMPLES[id], "id": "a"}, 0)
     with pytest.raises(ValueError, match="weight 0; with priority_scale = 1 none can be drawn"):
         env.reset(seed=0)
-    for weight in (-1, float("nan"), float("inf"), True, "1"):
-        with pytest.raises(ValueError, match="a finite number of at least 0"):
+    for weight in (-1, float("nan"), float("inf"), True, "1", 10**400, 10**5000):
+        with pytest.raises(BadSetting, match="a finite number of at least 0"):
             env.add_sample({**SAMPLES[id], "id": "b"}, weight)
-    for scale in (-1, float("nan"), "1", True):
+    with pytest.raises(BadRow, match="the weight is an integer larger than any float"):
+        env.add_sample({**SAMPLES[id], "id": "b", "weight": 10**400})
+    for scale in (-1, float("nan"), "1", True, 10**400):
         with pytest.raises(BadSetting, match="priority_scale"):
             empty(id, priority_scale=scale)
 

@@ -62,6 +62,29 @@ def test_a_draw_is_the_inverse_of_the_shares():
     assert {pool(3, (0, 1, 0)).draw(u, 1.0).id for u in np.linspace(0, 1, 50, endpoint=False)} == {"r1"}
 
 
+@pytest.mark.parametrize(
+    ("weights", "scale", "shares"),
+    [
+        ((1e200, 1), 2.0, (1, 0)),
+        ((1.7e308, 1.7e308), 1.0, (0.5, 0.5)),
+        ((5e-324, 5e-324), 1.0, (0.5, 0.5)),
+        ((1e-200, 1e-200), 2.0, (0.5, 0.5)),
+        ((1e308, 0.5e308, 0), 1.0, (2 / 3, 1 / 3, 0)),
+    ],
+)
+def test_weights_of_any_size_are_drawn_by_their_shares(weights, scale, shares):
+    uniforms = np.linspace(0, 1, 600, endpoint=False)
+    counts = Counter(pool(len(weights), weights).draw(u, scale).id for u in [*uniforms[:-1], 1 - 2**-53])
+    assert [counts[f"r{i}"] / 600 for i in range(len(weights))] == pytest.approx(shares, abs=1 / 600)
+
+
+@given(st.lists(st.floats(0, allow_infinity=False), min_size=1, max_size=9), st.floats(0, 1, exclude_max=True), st.floats(0, 1e6))
+def test_a_draw_never_fails_and_is_of_a_row_with_weight(weights, uniform, scale):
+    if any(weights):
+        row = pool(len(weights), tuple(weights)).draw(uniform, scale)
+        assert scale == 0 or weights[int(row.id[1:])] > 0
+
+
 @given(st.integers(1, 12), st.integers(0, 30), st.integers(0, 30), st.sampled_from([None, 0.0, 1.5]), st.integers(0, 3))
 def test_a_resumed_sampler_goes_on_with_the_same_rows(size, before, after, scale, added):
     more = [Row(f"added:{i}", Record(text="x", nested=(1, Record(y=None)))) for i in range(added)]
@@ -104,6 +127,9 @@ def test_a_pool_that_grows_from_nothing():
         (lambda: pool(2).add([Row("r0")]), "'r0' stands twice"),
         (lambda: pool(2, (1, float("nan"))), "finite and not negative, not nan"),
         (lambda: pool(2, (1, -1)), "not -1"),
+        (lambda: pool(2, (1, 10**400)), "not an integer larger than any float"),
+        (lambda: pool(1).weight("r0", float("inf")), "not inf"),
+        (lambda: Sampler(pool(), Key(0), scale=10**400), "not an integer larger than any float"),
         (lambda: pool(2, (1,)), "as many weights, not 1"),
         (lambda: Sampler(pool(), Key(0), scale=-1), "priority scale"),
         (lambda: Sampler(pool(2, (0, 0)), Key(0), scale=1.0).draw(1), "weights are all 0"),

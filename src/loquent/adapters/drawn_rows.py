@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
-from loquent.data.pools import Pool
+from loquent.data.pools import Pool, finite, shown
 from loquent.errors import BadRow, BadSetting, UnknownName, kind_of
 from loquent.seeding import Key
 from loquent.task import Row, Task
@@ -26,8 +25,8 @@ class DrawnRows:
     """
 
     def __init__(self, task: Task, scale: float) -> None:
-        if isinstance(scale, bool) or not isinstance(scale, int | float) or not (math.isfinite(scale) and scale >= 0):
-            raise BadSetting(f"priority_scale = {scale!r:.80}: a finite number of at least 0 is right")
+        if not finite(scale):
+            raise BadSetting(f"priority_scale = {shown(scale)}: a finite number of at least 0 is right")
         self.task, self.scale = task, float(scale)
         self.added: dict[str, list[tuple[Row, float]]] = {}
         self._pools: dict[str, Pool] = {}
@@ -41,8 +40,8 @@ class DrawnRows:
             BadSetting: the weight is no finite number of at least 0. BadRow: there is a row of that id.
         """
         weight = row.fields.get("weight", 1.0) if weight is None else weight
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not (math.isfinite(weight) and weight >= 0):
-            raise BadSetting(f"weight = {weight!r:.80}: a finite number of at least 0 is right")
+        if not finite(weight):
+            raise BadSetting(f"weight = {shown(weight)}: a finite number of at least 0 is right")
         if row.id in self._ids(split):
             raise BadRow(f"a row with the id {row.id!r} is there already")
         self.added.setdefault(split, []).append((row, float(weight)))

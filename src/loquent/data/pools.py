@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +15,18 @@ from loquent.errors import BadCheckpoint, LoquentError
 from loquent.seeding import Key
 from loquent.task import Row
 from loquent.values import digest, frozen, plain
+
+MOST = sys.float_info.max
+
+
+def finite(number: object) -> bool:
+    """Whether it is a number of at least 0 that is finite as a float: a weight, or a priority scale. 10**400 is none."""
+    return isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= MOST
+
+
+def shown(number: object) -> str:
+    """A number as an error shows it; an integer of thousands of digits cannot be written out."""
+    return "an integer larger than any float" if isinstance(number, int) and abs(number) > MOST else f"{number!r:.80}"
 
 
 @dataclass(frozen=True)
@@ -31,14 +43,14 @@ class Pool:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", tuple(self.rows))
+        if odd := [weight for weight in self.weights if not finite(weight)]:
+            raise LoquentError(f"weights are finite and not negative, not {shown(odd[0])}")
         object.__setattr__(self, "weights", tuple(map(float, self.weights)) or (1.0,) * len(self.rows))
         if len(self.weights) != len(self.rows):
             raise LoquentError(f"a pool of {len(self.rows)} rows needs as many weights, not {len(self.weights)}")
         if len({row.id for row in self.rows}) != len(self.rows):
             ids = [row.id for row in self.rows]
             raise LoquentError(f"the id {next(id for id in ids if ids.count(id) > 1)!r} stands twice in a pool; ids are unique")
-        if not all(math.isfinite(weight) and weight >= 0 for weight in self.weights):
-            raise LoquentError(f"weights are finite and not negative, not {next(w for w in self.weights if not (math.isfinite(w) and w >= 0))}")
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -67,9 +79,11 @@ class Pool:
         return self.rows[int(np.searchsorted(bounds, uniform * bounds[-1], side="right"))]
 
     def _bounds(self, scale: float) -> NDArray[np.float64]:
-        """f[n]: where the share of each row ends, not normalised; worked out once for each scale."""
+        """f[n]: where the share of each row ends, the largest share being 1; worked out once for each scale."""
         if scale not in self._known:
-            self._known[scale] = np.cumsum(np.asarray(self.weights, dtype=np.float64) ** scale)
+            weights = np.asarray(self.weights, dtype=np.float64)
+            most = weights.max(initial=0.0)  # powers and sums of weights themselves can be larger than any float
+            self._known[scale] = np.cumsum((weights / most if most else weights) ** scale)
         return self._known[scale]
 
 
@@ -87,8 +101,8 @@ class Sampler:
     """
 
     def __init__(self, pool: Pool, key: Key, *, scale: float | None = None) -> None:
-        if scale is not None and not (math.isfinite(scale) and scale >= 0):
-            raise LoquentError(f"a priority scale is a finite number of at least 0, or None for epochs; not {scale!r}")
+        if scale is not None and not finite(scale):
+            raise LoquentError(f"a priority scale is a finite number of at least 0, or None for epochs; not {shown(scale)}")
         self.pool = pool
         self.key = key
         self.scale = scale

@@ -9,6 +9,7 @@ from typing import Any
 from loquent.data.annotated.conll import conll, conllu
 from loquent.data.annotated.placed import Placed, at, files, strings
 from loquent.data.columns import field
+from loquent.data.pools import finite, shown
 from loquent.data.readers import jsonl
 from loquent.values import Record
 
@@ -52,8 +53,8 @@ def weighted(record: Mapping[str, Any]) -> dict[str, float]:
     if "weight" not in record:
         return {}
     weight = record["weight"]
-    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < float("inf"):
-        raise ValueError(f"the weight is {weight!r:.60}; a finite number of at least 0 is right")
+    if not finite(weight):
+        raise ValueError(f"the weight is {shown(weight)}; a finite number of at least 0 is right")
     return {"weight": float(weight)}
 
 
