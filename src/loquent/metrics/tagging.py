@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 OUTSIDE = "O"
+BEGINS, INSIDE, ENDS, ALONE = "B", "I", "EL", "SU"  # IOB2, IOBES and BILOU
+PREFIXES = (BEGINS, INSIDE, *ENDS, *ALONE)
 NO_SPANS = 1.0  # F1 where there is nothing to find and nothing was found
 Span = tuple[int, int, str]  # first token, one past the last, type
 Labels = Sequence[str]
@@ -58,19 +60,26 @@ def corpus_token_f1(gold: Iterable[Labels], predicted: Iterable[Labels], average
 
 
 def scheme_of(labels: Iterable[str]) -> str:
-    """How labels make spans, told by their prefixes: "bioes" where an E- or S- occurs, "bio" where all but O have B- or I-, else "io"."""
+    """How labels make spans, told by their prefixes: "bioes" (also BILOU, whose L and U are E and S), "bio", or "io" where they have none.
+
+    A prefix is B-, I-, E-, S-, L- or U-, or the letter alone where spans have no type. Labels have prefixes where all but O do (letters
+    alone: with B or I among them), or where one begins with B- or I-: other labels without a prefix then make spans by their runs.
+    """
     named = [label for label in labels if label != OUTSIDE]
-    if not named or not all(label[:2] in ("B-", "I-", "E-", "S-") for label in named):
+    prefixes = {_parts(label)[0] for label in named}
+    typed = {label[0] for label in named if label[1:2] == "-" and _parts(label)[0]}
+    sure = {BEGINS, INSIDE} & (typed if "" in prefixes else prefixes)
+    if not sure and ("" in prefixes or not typed):
         return "io"
-    return "bioes" if any(label[:2] in ("E-", "S-") for label in named) else "bio"
+    return "bioes" if prefixes & {*ENDS, *ALONE} else "bio"
 
 
 @lru_cache(maxsize=1 << 14)
 def kind(label: str, scheme: str) -> str:
-    """The type of a label's span: the label itself under "io", else what follows its prefix; "" outside."""
+    """The type of a label's span: the label itself under "io", else what follows its prefix, "_" after a bare one; "" outside."""
     if label in ("", OUTSIDE):
         return ""
-    return label if scheme == "io" or label[1:2] != "-" else label[2:]
+    return label if scheme == "io" else _parts(label)[1]
 
 
 @lru_cache(maxsize=1 << 16)
@@ -80,11 +89,21 @@ def goes_on(before: str, label: str, scheme: str) -> bool:
         return False
     if scheme == "io":
         return True
-    return label[:2] in ("I-", "E-") and not (scheme == "bioes" and before[:2] in ("E-", "S-"))
+    last, prefix = _parts(before)[0], _parts(label)[0]
+    if not prefix or not last:
+        return before == label
+    return prefix in (INSIDE, *ENDS) and not (scheme == "bioes" and last in (*ENDS, *ALONE))
+
+
+def _parts(label: str) -> tuple[str, str]:
+    """The prefix of a label ("" for none) and the type of its span ("_" where the prefix is all there is)."""
+    if label[:1] not in PREFIXES or label[1:2] not in ("", "-") or len(label) == 2:
+        return "", label
+    return label[0], label[2:] or "_"
 
 
 def spans(labels: Labels, scheme: str = "bio") -> list[Span]:
-    """The spans of a sequence under "io" (runs of one label), "bio" or "bioes"."""
+    """The spans of a sequence under "io" (runs of one label), "bio" or "bioes" (also BILOU)."""
     found: list[Span] = []
     begun, before = -1, ""
     for place, label in enumerate(labels):

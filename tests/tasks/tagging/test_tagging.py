@@ -62,6 +62,7 @@ def test_st_2_a_type_in_error():
     gold, said = ["ORG", "O", "O", "O", "O"], ["LOC", "O", "O", "O", "O"]
     assert earned(gold, said) == pytest.approx([0, 0.5, 1 / 6, 1 / 12, 0.05], abs=1e-9)
     assert sum(earned(gold, said)) == pytest.approx(0.8, abs=1e-9)
+    assert sum(earned(gold, said, reward="span_f1")) == 0.0
     assert tagging.span_f1(gold, said, "io") == 0.0
     assert tagging.token_f1(gold, said, "macro") == pytest.approx(1 / 3, abs=1e-9)
 
@@ -73,6 +74,8 @@ def test_st_3_averages(average, want):
 
 def test_st_4_nothing_to_find():
     assert earned("OOO", "OOO") == pytest.approx([1, 0, 0], abs=1e-9)
+    assert earned("OOO", "OOO", reward="span_f1", dense=False) == [0, 0, 1.0]
+    assert earned("OOO", ["O", "PER", "O"], reward="span_f1", dense=False) == [0, 0, 0.0]
     assert tagging.span_f1("OOO", "OOO", "io") == 1.0
     said = ["O", "PER", "O"]
     scores = [tagging.token_f1("OOO", said, average) for average in ("micro", "weighted", "macro")]
@@ -84,7 +87,59 @@ def test_st_5_partial_spans_and_schemes():
     assert tagging.token_f1(["PER", "PER", "O"], ["PER", "O", "O"]) == pytest.approx(2 / 3, abs=1e-9)
     assert tagging.span_f1(["PER", "PER", "O"], ["PER", "O", "O"], "io") == 0.0
     assert tagging.span_f1(["B-PER", "B-PER"], ["B-PER", "I-PER"], "bio") == 0.0
+    assert earned(["PER", "PER", "O"], ["PER", "O", "O"], reward="span_f1", dense=False)[-1] == 0.0
+    assert earned(["B-PER", "B-PER"], ["B-PER", "I-PER"], reward="span_f1", dense=False)[-1] == 0.0
     assert earned(["B-PER", "B-PER"], ["PER", "PER"], labels=("O", "PER"), prefixes="strip", reward="span_f1", dense=False)[-1] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("labels", "scheme"),
+    [
+        (("B", "I", "O"), "bio"),
+        (("B", "O"), "bio"),
+        (("B", "I", "E", "S", "O"), "bioes"),
+        (("B-LOC", "I-LOC", "L-LOC", "U-LOC", "O"), "bioes"),
+        (("B-PER", "I-PER", "MISC", "O"), "bio"),
+        (("S-A", "B-A", "O"), "bioes"),
+        (("I-PER", "O"), "bio"),
+        (("O", "PER"), "io"),
+        (("S-X", "NN"), "io"),
+        (("B", "E", "M", "S"), "io"),
+        (("O",), "io"),
+        (("S", "L", "O"), "io"),
+        (("S-A", "O"), "bioes"),
+        (("B-", "O"), "io"),
+        (("IN", "I-NP", "EX"), "bio"),
+        (("Before", "SYM", "I"), "io"),
+    ],
+)
+def test_schemes_are_told_by_prefixes(labels, scheme):
+    assert tagging.scheme_of(labels) == scheme
+
+
+@pytest.mark.parametrize(
+    ("labels", "scheme", "spans"),
+    [
+        ("BIO", "bio", [(0, 2, "_")]),
+        ("BBI", "bio", [(0, 1, "_"), (1, 3, "_")]),
+        ("OIIO", "bio", [(1, 3, "_")]),
+        ("BIESBE", "bioes", [(0, 3, "_"), (3, 4, "_"), (4, 6, "_")]),
+        ("BILUBL", "bioes", [(0, 3, "_"), (3, 4, "_"), (4, 6, "_")]),
+        (["B-A", "L-A", "U-A", "U-A", "I-B"], "bioes", [(0, 2, "A"), (2, 3, "A"), (3, 4, "A"), (4, 5, "B")]),
+        (["B-A", "I-A", "M", "M", "O", "M"], "bio", [(0, 2, "A"), (2, 4, "M"), (5, 6, "M")]),
+        (["B-A", "A"], "bio", [(0, 1, "A"), (1, 2, "A")]),
+    ],
+)
+def test_spans_of_untyped_and_bilou_labels(labels, scheme, spans):
+    assert tagging.spans(list(labels), scheme) == spans
+
+
+def test_a_part_of_an_untyped_span_earns_nothing():
+    assert earned("BIO", "BOO", reward="span_f1", dense=False, scheme="bio")[-1] == 0.0
+    assert earned("BIO", "BOO", reward="span_f1", dense=False)[-1] == 0.0  # the scheme is told by B, I, O
+    bilou = ("B-A", "I-A", "L-A", "O", "U-A")
+    assert earned(["B-A", "L-A"], ["U-A", "U-A"], labels=bilou, reward="span_f1", dense=False)[-1] == 0.0
+    assert earned(["B-A", "L-A"], ["B-A", "L-A"], labels=bilou, reward="span_f1", dense=False)[-1] == 1.0
 
 
 def test_st_6_one_token():
