@@ -1,6 +1,7 @@
 """CoNLL columns, CoNLL-U, Reuters-21578, AAPD, questions: what is read, what is refused with file and line, and real files."""
 
 import gzip
+import json
 import zipfile
 
 import pytest
@@ -153,6 +154,20 @@ def test_one_file_is_divided_and_a_split_is_set_aside(tmp_path):
     assert (len(only.rows("train")), len(only.rows("validation"))) == (160, 40)
     assert not {row.id for row in only.rows("train")} & {row.id for row in only.rows("validation")}
     assert len(tagging(tmp_path / "all.jsonl", limit=10).rows("train")) == 10
+
+
+@pytest.mark.parametrize("make", [tagging, labelling])
+def test_a_limit_leaves_the_labels_as_they_are(tmp_path, make):
+    lines = [{"tokens": ["w"], "text": "w", "labels": [f"L{i:03}"]} for i in range(200)] + [{"tokens": ["w"] * 3, "text": "w", "labels": ["A", "B", "C"]}]
+    path = folder(tmp_path, train__jsonl="".join(json.dumps(line) + "\n" for line in lines))
+    every_one, few = make(path), make(path, limit=5)
+    assert few.labels == every_one.labels
+    assert len(few.labels) == 203
+    assert few.actions.texts == every_one.actions.texts
+    assert [len(few.rows(split)) for split in ("train", "validation")] == [5, 5]
+    assert few.spec.turn_limit == every_one.spec.turn_limit  # the most labels of any row are no matter of the limit either
+    if make is labelling:
+        assert {row["weight"] for row in few.rows("train")} == {1.0}
 
 
 # texts

@@ -32,3 +32,15 @@ class Annotated:
                     raise BadSetting(f"{field} = {getattr(self, field)!r:.80} belongs to the source {kind!r}; this one is {self.source!r}")
         if self.source in ("path", "hub") and not getattr(self, OF_SOURCE[self.source][0]):
             raise BadSetting(f"the source {self.source!r} needs {OF_SOURCE[self.source][0]}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Labelled(Annotated):
+    """A source of rows with labels."""
+
+    labels: tuple[str, ...] = setting((), "all labels, in the order of their actions; empty: those of all splits, sorted")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(set(self.labels)) != len(self.labels) or not all(label and label == label.strip() for label in self.labels):
+            raise BadSetting(f"labels = {self.labels!r:.80}: distinct names without spaces around them are right")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from loquent.data.annotated.options import Annotated
 from loquent.data.columns import Place
 from loquent.data.readers import Fields
-from loquent.data.sources import ALIASES, SPLITS, Source, Splits, carved, divided, limited, tables
-from loquent.errors import BadRow, BadSetting, UnknownName, nearest
+from loquent.data.sources import ALIASES, SPLITS, Source, Splits, carved, divided, tables
+from loquent.errors import BadRow, BadSetting, nearest
 from loquent.task import Row
 from loquent.values import Record, digest
 
@@ -24,7 +25,7 @@ GIVEN = "samples"  # stands for a file's name where rows are given as options
 
 
 def load(options: Annotated, read: Read, check: Check, builtin: Callable[[], Splits]) -> Splits:
-    """The rows of a source by split; a split without rows is absent, and where there is only train a fifth becomes validation.
+    """All rows of a source by split; a split without rows is absent, and where there is only train a fifth becomes validation.
 
     Raises:
         BadRow: a record is bad; names file and line. BadSetting: there is nothing to read.
@@ -38,7 +39,7 @@ def load(options: Annotated, read: Read, check: Check, builtin: Callable[[], Spl
         splits = _hub(options, check)
     else:
         splits = _path(options.path, read, check)
-    return {split: limited(splits[split], options.limit) for split in SPLITS if splits.get(split)}
+    return {split: splits[split] for split in SPLITS if splits.get(split)}
 
 
 def added(fields: Mapping[str, Any], check: Check) -> Row:
@@ -180,25 +181,20 @@ def labels_of(splits: Splits) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def rows_of(splits: Splits, split: str, task: str, labels: tuple[str, ...] | None = None) -> tuple[Row, ...]:
-    """The rows of a split, none where rows are still to be added; each label one of `labels`.
-
-    Raises:
-        UnknownName: the source has no such split. BadRow: a row has another label.
-    """
-    if split not in SPLITS or (splits and split not in splits):
-        raise UnknownName(f"split of {task}", split, splits or SPLITS)
-    rows = splits.get(split, ())
-    if labels is not None:
-        known = set(labels)
-        for row in rows:
-            known_labels(row.fields, known, f"row {row.id}")
-    return rows
+def knowing(check: Check, labels: tuple[str, ...]) -> Check:
+    """The check that also refuses labels which are none of these."""
+    return partial(_knowing, check, frozenset(labels))
 
 
-def known_labels(fields: Record, known: set[str], what: str) -> None:
-    """BadRow where a row has a label that is none of the known ones."""
+def _knowing(check: Check, known: frozenset[str], fields: Mapping[str, Any]) -> Record:
+    found = check(fields)
+    known_labels(found, known)
+    return found
+
+
+def known_labels(fields: Record, known: frozenset[str]) -> None:
+    """ValueError where a row has a label that is none of the known ones."""
     if odd := next((label for label in fields["labels"] if label not in known), None):
         near = nearest(odd, known)
         hint = f"did you mean {near!r}? " if near else ""
-        raise BadRow(f"{what}: the label {odd!r} is unknown; {hint}known: {', '.join(sorted(known))}")
+        raise ValueError(f"the label {odd!r} is unknown; {hint}known: {', '.join(sorted(known))}")

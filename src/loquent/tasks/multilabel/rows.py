@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from loquent.data.annotated import builtin_texts, placed, texts
-from loquent.data.annotated.options import Annotated
+from loquent.data.annotated import builtin_texts, placed, rows, texts
+from loquent.data.annotated.options import Labelled
 from loquent.data.sources import Splits
 from loquent.errors import BadSetting
 from loquent.settings import setting
@@ -20,12 +20,11 @@ TERMINATE = "terminate"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Annotated):
+class Options(Labelled):
     """What `task:` may hold when it is multilabel."""
 
     text_field: str = setting("", "the field of the text in JSONL and on the hub; empty: `text`")
     label_field: str = setting("", "the field of the labels there; empty: `labels`")
-    labels: tuple[str, ...] = setting((), "all labels, in the order of their actions; empty: those of all splits, sorted")
     reward: str = setting("f1", "f1, exact, ndcg or prefix (these two reward the order), or a function module:name(observation, action, targets)")
     dense: bool = setting(True, "the score's change is paid at each label; else the score at the end", source="2011.08272 sec. 2.2")
     empty_score: float = setting(1.0, "the score of no label where none is right; 0: as in the paper's code", low=0.0, high=1.0)
@@ -34,8 +33,6 @@ class Options(Annotated):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if len(set(self.labels)) != len(self.labels) or not all(label and label == label.strip() for label in self.labels):
-            raise BadSetting(f"labels = {self.labels!r:.80}: distinct names without spaces around them are right")
         if TERMINATE in self.labels:
             raise BadSetting(f"labels = {self.labels!r:.80}: {TERMINATE!r} is the action that ends a game and cannot be a label")
 
@@ -54,20 +51,18 @@ def load(options: Options) -> Splits:
     A weight that is not given is one over how often the row's sequence of labels occurs in its split, so that sampling by weight draws
     every sequence equally often, as the paper's pools do.
     """
-    return {split: _weighted(rows) for split, rows in placed.load(options, texts.read, options.check, builtin_texts.splits).items()}
+    return {split: _weighted(found) for split, found in rows.limited(whole(options), options.limit).items()}
+
+
+@lru_cache(maxsize=16)
+def whole(options: Options) -> Splits:
+    """The rows before `limit`: what can be said does not hang on how many of them are played."""
+    return placed.load(options, texts.read, options.check, builtin_texts.splits)
 
 
 def labels(options: Options) -> tuple[str, ...]:
-    """All labels in the order of their actions.
-
-    Raises:
-        BadSetting: none are given and no row has any.
-    """
-    if options.labels:
-        return options.labels
-    if options.source == "builtin":
-        return builtin_texts.LABELS
-    return placed.labels_of(load(options))
+    """All labels in the order of their actions; errors as `data.annotated.rows.labels`."""
+    return rows.labels(options, builtin_texts.LABELS, whole)
 
 
 def most_steps(options: Options, count: int) -> int:
@@ -76,9 +71,9 @@ def most_steps(options: Options, count: int) -> int:
         return options.max_steps
     if options.source == "builtin":
         return builtin_texts.MOST + 1
-    return max((len(row["labels"]) for rows in load(options).values() for row in rows), default=count) + 1
+    return max((len(row["labels"]) for found in whole(options).values() for row in found), default=count) + 1
 
 
-def _weighted(rows: tuple[Row, ...]) -> tuple[Row, ...]:
-    counts = Counter(row["labels"] for row in rows)
-    return tuple(row if "weight" in row.fields else Row(row.id, row.fields.with_(weight=1 / counts[row["labels"]])) for row in rows)
+def _weighted(found: tuple[Row, ...]) -> tuple[Row, ...]:
+    counts = Counter(row["labels"] for row in found)
+    return tuple(row if "weight" in row.fields else Row(row.id, row.fields.with_(weight=1 / counts[row["labels"]])) for row in found)

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from loquent import registry
 from loquent.actions import Texts
-from loquent.data.annotated import placed
+from loquent.data.annotated.rows import Rows
 from loquent.metrics import label_sets
 from loquent.seeding import Key
 from loquent.task import OUT_OF_TURNS, Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
@@ -85,19 +86,15 @@ class MultiLabel(Task):
         self._numbers = {label: number for number, label in enumerate(self.labels)}
         self._bits = {label: 1 << number for number, label in enumerate(self.labels)}
         self._all = (1 << len(self.actions)) - 1
-        self._rows: dict[str, tuple[Row, ...]] = {}
+        self._rows = Rows(self.spec.id, partial(rows.load, given), given.check, self.labels)
 
     def rows(self, split: str) -> tuple[Row, ...]:
-        """The texts of a split; errors as `data.annotated.placed.rows_of`."""
-        if split not in self._rows:
-            self._rows[split] = placed.rows_of(rows.load(self.options), split, self.spec.id, self.labels)
-        return self._rows[split]
+        """The texts of a split; errors as `data.annotated.rows.Rows.of`."""
+        return self._rows.of(split)
 
     def row_from(self, fields: Mapping[str, Any]) -> Row:
         """A row from `text` and `labels`; BadRow where they are none of this task."""
-        row = placed.added(fields, self.options.check)
-        placed.known_labels(row.fields, set(self.labels), "the sample")
-        return row
+        return self._rows.added(fields)
 
     def first(self, row: Row, rng: Key) -> Opening:
         """Show the text; nothing is drawn."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from loquent.data.annotated import builtin_questions, placed, questions
+from loquent.data.annotated import builtin_questions, placed, questions, rows
 from loquent.data.annotated.options import Annotated
 from loquent.data.sources import Splits
 from loquent.settings import setting
@@ -34,4 +34,4 @@ class Options(Annotated):
 @lru_cache(maxsize=16)
 def load(options: Options) -> Splits:
     """The rows of all splits with `question`, `facts`, `choices`, `ids` and `answer`; errors as `data.annotated.placed.load`."""
-    return placed.load(options, questions.read, options.check, builtin_questions.splits)
+    return rows.limited(placed.load(options, questions.read, options.check, builtin_questions.splits), options.limit)

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from loquent import registry
 from loquent.actions import Texts
-from loquent.data.annotated import placed
+from loquent.data.annotated.rows import Rows
 from loquent.metrics.label_sets import accuracy
 from loquent.seeding import Key
 from loquent.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
@@ -74,17 +75,15 @@ class MultipleChoice(Task):
             paper="arXiv:2011.08272",
             licences=("Apache-2.0",) if given.source == "builtin" else (),
         )
-        self._rows: dict[str, tuple[Row, ...]] = {}
+        self._rows = Rows(self.spec.id, partial(rows.load, given), given.check)
 
     def rows(self, split: str) -> tuple[Row, ...]:
-        """The questions of a split; errors as `data.annotated.placed.rows_of`."""
-        if split not in self._rows:
-            self._rows[split] = placed.rows_of(rows.load(self.options), split, self.spec.id)
-        return self._rows[split]
+        """The questions of a split; errors as `data.annotated.rows.Rows.of`."""
+        return self._rows.of(split)
 
     def row_from(self, fields: Mapping[str, Any]) -> Row:
         """A row from `question`, `choices`, `answer` and maybe `facts`, in any form that `data.annotated.questions.check` reads; else BadRow."""
-        return placed.added(fields, self.options.check)
+        return self._rows.added(fields)
 
     def first(self, row: Row, rng: Key) -> Opening:
         """Show the first choice; with `shuffle` their order is drawn."""

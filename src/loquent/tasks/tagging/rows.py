@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
-from loquent.data.annotated import builtin_sentences, placed, sentences
-from loquent.data.annotated.options import Annotated
+from loquent.data.annotated import builtin_sentences, placed, rows, sentences
+from loquent.data.annotated.options import Labelled
 from loquent.data.sources import Splits
 from loquent.errors import BadSetting
 from loquent.settings import setting
@@ -19,14 +19,13 @@ AVERAGES = ("micro", "macro", "weighted")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Annotated):
+class Options(Labelled):
     """What `task:` may hold when it is tagging."""
 
     token_field: str = setting("", "where the tokens stand: a column's number (CoNLL) or name (CoNLL-U, JSONL, hub); empty: as usual in the format")
     label_field: str = setting("", "where the labels stand, likewise; empty: the last column, UPOS, or `labels`")
-    labels: tuple[str, ...] = setting((), "all labels, in the order of their actions; empty: those of all splits, sorted")
     prefixes: str = setting("keep", "B-, I-, E-, S-, L-, U- before labels are kept, or stripped as in the paper's data", choices=("keep", "strip"))
-    scheme: str = setting("auto", "how labels make spans for span_f1 (bioes: also BILOU); auto: by the prefixes that the labels have", choices=SCHEMES)
+    scheme: str = setting("auto", "how labels make spans for span_f1 (bioes: also BILOU); auto: by the prefixes of the labels", choices=SCHEMES)
     reward: str = setting("token_f1", "token_f1 (the paper's 'entity-level F1'), span_f1, or a function module:name(observation, action, targets)")
     dense: bool = setting(True, "the score's change is paid at each token; else the score at the end", source="2011.08272 sec. 2.2")
     average: str = setting("micro", "how token_f1 averages over labels; micro is the share of right tokens", choices=AVERAGES)
@@ -38,8 +37,6 @@ class Options(Annotated):
         super().__post_init__()
         if self.token_field and self.token_field == self.label_field:
             raise BadSetting(f"token_field and label_field are both {self.token_field!r}; tokens and labels stand in two places")
-        if len(set(self.labels)) != len(self.labels) or not all(label and label == label.strip() for label in self.labels):
-            raise BadSetting(f"labels = {self.labels!r:.80}: distinct names without spaces around them are right")
 
     def check(self, fields: Mapping[str, Any]) -> Record:
         """The fields of a row from those of a record; ValueError where they are none."""
@@ -50,18 +47,16 @@ class Options(Annotated):
 @lru_cache(maxsize=16)
 def load(options: Options) -> Splits:
     """The rows of all splits with `tokens` and `labels`; errors as `data.annotated.placed.load`."""
+    return rows.limited(whole(options), options.limit)
+
+
+@lru_cache(maxsize=16)
+def whole(options: Options) -> Splits:
+    """The rows before `limit`: what can be said does not hang on how many of them are played."""
     read = partial(sentences.read, token_field=options.token_field, label_field=options.label_field)
     return placed.load(options, read, options.check, builtin_sentences.splits)
 
 
 def labels(options: Options) -> tuple[str, ...]:
-    """All labels in the order of their actions.
-
-    Raises:
-        BadSetting: none are given and no row has any.
-    """
-    if options.labels:
-        return options.labels
-    if options.source == "builtin":
-        return builtin_sentences.LABELS
-    return placed.labels_of(load(options))
+    """All labels in the order of their actions; errors as `data.annotated.rows.labels`."""
+    return rows.labels(options, builtin_sentences.LABELS, whole)

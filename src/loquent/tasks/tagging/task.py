@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from loquent import registry
 from loquent.actions import Texts
-from loquent.data.annotated import placed
+from loquent.data.annotated.rows import Rows
 from loquent.metrics import tagging
 from loquent.seeding import Key
 from loquent.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
@@ -80,19 +81,15 @@ class Tagging(Task):
         self._chosen, self._dense, self._running = chosen, given.dense, running(given.reward, given.average, self.scheme)
         self._none, self._ahead = len(self.labels), given.lookahead
         self._numbers = {label: number for number, label in enumerate(self.labels)}
-        self._rows: dict[str, tuple[Row, ...]] = {}
+        self._rows = Rows(self.spec.id, partial(rows.load, given), given.check, self.labels)
 
     def rows(self, split: str) -> tuple[Row, ...]:
-        """The sentences of a split; errors as `data.annotated.placed.rows_of`."""
-        if split not in self._rows:
-            self._rows[split] = placed.rows_of(rows.load(self.options), split, self.spec.id, self.labels)
-        return self._rows[split]
+        """The sentences of a split; errors as `data.annotated.rows.Rows.of`."""
+        return self._rows.of(split)
 
     def row_from(self, fields: Mapping[str, Any]) -> Row:
         """A row from `tokens` (or `text`, cut at its spaces) and `labels`; BadRow where they are none of this task."""
-        row = placed.added(fields, self.options.check)
-        placed.known_labels(row.fields, set(self.labels), "the sample")
-        return row
+        return self._rows.added(fields)
 
     def first(self, row: Row, rng: Key) -> Opening:
         """Show the first token; nothing is drawn."""
