@@ -6,6 +6,8 @@ import zipfile
 
 import pytest
 
+from loquent.adapters.gymnasium import Environment
+from loquent.annotation.forms import form_of
 from loquent.errors import BadRow, BadSetting
 from loquent.tasks.multilabel.task import MultiLabel
 from loquent.tasks.multiple_choice.task import MultipleChoice
@@ -168,6 +170,32 @@ def test_a_limit_leaves_the_labels_as_they_are(tmp_path, make):
     assert few.spec.turn_limit == every_one.spec.turn_limit  # the most labels of any row are no matter of the limit either
     if make is labelling:
         assert {row["weight"] for row in few.rows("train")} == {1.0}
+
+
+@pytest.mark.parametrize(
+    ("make", "record", "options"),
+    [
+        (tagging, {"words": ["a", "b"], "tags": ["X", "Y"]}, {"token_field": "words", "label_field": "tags"}),
+        (labelling, {"body": "a b", "topics": ["X", "Y"]}, {"text_field": "body", "label_field": "topics"}),
+    ],
+)
+def test_names_of_the_source_are_for_reading_it(tmp_path, make, record, options):
+    world = make(folder(tmp_path, train__jsonl=f"{json.dumps(record)}\n" * 5), **options)
+    row = world.rows("train")[0]
+    env = Environment(world, form="index", view="dict")
+    seen, info = env.reset(options={"sample": row})
+    assert repr(env.reset(options={"sample": record})[0]) == repr(seen)  # the source's own names are understood too
+    assert info["row"] == row.id
+    assert env.add_sample({**row.fields, "id": "new"}).fields == row.fields
+    assert world.row_from({**row.fields, **{name: ["Q"] for name in record}}).fields == row.fields  # the row's names come first
+    form = form_of(world)
+    assert form.filled(form.blank({**row.fields, "id": "x"}), ("X", "Y")).fields == row.fields
+
+
+def test_a_column_that_is_chosen_by_its_name_in_conllu(tmp_path):
+    world = tagging(folder(tmp_path, train__conllu=WORDS), label_field="xpos")
+    assert world.row_from(world.rows("train")[0].fields)["labels"] == ("PRP",)
+    assert world.row_from({"tokens": ["They"], "labels": ["PRP"]})["tokens"] == ("They",)
 
 
 # texts

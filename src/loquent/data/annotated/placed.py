@@ -181,6 +181,11 @@ def labels_of(splits: Splits) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
+def other_name(fields: Mapping[str, Any], own: tuple[str, ...], other: str) -> str:
+    """The source's name of a field where it stands in place of the row's `own` names; else "", for these."""
+    return other if other in fields and not any(name in fields for name in own) else ""
+
+
 def knowing(check: Check, labels: tuple[str, ...]) -> Check:
     """The check that also refuses labels which are none of these."""
     return partial(_knowing, check, frozenset(labels))

@@ -37,8 +37,16 @@ class Options(Labelled):
             raise BadSetting(f"labels = {self.labels!r:.80}: {TERMINATE!r} is the action that ends a game and cannot be a label")
 
     def check(self, fields: Mapping[str, Any]) -> Record:
-        """The fields of a row from those of a record; ValueError where they are none."""
-        found = texts.check(fields, text_field=self.text_field, label_field=self.label_field)
+        """The fields of a row from outside, under their own names, or those of the source where these are absent; ValueError where they are none."""
+        text = placed.other_name(fields, ("text",), self.text_field)
+        return self._checked(fields, text, placed.other_name(fields, ("labels",), self.label_field))
+
+    def read(self, record: Mapping[str, Any]) -> Record:
+        """The fields of a row from a record of the source; ValueError where they are none."""
+        return self._checked(record, self.text_field, self.label_field)
+
+    def _checked(self, fields: Mapping[str, Any], text: str, label: str) -> Record:
+        found = texts.check(fields, text_field=text, label_field=label)
         if TERMINATE in found["labels"]:
             raise ValueError(f"a label is named {TERMINATE!r}, which is the action that ends a game")
         return found
@@ -57,7 +65,7 @@ def load(options: Options) -> Splits:
 @lru_cache(maxsize=16)
 def whole(options: Options) -> Splits:
     """The rows before `limit`: what can be said does not hang on how many of them are played."""
-    return placed.load(options, texts.read, options.check, builtin_texts.splits)
+    return placed.load(options, texts.read, options.read, builtin_texts.splits)
 
 
 def labels(options: Options) -> tuple[str, ...]:

@@ -39,9 +39,15 @@ class Options(Labelled):
             raise BadSetting(f"token_field and label_field are both {self.token_field!r}; tokens and labels stand in two places")
 
     def check(self, fields: Mapping[str, Any]) -> Record:
-        """The fields of a row from those of a record; ValueError where they are none."""
+        """The fields of a row from outside, under their own names, or those of the source where these are absent; ValueError where they are none."""
+        token = placed.other_name(fields, ("tokens", "text"), self.token_field)
+        label = placed.other_name(fields, ("labels",), self.label_field)
+        return sentences.check(fields, token_field=token, label_field=label, prefixes=self.prefixes, longest=self.max_tokens)
+
+    def read(self, record: Mapping[str, Any]) -> Record:
+        """The fields of a row from a record of the source; ValueError where they are none."""
         names = {"token_field": self.token_field, "label_field": self.label_field}
-        return sentences.check(fields, **names, prefixes=self.prefixes, longest=self.max_tokens)
+        return sentences.check(record, **names, prefixes=self.prefixes, longest=self.max_tokens)
 
 
 @lru_cache(maxsize=16)
@@ -54,7 +60,7 @@ def load(options: Options) -> Splits:
 def whole(options: Options) -> Splits:
     """The rows before `limit`: what can be said does not hang on how many of them are played."""
     read = partial(sentences.read, token_field=options.token_field, label_field=options.label_field)
-    return placed.load(options, read, options.check, builtin_sentences.splits)
+    return placed.load(options, read, options.read, builtin_sentences.splits)
 
 
 def labels(options: Options) -> tuple[str, ...]:
