@@ -160,7 +160,9 @@ def test_one_file_is_divided_and_a_split_is_set_aside(tmp_path):
 
 @pytest.mark.parametrize("make", [tagging, labelling])
 def test_a_limit_leaves_the_labels_as_they_are(tmp_path, make):
-    lines = [{"tokens": ["w"], "text": "w", "labels": [f"L{i:03}"]} for i in range(200)] + [{"tokens": ["w"] * 3, "text": "w", "labels": ["A", "B", "C"]}]
+    lines = [{"tokens": ["w"], "text": "w", "labels": [f"L{i:03}"]} for i in range(200)] + [
+        {"tokens": ["w"] * 3, "text": "w", "labels": ["A", "B", "C"]}
+    ]
     path = folder(tmp_path, train__jsonl="".join(json.dumps(line) + "\n" for line in lines))
     every_one, few = make(path), make(path, limit=5)
     assert few.labels == every_one.labels
@@ -190,6 +192,18 @@ def test_names_of_the_source_are_for_reading_it(tmp_path, make, record, options)
     assert world.row_from({**row.fields, **{name: ["Q"] for name in record}}).fields == row.fields  # the row's names come first
     form = form_of(world)
     assert form.filled(form.blank({**row.fields, "id": "x"}), ("X", "Y")).fields == row.fields
+
+
+def test_unknown_labels_are_named_with_their_line_and_in_few_words(tmp_path):
+    with pytest.raises(BadRow, match=r"train\.conllu:1: the label 'PRON' is unknown; did you mean 'PRO'\? known: DET, PRO$"):
+        tagging(folder(tmp_path, train__conllu=WORDS), labels=("PRO", "DET")).rows("train")
+    path = folder(tmp_path / "texts", train__jsonl='{"text": "a", "labels": ["L1"]}\n{"text": "a", "labels": ["L1", "M"]}\n')
+    with pytest.raises(BadRow, match=r"train\.jsonl:2: the label 'M' is unknown") as caught:
+        labelling(path, labels=tuple(f"L{i}" for i in range(20_000))).rows("train")
+    assert "and 19,960 more" in str(caught.value)
+    assert len(str(caught.value)) < 1000
+    with pytest.raises(BadRow, match="row train-0: the label 'O' is unknown"):
+        Tagging(Tagging.Options(labels=("B-LOC",))).rows("train")
 
 
 def test_a_column_that_is_chosen_by_its_name_in_conllu(tmp_path):

@@ -21,6 +21,7 @@ Check = Callable[[Mapping[str, Any]], Record]  # the fields of a row, or ValueEr
 Read = Callable[[Path], dict[str, Placed]]  # what a path holds by split; the split "" is still to be divided
 
 NAMES = {**ALIASES, "development": "validation", "training": "train", "testa": "validation", "testb": "test"}
+LISTED = 40  # labels in an error
 GIVEN = "samples"  # stands for a file's name where rows are given as options
 
 
@@ -187,8 +188,8 @@ def other_name(fields: Mapping[str, Any], own: tuple[str, ...], other: str) -> s
 
 
 def knowing(check: Check, labels: tuple[str, ...]) -> Check:
-    """The check that also refuses labels which are none of these."""
-    return partial(_knowing, check, frozenset(labels))
+    """The check that also refuses labels which are none of these; none at all: any label is right."""
+    return partial(_knowing, check, frozenset(labels)) if labels else check
 
 
 def _knowing(check: Check, known: frozenset[str], fields: Mapping[str, Any]) -> Record:
@@ -202,4 +203,5 @@ def known_labels(fields: Record, known: frozenset[str]) -> None:
     if odd := next((label for label in fields["labels"] if label not in known), None):
         near = nearest(odd, known)
         hint = f"did you mean {near!r}? " if near else ""
-        raise ValueError(f"the label {odd!r} is unknown; {hint}known: {', '.join(sorted(known))}")
+        more = f" and {len(known) - LISTED:,} more" if len(known) > LISTED else ""
+        raise ValueError(f"the label {odd!r:.80} is unknown; {hint}known: {', '.join(sorted(known)[:LISTED])}{more}")

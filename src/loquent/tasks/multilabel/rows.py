@@ -65,7 +65,7 @@ def load(options: Options) -> Splits:
 @lru_cache(maxsize=16)
 def whole(options: Options) -> Splits:
     """The rows before `limit`: what can be said does not hang on how many of them are played."""
-    return placed.load(options, texts.read, options.read, builtin_texts.splits)
+    return placed.load(options, texts.read, placed.knowing(options.read, options.labels), builtin_texts.splits)
 
 
 def labels(options: Options) -> tuple[str, ...]:

@@ -60,7 +60,7 @@ def load(options: Options) -> Splits:
 def whole(options: Options) -> Splits:
     """The rows before `limit`: what can be said does not hang on how many of them are played."""
     read = partial(sentences.read, token_field=options.token_field, label_field=options.label_field)
-    return placed.load(options, read, options.read, builtin_sentences.splits)
+    return placed.load(options, read, placed.knowing(options.read, options.labels), builtin_sentences.splits)
 
 
 def labels(options: Options) -> tuple[str, ...]:
