@@ -304,6 +304,24 @@ def test_classes_of_the_hub_are_read_by_their_names(tmp_path):
     assert [(row["tokens"], row["labels"]) for row in every(world)] == [(("Ann", "ran"), ("B-PER", "O")), (("he",), ("O",))]
 
 
+@pytest.mark.parametrize(("numbers", "line"), [([[1, 0], [-1]], 2), ([[0, -1], [0]], 1)])
+def test_a_class_that_the_hub_does_not_tell_is_no_label(tmp_path, numbers, line):
+    datasets = pytest.importorskip("datasets")
+    names = datasets.Features(
+        {
+            "tokens": datasets.List(datasets.Value("string")),
+            "labels": datasets.List(datasets.ClassLabel(names=["O", "B-PER"])),
+            "other": datasets.ClassLabel(names=["x"]),
+        }
+    )
+    tokens = [["w"] * len(one) for one in numbers]
+    table = datasets.Dataset.from_dict({"tokens": tokens, "labels": numbers, "other": [-1] * len(numbers)}, features=names)
+    (tmp_path / "data").mkdir()
+    table.to_parquet(str(tmp_path / "data" / "train-0.parquet"))
+    with pytest.raises(BadRow, match=rf"/train:{line}: the field 'labels' is \[.*None.*\], so labels are missing"):
+        Tagging(Tagging.Options(source="hub", name=str(tmp_path)))
+
+
 # real data
 
 

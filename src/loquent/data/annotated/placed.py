@@ -25,6 +25,10 @@ LISTED = 40  # labels in an error
 GIVEN = "samples"  # stands for a file's name where rows are given as options
 
 
+class Unlabelled(ValueError):
+    """A record has no annotation."""
+
+
 def load(options: Annotated, read: Read, check: Check, builtin: Callable[[], Splits]) -> Splits:
     """All rows of a source by split; a split without rows is absent, and where there is only train a fifth becomes validation.
 
@@ -89,6 +93,8 @@ def strings(record: Mapping[str, Any], name: str, what: str, *, split: bool = Fa
     given = record[name]
     if split and isinstance(given, str):
         return tuple(piece for piece in given.split(" ") if piece)
+    if given is None or (isinstance(given, list | tuple) and any(item is None for item in given)):
+        raise Unlabelled(f"the field {name!r} is {given!r:.60}, so {what} are missing; the hub writes -1 for a class that is not told")
     if not isinstance(given, list | tuple):
         raise ValueError(f"the field {name!r} is {given!r:.60}; a list of {what} is right")
     for item in given:
@@ -140,7 +146,12 @@ def _classes(feature: Any) -> tuple[str, ...] | None:
 def _renamed(value: Any, names: tuple[str, ...] | None) -> Any:
     if names is None or value is None:
         return value
-    return [names[i] for i in value] if isinstance(value, list) else names[value]
+    return [_class(item, names) for item in value] if isinstance(value, list) else _class(value, names)
+
+
+def _class(number: Any, names: tuple[str, ...]) -> str | None:
+    """The name of a class; None for -1, with which the hub says that there is no label."""
+    return names[number] if isinstance(number, int) and 0 <= number < len(names) else None
 
 
 def _made(records: Mapping[str, Placed], check: Check, prefixes: Mapping[str, str]) -> Splits:
