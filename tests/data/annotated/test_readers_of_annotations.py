@@ -304,6 +304,46 @@ def test_classes_of_the_hub_are_read_by_their_names(tmp_path):
     assert [(row["tokens"], row["labels"]) for row in every(world)] == [(("Ann", "ran"), ("B-PER", "O")), (("he",), ("O",))]
 
 
+RECORDS = {
+    tagging: {"tokens": ["w"], "labels": ["O"]},
+    labelling: {"text": "w", "labels": ["a"]},
+    answering: {"question": "q", "choices": ["a", "b"], "answer": "A"},
+}
+
+
+@pytest.mark.parametrize("make", RECORDS)
+@pytest.mark.parametrize("hub", [False, True])
+def test_splits_that_count_their_own_rows(tmp_path, make, hub):
+    splits = ("train", "validation", "test")
+    files = {split: [{"id": str(i), **RECORDS[make]} for i in range(3)] for split in splits}
+    if hub:
+        datasets = pytest.importorskip("datasets")
+        (tmp_path / "data").mkdir()
+        for split, records in files.items():
+            datasets.Dataset.from_list(records).to_parquet(str(tmp_path / "data" / f"{split}-0.parquet"))
+        task = {tagging: Tagging, labelling: MultiLabel, answering: MultipleChoice}[make]
+        world = task(task.Options(source="hub", name=str(tmp_path)))
+    else:
+        lines = {f"{split}__jsonl": "".join(json.dumps(one) + "\n" for one in [*records, RECORDS[make]]) for split, records in files.items()}
+        world = make(folder(tmp_path, **lines))
+    for split in splits:
+        assert [row.id for row in world.rows(split)] == [f"{split}/0", f"{split}/1", f"{split}/2", *([] if hub else [f"{split}-4"])]
+    assert world.row("test", "test/0") == world.rows("test")[0]
+
+
+def test_an_id_twice_in_one_split_is_named(tmp_path):
+    line = json.dumps({"id": "x", **RECORDS[tagging]}) + "\n"
+    with pytest.raises(BadRow, match=r"test\.jsonl:2: the id 'x' stands already at .*test\.jsonl:1"):
+        tagging(folder(tmp_path, train__jsonl=line, test__jsonl=line * 2))
+    tagging(folder(tmp_path / "one", train__jsonl=line, test__jsonl=line.replace('"x"', '"y"')))
+
+
+def test_a_document_of_reuters_stands_in_one_split(tmp_path):
+    (tmp_path / "a.sgm").write_text(SGML.replace('NEWID="5"', 'NEWID="1"'))
+    with pytest.raises(BadRow, match=r"a\.sgm:9: the document 1 stands already at .*a\.sgm:2"):
+        labelling(tmp_path)
+
+
 @pytest.mark.parametrize(("numbers", "line"), [([[1, 0], [-1]], 2), ([[0, -1], [0]], 1)])
 def test_a_class_that_the_hub_does_not_tell_is_no_label(tmp_path, numbers, line):
     datasets = pytest.importorskip("datasets")

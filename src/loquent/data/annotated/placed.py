@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -31,6 +32,8 @@ class Unlabelled(ValueError):
 
 def load(options: Annotated, read: Read, check: Check, builtin: Callable[[], Splits]) -> Splits:
     """All rows of a source by split; a split without rows is absent, and where there is only train a fifth becomes validation.
+
+    Where an id stands in two splits, each of which counts its own rows, all ids get their split in front: `test/0`.
 
     Raises:
         BadRow: a record is bad; names file and line. BadSetting: there is nothing to read.
@@ -155,21 +158,29 @@ def _class(number: Any, names: tuple[str, ...]) -> str | None:
 
 
 def _made(records: Mapping[str, Placed], check: Check, prefixes: Mapping[str, str]) -> Splits:
+    read = {split: list(_read(placed, check)) for split, placed in records.items()}
+    times = Counter(id for found in read.values() for id in {id for _, id, _ in found if id})
+    numbered = any(count > 1 for count in times.values())  # each split counts from 0, as those of the hub often do
     home: dict[str, str] = {}
-    return {split: tuple(_rows(placed, check, prefixes[split], home)) for split, placed in records.items()}
+    made: Splits = {}
+    for split, found in read.items():
+        rows = []
+        for (file, line), given, fields in found:
+            id = f"{split}/{given}" if numbered and given else given or f"{prefixes[split]}-{line}"
+            if id in home:
+                raise BadRow(f"the id {given or id!r} stands already at {home[id]}", file=file, line=line)
+            home[id] = f"{file}:{line}" if line is not None else str(file)
+            rows.append(Row(id, fields))
+        made[split] = tuple(rows)
+    return made
 
 
-def _rows(records: Placed, check: Check, prefix: str, home: dict[str, str]) -> Iterator[Row]:
+def _read(records: Placed, check: Check) -> Iterator[tuple[Place, str, Record]]:
     for (file, line), record in records:
-        where = f"{file}:{line}" if line is not None else str(file)
         try:
-            row = Row(_id(record) or f"{prefix}-{line}", check(record))
-            if row.id in home:
-                raise ValueError(f"the id {row.id!r} stands already at {home[row.id]}")
+            yield (file, line), _id(record), check(record)
         except ValueError as error:
             raise BadRow(str(error), file=file, line=line) from error
-        home[row.id] = where
-        yield row
 
 
 def _id(record: Mapping[str, Any]) -> str:

@@ -42,8 +42,10 @@ def read(path: Path) -> dict[str, Placed]:
     if path.name.lower().endswith(".zip"):
         return _zip(path)
     found: dict[str, list[tuple[tuple[object, int | None], Fields]]] = {}
+    home: dict[str, str] = {}
     for file in [path] if path.is_file() else sorted(file for file in path.iterdir() if file.name.lower().endswith(ENDINGS)):
         for split, line, fields in _sgml(file):
+            _once(fields["id"], home, file, line)
             found.setdefault(split, []).append(((file, line), fields))
     if not found:
         raise BadRow("no document here is in the ModApte split and has a category", file=path)
@@ -72,6 +74,13 @@ def _sgml(file: Path) -> Iterator[tuple[str, int, Fields]]:
             yield split, line + 1, {"id": attributes["NEWID"], "text": text, "labels": topics}
 
 
+def _once(number: str, home: dict[str, str], file: object, line: int) -> None:
+    """BadRow where a document stands twice, in one split or in two: its number is that of the whole collection."""
+    if number in home:
+        raise BadRow(f"the document {number} stands already at {home[number]}", file=file, line=line)
+    home[number] = f"{file}:{line}"
+
+
 def _inside(body: str, tag: str) -> str:
     match = re.search(rf"<{tag}[^>]*>(.*?)</{tag}>", body, re.DOTALL)
     return match.group(1) if match else ""
@@ -92,12 +101,14 @@ def _zip(path: Path) -> dict[str, Placed]:
 
 def _nltk(content: Callable[[str], bytes], place: str) -> dict[str, Placed]:
     found: dict[str, list[tuple[tuple[object, int | None], Fields]]] = {}
+    home: dict[str, str] = {}
     listed = f"{place}/cats.txt"
     for line, entry in enumerate(content("cats.txt").decode("latin-1").splitlines(), 1):
         name, *labels = entry.split()
         folder, slash, number = name.partition("/")
         if not slash or folder not in SPLITS or not labels:
             raise BadRow(f"{entry[:60]!r} is not of the form training/NUMBER CATEGORY ... or test/NUMBER CATEGORY ...", file=listed, line=line)
+        _once(number, home, listed, line)
         try:
             text = content(name).decode("latin-1").strip()
         except (OSError, KeyError) as error:
