@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -14,6 +15,7 @@ from loquent.data.columns import Place
 from loquent.data.readers import Fields
 from loquent.data.sources import ALIASES, SPLITS, Source, Splits, carved, divided, tables
 from loquent.errors import BadRow, BadSetting, nearest
+from loquent.settings import Remark
 from loquent.task import Row
 from loquent.values import Record, digest
 
@@ -30,10 +32,14 @@ class Unlabelled(ValueError):
     """A record has no annotation."""
 
 
+Found = tuple[Place, str, Record | Unlabelled]  # a record's place, the id it has ("": none), its fields
+
+
 def load(options: Annotated, read: Read, check: Check, builtin: Callable[[], Splits]) -> Splits:
     """All rows of a source by split; a split without rows is absent, and where there is only train a fifth becomes validation.
 
-    Where an id stands in two splits, each of which counts its own rows, all ids get their split in front: `test/0`.
+    Where an id stands in two splits, each of which counts its own rows, all ids get their split in front: `test/0`. A split
+    of which no row has an annotation is set aside, which a `Remark` tells.
 
     Raises:
         BadRow: a record is bad; names file and line. BadSetting: there is nothing to read.
@@ -158,7 +164,7 @@ def _class(number: Any, names: tuple[str, ...]) -> str | None:
 
 
 def _made(records: Mapping[str, Placed], check: Check, prefixes: Mapping[str, str]) -> Splits:
-    read = {split: list(_read(placed, check)) for split, placed in records.items()}
+    read = _annotated({split: list(_read(placed, check)) for split, placed in records.items()})
     times = Counter(id for found in read.values() for id in {id for _, id, _ in found if id})
     numbered = any(count > 1 for count in times.values())  # each split counts from 0, as those of the hub often do
     home: dict[str, str] = {}
@@ -175,10 +181,31 @@ def _made(records: Mapping[str, Placed], check: Check, prefixes: Mapping[str, st
     return made
 
 
-def _read(records: Placed, check: Check) -> Iterator[tuple[Place, str, Record]]:
+def _annotated(read: Mapping[str, list[Found]]) -> dict[str, list[tuple[Place, str, Record]]]:
+    """The splits without those of which no row has an annotation, such as a test split whose answers are kept secret; BadRow where some have one."""
+    kept: dict[str, list[tuple[Place, str, Record]]] = {}
+    aside: dict[str, tuple[int, BadRow]] = {}
+    for split, found in read.items():
+        missing = [BadRow(str(made), file=file, line=line) for (file, line), _, made in found if isinstance(made, Unlabelled)]
+        if missing and len(missing) < len(found):
+            raise missing[0]
+        if missing:
+            aside[split] = len(missing), missing[0]
+        else:
+            kept[split] = [(place, id, made) for place, id, made in found if isinstance(made, Record)]
+    if aside and not any(kept.values()):
+        raise next(iter(aside.values()))[1]
+    for split, (count, why) in aside.items():
+        warnings.warn(f"the split {split!r} is set aside: none of its {count:,} rows has an annotation ({why})", Remark, stacklevel=2)
+    return kept
+
+
+def _read(records: Placed, check: Check) -> Iterator[Found]:
     for (file, line), record in records:
         try:
             yield (file, line), _id(record), check(record)
+        except Unlabelled as error:
+            yield (file, line), _id(record), error
         except ValueError as error:
             raise BadRow(str(error), file=file, line=line) from error
 

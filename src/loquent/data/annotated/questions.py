@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from loquent.data.annotated.placed import Placed, at, files
+from loquent.data.annotated.placed import Placed, Unlabelled, at, files
 from loquent.data.annotated.sentences import weighted
 from loquent.data.columns import field
 from loquent.data.readers import jsonl
@@ -36,7 +36,13 @@ def check(record: Mapping[str, Any]) -> Record:
         raise ValueError("the question has no choice")
     if twice := next((id for id in ids if ids.count(id) > 1), None):
         raise ValueError(f"the id {twice!r} stands for two choices")
-    answer = field(record, "answerKey" if nested or "answerKey" in record else "answer")
+    key = "answerKey" if nested or "answerKey" in record else "answer"
+    try:
+        answer = field(record, key)
+    except ValueError as error:
+        raise Unlabelled(str(error)) from error
+    if answer in (None, ""):
+        raise Unlabelled(f"the answer ({key!r}) is {answer!r}")
     if answer not in ids:
         raise ValueError(f"the answer {answer!r:.60} is none of the choices {', '.join(ids)}")
     texts = tuple(text for _, text in pairs)
