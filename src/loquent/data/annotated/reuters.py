@@ -10,6 +10,7 @@ import gzip
 import html
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from loquent.data.readers import Fields
 from loquent.errors import BadRow
 
 SPLITS = {"TRAIN": "train", "TEST": "test", "training": "train", "test": "test"}
+BOUND = re.compile(rb"<(/?)REUTERS\b")
 DOCUMENT = re.compile(rb"<REUTERS(.*?)>(.*?)</REUTERS>", re.DOTALL)
 ATTRIBUTE = re.compile(r'(\w+)="(.*?)"')
 TOPIC = re.compile(r"<D>(.*?)</D>")
@@ -55,10 +57,11 @@ def read(path: Path) -> dict[str, Placed]:
 def _sgml(file: Path) -> Iterator[tuple[str, int, Fields]]:
     try:
         raw = gzip.decompress(file.read_bytes()) if file.suffix.lower() == ".gz" else file.read_bytes()
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise BadRow(f"this file cannot be read ({error})", file=file) from error
     if not raw.lstrip().startswith(b"<!DOCTYPE lewis"):
         raise BadRow('this is no file of Reuters-21578: its first line is not <!DOCTYPE lewis SYSTEM "lewis.dtd">', file=file, line=1)
+    _whole(raw, file)
     end = line = 0
     for match in DOCUMENT.finditer(raw):
         line, end = line + raw.count(b"\n", end, match.start()), match.start()
@@ -66,12 +69,26 @@ def _sgml(file: Path) -> Iterator[tuple[str, int, Fields]]:
         attributes = dict(ATTRIBUTE.findall(head))
         if not {"TOPICS", "LEWISSPLIT", "NEWID"} <= attributes.keys():
             raise BadRow("this document has no TOPICS, LEWISSPLIT or NEWID", file=file, line=line + 1)
+        if "<TOPICS>" not in body:
+            raise BadRow("this document has no <TOPICS>", file=file, line=line + 1)
         topics = sorted(TOPIC.findall(_inside(body, "TOPICS")))
         split = SPLITS.get(attributes["LEWISSPLIT"]) if attributes["TOPICS"] == "YES" else None
         if split and topics:
             parts = [html.unescape(_inside(body, part)).strip("\x02\x03 \n") for part in ("TITLE", "BODY")]
             text = "\n".join(part for part in parts if part) or re.sub("<.*?>", "", _inside(body, "TEXT")).strip("\x02\x03 \n")
             yield split, line + 1, {"id": attributes["NEWID"], "text": text, "labels": topics}
+
+
+def _whole(raw: bytes, file: Path) -> None:
+    """BadRow where a document does not begin and end: it would be lost, or run together with the next."""
+    opened: int | None = None
+    for match in BOUND.finditer(raw):
+        if bool(match.group(1)) == (opened is None):
+            why = "here a document ends that has no <REUTERS ...>" if opened is None else "this document has no </REUTERS>"
+            raise BadRow(why, file=file, line=1 + raw.count(b"\n", 0, match.start() if opened is None else opened))
+        opened = None if match.group(1) else match.start()
+    if opened is not None:
+        raise BadRow("this document has no </REUTERS>; the file is cut off", file=file, line=1 + raw.count(b"\n", 0, opened))
 
 
 def _once(number: str, home: dict[str, str], file: object, line: int) -> None:
@@ -104,7 +121,7 @@ def _nltk(content: Callable[[str], bytes], place: str) -> dict[str, Placed]:
     home: dict[str, str] = {}
     listed = f"{place}/cats.txt"
     for line, entry in enumerate(content("cats.txt").decode("latin-1").splitlines(), 1):
-        name, *labels = entry.split()
+        name, *labels = entry.split() or [""]
         folder, slash, number = name.partition("/")
         if not slash or folder not in SPLITS or not labels:
             raise BadRow(f"{entry[:60]!r} is not of the form training/NUMBER CATEGORY ... or test/NUMBER CATEGORY ...", file=listed, line=line)
