@@ -8,7 +8,8 @@ import pytest
 
 from loquent.adapters.gymnasium import Environment
 from loquent.annotation.forms import form_of
-from loquent.errors import BadRow, BadSetting
+from loquent.errors import BadRow, BadSetting, UnknownName
+from loquent.settings import Remark
 from loquent.tasks.multilabel.task import MultiLabel
 from loquent.tasks.multiple_choice.task import MultipleChoice
 from loquent.tasks.tagging.task import Tagging
@@ -244,6 +245,29 @@ def test_reuters_in_its_own_files(tmp_path):
         labelling(tmp_path / "b")
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("Only a line</TEXT></REUTERS>\n", "Only a l", r"a\.sgm:9: this document has no </REUTERS>; the file is cut off"),
+        ("</BODY></TEXT>\n</REUTERS>", "</BODY></TEXT>\n", r"a\.sgm:2: this document has no </REUTERS>"),
+        ('<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" OLDID="2"', '<REUTRS OLDID="2"', r"a\.sgm:6: here a document ends"),
+        ("<TOPICS><D>corn</D>", "<TPICS><D>corn</D>", r"a\.sgm:9: this document has no <TOPICS>"),
+    ],
+)
+def test_a_damaged_file_of_reuters_is_named_with_its_line(tmp_path, old, new, words):
+    (tmp_path / "a.sgm").write_text(SGML.replace(old, new))
+    with pytest.raises(BadRow, match=words):
+        labelling(tmp_path)
+
+
+def test_a_torn_archive_of_reuters_is_named(tmp_path):
+    raw = bytearray(gzip.compress(SGML.encode()))
+    raw[20:40] = b"\xff" * 20
+    (tmp_path / "a.sgm.gz").write_bytes(raw)
+    with pytest.raises(BadRow, match="this file cannot be read"):
+        labelling(tmp_path)
+
+
 def test_reuters_as_nltk_has_it(tmp_path):
     with zipfile.ZipFile(tmp_path / "reuters.zip", "w") as archive:
         archive.writestr("reuters/cats.txt", "training/1 grain corn\ntest/2 oil\n")
@@ -263,6 +287,14 @@ def test_reuters_as_nltk_has_it(tmp_path):
         labelling(tmp_path / "no.zip")
 
 
+def test_a_blank_line_in_nltk_s_list_is_named(tmp_path):
+    folder(tmp_path, cats__txt="training/1 grain\n\ntest/2 oil\n")
+    (tmp_path / "training").mkdir()
+    (tmp_path / "training" / "1").write_text("corn")
+    with pytest.raises(BadRow, match=r"cats\.txt:2: '' is not of the form training/NUMBER"):
+        labelling(tmp_path)
+
+
 def test_texts_and_labels_line_by_line(tmp_path):
     path = folder(tmp_path, text_train="one text\ntwo texts\n", label_train="cs.IT math.IT\ncs.AI\n", text_test="three\n", label_test="cs.AI\n")
     world = labelling(path)
@@ -270,6 +302,15 @@ def test_texts_and_labels_line_by_line(tmp_path):
     assert [(row["text"], row["labels"]) for row in world.rows("train")] == [("one text", ("cs.IT", "math.IT")), ("two texts", ("cs.AI",))]
     with pytest.raises(BadRow, match=r"text_train:2: line 2 has no counterpart in label_train"):
         labelling(folder(tmp_path / "short", text_train="one text\ntwo texts\n", label_train="cs.IT\n"))
+
+
+@pytest.mark.parametrize(("gone", "left"), [("label_val.txt", "text_val.txt"), ("text_test.txt", "label_test.txt")])
+def test_a_missing_half_of_a_split_is_named(tmp_path, gone, left):
+    path = folder(tmp_path, **{f"{part}_{split}__txt": "x\n" for part in ("text", "label") for split in ("train", "val", "test")})
+    assert len(labelling(path).rows("validation")) == 1
+    other = folder(tmp_path / "other", **{file.stem + "__txt": "x\n" for file in path.glob("*.txt") if file.name != gone})
+    with pytest.raises(BadSetting, match=f"the file {gone} is missing, which belongs to {left}"):
+        labelling(other)
 
 
 def test_texts_in_csv_and_json_lines(tmp_path):
@@ -329,6 +370,33 @@ def test_splits_that_count_their_own_rows(tmp_path, make, hub):
     for split in splits:
         assert [row.id for row in world.rows(split)] == [f"{split}/0", f"{split}/1", f"{split}/2", *([] if hub else [f"{split}-4"])]
     assert world.row("test", "test/0") == world.rows("test")[0]
+
+
+@pytest.mark.parametrize("hub", [False, True])
+@pytest.mark.parametrize("answer", [{}, {"answerKey": ""}, {"answerKey": None}])
+def test_a_split_whose_answers_are_not_told_is_set_aside(tmp_path, hub, answer):
+    question = {"question": "q", "choices": {"text": ["a", "b"], "label": ["A", "B"]}}
+    files = {"train": [{**question, "answerKey": "B"}] * 6, "test": [{**question, **answer}] * 3}
+    if hub:
+        datasets = pytest.importorskip("datasets")
+        (tmp_path / "data").mkdir()
+        for split, records in files.items():
+            datasets.Dataset.from_list([{"answerKey": None, **one} for one in records]).to_parquet(str(tmp_path / "data" / f"{split}-0.parquet"))
+        world = MultipleChoice(MultipleChoice.Options(source="hub", name=str(tmp_path)))
+    else:
+        lines = {f"{split}__jsonl": "".join(json.dumps(one) + "\n" for one in records) for split, records in files.items()}
+        world = answering(folder(tmp_path, **lines))
+    with pytest.warns(Remark, match=r"the split 'test' is set aside: none of its 3 rows has an annotation \(.*test.*:1: "):
+        assert len(world.rows("train")) == 5
+    with pytest.raises(UnknownName, match="Known: train, validation"):
+        world.rows("test")
+
+
+def test_a_question_without_its_answer_among_others_is_named(tmp_path):
+    lines = [{"question": "q", "choices": ["a"], "answer": answer} for answer in ("A", "", "A")]
+    path = folder(tmp_path, train__jsonl=json.dumps(lines[0]) + "\n", test__jsonl="".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(BadRow, match=r"test\.jsonl:2: the answer \('answer'\) is ''"):
+        answering(path).rows("train")
 
 
 def test_an_id_twice_in_one_split_is_named(tmp_path):

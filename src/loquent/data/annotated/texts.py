@@ -51,14 +51,28 @@ def _file(path: Path) -> Placed:
 
 
 def _aapd_files(folder: Path) -> dict[str, tuple[Path, Path]]:
-    """Text and labels of each split, line by line in two files."""
+    """Text and labels of each split, line by line in two files; none where the folder is of another kind.
+
+    Raises:
+        BadSetting: a split has one of its two files.
+    """
     found: dict[str, tuple[Path, Path]] = {}
+    alone: list[Path] = []
     for split, name in SPLITS_OF_AAPD.items():
         for ending in ("", ".gz", ".txt", ".txt.gz"):
             pair = folder / f"text_{name}{ending}", folder / f"label_{name}{ending}"
-            if all(file.is_file() for file in pair):
+            there = [file.is_file() for file in pair]
+            if all(there):
                 found[split] = pair
+            elif any(there):
+                alone.append(pair[there.index(False)])
+    if found and alone:
+        raise BadSetting(f"path = {str(folder)!r}: the file {alone[0].name} is missing, which belongs to {_other(alone[0].name)}")
     return found
+
+
+def _other(name: str) -> str:
+    return name.replace("label_", "text_") if name.startswith("label_") else name.replace("text_", "label_")
 
 
 def _aapd(texts: Path, labels: Path) -> Iterator[tuple[Place, Fields]]:
