@@ -116,6 +116,28 @@ for id in {IDS!r}:
     assert "B-LOC" in outputs[0]
 
 
+def test_api_2_labels_of_rows_stand_in_one_order_in_every_process():
+    script = """
+import loquent
+from loquent.values import Record, frozen
+names = [f"L{i}" for i in range(40)]
+samples = [{"tokens": ["w"], "text": name, "labels": [name]} for name in names]
+print(list(set(names)))
+for task in ("tagging", "multilabel"):
+    fields = ("tokens", "text")[task == "multilabel"]
+    rows = tuple(Record({fields: frozen(sample[fields]), "labels": frozen(sample["labels"])}) for sample in samples)
+    made = loquent.task(task, source="samples", samples=rows)
+    print(made.actions.texts, made.spec.instruction)
+"""
+    outputs = []
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        child = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, env=environment, check=True)
+        outputs.append(child.stdout.splitlines())
+    assert outputs[0][1:] == outputs[1][1:]
+    assert outputs[0][0] != outputs[1][0]  # an order of the set itself would be seen
+
+
 @pytest.mark.parametrize("id", IDS)
 def test_api_3_a_sample_is_played_and_nothing_else_moves(id):
     env, other = gymnasium.make(id), gymnasium.make(id)
@@ -350,15 +372,29 @@ assert not {{"torch", "sklearn", "transformers", "datasets"}} & set(sys.modules)
     assert child.returncode == 0, child.stderr
 
 
-def test_api_12_rows_by_place_and_splits_that_share_labels():
-    env = gymnasium.make(TAGGING).unwrapped
+@pytest.mark.parametrize("id", IDS)
+def test_api_12_rows_by_place_and_splits_that_share_labels(id):
+    env = gymnasium.make(id).unwrapped
     rows = env.task.rows("train")
+    assert rows[-2:] == (rows[-2], rows[-1])
     assert rows[-1] == rows[len(rows) - 1]
     assert len(rows[:3]) == 3
     with pytest.raises(IndexError):
         rows[len(rows)]
-    for split in env.task.spec.splits:
+    ids = [row.id for split in env.task.spec.splits for row in env.task.rows(split)]
+    assert len(set(ids)) == len(ids)
+    for split in env.task.spec.splits if id != CHOICE else ():
         assert {label for row in env.task.rows(split) for label in row["labels"]} == set(env.task.labels)
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_api_12_one_file_is_divided_once(id, tmp_path):
+    (tmp_path / "all.jsonl").write_text("".join(json.dumps({**SAMPLES[id], "id": f"r{i}"}) + "\n" for i in range(300)))
+    task = gymnasium.make(id, source="path", path=str(tmp_path / "all.jsonl"), **EMPTY[id]).unwrapped.task
+    ids = [[row.id for row in task.rows(split)] for split in ("train", "validation", "test")]
+    assert sorted(id for part in ids for id in part) == sorted(f"r{i}" for i in range(300))
+    for found, share in zip(ids, (0.8, 0.1, 0.1), strict=True):
+        assert abs(len(found) - 300 * share) < 4 * (300 * share * (1 - share)) ** 0.5
 
 
 @pytest.mark.parametrize("id", IDS)

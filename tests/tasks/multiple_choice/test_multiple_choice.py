@@ -1,5 +1,7 @@
 """Multiple choice: the hand-worked episodes QA-1 to QA-8, forms of questions, passes, shuffled choices."""
 
+import copy
+
 import gymnasium
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from loquent.agents.scripted import Random
 from loquent.check import check
 from loquent.errors import BadRow, BadSetting
+from loquent.metrics.label_sets import accuracy
 from loquent.play import Game, play
 from loquent.seeding import Key
 from loquent.tasks.multiple_choice.task import ANSWER, CONTINUE, MultipleChoice
@@ -153,6 +156,26 @@ def test_qa_8_every_return_is_nought_or_one():
     assert {one.total(world.spec.rewards) for one in episodes} == {0.0, 1.0}
     assert all(not turn.rewards for one in episodes for turn in one.answers()[:-1])
     assert all(turn.text != ANSWER for one in episodes for turn in one.answers()[:-1])
+
+
+def test_api_13_accuracy_of_a_corpus():
+    world = task()
+    games = []
+    for fields, said in ((FLOWERS, [CONTINUE, ANSWER]), (question(3, "C"), [ANSWER]), (question(2, "A"), [ANSWER]), (question(2, "A"), ["?", "?"])):
+        row = world.row_from(fields)
+        step = world.start(row, Key(0))
+        for text in said:
+            step = world.act(step, text)
+        games.append((row, step.observation))
+    before = copy.deepcopy(games)
+    assert dict(world.measure(games)) == {"accuracy": 0.5}
+    assert dict(world.measure([])) == {"accuracy": 0.0}
+    assert games == before
+    gold, said = ["A", "B"], ["A", ""]
+    assert accuracy(gold, said) == 0.5
+    assert (gold, said) == (["A", "B"], ["A", ""])
+    with pytest.raises(ValueError, match="2 answers are scored against 1"):
+        accuracy(gold, said[:1])
 
 
 def test_what_is_neither_word_goes_on_and_answers_nothing():
