@@ -1,10 +1,10 @@
 import math
 
 import pytest
-import sacrebleu as library
-
 import real_pairs
+import sacrebleu as library
 from laws import check_laws
+
 from loquent.errors import BadSetting, MissingExtra
 from loquent.metric import Context
 from loquent.metrics.bleu import bleu

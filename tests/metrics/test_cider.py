@@ -3,10 +3,10 @@ import math
 import random
 
 import pytest
-
 import real_pairs
 from golden_scores import agree, stored
 from laws import check_laws
+
 from loquent.errors import BadRow, BadSetting
 from loquent.metric import Context
 from loquent.metrics.cider import caption_words, cider

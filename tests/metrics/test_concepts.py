@@ -1,7 +1,7 @@
 import pytest
-
 import real_pairs
 from laws import check_laws
+
 from loquent.metric import Context
 from loquent.metrics.concepts import concept_coverage, concepts_of, coverage, missing_concepts, split
 from loquent.metrics.inflections import LISTED, forms

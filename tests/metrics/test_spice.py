@@ -1,9 +1,10 @@
 import json
 import sys
+from pathlib import Path
 
 import pytest
-
 from laws import check_laws
+
 from loquent.errors import BadSetting
 from loquent.metric import Context
 from loquent.metrics.spice import JAR, NEEDED, spice
@@ -91,7 +92,7 @@ def test_the_input_is_the_jars_format(unpacked, monkeypatch):
     real = subprocess.run
 
     def watched(command, **given):
-        seen.append(json.loads(open(command[4], encoding="utf-8").read()))
+        seen.append(json.loads(Path(command[4]).read_text(encoding="utf-8")))
         return real(command, **given)
 
     monkeypatch.setattr(subprocess, "run", watched)

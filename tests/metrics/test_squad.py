@@ -1,6 +1,6 @@
 import pytest
-
 from laws import check_laws
+
 from loquent.metric import Context
 from loquent.metrics.squad import exact_match, normalised, token_f1
 

@@ -39,6 +39,7 @@ class MeteorOptions:
         "Treebank tokens; 'nltk': of each sentence (needs punkt_tab)",
         choices=("treebank", "nltk", "whitespace"),
     )
+    synonyms: str = setting("stems", "of what WordNet is asked: of stems, as NLTK does, or of words, as the authors do", choices=("stems", "words"))
     alpha: float = setting(0.9, "the weight of precision in F's denominator, so of recall in F", source="Lavie and Agarwal 2007", low=0.0, high=1.0)
     beta: float = setting(3.0, "the power of the penalty", source="Lavie and Agarwal 2007", low=0.0)
     gamma: float = setting(0.5, "the largest penalty", source="Lavie and Agarwal 2007", low=0.0, high=1.0)
@@ -51,6 +52,7 @@ class Meteor:
 
     synonyms: Synonyms | None = None
     tokenize: Callable[[str], list[str]] = str.split
+    of_words: bool = False
     alpha: float = 0.9
     beta: float = 3.0
     gamma: float = 0.5
@@ -75,7 +77,7 @@ class Meteor:
         return averaged({self.name: each(lambda said, own: max(self._score(read(said), read(text)) for text in own), predictions, wanted)})
 
     def _score(self, said: list[str], wanted: list[str]) -> float:
-        pairs = align(said, wanted, stemmer(), self.synonyms)
+        pairs = align(said, wanted, stemmer(), self.synonyms, self.of_words)
         if not pairs:
             return 0.0
         precision, recall = len(pairs) / len(said), len(pairs) / len(wanted)
@@ -93,14 +95,14 @@ def meteor(context: Context, options: MeteorOptions) -> Meteor:
     path = wordnet.find(options.wordnet)
     synonyms = None if path is None else wordnet.load(path).synonyms
     tokenize = {"treebank": treebank, "nltk": _nltk, "whitespace": lambda: str.split}[options.tokenizer]()
-    return Meteor(synonyms, tokenize, options.alpha, options.beta, options.gamma, options.legacy)
+    return Meteor(synonyms, tokenize, options.synonyms == "words", options.alpha, options.beta, options.gamma, options.legacy)
 
 
-def align(said: Sequence[str], wanted: Sequence[str], stem: Callable[[str], str], synonyms: Synonyms | None) -> Alignment:
+def align(said: Sequence[str], wanted: Sequence[str], stem: Callable[[str], str], synonyms: Synonyms | None, of_words: bool = False) -> Alignment:
     """Places of aligned words (said, wanted), in the order of `said`.
 
     In each stage words of `said` are taken from the last to the first, each with the last free word that matches: NLTK's choice, which
-    need not have the fewest chunks. Also as in NLTK, synonyms are those of the stems.
+    need not have the fewest chunks. Also as in NLTK, synonyms are those of the stems, "happi" having none, if not `of_words`.
     """
     pairs: Alignment = []
     left = _matched(list(enumerate(said)), list(enumerate(wanted)), pairs, None)
@@ -108,6 +110,8 @@ def align(said: Sequence[str], wanted: Sequence[str], stem: Callable[[str], str]
         stems = ([(place, stem(word)) for place, word in side] for side in left)
         left = _matched(*stems, pairs, None)
     if synonyms is not None and left[0] and left[1]:
+        if of_words:
+            left = [(place, said[place]) for place, _ in left[0]], [(place, wanted[place]) for place, _ in left[1]]
         _matched(*left, pairs, synonyms)
     return sorted(pairs)
 

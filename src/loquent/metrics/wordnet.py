@@ -86,7 +86,7 @@ def load(path: Path) -> WordNet:
 
 
 def exceptions(asked: str) -> dict[str, str]:
-    """Irregular forms and their first base form, adjectives before adverbs, nouns and verbs.
+    """Irregular forms and their base form: the first one of the last list that has the form, verbs being the last (ROUGE's choice).
 
     Raises:
         BadSetting: no WordNet is there.
@@ -97,7 +97,7 @@ def exceptions(asked: str) -> dict[str, str]:
     read, found = _reader(path), dict[str, str]()
     for part in ("adj", "adv", "noun", "verb"):
         for form, base in _exceptions(read(f"{part}.exc")).items():
-            found.setdefault(form, base[0])
+            found[form] = base[0]
     return found
 
 

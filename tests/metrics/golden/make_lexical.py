@@ -10,11 +10,10 @@ import types
 from pathlib import Path
 
 import nltk
+import real_pairs
 from nltk.corpus.reader.wordnet import WordNetCorpusReader
 from nltk.tokenize import NLTKWordTokenizer, word_tokenize
 from nltk.translate.meteor_score import meteor_score
-
-import real_pairs
 
 HERE, DATA = Path(__file__).parent, Path(sys.argv[1])
 nltk.data.path.insert(0, str(DATA / "nltk_data"))
