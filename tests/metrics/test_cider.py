@@ -74,6 +74,7 @@ def test_cider_is_the_official_scorers(beside):
 
 def test_caption_words():
     assert caption_words()("The boy's dog, (it) can't: sit -- ever.") == ["the", "boy", "'s", "dog", "it", "ca", "n't", "sit", "ever"]
+    assert caption_words()("It’s Mr. Fox. He sat.  ok") == ["it", "'s", "mr.", "fox", "he", "sat", "ok"]
 
 
 def test_five_thousand_words(tmp_path):

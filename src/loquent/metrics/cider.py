@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,6 +29,8 @@ from loquent.metrics.pairs import Words, averaged, treebank
 from loquent.settings import setting
 from loquent.task import Row
 
+STOP = re.compile(r"\b([a-z]{2,})\.(?=\s)")  # inside a text; of full stops, Treebank's rules split off the last alone
+ABBREVIATIONS = frozenset(["mr", "mrs", "ms", "dr", "prof", "st", "jr", "sr", "rev", "gen", "col", "sgt", "lt", "capt", "gov", "sen", "rep", "vs", "etc", "inc", "ltd", "co", "corp", "no", "fig", "vol", "dept", "approx"])
 ORDERS = (1, 2, 3, 4)
 SIGMA = 6.0
 # what the official tokenizer removes; it knows brackets by their names
@@ -107,9 +110,14 @@ def cider(context: Context, options: CiderOptions) -> Cider:
 
 
 def caption_words() -> Callable[[str], list[str]]:
-    """A tokeniser of captions: lower-case Treebank words without punctuation."""
+    """A tokeniser of captions: lower-case Treebank words without punctuation, as the official scorer's Java program cuts them."""
     tokenize = treebank()
-    return lambda text: [word for word in tokenize(text.lower()) if word not in PUNCTUATION]
+
+    def words(text: str) -> list[str]:
+        plain = STOP.sub(lambda found: found[0] if found[1] in ABBREVIATIONS else f"{found[1]} .", text.lower().replace("’", "'"))
+        return [word for word in tokenize(plain) if word not in PUNCTUATION]
+
+    return words
 
 
 def grams(words: Sequence[str]) -> Counter[Words]:
