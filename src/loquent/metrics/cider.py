@@ -30,7 +30,38 @@ from loquent.settings import setting
 from loquent.task import Row
 
 STOP = re.compile(r"\b([a-z]{2,})\.(?=\s)")  # inside a text; of full stops, Treebank's rules split off the last alone
-ABBREVIATIONS = frozenset(["mr", "mrs", "ms", "dr", "prof", "st", "jr", "sr", "rev", "gen", "col", "sgt", "lt", "capt", "gov", "sen", "rep", "vs", "etc", "inc", "ltd", "co", "corp", "no", "fig", "vol", "dept", "approx"])
+ABBREVIATIONS = frozenset(
+    [
+        "mr",
+        "mrs",
+        "ms",
+        "dr",
+        "prof",
+        "st",
+        "jr",
+        "sr",
+        "rev",
+        "gen",
+        "col",
+        "sgt",
+        "lt",
+        "capt",
+        "gov",
+        "sen",
+        "rep",
+        "vs",
+        "etc",
+        "inc",
+        "ltd",
+        "co",
+        "corp",
+        "no",
+        "fig",
+        "vol",
+        "dept",
+        "approx",
+    ]
+)
 ORDERS = (1, 2, 3, 4)
 SIGMA = 6.0
 # what the official tokenizer removes; it knows brackets by their names
