@@ -30,38 +30,9 @@ from loquent.settings import setting
 from loquent.task import Row
 
 STOP = re.compile(r"\b([a-z]{2,})\.(?=\s)")  # inside a text; of full stops, Treebank's rules split off the last alone
-ABBREVIATIONS = frozenset(
-    [
-        "mr",
-        "mrs",
-        "ms",
-        "dr",
-        "prof",
-        "st",
-        "jr",
-        "sr",
-        "rev",
-        "gen",
-        "col",
-        "sgt",
-        "lt",
-        "capt",
-        "gov",
-        "sen",
-        "rep",
-        "vs",
-        "etc",
-        "inc",
-        "ltd",
-        "co",
-        "corp",
-        "no",
-        "fig",
-        "vol",
-        "dept",
-        "approx",
-    ]
-)
+TITLES = "mr mrs ms dr prof st jr sr rev gen col sgt lt capt gov sen rep"
+ABBREVIATIONS = frozenset(f"{TITLES} vs etc inc ltd co corp no fig vol dept approx".split())
+HOUR = re.compile(r"(?<=\d)(?=[ap]m\b)")
 ORDERS = (1, 2, 3, 4)
 SIGMA = 6.0
 # what the official tokenizer removes; it knows brackets by their names
@@ -145,7 +116,7 @@ def caption_words() -> Callable[[str], list[str]]:
     tokenize = treebank()
 
     def words(text: str) -> list[str]:
-        plain = STOP.sub(lambda found: found[0] if found[1] in ABBREVIATIONS else f"{found[1]} .", text.lower().replace("’", "'"))
+        plain = STOP.sub(lambda found: found[0] if found[1] in ABBREVIATIONS else f"{found[1]} .", HOUR.sub(" ", text.lower().replace("’", "'")))
         return [word for word in tokenize(plain) if word not in PUNCTUATION]
 
     return words

@@ -71,11 +71,12 @@ class Sacre:
         samples: list[float | None] = [None] * len(predictions)
         if not present:
             return Measured({self.name: samples})
-        streams = list(zip_longest(*(references[i] for i in present)))
+        # chrF takes the first of equally good references into the corpus' counts: in one order, its choice is always the same
+        streams = list(zip_longest(*(sorted(references[i], key=lambda text: (-len(text), text)) for i in present)))
         corpus, single = self._metrics
         counts = corpus._extract_corpus_statistics([predictions[i] for i in present], streams)
         for i, own in zip(present, counts, strict=True):
-            samples[i] = self._scaled(single._aggregate_and_compute([own]).score)
+            samples[i] = self._scaled(single._compute_score_from_stats(own).score)
         return Measured({self.name: samples}, {self.name: self._scaled(corpus._aggregate_and_compute(counts).score)})
 
     @cached_property
