@@ -30,6 +30,8 @@ from loquent.values import Record
         ("look", "looks looked looking", "lookked"),
         ("fix", "fixes fixed fixing", "fixxed"),
         ("show", "shows showed shown showing", "showwed"),
+        ("photo", "photos", "photoss"),
+        ("potato", "potatoes", ""),
         ("y", "y", ""),
         ("猫", "猫", ""),
         ("", "", ""),

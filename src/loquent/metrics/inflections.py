@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 VOWELS = "aeiou"
-SIBILANTS = ("s", "x", "z", "ch", "sh", "o")
+SIBILANTS = ("s", "x", "z", "ch", "sh")
 
 # base form, then the forms that no rule gives
 IRREGULAR = """
@@ -56,13 +56,14 @@ LISTED = _listed()
 def forms(word: str) -> frozenset[str]:
     """The word and its inflected forms, in lower case."""
     word = word.lower()
-    return frozenset({word, _plural(word), *_verbal(word), *LISTED.get(word, ())})
+    return frozenset({word, *_plurals(word), *_verbal(word), *LISTED.get(word, ())})
 
 
-def _plural(word: str) -> str:
+def _plurals(word: str) -> tuple[str, ...]:
+    """Forms in -s; both spellings behind o ("photos", "potatoes")."""
     if _consonant_y(word):
-        return word[:-1] + "ies"
-    return word + ("es" if word.endswith(SIBILANTS) else "s")
+        return (word[:-1] + "ies",)
+    return (*([word + "es"] if word.endswith((*SIBILANTS, "o")) else []), *([word + "s"] if not word.endswith(SIBILANTS) else []))
 
 
 def _verbal(word: str) -> tuple[str, ...]:

@@ -94,7 +94,7 @@ def meteor(context: Context, options: MeteorOptions) -> Meteor:
     """
     path = wordnet.find(options.wordnet)
     synonyms = None if path is None else wordnet.load(path).synonyms
-    tokenize = {"treebank": treebank, "nltk": _nltk, "whitespace": lambda: str.split}[options.tokenizer]()
+    tokenize = str.split if options.tokenizer == "whitespace" else _nltk() if options.tokenizer == "nltk" else treebank()
     return Meteor(synonyms, tokenize, options.synonyms == "words", options.alpha, options.beta, options.gamma, options.legacy)
 
 
@@ -105,21 +105,20 @@ def align(said: Sequence[str], wanted: Sequence[str], stem: Callable[[str], str]
     need not have the fewest chunks. Also as in NLTK, synonyms are those of the stems, "happi" having none, if not `of_words`.
     """
     pairs: Alignment = []
-    left = _matched(list(enumerate(said)), list(enumerate(wanted)), pairs, None)
+    left = _matched(list(enumerate(said)), list(enumerate(wanted)), pairs=pairs, synonyms=None)
     if left[0] and left[1]:
-        stems = ([(place, stem(word)) for place, word in side] for side in left)
-        left = _matched(*stems, pairs, None)
+        left = _matched(*([(place, stem(word)) for place, word in side] for side in left), pairs=pairs, synonyms=None)
     if synonyms is not None and left[0] and left[1]:
         if of_words:
             left = [(place, said[place]) for place, _ in left[0]], [(place, wanted[place]) for place, _ in left[1]]
-        _matched(*left, pairs, synonyms)
+        _matched(*left, pairs=pairs, synonyms=synonyms)
     return sorted(pairs)
 
 
 Placed = list[tuple[int, str]]
 
 
-def _matched(said: Placed, wanted: Placed, pairs: Alignment, synonyms: Synonyms | None) -> tuple[Placed, Placed]:
+def _matched(said: Placed, wanted: Placed, *, pairs: Alignment, synonyms: Synonyms | None) -> tuple[Placed, Placed]:
     """Add the pairs of one stage to `pairs`; returns what is left of both sides."""
     free: dict[str, list[int]] = {}
     for place, word in wanted:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 from loquent.errors import MissingExtra
 from loquent.metric import Measured, Scores
 
 Words = tuple[str, ...]
+Kind = TypeVar("Kind")
 KNOWN = 1 << 16  # words whose stems are kept
 
 
-def each(score: Callable[[str, Sequence[str]], float], predictions: Sequence[str], references: Sequence[Sequence[str]]) -> list[float | None]:
+def each(score: Callable[[str, Sequence[str]], Kind], predictions: Sequence[str], references: Sequence[Sequence[str]]) -> list[Kind | None]:
     """`score(prediction, references)` of each sample; None where a sample has no reference."""
     return [score(said, own) if len(own) else None for said, own in zip(predictions, references, strict=True)]
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 import re
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from loquent.metric import Context, Measured
 from loquent.metrics.options import takes
@@ -115,11 +115,11 @@ def overlaps(said: Read, wanted: Read) -> tuple[Counts, ...]:
     )
 
 
-def shared(left: Counter[str] | Counter[Words], right: Counter[str] | Counter[Words]) -> int:
+def shared(left: Mapping[Any, int], right: Mapping[Any, int]) -> int:
     """The size of the common part of two bags."""
     if len(left) > len(right):
         left, right = right, left
-    return sum(min(count, right[gram]) for gram, count in left.items() if gram in right)  # type: ignore[index]
+    return sum(min(count, right[gram]) for gram, count in left.items() if gram in right)
 
 
 def f1(hits: int, said: int, wanted: int) -> float:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import zip_longest
 from typing import Any
 
 from loquent.errors import BadSetting, MissingExtra
 from loquent.metric import Context, Measured
 from loquent.metrics.options import takes
+from loquent.metrics.pairs import each
 from loquent.settings import setting
 from loquent.task import Row
 
@@ -67,17 +67,11 @@ class Sacre:
 
     def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
         """Score the corpus and each sample that has a reference."""
-        present = [i for i, own in enumerate(references) if len(own)]
-        samples: list[float | None] = [None] * len(predictions)
-        if not present:
-            return Measured({self.name: samples})
-        # chrF takes the first of equally good references into the corpus' counts: in one order, its choice is always the same
-        streams = list(zip_longest(*(sorted(references[i], key=lambda text: (-len(text), text)) for i in present)))
         corpus, single = self._metrics
-        counts = corpus._extract_corpus_statistics([predictions[i] for i in present], streams)
-        for i, own in zip(present, counts, strict=True):
-            samples[i] = self._scaled(single._compute_score_from_stats(own).score)
-        return Measured({self.name: samples}, {self.name: self._scaled(corpus._aggregate_and_compute(counts).score)})
+        counts = each(lambda said, own: _counts(corpus, said, own), predictions, references)
+        samples = [None if own is None else self._scaled(single._compute_score_from_stats(own).score) for own in counts]
+        scored = [own for own in counts if own is not None]
+        return Measured({self.name: samples}, {self.name: self._scaled(corpus._aggregate_and_compute(scored).score)} if scored else {})
 
     @cached_property
     def _metrics(self) -> tuple[Any, Any]:
@@ -133,6 +127,16 @@ def _ter(options: TerOptions, inverted: bool) -> Sacre:
     library = _library("ter")
     given = {"normalized": options.normalized, "case_sensitive": options.case_sensitive, "no_punct": not options.punctuation}
     return Sacre("ter", lambda: library.TER(**given), higher_is_better=inverted, inverted=inverted)
+
+
+def _counts(metric: Any, said: str, references: Sequence[str]) -> list[float]:
+    """What sacrebleu counts in one sample; one by one, as the n-grams of all references at once slow down Python's garbage collection.
+
+    Of equally good references chrF takes the first into the corpus: in one order, its choice is always the same.
+    """
+    ordered = sorted(references, key=lambda text: (-len(text), text))
+    [counts] = metric._extract_corpus_statistics([said], [[text] for text in ordered])
+    return counts  # type: ignore[no-any-return]
 
 
 def _library(what: str) -> Any:

@@ -73,7 +73,7 @@ def find(asked: str) -> Path | None:
 
 def places() -> list[Path]:
     """Where "auto" looks, in this order."""
-    roots = [*filter(None, os.environ.get("NLTK_DATA", "").split(os.pathsep)), Path.home() / "nltk_data"]
+    roots: list[str | Path] = [*filter(None, os.environ.get("NLTK_DATA", "").split(os.pathsep)), Path.home() / "nltk_data"]
     roots += [Path(sys.prefix) / folder for folder in ("nltk_data", "share/nltk_data", "lib/nltk_data")]
     roots += [Path(root) / "nltk_data" for root in ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib")]
     return [*(Path(root) / "corpora" / name for root in roots for name in ("wordnet", "wordnet.zip")), DEBIAN]
