@@ -1,0 +1,190 @@
+"""CIDEr-D (Vedantam et al. 2015, arXiv:1411.5726): TF-IDF weighted n-grams of captions, with the conventions of its official scorer.
+
+For n = 1..4 let g(s) be the vector of counts times idf, idf(w) = log N - log max(1, samples whose references hold w). With d the
+difference of lengths in *bigrams* (as the official scorer has it) and sigma = 6,
+
+    CIDEr-D(c, S) = 10/4 sum_n 1/|S| sum_s exp(-d^2 / 2 sigma^2) min(g(c), g(s)) . g(s) / (|g(c)| |g(s)|)
+
+from 0 to 10. The idf is that of the evaluated references, as in the papers, so a sample's score depends on the others and is 0 where
+it is alone (N = 1); or of a fixed corpus, which a reward should have.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import ClassVar
+
+from loquent.errors import BadRow, BadSetting
+from loquent.metric import Context, Measured
+from loquent.metrics.options import takes
+from loquent.metrics.pairs import Words, averaged, treebank
+from loquent.settings import setting
+from loquent.task import Row
+
+STOP = re.compile(r"\b([a-z]{2,})\.(?=\s)")  # inside a text; of full stops, Treebank's rules split off the last alone
+TITLES = "mr mrs ms dr prof st jr sr rev gen col sgt lt capt gov sen rep"
+ABBREVIATIONS = frozenset(f"{TITLES} vs etc inc ltd co corp no fig vol dept approx".split())
+HOUR = re.compile(r"(?<=\d)(?=[ap]m\b)")
+ORDERS = (1, 2, 3, 4)
+SIGMA = 6.0
+# what the official tokenizer removes; it knows brackets by their names
+PUNCTUATION = frozenset(["''", "'", "``", "`", "(", ")", "{", "}", ".", "?", "!", ",", ":", "-", "--", "...", ";"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class CiderOptions:
+    """What the metric `cider` may be told."""
+
+    corpus: str = setting(
+        "",
+        "a file of references whose idf is used, JSON lines with `references` or one reference a line; empty: those evaluated",
+    )
+    tokenizer: str = setting("captions", "lower-case Treebank words without punctuation, or texts as they are", choices=("captions", "whitespace"))
+
+
+@dataclass(frozen=True)
+class Frequencies:
+    """In how many samples of a corpus an n-gram occurs."""
+
+    samples: int
+    counts: Counter[Words]
+
+
+@dataclass(frozen=True)
+class Vector:
+    """A text as weights of its n-grams, the norm of each order's, and its length in bigrams."""
+
+    weights: dict[Words, float]
+    norms: tuple[float, ...]
+    length: int
+
+
+@dataclass(frozen=True, eq=False)
+class Cider:
+    """CIDEr-D with the idf of `corpus`, or of the references it is called with."""
+
+    tokenize: Callable[[str], Sequence[str]] = str.split
+    corpus: Frequencies | None = None
+    name: ClassVar[str] = "cider"
+    version: ClassVar[int] = 1
+    higher_is_better: ClassVar[bool | None] = True
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The one key this metric gives: its name."""
+        return (self.name,)
+
+    def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
+        """Score each prediction against its references."""
+        count = cache(lambda text: grams(self.tokenize(text)))
+        wanted = [[count(text) for text in own] for own in references]
+        corpus = self.corpus or frequencies(filter(None, wanted))
+        weigh = cache(lambda text: vector(count(text), corpus))
+        samples: list[float | None] = []
+        for said, own in zip(predictions, references, strict=True):
+            samples.append(statistics.fmean(similarity(weigh(said), weigh(text)) for text in own) * 10 if len(own) else None)
+        return averaged({self.name: samples})
+
+
+@takes(CiderOptions)
+def cider(context: Context, options: CiderOptions) -> Cider:
+    """CIDEr-D, 0 to 10, with the idf of the references or of a fixed corpus. Needs loquent[metrics], but for white space.
+
+    Raises:
+        BadSetting: the corpus cannot be read or is empty. BadRow: a line of it is wrong.
+    """
+    tokenize = str.split if options.tokenizer == "whitespace" else caption_words()
+    if not options.corpus:
+        return Cider(tokenize)
+    samples = ([grams(tokenize(text)) for text in own] for own in read_corpus(Path(options.corpus).expanduser()))
+    corpus = frequencies(samples)
+    if not corpus.samples:
+        raise BadSetting(f"cider.corpus = {options.corpus!r} has no references")
+    return Cider(tokenize, corpus)
+
+
+def caption_words() -> Callable[[str], list[str]]:
+    """A tokeniser of captions: lower-case Treebank words without punctuation, as the official scorer's Java program cuts them."""
+    tokenize = treebank()
+
+    def words(text: str) -> list[str]:
+        plain = STOP.sub(lambda found: found[0] if found[1] in ABBREVIATIONS else f"{found[1]} .", HOUR.sub(" ", text.lower().replace("’", "'")))
+        return [word for word in tokenize(plain) if word not in PUNCTUATION]
+
+    return words
+
+
+def grams(words: Sequence[str]) -> Counter[Words]:
+    """How often each n-gram of one to four words occurs."""
+    found: Counter[Words] = Counter()
+    for n in ORDERS:
+        found.update(zip(*(words[i:] for i in range(n))))
+    return found
+
+
+def frequencies(samples: Iterable[Sequence[Counter[Words]]]) -> Frequencies:
+    """In how many samples each n-gram occurs, in any of their references."""
+    counts: Counter[Words] = Counter()
+    size = 0
+    for own in samples:
+        size += 1
+        counts.update(set().union(*own))
+    return Frequencies(size, counts)
+
+
+def vector(counts: Counter[Words], corpus: Frequencies) -> Vector:
+    """The n-grams of a text weighted by count and idf."""
+    whole, seen = math.log(corpus.samples), corpus.counts
+    weights, squares, length = {}, [0.0] * len(ORDERS), 0
+    for gram, count in counts.items():
+        often = seen.get(gram, 0)
+        weights[gram] = weight = count * (whole - math.log(often) if often > 1 else whole)
+        squares[len(gram) - 1] += weight * weight
+        if len(gram) == 2:
+            length += count
+    return Vector(weights, tuple(map(math.sqrt, squares)), length)
+
+
+def similarity(said: Vector, wanted: Vector) -> float:
+    """The mean over n of clipped cosines, times the penalty for a difference of lengths."""
+    sums = [0.0] * len(ORDERS)
+    for gram in said.weights.keys() & wanted.weights.keys():
+        weight = wanted.weights[gram]
+        sums[len(gram) - 1] += min(said.weights[gram], weight) * weight
+    cosines = (total / (a * b) for total, a, b in zip(sums, said.norms, wanted.norms) if total)
+    return math.fsum(cosines) / len(ORDERS) * math.exp(-((said.length - wanted.length) ** 2) / (2 * SIGMA**2))
+
+
+def read_corpus(path: Path) -> Iterator[Sequence[str]]:
+    """The references of each sample of a file: JSON lines with `references` (a list or one text) where it is called .jsonl, else one a line.
+
+    Raises:
+        BadSetting: the file cannot be read. BadRow: a line is something else.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSetting(f"cider.corpus = {str(path)!r} cannot be read: {error}") from error
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield _references(line, path, number) if path.suffix == ".jsonl" else [line]
+
+
+def _references(line: str, path: Path, number: int) -> list[str]:
+    try:
+        given = json.loads(line)
+    except ValueError as error:
+        raise BadRow(f"no JSON: {error}", file=path, line=number) from error
+    own = given.get("references") if isinstance(given, dict) else None
+    texts = [own] if isinstance(own, str) else own
+    if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
+        raise BadRow('an object with "references", one text or a list of texts, is right', file=path, line=number)
+    return texts

@@ -1,0 +1,61 @@
+"""What metrics of predictions against references share: a score per sample that has references, means, stems, Treebank tokens."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TypeVar
+
+from loquent.errors import MissingExtra
+from loquent.metric import Measured, Scores
+
+Words = tuple[str, ...]
+Kind = TypeVar("Kind")
+KNOWN = 1 << 16  # words whose stems are kept
+
+
+def each(score: Callable[[str, Sequence[str]], Kind], predictions: Sequence[str], references: Sequence[Sequence[str]]) -> list[Kind | None]:
+    """`score(prediction, references)` of each sample; None where a sample has no reference."""
+    return [score(said, own) if len(own) else None for said, own in zip(predictions, references, strict=True)]
+
+
+def averaged(samples: Scores) -> Measured:
+    """These scores, and for the corpus the mean of those that exist."""
+    present = {key: [score for score in scores if score is not None] for key, scores in samples.items()}
+    return Measured(samples, {key: statistics.fmean(scores) for key, scores in present.items() if scores})
+
+
+def stringified(references: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Each sample's list of references as one reference, brackets and quotes included: what RL4LMs gave to METEOR and ROUGE."""
+    return [[str(list(own))] if len(own) else [] for own in references]
+
+
+@lru_cache(maxsize=4)
+def stemmer(original: bool = False) -> Callable[[str], str]:
+    """Porter's stemmer with a memory: as NLTK extends it, or Porter's of 1980.
+
+    Raises:
+        MissingExtra: NLTK is not installed.
+    """
+    try:
+        from nltk.stem.porter import PorterStemmer
+    except ImportError as error:
+        raise MissingExtra("stemming", "metrics") from error
+    mode = PorterStemmer.ORIGINAL_ALGORITHM if original else PorterStemmer.NLTK_EXTENSIONS
+    return lru_cache(maxsize=KNOWN)(PorterStemmer(mode=mode).stem)
+
+
+@lru_cache(maxsize=1)
+def treebank() -> Callable[[str], list[str]]:
+    """NLTK's tokeniser after the Penn Treebank, which needs no data: of full stops, only a last one is split off.
+
+    Raises:
+        MissingExtra: NLTK is not installed.
+    """
+    try:
+        from nltk.tokenize import NLTKWordTokenizer
+    except ImportError as error:
+        raise MissingExtra("Treebank tokens", "metrics") from error
+    tokenize: Callable[[str], list[str]] = NLTKWordTokenizer().tokenize
+    return tokenize
