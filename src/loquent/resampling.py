@@ -45,9 +45,9 @@ class Resampling:
 
     def draws(self, samples: int) -> Iterator[Numbers]:
         """The numbers of the samples in each draw."""
-        key = Key(self.seed, ("resampling",))
-        for number in range(self.resamples):
-            yield key.child(number).generator().integers(samples, size=samples)
+        stream = Key(self.seed, ("resampling",)).generator()
+        for _ in range(self.resamples):
+            yield stream.integers(samples, size=samples)
 
 
 @dataclass(frozen=True)
