@@ -313,7 +313,7 @@ def _scores(commands: Any) -> None:
         "overrides",
         nargs="*",
         metavar="REFERENCES|METRIC.key=value",
-        help="JSON lines with `references`, a list of texts, or plain text, one a line; several files give several references. And options of metrics",
+        help="JSON lines with `references`, a list of texts, or plain text, one a line; several files add up. And options of metrics",
     )
     score.add_argument(
         "--metrics", required=True, metavar="METRIC,...", help="names (loquent list metrics) or module:Name; NAME=METRIC puts NAME before its keys"

@@ -36,9 +36,7 @@ class Scored:
     silent: list[str] = field(default_factory=list)  # metrics that gave no corpus score
 
 
-def score(
-    metrics: Mapping[str, Metric], pairs: Pairs, resampling: Resampling | None = None, done: Callable[[], None] = lambda: None
-) -> Scored:
+def score(metrics: Mapping[str, Metric], pairs: Pairs, resampling: Resampling | None = None, done: Callable[[], None] = lambda: None) -> Scored:
     """Score the texts by all metrics.
 
     Args:
@@ -138,5 +136,3 @@ def _measured(name: str, metric: Metric, pairs: Pairs) -> Measured:
 def _check(value: float | None, name: str, key: str, where: str) -> None:
     if value is not None and not math.isfinite(value):
         raise BrokenMetric(f"the metric {name} gave {value} as {key} of {where}; a finite number, or nothing where it does not apply, is right")
-
-

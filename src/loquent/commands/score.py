@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 from argparse import Namespace
@@ -34,6 +35,8 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     out = Path(arguments.samples) if arguments.samples else None
     if out and out.resolve() in [path.resolve() for path in (predictions, *references)]:
         raise BadSetting(f"--samples {out} is one of the files to read; name another one")
+    if out and not out.parent.is_dir():  # said now, not after the work
+        raise FileNotFoundError(errno.ENOENT, "", str(out))
     metrics = _made(settings)
     texts = pairs.read(predictions, references)
     with tqdm(total=scoring.work(len(metrics), resampling), desc="scoring", delay=PATIENCE, disable=None, leave=False, file=sys.stderr) as bar:

@@ -139,5 +139,6 @@ def _no_number(name: str) -> None:
 
 
 def short(thing: object) -> str:
+    """A thing as an error shows it, at most 40 characters."""
     text = repr(thing)
     return text if len(text) <= 40 else text[:37] + "..."
