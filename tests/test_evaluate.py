@@ -60,9 +60,14 @@ def test_one_key_twice_is_refused(monkeypatch):
 
 
 def test_a_metric_may_be_ones_own(tmp_path, monkeypatch):
-    (tmp_path / "own_metric_of_a_test.py").write_text(
-        "class Made:\n    version, higher_is_better = 1, True\n    keys = ('made',)\n    def __init__(self, context, n):\n        self.n = n\n"
-    )
+    lines = [
+        "class Made:",
+        "    version, higher_is_better, keys = 1, True, ('made',)",
+        "    def __init__(self, context, n):",
+        "        self.n = n",
+        "",
+    ]
+    (tmp_path / "own_metric_of_a_test.py").write_text("\n".join(lines))
     monkeypatch.syspath_prepend(str(tmp_path))
     [metric] = build_metrics(Record(mine=Record(of="own_metric_of_a_test:Made", n=3)), Context())
     assert metric.keys == ("mine/made",)

@@ -12,6 +12,8 @@ import pytest
 import torch
 from gymnasium import spaces
 
+from loquent import registry
+
 PERF = Path(__file__).resolve().parents[1] / "perf"
 
 
@@ -74,6 +76,8 @@ def test_a_benchmark_runs(perf, name, capsys):
 @pytest.mark.parametrize("name", METRICS)
 def test_a_benchmark_of_a_metric_runs(perf, name, capsys):
     """Its reference may not be installed; both sides must score alike."""
+    if name not in registry.names("metric"):
+        pytest.skip(f"no metric is named {name!r}")
     try:
         perf("metrics").COMPARISONS[name].reference()
     except ModuleNotFoundError as error:

@@ -76,14 +76,20 @@ def cider() -> Loop:
 
 
 def rouge_l_max() -> Loop:
-    """The best ROUGE-L of py-rouge with RL4LMs' settings for NarrativeQA, without WordNet's exceptions."""
-    import rouge as library
+    """The best ROUGE-L of py-rouge with RL4LMs' settings for NarrativeQA, stems without WordNet's exceptions."""
+    from pathlib import Path
+    from types import ModuleType
 
-    scorer = library.Rouge(
-        metrics=["rouge-l"], limit_length=True, length_limit=100, length_limit_type="words", apply_avg=False, apply_best=True, alpha=0.5,
-        weight_factor=1.2, stemming=True,
-    )  # fmt: skip
-    return lambda said, wanted, rows: [scorer.get_scores([text], [list(own)])["rouge-l"]["f"] for text, own in zip(said, wanted, strict=True)]
+    if "pkg_resources" not in sys.modules:  # gone from setuptools; py-rouge asks it for the place of its files
+        stand_in = ModuleType("pkg_resources")
+        vars(stand_in)["resource_filename"] = lambda module, name: str(Path(str(sys.modules[module].__file__)).parent / name)
+        sys.modules["pkg_resources"] = stand_in
+    from rouge.rouge import Rouge
+
+    lengths = {"limit_length": True, "length_limit": 100, "length_limit_type": "words"}
+    scorer = Rouge(metrics=["rouge-l"], **lengths, apply_avg=False, apply_best=False, alpha=0.5, weight_factor=1.2, stemming=True)
+    Rouge.WORDNET_KEY_VALUE = {}
+    return lambda said, wanted, rows: [max(scorer.get_scores([text], [list(own)])["rouge-l"][0]["f"]) for text, own in zip(said, wanted, strict=True)]
 
 
 def token_f1() -> Loop:
