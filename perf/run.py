@@ -20,6 +20,8 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 sys.path.insert(0, str(Path(__file__).parent))
 
+import metrics  # it loads no torch
+
 
 @dataclass(frozen=True)
 class Benchmark:
@@ -61,6 +63,7 @@ BENCHMARKS = {
     "steps-choices": Benchmark(
         "steps a second of choices against CartPole", "stepping", "against_cartpole", 0.4, {"id": "loquent/MultipleChoice-v0"}
     ),
+    **{f"metric-{name}": Benchmark(one.about, "metrics", "metric", one.target, {"name": name}, 7) for name, one in metrics.COMPARISONS.items()},
     "memory-vocabulary": Benchmark("peak memory of an update with 50,257 words against whole logits", "memory", "vocabulary", 3.0, {}, 3),
 }
 

@@ -59,6 +59,21 @@ def test_one_key_twice_is_refused(monkeypatch):
         build_metrics(Record(a=Record(), b=Record()), Context())
 
 
+def test_a_metric_may_be_ones_own(tmp_path, monkeypatch):
+    lines = [
+        "class Made:",
+        "    version, higher_is_better, keys = 1, True, ('made',)",
+        "    def __init__(self, context, n):",
+        "        self.n = n",
+        "",
+    ]
+    (tmp_path / "own_metric_of_a_test.py").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    [metric] = build_metrics(Record(mine=Record(of="own_metric_of_a_test:Made", n=3)), Context())
+    assert metric.keys == ("mine/made",)
+    assert metric.metric.n == 3
+
+
 METRICS = build_metrics(Record(diversity=Record(), lexicon=Record(), mine=Record(of="perplexity")), Context(model=object()))
 METRICS += [Dictionary("up", True), Dictionary("down", False)]
 

@@ -12,6 +12,8 @@ import pytest
 import torch
 from gymnasium import spaces
 
+from loquent import registry
+
 PERF = Path(__file__).resolve().parents[1] / "perf"
 
 
@@ -50,6 +52,7 @@ NAMES = [
     "wordle-act",
     "wordle-optimal",
 ]
+METRICS = ["meteor", "cider", "parent", "rouge", "rouge_l_max", "bleu", "sacrebleu", "chrf", "ter", "token_f1"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -70,9 +73,54 @@ def test_a_benchmark_runs(perf, name, capsys):
     assert "equal" in found["checked"] or "identical" in found["checked"]
 
 
+@pytest.mark.parametrize("name", METRICS)
+def test_a_benchmark_of_a_metric_runs(perf, name, capsys):
+    """Its reference may not be installed; both sides must score alike."""
+    if name not in registry.names("metric"):
+        pytest.skip(f"no metric is named {name!r}")
+    try:
+        perf("metrics").COMPARISONS[name].reference()
+    except ModuleNotFoundError as error:
+        pytest.skip(f"{error.name}, the reference of metric-{name}, is not installed")
+    assert perf("run").main([f"metric-{name}", "--quick", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert 0 < found["low"] <= found["ratio"] <= found["high"] < math.inf
+    assert found["checked"].startswith("12 of 12 scores equal within")
+    assert found["pairs_per_second"] > 0
+
+
+def test_a_metric_that_scores_otherwise_is_caught(perf):
+    metrics = perf("metrics")
+    texts = metrics.made(5, metrics.COMPARISONS["token_f1"], 0)
+    loop = metrics.COMPARISONS["token_f1"].reference()
+    assert "5 of 5" in metrics.agreement("token_f1", lambda given: loop(*given), loop, texts, 1e-6)
+    with pytest.raises(AssertionError, match="token_f1 differs by"):
+        metrics.agreement("token_f1", lambda given: [one + 1e-5 for one in loop(*given)], loop, texts, 1e-6)
+
+
+def test_each_round_has_texts_of_its_own(perf):
+    metrics = perf("metrics")
+    one = metrics.COMPARISONS["parent"]
+    first, again, other = (metrics.made(20, one, which) for which in (0, 0, 1))
+    assert first == again
+    assert not set(first.said) & set(other.said)
+    assert not {text for own in first.wanted for text in own} & {text for own in other.wanted for text in own}
+    assert all(len(own) == 2 for own in first.wanted)
+    assert not {row.fields for row in first.rows} & {row.fields for row in other.rows}
+
+
+def test_without_its_reference_a_metrics_benchmark_says_so(perf, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "pycocoevalcap", None)
+    monkeypatch.setitem(sys.modules, "pycocoevalcap.cider", None)
+    monkeypatch.setitem(sys.modules, "pycocoevalcap.cider.cider", None)
+    with pytest.raises(SystemExit):
+        perf("run").main(["metric-cider", "--quick"])
+    assert "metric-cider needs pycocoevalcap" in capsys.readouterr().err
+
+
 def test_all_benchmarks_are_tried_and_listed(perf):
     run = perf("run")
-    assert set(NAMES) | {"ppo-trl", "ppo-trl-head"} == set(run.BENCHMARKS)
+    assert {*NAMES, *(f"metric-{name}" for name in METRICS), "ppo-trl", "ppo-trl-head"} == set(run.BENCHMARKS)
     page = (PERF.parent / "docs" / "speed.md").read_text()
     assert all(f"`{name}`" in page for name in run.BENCHMARKS)
     for path in sorted((PERF / "references").glob("*.py")):

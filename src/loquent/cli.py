@@ -27,6 +27,10 @@ EXTRAS = dict.fromkeys(("torch", "transformers", "tokenizers", "safetensors", "s
     "h5py": "minari",
     "stable_baselines3": "sb3",
     "sb3_contrib": "sb3",
+    "sacrebleu": "metrics",
+    "rouge_score": "metrics",
+    "nltk": "metrics",
+    "scipy": "metrics",
 }
 MODULES = {"import": "import_recipe"}  # a keyword of Python's cannot be a module's name
 REFUSED = {
@@ -106,7 +110,8 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     if not hasattr(arguments, "command"):
         top.print_help(sys.stderr)
         raise SystemExit(2)
-    if hasattr(arguments, "overrides") and all("=" in text and not text.startswith("-") for text in rest):
+    loose = getattr(arguments, "files_behind", False)
+    if hasattr(arguments, "overrides") and all((loose or "=" in text) and not text.startswith("-") for text in rest):
         arguments.overrides += rest
     elif rest:
         top.error(f"unrecognized arguments: {' '.join(rest)}; loquent {arguments.command} --help shows what is known")
@@ -121,6 +126,7 @@ def parser() -> argparse.ArgumentParser:
     _runs(commands)
     _games(commands)
     _annotation(commands)
+    _scores(commands)
     _names(commands)
     return top
 
@@ -292,6 +298,36 @@ def _annotation(commands: Any) -> None:
     _profile(annotate)
 
 
+def _scores(commands: Any) -> None:
+    score = _command(
+        commands,
+        "score",
+        "score a file of texts by metrics, with bootstrap intervals",
+        "loquent score --metrics rouge,bleu predictions.jsonl references.jsonl --json",
+        "loquent score --metrics rouge,meteor said.txt first.txt second.txt rouge.stemmer=false --samples scores.jsonl",
+        "loquent score --metrics plain=rouge,stemmed=rouge said.txt right.txt plain.stemmer=false stemmed.stemmer=true --interval bca",
+        "loquent score --metrics my_metrics:Politeness said.jsonl --resamples 0",
+    )
+    score.add_argument("predictions", metavar="PREDICTIONS", help="JSON lines with `text` (.jsonl), or plain text, one a line; or .gz of either")
+    score.add_argument(
+        "overrides",
+        nargs="*",
+        metavar="REFERENCES|METRIC.key=value",
+        help="JSON lines with `references`, a list of texts, or plain text, one a line; several files add up. And options of metrics",
+    )
+    score.add_argument(
+        "--metrics", required=True, metavar="METRIC,...", help="names (loquent list metrics) or module:Name; NAME=METRIC puts NAME before its keys"
+    )
+    score.add_argument("--samples", metavar="FILE", help="write the scores of each sample here, as JSON lines")
+    score.add_argument(
+        "--resamples", type=_resamples, default=1000, metavar="N", help="draws of all samples for the intervals (default 1000); 0: no intervals"
+    )
+    score.add_argument("--interval", choices=["percentile", "bca"], default="percentile", help="how they are made (default percentile)")
+    score.add_argument("--level", type=_level, default=0.95, metavar="P", help="the probability they are made for (default 0.95)")
+    score.add_argument("--seed", type=_seed, default=0, help="the seed of the draws (default 0)")
+    score.set_defaults(files_behind=True)
+
+
 def _names(commands: Any) -> None:
     listing = _command(commands, "list", "list what there is by name", "loquent list tasks")
     listing.add_argument("kind", choices=["tasks", "algorithms", "agents", "rewards", "metrics", "featurizers", "recipes", "suites"])
@@ -365,6 +401,20 @@ def _share(text: str) -> float:
 
 def _seed(text: str) -> int:
     return _whole(text, 0)
+
+
+def _resamples(text: str) -> int:
+    number = _whole(text, 0)
+    if 0 < number < 100:
+        raise argparse.ArgumentTypeError(f"{text!r} draws say too little: 0 for no intervals, or at least 100")
+    return number
+
+
+def _level(text: str) -> float:
+    level = _share(text)
+    if not 0.5 <= level <= 0.999:
+        raise argparse.ArgumentTypeError(f"{text!r} is not between 0.5 and 0.999")
+    return level
 
 
 def _weight(text: str) -> float:

@@ -36,6 +36,10 @@ class BrokenAgent(LoquentError):
     """An agent gave the wrong number of answers, or something that is no answer."""
 
 
+class BrokenMetric(LoquentError):
+    """A metric broke its own contract: NaN, an infinity, or a list of the wrong length."""
+
+
 class BadRow(LoquentError, ValueError):
     """A row of data cannot be used; names the file and the line."""
 

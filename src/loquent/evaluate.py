@@ -130,7 +130,7 @@ def build_metrics(settings: Record, context: Context) -> list[Metric]:
     for name, given in settings.items():
         options = dict(given) if isinstance(given, Mapping) else {}
         of = options.pop("of", name)
-        metric: Metric = registry.find("metric", of)(context, **options)
+        metric: Metric = registry.named("metric", of)(context, **options)
         built.append(metric if of == name else Renamed(name, metric))
         keys = set(getattr(built[-1], "keys", ()))
         if twice := sorted(known & keys):

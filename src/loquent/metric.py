@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from loquent.task import Row, Task
 
 
@@ -46,4 +49,23 @@ class Metric(Protocol):
         rows: Sequence[Row],
     ) -> Measured:
         """Score predictions; all sequences have one entry per sample, `references` a list of strings each."""
+        ...
+
+
+@runtime_checkable
+class Tallied(Protocol):
+    """A metric whose corpus scores are a function of sums over samples (BLEU's counts): corpora drawn again need no text read again."""
+
+    def tally(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> NDArray[np.float64]:
+        """What each sample adds: one row of numbers per sample."""
+        ...
+
+    def of_tally(self, total: NDArray[np.float64]) -> dict[str, float]:
+        """The corpus scores, by key, of a sum of such rows."""
         ...

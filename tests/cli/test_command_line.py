@@ -10,7 +10,7 @@ import pytest
 from loquent import cli
 
 COMMANDS = ["quickstart", "train", "bench", "resume", "evaluate", "generate", "values", "export", "play"]
-COMMANDS += ["collect", "convert", "check", "list", "show", "help"]
+COMMANDS += ["collect", "convert", "check", "score", "list", "show", "help"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

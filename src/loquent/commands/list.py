@@ -22,7 +22,8 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     width = max(map(len, found), default=0)
     for name, line in found.items():
         print(f"{name:<{width}}  {line}".rstrip())
-    return 0, {"kind": kind, "names": list(found), "summaries": found}
+    result = {"kind": kind, "names": list(found), "summaries": found}
+    return 0, result | ({"needs": {name: needs(line) for name, line in found.items()}} if kind == "metric" else {})
 
 
 def summary(dotted: str) -> str:
@@ -35,6 +36,11 @@ def summary(dotted: str) -> str:
     thing = next((node for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name), None)
     text = (ast.get_docstring(thing) if thing else None) or ast.get_docstring(tree) or ""
     return text.partition("\n")[0]
+
+
+def needs(summary: str) -> str:
+    """What a summary that ends in "Needs ..." says a thing needs beside the plain install; "" where it says nothing."""
+    return summary.rpartition("Needs ")[2].rstrip(".") if "Needs " in summary else ""
 
 
 def _recipes() -> dict[str, str]:

@@ -32,7 +32,7 @@ def jsonl(path: Path) -> Records:
         except (ValueError, RecursionError) as error:
             raise BadRow(f"this line is not JSON ({error})", file=path, line=number) from error
         if not isinstance(thing, dict):
-            raise BadRow(f"a line holds one JSON object {{...}}, this one holds {_short(thing)}", file=path, line=number)
+            raise BadRow(f"a line holds one JSON object {{...}}, this one holds {short(thing)}", file=path, line=number)
         yield number, thing
 
 
@@ -138,6 +138,7 @@ def _no_number(name: str) -> None:
     raise ValueError(f"{name} is no JSON number")
 
 
-def _short(thing: object) -> str:
+def short(thing: object) -> str:
+    """A thing as an error shows it, at most 40 characters."""
     text = repr(thing)
     return text if len(text) <= 40 else text[:37] + "..."

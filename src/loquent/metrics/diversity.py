@@ -70,7 +70,7 @@ class Diversity:
 
 @takes(DiversityOptions)
 def diversity(context: Context, options: DiversityOptions) -> Diversity:
-    """The registered metric `diversity`."""
+    """Diversity of what was said: MSTTR, distinct-n, unique-n, vocabulary, entropies and lengths."""
     return Diversity(options.window, options.n)
 
 

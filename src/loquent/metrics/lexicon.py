@@ -53,7 +53,7 @@ class Lexicon:
 
 @takes(LexiconOptions)
 def lexicon(context: Context, options: LexiconOptions) -> Lexicon:
-    """The registered metric `lexicon`.
+    """(praise - blame) / (praise + blame) by a list of words, negations turned.
 
     Raises:
         BadSetting: there is no such file. BadRow: a line is no word and number, or a word stands twice; names file and line.

@@ -73,7 +73,7 @@ class Perplexity:
 
 @takes(PerplexityOptions)
 def perplexity(context: Context, options: PerplexityOptions) -> Perplexity:
-    """The policy's perplexity on references after their prompts; it follows the policy as that learns.
+    """The policy's perplexity on references after their prompts, as it learns. Needs a policy that plays (a run).
 
     Raises:
         BadSetting: the context has no language model.
@@ -85,7 +85,10 @@ def perplexity(context: Context, options: PerplexityOptions) -> Perplexity:
 
 @takes(TextPerplexityOptions)
 def text_perplexity(context: Context, options: TextPerplexityOptions) -> Perplexity:
-    """The perplexity of what was said under a fixed language model, loaded when first needed."""
+    """The perplexity of what was said under a fixed language model. Needs loquent[train] and a model's folder or name.
+
+    The model is loaded when first needed.
+    """
 
     @cache
     def model() -> Any:

@@ -60,7 +60,9 @@ class Sentiment:
 
 @takes(SentimentOptions)
 def sentiment(context: Context, options: SentimentOptions) -> Sentiment:
-    """The registered metric `sentiment`; its classifier is trained now where the cache has none.
+    """P(positive) of a text. Needs a classifier's folder, or loquent[train] and a task's labelled rows.
+
+    Without `classifier` one is trained now where the cache has none.
 
     Raises:
         BadSetting: the task has no labelled rows, or too few. BadRow: a label that is none. MissingExtra: no scikit-learn.
@@ -70,7 +72,10 @@ def sentiment(context: Context, options: SentimentOptions) -> Sentiment:
 
 @takes(SentimentOptions)
 def judge(context: Context, options: SentimentOptions) -> Sentiment:
-    """The registered metric `judge`: other rows, other features, another model. Raises as `sentiment`."""
+    """P(positive) by a second opinion. Needs a classifier's folder, or loquent[train] and a task's labelled rows.
+
+    Other rows, other features and another model than `sentiment`'s; raises as it does.
+    """
     return Sentiment("judge", _classifier("judge", context, options), options.include_prompt)
 
 
