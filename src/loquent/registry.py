@@ -64,6 +64,8 @@ _names: dict[str, dict[str, str]] = {
         "callable": "loquent.rewards.terms:dotted",
         "repetition": "loquent.rewards.penalties:repetition",
         "length": "loquent.rewards.penalties:length",
+        "copying": "loquent.rewards.content:copying",
+        "missing_concepts": "loquent.rewards.content:missing_concepts",
         "token_constant": "loquent.rewards.tokens:token_constant",
         "token_specified": "loquent.rewards.tokens:token_specified",
     },
@@ -85,6 +87,7 @@ _names: dict[str, dict[str, str]] = {
         "accuracy": "loquent.metrics.labels.answers:accuracy",
         "increasing_numbers": "loquent.metrics.synthetic:increasing_numbers",
         "dates": "loquent.metrics.synthetic:dates",
+        "watch": "loquent.metrics.watch:watch",
     },
     "featurizer": {
         "hashed": "loquent.features.hashed:Hashed",
