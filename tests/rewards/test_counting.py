@@ -3,6 +3,7 @@
 import math
 import statistics
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -184,7 +185,7 @@ def test_state_without_a_term_is_refused():
 def test_where_sentences_end(text, sentences):
     borders = [0, *sentence_ends(text)]
     borders += [len(text)] if borders[-1] < len(text) else []
-    assert [text[a:b] for a, b in zip(borders, borders[1:], strict=False)] == sentences
+    assert [text[a:b] for a, b in pairwise(borders)] == sentences
 
 
 def length(predictions, references, prompts, rows):

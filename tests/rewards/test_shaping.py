@@ -98,11 +98,8 @@ plays = st.builds(
     st.lists(st.text("pq", max_size=4), min_size=4, max_size=4),
     st.sampled_from(["end", "cut", None]),
 )
-places, units, gammas = (
-    st.sampled_from(["answer", "sentence", "token"]),
-    st.sampled_from(["token", "turn"]),
-    st.sampled_from([0.0, 0.5, 0.75, 0.984375, 1.0]),
-)  # as float32 holds them, which a learner has
+places, units = st.sampled_from(["answer", "sentence", "token"]), st.sampled_from(["token", "turn"])
+gammas = st.sampled_from([0.0, 0.5, 0.75, 0.984375, 1.0])  # as float32 holds them, which a learner has
 
 
 def steps(episode):
