@@ -162,7 +162,7 @@ class Trainer:
             "sampler": (self.draws or self.sampler).state_dict(),
             "actor": self.actor.state_dict(),
             "algorithm": self.algorithm.state_dict(),
-            "rewards": self.learner.state_dict(),
+            **({"rewards": statistics} if (statistics := self.learner.state_dict()) else {}),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -181,7 +181,7 @@ class Trainer:
             (self.draws or self.sampler).load_state_dict(state["sampler"])
             self.actor.load_state_dict(state["actor"])
             self.algorithm.load_state_dict(state["algorithm"])
-            self.learner.load_state_dict(state.get("rewards", {}))  # checkpoints had none before there was anything to hold
+            self.learner.load_state_dict(state.get("rewards", {}))
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # torch's own loaders raise RuntimeError
             why = " ".join(str(error).split())[:300]
             raise BadCheckpoint(f"the state is not whole, or another model's ({type(error).__name__}: {why})") from error

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from loquent import recipe
 from loquent.report import divergence, runs, watch
-from loquent.report.divergence import diverging, noise, width
+from loquent.report.divergence import Fall, diverging, noise, width
 from loquent.report.page import html
 from loquent.values import EMPTY
 
@@ -112,7 +112,7 @@ def test_what_is_outside_the_reward():
     ]  # fmt: skip
 
 
-def folder(path, held_out, *, finished=True, every=1, updates=6):
+def folder(path, held_out, *, perplexity=(4.0,) * 6, finished=True, every=1, updates=6):
     """A run on sentiment whose evaluations are these values of `watch/distinct_2`."""
     made.run(path, "reviews_composed", updates=updates, finished=False, overrides=["metrics={watch: {}, perplexity: {}}"])
     lines = []
@@ -122,7 +122,7 @@ def folder(path, held_out, *, finished=True, every=1, updates=6):
             line |= {
                 "evaluation/return": i / 6,
                 "evaluation/watch/distinct_2": held_out[i],
-                "evaluation/perplexity": 4.0,
+                "evaluation/perplexity": perplexity[i],
                 "evaluation/watch/words": 20,
             }
         lines.append(line)
@@ -142,10 +142,10 @@ def section(page):
 
 def test_the_page_says_plainly_that_a_reward_is_gamed(tmp_path):
     page = section(html(runs.read([folder(tmp_path / "run", [0.5, 0.45, 0.4, 0.3, 0.2, 0.1])])))
-    assert "The reward is being gamed, or bought at a price." in page
+    assert "The reward is being gamed." in page
+    assert "Nothing measured outside it got better." in page
     assert "watch/distinct_2 went from 0.475 to 0.15" in page
     assert "The return rose from 0.08333 to 0.75" in page
-    assert "The rest did not: perplexity." in page
     assert '<h4 class="mono">kl/reference</h4>' in page
     assert "evaluation/perplexity" in page
     assert "rollout/words" in page
@@ -153,9 +153,35 @@ def test_the_page_says_plainly_that_a_reward_is_gamed(tmp_path):
     assert "perplexity (turned)" in page
 
 
+@pytest.mark.parametrize(
+    ("held_out", "perplexity", "said"),
+    [
+        ([0.5, 0.49, 0.47, 0.45, 0.44, 0.43], (5.0, 4.9, 4.7, 4.5, 4.4, 4.3), "The reward is bought at a price."),
+        ([0.5, 0.49, 0.47, 0.45, 0.44, 0.43], (4.0,) * 6, "The reward is being gamed."),
+        ([0.5, 0.45, 0.4, 0.3, 0.2, 0.1], (5.0, 4.9, 4.7, 4.5, 4.4, 4.3), "The reward is being gamed."),
+    ],
+)
+def test_a_price_is_told_from_a_game(held_out, perplexity, said, tmp_path):
+    page = section(html(runs.read([folder(tmp_path / "run", held_out, perplexity=perplexity)])))
+    assert said in page
+    assert ("Got better with it: perplexity went from 4.95 to 4.35." in page) == (perplexity[0] == 5.0)
+
+
+def test_a_deep_fall_is_a_quarter_and_a_tenth():
+    def deep(best, now):
+        return Fall("x", 1, 2, best, now, 0, 1).deep
+
+    assert deep(0.4, 0.3)
+    assert not deep(0.4, 0.31)
+    assert not deep(0.01, 0.1), "nine points in a hundred of repetition are many times more, and not much"
+    assert deep(3.0, 4.0)
+    assert not deep(3.8, 4.1)
+
+
 def test_the_page_says_that_nothing_fell(tmp_path):
     page = section(html(runs.read([folder(tmp_path / "run", [0.5, 0.52, 0.5, 0.51, 0.5, 0.52])])))
-    assert "gamed, or bought" not in page
+    assert "gamed" not in page.replace("may be gamed", "")
+    assert "bought" not in page
     assert "At 6 evaluations nothing measured outside the reward fell while the return rose. Looked at: watch/distinct_2, perplexity." in page
 
 
@@ -186,4 +212,4 @@ def test_a_recipe_with_rewards_that_names_no_metric_is_watched(tmp_path):
     assert metrics("algorithm: supervised\n") == {}
     assert metrics("task: wordle\nrewards: {guess: 1.0}\n") == {}, "actions are no texts"
     whole = recipe.load("reviews_composed", ["metrics={}"])
-    assert whole.replace("training.seed=1").metrics == {}, "and what was written out is read back so"
+    assert whole.replace("training.seed=1").metrics == whole.metrics == EMPTY, "and what was written out is read back so"

@@ -10,6 +10,9 @@ and the return *rises* when its mean at the end is above that in the same earlie
 more than LEAST. Both together are a divergence. The noise of one evaluation is taken from second differences, which a steady rise or fall
 does not enter: noise(x)^2 = mean of (x_{i-1} - 2 x_i + x_{i+1})^2, divided by 6.
 
+A fall is *deep* when it is at least DEEP of the larger of both means, and at least 0.1. Where one is deep, or no other held-out value rose with the
+return (which is the same rule for - x), the reward is called gamed; else what it has won is called bought at a price.
+
 The rule says what happened, not why: a held-out value may fall for a good reason, and a policy may be gaming a reward in a way that nothing
 measured here sees.
 """
@@ -25,6 +28,7 @@ FEWEST = 5  # evaluations
 SIGMAS = 4.0
 SHARE = 0.05
 LEAST = 0.01
+DEEP, DEEP_LEAST = 0.25, 0.1
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,12 @@ class Fall:
     now: float
     proxy_before: float
     proxy_now: float
+
+    @property
+    def deep(self) -> bool:
+        """Whether so much was lost that what else was won does not matter."""
+        lost = abs(self.best - self.now)
+        return lost >= max(DEEP * max(abs(self.best), abs(self.now)), DEEP_LEAST)
 
 
 def diverging(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from loquent.report.charts import Curve, safe, short
@@ -51,42 +52,56 @@ def history(group: Group, key: str) -> dict[float, float]:
     return {point.update: point.mean for point in points if point.n == most}
 
 
-def falls(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) -> tuple[list[Fall], list[str], int]:
-    """What fell while the return rose, the values that were looked at, and at how many evaluations."""
+@dataclass(frozen=True)
+class Seen:
+    """What fell and what rose while the return rose, of the values that were looked at, and at how many evaluations."""
+
+    fell: list[Fall]
+    rose: list[Fall]
+    judged: list[str]
+    evaluations: int
+
+    @property
+    def gamed(self) -> bool:
+        """Whether the reward is called gamed; else it is bought at a price, where anything fell."""
+        return any(fall.deep for fall in self.fell) or (bool(self.fell) and not self.rose)
+
+
+def seen(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) -> Seen:
+    """What the rule of `divergence` finds in a group's evaluations."""
     judged = [key for key in outside(group.runs[0].config, keys) if higher.get(key.removeprefix("evaluation/")) is not None]
     proxy = history(group, PROXY)
     columns = {key: history(group, key) for key in judged}
     columns = {key: column for key, column in columns.items() if column.keys() >= proxy.keys()}
     updates = sorted(proxy)
-    found = diverging(
-        updates,
-        [proxy[update] for update in updates],
-        {key: [column[update] for update in updates] for key, column in columns.items()},
-        {key: bool(higher[key.removeprefix("evaluation/")]) for key in columns},
-    )
-    return found, list(columns), len(updates)
+    values = {key: [column[update] for update in updates] for key, column in columns.items()}
+    up = {key: bool(higher[key.removeprefix("evaluation/")]) for key in columns}
+    returns = [proxy[update] for update in updates]
+    fell = diverging(updates, returns, values, up)
+    rose = diverging(updates, returns, values, {key: not better for key, better in up.items()})
+    return Seen(fell, [one for one in rose if one.key not in {fall.key for fall in fell}], list(columns), len(updates))
 
 
 def statement(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) -> str:
     """What the rule of `divergence` says of a group, in words, as markup."""
     if not all(run.evaluation for run in group.runs):
         return _said("unknown", "The run is not at its end, where it tells of each value which way is better.")
-    found, judged, count = falls(group, keys, higher)
-    if not judged:
+    found = seen(group, keys, higher)
+    count = found.evaluations
+    if not found.judged:
         why = "no metric outside the reward was evaluated in training" if count else "nothing was evaluated in training"
         return _said("unknown", f"The reward cannot be watched: {why}; metrics: and training.evaluate_every make it so.")
-    names = ", ".join(safe(key.removeprefix("evaluation/")) for key in judged)
+    names = ", ".join(map(_bare, found.judged))
     if count < FEWEST:
         return _said("unknown", f"{count} evaluations are too few to tell whether the reward and {names} part; {FEWEST} are enough.")
-    if not found:
+    if not found.fell:
         return _said("calm", f"At {count} evaluations nothing measured outside the reward fell while the return rose. Looked at: {names}. {TELLS}")
-    first = max(found, key=lambda fall: abs(fall.now - fall.best) / max(abs(fall.best), abs(fall.now)))
-    told = "; ".join(f"{safe(one.key.removeprefix('evaluation/'))} went from {short(one.best)} to {short(one.now)}" for one in found)
-    rest = [key for key in judged if key not in {one.key for one in found}]
-    calm = f" The rest did not: {', '.join(safe(key.removeprefix('evaluation/')) for key in rest)}." if rest else ""
+    head = "The reward is being gamed." if found.gamed else "The reward is bought at a price."
+    first = max(found.fell, key=lambda one: (one.deep, abs(one.now - one.best) / max(abs(one.best), abs(one.now))))
     how = f"(means of {width(count)} evaluations, up to update {first.since:g} and up to update {first.until:g})"
-    risen = f"The return rose from {short(first.proxy_before)} to {short(first.proxy_now)} {how}, and what is measured outside it got worse"
-    return _said("alarm", f"<strong>The reward is being gamed, or bought at a price.</strong> {risen}: {told}.{calm}")
+    risen = f"The return rose from {short(first.proxy_before)} to {short(first.proxy_now)} {how}, and outside it got worse: {_moved(found.fell)}."
+    won = f" Got better with it: {_moved(found.rose)}." if found.rose else " Nothing measured outside it got better."
+    return _said("alarm" if found.gamed else "price", f"<strong>{head}</strong> {risen}{won}")
 
 
 def beside(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) -> list[Curve]:
@@ -126,6 +141,14 @@ def _scaled(points: Sequence[Point], up: bool) -> list[Point]:
     places = [(point.mean - low) / (high - low) if high > low else 0.5 for point in points]
     places = places if up else [1 - place for place in places]
     return [Point(point.update, place, place, place, 1) for point, place in zip(points, places, strict=True)]
+
+
+def _bare(key: str) -> str:
+    return safe(key.removeprefix("evaluation/"))
+
+
+def _moved(found: Sequence[Fall]) -> str:
+    return "; ".join(f"{_bare(one.key)} went from {short(one.best)} to {short(one.now)}" for one in found)
 
 
 def _said(kind: str, text: str) -> str:
