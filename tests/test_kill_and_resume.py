@@ -36,7 +36,7 @@ LEARNERS = {
     "ilql": {"epochs": 2, "minibatch": 3, "learning_rate": 0.003, "awac_beta": 0.5, "cql_weight": 0.1, "target_rate": 0.1, "adv_beta": 2.0},
 }
 NORMALISED = {
-    "lexicon": {"weight": 1.0, "place": "token", "normalization": "running"}, "length": {"weight": 0.1, "high": 3, "normalization": "running"},
+    "lexicon": {"weight": 1.0, "place": "token", "normalization": "running"}, "length": {"weight": 0.1, "high": 1, "normalization": "running"},
     "shape": {"of": "length", "low": 4, "weight": 0.1, "potential": True, "place": "token"},
 }  # fmt: skip
 REWARDS = {"ppo": NORMALISED}

@@ -108,7 +108,7 @@ def beside(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None])
     """The return, its parts and the held-out values, each on its own range from 0 to 1, turned so that up is better."""
     parts = [key for key in keys if key.startswith("rollout/weighted/")]
     names = [PROXY, *parts, *(key for key in outside(group.runs[0].config, keys) if higher.get(key.removeprefix("evaluation/")) is not None)]
-    lines = []
+    lines: list[Curve] = []
     for key in names:
         up = higher.get(key.removeprefix("evaluation/")) is not False
         points = _scaled(group.curve(key), up)

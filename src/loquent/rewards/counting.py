@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -70,8 +69,10 @@ def counting(options: dict[str, Any], name: str) -> Counting:
     Raises:
         BadSetting: a value is not what it should be.
     """
-    given: Mapping[str, Any] = {key: options.pop(key) for key in NAMES if key in options}
+    given: dict[str, Any] = {key: options.pop(key) for key in NAMES if key in options}
+    if isinstance(given.get("clip"), list):
+        given["clip"] = tuple(given["clip"])
     try:
-        return Counting(**{key: tuple(value) if isinstance(value, list) else value for key, value in given.items()})
+        return Counting(**given)
     except BadSetting as error:
         raise BadSetting(f"rewards.{name}: {error}") from error

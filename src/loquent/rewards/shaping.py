@@ -41,7 +41,8 @@ class Steps:
 
 def steps_of(episode: Episode, place: str, learner: Learner) -> list[Steps]:
     """The steps of an episode, answer by answer; one that was drawn as no tokens at all is no step."""
-    found, before = [], []
+    found: list[Steps] = []
+    before: list[str] = []
     for number, turn in enumerate(episode.turns):
         if turn.seat == episode.learning:
             known = _known(turn, place, learner)
