@@ -472,7 +472,14 @@ def describe(name: str) -> str:
     Raises:
         UnknownName: nothing is called so.
     """
-    own: dict[str, Callable[[], type]] = {"model": lambda: ModelSettings, "training": lambda: TrainingSettings, "decoding": lambda: Decoding}
+    from loquent.rewards.counting import Counting
+
+    own: dict[str, Callable[[], type]] = {
+        "rewards": lambda: Counting,
+        "model": lambda: ModelSettings,
+        "training": lambda: TrainingSettings,
+        "decoding": lambda: Decoding,
+    }
     own["evaluation"] = own["decoding"]
     own |= {f"algorithm.{kind}": partial(_config_of, kind) for kind in registry.names("algorithm")}
     own |= {f"task.{kind}": partial(_options_of, kind) for kind in registry.names("task")}
