@@ -35,6 +35,11 @@ LEARNERS = {
     "nlpo": {"epochs": 2, "minibatch": 3, "learning_rate": 0.003, "beta": 0.1, "kl_target": 0.01, "top_p": 0.6, "mu": 2},
     "ilql": {"epochs": 2, "minibatch": 3, "learning_rate": 0.003, "awac_beta": 0.5, "cql_weight": 0.1, "target_rate": 0.1, "adv_beta": 2.0},
 }
+NORMALISED = {
+    "lexicon": {"weight": 1.0, "place": "token", "normalization": "running"}, "length": {"weight": 0.1, "high": 1, "normalization": "running"},
+    "shape": {"of": "length", "low": 4, "weight": 0.1, "potential": True, "place": "token"},
+}  # fmt: skip
+REWARDS = {"ppo": NORMALISED}
 NEVER = {"supervised": ("in_decoding",), "ilql": ("in_decoding", "in_rollout")}  # who learns from others' words draws none in training
 # (moment, how often it comes in one update, so that the seeded number of a call lies at most an update and a half ahead)
 MOMENTS = {
@@ -56,7 +61,8 @@ def wholes(tmp_path_factory):
     for kind, config in LEARNERS.items():
         file = folder / f"{kind}.yaml"
         training = {**SMALL["training"], **({"data": str(folder / "games")} if kind == "ilql" else {})}
-        file.write_text(json.dumps({**SMALL, "task": task, "training": training, "algorithm": {"kind": kind, **config}}))  # JSON is YAML
+        own = {"rewards": REWARDS[kind]} if kind in REWARDS else {}
+        file.write_text(json.dumps({**SMALL, **own, "task": task, "training": training, "algorithm": {"kind": kind, **config}}))  # JSON is YAML
         assert killed.loquent("train", str(file), "--out", str(folder / kind)) == 0
         made[kind] = file, folder / kind
     return made
@@ -124,6 +130,8 @@ def test_a_leaf_that_was_never_saved_would_be_seen(kind, wholes, tmp_path):
     names = {"/".join(map(str, path)) for path in moved}
     assert {"counters/updates", "counters/games", "counters/best", "sampler/place"} <= names
     assert any(name.startswith("actor/policy") for name in names)
+    if kind == "ppo":
+        assert {f"rewards/{term}/{part}" for term in ("lexicon", "length") for part in ("count", "mean", "squares")} <= names
     if kind in ("ppo", "nlpo"):
         assert "algorithm/controller/coefficient" in names
     if kind == "ilql":

@@ -111,6 +111,7 @@ class Renamed:
         self.name, self.metric = name, metric
         self.version, self.higher_is_better = metric.version, metric.higher_is_better
         self.keys = tuple(f"{name}/{key}" for key in getattr(metric, "keys", ()))
+        self.directions = {f"{name}/{key}": up for key, up in getattr(metric, "directions", {}).items()}
 
     def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
         """What the metric measures, under the new keys."""
@@ -147,9 +148,10 @@ def higher_is_better(key: str, metrics: Sequence[Metric], weights: Record) -> bo
     """
     owner = next((metric for metric in metrics if _gives(metric, key)), None)
     if owner is not None:
-        if owner.higher_is_better is None:
+        up: bool | None = getattr(owner, "directions", {}).get(key, owner.higher_is_better)
+        if up is None:
             raise BadSetting(f"{key!r} cannot be watched: its metric {owner.name} says neither up nor down; {WATCHED}")
-        return owner.higher_is_better
+        return up
     if key == "return" or key.startswith("score/"):
         return True
     weight = weights.get(key.removeprefix("reward/"), 0.0) if key.startswith("reward/") else 0.0

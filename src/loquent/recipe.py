@@ -267,7 +267,7 @@ def _recipe(root: Node) -> Recipe:
         options=options,
         model=_model(sections.get("model")),
         rewards=_rewards(sections.get("rewards"), task, options),
-        metrics=_metrics(sections.get("metrics")),
+        metrics=_metrics(sections.get("metrics"), task, options, "rewards" in sections),
         decoding=fill(Decoding, decoding, "decoding"),
         evaluation=fill(Decoding, evaluation, "evaluation"),
         algorithm=algorithm,
@@ -378,13 +378,19 @@ def _merged(base: Node | None, top: Node | None) -> Node | None:
 
 def _rewards(node: Node | None, task: str, options: Any) -> Record:
     """Rewards: the task's own with weights; registered rewards and metrics, and Python callables, with weights and options."""
+    from loquent.rewards.counting import NAMES, Counting  # its room brings metrics, which few recipes need at once
+
     given = node.mapping("rewards") if node else {}
-    own: Mapping[str, float] = registry.find("task", task)(options).spec.rewards if given else {}
+    own: Mapping[str, float] = registry.named("task", task)(options).spec.rewards if given else {}
+    beside = ("weight", "of", "key", *NAMES)
     known = sorted({*registry.names("reward"), *registry.names("metric"), *own})
     found: dict[str, Any] = {}
     for name, item in given.items():
         inside = dict(item.value) if isinstance(item.value, dict) else {"weight": item}
         head = {key: inside.pop(key) for key in ("weight", "of", "key") if key in inside}
+        counts = {key: inside.pop(key) for key in NAMES if key in inside}
+        filled = fill(Counting, Node(counts, item.file, item.line), f"rewards.{name}")
+        head |= {key: Node(getattr(filled, key), one.file, one.line) for key, one in counts.items()}
         weight = head["weight"].plain() if "weight" in head else 1.0
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
             raise BadSetting(f"{head['weight'].place}: rewards.{name}: the weight is {head['weight'].bare()!r}; a finite number is right")
@@ -396,20 +402,22 @@ def _rewards(node: Node | None, task: str, options: Any) -> Record:
                 raise BadSetting(f"{item.place}: rewards.{name} is the task's own reward, which has a weight only; name another term so, with 'of'")
         elif ":" in of:
             function = {"function": Node(of, head.get("of", item).file, head.get("of", item).line)}
-            inside = _options("reward", "callable", {**function, **inside}, item, f"rewards.{name}", ("weight", "of", "key"))
+            inside = _options("reward", "callable", {**function, **inside}, item, f"rewards.{name}", beside)
             del inside["function"]
         elif of not in known or of in own:
             raise unknown(head.get("of", item), of, known, "rewards")
         else:
             kind = "reward" if of in registry.names("reward") else "metric"
-            inside = _options(kind, of, inside, item, f"rewards.{name}", ("weight", "of", "key"))
+            inside = _options(kind, of, inside, item, f"rewards.{name}", beside)
         bare = {key: value.plain() for key, value in (head | inside).items()}
         found[name] = Record(bare) if isinstance(item.value, dict) else weight
     return Record(found)
 
 
-def _metrics(node: Node | None) -> Record:
-    """Metrics: names of registered ones, each with options."""
+def _metrics(node: Node | None, task: str, options: Any, rewarded: bool) -> Record:
+    """Metrics: names of registered ones, each with options. A recipe that rewards texts and names none has `watch`; `metrics: {}` is none."""
+    if node is None and rewarded and registry.named("task", task)(options).actions is None:
+        return Record(watch=EMPTY)
     found: dict[str, Record] = {}
     for name, item in (node.mapping("metrics") if node else {}).items():
         inside = dict(item.mapping(f"metrics.{name}"))
@@ -464,7 +472,14 @@ def describe(name: str) -> str:
     Raises:
         UnknownName: nothing is called so.
     """
-    own: dict[str, Callable[[], type]] = {"model": lambda: ModelSettings, "training": lambda: TrainingSettings, "decoding": lambda: Decoding}
+    from loquent.rewards.counting import Counting
+
+    own: dict[str, Callable[[], type]] = {
+        "rewards": lambda: Counting,
+        "model": lambda: ModelSettings,
+        "training": lambda: TrainingSettings,
+        "decoding": lambda: Decoding,
+    }
     own["evaluation"] = own["decoding"]
     own |= {f"algorithm.{kind}": partial(_config_of, kind) for kind in registry.names("algorithm")}
     own |= {f"task.{kind}": partial(_options_of, kind) for kind in registry.names("task")}

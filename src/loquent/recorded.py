@@ -22,10 +22,10 @@ from loquent.data.readers import jsonl
 from loquent.episode import Episode
 from loquent.errors import BadCheckpoint, BadRow, BadSetting
 from loquent.models.actor import Actor
-from loquent.models.token_rewards import with_token_rewards
+from loquent.models.token_rewards import learner_rewards
 from loquent.models.tokens import TokenBatch, cat, token_batch
-from loquent.rewards import compose
-from loquent.rewards.terms import TokenTerm
+from loquent.rewards.counting import RAW
+from loquent.rewards.learner import Learner
 from loquent.seeding import Key
 from loquent.settings import Remark
 from loquent.task import Row, Task
@@ -58,6 +58,7 @@ def record(
     *,
     terms: Sequence[Any] = (),
     weights: Record,
+    learner: Learner | None = None,
     split: str = "train",
     only: Record = EMPTY,
     top: float = 1.0,
@@ -69,6 +70,7 @@ def record(
         paths: files of episodes (JSON lines), or folders that hold `episodes.jsonl`. Rows that are not the task's own are looked up in the
             file `rows.jsonl` beside it.
         terms: rewards added to those recorded; those of tokens too, by the format's tokens of what was said.
+        learner: the learner's side of the terms, by which it discounts potentials.
         split: the split that all episodes must have been played on.
         only: episodes on rows whose fields have these values count, others do not.
         top, bottom: see `data.filters.shares`.
@@ -81,12 +83,11 @@ def record(
         rows = _Rows(task, split, _file(path).with_name(ADDED))
         found = (one for one in checked(_file(path), task, rows, split) if _has(rows[one.row], only))
         while some := list(islice(found, CHUNK)):
-            scored = compose.apply(terms, some, {one.row: rows[one.row] for one in some})
-            scored = with_token_rewards(scored, [term for term in terms if isinstance(term, TokenTerm)], actor.format)
+            scored = learner_rewards(terms, some, {one.row: rows[one.row] for one in some}, learner or Learner(terms), actor.format)
             made = token_batch(scored, actor.format, weights, max_length=actor.context, room=actor.room)
             batches.append(replace(made, episode=made.episode + read))
             returns += [one.total(weights) for one in scored]
-            unknown |= {name for one in scored for turn in one.turns for name in turn.rewards} - set(weights)
+            unknown |= {name for one in some for turn in one.turns for name in turn.rewards if not name.endswith(RAW)} - set(weights)
             read += len(some)
     if not read:
         raise BadSetting(f"training.data = {', '.join(paths)!r} holds no episode" + (f" on rows with {dict(only)}" if only else ""))

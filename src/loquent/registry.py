@@ -65,6 +65,8 @@ _names: dict[str, dict[str, str]] = {
         "repetition": "loquent.rewards.penalties:repetition",
         "length": "loquent.rewards.penalties:length",
         "ter": "loquent.metrics.sacre:ter_reward",
+        "copying": "loquent.rewards.content:copying",
+        "missing_concepts": "loquent.rewards.content:missing_concepts",
         "token_constant": "loquent.rewards.tokens:token_constant",
         "token_specified": "loquent.rewards.tokens:token_specified",
     },
@@ -98,6 +100,7 @@ _names: dict[str, dict[str, str]] = {
         "cider": "loquent.metrics.cider:cider",
         "concept_coverage": "loquent.metrics.concepts:concept_coverage",
         "spice": "loquent.metrics.spice:spice",
+        "watch": "loquent.metrics.watch:watch",
     },
     "featurizer": {
         "hashed": "loquent.features.hashed:Hashed",

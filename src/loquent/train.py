@@ -30,13 +30,12 @@ from loquent.evaluate import Evaluation, build_metrics, chosen_rows, directions,
 from loquent.machine import machine, source_state
 from loquent.metric import Context
 from loquent.models.score import score
-from loquent.models.token_rewards import with_token_rewards
+from loquent.models.token_rewards import ends_by, learner_rewards
 from loquent.models.tokens import TokenBatch, token_batch
 from loquent.play import Game, play
 from loquent.recipe import Recipe, TrainingSettings
 from loquent.recorded import Draws
-from loquent.rewards import compose
-from loquent.rewards.terms import TokenTerm
+from loquent.rewards import cache, compose, learner
 from loquent.run import Run
 from loquent.seeding import Key, borrowed
 from loquent.start import make_actor, make_task
@@ -64,6 +63,10 @@ class Trainer:
         self.algorithm = kind(recipe.config, self.actor, key=self.key.child("algorithm"))
         context = Context(task=self.task, model=self.actor.language)
         self.terms, self.weights = compose.build(recipe.rewards, context)
+        self.learner = learner.of_run(
+            self.terms, recipe.config, name=self.algorithm.name, playing=isinstance(self.algorithm, Playing), recorded=self.source == "data",
+            ends=ends_by(getattr(self.actor, "format", None)),
+        )  # fmt: skip
         self.metrics = build_metrics(recipe.metrics, context)
         self.growing = pool is not None
         pool = weighted(chosen_rows(self.task, self.settings.split, self.settings.only)) if pool is None else pool
@@ -101,8 +104,7 @@ class Trainer:
         queue = [Game(row, self.games + i) for i, row in enumerate(rows)]
         self.games += len(queue)
         played = play(self.task, queue, self._player(), seed=self.settings.seed, split=self.settings.split)
-        scored = compose.apply(self.terms, played, self.rows)
-        return with_token_rewards(scored, [term for term in self.terms if isinstance(term, TokenTerm)], self.actor.format)
+        return learner_rewards(self.terms, played, self.rows, self.learner, self.actor.format)
 
     def batch(self, episodes: Sequence[Episode]) -> TokenBatch:
         """The batch the algorithm reads: tokens, rewards, and for a learner from its own play the scores of all networks."""
@@ -131,7 +133,8 @@ class Trainer:
         return {"update": self.updates, "episodes": self.games, **rollout.turns(episodes, self.weights), **logs}
 
     def _table(self) -> Table:
-        settings, how = self.settings, {"terms": self.terms, "weights": self.weights, "places": self.recipe.config.games}
+        settings = self.settings
+        how = {"terms": self.terms, "weights": self.weights, "learner": self.learner, "places": self.recipe.config.games}
         teacher = self._player() if self.source == "expert" else None
         return Table(self.task, self.sampler, seed=settings.seed, split=settings.split, teacher=teacher, **how)
 
@@ -159,6 +162,7 @@ class Trainer:
             "sampler": (self.draws or self.sampler).state_dict(),
             "actor": self.actor.state_dict(),
             "algorithm": self.algorithm.state_dict(),
+            **({"rewards": statistics} if (statistics := self.learner.state_dict()) else {}),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -177,6 +181,7 @@ class Trainer:
             (self.draws or self.sampler).load_state_dict(state["sampler"])
             self.actor.load_state_dict(state["actor"])
             self.algorithm.load_state_dict(state["algorithm"])
+            self.learner.load_state_dict(state.get("rewards", {}))
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # torch's own loaders raise RuntimeError
             why = " ".join(str(error).split())[:300]
             raise BadCheckpoint(f"the state is not whole, or another model's ({type(error).__name__}: {why})") from error
@@ -204,7 +209,7 @@ class Trainer:
 
     def _recorded(self) -> recorded.Recording:
         settings = self.settings
-        how = {"terms": self.terms, "weights": self.weights, "split": settings.split, "only": settings.only}
+        how = {"terms": self.terms, "weights": self.weights, "learner": self.learner, "split": settings.split, "only": settings.only}
         return recorded.record(settings.data, self.task, self.actor, **how, top=settings.data_top, bottom=settings.data_bottom)  # type: ignore[arg-type]
 
     @contextmanager
@@ -363,6 +368,7 @@ def _higher_is_better(trainer: Trainer) -> bool:
 
 def _keep(trainer: Trainer) -> None:
     """Write a checkpoint of this update and drop the oldest beyond `keep`; the best is never dropped."""
+    cache.clear(trainer.terms)
     folder = _checkpoint(trainer, trainer.updates)
     if not folder.is_dir():
         checkpoint.save(folder, trainer.actor.language or trainer.actor, trainer.state())

@@ -3,11 +3,14 @@
 import pytest
 
 import loquent
+from loquent.adapters.gymnasium import Environment
 from loquent.adapters.table import Table
 from loquent.data.pools import Pool, Sampler
 from loquent.errors import BadCheckpoint, BadSetting
 from loquent.metric import Measured
 from loquent.play import games, play
+from loquent.rewards import Counting, Learner
+from loquent.rewards.learner import of_run
 from loquent.rewards.terms import Term
 from loquent.seeding import Key
 from loquent.task import Row
@@ -31,9 +34,9 @@ def tagging():
     return loquent.task("tagging", source="samples", samples=SENTENCES, labels=["X", "Y"])
 
 
-def table(task, places=2, terms=(), weights=None, scale=None):
+def table(task, places=2, terms=(), weights=None, scale=None, learner=None):
     sampler = Sampler(Pool(tuple(task.rows("train"))), Key(3, ("rows",)), scale=scale)
-    return Table(task, sampler, places=places, seed=3, split="train", terms=terms, weights=weights or task.spec.rewards)
+    return Table(task, sampler, places=places, seed=3, split="train", terms=terms, weights=weights or task.spec.rewards, learner=learner)
 
 
 def test_games_by_hand():
@@ -136,3 +139,28 @@ def test_rows_that_are_added_are_dealt_and_a_live_game_goes_on():
 def test_only_tasks_with_actions_have_tables():
     with pytest.raises(BadSetting, match="takes free text"):
         table(Echo())
+
+
+def test_running_statistics_are_of_the_games_that_have_ended():
+    task = tagging()
+    term = Term("length", Longest(), "", Counting(normalization="running"))
+    learner = Learner([term])
+    one = table(task, places=1, terms=(term,), weights=Record(length=1.0), learner=learner)
+    while len(one.done) < 3:
+        one.act([0])
+    assert [(game.rewards["length"], game.rewards["length/raw"]) for game in one.take()] == [(0.0, 1.0)] * 3
+    assert learner.state_dict() == {"length": {"count": 3, "mean": 1.0, "squares": 0.0}}
+
+
+@pytest.mark.parametrize(
+    ("counting", "said"),
+    [({"normalization": "batch"}, "no collection to normalise over; 'running' is right"), ({"potential": True}, "stand on every step; leave it out")],
+)
+def test_what_needs_a_collection_or_every_step_is_refused(counting, said):
+    term = Term("length", Longest(), "", Counting(**counting))
+    with pytest.raises(BadSetting, match=said):
+        of_run([term], None, name="double_dqn", playing=True, recorded=False, ends=None)
+    with pytest.raises(BadSetting, match=r"recorded episodes are scored once, part by part.*'none' is right"):
+        of_run([Term("x", Longest(), "", Counting(normalization="running"))], None, name="ilql", playing=False, recorded=True, ends=None)
+    with pytest.raises(BadSetting, match="belong to a learner's own loop"):
+        Environment("generation", terms=[term])

@@ -4,17 +4,18 @@ from dataclasses import replace
 
 import pytest
 import torch
-from test_format import format_of, said, told
+from test_format import FORMATS, format_of, said, told
 from test_tokens import GUESS, ROWS, WORDLE, episode, padded, reading
 
 from loquent.errors import BadReward
 from loquent.metric import Context
 from loquent.models.support import Support
-from loquent.models.token_rewards import with_token_rewards
+from loquent.models.token_rewards import character_ends, ends_by, learner_rewards, with_token_rewards
 from loquent.models.tokens import positions, token_batch
 from loquent.models.truncate import truncated
 from loquent.models.utterances import utterances
-from loquent.rewards import TokenTerm, build
+from loquent.rewards import Counting, Function, Learner, Term, TokenTerm, build
+from loquent.task import Row
 from loquent.values import Record
 
 # spec/ilql.md 3.2, last column: u_state / u_action / u_rew; the last state is where the game stands after its last answer
@@ -124,3 +125,39 @@ def test_a_term_of_another_length_is_refused_and_no_terms_change_nothing():
     with pytest.raises(BadReward, match="it gave 1 scores; 6 floats, one per token, are right"):
         with_token_rewards([game], [TokenTerm("short", lambda *_: [1.0])], format_of(WORDLE))
     assert with_token_rewards([game], [], format_of(WORDLE)) == [game]
+
+
+# -- what the characters of tokens are ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("text", [" a good film . it was", "naïve 👍🏽 e\u0301 猫", "", "  two\n\nlines ", "x" * 60])
+def test_characters_said_with_each_token(kind, text):
+    format = format_of(kind)
+    ids = list(format.answer(text))
+    whole = format.text(ids, ids)
+    ends = character_ends(ids, whole, format)
+    assert len(ends) == len(ids)
+    assert list(ends) == sorted(ends)
+    assert not ids or ends[-1] == len(whole)
+    for i, end in enumerate(ends):
+        so_far = format.text(ids[: i + 1], ids)
+        if "\ufffd" not in so_far and whole.startswith(so_far):
+            assert end == len(so_far), "as a decoder says that reads all of it each time"
+    assert set(character_ends(ids, whole[:3], format)) <= set(range(4)), "a text that was stopped before its tokens were"
+
+
+def test_a_format_tells_a_learner_and_scores_stand_on_tokens_that_were_never_drawn():
+    format = format_of("plain")
+    term = Term("words", Function(lambda p, q, r, s: [float(len(text.split())) for text in p]), "", Counting(place="token"))
+    learner = Learner([term], ends=ends_by(format))
+    game = episode(told("go"), said(" a b"), ended="over")
+    [scored] = learner_rewards([term], [game], {game.row: Row(game.row)}, learner, format)
+    answer = scored.turns[1]
+    assert answer.tokens is None
+    assert sum(answer.token_rewards["words"]) == 2.0
+    assert len(answer.token_rewards["words"]) == len(format.answer(" a b"))
+    assert token_batch([scored], format, Record(words=1.0), max_length=64).reward.sum() == 2.0
+    assert ends_by(None) is None
+    [plain] = learner_rewards([replace(term, counting=Counting())], [game], {game.row: Row(game.row)}, learner, format)
+    assert plain.turns[1].rewards == Record(words=2.0)

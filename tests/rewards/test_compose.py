@@ -221,6 +221,6 @@ def test_bad_settings_are_refused(settings, error, said):
 
 
 def test_the_face_of_the_room():
-    assert set(rewards.__all__) == {"Function", "Term", "TokenTerm", "apply", "build", "episode_texts", "references_of"}
+    assert set(rewards.__all__) == {"Counting", "Function", "Learner", "Term", "TokenTerm", "apply", "build", "episode_texts", "references_of"}
     assert rewards.references_of(Row("r", Record(references="one"))) == ("one",)
     assert rewards.references_of(Row("r")) == ()

@@ -60,6 +60,10 @@ def check_players(terms: Any, agents: Any, weights: Any) -> None:
     """That terms score, agents answer and weights are numbers."""
     if not isinstance(terms, Sequence) or not all(hasattr(term, "score") and hasattr(term, "name") for term in terms):
         raise BadSetting(f"terms = {terms!r:.80}: a sequence of reward terms is right, as in [rewards.Term(name, metric)]")
+    for term in terms:
+        if getattr(getattr(term, "counting", None), "for_learners", False):
+            why = "normalization and potential belong to a learner's own loop (loquent train); leave them out here"
+            raise BadSetting(f"the term {term.name!r}: an environment gives each episode the reward that rewards.apply gives it alone; {why}")
     if agents is not None and not (isinstance(agents, Mapping) and all(hasattr(agent, "answer") for agent in agents.values())):
         raise BadSetting(f"agents = {agents!r:.80}: a mapping from seats to agents is right, as in {{'judge': agent}}")
     numbers = weights.values() if isinstance(weights, Mapping) else [None]

@@ -12,6 +12,7 @@ from loquent.episode import Episode
 from loquent.errors import BadCheckpoint, BadSetting
 from loquent.live import Live
 from loquent.rewards import compose
+from loquent.rewards.learner import Learner
 from loquent.task import Observation, Task
 from loquent.values import Record
 
@@ -34,6 +35,7 @@ class Table:
     Args:
         places: how many games are live at once.
         terms, weights: as `rewards.compose.build` gives them.
+        learner: normalises what terms give, by what has ended so far.
         teacher: who plays for a learner that learns from others' games.
 
     Raises:
@@ -50,12 +52,13 @@ class Table:
         split: str,
         terms: Sequence[Any] = (),
         weights: Record,
+        learner: Learner | None = None,
         teacher: Agent | None = None,
     ) -> None:
         if task.actions is None:
             raise BadSetting(f"{task.identity} takes free text; a learner of turns needs a task with actions")
         self.task, self.sampler, self.seed, self.split = task, sampler, seed, split
-        self.terms, self.weights, self.teacher = tuple(terms), weights, teacher
+        self.terms, self.weights, self.learner, self.teacher = tuple(terms), weights, learner, teacher
         self.places, self.dealt = places, 0
         self.done: list[Episode] = []  # the games that have ended since `take`
         self._games: list[Live] = []
@@ -77,7 +80,8 @@ class Table:
         gained = [self._said(game, int(choice)) for game, choice in zip(self.games, choices, strict=True)]
         over = [i for i, game in enumerate(self.games) if game.step.ended is not None]
         before = [self.games[i].episode(Record(agent="table")) for i in over]
-        scored = compose.apply(self.terms, before, {self.games[i].row.id: self.games[i].row for i in over}) if self.terms else before
+        rows = {self.games[i].row.id: self.games[i].row for i in over}
+        scored = compose.apply(self.terms, before, rows, self.learner) if self.terms else before
         last: dict[int, tuple[Observation, bool]] = {}
         for i, plain, full in zip(over, before, scored, strict=True):
             gained[i] += full.total(self.weights) - plain.total(self.weights) if self.terms else 0.0

@@ -13,7 +13,7 @@ import yaml
 from loquent import logged, registry
 from loquent.errors import BadSetting, LoquentError
 from loquent.logged import Logged
-from loquent.report import samples
+from loquent.report import samples, watch
 from loquent.report.charts import Curve, Dot, Numbers, curves, dots, legend, safe, short
 from loquent.report.runs import Group, read
 
@@ -61,6 +61,7 @@ def html(groups: Sequence[Group]) -> str:
     made = _Page(groups)
     sections = {
         "Learning": made.learning(),
+        "Watch for reward hacking": made.watch(),
         "Divergence from the reference": made.charts(KL),
         "Rewards, raw and weighted": made.rewards(),
         "Drift of the language": made.charts((*DRIFT, *HELD_OUT_DRIFT)),
@@ -129,6 +130,22 @@ class _Page:
         """Each named reward: as it was measured, and as it counted."""
         names = [key.removeprefix("rollout/reward/") for key in self.keys if key.startswith("rollout/reward/")]
         return self.charts([f"rollout/{kind}/{name}" for name in names for kind in ("reward", "weighted")] + ["reward/task"])
+
+    def watch(self) -> str:
+        """The reward beside what is outside it, a group at a time; and the drifts of all."""
+        parts = []
+        for group in self.groups:
+            if not watch.rewarded(group.runs[0].config):
+                continue
+            lines = watch.beside(group, self.keys, self.higher)
+            title = f"{group.label}: the reward and what is outside it"
+            said = "each line on its own range, turned so that up is better; parts of the reward are of the episodes learned from"
+            chart = _figure(title, curves(self.numbers, title, "share of its range", lines), said, legend(lines)) if lines else ""
+            head = f"<h3>{safe(group.label)}</h3>" if len(self.groups) > 1 else ""
+            numbers = _fold("As numbers", watch.table(group, self.keys, self.higher, _table_of))
+            parts.append(f"{head}{watch.statement(group, self.keys, self.higher)}<div class=charts>{chart}</div>{numbers}")
+        drifts = "".join(self._curves(key) for key in watch.DRIFTS if key in self.keys)
+        return "".join(parts) + (f'<h3>Drift</h3><div class="charts">{drifts}</div>' if drifts else "") if parts else ""
 
     def samples_in_training(self) -> str:
         """One fold a group."""

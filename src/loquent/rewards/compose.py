@@ -6,6 +6,8 @@ word for word). The task's instruction, other seats' utterances and what comes a
 
 Where a score goes. Under the term's name on the last answer of the learning seat; token terms on every answer of that seat that
 has tokens. None leaves no key. An episode in which the learning seat never answered has nowhere to put one and stays as it is.
+Where something else than the score may count (`counting.Counting`), the name has what counts, and NAME/raw the score.
+For a learner it may stand on tokens (`placement`), be normalised (`learner`), or be a potential (`shaping`).
 """
 
 from __future__ import annotations
@@ -19,9 +21,14 @@ from loquent import registry
 from loquent.episode import Episode, Turn
 from loquent.errors import BadReward, BadSetting, UnknownName
 from loquent.metric import Context
+from loquent.rewards import shaping
+from loquent.rewards.cache import Cache, Cached, Watched
+from loquent.rewards.counting import RAW, Counting, counting
+from loquent.rewards.learner import Learner
+from loquent.rewards.placement import pieces, placed
 from loquent.rewards.terms import Term, TokenFunction, TokenTerm
 from loquent.task import Row
-from loquent.values import Record
+from loquent.values import Record, frozen
 
 AnyTerm = Term | TokenTerm
 
@@ -30,7 +37,7 @@ def build(settings: Mapping[str, Any], context: Context) -> tuple[tuple[AnyTerm,
     """Terms and weights from `{name: weight}` or `{name: {weight: ..., of: ..., key: ..., options...}}`.
 
     `of` names the registered reward or metric, or a Python callable as "module:function", where the term is called otherwise;
-    `key` chooses among several scores of a metric.
+    `key` chooses among several scores of a metric; `counting.Counting` has what else a term may be told.
     A name among the task's own rewards only gives that reward its weight. No settings at all: the task's own weights.
 
     Raises:
@@ -41,6 +48,7 @@ def build(settings: Mapping[str, Any], context: Context) -> tuple[tuple[AnyTerm,
         return (), own
     terms: list[AnyTerm] = []
     weights: dict[str, float] = {}
+    cache = Cache()
     for name, given in settings.items():
         options = dict(given) if isinstance(given, Mapping) else {"weight": given}
         weights[name] = _weight(options.pop("weight", 1.0), name)
@@ -48,12 +56,17 @@ def build(settings: Mapping[str, Any], context: Context) -> tuple[tuple[AnyTerm,
             continue
         if name in own:
             raise BadSetting(f"rewards.{name}: {context.task.identity} has a reward of this name; give the term another, with 'of'")  # type: ignore[union-attr]
-        terms.append(_term(name, options, own, context))
+        if name.endswith(RAW):
+            raise BadSetting(f"rewards.{name}: NAME{RAW} is where the score of a term NAME stands; give the term another name, with 'of'")
+        terms.append(_term(name, options, own, context, cache))
     return tuple(terms), Record(weights)
 
 
-def apply(terms: Sequence[AnyTerm], episodes: Sequence[Episode], rows: Mapping[str, Row]) -> list[Episode]:
-    """The episodes with the raw scores of all terms: one call per term over all of them; what was there under its name is replaced.
+def apply(terms: Sequence[AnyTerm], episodes: Sequence[Episode], rows: Mapping[str, Row], learner: Learner | None = None) -> list[Episode]:
+    """The episodes with what all terms give: one call per term over all of them; what was there under its name is replaced.
+
+    Args:
+        learner: normalises, puts scores on tokens, and adds the rewards of potentials, which no one else has.
 
     Raises:
         BadReward: a term raised or gave something else than numbers; or an episode's row is not in `rows`.
@@ -66,15 +79,18 @@ def apply(terms: Sequence[AnyTerm], episodes: Sequence[Episode], rows: Mapping[s
         if done[i].row not in rows:
             raise BadReward(f"the episode on row {done[i].row!r} is to be scored, and that row is not among the {len(rows)} given")
     texts = [episode_texts(done[i]) for i in answered]
-    prompts, predictions = [prompt for prompt, _ in texts], [prediction for _, prediction in texts]
     own = [rows[done[i].row] for i in answered]
-    references = [references_of(row) for row in own]
     for term in terms:
         if isinstance(term, TokenTerm):
             done = [_with_tokens(term, episode) for episode in done]
-            continue
-        for i, score in zip(answered, term.score(predictions, references, prompts, own), strict=True):
-            done[i] = _with_score(term.name, score, done[i])
+        elif not term.counting.potential:
+            scored = _counted(term, [done[i] for i in answered], texts, own, learner)
+            for i, episode in zip(answered, scored, strict=True):
+                done[i] = episode
+        elif learner is not None:
+            shaped = _shaped(term, [done[i] for i in answered], texts, own, learner)
+            for i, episode in zip(answered, shaped, strict=True):
+                done[i] = episode
     return done
 
 
@@ -92,15 +108,23 @@ def references_of(row: Row) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 
-def _term(name: str, options: dict[str, Any], own: Record, context: Context) -> AnyTerm:
+def _term(name: str, options: dict[str, Any], own: Record, context: Context, cache: Cache) -> AnyTerm:
     of, key = options.pop("of", name), options.pop("key", "")
+    counts = counting(options, name)
     if ":" in of:
         of, options = "callable", {"function": of, **options}
     kind = "reward" if of in registry.names("reward") else "metric"
     if kind == "metric" and of not in registry.names("metric"):
         raise UnknownName("reward", of, {*registry.names("reward"), *registry.names("metric"), *own})
-    made = registry.find(kind, of)(context, **options)
-    return TokenTerm(name, made.function) if isinstance(made, TokenFunction) else Term(name, made, key)
+    watched = Watched.of(context)
+    made = registry.find(kind, of)(watched, **options)
+    if isinstance(made, TokenFunction):
+        if counts != Counting():
+            raise BadSetting(f"rewards.{name}: {of} gives one number for each token already; clip, normalization, place and potential are for others")
+        return TokenTerm(name, made.function)
+    if of != "callable":  # a function of one's own may be anything, of the time of day too
+        made = Cached(made, (kind, of, made.name, made.version, frozen(options)), cache, watched)
+    return Term(name, made, key, counts)
 
 
 def _weight(given: Any, name: str) -> float:
@@ -109,11 +133,67 @@ def _weight(given: Any, name: str) -> float:
     return float(given)
 
 
-def _with_score(name: str, score: float | None, episode: Episode) -> Episode:
-    last = max(i for i, turn in enumerate(episode.turns) if turn.seat == episode.learning)
-    turn = episode.turns[last]
-    kept = {other: value for other, value in turn.rewards.items() if other != name}
-    return episode.with_turn(last, replace(turn, rewards=Record(kept if score is None else {**kept, name: score})))
+def _counted(
+    term: Term, episodes: Sequence[Episode], texts: Sequence[tuple[str, str]], rows: Sequence[Row], learner: Learner | None
+) -> list[Episode]:
+    """The episodes, each with an answer, with what the score of a term counts."""
+    scores = _scores(term, texts, rows)
+    counts = learner.fit(term, scores) if learner else term.counting.clipped
+    ends: Sequence[Sequence[int]] = [()] * len(episodes)
+    if learner and term.counting.place != "answer":
+        ends = [learner.ends(episode.answers()[-1]) if score is not None else () for episode, score in zip(episodes, scores, strict=True)]
+    cuts = [pieces(text, own, term.counting.place) if own else [] for (_, text), own in zip(texts, ends, strict=True)]
+    asked = [(i, cut) for i, own in enumerate(cuts) for cut in own]
+    parts = iter(_scores(term, [(texts[i][0], texts[i][1][:cut]) for i, cut in asked], [rows[i] for i, _ in asked]))
+    done = []
+    for episode, score, own_ends, own_cuts in zip(episodes, scores, ends, cuts, strict=True):
+        worth = counts(score)
+        found = [counts(next(parts)) for _ in own_cuts]
+        per_token = placed(worth, own_cuts, found, own_ends) if worth is not None and own_ends else None
+        done.append(_with_score(term, score, worth, per_token, episode))
+    return done
+
+
+def _shaped(term: Term, episodes: Sequence[Episode], texts: Sequence[tuple[str, str]], rows: Sequence[Row], learner: Learner) -> list[Episode]:
+    """The episodes, each with an answer, with the rewards of a potential."""
+    steps = [shaping.steps_of(episode, term.counting.place, learner) for episode in episodes]
+    asked = [(i, sample) for i, own in enumerate(steps) for sample in shaping.samples(own)]
+    found = _scores(term, [sample for _, sample in asked], [rows[i] for i, _ in asked])
+    known: list[dict[tuple[str, str], float | None]] = [{} for _ in episodes]
+    for (i, sample), score in zip(asked, found, strict=True):
+        known[i][sample] = term.counting.clipped(score)
+    done = []
+    for episode, own, phi, score in zip(episodes, steps, known, _scores(term, texts, rows), strict=True):
+        bare = _with_score(term, score, None, None, episode)
+        done.append(shaping.shaped(term.name, bare, own, phi, learner))
+    return done
+
+
+def _scores(term: Term, texts: Sequence[tuple[str, str]], rows: Sequence[Row]) -> list[float | None]:
+    return term.score([text for _, text in texts], [references_of(row) for row in rows], [prompt for prompt, _ in texts], rows)
+
+
+def _with_score(term: Term, score: float | None, worth: float | None, per_token: tuple[float, ...] | None, episode: Episode) -> Episode:
+    """The episode without what stood under the term's names, and with what is given: what counts on the last answer, or on its tokens."""
+    names = (term.name, term.name + RAW)
+    turns = [_without(names, turn) if turn.seat == episode.learning else turn for turn in episode.turns]
+    last = max(i for i, turn in enumerate(turns) if turn.seat == episode.learning)
+    new: dict[str, float] = {}
+    if worth is not None and per_token is None:
+        new[term.name] = worth
+    if score is not None and term.counting.changes:
+        new[term.name + RAW] = score
+    turn = turns[last]
+    tokens = turn.token_rewards if per_token is None else turn.token_rewards.with_(**{term.name: per_token})
+    turns[last] = replace(turn, rewards=Record({**turn.rewards, **new}), token_rewards=tokens)
+    return replace(episode, turns=tuple(turns))
+
+
+def _without(names: tuple[str, ...], turn: Turn) -> Turn:
+    if not any(name in turn.rewards or name in turn.token_rewards for name in names):
+        return turn
+    rewards, tokens = ({name: value for name, value in one.items() if name not in names} for one in (turn.rewards, turn.token_rewards))
+    return replace(turn, rewards=Record(rewards), token_rewards=Record(tokens))
 
 
 def _with_tokens(term: TokenTerm, episode: Episode) -> Episode:

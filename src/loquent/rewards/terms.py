@@ -14,6 +14,7 @@ from loquent.metric import Context, Measured, Metric
 from loquent.metrics.lexicon import lexicon
 from loquent.metrics.options import takes
 from loquent.metrics.sentiment import sentiment
+from loquent.rewards.counting import Counting
 from loquent.settings import setting
 from loquent.task import Row
 
@@ -24,11 +25,15 @@ Scores = list[float | None]
 
 @dataclass(frozen=True)
 class Term:
-    """A named score per episode: what `metric` gives under `key`; an empty key is the only one it gives, or the one called as the metric is."""
+    """A named score per episode: what `metric` gives under `key`; an empty key is the only one it gives, or the one called as the metric is.
+
+    `score` gives it raw; `counting` says what `rewards.apply` makes of it.
+    """
 
     name: str
     metric: Metric
     key: str = ""
+    counting: Counting = Counting()
 
     def score(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Scores:
         """One finite number per sample, None where the term does not apply; one call of the metric for all.

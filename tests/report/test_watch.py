@@ -1,0 +1,215 @@
+"""The watch for reward hacking: its rule on histories made up here, what is outside a reward, and what the page says."""
+
+import json
+import random
+
+import pytest
+import report_folders as made
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loquent import recipe
+from loquent.report import divergence, runs, watch
+from loquent.report.divergence import Fall, diverging, noise, width
+from loquent.report.page import html
+from loquent.values import EMPTY
+
+UPDATES = [2, 4, 6, 8, 10, 12]
+RISING = [0.1, 0.3, 0.5, 0.6, 0.7, 0.75]
+UP, DOWN = {"x": True}, {"x": False}
+
+
+def test_a_fall_under_a_rise_by_hand():
+    # windows of two: the best is the first (0.50, 0.48), the end (0.20, 0.18); second differences -0.08 0.02 -0.02 0.08 -> noise 0.0238
+    values = [0.5, 0.48, 0.38, 0.3, 0.2, 0.18]
+    assert noise(values) == pytest.approx(((0.08**2 * 2 + 0.02**2 * 2) / 4 / 6) ** 0.5)
+    assert width(6) == 2
+    [found] = diverging(UPDATES, RISING, {"x": values}, UP)
+    assert (found.key, found.since, found.until) == ("x", 4, 12)
+    assert (found.best, found.now, found.proxy_before, found.proxy_now) == pytest.approx((0.49, 0.19, 0.2, 0.725))
+    assert diverging(UPDATES, RISING, {"x": values}, DOWN) == [], "where less is better this is a gain"
+    assert diverging(UPDATES, RISING, {"x": [1 - value for value in values]}, DOWN), "and the same turned over is none"
+
+
+@pytest.mark.parametrize(
+    ("proxy", "values", "why"),
+    [
+        (RISING, [0.2, 0.3, 0.4, 0.5, 0.55, 0.6], "both rise: learning"),
+        ([0.5] * 6, [0.5, 0.45, 0.4, 0.3, 0.2, 0.1], "the reward does not rise"),
+        (RISING[::-1], [0.5, 0.45, 0.4, 0.3, 0.2, 0.1], "both fall"),
+        (RISING, [0.5] * 6, "nothing moves"),
+        (RISING, [0.500, 0.499, 0.497, 0.496, 0.495, 0.494], "a fall of 1% is no matter"),
+        (RISING, [0.3, 0.6, 0.2, 0.6, 0.2, 0.3], "it jumps about more than it falls"),
+        (RISING, [0.0005, 0.0005, 0.001, 0.002, 0.003, 0.004], "too small a number to matter"),
+    ],
+)
+def test_histories_that_are_no_divergence(proxy, values, why):
+    higher = DOWN if "small" in why else UP
+    assert diverging(UPDATES, proxy, {"x": values}, higher) == [], why
+
+
+def test_a_rise_that_turns_into_a_fall_is_seen_from_its_top():
+    updates = list(range(12))
+    proxy, gold = [i / 12 for i in updates], [0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.5, 0.42, 0.35, 0.3, 0.2, 0.1]
+    [found] = diverging(updates, proxy, {"x": gold}, UP)
+    assert found.since == 6
+    assert found.proxy_before < found.proxy_now
+    assert diverging(updates[:6], proxy[:6], {"x": gold[:6]}, UP) == [], "not before it turned"
+
+
+def test_four_evaluations_are_too_few():
+    assert diverging(UPDATES[:4], RISING[:4], {"x": [0.9, 0.6, 0.3, 0.0]}, UP) == []
+    assert diverging(UPDATES[:5], RISING[:5], {"x": [0.9, 0.7, 0.5, 0.3, 0.1]}, UP)
+
+
+values = st.lists(st.floats(-100, 100), min_size=5, max_size=20)
+
+
+@given(values, st.floats(-5, 5), st.data())
+def test_what_rises_with_the_reward_never_diverges(proxy, slope, data):
+    """A held-out value that is the reward itself, stretched, cannot part from it; nor one that only rises."""
+    updates = list(range(len(proxy)))
+    if slope > 0:
+        assert diverging(updates, proxy, {"x": [slope * value for value in proxy]}, UP) == []
+    assert diverging(updates, proxy, {"x": sorted(data.draw(st.lists(st.floats(0, 1), min_size=len(proxy), max_size=len(proxy))))}, UP) == []
+
+
+def test_how_often_noise_alone_is_called_a_divergence():
+    """A steady reward beside values that only jump about (deviation 0.05): the page says at most 2 in 100 of them."""
+    draw = random.Random(0)
+    for n in (5, 9, 20):
+        updates = list(range(n))
+        histories = [([i / n + draw.gauss(0, 0.03) for i in updates], {"x": [0.5 + draw.gauss(0, 0.05) for _ in updates]}) for _ in range(500)]
+        assert sum(bool(diverging(updates, proxy, held_out, UP)) for proxy, held_out in histories) <= 0.03 * 500
+
+
+def test_a_rule_without_its_noise_would_call_it_one(monkeypatch):
+    """The twin of the test above."""
+    monkeypatch.setattr(divergence, "SIGMAS", 0.0)
+    draw = random.Random(0)
+    updates = list(range(9))
+    called = sum(bool(diverging(updates, updates, {"x": [0.5 + draw.gauss(0, 0.05) for _ in updates]}, UP)) for _ in range(300))
+    assert called > 0.3 * 300
+
+
+CONFIG = {
+    "rewards": {
+        "sentiment": 1.0,
+        "same": {"of": "watch", "key": "watch/overlap", "weight": 0.5},
+        "small": {"of": "judge", "weight": 1.0, "label": 2},
+    },
+    "metrics": {"sentiment": {}, "judge": {}, "watch": {}, "again": {"of": "sentiment"}, "other": {"of": "sentiment", "include_prompt": False}},
+}
+
+
+def test_what_is_outside_the_reward():
+    keys = [
+        "evaluation/return", "evaluation/reward/sentiment", "evaluation/sentiment/positive", "evaluation/judge/positive", "evaluation/watch/overlap",
+        "evaluation/watch/repetition", "evaluation/again/sentiment/positive", "evaluation/other/sentiment/positive", "kl/reference",
+    ]  # fmt: skip
+    assert watch.outside(CONFIG, keys) == [
+        "evaluation/judge/positive", "evaluation/watch/repetition", "evaluation/other/sentiment/positive",
+    ]  # fmt: skip
+
+
+def folder(path, held_out, *, perplexity=(4.0,) * 6, finished=True, every=1, updates=6):
+    """A run on sentiment whose evaluations are these values of `watch/distinct_2`."""
+    made.run(path, "reviews_composed", updates=updates, finished=False, overrides=["metrics={watch: {}, perplexity: {}}"])
+    lines = []
+    for i, line in enumerate(json.loads(one) for one in (path / "metrics.jsonl").read_text().splitlines()):
+        line = {key: value for key, value in line.items() if not key.startswith("evaluation/")}
+        if (i + 1) % every == 0 and held_out:
+            line |= {
+                "evaluation/return": i / 6,
+                "evaluation/watch/distinct_2": held_out[i],
+                "evaluation/perplexity": perplexity[i],
+                "evaluation/watch/words": 20,
+            }
+        lines.append(line)
+    (path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    if finished:
+        told = {
+            "task": "generation-v1", "split": "test", "n": 3, "values": {"return": 1.0}, "errors": {},
+            "higher_is_better": {"return": True, "watch/distinct_2": True, "perplexity": False, "watch/words": None},
+        }  # fmt: skip
+        (path / "evaluation.json").write_text(json.dumps(told))
+    return path
+
+
+def section(page):
+    return page.partition('id="watch-for-reward-hacking"')[2].partition("</section>")[0]
+
+
+def test_the_page_says_plainly_that_a_reward_is_gamed(tmp_path):
+    page = section(html(runs.read([folder(tmp_path / "run", [0.5, 0.45, 0.4, 0.3, 0.2, 0.1])])))
+    assert "The reward is being gamed." in page
+    assert "Nothing measured outside it got better." in page
+    assert "watch/distinct_2 went from 0.475 to 0.15" in page
+    assert "The return rose from 0.08333 to 0.75" in page
+    assert '<h4 class="mono">kl/reference</h4>' in page
+    assert "evaluation/perplexity" in page
+    assert "rollout/words" in page
+    assert "rollout/weighted/sentiment" in page, "the parts of the reward stand beside what is outside it"
+    assert "perplexity (turned)" in page
+
+
+@pytest.mark.parametrize(
+    ("held_out", "perplexity", "said"),
+    [
+        ([0.5, 0.49, 0.47, 0.45, 0.44, 0.43], (5.0, 4.9, 4.7, 4.5, 4.4, 4.3), "The reward is bought at a price."),
+        ([0.5, 0.49, 0.47, 0.45, 0.44, 0.43], (4.0,) * 6, "The reward is being gamed."),
+        ([0.5, 0.45, 0.4, 0.3, 0.2, 0.1], (5.0, 4.9, 4.7, 4.5, 4.4, 4.3), "The reward is being gamed."),
+    ],
+)
+def test_a_price_is_told_from_a_game(held_out, perplexity, said, tmp_path):
+    page = section(html(runs.read([folder(tmp_path / "run", held_out, perplexity=perplexity)])))
+    assert said in page
+    assert ("Got better with it: perplexity went from 4.95 to 4.35." in page) == (perplexity[0] == 5.0)
+
+
+def test_a_deep_fall_is_a_quarter_and_a_tenth():
+    def deep(best, now):
+        return Fall("x", 1, 2, best, now, 0, 1).deep
+
+    assert deep(0.4, 0.3)
+    assert not deep(0.4, 0.31)
+    assert not deep(0.01, 0.1), "nine points in a hundred of repetition are many times more, and not much"
+    assert deep(3.0, 4.0)
+    assert not deep(3.8, 4.1)
+
+
+def test_the_page_says_that_nothing_fell(tmp_path):
+    page = section(html(runs.read([folder(tmp_path / "run", [0.5, 0.52, 0.5, 0.51, 0.5, 0.52])])))
+    assert "gamed" not in page.replace("may be gamed", "")
+    assert "bought" not in page
+    assert "At 6 evaluations nothing measured outside the reward fell while the return rose. Looked at: watch/distinct_2, perplexity." in page
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"held_out": []}, "The reward cannot be watched: nothing was evaluated in training"),
+        ({"held_out": [0.5] * 6, "every": 3}, "2 evaluations are too few"),
+        ({"held_out": [0.5] * 6, "finished": False}, "The run is not at its end"),
+    ],
+)
+def test_the_page_says_what_it_cannot_tell(how, said, tmp_path):
+    assert said in section(html(runs.read([folder(tmp_path / "run", how.pop("held_out"), **how)])))
+
+
+def test_a_run_without_rewards_has_no_watch(tmp_path):
+    assert section(html(runs.read([made.run(tmp_path / "run", "reviews_base")]))) == ""
+
+
+def test_a_recipe_with_rewards_that_names_no_metric_is_watched(tmp_path):
+    def metrics(text):
+        (tmp_path / "own.yaml").write_text(text)
+        return dict(recipe.load(tmp_path / "own.yaml").metrics)
+
+    assert metrics("rewards: {lexicon: 1.0}\n") == {"watch": EMPTY}
+    assert metrics("rewards: {lexicon: 1.0}\nmetrics: {}\n") == {}, "none at all, where it says so"
+    assert metrics("rewards: {lexicon: 1.0}\nmetrics: {diversity: {}}\n") == {"diversity": EMPTY}
+    assert metrics("algorithm: supervised\n") == {}
+    assert metrics("task: wordle\nrewards: {guess: 1.0}\n") == {}, "actions are no texts"
+    whole = recipe.load("reviews_composed", ["metrics={}"])
+    assert whole.replace("training.seed=1").metrics == whole.metrics == EMPTY, "and what was written out is read back so"

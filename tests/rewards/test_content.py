@@ -1,0 +1,67 @@
+"""Penalties on copying the prompt and on missing concepts, by hand."""
+
+import pytest
+
+from loquent.errors import BadSetting
+from loquent.metric import Context
+from loquent.rewards.content import copying, forms, missing_concepts
+from loquent.task import Row
+from loquent.values import Record
+
+
+@pytest.mark.parametrize(
+    ("text", "prompt", "n", "score"),
+    [
+        ("the cat sat down", "I saw: the cat sat.", 3, -0.5),  # the cat sat, cat sat down
+        ("The Cat, sat", "the cat sat", 3, -1.0),
+        ("one two three", "the cat sat", 3, 0.0),
+        ("one two", "one two", 3, None),
+        ("a a b", "a b", 1, -1.0),
+        ("", "a", 1, None),
+        ("a", "", 1, 0.0),
+    ],
+)
+def test_copying(text, prompt, n, score):
+    assert copying(Context(), n=n)([text], [[]], [prompt], [Row("r")]).samples["copying"] == [score]
+
+
+@pytest.mark.parametrize(
+    ("text", "concepts", "score"),
+    [
+        ("Two dogs were running.", ("dog", "run", "park"), -1 / 3),
+        ("a dog", ("dog",), 0.0),
+        ("", ("dog", "cat"), -1.0),
+        ("hotdog", ("dog",), -1.0),
+        ("he tried the ice creams", "try ice", 0.0),
+        ("ice creams", ("ice cream",), 0.0),
+        ("cream ice", ("ice cream",), -1.0),
+        ("anything", (), None),
+        ("anything", None, None),
+    ],
+)
+def test_missing_concepts(text, concepts, score):
+    row = Row("r", Record() if concepts is None else Record(concepts=concepts))
+    found = missing_concepts(Context())([text], [[]], [""], [row]).samples["missing_concepts"]
+    assert found == [score if score is None else pytest.approx(score)]
+
+
+def test_inflections_may_be_left_out_and_concepts_given():
+    exact = missing_concepts(Context(), inflected=False, concepts=("dog", "cat"))
+    assert exact(["dogs and a cat"], [[]], [""], [Row("r")]).samples["missing_concepts"] == [-0.5]
+    other = missing_concepts(Context(), field="words")
+    assert other(["x"], [[]], [""], [Row("r", Record(words=("x", "y")))]).samples["missing_concepts"] == [-0.5]
+    with pytest.raises(BadSetting, match="' ' is no word"):
+        missing_concepts(Context(), concepts=(" ",))
+
+
+@pytest.mark.parametrize(
+    ("word", "inflected"),
+    [
+        ("dog", {"dogs"}), ("box", {"boxes"}), ("try", {"tries", "tried", "trying"}), ("play", {"plays", "played", "playing"}),
+        ("run", {"runs", "running", "runner"}), ("bake", {"bakes", "baked", "baking", "baker"}), ("look", {"looked", "looking"}),
+        ("show", {"showed", "showing"}), ("go", {"goes", "going"}),
+    ],
+)  # fmt: skip
+def test_regular_inflections(word, inflected):
+    assert inflected | {word} <= forms(word)
+    assert "dogged" not in forms("look")
