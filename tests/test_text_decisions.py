@@ -15,11 +15,8 @@ EPISODES = 500
 def test_the_start_is_taught_no_label():
     """What the clone imitates says any label alike, so all that tells labels apart is learned from reward."""
     clone, nlpo = recipe.load("tagging_clone"), recipe.load("tagging_nlpo")
-    assert clone.training.teacher == "random"
-    assert nlpo.algorithm == "nlpo"
-    assert nlpo.options == clone.options
-    assert clone.training.final_split == nlpo.training.final_split == "test"
-    assert clone.training.final_episodes == EPISODES
+    assert (clone.training.teacher, nlpo.algorithm, nlpo.options) == ("random", "nlpo", clone.options)
+    assert {(one.training.final_split, one.training.final_episodes) for one in (clone, nlpo)} == {("test", EPISODES)}
 
 
 @pytest.mark.slow
@@ -28,10 +25,8 @@ def test_nlpo_beats_its_start_random_answers_and_the_best_constant_by_three_stan
     learned = train(recipe.load("tagging_nlpo", [f"model.path={tmp_path / 'clone'}"]), tmp_path / "nlpo", progress=False).evaluation
     task = make_task(recipe.load("tagging_nlpo"))
     others = [evaluate_agent(task, make(name, task), episodes=EPISODES).as_json() for name in ("random", "constant", "majority")]
-    assert learned["split"] == "test"
-    assert learned["n"] == EPISODES
+    assert (learned["split"], learned["n"]) == ("test", EPISODES)
     for other in (start, *others):
-        assert other["n"] == EPISODES
-        assert other["split"] == "test"
+        assert (other["split"], other["n"]) == ("test", EPISODES)
         assert gains(other["values"]["return"], other["errors"]["return"], learned["values"]["return"], learned["errors"]["return"]), (other, learned)
         assert not gains(learned["values"]["return"], learned["errors"]["return"], other["values"]["return"], other["errors"]["return"])
