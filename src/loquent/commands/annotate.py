@@ -101,7 +101,8 @@ def _one(session: Session, row: Row, right: Annotation | None) -> None:
 def _asked(session: Session, row: Row, suggested: Annotation) -> Annotation:
     """What a person makes of a suggestion."""
     form = session.form
-    given = session.draft(row) or suggested
+    draft = session.draft(row)
+    given = suggested if draft is None else draft
     _show(f"\nsample {len(session.given) + 1} of {len(session.samples)} ({row.id})\n{form.help}\n{form.shown(row, given)}\n")
     while True:
         _show("> ")
