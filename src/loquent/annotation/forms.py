@@ -72,7 +72,7 @@ class Tags(Form):
 
     def blank(self, fields: Fields) -> Row:
         tokens = fields.get("tokens", fields.get("text", ()))
-        count = len([piece for piece in tokens.split(" ") if piece]) if isinstance(tokens, str) else len(tokens)
+        count = len([piece for piece in tokens.split(" ") if piece]) if isinstance(tokens, str) else len(_many(tokens))
         return self.task.row_from({**fields, "labels": self._labels[:1] * count})
 
     def played(self, seen: Fields) -> Annotation:
@@ -198,11 +198,16 @@ def _first_id(fields: Fields) -> str:
     """The id of some choice, in any of the forms in which a question is read; a wrong one is refused when the row is made."""
     inside = fields.get("question")
     choices = inside.get("choices", ()) if isinstance(inside, Mapping) else fields.get("choices", ())
-    if "ids" in fields:
-        return str(next(iter(fields["ids"]), ""))
+    if fields.get("ids") is not None:
+        return str(next(iter(_many(fields["ids"])), ""))
     if isinstance(choices, Mapping):
-        return str(next(iter(choices.get("label", choices)), ""))
-    first = next(iter(choices), "")
+        return str(next(iter(_many(choices.get("label", choices))), ""))
+    first = next(iter(_many(choices)), "")
     if isinstance(first, Mapping):
         return str(first.get("label", ""))
     return str(first[0]) if isinstance(first, list | tuple) and first else "A"
+
+
+def _many(given: Any) -> Any:
+    """What is given where it is several things, none otherwise: what is wrong with it is told when the row is made."""
+    return given if isinstance(given, list | tuple | Mapping) else ()
