@@ -4,10 +4,13 @@ import io
 import json
 import re
 import sys
+import tempfile
+from argparse import Namespace
 
 import pytest
 
-from loquent import cli
+from loquent import cli, recipe
+from loquent.commands.annotate import _samples
 from loquent.fill import dump
 
 pytest.importorskip("stable_baselines3")
@@ -54,3 +57,82 @@ def test_labels_that_were_all_taken_away_stay_away(annotate, tmp_path):
     assert "labels: (none)" in shown
     _, shown, _ = annotate("multilabel", texts, "\n")
     assert kept(tmp_path) == {"s1": []}
+
+
+def test_two_samples_of_one_id_are_refused_with_both_lines(annotate, tmp_path):
+    samples = [{"id": "x", "tokens": ["a"]}, {"id": "y", "tokens": ["b"]}, {"id": "x", "tokens": ["c"]}]
+    code, _, why = annotate("tagging", samples, "q\n")
+    assert code == 2
+    assert "samples.jsonl:3: the sample 'x' stands already in line 1" in why
+    assert not (tmp_path / "session").exists()
+    code, _, why = annotate("tagging", [{"tokens": ["a"]}, {"tokens": ["a"]}], "q\n")  # without ids
+    assert code == 2
+    assert "samples.jsonl:2" in why
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "words"),
+    [
+        ("tagging", {"tokens": 5}, "'tokens' is 5"),
+        ("tagging", {"tokens": None}, "'tokens' is None"),
+        ("tagging", {"text": 5}, "'text' is 5"),
+        ("tagging", {"tokens": {"a": "b"}}, "'tokens' is"),
+        ("multilabel", {"text": None}, "text"),
+        ("multiple_choice", {"question": "which?", "choices": ["a", "b"], "ids": 5}, "two lists of one length"),
+        ("multiple_choice", {"question": "which?", "choices": [None], "ids": None}, "the choice"),
+        ("multiple_choice", {"question": "which?", "choices": 5}, "the choices are 5"),
+        ("multiple_choice", {"question": "which?", "choices": None}, "the choices are None"),
+        ("multiple_choice", {"question": {"stem": "which?", "choices": 7}}, "the choices are 7"),
+        ("multiple_choice", {"question": "which?", "choices": {"text": 3, "label": 4}}, "two lists of one length"),
+    ],
+)
+def test_a_bad_sample_is_named_with_its_line(annotate, kind, fields, words):
+    good = {"tagging": {"tokens": ["a"]}, "multilabel": {"text": "a"}, "multiple_choice": {"question": "which?", "choices": ["a", "b"]}}[kind]
+    code, _, why = annotate(kind, [good, fields], "q\n")
+    assert code == 2
+    assert "samples.jsonl:2: " in why
+    assert words in why
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("tagging", {"tokens": ["a"], "labels": 5}),
+        ("tagging", {"tokens": ["a"], "labels": ["consonant"]}),
+        ("tagging", {"tokens": ["a"], "labels": ["vowel", "vowel"]}),
+        ("multilabel", {"text": "a", "labels": ["maize"]}),
+        ("multiple_choice", {"question": "which?", "choices": ["a", "b"], "answer": "C"}),
+        ("multiple_choice", {"question": "which?", "choices": ["a", "b"], "answerKey": None}),
+    ],
+)
+@pytest.mark.parametrize("more", [(), ("--oracle",)])
+def test_a_bad_annotation_is_named_with_its_line(annotate, kind, fields, more):
+    blank = {name: value for name, value in fields.items() if name not in ("labels", "answer", "answerKey")}
+    code, _, why = annotate(kind, [{**blank, "id": "good"}, fields], "q\n", *more)
+    assert code == 2
+    assert "samples.jsonl:2: " in why
+
+
+def test_finding_the_annotated_samples_takes_one_look_at_each():
+    """What is called for a file grows as the file does: four times the samples, four times the calls."""
+
+    def calls(n):
+        task = "[O, V]"
+        whole = recipe.load("tagging_ppo", [f"task.labels={task}", "task.source=samples"])
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+            file.writelines(json.dumps({"id": str(i), "tokens": ["a"], "labels": ["O"]}) + "\n" for i in range(n))
+            file.flush()
+            count = 0
+
+            def counted(*event):
+                nonlocal count
+                count += 1
+
+            sys.setprofile(counted)
+            rows, right = _samples(Namespace(samples=file.name, oracle=True), whole)
+            sys.setprofile(None)
+        assert len(rows) == len(right) == n
+        return count
+
+    calls(10)  # what is made once a process
+    assert calls(400) - calls(200) < 2.2 * (calls(200) - calls(100))

@@ -18,6 +18,8 @@ from loquent.start import make_task
 from loquent.task import Row, Task
 from loquent.values import escaped
 
+ANNOTATED = ("labels", "answer", "answerKey")  # the fields that are an annotation
+
 
 class Left(Exception):
     """The person has had enough for now."""
@@ -61,23 +63,22 @@ def _samples(arguments: Namespace, whole: recipe.Recipe) -> tuple[list[Row], dic
     task = make_task(whole)
     form = form_of(task)
     given = _from_file(task, arguments.samples) if arguments.samples else [row.fields.with_(id=row.id) for row in task.rows(whole.training.split)]
-    rows = [_made(form.blank, fields, arguments.samples, line) for line, fields in enumerate(given, 1)]
-    annotated = [fields for fields in given if "labels" in fields or "answer" in fields or "answerKey" in fields]
-    if arguments.oracle and not annotated:
+    rows: dict[str, Row] = {}
+    lines: dict[str, int] = {}
+    right: dict[str, Annotation] = {}
+    for line, fields in enumerate(given, 1):
+        try:
+            row = form.blank(fields)
+            if row.id in lines:
+                raise BadRow(f"the sample {row.id!r} stands already in line {lines[row.id]}; an id of its own for each is right")
+            if any(name in fields for name in ANNOTATED):
+                right[row.id] = form.right(task.row_from({**fields, "id": row.id}))
+        except BadRow as error:
+            raise BadRow(str(error), file=arguments.samples, line=line) from error
+        rows[row.id], lines[row.id] = row, line
+    if arguments.oracle and not right:
         raise BadSetting("--oracle: no sample has an annotation of its own; samples that have theirs are right, or a person")
-    right = {}
-    for fields, row in zip(given, rows, strict=True):
-        if any(fields is one for one in annotated):
-            right[row.id] = form.right(task.row_from({**fields, "id": row.id}))
-    return rows, right
-
-
-def _made(blank: Any, fields: Mapping[str, Any], file: str | None, line: int) -> Row:
-    try:
-        row: Row = blank(fields)
-    except BadRow as error:
-        raise BadRow(str(error), file=file, line=line) from error
-    return row
+    return list(rows.values()), right
 
 
 def _from_file(task: Task, path: str) -> Sequence[Mapping[str, Any]]:
