@@ -136,3 +136,11 @@ def test_finding_the_annotated_samples_takes_one_look_at_each():
 
     calls(10)  # what is made once a process
     assert calls(400) - calls(200) < 2.2 * (calls(200) - calls(100))
+
+
+def test_bytes_that_are_no_text_lose_nothing(annotate, tmp_path):
+    code, shown, why = annotate("tagging", [{"id": "x", "tokens": ["a", "b"]}], b"1 vowel\n\xff\xfe\n2 vowel\xe9\n2 other\r\n\n")
+    assert (code, why) == (0, "")
+    assert r"'\\xff\\xfe' is neither" in shown
+    assert r"'vowel\\xe9' is no label" in shown
+    assert kept(tmp_path) == {"x": ["vowel", "other"]}

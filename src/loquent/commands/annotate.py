@@ -107,7 +107,7 @@ def _asked(session: Session, row: Row, suggested: Annotation) -> Annotation:
     _show(f"\nsample {len(session.given) + 1} of {len(session.samples)} ({row.id})\n{form.help}\n{form.shown(row, given)}\n")
     while True:
         _show("> ")
-        line = sys.stdin.readline()
+        line = _line()
         if not line or line.strip() == "q":
             raise Left
         line = line.strip()
@@ -120,6 +120,15 @@ def _asked(session: Session, row: Row, suggested: Annotation) -> Annotation:
             continue
         session.keep_draft(row, given)
         _show(f"{form.shown(row, given)}\n")
+
+
+def _line() -> str:
+    """What is typed next; bytes that are no text are spelled out, so that no line is told as another or ends the session."""
+    buffer = getattr(sys.stdin, "buffer", None)
+    if buffer is None:
+        return sys.stdin.readline()
+    raw: bytes = buffer.readline()
+    return raw.decode(sys.stdin.encoding or "utf-8", "backslashreplace")
 
 
 def _told(session: Session) -> dict[str, Any]:
