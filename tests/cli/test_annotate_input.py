@@ -144,3 +144,28 @@ def test_bytes_that_are_no_text_lose_nothing(annotate, tmp_path):
     assert r"'\\xff\\xfe' is neither" in shown
     assert r"'vowel\\xe9' is no label" in shown
     assert kept(tmp_path) == {"x": ["vowel", "other"]}
+
+
+def test_a_choice_may_be_called_as_a_command_is(annotate, tmp_path):
+    asked = {"question": "which?", "choices": {"q": "this", "?": "that", "B": "those"}}
+    code, shown, _ = annotate("multiple_choice", [{**asked, "id": "x"}, {**asked, "id": "y"}], "B\nq\n\n?\n\n")
+    assert code == 0
+    assert "? lists the ids; the end of the input (Ctrl-D) leaves" in shown
+    assert kept(tmp_path) == {"x": ["q"], "y": ["?"]}
+
+
+def test_q_leaves_where_no_choice_is_called_so(annotate, tmp_path):
+    _, shown, _ = annotate("multiple_choice", [{"question": "which?", "choices": {"Q": "this", "B": "that"}}], "?\nq\n")
+    assert "? lists the ids; q leaves" in shown
+    assert "> Q B\n" in shown
+    assert kept(tmp_path) == {}
+
+
+def test_labels_of_several_words_are_given_and_listed_one_a_line(annotate, tmp_path):
+    labels = ["noun phrase", "O", "verb  phrase"]
+    code, shown, _ = annotate("tagging", [{"id": "x", "tokens": ["a", "b", "c"]}], "?\n1-2 Noun Phrase\n3 verb  phrase\n\n", labels=labels)
+    assert code == 0
+    assert "> noun phrase\nO\nverb  phrase\n" in shown
+    assert kept(tmp_path) == {"x": ["noun phrase", "noun phrase", "verb  phrase"]}
+    _, shown, _ = annotate("multilabel", [{"id": "x", "text": "a"}], "?\nq\n", "--out", "other", labels=labels)
+    assert "> noun phrase\nO\nverb  phrase\n" in shown

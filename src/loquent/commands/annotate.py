@@ -20,6 +20,8 @@ from loquent.values import escaped
 
 ANNOTATED = ("labels", "answer", "answerKey")  # the fields that are an annotation
 
+LEAVE = "q"
+
 
 class Left(Exception):
     """The person has had enough for now."""
@@ -102,15 +104,16 @@ def _one(session: Session, row: Row, right: Annotation | None) -> None:
 def _asked(session: Session, row: Row, suggested: Annotation) -> Annotation:
     """What a person makes of a suggestion."""
     form = session.form
+    leaves = "the end of the input (Ctrl-D)" if form.names(row, LEAVE) else LEAVE
     draft = session.draft(row)
     given = suggested if draft is None else draft
-    _show(f"\nsample {len(session.given) + 1} of {len(session.samples)} ({row.id})\n{form.help}\n{form.shown(row, given)}\n")
+    _show(f"\nsample {len(session.given) + 1} of {len(session.samples)} ({row.id})\n{form.help}; {leaves} leaves\n{form.shown(row, given)}\n")
     while True:
         _show("> ")
         line = _line()
-        if not line or line.strip() == "q":
+        ended, line = not line, line.strip()
+        if ended or (line == LEAVE and not form.names(row, line)):
             raise Left
-        line = line.strip()
         if not line:
             return given
         try:
