@@ -92,13 +92,15 @@ class TaggingView(View):
                     behind = behind[: self.lookahead].reshape(-1)
                     seen[width : width + len(behind)] = behind
                 elif len(behind):
-                    seen[width : 2 * width] = behind.mean(0)
+                    seen[width : 2 * width] = self.featurizer.clipped(behind.mean(0))
         if previous < len(self.labels):
             seen[self.label_at + previous] = 1
-        if self.all:
+        if self.all and fields["labels"]:
+            shares = seen[self.label_at + len(self.labels) :]
             for label in fields["labels"]:
                 if label in self.labels:
-                    seen[self.label_at + len(self.labels) + self.labels[label]] += 1 / len(fields["labels"])
+                    shares[self.labels[label]] += 1
+            shares /= len(fields["labels"])  # of counts, which are exact: ten times a tenth is more than 1
         return seen
 
     def wanted(self, observation: Observation) -> Wanted:
