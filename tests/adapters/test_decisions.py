@@ -147,10 +147,32 @@ def test_api_3_bad_options_are_named():
         ({"sample": 3}, BadRow, "a mapping with the fields"),
         ({"sample": {"text": "a", "labels": ["X"]}}, BadRow, "'X' is unknown"),
         ({"sample": Row("x")}, BadRow, "'tokens' is missing"),
+        ({"index": 1.5}, BadSetting, "index = 1.5 is not in 0"),
+        ({"index": True}, BadSetting, "index = True is not in 0"),
+        ({"index": -1}, BadSetting, "index = -1 is not in 0"),
+        ({"number": "x"}, BadSetting, "number = 'x': the number of a game, a whole one"),
+        ({"number": 1.5}, BadSetting, "number = 1.5"),
+        ({"number": -1}, BadSetting, "number = -1"),
+        ({"number": True}, BadSetting, "number = True"),
+        ({"split": 3}, BadSetting, "split = 3 is an int; a name is right"),
+        ({"split": ["train"]}, BadSetting, "split = .* is a list; a name is right"),
+        (["number"], BadSetting, "is a list; a mapping with some of split, sample"),
+        ("abc", BadSetting, "is a str; a mapping"),
     ):
         with pytest.raises(error, match=words):
             env.reset(options=options)
     env.reset(options={})
+
+
+def test_api_3_numbers_of_any_kind_and_options_that_are_none():
+    env = gymnasium.make(TAGGING).unwrapped
+    rows = env.task.rows("train")
+    for index in (3, np.int64(3), np.uint8(3), np.array(3)):
+        assert env.reset(seed=1, options={"index": index})[1]["row"] == rows[3].id
+    drawn = [env.reset(seed=1 if i == 0 else None)[1]["row"] for i in range(6)]
+    assert env.reset(seed=1, options={"number": np.int64(5)})[1]["row"] == drawn[5]
+    assert env.reset(seed=1, options=dict.fromkeys(("split", "sample", "index", "id", "number")))[1]["row"] == drawn[0]
+    assert env.reset()[1]["row"] == drawn[1]  # and the numbering has gone on
 
 
 @pytest.mark.parametrize("id", IDS)

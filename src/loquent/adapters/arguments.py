@@ -16,6 +16,7 @@ from loquent.seeding import whole_number
 from loquent.task import Task
 from loquent.values import frozen
 
+RESET_OPTIONS = ("split", "sample", "index", "id", "number")
 TEXT, VECTOR = "text", "vector"  # views that every task has
 
 
@@ -65,6 +66,27 @@ def check_players(terms: Any, agents: Any, weights: Any) -> None:
     numbers = weights.values() if isinstance(weights, Mapping) else [None]
     if weights is not None and not all(isinstance(x, int | float) and math.isfinite(x) for x in numbers):
         raise BadSetting(f"weights = {weights!r:.80}: a mapping from names of rewards to finite numbers is right")
+
+
+def reset_options(given: Any) -> dict[str, Any]:
+    """What the options of a reset ask for, without those that are None: names known, the split a name, the number a whole one.
+
+    Raises:
+        BadSetting: something else is given.
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise BadSetting(f"options = {given!r:.80} is {kind_of(given)}; a mapping with some of {', '.join(RESET_OPTIONS)} is right")
+    if unknown := [name for name in given if name not in RESET_OPTIONS]:
+        raise BadSetting(f"reset has no option {unknown[0]!r}; {', '.join(RESET_OPTIONS)} are right")
+    asked = {name: value for name, value in given.items() if value is not None}
+    if "split" in asked:
+        check_names(split=asked["split"])
+    if "number" in asked:
+        number = asked["number"]
+        asked["number"] = whole_number(number, f"number = {number!r:.80}: the number of a game, a whole one of at least 0, is right")
+    return asked
 
 
 def view_of(task: Task, view: Any, featurizer: Any) -> tuple[Any, Any] | None:
