@@ -411,6 +411,25 @@ def test_every_task_has_the_same_ways_in():
         text.action_masks()
 
 
+@pytest.mark.parametrize("id", IDS)
+def test_every_form_has_its_own_observation(id):
+    """A view is asked for or it is the form's own: nobody is told to leave out what they have not given."""
+    assert isinstance(gymnasium.make(id).reset(seed=0)[0], dict)
+    assert gymnasium.make(id).unwrapped.form == "index"
+    text = gymnasium.make(id, form="text").unwrapped
+    seen, info = text.reset(seed=0)
+    assert seen == info["observation"].text
+    assert text.step("anything")[0] == text._game.step.observation.text
+    assert isinstance(gymnasium.make(id, form="text", view="dict").reset(seed=0)[0], dict)
+    assert isinstance(gymnasium.make(id, view="text").reset(seed=0)[0], str)
+    token = gymnasium.make(id, form="token", prompt_length=100, answer_length=20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(token.unwrapped)
+    with pytest.raises(BadSetting, match="leave out `view`"):
+        gymnasium.make(id, form="token", view="dict")
+
+
 def test_views_by_name():
     assert set(gymnasium.make(TAGGING).observation_space) == {"token", "position", "previous"}
     assert set(gymnasium.make(TAGGING, context="all", lookahead=1).observation_space) == {"token", "position", "previous", "labels", "ahead"}

@@ -18,6 +18,7 @@ from loquent.values import frozen
 
 RESET_OPTIONS = ("split", "sample", "index", "id", "number")
 TEXT, VECTOR = "text", "vector"  # views that every task has
+DICTIONARY = "dict"  # the one that is shown in the index form by tasks that have it
 
 
 def made(task: Task | str, options: Mapping[str, Any]) -> Task:
@@ -89,7 +90,7 @@ def reset_options(given: Any) -> dict[str, Any]:
     return asked
 
 
-def view_of(task: Task, view: Any, featurizer: Any) -> tuple[Any, Any] | None:
+def view_of(task: Task, view: Any, featurizer: Any, form: str) -> tuple[Any, Any] | None:
     """The pair (space, function from the observation to an array) that `view` stands for; None where the observation is its text.
 
     Raises:
@@ -97,6 +98,8 @@ def view_of(task: Task, view: Any, featurizer: Any) -> tuple[Any, Any] | None:
     """
     if featurizer is not None and view != VECTOR:
         raise BadSetting(f"featurizer = {featurizer!r:.80} belongs to view='{VECTOR}'; this view is {view!r:.80}")
+    if view is None and form == "index" and DICTIONARY in task.views:
+        view = DICTIONARY
     if view is None or view == TEXT:
         return None
     found = view

@@ -64,7 +64,8 @@ class Environment(gym.Env[Any, Any]):
         split: which rows are played.
         seat: the seat this environment's user takes; `agents` answer for the others.
         view: how an observation is shown: "text", "vector" (by `featurizer`), one of the task's own (`task.views`, such as "dict"), a pair
-            (space, function from the observation to an array), or "module:NAME" of one.
+            (space, function from the observation to an array), or "module:NAME" of one. Without it the text, in the index form the task's
+            dictionary where it has one.
         featurizer: of view "vector": a `features.Featurizer`, or the settings of one; hashed n-grams without it.
         priority_scale: a row is drawn in proportion to weight ** priority_scale; 0 draws all alike.
         terms: reward terms, scored inside `step` at the end: an episode has the same total as `rewards.apply` gives it.
@@ -114,7 +115,7 @@ class Environment(gym.Env[Any, Any]):
         self.form, self.split, self.seat, self.render_mode = form, split, seat, render_mode
         self.agents, self.terms = dict(agents or {}), tuple(terms)
         self.weights = Record(weights) if weights is not None else Record({**self.task.spec.rewards, **{term.name: 1.0 for term in self.terms}})
-        self.view = view_of(self.task, view, featurizer)
+        self.view = view_of(self.task, view, featurizer, form)
         self.drawn_rows = DrawnRows(self.task, priority_scale)
         self._picture = registry.imported(self.task.views["ansi"]) if "ansi" in self.task.views else None
         constant = self._constants()
