@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import string
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, overload
 
 import numpy as np
 from gymnasium import spaces
 from gymnasium.error import CustomSpaceError
 from gymnasium.vector.utils import create_shared_memory
+
+from loquent.errors import BadRow
 
 PRINTABLE = string.ascii_letters + string.digits + string.punctuation + " \n"
 SAMPLED = 64  # characters at most, in a sample
@@ -81,6 +83,16 @@ class AnyText(spaces.Text):
 
     def __hash__(self) -> int:
         return hash((AnyText, self.max_length))
+
+
+def check_lengths(what: str, texts: Iterable[str], most: int) -> None:
+    """BadRow where one of the texts of a row is too long for a space of texts of so many characters."""
+    for text in texts:
+        if len(text) > most:
+            raise BadRow(
+                f"{what} has {len(text):,} characters ({text[:20]!r}...); a dictionary shows at most {most:,}. "
+                "A shorter one is right, or another view: 'vector', or 'text' with a larger max_observation"
+            )
 
 
 @create_shared_memory.register(AnyText)

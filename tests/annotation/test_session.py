@@ -8,7 +8,7 @@ import torch
 
 from loquent import checkpoint, recipe
 from loquent.annotation.session import Effort, Session
-from loquent.errors import BadCheckpoint, BadSetting
+from loquent.errors import BadCheckpoint, BadRow, BadSetting
 from loquent.fill import dump
 
 pytest.importorskip("stable_baselines3")
@@ -154,6 +154,14 @@ def test_samples_may_be_added_later_and_weighted(tmp_path):
     again = Session(one.recipe, one.folder, [one.form.blank({"tokens": ("z", "o"), "id": "zo"}), one.form.blank({"tokens": ("a",), "id": "a"})])
     assert again.pending.id == "zo"
     assert again.trainer.sampler.pool.weights == (2.0,) * 6
+
+
+def test_two_samples_of_one_id_are_refused(tmp_path):
+    one = begun(tmp_path)
+    twice = [one.form.blank({"tokens": (letter,), "id": "z"}) for letter in "yz"]
+    with pytest.raises(BadRow, match="two samples have the id 'z'"):
+        Session(one.recipe, one.folder, twice)
+    assert len(Session(one.recipe, one.folder).samples) == 6
 
 
 def test_other_folders_and_learners_are_refused(tmp_path):

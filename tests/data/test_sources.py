@@ -1,11 +1,13 @@
 """Sources: splits, ids, the IMDB folders, the hub's format, and the real reviews beside the checkout."""
 
+import hashlib
 import json
 import random
 
 import numpy as np
 import pytest
 
+import loquent
 from loquent.data.sources import Source, draw_of, fingerprint, load
 from loquent.errors import BadRow, BadSetting
 
@@ -198,3 +200,14 @@ def test_the_real_reviews_load_as_given(beside):
     splits = load(Source(kind="path", path=str(beside / "data" / "imdb_movie_reviews"), labels=("0", "1")))
     assert {split: len(rows) for split, rows in splits.items()} == {"train": 600, "validation": 200, "test": 200}
     assert all(0.4 < sum(row["label"] for row in rows) / len(rows) < 0.6 for rows in splits.values())
+
+
+def test_ids_of_any_characters_are_divided(tmp_path):
+    """JSON may hold half of a pair of surrogates, which UTF-8 has no bytes for."""
+    rows = [{"id": f"\ud800 {i}", "tokens": ["a"], "labels": ["O"]} for i in range(20)]
+    (tmp_path / "all.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    task = loquent.task("tagging", source="path", path=str(tmp_path / "all.jsonl"))
+    found = [row for split in task.spec.splits for row in task.rows(split)]
+    assert sorted(row.id for row in found) == sorted(row["id"] for row in rows)
+    assert len(loquent.play(task, "random", split="train", seed=0)) == len(task.rows("train"))
+    assert draw_of("train-1") == int.from_bytes(hashlib.blake2b(b"train-1", digest_size=8).digest(), "big") / 2**64  # as ever

@@ -65,3 +65,12 @@ def test_bad_files_are_named(files, tmp_path):
         BytePair(**{**files, "pieces": str(tmp_path / "bad.json")})(["a"])
     with pytest.raises(BadSetting, match="no file"):
         BytePair(**{**files, "vectors": "gone.txt"})(["a"])
+
+
+@pytest.mark.parametrize("pooling", ["ends", "mean"])
+def test_means_stay_within_the_bound(files, tmp_path, pooling):
+    for value in (0.1, 0.73, 0.3, 1.7, 2.9):
+        (tmp_path / "en.txt").write_text(f"▁low {value} -{value}\n")
+        made = BytePair(**files, pooling=pooling)
+        for n in range(1, 40):
+            assert made([" ".join(["low"] * n)])[0].tolist() == pytest.approx([value, -value] * (2 if pooling == "ends" else 1))

@@ -1,7 +1,11 @@
 """Views: vectors by hand for tagging, labelling and answering, and the text of any other task."""
 
+import warnings
+
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium.utils.env_checker import check_env
 
 from loquent.actions import Texts
 from loquent.errors import BadSetting, UnknownName
@@ -132,3 +136,13 @@ def test_featurizers_by_name():
     ):
         with pytest.raises(error, match=why):
             make(settings)
+
+
+@pytest.mark.parametrize("id", ["SequenceTagging", "MultiLabel", "MultipleChoice"])
+@pytest.mark.parametrize("scale", [1.0, 0.0, 1e-60])
+def test_vectors_that_are_all_zeros_leave_the_checker_nothing_to_say(tmp_path, id, scale, capsys):
+    (tmp_path / "v.txt").write_text(f"the {bool(scale < 1):d} 0\n")
+    env = gymnasium.make(f"loquent/{id}-v0", limit=10, view="vector", featurizer=WordVectors(path=str(tmp_path / "v.txt"), scale=scale)).unwrapped
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(env)

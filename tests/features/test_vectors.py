@@ -6,8 +6,10 @@ import struct
 import numpy as np
 import pytest
 
+import loquent
 from loquent.errors import BadRow, BadSetting
-from loquent.features import WordVectors
+from loquent.features import WordVectors, view
+from loquent.seeding import Key
 
 ROWS = {"the": [1, 0, -2], "cat": [0, 0.5, 4], "b##": [3, 3, 3], "c00": [7, 0, 0], ". . .": [0, 0, 1]}
 TEXT = "".join(f"{word} {' '.join(map(str, row))}\n" for word, row in ROWS.items())
@@ -124,3 +126,31 @@ def test_glove(beside):
     made = king - man + woman
     assert made @ queen / np.linalg.norm(queen) > made @ table / np.linalg.norm(table)
     assert vectors(["the"])[0, :3].tolist() == pytest.approx([0.273, -0.058, -0.182])
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.1, 3.3])
+def test_means_and_multiples_stay_within_the_bound(tmp_path, scale):
+    """In float32 the mean of equal numbers is not always that number."""
+    rows = np.random.default_rng(0).standard_normal((40, 5)).astype(np.float32)
+    words = [f"ha{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(40)]
+    (tmp_path / "v.txt").write_text("".join(f"{word} {' '.join(map(str, row.tolist()))}\n" for word, row in zip(words, rows, strict=True)))
+    for word, row in zip(words, rows, strict=True):
+        (tmp_path / "one.txt").write_text(f"{word} {' '.join(map(str, row.tolist()))}\n")
+        vectors = WordVectors(path=str(tmp_path / "one.txt"), scale=scale)
+        many = vectors([" ".join([word] * n) for n in range(1, 30)])
+        assert (np.abs(many) <= np.float32(vectors.bound)).all()
+        np.testing.assert_allclose(many, np.tile(row * scale, (29, 1)), rtol=1e-5)
+
+
+def test_the_mean_of_what_is_ahead_stays_within_the_space(tmp_path):
+    for value in (0.1, 0.73, 0.3, 1.7, 2.9):
+        (tmp_path / "v.txt").write_text(f"ha {value} -{value}\n")
+        task = loquent.task("tagging", source="samples", labels=["O"], lookahead=-1, context="all")
+        space, see = view(task, WordVectors(path=str(tmp_path / "v.txt")))
+        for n in range(2, 40):
+            step = task.start(task.row_from({"tokens": ["ha"] * n, "labels": ["O"] * n}), Key(0))
+            assert see(step.observation) in space
+            while step.ended is None:
+                step = task.act(step, "O")
+                assert see(step.observation) in space
+            assert see(step.observation)[-1] == 1  # all labels so far are O

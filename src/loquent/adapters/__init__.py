@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-DECISION = {"form": "index", "view": "dict"}
 ENVIRONMENTS = {
     "loquent/Wordle-v0": {"task": "wordle"},
     "loquent/Generation-v0": {"task": "generation"},
-    "loquent/SequenceTagging-v0": {"task": "tagging", **DECISION},
-    "loquent/MultiLabel-v0": {"task": "multilabel", **DECISION},
-    "loquent/MultipleChoice-v0": {"task": "multiple_choice", **DECISION},
+    "loquent/SequenceTagging-v0": {"task": "tagging", "form": "index"},
+    "loquent/MultiLabel-v0": {"task": "multilabel", "form": "index"},
+    "loquent/MultipleChoice-v0": {"task": "multiple_choice", "form": "index"},
 }
 
 

@@ -16,7 +16,9 @@ from loquent.seeding import whole_number
 from loquent.task import Task
 from loquent.values import frozen
 
+RESET_OPTIONS = ("split", "sample", "index", "id", "number")
 TEXT, VECTOR = "text", "vector"  # views that every task has
+DICTIONARY = "dict"  # the one that is shown in the index form by tasks that have it
 
 
 def made(task: Task | str, options: Mapping[str, Any]) -> Task:
@@ -71,7 +73,28 @@ def check_players(terms: Any, agents: Any, weights: Any) -> None:
         raise BadSetting(f"weights = {weights!r:.80}: a mapping from names of rewards to finite numbers is right")
 
 
-def view_of(task: Task, view: Any, featurizer: Any) -> tuple[Any, Any] | None:
+def reset_options(given: Any) -> dict[str, Any]:
+    """What the options of a reset ask for, without those that are None: names known, the split a name, the number a whole one.
+
+    Raises:
+        BadSetting: something else is given.
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise BadSetting(f"options = {given!r:.80} is {kind_of(given)}; a mapping with some of {', '.join(RESET_OPTIONS)} is right")
+    if unknown := [name for name in given if name not in RESET_OPTIONS]:
+        raise BadSetting(f"reset has no option {unknown[0]!r}; {', '.join(RESET_OPTIONS)} are right")
+    asked = {name: value for name, value in given.items() if value is not None}
+    if "split" in asked:
+        check_names(split=asked["split"])
+    if "number" in asked:
+        number = asked["number"]
+        asked["number"] = whole_number(number, f"number = {number!r:.80}: the number of a game, a whole one of at least 0, is right")
+    return asked
+
+
+def view_of(task: Task, view: Any, featurizer: Any, form: str) -> tuple[Any, Any] | None:
     """The pair (space, function from the observation to an array) that `view` stands for; None where the observation is its text.
 
     Raises:
@@ -79,6 +102,8 @@ def view_of(task: Task, view: Any, featurizer: Any) -> tuple[Any, Any] | None:
     """
     if featurizer is not None and view != VECTOR:
         raise BadSetting(f"featurizer = {featurizer!r:.80} belongs to view='{VECTOR}'; this view is {view!r:.80}")
+    if view is None and form == "index" and DICTIONARY in task.views:
+        view = DICTIONARY
     if view is None or view == TEXT:
         return None
     found = view

@@ -7,7 +7,7 @@ from typing import Any
 
 from loquent.data.pools import Pool, finite, shown
 from loquent.errors import BadRow, BadSetting, UnknownName, kind_of
-from loquent.seeding import Key
+from loquent.seeding import Key, whole_number
 from loquent.task import Row, Task
 
 CHOICES = ("sample", "index", "id")
@@ -88,9 +88,11 @@ class DrawnRows:
             return sample(self.task, value)
         if given == ["id"]:
             return next((row for row, _ in self.added.get(split, ()) if row.id == value), None) or self._by_id(split, value)
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < self.count(split):
-            raise BadSetting(f"index = {value!r} is not in 0..{self.count(split) - 1}, the rows of {split}")
-        return self.at(split, value)
+        wrong = f"index = {value!r:.80} is not in 0..{self.count(split) - 1}, the rows of {split}"
+        index = whole_number(value, wrong)
+        if index >= self.count(split):
+            raise BadSetting(wrong)
+        return self.at(split, index)
 
     def at(self, split: str, index: int) -> Row:
         """The row at a place: the task's own first, then those added, in their order."""

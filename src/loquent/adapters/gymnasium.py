@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from loquent import errors, registry
 from loquent.actions import MASK_LIMIT
-from loquent.adapters.arguments import check_lengths, check_names, check_players, made, view_of
+from loquent.adapters.arguments import check_lengths, check_names, check_players, made, reset_options, view_of
 from loquent.adapters.drawn_rows import DrawnRows, sample
 from loquent.adapters.tokens import Bytes, TokenizerFile, Vocabulary
 from loquent.agent import Agent, Answer
@@ -32,7 +32,6 @@ from loquent.task import CUT, Row, Stopped, Task
 from loquent.values import EMPTY, Record, escaped
 
 FORMS = ("text", "index", "token")
-RESET_OPTIONS = ("split", "sample", "index", "id", "number")
 TOO_LONG = "length"  # the rule by which an over-long answer ends in the text form
 SHOWN_LEGAL = 256  # legal texts are listed in `info` up to so many actions
 
@@ -65,7 +64,8 @@ class Environment(gym.Env[Any, Any]):
         split: which rows are played.
         seat: the seat this environment's user takes; `agents` answer for the others.
         view: how an observation is shown: "text", "vector" (by `featurizer`), one of the task's own (`task.views`, such as "dict"), a pair
-            (space, function from the observation to an array), or "module:NAME" of one.
+            (space, function from the observation to an array), or "module:NAME" of one. Without it the text, in the index form the task's
+            dictionary where it has one.
         featurizer: of view "vector": a `features.Featurizer`, or the settings of one; hashed n-grams without it.
         priority_scale: a row is drawn in proportion to weight ** priority_scale; 0 draws all alike.
         terms: reward terms, scored inside `step` at the end: an episode has the same total as `rewards.apply` gives it.
@@ -115,7 +115,7 @@ class Environment(gym.Env[Any, Any]):
         self.form, self.split, self.seat, self.render_mode = form, split, seat, render_mode
         self.agents, self.terms = dict(agents or {}), tuple(terms)
         self.weights = Record(weights) if weights is not None else Record({**self.task.spec.rewards, **{term.name: 1.0 for term in self.terms}})
-        self.view = view_of(self.task, view, featurizer)
+        self.view = view_of(self.task, view, featurizer, form)
         self.drawn_rows = DrawnRows(self.task, priority_scale)
         self._picture = registry.imported(self.task.views["ansi"]) if "ansi" in self.task.views else None
         constant = self._constants()
@@ -140,7 +140,7 @@ class Environment(gym.Env[Any, Any]):
                 row; `number` to play the game that `play` gives this number.
 
         Raises:
-            BadSetting, UnknownName: an unknown option, split or row, two rows at once, no row at all, or a seed that is none.
+            BadSetting, UnknownName: an unknown option, split or row, two rows at once, no row at all, or a number or seed that is none.
             BadRow: the sample is no row of this task.
         """
         seed = None if seed is None else Key(seed).seed
@@ -149,13 +149,10 @@ class Environment(gym.Env[Any, Any]):
             self._seed, self._count = seed, 0
         elif self._seed is None:
             self._seed = int(self.np_random.integers(2**31))
-        split, number, row = self.split, self._count, None
-        if options:
-            if unknown := [name for name in options if name not in RESET_OPTIONS]:
-                raise BadSetting(f"reset has no option {unknown[0]!r}; {', '.join(RESET_OPTIONS)} are right")
-            split, number = options.get("split") or split, int(options.get("number", number))
-            row = self.drawn_rows.chosen(split, options)
-        if options is None or options.get("sample") is None:
+        asked = reset_options(options)
+        split, number = asked.get("split", self.split), asked.get("number", self._count)
+        row = self.drawn_rows.chosen(split, asked) if asked else None
+        if "sample" not in asked:
             self._count += 1
         row = row or self.drawn_rows.draw(split, number, self._seed)
         self._game = Live(self.task, row, number, self._seed, split, self.seat)

@@ -12,7 +12,7 @@ from loquent.task import Row, Task
 
 Annotation = tuple[str, ...]
 Fields = Mapping[str, Any]
-PLACE = re.compile(r"(\d+)(?:-(\d+))?\s+(\S+)")
+PLACE = re.compile(r"(\d+)(?:-(\d+))?\s+(.+)")
 
 
 class Form(ABC):
@@ -55,10 +55,14 @@ class Form(ABC):
     def decisions(self, given: Annotation) -> int:
         """How many decisions the annotation takes without a suggestion."""
 
+    def names(self, row: Row, line: str) -> bool:
+        """Whether a line that could be a command is an annotation of this sample, which comes first."""
+        return False
+
     def _known(self, label: str, labels: Sequence[str]) -> str:
         if label in labels:
             return label
-        folded = [known for known in labels if known.lower() == label.lower()]
+        folded = [known for known in labels if known.strip().lower() == label.lower()]
         if len(folded) == 1:
             return folded[0]
         near = nearest(label, labels)
@@ -68,11 +72,11 @@ class Form(ABC):
 class Tags(Form):
     """A label for every token."""
 
-    help = "Enter takes it as it stands; `3 LABEL` or `3-5 LABEL` corrects tokens; ? lists the labels; q leaves"
+    help = "Enter takes it as it stands; `3 LABEL` or `3-5 LABEL` corrects tokens; ? lists the labels"
 
     def blank(self, fields: Fields) -> Row:
         tokens = fields.get("tokens", fields.get("text", ()))
-        count = len([piece for piece in tokens.split(" ") if piece]) if isinstance(tokens, str) else len(tokens)
+        count = len([piece for piece in tokens.split(" ") if piece]) if isinstance(tokens, str) else len(_many(tokens))
         return self.task.row_from({**fields, "labels": self._labels[:1] * count})
 
     def played(self, seen: Fields) -> Annotation:
@@ -90,7 +94,7 @@ class Tags(Form):
 
     def changed(self, row: Row, given: Annotation, line: str) -> Annotation:
         if line == "?":
-            raise ValueError(" ".join(self._labels))
+            raise ValueError(_listed(self._labels))
         found = PLACE.fullmatch(line)
         if not found:
             raise ValueError(f"{line!r:.60} is neither `3 LABEL` nor `3-5 LABEL`")
@@ -114,7 +118,7 @@ class Tags(Form):
 class Labels(Form):
     """A set of labels for a text."""
 
-    help = "Enter takes it as it stands; `+LABEL` adds, `-LABEL` takes away; ? lists the labels; q leaves"
+    help = "Enter takes it as it stands; `+LABEL` adds, `-LABEL` takes away; ? lists the labels"
 
     def blank(self, fields: Fields) -> Row:
         return self.task.row_from({**fields, "labels": ()})
@@ -133,7 +137,7 @@ class Labels(Form):
 
     def changed(self, row: Row, given: Annotation, line: str) -> Annotation:
         if line == "?":
-            raise ValueError(" ".join(self._labels))
+            raise ValueError(_listed(self._labels))
         if line[:1] not in ("+", "-"):
             raise ValueError(f"{line!r:.60} is neither `+LABEL` nor `-LABEL`")
         label = self._known(line[1:].strip(), self._labels)
@@ -155,7 +159,7 @@ class Labels(Form):
 class Choice(Form):
     """The id of one of the choices of a question."""
 
-    help = "Enter takes the marked choice; the id of another takes that one; q leaves"
+    help = "Enter takes the marked choice; the id of another takes that one; ? lists the ids"
 
     def blank(self, fields: Fields) -> Row:
         id = _first_id(fields)
@@ -175,7 +179,13 @@ class Choice(Form):
         return "\n".join([*lines, *(f"{'>' if id == given[0] else ' '} {id}  {text}" for id, text in zip(row["ids"], row["choices"], strict=True))])
 
     def changed(self, row: Row, given: Annotation, line: str) -> Annotation:
+        if line == "?" and not self.names(row, line):
+            raise ValueError(_listed(row["ids"]))
         return (self._known(line, row["ids"]),)
+
+    def names(self, row: Row, line: str) -> bool:
+        """Whether a choice has this id."""
+        return line in row["ids"]
 
     def edits(self, suggested: Annotation, given: Annotation) -> int:
         return int(suggested != given)
@@ -194,15 +204,25 @@ def form_of(task: Task) -> Form:
     return FORMS[task.spec.id](task)
 
 
+def _listed(names: Sequence[str]) -> str:
+    """Names behind each other, or one a line where one of them has spaces inside."""
+    return ("\n" if any(len(name.split()) > 1 for name in names) else " ").join(names)
+
+
 def _first_id(fields: Fields) -> str:
     """The id of some choice, in any of the forms in which a question is read; a wrong one is refused when the row is made."""
     inside = fields.get("question")
     choices = inside.get("choices", ()) if isinstance(inside, Mapping) else fields.get("choices", ())
-    if "ids" in fields:
-        return str(next(iter(fields["ids"]), ""))
+    if fields.get("ids") is not None:
+        return str(next(iter(_many(fields["ids"])), ""))
     if isinstance(choices, Mapping):
-        return str(next(iter(choices.get("label", choices)), ""))
-    first = next(iter(choices), "")
+        return str(next(iter(_many(choices.get("label", choices))), ""))
+    first = next(iter(_many(choices)), "")
     if isinstance(first, Mapping):
         return str(first.get("label", ""))
     return str(first[0]) if isinstance(first, list | tuple) and first else "A"
+
+
+def _many(given: Any) -> Any:
+    """What is given where it is several things, none otherwise: what is wrong with it is told when the row is made."""
+    return given if isinstance(given, list | tuple | Mapping) else ()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from loquent import checkpoint, logged
 from loquent.algorithm import Playing
 from loquent.annotation.forms import Annotation, form_of
 from loquent.data.pools import Pool
-from loquent.errors import BadCheckpoint, BadSetting, UnknownName
+from loquent.errors import BadCheckpoint, BadRow, BadSetting, UnknownName
 from loquent.logged import Logged
 from loquent.machine import machine
 from loquent.play import Game, play
@@ -63,10 +64,12 @@ class Session:
 
     Raises:
         BadSetting: the recipe's learner is none that owns its collecting, or its task cannot be annotated.
-        BadCheckpoint: the folder holds something else.
+        BadCheckpoint: the folder holds something else. BadRow: two of the samples have one id.
     """
 
     def __init__(self, recipe: Recipe, folder: Path, samples: Sequence[Row] = (), *, weight: float = 1.0) -> None:
+        if twice := next((id for id, count in Counter(row.id for row in samples).items() if count > 1), None):
+            raise BadRow(f"two samples have the id {twice!r}; an id of its own for each is right")
         self.recipe, self.folder, self.weight = recipe, folder, weight
         self.trainer = Trainer(recipe, folder, pool=Pool(()))
         if not isinstance(self.trainer.algorithm, Playing):

@@ -18,6 +18,10 @@ from loquent.start import make_task
 from loquent.task import Row, Task
 from loquent.values import escaped
 
+ANNOTATED = ("labels", "answer", "answerKey")  # the fields that are an annotation
+
+LEAVE = "q"
+
 
 class Left(Exception):
     """The person has had enough for now."""
@@ -61,23 +65,22 @@ def _samples(arguments: Namespace, whole: recipe.Recipe) -> tuple[list[Row], dic
     task = make_task(whole)
     form = form_of(task)
     given = _from_file(task, arguments.samples) if arguments.samples else [row.fields.with_(id=row.id) for row in task.rows(whole.training.split)]
-    rows = [_made(form.blank, fields, arguments.samples, line) for line, fields in enumerate(given, 1)]
-    annotated = [fields for fields in given if "labels" in fields or "answer" in fields or "answerKey" in fields]
-    if arguments.oracle and not annotated:
+    rows: dict[str, Row] = {}
+    lines: dict[str, int] = {}
+    right: dict[str, Annotation] = {}
+    for line, fields in enumerate(given, 1):
+        try:
+            row = form.blank(fields)
+            if row.id in lines:
+                raise BadRow(f"the sample {row.id!r} stands already in line {lines[row.id]}; an id of its own for each is right")
+            if any(name in fields for name in ANNOTATED):
+                right[row.id] = form.right(task.row_from({**fields, "id": row.id}))
+        except BadRow as error:
+            raise BadRow(str(error), file=arguments.samples, line=line) from error
+        rows[row.id], lines[row.id] = row, line
+    if arguments.oracle and not right:
         raise BadSetting("--oracle: no sample has an annotation of its own; samples that have theirs are right, or a person")
-    right = {}
-    for fields, row in zip(given, rows, strict=True):
-        if any(fields is one for one in annotated):
-            right[row.id] = form.right(task.row_from({**fields, "id": row.id}))
-    return rows, right
-
-
-def _made(blank: Any, fields: Mapping[str, Any], file: str | None, line: int) -> Row:
-    try:
-        row: Row = blank(fields)
-    except BadRow as error:
-        raise BadRow(str(error), file=file, line=line) from error
-    return row
+    return list(rows.values()), right
 
 
 def _from_file(task: Task, path: str) -> Sequence[Mapping[str, Any]]:
@@ -101,14 +104,16 @@ def _one(session: Session, row: Row, right: Annotation | None) -> None:
 def _asked(session: Session, row: Row, suggested: Annotation) -> Annotation:
     """What a person makes of a suggestion."""
     form = session.form
-    given = session.draft(row) or suggested
-    _show(f"\nsample {len(session.given) + 1} of {len(session.samples)} ({row.id})\n{form.help}\n{form.shown(row, given)}\n")
+    leaves = "the end of the input (Ctrl-D)" if form.names(row, LEAVE) else LEAVE
+    draft = session.draft(row)
+    given = suggested if draft is None else draft
+    _show(f"\nsample {len(session.given) + 1} of {len(session.samples)} ({row.id})\n{form.help}; {leaves} leaves\n{form.shown(row, given)}\n")
     while True:
         _show("> ")
-        line = sys.stdin.readline()
-        if not line or line.strip() == "q":
+        line = _line()
+        ended, line = not line, line.strip()
+        if ended or (line == LEAVE and not form.names(row, line)):
             raise Left
-        line = line.strip()
         if not line:
             return given
         try:
@@ -118,6 +123,15 @@ def _asked(session: Session, row: Row, suggested: Annotation) -> Annotation:
             continue
         session.keep_draft(row, given)
         _show(f"{form.shown(row, given)}\n")
+
+
+def _line() -> str:
+    """What is typed next; bytes that are no text are spelled out, so that no line is told as another or ends the session."""
+    buffer = getattr(sys.stdin, "buffer", None)
+    if buffer is None:
+        return sys.stdin.readline()
+    raw: bytes = buffer.readline()
+    return raw.decode(sys.stdin.encoding or "utf-8", "backslashreplace")
 
 
 def _told(session: Session) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def fingerprint(source: Source) -> str:
 
 def draw_of(id: str) -> float:
     """A number in [0, 1) that depends on an id alone: splits and subsets are cut by it."""
-    return int.from_bytes(hashlib.blake2b(id.encode(), digest_size=8).digest(), "big") / 2**64
+    return int.from_bytes(hashlib.blake2b(id.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") / 2**64
 
 
 def divided(rows: Iterable[Row]) -> Splits:

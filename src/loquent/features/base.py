@@ -117,6 +117,10 @@ class Featurizer(ABC):
         for tokens, vectors in zip(missing, self.encode_tokens(missing) if missing else (), strict=True):
             self._sentences.put(tokens, self._checked(vectors, len(tokens)).copy())
 
+    def clipped(self, vectors: Vectors) -> Vectors:
+        """The array itself, cut at the bound: in float32 a mean or a multiple of what lies within may come out a little outside."""
+        return np.clip(vectors, -self.bound, self.bound, out=vectors)
+
     @cached_property
     def _texts(self) -> Kept[str]:
         return Kept(CACHE_BYTES)

@@ -57,7 +57,7 @@ class BytePair(Featurizer):
             words = text.split()
             if words:
                 row[:] = np.mean([self._word(word) for word in words], axis=0)
-        return found
+        return self.clipped(found)
 
     def cut(self, word: str) -> list[str]:
         """The pieces of one word."""

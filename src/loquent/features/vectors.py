@@ -57,7 +57,7 @@ class WordVectors(Featurizer):
             places = list(self._places(text))
             if places:
                 row[:] = vectors[places].mean(0) * self.scale
-        return found
+        return self.clipped(found)
 
     def knows(self, word: str) -> bool:
         """Whether the file has a vector for a word, in one of the forms that are looked up."""

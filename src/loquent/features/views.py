@@ -27,13 +27,17 @@ Shown = tuple[str, tuple[str, ...], str]  # a question, its facts, and one of it
 
 
 class View(ABC):
-    """From an observation to float32[size]. A child sets `parts`, the pairs (size, largest number in size) of its vector, in order."""
+    """From an observation to float32[size]. A child gives `parts`, the (size, smallest, largest number) of each part of its vector, in order.
+
+    A part that can hold one number alone, as with vectors that are all zeros, has the range [-1, 1]: a Box wants one.
+    """
 
     def __init__(self, featurizer: Featurizer, parts: Sequence[tuple[int, float, float]]) -> None:
         self.featurizer, self.width = featurizer, featurizer.dimension
         self.size = sum(size for size, _, _ in parts)
         self.blank = np.zeros(self.size, np.float32)  # its copy takes less time than a fresh array of zeros
         self.blank.flags.writeable = False
+        parts = [(size, low, high) if np.float32(low) < np.float32(high) else (size, -1.0, 1.0) for size, low, high in parts]
         self.low = np.concatenate([np.full(size, low, np.float32) for size, low, _ in parts])
         self.high = np.concatenate([np.full(size, high, np.float32) for size, _, high in parts])
 
@@ -92,13 +96,15 @@ class TaggingView(View):
                     behind = behind[: self.lookahead].reshape(-1)
                     seen[width : width + len(behind)] = behind
                 elif len(behind):
-                    seen[width : 2 * width] = behind.mean(0)
+                    seen[width : 2 * width] = self.featurizer.clipped(behind.mean(0))
         if previous < len(self.labels):
             seen[self.label_at + previous] = 1
-        if self.all:
+        if self.all and fields["labels"]:
+            shares = seen[self.label_at + len(self.labels) :]
             for label in fields["labels"]:
                 if label in self.labels:
-                    seen[self.label_at + len(self.labels) + self.labels[label]] += 1 / len(fields["labels"])
+                    shares[self.labels[label]] += 1
+            shares /= len(fields["labels"])  # of counts, which are exact: ten times a tenth is more than 1
         return seen
 
     def wanted(self, observation: Observation) -> Wanted:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from loquent.spaces import AnyText
+from loquent.spaces import AnyText, check_lengths
 from loquent.task import Observation, Task
 
 LONGEST_TEXT = 1 << 20  # characters
@@ -24,8 +24,9 @@ class Fields:
         self.most = task.spec.turn_limit or len(self.numbers)
 
     def __call__(self, observation: Observation) -> dict[str, Any]:
-        """An element of `space`."""
+        """An element of `space`; BadRow where the text does not fit there."""
         told = observation.fields
+        check_lengths("the text", (told["text"],), LONGEST_TEXT)
         there = np.zeros(len(self.numbers), dtype=np.int8)
         for label in told["labels"]:
             if label:

@@ -7,16 +7,22 @@ from typing import Any
 
 from gymnasium import spaces
 
-from loquent.spaces import AnyText
+from loquent.spaces import AnyText, check_lengths
 from loquent.task import Observation, Task
 
 LONGEST_TEXT = 1 << 20  # characters
 
 
 def dictionary(observation: Observation) -> dict[str, Any]:
-    """`question`; `facts`, joined by a space; `choice`, the one now shown; `place`, its number; `count`, how many choices there are."""
+    """`question`; `facts`, joined by a space; `choice`, the one now shown; `place`, its number; `count`, how many choices there are.
+
+    BadRow, when the question is shown first, where one of its texts does not fit into the space.
+    """
     told = observation.fields
-    texts = {"question": told["question"], "facts": " ".join(told["facts"]), "choice": told["choices"][told["place"]]}
+    facts = " ".join(told["facts"])
+    if not told["place"]:
+        check_lengths("a text of the question", (told["question"], facts, *told["choices"]), LONGEST_TEXT)
+    texts = {"question": told["question"], "facts": facts, "choice": told["choices"][told["place"]]}
     return {**texts, "place": told["place"], "count": len(told["choices"])}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from loquent.spaces import AnyText
+from loquent.spaces import AnyText, check_lengths
 from loquent.task import Observation, Task
 
 LONGEST_TOKEN = 65_536  # characters
@@ -27,9 +27,11 @@ class Fields:
         self.size, self.ahead, self.everything = options.max_tokens, options.lookahead, options.context == "all"
 
     def __call__(self, observation: Observation) -> dict[str, Any]:
-        """An element of `space`."""
+        """An element of `space`; BadRow, when the sentence begins, where one of its tokens does not fit there."""
         told = observation.fields
         tokens, place = told["tokens"], told["position"]
+        if not place:
+            check_lengths("a token", tokens, LONGEST_TOKEN)
         seen = {"token": tokens[place] if place < len(tokens) else "", "position": place, "previous": told["previous"]}
         if self.everything:
             none = len(self.numbers)
