@@ -85,6 +85,13 @@ _names: dict[str, dict[str, str]] = {
         "accuracy": "loquent.metrics.labels.answers:accuracy",
         "increasing_numbers": "loquent.metrics.synthetic:increasing_numbers",
         "dates": "loquent.metrics.synthetic:dates",
+        "bert_score": "loquent.metrics.bert_score:bert_score",
+        "bleurt": "loquent.metrics.semantic:bleurt",
+        "embedding_similarity": "loquent.metrics.semantic:embedding_similarity",
+        "classifier": "loquent.metrics.semantic:classifier",
+        "intent_accuracy": "loquent.metrics.intent:intent_accuracy",
+        "summac_zs": "loquent.metrics.summac:summac_zs",
+        "summac_conv": "loquent.metrics.summac:summac_conv",
     },
     "featurizer": {
         "hashed": "loquent.features.hashed:Hashed",
