@@ -15,7 +15,7 @@ def captions(beside):
 
 
 def summaries(beside):
-    """(documents, summaries): of SciTLDR's test split the source's sentences joined by spaces, and the first target; every other one of the document after."""
+    """(documents, summaries): of SciTLDR's test split the sources, and their first targets, of which every other one is the next document's."""
     with gzip.open(beside / "data" / "summarization_scitldr" / "SciTLDR-A" / "test.jsonl.gz", "rt", encoding="utf8") as file:
         rows = [json.loads(line) for line in file][:PAIRS]
     documents, targets = [" ".join(row["source"]) for row in rows], [row["target"][0] for row in rows]

@@ -1,4 +1,4 @@
-"""Networks so small that they load in no time, as ordinary folders: their weights are drawn by numpy alone, so stored outputs outlive versions of torch."""
+"""Networks so small that they load in no time, as ordinary folders; numpy alone draws their weights, so stored outputs outlive torch's versions."""
 
 import json
 
@@ -40,9 +40,15 @@ def _tokenizer(place, context):
 def _write(module, place, seed):
     with torch.no_grad():
         for name, tensor in sorted(module.named_parameters()):
-            scale = 6.0 if name.startswith("classifier.weight") else 0.3 if "LayerNorm" not in name else 0.1
-            drawn = Key(seed, ("tiny", name)).generator().normal(size=tuple(tensor.shape)) * scale
+            drawn = Key(seed, ("tiny", name)).generator().normal(size=tuple(tensor.shape)) * _scale(name)
             tensor.copy_(torch.from_numpy(drawn) + (1.0 if name.endswith("LayerNorm.weight") else 0.0))
     module.eval().save_pretrained(place)
     assert json.loads((place / "config.json").read_text())["model_type"] == "bert"
     return place
+
+
+def _scale(name):
+    """Large enough that texts differ in what they are classified as."""
+    if "LayerNorm" in name or name.endswith("bias"):
+        return 0.1
+    return 2.0 if name.startswith("classifier") or "word_embeddings" in name else 0.7

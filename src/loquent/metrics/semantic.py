@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, ClassVar
 
 from loquent.errors import BadModel
@@ -14,7 +15,7 @@ from loquent.metrics.text import judged
 from loquent.settings import setting
 from loquent.task import Row
 
-OVER = {"max": max, "mean": lambda scores: sum(scores) / len(scores)}
+OVER: dict[str, Callable[[Sequence[float]], float]] = {"max": max, "mean": fmean}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,72 +7,10 @@ import re
 END = re.compile(r"""[.!?…]+['"’”)\]]*(?=\s)|[。！？]+[」』”]*|\n\s*\n""")
 BEGIN = re.compile(r"""\s*['"‘“(\[]*[^\W_]""")
 INITIALS = re.compile(r"(?!i$)[^\W\d_](?:\.[^\W\d_])*")
-ABBREVIATIONS = {
-    "al",
-    "approx",
-    "apr",
-    "aug",
-    "ave",
-    "ca",
-    "ch",
-    "co",
-    "corp",
-    "dec",
-    "dept",
-    "ed",
-    "est",
-    "etc",
-    "feb",
-    "ft",
-    "inc",
-    "jan",
-    "jr",
-    "jul",
-    "jun",
-    "ltd",
-    "mar",
-    "no",
-    "nos",
-    "nov",
-    "oct",
-    "pp",
-    "sec",
-    "sep",
-    "sept",
-    "sr",
-    "univ",
-    "vol",
-    "vols",
-}
-NEVER_LAST = {
-    "capt",
-    "cf",
-    "col",
-    "dr",
-    "eg",
-    "eq",
-    "eqs",
-    "fig",
-    "figs",
-    "gen",
-    "gov",
-    "hon",
-    "ie",
-    "lt",
-    "messrs",
-    "mr",
-    "mrs",
-    "ms",
-    "mt",
-    "prof",
-    "rep",
-    "rev",
-    "sen",
-    "sgt",
-    "st",
-    "ste",
-    "vs",
-}
+TITLE = re.compile("capt|cf|col|dr|eg|eq|eqs|fig|figs|gen|gov|hon|ie|lt|messrs|mr|mrs|ms|mt|prof|rep|rev|sen|sgt|st|ste|vs")
+SHORT = re.compile(
+    "al|approx|apr|aug|ave|ca|ch|co|corp|dec|dept|ed|est|etc|feb|ft|inc|jan|jr|jul|jun|ltd|mar|no|nos|nov|oct|pp|sec|sep|sept|sr|univ|vol|vols"
+)
 
 
 def sentences(text: str) -> list[str]:
@@ -100,8 +38,8 @@ def _ends(text: str, start: int, match: re.Match[str]) -> bool:
     if not mark.startswith(".") or mark.startswith(".."):
         return True
     word = re.search(r"\S*$", text[max(start, match.start() - 30) : match.start()]).group().lstrip("'\"‘“([").lower()  # type: ignore[union-attr]
-    if word in NEVER_LAST:
+    if TITLE.fullmatch(word):
         return False
-    if word in ABBREVIATIONS:
+    if SHORT.fullmatch(word):
         return not (follows and follows.group()[-1].isdigit())
     return not INITIALS.fullmatch(word)
