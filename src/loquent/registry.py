@@ -101,6 +101,13 @@ _names: dict[str, dict[str, str]] = {
         "concept_coverage": "loquent.metrics.concepts:concept_coverage",
         "spice": "loquent.metrics.spice:spice",
         "watch": "loquent.metrics.watch:watch",
+        "bert_score": "loquent.metrics.bert_score:bert_score",
+        "bleurt": "loquent.metrics.semantic:bleurt",
+        "embedding_similarity": "loquent.metrics.semantic:embedding_similarity",
+        "classifier": "loquent.metrics.semantic:classifier",
+        "intent_accuracy": "loquent.metrics.intent:intent_accuracy",
+        "summac_zs": "loquent.metrics.summac:summac_zs",
+        "summac_conv": "loquent.metrics.summac:summac_conv",
     },
     "featurizer": {
         "hashed": "loquent.features.hashed:Hashed",

@@ -1,8 +1,9 @@
 import math
 
 import pytest
+from laws import check_laws, rows
 
-from loquent.errors import BadModel, BadSetting
+from loquent.errors import BadModel, BadRow, BadSetting
 from loquent.metric import Context
 from loquent.metrics.perplexity import exponential, perplexity, text_perplexity
 
@@ -96,3 +97,68 @@ def test_what_is_missing_is_said(tmp_path):
     lazy = text_perplexity(Context(), path=str(tmp_path / "none"))
     with pytest.raises(BadModel):
         lazy(["a"], [()], [""], [])
+
+
+# ---- strided, as RL4LMs reports it
+
+
+def naive(language, text, stride):
+    """A loop over windows with the library's own loss, as RL4LMs runs it: means weighted by targets, by the number of ids in the end."""
+    import torch
+
+    ids = torch.tensor([language.tokenizer(text)["input_ids"]])
+    total, size = 0.0, ids.shape[1]
+    for i in range(0, size, stride):
+        begin, end = max(i + stride - language.context, 0), min(i + stride, size)
+        window = ids[:, begin:end]
+        labels = window.clone()
+        labels[:, : -(end - i)] = -100
+        with torch.no_grad():
+            total += language.module(window, labels=labels).loss.item() * (end - i)
+    return math.exp(total / size)
+
+
+def test_m10_strided_is_exp_of_the_mean_token_loss_on_a_short_text(language):
+    measured = perplexity(Context(model=language), stride=20)(["unused"], [("the cat sat",)], ["unused"], rows(1))
+    import torch
+
+    ids = language.tokenizer("the cat sat")["input_ids"]
+    assert len(ids) <= 20
+    with torch.no_grad():
+        logprobs = language.module(torch.tensor([ids])).logits[0].log_softmax(-1)
+    losses = [-logprobs[t - 1, ids[t]].item() for t in range(1, len(ids))]
+    assert measured.corpus == {"perplexity-strided": pytest.approx(math.exp(sum(losses) / len(losses)), rel=1e-9)}
+    assert measured.samples == {}
+    with_end = perplexity(Context(model=language))([""], [("the cat sat",)], [""], rows(1)).corpus["perplexity"]
+    assert with_end != pytest.approx(measured.corpus["perplexity-strided"], rel=1e-3), "the other perplexity counts start and end"
+
+
+@pytest.mark.parametrize("stride", [2, 7, 12, 23])
+@pytest.mark.parametrize("budget", [24, 8192])
+def test_m10_strided_equals_a_naive_loop_on_a_long_text(language, stride, budget):
+    references = [(" the cat sat on the mat .",) * 2, (" the dog ran away .",), ()] * 6
+    text = "\n\n".join(one for own in references for one in own)
+    assert len(language.tokenizer(text)["input_ids"]) > 5 * 24
+    measured = perplexity(Context(model=language), stride=stride, token_budget=budget)([""] * 18, references, [""] * 18, rows(18))
+    assert measured.corpus["perplexity-strided"] == pytest.approx(naive(language, text, stride), rel=1e-6)
+    assert measured.corpus["perplexity-strided"] != pytest.approx(naive(language, text, stride % 7 + 1), rel=1e-6), "the twin: another stride"
+
+
+def test_strided_reads_a_field_and_says_what_it_cannot(language):
+    metric = perplexity(Context(model=language), stride=12, field="text")
+    assert metric([""], [("other",)], [""], rows(1, text="the cat sat")).corpus == {
+        "perplexity-strided": pytest.approx(naive(language, "the cat sat", 12), rel=1e-6)
+    }
+    with pytest.raises(BadRow, match="row r0: perplexity reads the field 'text', which is None"):
+        metric([""], [()], [""], rows(1))
+    with pytest.raises(BadSetting, match=r"stride = 24 is outside \[1, 23\]"):
+        perplexity(Context(model=language), stride=24)([""], [("a b",)], [""], rows(1))
+    with pytest.raises(BadSetting, match="field is read with a stride"):
+        perplexity(Context(model=language), field="text")
+    strided = perplexity(Context(model=language), stride=12)
+    assert strided(["a"], [()], ["b"], rows(1)).corpus == strided([], [], [], []).corpus == {}
+    assert math.isfinite(perplexity(Context(model=language), stride=1)([""], [("the cat",)], [""], rows(1)).corpus["perplexity-strided"])
+
+
+def test_laws(language, tmp_path):
+    check_laws(perplexity(Context(model=language)), 1, math.inf, examples=5)

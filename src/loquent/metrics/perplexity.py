@@ -1,7 +1,8 @@
-"""Perplexity, two named metrics: of the policy on references (the paper's), and of generations under a fixed model.
+"""Perplexity, two named metrics: of the policy on references, and of generations under a fixed model.
 
 Both are exp(total negative log-likelihood / total tokens), the end token counted, each text after its prompt. Texts beyond the
-model's context are scored in overlapping windows. RL4LMs (arXiv:2210.01241) reports the first.
+model's context are scored in overlapping windows. With a stride the first is the one that RL4LMs (arXiv:2210.01241) reports: all references
+as one text, read in windows.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
-from loquent.errors import BadSetting
+from loquent.errors import BadRow, BadSetting
 from loquent.metric import Context, Measured
 from loquent.metrics.options import takes
 from loquent.settings import setting
 from loquent.task import Row
 
+JOIN = "\n\n"  # RL4LMs' between references
 LARGEST = 700.0  # exp beyond is an infinity in float64
 
 
@@ -25,7 +27,13 @@ LARGEST = 700.0  # exp beyond is an infinity in float64
 class PerplexityOptions:
     """What the metric `perplexity` may be told."""
 
+    stride: int = setting(0, "above 0: the references as one text, read in windows that move on by so many tokens", source="RL4LMs: 512", low=0)
+    field: str = setting("", "with a stride: the rows' field to read in the place of the references, as `text` for prompt and reference together")
     token_budget: int = setting(8192, "tokens in one forward pass", low=1)
+
+    def __post_init__(self) -> None:
+        if self.field and not self.stride:
+            raise BadSetting("field is read with a stride; without one each reference is scored after its prompt")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,24 +79,57 @@ class Perplexity:
         return Measured({self.name: samples}, {self.name: exponential(math.fsum(sums) / total)} if total else {})
 
 
+@dataclass(frozen=True, eq=False)
+class StridedPerplexity:
+    """RL4LMs' perplexity of `model()`: all references, joined by blank lines, as one text in windows; one number for the corpus."""
+
+    model: Callable[[], Any]
+    stride: int
+    field: str = ""
+    token_budget: int = 8192
+    name: ClassVar[str] = "perplexity-strided"
+    keys: ClassVar[tuple[str, ...]] = ("perplexity-strided",)
+    version: ClassVar[int] = 1
+    higher_is_better: ClassVar[bool | None] = False
+
+    def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
+        """Score all references as one text, in the order of the samples.
+
+        Raises:
+            BadRow: a row has no text in the field that is to be read.
+        """
+        from loquent import pretrained
+
+        texts = [self._text(row) for row in rows] if self.field else [text for own in references for text in own]
+        if not any(texts):
+            return Measured()
+        loss, tokens = pretrained.strided(self.model(), JOIN.join(texts), self.stride, token_budget=self.token_budget)
+        return Measured({}, {self.name: exponential(loss)} if tokens else {})
+
+    def _text(self, row: Row) -> str:
+        found = row.fields.get(self.field)
+        if not isinstance(found, str):
+            raise BadRow(f"row {row.id}: perplexity reads the field {self.field!r}, which is {found!r}; a text is right")
+        return found
+
+
 @takes(PerplexityOptions)
-def perplexity(context: Context, options: PerplexityOptions) -> Perplexity:
-    """The policy's perplexity on references after their prompts, as it learns. Needs a policy that plays (a run).
+def perplexity(context: Context, options: PerplexityOptions) -> Perplexity | StridedPerplexity:
+    """The policy's perplexity on references after their prompts, or strided as RL4LMs'; it follows the policy. Needs a policy that plays (a run).
 
     Raises:
         BadSetting: the context has no language model.
     """
     if context.model is None:
         raise BadSetting("perplexity is that of a language model on references, and no model plays here; text_perplexity takes one by path")
+    if options.stride:
+        return StridedPerplexity(lambda: context.model, options.stride, options.field, options.token_budget)
     return Perplexity("perplexity", lambda: context.model, True, options.token_budget)
 
 
 @takes(TextPerplexityOptions)
 def text_perplexity(context: Context, options: TextPerplexityOptions) -> Perplexity:
-    """The perplexity of what was said under a fixed language model. Needs loquent[train] and a model's folder or name.
-
-    The model is loaded when first needed.
-    """
+    """The perplexity of what was said under a fixed language model. Needs loquent[train] and a language model's folder or name."""
 
     @cache
     def model() -> Any:

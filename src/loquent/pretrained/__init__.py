@@ -11,14 +11,16 @@ except ImportError as error:  # pragma: no cover - the extra is installed where 
     raise MissingExtra("a language model", "train") from error
 
 from loquent.pretrained.building import END, build
-from loquent.pretrained.classifier import SequenceClassifier, sequence_classifier
+from loquent.pretrained.classifier import ClassifierNetwork, SequenceClassifier, load_classifier, sequence_classifier
 from loquent.pretrained.devices import DTYPES, device, dtype, threads
 from loquent.pretrained.encoder import Encoder, load_encoder
 from loquent.pretrained.language import LanguageModel, context, end_ids, load, save
-from loquent.pretrained.likelihood import nll, plain_ids
+from loquent.pretrained.likelihood import nll, plain_ids, strided
+from loquent.pretrained.matching import match
 from loquent.pretrained.networks import drops_out, evaluating, groups, head, hidden, padded
 
 __all__ = [
-    "DTYPES", "END", "Encoder", "LanguageModel", "SequenceClassifier", "build", "context", "device", "drops_out", "dtype", "end_ids", "evaluating",
-    "groups", "head", "hidden", "load", "load_encoder", "nll", "padded", "plain_ids", "save", "sequence_classifier", "threads",
+    "DTYPES", "END", "ClassifierNetwork", "Encoder", "LanguageModel", "SequenceClassifier", "build", "context", "device", "drops_out", "dtype",
+    "end_ids", "evaluating", "groups", "head", "hidden", "load", "load_classifier", "load_encoder", "match", "nll", "padded", "plain_ids", "save",
+    "sequence_classifier", "strided", "threads",
 ]  # fmt: skip

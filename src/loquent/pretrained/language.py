@@ -13,6 +13,7 @@ from loquent.pretrained import devices
 from loquent.settings import Remark
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "sentencepiece.bpe.model")
+OFFSET = ("roberta", "xlm-roberta", "camembert", "longformer")  # their positions begin behind that of the padding
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +90,17 @@ def context(module: Any) -> int:
     return getattr(module.config, "max_position_embeddings", None) or 1 << 30
 
 
+def room(module: Any, tokenizer: Any) -> int:
+    """The most ids of one text that an encoder or a classifier reads, markers counted: the network's limit and its tokenizer's."""
+    before = (module.config.pad_token_id or 0) + 1 if module.config.model_type in OFFSET else 0
+    return min(context(module) - before, getattr(tokenizer, "model_max_length", 1 << 30))
+
+
+def plain(text: str) -> str:
+    """The text with lone surrogates, which are no text to a tokenizer, as question marks."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def end_ids(module: Any, tokenizer: Any) -> frozenset[int]:
     """The ids that end a text: the generation config's (one or several), the config's, and the tokenizer's own."""
     found = getattr(getattr(module, "generation_config", None), "eos_token_id", None)
@@ -97,19 +109,20 @@ def end_ids(module: Any, tokenizer: Any) -> frozenset[int]:
     return frozenset(int(i) for i in (*several, tokenizer.eos_token_id) if i is not None)
 
 
-def load_module(kind: Any, path: str | Path, revision: str | None, device: str, dtype: str, *, spare: str = "") -> Any:
+def load_module(kind: Any, path: str | Path, revision: str | None, device: str, dtype: str, *, spare: str = "", layers: int | None = None) -> Any:
     """A network of one of the library's automatic kinds, in evaluation mode; BadModel where weights are missing, a remark where some are left out.
 
     Args:
         spare: weights whose names begin so may be missing, since nobody reads them.
+        layers: so many of the network's layers from below; the others are not made.
     """
     place, weights = str(path), devices.dtype(dtype)
-    on = devices.device(device)
+    on, more = devices.device(device), {} if layers is None else {"config": _shallow(place, revision, layers)}
     bars = transformers_library().utils.logging
     shown = bars.is_progress_bar_enabled()
     bars.disable_progress_bar()
     try:
-        module, told = kind.from_pretrained(place, revision=revision, dtype=weights, use_safetensors=True, output_loading_info=True)
+        module, told = kind.from_pretrained(place, revision=revision, dtype=weights, use_safetensors=True, output_loading_info=True, **more)
     except Exception as error:  # the library's loaders raise OSError, ValueError, SafetensorError, RuntimeError and more
         raise BadModel(f"{place}: no model could be loaded ({type(error).__name__}: {_first_line(error)})") from error
     finally:
@@ -118,11 +131,23 @@ def load_module(kind: Any, path: str | Path, revision: str | None, device: str, 
     some = sorted(name for name in told["missing_keys"] if not (spare and name.startswith(spare)))
     if some:
         raise BadModel(f"{place}: the weights lack {len(some)} tensors, the first is {some[0]!r}; they would be left at random")
-    if told["unexpected_keys"]:
+    if told["unexpected_keys"] and layers is None:
         some = sorted(told["unexpected_keys"])
         names = ", ".join(some[:3]) + (", ..." if len(some) > 3 else "")
         warnings.warn(f"{place}: {len(some)} tensors of the weights are left out, as the model has no place for them: {names}", Remark, stacklevel=3)
     return module.to(on).eval()
+
+
+def _shallow(place: str, revision: str | None, layers: int) -> Any:
+    """The config of a network with only its first `layers` layers; BadModel where it has fewer."""
+    try:
+        config = transformers_library().AutoConfig.from_pretrained(place, revision=revision)
+    except Exception as error:  # as in load_module
+        raise BadModel(f"{place}: no config could be loaded ({type(error).__name__}: {_first_line(error)})") from error
+    if not 0 <= layers <= config.num_hidden_layers:
+        raise BadModel(f"layer = {layers}: {place} has the layers 0 (the embeddings) to {config.num_hidden_layers}")
+    config.num_hidden_layers = layers
+    return config
 
 
 def load_tokenizer(path: str | Path, revision: str | None) -> Any:

@@ -44,6 +44,40 @@ def nll(
     return list(zip(sums, counts, strict=True))
 
 
+@torch.no_grad()
+def strided(language_model: LanguageModel, text: str, stride: int, *, token_budget: int = 8192) -> tuple[float, int]:
+    """(mean loss in nats, how many tokens) of one long text, read in windows that move on by `stride` tokens, as RL4LMs does it.
+
+    A window is a whole context of tokens that ends `stride` tokens after the one before; its loss is the mean over those new tokens. The
+    means are weighted by the number of new tokens, among which the text's very first counts although nothing predicts it. The ids are
+    the tokenizer's own, with its start token where it puts one, and without an end. A text of less than two tokens has no loss: (0.0, 0).
+
+    Raises:
+        BadSetting: a stride of less than 1, or one that leaves no token of context.
+    """
+    tokenizer, module = language_model.tokenizer, language_model.module
+    if not 1 <= stride < context(module):
+        raise BadSetting(f"stride = {stride} is outside [1, {context(module) - 1}]: a window has {context(module)} tokens, some of them context")
+    begins = tokenizer.bos_token_id is not None and list(tokenizer("")["input_ids"])[:1] == [tokenizer.bos_token_id]
+    ids = [*([tokenizer.bos_token_id] if begins else []), *plain_ids(tokenizer, text)]
+    if len(ids) < 2:
+        return 0.0, 0
+    windows, sizes = [], []
+    for i in range(0, len(ids), stride):
+        end = min(i + stride, len(ids))
+        begin = max(i + stride - context(module), 0)
+        windows.append((ids[begin:end], max(i - begin, 1)))  # a window's first token has nothing before it
+        sizes.append(end - i)
+    total, weight = 0.0, 0
+    with evaluating(module):
+        for group in groups([len(window) for window, _ in windows], token_budget):
+            for j, values in zip(group, _logprobs(module, [windows[j] for j in group], language_model.pad), strict=True):
+                if len(values):  # with a stride of 1 the first window holds the first token alone
+                    total -= float(values.double().mean()) * sizes[j]
+                    weight += sizes[j]
+    return total / weight, weight
+
+
 def plain_ids(tokenizer: Any, text: str) -> list[int]:
     """The ids of a text in which special strings are plain characters and lone surrogates are replaced."""
     return _split(tokenizer, "", text)[0]
