@@ -209,5 +209,5 @@ def test_ids_of_any_characters_are_divided(tmp_path):
     task = loquent.task("tagging", source="path", path=str(tmp_path / "all.jsonl"))
     found = [row for split in task.spec.splits for row in task.rows(split)]
     assert sorted(row.id for row in found) == sorted(row["id"] for row in rows)
-    assert len(loquent.play(task, "random", split="train", seed=0)) == len(task.rows("train"))
+    assert [episode.row for episode in loquent.play(task, "random", split="train", episodes=3, seed=0)] == [row.id for row in task.rows("train")[:3]]
     assert draw_of("train-1") == int.from_bytes(hashlib.blake2b(b"train-1", digest_size=8).digest(), "big") / 2**64  # as ever
