@@ -135,6 +135,8 @@ def test_drafts_are_kept_until_the_sample_is_given(tmp_path):
     one.keep_draft(row, ("vowel", "vowel", "other"))
     again = Session(one.recipe, one.folder)
     assert again.draft(again.pending) == ("vowel", "vowel", "other")
+    again.keep_draft(row, ())  # an annotation that was emptied is one
+    assert Session(one.recipe, one.folder).draft(row) == ()
     again.give(again.pending, ("other",) * 3, GOLD["abc"])
     assert again.draft(again.pending) is None
     assert not (one.folder / "draft.json").exists()

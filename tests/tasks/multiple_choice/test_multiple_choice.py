@@ -140,13 +140,40 @@ def test_qa_7_vectors(shape):
         seen = view(step.observation)
         assert seen.dtype == np.float32
         assert seen in space
+        choice = step.observation.fields["choices"][step.observation.fields["place"]]
+        question, facts, chosen = featurizer([FLOWERS["question"], ". ".join(FLOWERS["facts"]), choice])
         if shape == "informed":
             assert seen.shape == (2,)
             assert (np.abs(seen) <= 1).all()
+            np.testing.assert_allclose(seen, [question @ chosen, facts @ chosen], atol=1e-6)  # all of them have length 1
         else:
-            choice = step.observation.fields["choices"][step.observation.fields["place"]]
-            np.testing.assert_array_equal(seen[:16], featurizer([FLOWERS["question"]])[0])
-            np.testing.assert_array_equal(seen[32:], featurizer([choice])[0])
+            np.testing.assert_array_equal(seen, np.concatenate([question, facts, chosen]))
+            assert not np.array_equal(seen, np.concatenate([facts, question, chosen]))
+
+
+@pytest.mark.parametrize(
+    ("fields", "want"),
+    [
+        ({"facts": []}, [True, False]),
+        ({"facts": ["  "]}, [True, False]),
+        ({"choices": {"A": "--", "B": "insects"}}, [False, False]),
+        ({"question": "??"}, [False, True]),
+    ],
+)
+def test_qa_7_a_vector_of_zeros_has_the_cosine_nought(tmp_path, fields, want):
+    """`want` tells which of the two cosines, with the question and with the facts, is another number."""
+    features = pytest.importorskip("loquent.features")
+    words = "flowers require insects sugar pollinate are pollinated".split()
+    (tmp_path / "v.txt").write_text("".join(f"{word} {i + 1} {(-1) ** i * 2}\n" for i, word in enumerate(words)))
+    _, steps = played([CONTINUE], {**FLOWERS, **fields})
+    space, view = features.view(task(), features.WordVectors(path=str(tmp_path / "v.txt")))
+    seen = view(steps[0].observation)
+    assert seen in space
+    assert seen.tolist() == [number if there else 0 for number, there in zip(seen.tolist(), want, strict=True)]
+    assert [number != 0 for number in seen.tolist()] == want
+    _, simple = features.view(task(), features.WordVectors(path=str(tmp_path / "v.txt")), answering="simple")
+    zeros = [not part.any() for part in simple(steps[0].observation).reshape(3, 2)]
+    assert zeros == ["question" in fields, "facts" in fields, "choices" in fields]
 
 
 def test_qa_8_every_return_is_nought_or_one():

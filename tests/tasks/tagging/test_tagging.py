@@ -93,6 +93,34 @@ def test_st_5_partial_spans_and_schemes():
 
 
 @pytest.mark.parametrize(
+    ("gold", "said", "changes"),
+    [
+        (["ORG", "O", "O", "O", "O"], ["LOC", "O", "O", "O", "O"], [0, 0, 0, 0, 0]),  # ST-2
+        (["O", "O", "O"], ["O", "O", "O"], [1, 0, 0]),  # ST-4: no span where none is right
+        (["O", "O", "O"], ["O", "PER", "O"], [1, -1, 0]),  # and one where none is
+        (["PER", "PER", "O"], ["PER", "O", "O"], [1, -1, 0]),  # ST-5: right until the second token belongs to it
+        (["B-PER", "B-PER"], ["B-PER", "I-PER"], [1, -1]),  # two spans told as one
+        (["B-PER", "B-PER"], ["B-PER", "B-PER"], [1, 0]),
+        (["B-PER", "I-PER", "O"], ["B-PER", "O", "B-PER"], [1, -1, 0]),
+        (["PER", "O", "LOC"], ["PER", "O", "ORG"], [1, 0, -0.5]),  # 1 of 2 found, 1 of 2 right
+    ],
+)
+def test_st_2_4_5_spans_as_they_are_played(gold, said, changes):
+    score = sum(changes)
+    assert earned(gold, said, reward="span_f1") == pytest.approx(changes, abs=1e-9)
+    assert earned(gold, said, reward="span_f1", dense=False) == pytest.approx([*[0] * (len(gold) - 1), score], abs=1e-9)
+    for dense in (True, False):
+        world, steps = played(gold, said, reward="span_f1", dense=dense)
+        told = world.told(steps[-1].state, steps[-1].ended)
+        assert told["episode_score"] == pytest.approx(score, abs=1e-9)
+        assert told["is_success"] == (gold == said)
+    world, steps = played(gold, said)  # the score that is not chosen is told at the end
+    assert steps[-1].rewards["span_f1"] == pytest.approx(score, abs=1e-9)
+    if gold != said:
+        assert earned(gold, gold, reward="span_f1") != pytest.approx(changes)
+
+
+@pytest.mark.parametrize(
     ("labels", "scheme"),
     [
         (("B", "I", "O"), "bio"),
