@@ -163,7 +163,7 @@ def test_qa_7_vectors(shape):
 def test_qa_7_a_vector_of_zeros_has_the_cosine_nought(tmp_path, fields, want):
     """`want` tells which of the two cosines, with the question and with the facts, is another number."""
     features = pytest.importorskip("loquent.features")
-    words = "flowers require insects sugar pollinate are pollinated".split()
+    words = ["flowers", "require", "insects", "sugar", "pollinate", "are", "pollinated"]
     (tmp_path / "v.txt").write_text("".join(f"{word} {i + 1} {(-1) ** i * 2}\n" for i, word in enumerate(words)))
     _, steps = played([CONTINUE], {**FLOWERS, **fields})
     space, view = features.view(task(), features.WordVectors(path=str(tmp_path / "v.txt")))
