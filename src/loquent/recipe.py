@@ -6,7 +6,6 @@ An unknown key or a bad value names file and line, the nearest key and the range
 from __future__ import annotations
 
 import dataclasses
-import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,12 +14,13 @@ from importlib import import_module, resources
 from pathlib import Path
 from typing import Any
 
-from loquent import registry, trackers
+from loquent import recipe_scores, registry
 from loquent.errors import BadSetting, UnknownName
 from loquent.fill import COMMAND_LINE, Node, dump, fill, parse, unknown
 from loquent.models.decoding import Decoding
-from loquent.settings import Remark, check_ranges, setting, span
-from loquent.values import EMPTY, Record, digest, plain
+from loquent.recipe_settings import ModelSettings, TrainingSettings
+from loquent.settings import Remark, span
+from loquent.values import Record, digest, plain
 
 FOLDER = resources.files("loquent") / "recipes"
 MADE_BY = ("shape", "layers", "width", "heads", "context", "vocabulary", "tokenizer_texts", "dropout")  # without effect on a model that is there
@@ -44,78 +44,6 @@ SMOKE = (
     "model.context=1024",  # so small a vocabulary cuts texts into many tokens
     "model.tokenizer_texts=200",
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelSettings:
-    """What `model:` may hold: which language model, and the networks beside it."""
-
-    path: str = setting("", "a Hugging Face name or folder, or a run's folder; empty: a small model is made from the next settings")
-    revision: str = setting("", "the revision of a Hugging Face name")
-    shape: str = setting("gpt2", "the architecture of a model made here: absolute positions, or relative ones", choices=("gpt2", "llama"))
-    layers: int = setting(4, "blocks of a model made here", low=1)
-    width: int = setting(128, "hidden size of a model made here", low=8)
-    heads: int = setting(4, "attention heads of a model made here", low=1)
-    context: int = setting(256, "the most tokens a model made here reads", low=8)
-    vocabulary: int = setting(1500, "tokens of the byte-level BPE trained on the task's texts", low=258)
-    tokenizer_texts: int = setting(20_000, "texts the tokenizer is trained on", low=1)
-    dropout: float = setting(0.1, "dropout of a model made here; on in supervised training only", low=0, high=0.9)
-    format: str = setting("plain", "how turns become tokens", choices=("plain", "chat", "ilql"))
-    critic: str = setting("network", "the value function: its own network (the paper's), or a head on the trunk", choices=("network", "head", "none"))
-    reference: str = setting("copy", "the model KL is measured from: a copy of the start, none, or a name or folder")
-    device: str = setting("auto", "where the networks live", choices=("auto", "cpu", "cuda"))
-    dtype: str = setting("float32", "the type of the weights", choices=("float32", "float64", "bfloat16", "float16"))
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
-        if not self.path and self.width % self.heads:
-            raise BadSetting(f"ModelSettings.width = {self.width} does not divide by heads = {self.heads}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainingSettings:
-    """What `training:` may hold: how long, on what, and how it is watched."""
-
-    seed: int = setting(0, "the run's seed; all streams are keyed by it", low=0)
-    updates: int = setting(50, "collections of episodes, each followed by learning", low=0)
-    episodes: int = setting(64, "episodes in one collection", low=1)
-    split: str = setting("train", "the split the rows come from")
-    only: Record = setting(EMPTY, "train and watch only on rows whose fields have these values, as {label: positive}; the final evaluation takes all")
-    priority: float | None = setting(
-        None, "rows are drawn with a probability ~ weight^priority (0: all alike); none: epoch by epoch, each row once", low=0.0
-    )
-    teacher: str | Record = setting(
-        "", "the agent that plays for a learner from others' games, or {kind: AGENT, OPTION: VALUE}; empty: for supervised learning the task's expert"
-    )
-    data: tuple[str, ...] = setting((), "recorded episodes to learn from, instead of play: files, or folders that `loquent collect` made")
-    data_top: float = setting(1.0, "the share of the recorded episodes, of highest return, that is kept", low=0.0, high=1.0)
-    data_bottom: float = setting(1.0, "the share of lowest return that is kept; it is taken before data_top", low=0.0, high=1.0)
-    evaluate_every: int = setting(10, "updates between evaluations; 0: only at the end", low=0)
-    evaluate_episodes: int = setting(200, "episodes of an evaluation", low=1)
-    evaluate_split: str = setting("validation", "the split of evaluations in training")
-    final_split: str = setting("test", "the split of the evaluation at the end")
-    final_episodes: int = setting(400, "episodes of the evaluation at the end", low=1)
-    stop_metric: str = setting("", "the evaluated value that early stopping watches; empty: all updates are made")
-    patience: int = setting(2, "evaluations without improvement before the run stops", low=1)
-    margin: float = setting(
-        0.0, "how much better than the best so far, at each evaluation, the watched value must be to count, as a share of that best", low=0.0
-    )
-    checkpoint_every: int = setting(10, "updates between checkpoints; 0: only at the end", low=0)
-    keep: int = setting(2, "checkpoints kept, the best beside them", low=1)
-    trackers: tuple[str, ...] = setting((), "where the log goes beside metrics.jsonl: tensorboard, trackio, wandb")
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
-        trackers.check(self.trackers)
-        if self.data and self.teacher:
-            raise BadSetting(f"TrainingSettings.teacher = {self.teacher!r} would never play: data = {', '.join(self.data)!r} is what is learned from")
-        if not self.data and (self.data_top, self.data_bottom) != (1.0, 1.0):
-            raise BadSetting("TrainingSettings.data_top and data_bottom choose among recorded episodes, and data names none")
-        if self.stop_metric and not self.evaluate_every:
-            raise BadSetting(
-                f"TrainingSettings.stop_metric = {self.stop_metric!r} would never be looked at: evaluate_every = 0 makes no evaluation in training; "
-                "at least 1 is right, or an empty stop_metric"
-            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,8 +194,8 @@ def _recipe(root: Node) -> Recipe:
         task=task,
         options=options,
         model=_model(sections.get("model")),
-        rewards=_rewards(sections.get("rewards"), task, options),
-        metrics=_metrics(sections.get("metrics"), task, options, "rewards" in sections),
+        rewards=recipe_scores.rewards(sections.get("rewards"), task, options),
+        metrics=recipe_scores.metrics(sections.get("metrics"), task, options, "rewards" in sections),
         decoding=fill(Decoding, decoding, "decoding"),
         evaluation=fill(Decoding, evaluation, "evaluation"),
         algorithm=algorithm,
@@ -318,7 +246,7 @@ def _rank(node: Node) -> int:
 def _kind(node: Node | None, section: str, default: str, schema_of: Any) -> tuple[str, Any]:
     fields = dict(node.mapping(section)) if node and not isinstance(node.value, str) else {}
     kind = fields.pop("kind", None) or (node if node and isinstance(node.value, str) else None)
-    name = _text(kind, f"{section}.kind") if kind else default
+    name = recipe_scores.text(kind, f"{section}.kind") if kind else default
     try:
         cls = schema_of(name)
     except (UnknownName, BadSetting) as error:
@@ -331,7 +259,7 @@ def _kind(node: Node | None, section: str, default: str, schema_of: Any) -> tupl
 def _preset(chosen: Node, kind: str, config: type) -> dict[str, Node]:
     """The settings of an algorithm's `preset:`; what the section says itself wins over them."""
     known = _presets(config)
-    name = _text(chosen, "algorithm.preset")
+    name = recipe_scores.text(chosen, "algorithm.preset")
     if name not in known:
         raise BadSetting(f"{chosen.place}: {kind} has no preset {name!r}; known: {', '.join(known) or 'none'}")
     return {setting: Node(value, chosen.file, chosen.line) for setting, value in known[name].items()}
@@ -353,12 +281,6 @@ class _Untold:
     """No options."""
 
 
-def _text(node: Node, what: str) -> str:
-    if not isinstance(node.value, str):
-        raise BadSetting(f"{node.place}: {what} = {node.bare()!r} is no name")
-    return node.value
-
-
 def _options_of(task: str) -> type:
     options: type = registry.named("task", task).Options
     return options
@@ -374,76 +296,6 @@ def _merged(base: Node | None, top: Node | None) -> Node | None:
     if base is None or top is None:
         return top or base
     return Node({**base.mapping("decoding"), **top.mapping("evaluation")}, top.file, top.line)
-
-
-def _rewards(node: Node | None, task: str, options: Any) -> Record:
-    """Rewards: the task's own with weights; registered rewards and metrics, and Python callables, with weights and options."""
-    from loquent.rewards.counting import NAMES, Counting  # its room brings metrics, which few recipes need at once
-
-    given = node.mapping("rewards") if node else {}
-    own: Mapping[str, float] = registry.named("task", task)(options).spec.rewards if given else {}
-    beside = ("weight", "of", "key", *NAMES)
-    known = sorted({*registry.names("reward"), *registry.names("metric"), *own})
-    found: dict[str, Any] = {}
-    for name, item in given.items():
-        inside = dict(item.value) if isinstance(item.value, dict) else {"weight": item}
-        head = {key: inside.pop(key) for key in ("weight", "of", "key") if key in inside}
-        counts = {key: inside.pop(key) for key in NAMES if key in inside}
-        filled = fill(Counting, Node(counts, item.file, item.line), f"rewards.{name}")
-        head |= {key: Node(getattr(filled, key), one.file, one.line) for key, one in counts.items()}
-        weight = head["weight"].plain() if "weight" in head else 1.0
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
-            raise BadSetting(f"{head['weight'].place}: rewards.{name}: the weight is {head['weight'].bare()!r}; a finite number is right")
-        of = _text(head["of"], f"rewards.{name}.of") if "of" in head else name
-        if "key" in head:
-            _text(head["key"], f"rewards.{name}.key")
-        if name in own:
-            if inside or head.keys() - {"weight"}:
-                raise BadSetting(f"{item.place}: rewards.{name} is the task's own reward, which has a weight only; name another term so, with 'of'")
-        elif ":" in of:
-            function = {"function": Node(of, head.get("of", item).file, head.get("of", item).line)}
-            inside = _options("reward", "callable", {**function, **inside}, item, f"rewards.{name}", beside)
-            del inside["function"]
-        elif of not in known or of in own:
-            raise unknown(head.get("of", item), of, known, "rewards")
-        else:
-            kind = "reward" if of in registry.names("reward") else "metric"
-            inside = _options(kind, of, inside, item, f"rewards.{name}", beside)
-        bare = {key: value.plain() for key, value in (head | inside).items()}
-        found[name] = Record(bare) if isinstance(item.value, dict) else weight
-    return Record(found)
-
-
-def _metrics(node: Node | None, task: str, options: Any, rewarded: bool) -> Record:
-    """Metrics: names of registered ones, each with options. A recipe that rewards texts and names none has `watch`; `metrics: {}` is none."""
-    if node is None and rewarded and registry.named("task", task)(options).actions is None:
-        return Record(watch=EMPTY)
-    found: dict[str, Record] = {}
-    for name, item in (node.mapping("metrics") if node else {}).items():
-        inside = dict(item.mapping(f"metrics.{name}"))
-        head = {"of": inside.pop("of")} if "of" in inside else {}
-        of = _text(head["of"], f"metrics.{name}.of") if head else name
-        if of not in registry.names("metric"):
-            raise unknown(head.get("of", item), of, registry.names("metric"), "metrics")
-        inside = _options("metric", of, inside, item, f"metrics.{name}", ("of",))
-        found[name] = Record({key: value.plain() for key, value in (head | inside).items()})
-    return Record(found)
-
-
-def _options(kind: str, of: str, given: dict[str, Node], item: Node, section: str, beside: Sequence[str]) -> dict[str, Node]:
-    """The options given to a registered thing, checked and read by its factory's dataclass where it has one."""
-    try:
-        schema = getattr(registry.find(kind, of), "Options", None)
-    except BadSetting as error:
-        raise BadSetting(f"{item.place}: {error}") from error
-    if schema is None:
-        return given
-    names = [field.name for field in dataclasses.fields(schema)]
-    for key, node in given.items():
-        if key not in names:
-            raise unknown(node, key, (*beside, *names), section)
-    filled = fill(schema, Node(given, item.file, item.line), section)
-    return {key: Node(getattr(filled, key), node.file, node.line) for key, node in given.items()}
 
 
 def _override(root: Node, overrides: Sequence[str], place: str = COMMAND_LINE) -> Node:

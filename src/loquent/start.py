@@ -6,13 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from loquent import checkpoint, pretrained, registry
+from loquent import checkpoint, parallel, pretrained, registry
 from loquent.agents.scripted import Random
+from loquent.errors import BadSetting
 from loquent.models.actor import Actor
 from loquent.models.format import Chat, Format, Ilql, Plain
 from loquent.play import games, play
 from loquent.pretrained import LanguageModel
 from loquent.recipe import Recipe
+from loquent.recipe_settings import TrainingSettings
 from loquent.seeding import Key
 from loquent.task import Task
 
@@ -86,3 +88,28 @@ def texts(task: Task, limit: int, key: Key) -> list[str]:
     queue = games(rows, each=max(1, SAMPLED_GAMES // max(1, len(rows))))
     played = play(task, queue, Random(task), seed=key.integer(53))
     return [text for episode in played for text in (episode.instruction, *(turn.text for turn in episode.turns)) if text]
+
+
+def source(algorithm: Any, settings: TrainingSettings) -> str:
+    """Where the episodes come from: "play", "expert" or "data".
+
+    Raises:
+        BadSetting: the algorithm cannot learn from what the recipe says.
+    """
+    reads = algorithm.reads
+    source = "data" if settings.data else "expert" if settings.teacher else reads[0]
+    if source == "data" and not settings.data:
+        raise BadSetting(
+            f"{algorithm.name} learns from others' episodes: training.data names files or folders of recorded ones (`loquent collect` makes them), "
+            "or training.teacher an agent that plays for it"
+        )
+    if source not in reads:
+        given = f"training.data = {', '.join(settings.data)!r}" if settings.data else f"training.teacher = {settings.teacher!r}"
+        raise BadSetting(f"{given}: {algorithm.name} learns from its own play only; from others' episodes learn {', '.join(_readers(source))}")
+    if parallel.size() > 1 and "data" not in reads:
+        raise BadSetting(f"{algorithm.name} learns in one process; together learn {', '.join(_readers('data'))}")
+    return source  # type: ignore[no-any-return]
+
+
+def _readers(source: str) -> list[str]:
+    return [name for name in registry.names("algorithm") if source in registry.find("algorithm", name).reads]

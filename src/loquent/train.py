@@ -33,12 +33,12 @@ from loquent.models.score import score
 from loquent.models.token_rewards import ends_by, learner_rewards
 from loquent.models.tokens import TokenBatch, token_batch
 from loquent.play import Game, play
-from loquent.recipe import Recipe, TrainingSettings
+from loquent.recipe import Recipe
 from loquent.recorded import Draws
 from loquent.rewards import cache, compose, learner
 from loquent.run import Run
 from loquent.seeding import Key, borrowed
-from loquent.start import make_actor, make_task
+from loquent.start import make_actor, make_task, source
 from loquent.task import Row
 from loquent.values import EMPTY, Record, digest
 
@@ -55,7 +55,7 @@ class Trainer:
         self.recipe, self.folder, self.settings = recipe, folder, recipe.training
         self.key = Key(self.settings.seed)
         kind = registry.named("algorithm", recipe.algorithm)
-        self.source = _source(kind, self.settings)
+        self.source = source(kind, self.settings)
         if min(self.settings.episodes, getattr(recipe.config, "minibatch", self.settings.episodes)) < parallel.size():
             raise BadSetting(f"training.episodes and algorithm.minibatch are at least the {parallel.size()} processes that learn together")
         self.task = make_task(recipe)
@@ -303,27 +303,6 @@ def _go_on(trainer: Trainer, progress: bool) -> None:
 def _beginning(recipe: Recipe, began: Path | None) -> Recipe:
     """The recipe with the model it is to be built from: its own, or the one of a checkpoint."""
     return recipe if began is None else replace(recipe, model=replace(recipe.model, path=str(began), revision=""))
-
-
-def _source(algorithm: Any, settings: TrainingSettings) -> str:
-    """Where the episodes come from: "play", "expert" or "data"; BadSetting where the algorithm cannot learn from what the recipe says."""
-    reads = algorithm.reads
-    source = "data" if settings.data else "expert" if settings.teacher else reads[0]
-    if source == "data" and not settings.data:
-        raise BadSetting(
-            f"{algorithm.name} learns from others' episodes: training.data names files or folders of recorded ones (`loquent collect` makes them), "
-            "or training.teacher an agent that plays for it"
-        )
-    if source not in reads:
-        given = f"training.data = {', '.join(settings.data)!r}" if settings.data else f"training.teacher = {settings.teacher!r}"
-        raise BadSetting(f"{given}: {algorithm.name} learns from its own play only; from others' episodes learn {', '.join(_readers(source))}")
-    if parallel.size() > 1 and "data" not in reads:
-        raise BadSetting(f"{algorithm.name} learns in one process; together learn {', '.join(_readers('data'))}")
-    return source  # type: ignore[no-any-return]
-
-
-def _readers(source: str) -> list[str]:
-    return [name for name in registry.names("algorithm") if source in registry.find("algorithm", name).reads]
 
 
 def _watch(trainer: Trainer, logs: dict[str, float]) -> bool:
