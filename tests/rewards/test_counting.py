@@ -15,6 +15,7 @@ from loquent.episode import Episode, Tokens, Turn
 from loquent.errors import BadSetting
 from loquent.metric import Context, Measured
 from loquent.rewards import Counting, Function, Learner, Term, TokenTerm, apply, build
+from loquent.rewards.cache import Cached
 from loquent.rewards.counting import NAMES
 from loquent.rewards.placement import pieces, placed, sentence_ends
 from loquent.task import Row
@@ -93,7 +94,17 @@ def test_no_registered_score_has_an_option_that_says_how_it_counts():
     for kind in ("reward", "metric"):
         for name in registry.names(kind):
             options = getattr(registry.find(kind, name), "Options", None)
-            assert options is None or not {"weight", "of", "key", *NAMES} & set(options.__dataclass_fields__), name
+            assert options is None or not set(NAMES) & set(options.__dataclass_fields__), name
+
+
+def test_a_score_by_statistics_of_its_batch_is_not_of_parts_and_is_not_kept():
+    """CIDEr with the idf of the references it is called with: the same answer has another score beside others."""
+    [batched], _ = build({"cider": 1.0}, Context())
+    assert not isinstance(batched.metric, Cached)
+    assert batched.metric.together
+    for option in ({"place": "token"}, {"potential": True}):
+        with pytest.raises(BadSetting, match="its score of a text depends on the other texts it is called with"):
+            build({"cider": {"weight": 1.0, **option}}, Context())
 
 
 # -- normalisation ------------------------------------------------------------------------------------------------------------------------

@@ -82,6 +82,11 @@ class Cider:
         """The one key this metric gives: its name."""
         return (self.name,)
 
+    @property
+    def together(self) -> bool:
+        """Whether a sample's score depends on the samples it is called with."""
+        return self.corpus is None
+
     def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
         """Score each prediction against its references."""
         count = cache(lambda text: grams(self.tokenize(text)))

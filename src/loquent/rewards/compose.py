@@ -122,7 +122,10 @@ def _term(name: str, options: dict[str, Any], own: Record, context: Context, cac
         if counts != Counting():
             raise BadSetting(f"rewards.{name}: {of} gives one number for each token already; clip, normalization, place and potential are for others")
         return TokenTerm(name, made.function)
-    if of != "callable":  # a function of one's own may be anything, of the time of day too
+    together = getattr(made, "together", False)  # a metric says so that scores a sample by statistics of all
+    if together and (counts.place != "answer" or counts.potential):
+        raise BadSetting(f"rewards.{name}: {of} scores no part of an answer: its score of a text depends on the other texts it is called with")
+    if of != "callable" and not together:  # a function of one's own may be anything, of the time of day too
         made = Cached(made, (kind, of, made.name, made.version, frozen(options)), cache, watched)
     return Term(name, made, key, counts)
 
