@@ -119,7 +119,7 @@ def test_rouge_l_max_by_hand():
     [score] = scores(metric, ["cat sat"], [["the cat sat down", "dog"]]).samples["rouge_l_max"]
     recall = 0.5 ** (1 / 1.2)
     assert score == pytest.approx(2 * recall / (1 + recall), abs=1e-12)
-    [plain] = scores(rouge_l_max(Context(), weight=1.0), ["cat sat"], [["the cat sat down"]]).samples["rouge_l_max"]
+    [plain] = scores(rouge_l_max(Context(), root=1.0), ["cat sat"], [["the cat sat down"]]).samples["rouge_l_max"]
     assert plain == pytest.approx(2 / 3) != pytest.approx(score)
     long = " ".join(f"w{i}" for i in range(150))
     [cut] = scores(metric, [long], [[" ".join(long.split()[:100])]]).samples["rouge_l_max"]

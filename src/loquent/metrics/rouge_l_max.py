@@ -36,7 +36,7 @@ class RougeLMaxOptions:
 
     limit: int = setting(100, "words of a text that are read; 0: all", source="RL4LMs, NarrativeQA", low=0)
     alpha: float = setting(0.5, "the weight of recall in F", source="RL4LMs, NarrativeQA", low=0.0, high=1.0)
-    weight: float = setting(1.2, "the root taken of precision and recall; 1: none", source="RL4LMs, NarrativeQA", low=1.0)
+    root: float = setting(1.2, "the root taken of precision and recall; 1: none", source="RL4LMs, NarrativeQA", low=1.0)
     stem: bool = setting(True, "stem words (needs NLTK)", source="RL4LMs, NarrativeQA")
     wordnet: str = setting("", "a folder or zip of WordNet, whose exceptions (went: go) come before stems, as py-rouge has them; empty: none")
 
@@ -47,7 +47,7 @@ class RougeLMax:
 
     limit: int = 100
     alpha: float = 0.5
-    weight: float = 1.2
+    root: float = 1.2
     stem: bool = True
     irregular: Mapping[str, str] = field(default_factory=dict)
     name: ClassVar[str] = "rouge_l_max"
@@ -81,8 +81,8 @@ class RougeLMax:
         hits = union_hits(wanted, said)
         if not hits:
             return 0.0
-        precision = (hits / sum(map(len, said))) ** (1 / self.weight)
-        recall = (hits / sum(map(len, wanted))) ** (1 / self.weight)
+        precision = (hits / sum(map(len, said))) ** (1 / self.root)
+        recall = (hits / sum(map(len, wanted))) ** (1 / self.root)
         return precision * recall / ((1 - self.alpha) * precision + self.alpha * recall)
 
 
@@ -94,7 +94,7 @@ def rouge_l_max(context: Context, options: RougeLMaxOptions) -> RougeLMax:
         BadSetting: `wordnet` names no WordNet.
     """
     irregular = exceptions(options.wordnet) if options.wordnet else {}
-    return RougeLMax(options.limit, options.alpha, options.weight, options.stem, irregular)
+    return RougeLMax(options.limit, options.alpha, options.root, options.stem, irregular)
 
 
 def _words(line: str) -> list[str]:
