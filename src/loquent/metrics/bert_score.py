@@ -52,7 +52,7 @@ class BertScore:
     encoder: Callable[[], Any]  # gives a `pretrained.Encoder`, whose last hidden states are compared
     idf: bool = False
     counted: Callable[[], Sequence[str]] | None = None  # the texts by which tokens are rare; none: the references of the same call
-    token_budget: int = 8192
+    token_budget: int = 1024
     name: ClassVar[str] = "bert_score"
     keys: ClassVar[tuple[str, ...]] = ("bert_score", "bert_score/precision", "bert_score/recall")
     version: ClassVar[int] = 1

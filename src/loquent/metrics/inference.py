@@ -46,7 +46,7 @@ class Inference:
     granularity: str = "sentence"
     most: int = 100
     longer_than: int = 10
-    token_budget: int = 8192
+    token_budget: int = 1024
 
     def images(self, documents: Sequence[str], summaries: Sequence[str], contradiction: bool) -> list[Image | None]:
         """One image a pair: None where a document has no part, one of zeros where a summary has none, as the original has it."""

@@ -39,7 +39,7 @@ class IntentAccuracy:
     first: int = 1
     turns: str = "<EOU>"
     separator: str = "<EOU>"
-    token_budget: int = 8192
+    token_budget: int = 1024
     name: ClassVar[str] = "intent_accuracy"
     keys: ClassVar[tuple[str, ...]] = ("intent_accuracy",)
     version: ClassVar[int] = 1

@@ -54,7 +54,7 @@ class Bleurt:
     network: Callable[[], Any]  # gives a `pretrained.ClassifierNetwork` of one output
     over: str = "max"
     max_length: int = 512
-    token_budget: int = 8192
+    token_budget: int = 1024
     name: ClassVar[str] = "bleurt"
     keys: ClassVar[tuple[str, ...]] = ("bleurt",)
     version: ClassVar[int] = 1
@@ -107,7 +107,7 @@ class LabelProbability:
     network: Callable[[], Any]  # gives a `pretrained.ClassifierNetwork`
     label: str | int = 1
     include_prompt: bool = False
-    token_budget: int = 8192
+    token_budget: int = 1024
     name: ClassVar[str] = "classifier"
     keys: ClassVar[tuple[str, ...]] = ("classifier",)
     version: ClassVar[int] = 1
