@@ -58,11 +58,12 @@ def page(results: Results) -> str:
 
 
 def _table(results: Results, title: str, rows: list[Row]) -> Iterator[str]:
-    scales = {name: _scale([row.intervals[name] for row in rows if name in row.intervals]) for name in results.suite.columns}
+    names = pages.columns(results, rows)
+    scales = {name: _scale([row.intervals[name] for row in rows if name in row.intervals]) for name in names}
     yield f'<h2>{escape(title)}</h2><div class="wide"><table><thead><tr><th></th>'
-    yield "".join(f"<th>{escape(head)}</th>" for head in pages.heads(results)) + "<th>n</th></tr></thead><tbody>"
+    yield "".join(f"<th>{escape(head)}</th>" for head in pages.heads(results, names)) + "<th>n</th></tr></thead><tbody>"
     for row in rows:
-        cells = "".join(_cell(row, name, scales[name]) for name in results.suite.columns)
+        cells = "".join(_cell(row, name, scales[name]) for name in names)
         mark = ' class="failed"' if row.failures else ""
         yield f'<tr><td title="{escape(row.task)}">{escape(row.label)}</td>{cells}<td{mark}>{escape(pages.state(row, results.seeds))}</td></tr>'
     yield "</tbody></table></div>"

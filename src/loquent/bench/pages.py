@@ -19,9 +19,15 @@ def tables(results: Results) -> tuple[Table, ...]:
     return results.suite.tables or (Table(title=results.suite.title, cells=tuple(results.rows)),)
 
 
-def heads(results: Results) -> list[str]:
+def columns(results: Results, rows: list[Row]) -> list[str]:
+    """The columns of a table: those in which one of its rows has a number; all of them before there is any."""
+    names = list(results.suite.columns)
+    return [name for name in names if any(name in row.intervals or name in row.paper for row in rows)] or names
+
+
+def heads(results: Results, names: list[str]) -> list[str]:
     """The columns' names with their directions."""
-    return [name.replace("_", " ") + ARROWS[column.higher] for name, column in results.suite.columns.items()]
+    return [name.replace("_", " ") + ARROWS[results.suite.columns[name].higher] for name in names]
 
 
 def shown(found: Interval | None) -> str:
@@ -126,8 +132,9 @@ def _preamble(results: Results) -> list[str]:
 
 
 def _ours(results: Results, rows: list[Row]) -> str:
-    body = [[row.label, *(cell(row, name) for name in results.suite.columns), state(row, results.seeds)] for row in rows]
-    return text_table(["", *heads(results), "n"], body)
+    names = columns(results, rows)
+    body = [[row.label, *(cell(row, name) for name in names), state(row, results.seeds)] for row in rows]
+    return text_table(["", *heads(results, names), "n"], body)
 
 
 def _theirs(results: Results, rows: list[Row]) -> str:
