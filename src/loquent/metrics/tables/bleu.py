@@ -69,7 +69,7 @@ class BleuTotto:
         said = words.answer(prediction)
         own = count_words(_bleu(), said, [words.line(text) for text in references])
         missing = self.pad and len(references) < words.REFERENCES
-        score = _score(own, effective_order=True) if prediction.strip() else 0.0
+        score = _score(own, effective=True) if prediction.strip() else 0.0
         return score, count_words(_bleu(), said, words.padded(references)) if missing else own
 
 
@@ -93,18 +93,16 @@ def _tally(own: Sequence[tuple[float, list[float]] | None], rows: Sequence[Row])
     return found.reshape(len(own), len(SUBSETS) * COUNTS)
 
 
-def _score(counts: Sequence[float], *, effective_order: bool = False) -> float:
+def _score(counts: Sequence[float], effective: bool = False) -> float:
     """BLEU from the counts of one sentence, or of all together."""
-    said, wanted, *hits = counts
-    found = _bleu().compute_bleu(hits[:4], hits[4:], said, wanted, smooth_method="exp", effective_order=effective_order)
-    return float(found.score) / 100
+    return float(_bleu(effective)._compute_score_from_stats(list(counts)).score) / 100
 
 
 @cache
-def _bleu() -> Any:
-    """Sacrebleu's BLEU: 13a, n up to 4."""
+def _bleu(effective: bool = False) -> Any:
+    """Sacrebleu's BLEU: 13a, n up to 4, exponential smoothing; with `effective` of the orders that a text has."""
     try:
         from sacrebleu.metrics.bleu import BLEU
     except ImportError as error:
         raise MissingExtra("bleu_totto (sacrebleu)", "metrics") from error
-    return BLEU()
+    return BLEU(effective_order=effective)
