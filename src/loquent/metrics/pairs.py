@@ -65,9 +65,10 @@ def treebank() -> Callable[[str], list[str]]:
         from nltk.tokenize import NLTKWordTokenizer as Treebank
     except ImportError as error:
         raise MissingExtra("Treebank tokens", "metrics") from error
-    inside = [*Treebank.STARTING_QUOTES, *Treebank.PUNCTUATION, Treebank.PARENS_BRACKETS, Treebank.DOUBLE_DASHES]
-    padded = [*Treebank.ENDING_QUOTES, *((rule, r" \1 \2 ") for rule in (*Treebank.CONTRACTIONS2, *Treebank.CONTRACTIONS3))]
-    first, last = ([(re.compile(rule.pattern).sub, by) for rule, by in rules] for rules in (inside, padded))
+    marks = [*Treebank.STARTING_QUOTES, *Treebank.PUNCTUATION, Treebank.PARENS_BRACKETS, Treebank.DOUBLE_DASHES]
+    first, last = ([_rule(rule.pattern, by) for rule, by in rules] for rules in (marks, Treebank.ENDING_QUOTES))
+    cuts = [rule.pattern for rule in (*Treebank.CONTRACTIONS2, *Treebank.CONTRACTIONS3)]  # of "cannot", in any case
+    contractions = [(re.sub(r"\(\?.*?\)|\\b|[() ]", "", cut), *_rule(cut, r" \1 \2 ")) for cut in cuts]
 
     def tokenize(text: str) -> list[str]:
         for replace, by in first:
@@ -75,6 +76,15 @@ def treebank() -> Callable[[str], list[str]]:
         text = f" {text} "
         for replace, by in last:
             text = replace(by, text)
+        there = text.lower() if text.isascii() else None  # letters such as the long s are some other letter's case
+        for word, replace, by in contractions:
+            if there is None or word in there:
+                text = replace(by, text)
         return text.split()
 
     return tokenize
+
+
+def _rule(pattern: str, by: str) -> tuple[Callable[..., str], str | Callable[[re.Match[str]], str]]:
+    """A replacement; `re` reads one that names groups again at every call, though nothing is found."""
+    return re.compile(pattern).sub, by if "\\" not in by else lambda found: found.expand(by)
