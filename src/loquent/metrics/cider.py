@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from loquent.errors import BadRow, BadSetting
 from loquent.metric import Context, Measured
@@ -51,7 +51,7 @@ class CiderOptions:
     tokenizer: str = setting("captions", "lower-case Treebank words without punctuation, or texts as they are", choices=("captions", "whitespace"))
 
 
-Grams = tuple[Counter[str], ...]  # by order; an n-gram is its words with spaces between: Python's garbage collection does not visit strings
+Grams = tuple[dict[str, int], ...]  # by order; an n-gram is its words with spaces between. Python's garbage collection visits no such dict
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,7 @@ class Frequencies:
         return math.log(self.samples)
 
 
-@dataclass(frozen=True)
-class Vector:
+class Vector(NamedTuple):
     """A text as weights of its n-grams by order, the norm of each order's, and its length in bigrams."""
 
     weights: tuple[dict[str, float], ...]
@@ -138,7 +137,7 @@ def caption_words() -> Callable[[str], list[str]]:
 
 def grams(words: Sequence[str]) -> Grams:
     """How often each n-gram of one to four words occurs; no word has white space in it."""
-    return tuple(Counter(map(" ".join, zip(*(words[i:] for i in range(n)))) if n > 1 else words) for n in ORDERS)
+    return tuple([dict(Counter(map(" ".join, zip(*(words[i:] for i in range(n)))) if n > 1 else words)) for n in ORDERS])
 
 
 def frequencies(samples: Iterable[Sequence[Grams]]) -> Frequencies:
@@ -155,7 +154,7 @@ def vector(counts: Grams, corpus: Frequencies) -> Vector:
     """The n-grams of a text weighted by count and idf."""
     idf, rare = corpus.idf.get, corpus.rare
     weights = tuple({gram: count * idf(gram, rare) for gram, count in own.items()} for own in counts)
-    return Vector(weights, tuple(math.hypot(*own.values()) for own in weights), counts[1].total())
+    return Vector(weights, tuple(math.hypot(*own.values()) for own in weights), sum(counts[1].values()))
 
 
 def similarity(said: Vector, wanted: Vector) -> float:
