@@ -86,5 +86,6 @@ def treebank() -> Callable[[str], list[str]]:
 
 
 def _rule(pattern: str, by: str) -> tuple[Callable[..., str], str | Callable[[re.Match[str]], str]]:
-    """A replacement; `re` reads one that names groups again at every call, though nothing is found."""
-    return re.compile(pattern).sub, by if "\\" not in by else lambda found: found.expand(by)
+    """A replacement; `re` would look up one that names groups at every call, though nothing is found."""
+    groups = re.sub(r"\\(?:g<(\d)>|(\d))", lambda group: f"{{0[{group[1] or group[2]}]}}", by)
+    return re.compile(pattern).sub, by if groups == by else groups.format
