@@ -5,6 +5,8 @@ Each loop takes predictions, references and rows, and gives one score per sample
 
 from __future__ import annotations
 
+import re
+import string
 import sys
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -94,20 +96,102 @@ def rouge_l_max() -> Loop:
 
 def token_f1() -> Loop:
     """SQuAD's F1, normalising every text at every call, as its evaluation script is described (1606.05250 §6.1)."""
-    import re
-    import string
     from collections import Counter
 
-    def words(text: str) -> list[str]:
-        text = "".join(one for one in text.lower() if one not in set(string.punctuation))
-        return " ".join(re.sub(r"\b(a|an|the)\b", " ", text).split()).split()
-
     def f1(text: str, one: str) -> float:
-        said, wanted = words(text), words(one)
+        said, wanted = _answer(text), _answer(one)
         same = sum((Counter(said) & Counter(wanted)).values())
         return 2 * same / (len(said) + len(wanted)) if same else float(said == wanted)
 
     return lambda said, wanted, rows: [max(f1(text, one) for one in own) for text, own in zip(said, wanted, strict=True)]
+
+
+def exact_match() -> Loop:
+    """SQuAD's exact match in the same way."""
+    return lambda said, wanted, rows: [max(float(_answer(text) == _answer(one)) for one in own) for text, own in zip(said, wanted, strict=True)]
+
+
+def bleu_totto() -> Loop:
+    """`sentence_bleu` of sacrebleu; lower-case words need no other preparation."""
+    return sacrebleu("sentence_bleu")
+
+
+def self_bleu() -> Loop:
+    """The mean of NLTK's `sentence_bleu` of each answer with all others as its references, smoothed by `method1`: as Texygen measures it."""
+    from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
+
+    smooth = SmoothingFunction().method1
+
+    def score(said: Sequence[str], wanted: Sequence[Sequence[str]], rows: Sequence[Any]) -> list[float]:
+        cut = [text.split() for text in said]
+        return [sum(sentence_bleu(cut[:i] + cut[i + 1 :], own, smoothing_function=smooth) for i, own in enumerate(cut)) / len(cut)]
+
+    return score
+
+
+def tagging() -> Loop:
+    """Accuracy of labels by scikit-learn, with macro and weighted F1 as ours has them; a label that is missing or too much is a class of its own."""
+    from sklearn.metrics import accuracy_score, f1_score
+
+    def one(text: str, right: str) -> float:
+        said, gold = _labels(text, right)
+        for average in ("macro", "weighted"):
+            f1_score(gold, said, average=average, zero_division=0)
+        return float(accuracy_score(gold, said))
+
+    return lambda said, wanted, rows: [one(text, own[0]) for text, own in zip(said, wanted, strict=True)]
+
+
+def span_f1() -> Loop:
+    """F1 of spans under BIO as CoNLL's evaluation is described (Tjong Kim Sang and De Meulder 2003): a plain reading, a sentence at a time."""
+
+    def spans(labels: list[str]) -> set[tuple[int, int, str]]:
+        found, begun = set(), None
+        for place, label in enumerate([*labels, "O"]):
+            if begun and not (label[:1] == "I" and label[2:] == begun[1]):
+                found.add((begun[0], place, begun[1]))
+                begun = None
+            if not begun and label not in ("O", ""):
+                begun = (place, label[2:])
+        return found
+
+    def one(text: str, right: str) -> float:
+        found, wanted = map(spans, _labels(text, right))
+        return 2 * len(found & wanted) / (len(found) + len(wanted)) if found or wanted else 1.0
+
+    return lambda said, wanted, rows: [one(text, own[0]) for text, own in zip(said, wanted, strict=True)]
+
+
+def multilabel() -> Loop:
+    """Sample F1 by scikit-learn on the indicators of the words of both texts; the words of a prediction that stand twice are counted by hand."""
+    from sklearn.metrics import f1_score
+    from sklearn.preprocessing import MultiLabelBinarizer
+
+    def one(text: str, right: str) -> float:
+        said, gold = text.split(), set(right.split())
+        plain = float(f1_score(*MultiLabelBinarizer().fit_transform([gold, set(said)])[:, None], average="samples", zero_division=0))
+        return plain * (len(set(said)) + len(gold)) / (len(said) + len(gold))
+
+    return lambda said, wanted, rows: [one(text, own[0]) for text, own in zip(said, wanted, strict=True)]
+
+
+def bert_score(path: str) -> Loop:
+    """BERTScore by the library's model and tokenizer, a pair at a time, as the paper defines it (1904.09675 §3)."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    tokenizer, model = AutoTokenizer.from_pretrained(path), AutoModel.from_pretrained(path, add_pooling_layer=False).eval()
+
+    @torch.no_grad()
+    def one(text: str, right: str) -> float:
+        said, wanted = (
+            torch.nn.functional.normalize(model(**tokenizer(one, return_tensors="pt")).last_hidden_state[0], dim=-1) for one in (text, right)
+        )
+        cosines = said @ wanted.T
+        precision, recall = cosines[1:-1].max(1).values.mean(), cosines[:, 1:-1].max(0).values.mean()
+        return float(2 * precision * recall / (precision + recall))
+
+    return lambda said, wanted, rows: [max(one(text, right) for right in own) for text, own in zip(said, wanted, strict=True)]
 
 
 def parent() -> Loop:
@@ -137,3 +221,15 @@ def _found(corpus: Any) -> bool:
         print("no WordNet in NLTK's folders: METEOR without synonyms on both sides", file=sys.stderr)
         return False
     return True
+
+
+def _answer(text: str) -> list[str]:
+    text = "".join(one for one in text.lower() if one not in set(string.punctuation))
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", text).split()).split()
+
+
+def _labels(*texts: str) -> list[list[str]]:
+    """The labels of two tagged texts, at the length of the longer one."""
+    labels = [[word.rpartition("/")[2] for word in text.split()] for text in texts]
+    length = max(map(len, labels))
+    return [[*own, *[""] * (length - len(own))] for own in labels]

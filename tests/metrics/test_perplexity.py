@@ -47,6 +47,15 @@ def test_m10_the_policys_perplexity_is_exp_of_the_mean_token_loss(language):
     assert measured.corpus["perplexity"] != pytest.approx(sum(samples[:2]) / 2, rel=1e-4)  # the twin: the mean of perplexities
 
 
+def test_a_sum_of_tallies_is_the_corpus(language):
+    metric = perplexity(Context(model=language))
+    tally = metric.tally(["unused"] * 4, REFERENCES, PROMPTS, [])
+    assert tally[2:].tolist() == [[0, 0], [0, 0]]
+    for chosen in ([0, 1, 2, 3], [1, 1, 0], [2, 3]):
+        wanted = metric(["unused"] * len(chosen), [REFERENCES[i] for i in chosen], [PROMPTS[i] for i in chosen], []).corpus
+        assert metric.of_tally(tally[chosen].sum(0)) == pytest.approx(wanted, rel=1e-9)
+
+
 def test_a_text_beyond_the_context_is_scored_in_windows(language):
     long = " ".join(["the cat sat on the mat ."] * 12)
     assert len(language.tokenizer(long)["input_ids"]) > 24

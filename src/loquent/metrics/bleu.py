@@ -15,17 +15,20 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import ClassVar
+
+import numpy as np
 
 from loquent.errors import MissingExtra
 from loquent.metric import Context, Measured, Scores
 from loquent.metrics.options import takes
-from loquent.metrics.pairs import Words
+from loquent.metrics.pairs import Tally, Words, each
 from loquent.settings import setting
 from loquent.task import Row
 
 ORDERS = (1, 2, 3, 4)
+KEPT = 256  # texts whose n-grams are kept: references of the samples of one prompt; many slow down Python's garbage collection
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,14 +53,10 @@ class Read:
 class Counts:
     """What BLEU is made of: lengths, matches and totals per order. They add up over samples."""
 
-    said: int = 0
-    wanted: int = 0
-    matched: tuple[int, ...] = (0,) * len(ORDERS)
-    total: tuple[int, ...] = (0,) * len(ORDERS)
-
-    def __add__(self, other: Counts) -> Counts:
-        matched = tuple(a + b for a, b in zip(self.matched, other.matched))
-        return Counts(self.said + other.said, self.wanted + other.wanted, matched, tuple(a + b for a, b in zip(self.total, other.total)))
+    said: float
+    wanted: float
+    matched: tuple[float, ...]
+    total: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -77,16 +76,24 @@ class Bleu:
 
     def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
         """Score the corpus, and each sample as a corpus of one."""
+        counts = self._counts(predictions, references)
+        scores = [None if own is None else self._scores(own) for own in counts]
+        samples: Scores = {key: [None if own is None else own[key] for own in scores] for key in self.keys}
+        return Measured(samples, self.of_tally(_tally(counts).sum(0)))
+
+    def tally(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Tally:
+        """The counts of each sample behind a 1, zeros where it has no reference."""
+        return _tally(self._counts(predictions, references))
+
+    def of_tally(self, total: Tally) -> dict[str, float]:
+        """The corpus scores."""
+        samples, said, wanted, *counts = total.tolist()
+        return self._scores(Counts(said, wanted, tuple(counts[: len(ORDERS)]), tuple(counts[len(ORDERS) :]))) if samples else {}
+
+    def _counts(self, predictions: Sequence[str], references: Sequence[Sequence[str]]) -> list[Counts | None]:
         tokenize = str.split if self.tokenizer == "whitespace" else _thirteen()
-        read = cache(lambda text: _read(tokenize(text)))
-        counts = [counted(read(said), [read(text) for text in own]) if len(own) else None for said, own in zip(predictions, references, strict=True)]
-        samples: Scores = {key: [] for key in self.keys}
-        for own in counts:
-            scores = dict.fromkeys(self.keys) if own is None else self._scores(own)
-            for key in self.keys:
-                samples[key].append(scores[key])
-        scored = [own for own in counts if own is not None]
-        return Measured(samples, self._scores(sum(scored, Counts())) if scored else {})
+        read = lru_cache(maxsize=KEPT)(lambda text: reading(tokenize(text)))
+        return each(lambda said, own: counted(read(said), [read(text) for text in own], shortest), predictions, references)
 
     def _scores(self, counts: Counts) -> dict[str, float]:
         scores = bleu_scores(counts, 1 if self.smoothing == "add-one" else 0)
@@ -99,14 +106,22 @@ def bleu(context: Context, options: BleuOptions) -> Bleu:
     return Bleu(options.tokenizer, options.smoothing)
 
 
-def counted(said: Read, wanted: Sequence[Read]) -> Counts:
-    """The counts of one sample."""
+def counted(said: Read, wanted: Sequence[Read], length: Callable[[int, Sequence[int]], int]) -> Counts:
+    """The counts of one sample; `length` chooses the length of reference that counts, from the prediction's and the references'."""
+    most = {gram: wanted[0].grams[gram] for gram in said.grams.keys() & wanted[0].grams.keys()}
+    for one in wanted[1:]:
+        for gram in said.grams.keys() & one.grams.keys():
+            most[gram] = max(most.get(gram, 0), one.grams[gram])
     matched = [0] * len(ORDERS)
-    for gram, count in said.grams.items():
-        most = max(one.grams[gram] for one in wanted)
-        if most:
-            matched[len(gram) - 1] += min(count, most)
-    return Counts(said.length, min(one.length for one in wanted), tuple(matched), tuple(max(said.length - n + 1, 0) for n in ORDERS))
+    for gram, count in most.items():
+        matched[len(gram) - 1] += min(count, said.grams[gram])
+    counting = length(said.length, [one.length for one in wanted])
+    return Counts(said.length, counting, tuple(matched), tuple(max(said.length - n + 1, 0) for n in ORDERS))
+
+
+def shortest(said: int, wanted: Sequence[int]) -> int:
+    """The length of the shortest reference."""
+    return min(wanted)
 
 
 def bleu_scores(counts: Counts, add: int = 0) -> list[float]:
@@ -118,11 +133,18 @@ def bleu_scores(counts: Counts, add: int = 0) -> list[float]:
     return [brevity * math.prod(precisions[:n]) ** (1 / n) for n in ORDERS]
 
 
-def _read(tokens: Sequence[str]) -> Read:
+def reading(tokens: Sequence[str]) -> Read:
+    """The length and the n-grams of a text."""
     grams: Counter[Words] = Counter()
     for n in ORDERS:
         grams.update(zip(*(tokens[i:] for i in range(n))))
     return Read(len(tokens), grams)
+
+
+def _tally(counts: Sequence[Counts | None]) -> Tally:
+    none = (0.0,) * (3 + 2 * len(ORDERS))
+    rows = [none if own is None else (1.0, own.said, own.wanted, *own.matched, *own.total) for own in counts]
+    return np.array(rows, dtype=np.float64).reshape(-1, len(none))
 
 
 def _thirteen() -> Callable[[str], list[str]]:

@@ -19,13 +19,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from loquent.errors import BadRow, BadSetting
 from loquent.metric import Context, Measured
 from loquent.metrics.options import takes
-from loquent.metrics.pairs import Words, averaged, treebank
+from loquent.metrics.pairs import averaged, treebank
 from loquent.settings import setting
 from loquent.task import Row
 
@@ -50,19 +51,26 @@ class CiderOptions:
     tokenizer: str = setting("captions", "lower-case Treebank words without punctuation, or texts as they are", choices=("captions", "whitespace"))
 
 
+Grams = tuple[dict[str, int], ...]  # by order; an n-gram is its words with spaces between. Python's garbage collection visits no such dict
+
+
 @dataclass(frozen=True)
 class Frequencies:
-    """In how many samples of a corpus an n-gram occurs."""
+    """The size of a corpus, and the idf of each n-gram that more than one of its samples has; that of others is `rare`."""
 
     samples: int
-    counts: Counter[Words]
+    idf: dict[str, float]
+
+    @property
+    def rare(self) -> float:
+        """The idf of an n-gram that one sample has, or none."""
+        return math.log(self.samples)
 
 
-@dataclass(frozen=True)
-class Vector:
-    """A text as weights of its n-grams, the norm of each order's, and its length in bigrams."""
+class Vector(NamedTuple):
+    """A text as weights of its n-grams by order, the norm of each order's, and its length in bigrams."""
 
-    weights: dict[Words, float]
+    weights: tuple[dict[str, float], ...]
     norms: tuple[float, ...]
     length: int
 
@@ -127,44 +135,35 @@ def caption_words() -> Callable[[str], list[str]]:
     return words
 
 
-def grams(words: Sequence[str]) -> Counter[Words]:
-    """How often each n-gram of one to four words occurs."""
-    found: Counter[Words] = Counter()
-    for n in ORDERS:
-        found.update(zip(*(words[i:] for i in range(n))))
-    return found
+def grams(words: Sequence[str]) -> Grams:
+    """How often each n-gram of one to four words occurs; no word has white space in it."""
+    return tuple([dict(Counter(map(" ".join, zip(*(words[i:] for i in range(n)))) if n > 1 else words)) for n in ORDERS])
 
 
-def frequencies(samples: Iterable[Sequence[Counter[Words]]]) -> Frequencies:
-    """In how many samples each n-gram occurs, in any of their references."""
-    counts: Counter[Words] = Counter()
+def frequencies(samples: Iterable[Sequence[Grams]]) -> Frequencies:
+    """In how many samples each n-gram occurs, in any of their references, as idf. An n-gram has n - 1 spaces, so orders are not mixed up."""
+    counts: Counter[str] = Counter()
     size = 0
     for own in samples:
         size += 1
-        counts.update(set().union(*own))
-    return Frequencies(size, counts)
+        counts.update(set().union(*chain.from_iterable(own)))
+    return Frequencies(size, {gram: math.log(size) - math.log(often) for gram, often in counts.items() if often > 1})
 
 
-def vector(counts: Counter[Words], corpus: Frequencies) -> Vector:
+def vector(counts: Grams, corpus: Frequencies) -> Vector:
     """The n-grams of a text weighted by count and idf."""
-    whole, seen = math.log(corpus.samples), corpus.counts
-    weights, squares, length = {}, [0.0] * len(ORDERS), 0
-    for gram, count in counts.items():
-        often = seen.get(gram, 0)
-        weights[gram] = weight = count * (whole - math.log(often) if often > 1 else whole)
-        squares[len(gram) - 1] += weight * weight
-        if len(gram) == 2:
-            length += count
-    return Vector(weights, tuple(map(math.sqrt, squares)), length)
+    idf, rare = corpus.idf.get, corpus.rare
+    weights = tuple({gram: count * idf(gram, rare) for gram, count in own.items()} for own in counts)
+    return Vector(weights, tuple(math.hypot(*own.values()) for own in weights), sum(counts[1].values()))
 
 
 def similarity(said: Vector, wanted: Vector) -> float:
     """The mean over n of clipped cosines, times the penalty for a difference of lengths."""
-    sums = [0.0] * len(ORDERS)
-    for gram in said.weights.keys() & wanted.weights.keys():
-        weight = wanted.weights[gram]
-        sums[len(gram) - 1] += min(said.weights[gram], weight) * weight
-    cosines = (total / (a * b) for total, a, b in zip(sums, said.norms, wanted.norms) if total)
+    cosines = []
+    for own, other, a, b in zip(said.weights, wanted.weights, said.norms, wanted.norms):
+        total = sum(min(own[gram], other[gram]) * other[gram] for gram in own.keys() & other.keys())
+        if total:
+            cosines.append(total / (a * b))
     return math.fsum(cosines) / len(ORDERS) * math.exp(-((said.length - wanted.length) ** 2) / (2 * SIGMA**2))
 
 

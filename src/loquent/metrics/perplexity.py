@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
+import numpy as np
+
 from loquent.errors import BadRow, BadSetting
 from loquent.metric import Context, Measured
 from loquent.metrics.options import takes
+from loquent.metrics.pairs import Tally
 from loquent.settings import setting
 from loquent.task import Row
 
@@ -64,19 +67,27 @@ class Perplexity:
 
     def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
         """Score all texts in one go."""
+        tally = self.tally(predictions, references, prompts, rows)
+        samples = [exponential(loss / tokens) if tokens else None for loss, tokens in tally.tolist()]
+        return Measured({self.name: samples}, self.of_tally(tally.sum(0)))
+
+    def tally(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Tally:
+        """The negative log-likelihood of each sample's texts, and their tokens."""
         from loquent import pretrained
 
         texts = [tuple(own) for own in references] if self.of_references else [(text,) for text in predictions]
         owner = [i for i, own in enumerate(texts) for text in own if text]
         told = [text for own in texts for text in own if text]
         losses = pretrained.nll(self.model(), [prompts[i] for i in owner], told, token_budget=self.token_budget) if told else []
-        sums, counts = [0.0] * len(texts), [0] * len(texts)
-        for i, (loss, tokens) in zip(owner, losses, strict=True):
-            sums[i] += loss
-            counts[i] += tokens
-        samples = [exponential(loss / tokens) if tokens else None for loss, tokens in zip(sums, counts, strict=True)]
-        total = sum(counts)
-        return Measured({self.name: samples}, {self.name: exponential(math.fsum(sums) / total)} if total else {})
+        tally = np.zeros((len(texts), 2))
+        for i, loss in zip(owner, losses, strict=True):
+            tally[i] += loss
+        return tally
+
+    def of_tally(self, total: Tally) -> dict[str, float]:
+        """The corpus score."""
+        loss, tokens = total.tolist()
+        return {self.name: exponential(loss / tokens)} if tokens else {}
 
 
 @dataclass(frozen=True, eq=False)

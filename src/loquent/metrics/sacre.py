@@ -2,6 +2,7 @@
 
 What is added to the package: samples may have unequal numbers of references and empty texts; samples and corpus come from one pass;
 a sample's SacreBLEU counts only the orders of n-grams that it has ("effective order"), as sacrebleu's own sentence scores do.
+N-grams are counted by `sacre_counts`, which is faster; tokenizers, edits, and scores of counts are the package's.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from loquent.errors import BadSetting, MissingExtra
 from loquent.metric import Context, Measured
 from loquent.metrics.options import takes
-from loquent.metrics.pairs import each
+from loquent.metrics.pairs import Tally, each
+from loquent.metrics.sacre_counts import count_characters, count_edits, count_words
 from loquent.settings import setting
 from loquent.task import Row
 
@@ -49,12 +53,16 @@ class TerOptions:
     punctuation: bool = setting(True, "punctuation counts")
 
 
+Counted = Callable[[Any, str, Sequence[str]], list[float]]  # of a metric of sacrebleu, a prediction and its references
+
+
 @dataclass(frozen=True, eq=False)
 class Sacre:
     """A metric of sacrebleu: `make()` gives it for the corpus, `make_own()` for single samples, where that differs."""
 
     name: str
     make: Callable[[], Any]
+    count: Counted
     make_own: Callable[[], Any] | None = None
     higher_is_better: bool | None = True
     inverted: bool = False  # 1 - score
@@ -67,11 +75,22 @@ class Sacre:
 
     def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
         """Score the corpus and each sample that has a reference."""
-        corpus, single = self._metrics
-        counts = each(lambda said, own: _counts(corpus, said, own), predictions, references)
-        samples = [None if own is None else self._scaled(single._compute_score_from_stats(own).score) for own in counts]
-        scored = [own for own in counts if own is not None]
-        return Measured({self.name: samples}, {self.name: self._scaled(corpus._aggregate_and_compute(scored).score)} if scored else {})
+        counts = self._counts(predictions, references)
+        single = self._metrics[1]
+        samples = [None if own is None else self._scaled(single._compute_score_from_stats(own[:]).score) for own in counts]
+        return Measured({self.name: samples}, self.of_tally(_tally(counts).sum(0)))
+
+    def tally(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Tally:
+        """What sacrebleu counts in each sample behind a 1, zeros where it has no reference."""
+        return _tally(self._counts(predictions, references))
+
+    def of_tally(self, total: Tally) -> dict[str, float]:
+        """The corpus score."""
+        samples, *counts = total.tolist()
+        return {self.name: self._scaled(self._metrics[0]._compute_score_from_stats(counts).score)} if samples else {}
+
+    def _counts(self, predictions: Sequence[str], references: Sequence[Sequence[str]]) -> list[list[float] | None]:
+        return each(lambda said, own: self.count(self._metrics[0], said, own), predictions, references)
 
     @cached_property
     def _metrics(self) -> tuple[Any, Any]:
@@ -100,7 +119,7 @@ def sacrebleu(context: Context, options: SacrebleuOptions) -> Sacre:
         make()
     except (ImportError, RuntimeError, OSError) as error:
         raise BadSetting(f"sacrebleu.tokenize = {options.tokenize!r} cannot be used here: {error}") from error
-    return Sacre("sacrebleu", make, lambda: make(True))
+    return Sacre("sacrebleu", make, count_words, lambda: make(True))
 
 
 @takes(ChrfOptions)
@@ -108,7 +127,7 @@ def chrf(context: Context, options: ChrfOptions) -> Sacre:
     """The chrF / 100: F of character n-grams, recall twice as heavy. Needs loquent[metrics]."""
     library = _library("chrf")
     given = {"char_order": options.char_order, "word_order": options.word_order, "beta": options.beta, "lowercase": options.lowercase}
-    return Sacre("chrf", lambda: library.CHRF(**given))
+    return Sacre("chrf", lambda: library.CHRF(**given), count_characters)
 
 
 @takes(TerOptions)
@@ -126,17 +145,12 @@ def ter_reward(context: Context, options: TerOptions) -> Sacre:
 def _ter(options: TerOptions, inverted: bool) -> Sacre:
     library = _library("ter")
     given = {"normalized": options.normalized, "case_sensitive": options.case_sensitive, "no_punct": not options.punctuation}
-    return Sacre("ter", lambda: library.TER(**given), higher_is_better=inverted, inverted=inverted)
+    return Sacre("ter", lambda: library.TER(**given), count_edits, higher_is_better=inverted, inverted=inverted)
 
 
-def _counts(metric: Any, said: str, references: Sequence[str]) -> list[float]:
-    """What sacrebleu counts in one sample; one by one, as the n-grams of all references at once slow down Python's garbage collection.
-
-    Of equally good references chrF takes the first into the corpus: in one order, its choice is always the same.
-    """
-    ordered = sorted(references, key=lambda text: (-len(text), text))
-    [counts] = metric._extract_corpus_statistics([said], [[text] for text in ordered])
-    return counts  # type: ignore[no-any-return]
+def _tally(counts: Sequence[list[float] | None]) -> Tally:
+    width = next((len(own) for own in counts if own is not None), 0)
+    return np.array([(0.0,) * (1 + width) if own is None else (1.0, *own) for own in counts], dtype=np.float64).reshape(-1, 1 + width)
 
 
 def _library(what: str) -> Any:

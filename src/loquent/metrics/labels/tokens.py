@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar
 
+import numpy as np
+
 from loquent.metric import Context, Measured
 from loquent.metrics import tagging as tokens
 from loquent.metrics.labels.texts import Labels, filled, row_labels, tags
 from loquent.metrics.options import takes
+from loquent.metrics.pairs import Tally
 from loquent.settings import setting
 from loquent.task import Row
 
@@ -69,15 +72,27 @@ class SpanF1:
 
     def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
         """Score tagged texts; of several references the one that agrees best. Raises as `Tagging`."""
-        pairs = _pairs(predictions, references, rows, lambda pair: self._scores([pair])[0])
-        each = [None if pair is None else self._scores([pair]) for pair in pairs]
-        samples = {key: [None if one is None else one[i] for one in each] for i, key in enumerate(self.keys)}
-        present = [pair for pair in pairs if pair is not None]
-        return Measured(samples, dict(zip(self.keys, self._scores(present), strict=True)) if present else {})
+        tally = self.tally(predictions, references, prompts, rows)
+        each = [self._scores(*counts) if there else None for there, *counts in tally.astype(int).tolist()]
+        return Measured({key: [None if one is None else one[i] for one in each] for i, key in enumerate(self.keys)}, self.of_tally(tally.sum(0)))
 
-    def _scores(self, pairs: Sequence[Pair]) -> tuple[float, float, float]:
-        found = tokens.span_scores([gold for gold, _ in pairs], [said for _, said in pairs], self.scheme)
-        return found.f1, found.precision, found.recall
+    def tally(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Tally:
+        """Behind a 1 each sample's spans that are right, were found and are wanted; zeros where nothing is to be read."""
+        pairs = _pairs(predictions, references, rows, lambda pair: tokens.span_f1(*pair, self.scheme))
+        return np.array([(0, 0, 0, 0) if pair is None else (1, *self._counts(*pair)) for pair in pairs], dtype=np.float64).reshape(-1, 4)
+
+    def of_tally(self, total: Tally) -> dict[str, float]:
+        """The corpus scores."""
+        there, *counts = total.astype(int).tolist()
+        return dict(zip(self.keys, self._scores(*counts), strict=True)) if there else {}
+
+    def _counts(self, gold: Labels, said: Labels) -> tuple[int, int, int]:
+        wanted, found = tokens.spans(gold, self.scheme), tokens.spans(said, self.scheme)
+        return len(set(wanted) & set(found)), len(found), len(wanted)
+
+    def _scores(self, right: int, found: int, wanted: int) -> tuple[float, float, float]:
+        scores = tokens.scores(right, found, wanted)
+        return scores.f1, scores.precision, scores.recall
 
 
 @takes(TaggingOptions)

@@ -7,15 +7,20 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
+import numpy as np
+
 from loquent.errors import MissingExtra
 from loquent.metric import Context, Measured
 from loquent.metrics.options import takes
+from loquent.metrics.pairs import Tally
+from loquent.metrics.sacre_counts import count_words
 from loquent.metrics.tables import words
 from loquent.metrics.tables.rows import overlap
 from loquent.settings import setting
 from loquent.task import Row
 
 SUBSETS = {"": (True, False, None), "/overlap": (True,), "/nonoverlap": (False,)}
+COUNTS = 11  # numbers that a sample adds to a subset
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,25 +46,31 @@ class BleuTotto:
         Raises:
             BadRow: `overlap_subset` is neither true nor false.
         """
-        told = [overlap(row) for row in rows]
-        own = [self._one(text, some) for text, some in zip(predictions, references, strict=True)]
+        own = self._each(predictions, references)
         samples = [None if one is None else one[0] for one in own]
-        corpus: dict[str, float] = {}
-        for subset, which in SUBSETS.items():
-            parts = [one[1] for one, said in zip(own, told, strict=True) if one is not None and said in which]
-            if parts:
-                corpus[f"bleu_totto{subset}"] = _corpus(parts)
-        return Measured({self.name: samples}, corpus)
+        return Measured({self.name: samples}, self.of_tally(_tally(own, rows).sum(0)))
 
-    def _one(self, prediction: str, references: Sequence[str]) -> tuple[float, Any] | None:
+    def tally(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Tally:
+        """For each subset what each sample of it adds: a 1, both lengths, matches and totals. Raises as the call does."""
+        return _tally(self._each(predictions, references), rows)
+
+    def of_tally(self, total: Tally) -> dict[str, float]:
+        """The corpus scores of the subsets that have a sample."""
+        parts = zip(self.keys, total.reshape(len(SUBSETS), COUNTS).tolist(), strict=True)
+        return {key: _score(counts) for key, (samples, *counts) in parts if samples}
+
+    def _each(self, predictions: Sequence[str], references: Sequence[Sequence[str]]) -> list[tuple[float, list[float]] | None]:
+        return [self._one(text, some) for text, some in zip(predictions, references, strict=True)]
+
+    def _one(self, prediction: str, references: Sequence[str]) -> tuple[float, list[float]] | None:
         """The sentence's own score, and what it adds to the corpus."""
         if not references:
             return None
-        said, wanted = words.answer(prediction), [words.line(text) for text in references]
-        own = _bleu().sentence_score(said, wanted)
+        said = words.answer(prediction)
+        own = count_words(_bleu(), said, [words.line(text) for text in references])
         missing = self.pad and len(references) < words.REFERENCES
-        counted = _bleu().sentence_score(said, words.padded(references)) if missing else own
-        return (own.score / 100 if prediction.strip() else 0.0), counted
+        score = _score(own, effective=True) if prediction.strip() else 0.0
+        return score, count_words(_bleu(), said, words.padded(references)) if missing else own
 
 
 @takes(BleuTottoOptions)
@@ -73,19 +84,25 @@ def bleu_totto(context: Context, options: BleuTottoOptions) -> BleuTotto:
     return BleuTotto(options.pad)
 
 
-def _corpus(parts: Sequence[Any]) -> float:
-    """BLEU from the counts of all sentences together."""
-    correct = [sum(one.counts[n] for one in parts) for n in range(4)]
-    total = [sum(one.totals[n] for one in parts) for n in range(4)]
-    lengths = sum(one.sys_len for one in parts), sum(one.ref_len for one in parts)
-    return float(_bleu().compute_bleu(correct, total, *lengths, smooth_method="exp").score) / 100
+def _tally(own: Sequence[tuple[float, list[float]] | None], rows: Sequence[Row]) -> Tally:
+    found = np.zeros((len(own), len(SUBSETS), COUNTS))
+    for i, (one, row) in enumerate(zip(own, rows, strict=True)):
+        told = overlap(row)
+        if one is not None:
+            found[i, [told in which for which in SUBSETS.values()]] = (1, *one[1])
+    return found.reshape(len(own), len(SUBSETS) * COUNTS)
+
+
+def _score(counts: Sequence[float], effective: bool = False) -> float:
+    """BLEU from the counts of one sentence, or of all together."""
+    return float(_bleu(effective)._compute_score_from_stats(list(counts)).score) / 100
 
 
 @cache
-def _bleu() -> Any:
-    """Sacrebleu's BLEU: 13a, n up to 4, exponential smoothing; for one sentence the orders it has."""
+def _bleu(effective: bool = False) -> Any:
+    """Sacrebleu's BLEU: 13a, n up to 4, exponential smoothing; with `effective` of the orders that a text has."""
     try:
         from sacrebleu.metrics.bleu import BLEU
     except ImportError as error:
         raise MissingExtra("bleu_totto (sacrebleu)", "metrics") from error
-    return BLEU(effective_order=True)
+    return BLEU(effective_order=effective)
