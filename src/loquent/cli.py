@@ -304,8 +304,8 @@ def _scores(commands: Any) -> None:
         "score",
         "score a file of texts by metrics, with bootstrap intervals",
         "loquent score --metrics rouge,bleu predictions.jsonl references.jsonl --json",
-        "loquent score --metrics rouge,meteor said.txt first.txt second.txt rouge.stemmer=false --samples scores.jsonl",
-        "loquent score --metrics plain=rouge,stemmed=rouge said.txt right.txt plain.stemmer=false stemmed.stemmer=true --interval bca",
+        "loquent score --metrics rouge,meteor said.txt first.txt second.txt rouge.stem=false --samples scores.jsonl",
+        "loquent score --metrics plain=rouge,stemmed=rouge said.txt right.txt plain.stem=false stemmed.stem=true --interval bca",
         "loquent score --metrics my_metrics:Politeness said.jsonl --resamples 0",
     )
     score.add_argument("predictions", metavar="PREDICTIONS", help="JSON lines with `text` (.jsonl), or plain text, one a line; or .gz of either")

@@ -100,7 +100,7 @@ def test_the_imdb_recipe_says_what_the_file_says(tmp_path):
         "terminal",
         0.5,
     )
-    assert any("metrics[3]" in note.key and "spice" in note.why for note in found.reported)
+    assert any("metrics[3]" in note.key and "spice needs jar" in note.why for note in found.reported)
     assert all("# " in line for line in found.text.splitlines()[: 2 + len(found.reported)])
 
 
@@ -233,13 +233,28 @@ train_evaluation: {n_iters: 10, metrics: [], generation_kwargs: {num_beams: 5, m
     assert "not built in" in why["datapool.id"]
     assert "encoder-decoder" in why["alg.policy.id"]
     assert "first of 2 values" in why["reward_fn.values"]
-    assert "no reward 'meteor'" in why["reward_fn"] or "meteor" in made.rewards
+    assert made.rewards["meteor"]["weight"] == 1.0
     assert "loses its oldest tokens" in why["env.args.prompt_truncation_side"]
     assert "before 50 had no reward" in why["env.args.max_episode_length"]
     assert "nearest: learning_rate" in why["alg.args.learnign_rate"]
     assert "no length_penalty" in why["alg.policy.args.generation_kwargs.length_penalty"]
     assert made.config.stop_kl == pytest.approx(0.15)
     assert (made.decoding.method, made.evaluation.method, made.evaluation.beams) == ("sample", "beam", 5)
+
+
+@pytest.mark.parametrize(("there", "here"), [("sacre_bleu", "sacrebleu"), ("parent_totto", "parent"), ("cider", "cider"), ("rouge", "rouge")])
+def test_a_metric_is_found_by_its_name_there(tmp_path, there, here):
+    found, made = converted(tmp_path, IMDB.replace("id: spice", f"id: {there}"))
+    assert here in made.metrics
+    assert not any("metrics[3]" in note.key for note in found.reported)
+
+
+@pytest.mark.parametrize(
+    ("there", "needs"), [("summaCZS", "summac_zs needs path"), ("bert_score", "bert_score needs path"), ("bleurt", "bleurt needs path")]
+)
+def test_a_metric_that_needs_what_the_file_does_not_say_is_left_out(tmp_path, there, needs):
+    found, _ = converted(tmp_path, IMDB.replace("id: spice", f"id: {there}"))
+    assert [needs in note.why for note in found.reported if "metrics[3]" in note.key] == [True]
 
 
 WRONG = [

@@ -36,12 +36,19 @@ MASKS = ("learned_top_k", "learned_top_p", "topk")  # the first is the library's
 IMDB = {"source": "hub", "name": "stanfordnlp/imdb", "revision": "e6281661ce1c48d982bc483cf8a173c1bbeb5d31", "prompt_fraction": 0.5}
 IMDB_ROWS = 20_000  # of train, when a fifth is set aside for validation; half of them are positive
 GENERATION = {"temperature": float, "top_p": float}
-NAMES = {"learned_reward": "sentiment", "causal_perplexity": "perplexity", "diversity": "diversity"}
+NAMES = {
+    "learned_reward": "sentiment",
+    "causal_perplexity": "perplexity",
+    "sacre_bleu": "sacrebleu",
+    "parent_totto": "parent",
+    "summaCZS": "summac_zs",
+    "summaCConv": "summac_conv",
+}
+NEEDED = {"spice": ("jar",)}  # options with a default of their own, without which nothing can be measured on most machines
 OPTIONS = {"model_name": "classifier", "label_ix": "label", "include_prompt_for_eval": "include_prompt", "window_size": "window"}
 OPTION_LEFT = {
     "batch_size": "texts are batched by length",
     "tokenizer_id": "the policy's own tokenizer is used",
-    "stride": "a text beyond the context is scored in overlapping windows",
     "model_type": "the policy's own kind",
     "use_text_from_meta_data": "references are scored after their prompts",
 }
@@ -114,8 +121,11 @@ def rewards(source: Source) -> dict[str, Any]:
     if ours not in {*registry.names("reward"), *registry.names("metric")} - {"perplexity", "diversity"}:
         source.left("reward_fn", f"there is no reward {name!r} here; loquent list rewards shows what there is")
         return {}
-    source.taken("reward_fn.id", f"rewards.{ours}")
     kind = "reward" if ours in registry.names("reward") else "metric"
+    if needed := _needed(kind, ours):
+        source.left("reward_fn", f"{ours} needs {needed}, which is not said there; name it in the recipe")
+        return {}
+    source.taken("reward_fn.id", f"rewards.{ours}")
     return {ours: {"weight": 1.0, **_options(source, "reward_fn.args", kind, ours)}}
 
 
@@ -126,13 +136,22 @@ def metrics(source: Source) -> dict[str, Any]:
         key = f"train_evaluation.metrics[{number}]"
         name = source.get(f"{key}.id", str)
         ours = NAMES.get(name, name)
-        if ours in registry.names("metric"):
+        if ours not in registry.names("metric"):
+            source.left(key, f"there is no metric {name!r} here; loquent list metrics shows what there is")
+        elif needed := _needed("metric", ours):
+            source.left(key, f"{ours} needs {needed}, which is not said there; name it in the recipe")
+        else:
             made[ours] = _options(source, f"{key}.args", "metric", ours)
             source.taken(f"{key}.id", f"metrics.{ours}")
-        else:
-            source.left(key, f"there is no metric {name!r} here; loquent list metrics shows what there is")
     source.same("train_evaluation.metrics")
     return made
+
+
+def _needed(kind: str, ours: str) -> str:
+    """The options without which it cannot be made, as words; no file of RL4LMs has them."""
+    schema = getattr(registry.find(kind, ours), "Options", None)
+    bare = [field.name for field in dataclasses.fields(schema) if field.default is dataclasses.MISSING] if schema else []
+    return ", ".join((*bare, *NEEDED.get(ours, ())))
 
 
 def _options(source: Source, key: str, kind: str, ours: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ class Options:
     case: bool = setting(True, "whether case counts")
 
 
-@takes(Options, "own:exact")
+@takes(Options, "own_metric:exact")
 def exact(context, options):
     return Exact(options.case)
 
@@ -49,7 +49,7 @@ RIGHT = ["a b", "a", "x", "", "good", "dull", "d", "e"]
 
 @pytest.fixture
 def files(folder):
-    (folder / "own.py").write_text(OWN)
+    (folder / "own_metric.py").write_text(OWN)
     (folder / "said.jsonl").write_text("".join(json.dumps({"text": text, "id": f"s{i}"}) + "\n" for i, text in enumerate(SAID)))
     (folder / "said.txt").write_text("\n".join(SAID) + "\n")
     (folder / "right.jsonl").write_text("".join(json.dumps({"references": [text] if text else [], "table": [[1]]}) + "\n" for text in RIGHT))
@@ -64,7 +64,7 @@ def run(capsys, *words):
 
 
 def test_the_last_line_holds_the_corpus_by_key(files, capsys):
-    code, lines, _ = run(capsys, "--metrics", "own:exact,lexicon", "said.jsonl", "right.jsonl", "--json")
+    code, lines, _ = run(capsys, "--metrics", "own_metric:exact,lexicon", "said.jsonl", "right.jsonl", "--json")
     found = json.loads(lines[-1])
     assert code == 0
     assert found["corpus"] == {"exact": 3 / 7, "exact/table": 8.0, "lexicon/balance": 0.0}
@@ -81,7 +81,7 @@ def test_the_last_line_holds_the_corpus_by_key(files, capsys):
 def test_plain_text_scores_as_json_lines_do(files, capsys):
     """The same texts; only the tables, which plain text cannot hold, are missing."""
     found = [
-        json.loads(run(capsys, "--metrics", "own:exact", said, right, "--json")[1][-1])
+        json.loads(run(capsys, "--metrics", "own_metric:exact", said, right, "--json")[1][-1])
         for said in ("said.jsonl", "said.txt")
         for right in ("right.jsonl", "right.txt")
     ]
@@ -92,7 +92,7 @@ def test_plain_text_scores_as_json_lines_do(files, capsys):
 def test_several_files_give_several_references(files, capsys):
     (files / "more.txt").write_text("A b\n\n\n\n\n\n\n\n")
     first, both = (
-        json.loads(run(capsys, "--metrics", "own:exact", "said.txt", *right, "--json")[1][-1])["corpus"]
+        json.loads(run(capsys, "--metrics", "own_metric:exact", "said.txt", *right, "--json")[1][-1])["corpus"]
         for right in (["right.txt"], ["right.txt", "more.txt"])
     )
     assert (first["exact"], both["exact"]) == (3 / 7, 4 / 7)
@@ -101,25 +101,25 @@ def test_several_files_give_several_references(files, capsys):
 @pytest.mark.parametrize(
     "line",
     [
-        ["--metrics", "own:exact", "said.txt", "right.txt", "own:exact.case=false"],
-        ["said.txt", "--metrics=own:exact", "right.txt", "--json", "own:exact.case=false"],
-        ["said.txt", "own:exact.case=false", "right.txt", "--metrics=own:exact"],
+        ["--metrics", "own_metric:exact", "said.txt", "right.txt", "own_metric:exact.case=false"],
+        ["said.txt", "--metrics=own_metric:exact", "right.txt", "--json", "own_metric:exact.case=false"],
+        ["said.txt", "own_metric:exact.case=false", "right.txt", "--metrics=own_metric:exact"],
     ],
 )
 def test_options_of_a_metric_stand_anywhere(files, capsys, line):
     found = json.loads(run(capsys, *line, "--json")[1][-1])
     assert found["corpus"]["exact"] == 4 / 7
-    assert found["metrics"] == {"own:exact": {"case": False}}
+    assert found["metrics"] == {"own_metric:exact": {"case": False}}
 
 
 def test_two_of_one_kind_have_names_of_their_own(files, capsys):
-    words = ["--metrics", "strict=own:exact,loose=own:exact", "said.txt", "right.txt", "loose.case=false", "--json"]
+    words = ["--metrics", "strict=own_metric:exact,loose=own_metric:exact", "said.txt", "right.txt", "loose.case=false", "--json"]
     corpus = json.loads(run(capsys, *words)[1][-1])["corpus"]
     assert (corpus["strict/exact"], corpus["loose/exact"]) == (3 / 7, 4 / 7)
 
 
 def test_samples_are_json_lines(files, capsys):
-    run(capsys, "--metrics", "own:exact,lexicon", "said.jsonl", "right.jsonl", "--samples", "scores.jsonl", "--resamples", "0")
+    run(capsys, "--metrics", "own_metric:exact,lexicon", "said.jsonl", "right.jsonl", "--samples", "scores.jsonl", "--resamples", "0")
     lines = [json.loads(line) for line in (files / "scores.jsonl").read_text().splitlines()]
     assert [line["id"] for line in lines] == [f"s{i}" for i in range(8)]
     assert [line["scores"]["exact"] for line in lines] == [0, 1, 0, None, 0, 0, 1, 1]
@@ -129,22 +129,22 @@ def test_samples_are_json_lines(files, capsys):
 
 def test_intervals_are_those_of_the_seed(files, capsys):
     def interval(*words):
-        return json.loads(run(capsys, "--metrics", "own:exact", "said.txt", "right.txt", "--json", *words)[1][-1])["intervals"]["exact"]
+        return json.loads(run(capsys, "--metrics", "own_metric:exact", "said.txt", "right.txt", "--json", *words)[1][-1])["intervals"]["exact"]
 
     one = interval("--seed", "1", "--resamples", "101", "--level", "0.7")
     assert one == interval("--seed", "1", "--resamples", "101", "--level", "0.7")
     different = [interval(), interval("--level", "0.5"), interval("--interval", "bca", "--level", "0.7"), interval("--seed", "2", "--level", "0.7")]
     assert all(other != different[0] for other in different[1:])
-    none = json.loads(run(capsys, "--metrics", "own:exact", "said.txt", "right.txt", "--json", "--resamples", "0")[1][-1])
+    none = json.loads(run(capsys, "--metrics", "own_metric:exact", "said.txt", "right.txt", "--json", "--resamples", "0")[1][-1])
     assert (none["intervals"], none["resampling"]) == ({}, None)
 
 
 def test_no_reference_is_no_score_and_it_says_so(files, capsys):
-    code, lines, said = run(capsys, "--metrics", "own:exact", "said.txt", "--json")
+    code, lines, said = run(capsys, "--metrics", "own_metric:exact", "said.txt", "--json")
     assert code == 0
     assert json.loads(lines[-1])["corpus"] == {}
-    assert "own:exact: no score" in lines[1]
-    assert "own:exact gave no score, and no sample has a reference" in said
+    assert "own_metric:exact: no score" in lines[1]
+    assert "own_metric:exact gave no score, and no sample has a reference" in said
 
 
 @pytest.mark.parametrize(
@@ -159,8 +159,8 @@ def test_no_reference_is_no_score_and_it_says_so(files, capsys):
         (["--metrics", "lexicon", "said.txt", "path=x"], "BadSetting: 'path=x' is neither a file nor METRIC.option=value"),
         (["--metrics", "lexicon", "said.txt", "diversity.n=2"], "BadSetting: 'diversity.n=2' is neither a file nor METRIC.option=value"),
         (["--metrics", "diversity", "said.txt", "diversity.n=99"], "BadSetting: diversity: "),
-        (["--metrics", "own:none", "said.txt"], "BadSetting: 'own:none': the module own has no 'none'"),
-        (["--metrics", "own:wrong", "said.txt"], "BadSetting: own:wrong made 5, which is no metric"),
+        (["--metrics", "own_metric:none", "said.txt"], "BadSetting: 'own_metric:none': the module own_metric has no 'none'"),
+        (["--metrics", "own_metric:wrong", "said.txt"], "BadSetting: own_metric:wrong made 5, which is no metric"),
         (["--metrics", "perplexity", "said.txt"], "BadSetting: perplexity is that of a language model on references, and no model plays here"),
         (["--metrics", "judge", "said.txt"], "BadSetting: judge is trained on the labelled rows of a task, and there is none here"),
         (["--metrics", "lexicon", "said.txt", "--samples", "said.txt"], "BadSetting: --samples said.txt is one of the files to read"),
@@ -207,7 +207,7 @@ def test_a_texts_own_marks_do_not_reach_the_terminal_nor_break_the_json(files, c
     odd = ["\u001b[31m", "\u0000", "", "\u2028", "e\u0301👍🏽", "a " * 5000, "=1", "\ufeff"]
     (files / "odd.jsonl").write_text("".join(json.dumps({"text": text, "references": [text]}) + "\n" for text in odd))
     code, lines, _ = run(
-        capsys, "--metrics", "own:exact,lexicon,diversity", "odd.jsonl", "--json", "--samples", "odd-scores.jsonl", "--resamples", "100"
+        capsys, "--metrics", "own_metric:exact,lexicon,diversity", "odd.jsonl", "--json", "--samples", "odd-scores.jsonl", "--resamples", "100"
     )
     assert code == 0
     assert json.loads(lines[-1])["corpus"]["exact"] == 1.0
@@ -215,14 +215,14 @@ def test_a_texts_own_marks_do_not_reach_the_terminal_nor_break_the_json(files, c
 
 
 def test_a_user_runs_it(files, loquent):
-    done = loquent("score", "--metrics", "own:exact", "said.jsonl", "right.jsonl", "--resamples", "100", "--json")
+    done = loquent("score", "--metrics", "own_metric:exact", "said.jsonl", "right.jsonl", "--resamples", "100", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["corpus"]["exact"] == 3 / 7
     assert done.stderr == ""  # no bar where nobody watches
 
 
 def test_asked_reads_names():
-    assert score.asked("a, b=c ,own:d") == {"a": {}, "b": {"of": "c"}, "own:d": {}}
+    assert score.asked("a, b=c ,own_metric:d") == {"a": {}, "b": {"of": "c"}, "own_metric:d": {}}
 
 
 def test_list_metrics_says_what_each_needs(capsys):
@@ -233,4 +233,4 @@ def test_list_metrics_says_what_each_needs(capsys):
     assert found["needs"]["diversity"] == ""
     assert found["needs"]["perplexity"] == "a policy that plays (a run)"
     assert found["needs"]["sentiment"].startswith("a classifier's folder, or loquent[train]")
-    assert any(line.startswith("text_perplexity") and "Needs loquent[train] and a model's folder or name." in line for line in lines)
+    assert any(line.startswith("text_perplexity") and "Needs loquent[train] and a language model's folder or name." in line for line in lines)
