@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from loquent import recipe
 from loquent.report import divergence, runs, watch
-from loquent.report.divergence import Fall, diverging, noise, width
+from loquent.report.divergence import Fall, diverging, noise, steady_noise, width
 from loquent.report.page import html
 from loquent.values import EMPTY
 
@@ -46,6 +46,34 @@ def test_a_fall_under_a_rise_by_hand():
 def test_histories_that_are_no_divergence(proxy, values, why):
     higher = DOWN if "small" in why else UP
     assert diverging(UPDATES, proxy, {"x": values}, higher) == [], why
+
+
+@pytest.mark.parametrize("n", [5, 6, 8, 10, 20])
+def test_what_is_lost_at_once_is_seen_from_the_first_evaluation(n):
+    """A step is two bends at most: it is no noise. Of windows of two the first has half of it."""
+    updates = list(range(1, n + 1))
+    proxy, gold = [0.1] + [0.9] * (n - 1), [0.8] + [0.2] * (n - 1)
+    [found] = diverging(updates, proxy, {"x": gold}, UP)
+    assert (found.key, found.since, found.until, found.alone) == ("x", 1, n, True)
+    assert (found.best, found.now, found.proxy_before, found.proxy_now) == pytest.approx((0.8, 0.2, 0.1, 0.9))
+    assert found.deep
+    assert steady_noise(gold) == 0 < noise(gold)
+    assert diverging(updates, proxy[::-1], {"x": gold}, UP) == [], "the reward fell too"
+    assert diverging(updates, proxy, {"x": gold}, DOWN) == []
+
+
+def test_the_noise_that_a_step_does_not_raise_by_hand():
+    # second differences 0.3, -0.1, 0.1, -0.1 (sizes 0.1 0.1 0.1 0.3): the median is 0.1
+    assert steady_noise([0.0, 0.3, 0.9, 1.4, 2.0, 2.5]) == pytest.approx(0.1 / 0.6745 / 6**0.5)
+    assert steady_noise([1.0, 2.0]) == 0
+
+
+def test_a_small_return_rises_as_a_large_one_does():
+    """A return of thousandths: what counts is its share, so the unit of a reward decides nothing."""
+    gold = [0.9, 0.75, 0.6, 0.45, 0.3, 0.18]
+    for unit in (0.009, 1.0, 1000.0):
+        assert diverging(UPDATES, [unit * i / 5 for i in range(6)], {"x": gold}, UP), unit
+    assert diverging(UPDATES, [10 + i / 100 for i in range(6)], {"x": gold}, UP) == [], "half a hundredth is no rise"
 
 
 def test_a_rise_that_turns_into_a_fall_is_seen_from_its_top():

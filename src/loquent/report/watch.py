@@ -99,6 +99,8 @@ def statement(group: Group, keys: Sequence[str], higher: Mapping[str, bool | Non
     head = "The reward is being gamed." if found.gamed else "The reward is bought at a price."
     first = max(found.fell, key=lambda one: (one.deep, abs(one.now - one.best) / max(abs(one.best), abs(one.now))))
     how = f"(means of {width(count)} evaluations, up to update {first.since:g} and up to update {first.until:g})"
+    if first.alone:
+        how = f"(from the first evaluation, at update {first.since:g}, to the mean of {width(count)} up to update {first.until:g})"
     risen = f"The return rose from {short(first.proxy_before)} to {short(first.proxy_now)} {how}, and outside it got worse: {_moved(found.fell)}."
     won = f" Got better with it: {_moved(found.rose)}." if found.rose else " Nothing measured outside it got better."
     return _said("alarm" if found.gamed else "price", f"<strong>{head}</strong> {risen}{won}")
