@@ -32,8 +32,8 @@ def check_laws(metric, low, high, best=None, *, samples=SAMPLES, row=rows, toget
     """Run `metric` on strings of all kinds: nothing is raised, scores are finite and from `low` to `high`, keys are announced.
 
     Scores of samples depend neither on the order of samples nor on that of references, nor on the other samples (`together=True`: those
-    of a metric that says by `together` that it scores samples by statistics of all may depend on others); arguments are left as they were; a prediction equal to its
-    one reference scores `best` where it has a score. `row(n)` makes n rows.
+    of a metric that says so itself may); arguments are left as they were; a prediction equal to its one reference scores `best` where it
+    has a score. `row(n)` makes n rows.
     """
     from hypothesis import settings
 

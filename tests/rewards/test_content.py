@@ -58,18 +58,14 @@ def test_concepts_may_be_given():
 @pytest.mark.parametrize(
     ("text", "asked", "score"),
     [
-        ("They ran and caught it", ("run", "catch"), 0.0),
-        ("a dog runs with a ball", "dog, ball#run", 0.0),
-        ("a dog", 7, None),
+        ("They ran and caught it", ("run", "catch"), 0.0), ("a dog runs with a ball", "dog, ball#run", 0.0), ("a dog", 7, None),
         ("a dog", (7, "cat"), -1.0),
     ],
-)
+)  # fmt: skip
 def test_a_concept_is_mentioned_in_one_sense_only(text, asked, score):
     """The reward is the coverage less 1, whatever stands in the row."""
     given = [text], [[]], [""], [Row("r", Record(concepts=asked))]
-    [missing], [covered] = (
-        missing_concepts(Context())(*given).samples["missing_concepts"],
-        concept_coverage(Context())(*given).samples["concept_coverage"],
-    )
+    [missing] = missing_concepts(Context())(*given).samples["missing_concepts"]
+    [covered] = concept_coverage(Context())(*given).samples["concept_coverage"]
     assert missing == score
     assert missing == (None if covered is None else covered - 1)

@@ -120,9 +120,8 @@ def _term(name: str, options: dict[str, Any], own: Record, context: Context, cac
     made = registry.find(kind, of)(watched, **options)
     if isinstance(made, TokenFunction):
         if key or counts != Counting():
-            raise BadSetting(
-                f"rewards.{name}: {of} gives one number for each token already; key, clip, normalization, place and potential are for others"
-            )
+            beside = "key, clip, normalization, place and potential"
+            raise BadSetting(f"rewards.{name}: {of} gives one number for each token already; {beside} are for others")
         return TokenTerm(name, made.function)
     _check_key(name, of, key, made)
     together = scores_together(made)

@@ -52,7 +52,7 @@ class Copying:
 
 @dataclass(frozen=True)
 class MissingConcepts:
-    """Minus the share of the wanted concepts that an answer does not mention, as `concept_coverage` understands both; no score where none is wanted."""
+    """Minus the share of the wanted concepts that an answer does not mention, both as in `concept_coverage`; no score where none is wanted."""
 
     field: str = "concepts"
     concepts: tuple[str, ...] = ()
