@@ -6,7 +6,7 @@ import pytest
 
 from loquent import registry
 from loquent.errors import BadSetting
-from loquent.evaluate import build_metrics, higher_is_better, measure
+from loquent.evaluate import build_metrics, higher_is_better, measure, owners
 from loquent.metric import Context, Measured
 from loquent.play import games, play
 from loquent.values import Record
@@ -72,6 +72,13 @@ def test_a_metric_may_be_ones_own(tmp_path, monkeypatch):
     [metric] = build_metrics(Record(mine=Record(of="own_metric_of_a_test:Made", n=3)), Context())
     assert metric.keys == ("mine/made",)
     assert metric.metric.n == 3
+
+
+def test_each_value_has_the_owner_whose_keys_say_so():
+    settings = Record(meteor=Record(), mine=Record(of="watch"), own=Record(of="lexicon"))
+    keys = ["return", "reward/meteor", "meteor-exact-stem", "mine/watch/same", "own/lexicon/balance"]
+    metrics = [Dictionary("meteor-exact-stem", True), *build_metrics(Record(list(settings.items())[1:]), Context())]
+    assert owners(settings, metrics, keys) == {"meteor-exact-stem": "meteor", "mine/watch/same": "mine", "own/lexicon/balance": "own"}
 
 
 METRICS = build_metrics(Record(diversity=Record(), lexicon=Record(), mine=Record(of="perplexity")), Context(model=object()))

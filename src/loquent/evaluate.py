@@ -169,6 +169,12 @@ def _twice(key: str) -> BadSetting:
     return BadSetting(f"metrics: two of them give {key!r}; give one another name: metrics={{NAME: {{of: METRIC}}}} writes NAME before its keys")
 
 
+def owners(settings: Record, metrics: Sequence[Metric], keys: Iterable[str]) -> dict[str, str]:
+    """Which of a recipe's metrics gives each evaluated value, by its name in `metrics:`; values of the task and of rewards have no owner."""
+    named = list(zip(settings, metrics, strict=True))
+    return {key: name for key in keys for name, metric in named if _gives(metric, key)}
+
+
 def directions(metrics: Sequence[Metric], weights: Record, keys: Iterable[str]) -> dict[str, bool | None]:
     """Whether more of each evaluated value is better; None where nothing says so."""
     return {key: _direction(key, metrics, weights) for key in keys}

@@ -35,7 +35,13 @@ class Measured:
 
 @runtime_checkable
 class Metric(Protocol):
-    """Batched, chunk-size invariant per sample, permutation equivariant; mutates nothing."""
+    """Batched, chunk-size invariant per sample (but see `together`), permutation equivariant; mutates nothing.
+
+    What a metric may say of itself besides, each as an attribute or a property:
+        keys: all keys it may give. directions: per key, where keys differ in `higher_is_better`.
+        together: True where a sample's score depends on the samples it is called with; see `scores_together`.
+        corpus_only: those of its keys that have a score for the corpus and none per sample.
+    """
 
     name: str
     version: int
@@ -50,6 +56,14 @@ class Metric(Protocol):
     ) -> Measured:
         """Score predictions; all sequences have one entry per sample, `references` a list of strings each."""
         ...
+
+
+def scores_together(metric: Any) -> bool:
+    """Whether a sample's score depends on the samples the metric is called with (`metric.together`, False where it is silent).
+
+    Such a score is no function of a text: as a reward it is not kept, has no parts, and is refused where episodes are scored one at a time.
+    """
+    return bool(getattr(metric, "together", False))
 
 
 @runtime_checkable

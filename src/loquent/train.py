@@ -26,7 +26,7 @@ from loquent.algorithm import Playing
 from loquent.data.pools import Pool, Sampler
 from loquent.episode import Episode
 from loquent.errors import AnotherRun, BadCheckpoint, BadSetting, nearest
-from loquent.evaluate import Evaluation, build_metrics, chosen_rows, directions, evaluate_agent, held_out, higher_is_better
+from loquent.evaluate import Evaluation, build_metrics, chosen_rows, directions, evaluate_agent, held_out, higher_is_better, owners
 from loquent.machine import machine, source_state
 from loquent.metric import Context
 from loquent.models.score import score
@@ -370,10 +370,11 @@ def _finish(trainer: Trainer) -> None:
         trainer.algorithm.load_state_dict(best["algorithm"])
     evaluation = trainer.evaluate(trainer.settings.final_split, trainer.settings.final_episodes)
     _write_episodes(trainer.folder / "episodes.jsonl", evaluation)
-    checkpoint.write_json(
-        trainer.folder / "evaluation.json",
-        {"checkpoint": chosen.name, **evaluation.as_json(), "higher_is_better": directions(trainer.metrics, trainer.weights, evaluation.values)},
-    )
+    told = {
+        "higher_is_better": directions(trainer.metrics, trainer.weights, evaluation.values),
+        "owners": owners(trainer.recipe.metrics, trainer.metrics, evaluation.values),
+    }
+    checkpoint.write_json(trainer.folder / "evaluation.json", {"checkpoint": chosen.name, **evaluation.as_json(), **told})
 
 
 def _begin(trainer: Trainer) -> None:

@@ -7,9 +7,9 @@ from loquent.adapters.gymnasium import Environment
 from loquent.adapters.table import Table
 from loquent.data.pools import Pool, Sampler
 from loquent.errors import BadCheckpoint, BadSetting
-from loquent.metric import Measured
+from loquent.metric import Context, Measured
 from loquent.play import games, play
-from loquent.rewards import Counting, Learner
+from loquent.rewards import Counting, Learner, build
 from loquent.rewards.learner import of_run
 from loquent.rewards.terms import Term
 from loquent.seeding import Key
@@ -150,6 +150,17 @@ def test_running_statistics_are_of_the_games_that_have_ended():
         one.act([0])
     assert [(game.rewards["length"], game.rewards["length/raw"]) for game in one.take()] == [(0.0, 1.0)] * 3
     assert learner.state_dict() == {"length": {"count": 3, "mean": 1.0, "squares": 0.0}}
+
+
+def test_a_score_by_statistics_of_all_is_refused_where_episodes_are_scored_alone():
+    """CIDEr of one episode by the idf of its own references is 0, whatever was said."""
+    [batched], _ = build({"cider": 1.0}, Context())
+    for playing in (True, False):
+        with pytest.raises(BadSetting, match=r"rewards.cider: its score of an episode depends on those scored with it.*cider has with a corpus"):
+            of_run([batched], None, name="sb3/ppo", playing=playing, recorded=not playing, ends=None)
+    with pytest.raises(BadSetting, match=r"the term 'cider': .* an environment scores each alone; .*bert_score with idf: task"):
+        Environment("generation", terms=[batched])
+    of_run([batched], None, name="ppo", playing=False, recorded=False, ends=None)
 
 
 @pytest.mark.parametrize(

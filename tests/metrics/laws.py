@@ -6,6 +6,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loquent.metric import scores_together
 from loquent.task import Row
 from loquent.values import Record
 
@@ -31,10 +32,12 @@ def check_laws(metric, low, high, best=None, *, samples=SAMPLES, row=rows, toget
     """Run `metric` on strings of all kinds: nothing is raised, scores are finite and from `low` to `high`, keys are announced.
 
     Scores of samples depend neither on the order of samples nor on that of references, nor on the other samples (`together=True`: those
-    of a metric that scores samples by statistics of all may depend on others); arguments are left as they were; a prediction equal to its
-    one reference scores `best` where it has a score. `row(n)` makes n rows.
+    of a metric that says so itself may); arguments are left as they were; a prediction equal to its one reference scores `best` where it
+    has a score. `row(n)` makes n rows.
     """
     from hypothesis import settings
+
+    assert scores_together(metric) == together, "a metric says so itself, or is kept as a reward and scored alone"
 
     @settings(max_examples=examples)
     @given(samples)
@@ -45,6 +48,8 @@ def check_laws(metric, low, high, best=None, *, samples=SAMPLES, row=rows, toget
         whole = metric(predictions, references, prompts, made)
         assert (predictions, references, prompts) == before
         assert set(whole.samples) | set(whole.corpus) <= set(metric.keys)
+        assert set(whole.corpus) - set(whole.samples) <= set(getattr(metric, "corpus_only", ())), "what a text alone has no score of says so"
+        assert not set(whole.samples) & set(getattr(metric, "corpus_only", ()))
         for scores in (*whole.samples.values(), *([value] for value in whole.corpus.values())):
             assert all(score is None or (math.isfinite(score) and low - 1e-9 <= score <= high + 1e-9) for score in scores)
         assert all(len(scores) == len(drawn) for scores in whole.samples.values())

@@ -12,8 +12,10 @@ import tiny_networks
 from laws import check_laws, rows
 
 from loquent.errors import BadModel, BadSetting
-from loquent.metric import Context
+from loquent.metric import Context, scores_together
 from loquent.metrics.bert_score import bert_score, f1
+from loquent.rewards import build
+from loquent.rewards.cache import Cached
 from loquent.task import Row
 from loquent.values import Record
 
@@ -122,6 +124,21 @@ def test_rarity(folder, toy):
 def test_laws(folder):
     check_laws(bert_score(Context(), path=folder, **SMALL), -1, 1, best=1, examples=10)
     check_laws(bert_score(Context(), path=folder, idf="references", **SMALL), -1, 1, best=1, together=True, examples=5)
+
+
+@pytest.mark.parametrize(("idf", "together"), [("none", False), ("references", True), ("task", False)])
+def test_rarity_in_the_references_of_the_call_is_no_score_of_a_text_and_is_not_kept(idf, together, folder, toy):
+    terms = {"bert_score": {"path": folder, "idf": idf, **SMALL}}
+    [term], _ = build(terms, Context(task=toy([Row("r", Record(text="a", references=("a",)))])))
+    assert scores_together(getattr(term.metric, "metric", term.metric)) == together
+    assert isinstance(term.metric, Cached) != together
+    if together:
+        given = [["a b", "b c", "c"], [["a"], ["b"], ["c a"]], [""] * 3, [Row("r")] * 3]
+        term.score(*(column[:2] for column in given))
+        fresh = build(terms, Context())[0][0]
+        assert term.score(*given) == fresh.score(*given)
+        with pytest.raises(BadSetting, match="its score of a text depends on the other texts"):
+            build({"bert_score": {**terms["bert_score"], "place": "token"}}, Context())
 
 
 def test_many_pairs_are_held_in_parts(folder, monkeypatch):

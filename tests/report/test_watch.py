@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from loquent import recipe
 from loquent.report import divergence, runs, watch
-from loquent.report.divergence import Fall, diverging, noise, width
+from loquent.report.divergence import Fall, diverging, noise, steady_noise, width
 from loquent.report.page import html
 from loquent.values import EMPTY
 
@@ -48,6 +48,34 @@ def test_histories_that_are_no_divergence(proxy, values, why):
     assert diverging(UPDATES, proxy, {"x": values}, higher) == [], why
 
 
+@pytest.mark.parametrize("n", [5, 6, 8, 10, 20])
+def test_what_is_lost_at_once_is_seen_from_the_first_evaluation(n):
+    """A step is two bends at most: it is no noise. Of windows of two the first has half of it."""
+    updates = list(range(1, n + 1))
+    proxy, gold = [0.1] + [0.9] * (n - 1), [0.8] + [0.2] * (n - 1)
+    [found] = diverging(updates, proxy, {"x": gold}, UP)
+    assert (found.key, found.since, found.until, found.alone) == ("x", 1, n, True)
+    assert (found.best, found.now, found.proxy_before, found.proxy_now) == pytest.approx((0.8, 0.2, 0.1, 0.9))
+    assert found.deep
+    assert steady_noise(gold) == 0 < noise(gold)
+    assert diverging(updates, proxy[::-1], {"x": gold}, UP) == [], "the reward fell too"
+    assert diverging(updates, proxy, {"x": gold}, DOWN) == []
+
+
+def test_the_noise_that_a_step_does_not_raise_by_hand():
+    # second differences 0.3, -0.1, 0.1, -0.1 (sizes 0.1 0.1 0.1 0.3): the median is 0.1
+    assert steady_noise([0.0, 0.3, 0.9, 1.4, 2.0, 2.5]) == pytest.approx(0.1 / 0.6745 / 6**0.5)
+    assert steady_noise([1.0, 2.0]) == 0
+
+
+def test_a_small_return_rises_as_a_large_one_does():
+    """A return of thousandths: what counts is its share, so the unit of a reward decides nothing."""
+    gold = [0.9, 0.75, 0.6, 0.45, 0.3, 0.18]
+    for unit in (0.009, 1.0, 1000.0):
+        assert diverging(UPDATES, [unit * i / 5 for i in range(6)], {"x": gold}, UP), unit
+    assert diverging(UPDATES, [10 + i / 100 for i in range(6)], {"x": gold}, UP) == [], "half a hundredth is no rise"
+
+
 def test_a_rise_that_turns_into_a_fall_is_seen_from_its_top():
     updates = list(range(12))
     proxy, gold = [i / 12 for i in updates], [0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.5, 0.42, 0.35, 0.3, 0.2, 0.1]
@@ -75,7 +103,7 @@ def test_what_rises_with_the_reward_never_diverges(proxy, slope, data):
 
 
 def test_how_often_noise_alone_is_called_a_divergence():
-    """A steady reward beside values that only jump about (deviation 0.05): the page says at most 2 in 100 of them."""
+    """A steady reward beside values that only jump about (deviation 0.05): the page says 2 or 3 in 100 of them."""
     draw = random.Random(0)
     for n in (5, 9, 20):
         updates = list(range(n))
@@ -110,6 +138,50 @@ def test_what_is_outside_the_reward():
     assert watch.outside(CONFIG, keys) == [
         "evaluation/judge/positive", "evaluation/watch/repetition", "evaluation/other/sentiment/positive",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rewards", "metrics", "key"),
+    [
+        ({"x": {"of": "repetition", "weight": 1.0, "n": 3}}, {"watch": {}}, "watch/repetition"),
+        ({"repetition": 1.0}, {"repetition_rate": {}}, "repetition_rate"),
+        ({"repetition_rate": {"weight": -1.0, "n": 3}}, {"watch": {}}, "watch/repetition"),
+        ({"copying": 1.0}, {"mine": {"of": "watch"}}, "mine/watch/copied"),
+        ({"x": {"of": "watch", "key": "watch/copied"}}, {"watch": {}}, "watch/copied"),
+        ({"missing_concepts": 1.0}, {"concept_coverage": {"source": "row"}}, "concept_coverage"),
+        ({"sentiment": {"include_prompt": True}}, {"sentiment": {}}, "sentiment/positive"),
+        ({"bert_score": {"path": "m", "device": "cpu"}}, {"bert_score": {"path": "m"}}, "bert_score"),
+    ],
+)
+def test_what_is_rewarded_is_inside_under_any_name_and_with_defaults_spelled_out(rewards, metrics, key):
+    keys = [f"evaluation/{key}"]
+    assert watch.outside({"rewards": rewards, "metrics": metrics}, keys) == []
+    assert watch.outside({"rewards": {"lexicon": 1.0}, "metrics": metrics}, keys) == keys, "beside another reward it is a witness"
+
+
+@pytest.mark.parametrize(
+    ("rewards", "metrics", "key"),
+    [
+        ({"repetition": {"n": 2}}, {"watch": {}}, "watch/repetition"),
+        ({"copying": 1.0}, {"watch": {}}, "watch/repetition"),
+        ({"missing_concepts": {"concepts": ["dog"]}}, {"concept_coverage": {}}, "concept_coverage"),
+        ({"missing_concepts": 1.0}, {"concept_coverage": {"source": "prompt"}}, "concept_coverage"),
+        ({"sentiment": {"include_prompt": False}}, {"sentiment": {}}, "sentiment/positive"),
+        ({"repetition": {"n": 2}}, {"nothing_known": {}}, "nothing_known"),
+    ],
+)
+def test_another_quantity_is_outside(rewards, metrics, key):
+    assert watch.outside({"rewards": rewards, "metrics": metrics}, [f"evaluation/{key}"]) == [f"evaluation/{key}"]
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_metric_whose_key_is_not_its_name_is_a_witness(told):
+    config = {"rewards": {"lexicon": 1.0}, "metrics": {"meteor": {}, "perplexity": {"stride": 8}, "a-b": {"of": "watch"}, "a": {"of": "rouge"}}}
+    keys = ["evaluation/meteor-exact-stem", "evaluation/perplexity-strided", "evaluation/a-b/watch/same", "evaluation/a/rouge-legacy/rouge1"]
+    owners = {"meteor-exact-stem": "meteor", "perplexity-strided": "perplexity", "a-b/watch/same": "a-b", "a/rouge-legacy/rouge1": "a"}
+    assert watch.outside(config, [*keys, "evaluation/return"], owners if told else {}) == keys
+    rewarded = {**config, "rewards": {"meteor": 1.0, "x": {"of": "watch", "key": "watch/same"}}}
+    assert watch.outside(rewarded, keys, owners if told else {}) == [keys[1], keys[3]]
 
 
 def folder(path, held_out, *, perplexity=(4.0,) * 6, finished=True, every=1, updates=6):

@@ -175,6 +175,13 @@ def test_the_policy_s_perplexity_is_not_kept():
     assert len(lexicon.cache) == 1
 
 
+def test_to_show_a_term_is_not_to_ask_for_the_policy(names):
+    [term], _ = build({"x": {"of": "plain_score", "key": "score"}}, Context(model="the policy"))
+    assert "Cached" in repr(term)
+    assert "Watched" in repr(term.metric.context)
+    assert not term.metric.context.policy
+
+
 def test_a_function_of_one_s_own_is_not_kept():
     terms, _ = build({"x": {"of": f"{__name__}:raising"}, "y": {"of": "callable", "function": f"{__name__}:raising"}}, Context())
     assert not any(isinstance(term.metric, Cached) for term in terms)

@@ -195,10 +195,15 @@ def test_any_metric_is_a_reward(monkeypatch):
             apply(terms, [episode("r1", "", "x")], ROWS)
 
 
-def test_a_metric_of_the_corpus_is_no_reward():
-    terms, _ = build({"diversity": 1.0}, Context())
-    with pytest.raises(BadReward, match=r"reward 'diversity': .* known: none: it scores a corpus as a whole"):
-        apply(terms, [episode("r1", "", "x")], ROWS)
+def test_a_metric_of_the_corpus_that_does_not_say_its_keys_is_no_reward():
+    class Silent:
+        name, version, higher_is_better = "silent", 1, None
+
+        def __call__(self, predictions, references, prompts, rows):
+            return Measured(corpus={"silent": 1.0})
+
+    with pytest.raises(BadReward, match=r"reward 'silent': .* known: none: it scores a corpus as a whole"):
+        apply([Term("silent", Silent())], [episode("r1", "", "x")], ROWS)
 
 
 @pytest.mark.parametrize(

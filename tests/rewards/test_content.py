@@ -4,7 +4,8 @@ import pytest
 
 from loquent.errors import BadSetting
 from loquent.metric import Context
-from loquent.rewards.content import copying, forms, missing_concepts
+from loquent.metrics.concepts import concept_coverage
+from loquent.rewards.content import copying, missing_concepts
 from loquent.task import Row
 from loquent.values import Record
 
@@ -45,9 +46,9 @@ def test_missing_concepts(text, concepts, score):
     assert found == [score if score is None else pytest.approx(score)]
 
 
-def test_inflections_may_be_left_out_and_concepts_given():
-    exact = missing_concepts(Context(), inflected=False, concepts=("dog", "cat"))
-    assert exact(["dogs and a cat"], [[]], [""], [Row("r")]).samples["missing_concepts"] == [-0.5]
+def test_concepts_may_be_given():
+    given = missing_concepts(Context(), concepts=("dog", "cow"))
+    assert given(["dogs and a cat"], [[]], [""], [Row("r")]).samples["missing_concepts"] == [-0.5]
     other = missing_concepts(Context(), field="words")
     assert other(["x"], [[]], [""], [Row("r", Record(words=("x", "y")))]).samples["missing_concepts"] == [-0.5]
     with pytest.raises(BadSetting, match="' ' is no word"):
@@ -55,13 +56,16 @@ def test_inflections_may_be_left_out_and_concepts_given():
 
 
 @pytest.mark.parametrize(
-    ("word", "inflected"),
+    ("text", "asked", "score"),
     [
-        ("dog", {"dogs"}), ("box", {"boxes"}), ("try", {"tries", "tried", "trying"}), ("play", {"plays", "played", "playing"}),
-        ("run", {"runs", "running", "runner"}), ("bake", {"bakes", "baked", "baking", "baker"}), ("look", {"looked", "looking"}),
-        ("show", {"showed", "showing"}), ("go", {"goes", "going"}),
+        ("They ran and caught it", ("run", "catch"), 0.0), ("a dog runs with a ball", "dog, ball#run", 0.0), ("a dog", 7, None),
+        ("a dog", (7, "cat"), -1.0),
     ],
 )  # fmt: skip
-def test_regular_inflections(word, inflected):
-    assert inflected | {word} <= forms(word)
-    assert "dogged" not in forms("look")
+def test_a_concept_is_mentioned_in_one_sense_only(text, asked, score):
+    """The reward is the coverage less 1, whatever stands in the row."""
+    given = [text], [[]], [""], [Row("r", Record(concepts=asked))]
+    [missing] = missing_concepts(Context())(*given).samples["missing_concepts"]
+    [covered] = concept_coverage(Context())(*given).samples["concept_coverage"]
+    assert missing == score
+    assert missing == (None if covered is None else covered - 1)

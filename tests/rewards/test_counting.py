@@ -84,10 +84,28 @@ def test_bad_ways_to_count_are_refused(options, said):
 def test_a_reward_per_token_is_not_counted_another_way():
     with pytest.raises(BadSetting, match=r"rewards.tax: token_constant gives one number for each token already"):
         build({"tax": {"of": "token_constant", "clip": [0.0, 1.0]}}, Context())
+    with pytest.raises(BadSetting, match=r"rewards.tax: token_constant gives one number for each token already; key, clip"):
+        build({"tax": {"of": "token_constant", "key": "a"}}, Context())
     [tax], _ = build({"tax": {"of": "token_constant"}}, Context())
     assert isinstance(tax, TokenTerm)
     with pytest.raises(BadSetting, match=r"rewards.x/raw: NAME/raw is where the score"):
         build({"x/raw": {"of": "lexicon"}}, Context())
+
+
+@pytest.mark.parametrize(
+    ("rewards", "said"),
+    [
+        ({"diversity": 1.0}, "rewards.diversity: diversity has no score of an episode, it measures a corpus as a whole"),
+        ({"x": {"of": "self_bleu", "key": "self_bleu"}}, "rewards.x: self_bleu has no score of an episode"),
+        ({"watch": 1.0}, "rewards.watch: watch has several scores of an episode, and key says which; watch/overlap, .*watch/words are right"),
+        ({"watch": {"key": "watch/same"}}, "key = 'watch/same' is no score of an episode by watch; watch/overlap"),
+        ({"lexicon": {"key": "nonsense"}}, "key = 'nonsense' is no score of an episode by lexicon; lexicon/balance are right"),
+    ],
+)
+def test_a_key_that_no_episode_has_is_refused_before_anything_is_played(rewards, said):
+    with pytest.raises(BadSetting, match=said):
+        build(rewards, Context())
+    assert build({"watch": {"key": "watch/overlap"}, "lexicon": 1.0, "multilabel": 1.0}, Context())
 
 
 def test_no_registered_score_has_an_option_that_says_how_it_counts():

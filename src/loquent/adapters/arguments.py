@@ -63,6 +63,11 @@ def check_players(terms: Any, agents: Any, weights: Any) -> None:
     if not isinstance(terms, Sequence) or not all(hasattr(term, "score") and hasattr(term, "name") for term in terms):
         raise BadSetting(f"terms = {terms!r:.80}: a sequence of reward terms is right, as in [rewards.Term(name, metric)]")
     for term in terms:
+        if getattr(term, "together", False):
+            from loquent.rewards.counting import FIXED  # its room brings metrics, and few environments have terms
+
+            why = "its score of an episode depends on those scored with it, and an environment scores each alone"
+            raise BadSetting(f"the term {term.name!r}: {why}; {FIXED}")
         if getattr(getattr(term, "counting", None), "for_learners", False):
             why = "normalization and potential belong to a learner's own loop (loquent train); leave them out here"
             raise BadSetting(f"the term {term.name!r}: an environment gives each episode the reward that rewards.apply gives it alone; {why}")

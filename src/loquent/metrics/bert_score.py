@@ -58,6 +58,11 @@ class BertScore:
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
 
+    @property
+    def together(self) -> bool:
+        """Whether a sample's score depends on the samples it is called with: on their references, by which tokens are rare."""
+        return self.idf and self.counted is None
+
     def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
         """Score predictions against their references; each different text is encoded once."""
         numbers: dict[str, int] = {}

@@ -58,6 +58,11 @@ class Diversity:
         own = [f"msttr-{self.window}", *grams, *given, *lengths]
         return tuple(f"diversity/{key}{twin}" for twin in ("", "-nopunct") for key in own)
 
+    @property
+    def corpus_only(self) -> tuple[str, ...]:
+        """All of them: a text alone has no such score."""
+        return self.keys
+
     def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
         """Measure the predictions alone."""
         texts = [words(text) for text in predictions]

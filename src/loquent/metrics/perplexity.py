@@ -100,6 +100,7 @@ class StridedPerplexity:
     token_budget: int = 8192
     name: ClassVar[str] = "perplexity-strided"
     keys: ClassVar[tuple[str, ...]] = ("perplexity-strided",)
+    corpus_only: ClassVar[tuple[str, ...]] = keys
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = False
 

@@ -49,6 +49,11 @@ class SelfBleu:
         """The one key this metric gives."""
         return (self.name,)
 
+    @property
+    def corpus_only(self) -> tuple[str, ...]:
+        """All of them: a text alone has no such score."""
+        return self.keys
+
     def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
         """Measure the predictions against each other."""
         scores = self_bleus([cut for cut in map(words, predictions) if cut], self.n)

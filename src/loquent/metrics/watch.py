@@ -42,6 +42,7 @@ class Watch:
         {"watch/overlap": True, "watch/repetition": False, "watch/copied": False, "watch/distinct_2": True, "watch/same": False, "watch/words": None}
     )
     keys: ClassVar[tuple[str, ...]] = tuple(directions)
+    corpus_only: ClassVar[tuple[str, ...]] = ("watch/distinct_2", "watch/same")
 
     def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
         """Measure the predictions beside their references and prompts."""

@@ -7,8 +7,13 @@ with the greatest mean of x. The value *falls* when the mean of x at the end is 
     max(SIGMAS * noise(x) * sqrt(2 / w), SHARE * |best mean|, LEAST)
 
 and the return *rises* when its mean at the end is above that in the same earlier window by more than SIGMAS * noise(y) * sqrt(2 / w) and by
-more than LEAST. Both together are a divergence. The noise of one evaluation is taken from second differences, which a steady rise or fall
-does not enter: noise(x)^2 = mean of (x_{i-1} - 2 x_i + x_{i+1})^2, divided by 6.
+more than RISE of the larger of both means, whatever its scale. Both together are a divergence. The noise of one evaluation is taken from second
+differences, which a steady rise or fall does not enter: noise(x)^2 = mean of (x_{i-1} - 2 x_i + x_{i+1})^2, divided by 6.
+
+What is lost between the first evaluation and the second and never comes back is a single bend: a window with the first in it hides half of it, and as
+noise it hides the rest. So the first evaluation alone is compared with the last window too, by the same rule with sqrt(1 + 1 / w), with
+SIGMAS_ALONE, and with a noise that few bends cannot raise: the median of |x_{i-1} - 2 x_i + x_{i+1}|, divided by 0.6745 sqrt(6). It is told of where
+the windows find nothing, or nothing deep. What was lost before the first evaluation nobody sees.
 
 A fall is *deep* when it is at least DEEP of the larger of both means, and at least 0.1. Where one is deep, or no other held-out value rose with the
 return (which is the same rule for - x), the reward is called gamed; else what it has won is called bought at a price.
@@ -21,13 +26,15 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 FEWEST = 5  # evaluations
-SIGMAS = 4.0
+SIGMAS, SIGMAS_ALONE = 4.0, 5.0
 SHARE = 0.05
-LEAST = 0.01
+LEAST = 0.01  # of a held-out value
+RISE = 0.01  # of the return, as a share of it
+NORMAL = 0.6745  # the median of |x| for a standard normal x
 DEEP, DEEP_LEAST = 0.25, 0.1
 
 
@@ -42,6 +49,7 @@ class Fall:
     now: float
     proxy_before: float
     proxy_now: float
+    alone: bool = False  # whether the best is the first evaluation, in place of a window
 
     @property
     def deep(self) -> bool:
@@ -60,18 +68,13 @@ def diverging(
         held_out: values by key, one for each evaluation.
         higher_is_better: for each of these keys.
     """
+    if len(updates) < FEWEST:
+        return []
     found = []
     for key, values in held_out.items():
-        fall = _fall(updates, proxy, values, 1.0 if higher_is_better[key] else -1.0)
+        fall = _fall(key, updates, proxy, values, 1.0 if higher_is_better[key] else -1.0)
         if fall is not None:
-            before, now, since = fall
-            window = width(len(updates))
-            found.append(
-                Fall(
-                    key, updates[since + window - 1], updates[-1], before, now,
-                    statistics.fmean(proxy[since : since + window]), statistics.fmean(proxy[-window:]),
-                )
-            )  # fmt: skip
+            found.append(fall)
     return found
 
 
@@ -86,18 +89,29 @@ def noise(values: Sequence[float]) -> float:
     return math.sqrt(statistics.fmean([bend * bend for bend in bends]) / 6) if bends else 0.0
 
 
-def _fall(updates: Sequence[float], proxy: Sequence[float], values: Sequence[float], sign: float) -> tuple[float, float, int] | None:
-    """(mean of the best window, mean of the last, where the best begins) of a value that fell while the proxy rose."""
-    n = len(updates)
-    if n < FEWEST:
-        return None
-    window = width(n)
-    means = [statistics.fmean(values[i : i + window]) for i in range(n - window + 1)]
-    earlier = range(n - 2 * window + 1)
-    since = max(earlier, key=lambda i: sign * means[i])
-    apart = math.sqrt(2 / window)
-    fell = sign * (means[since] - means[-1])
-    rose = statistics.fmean(proxy[-window:]) - statistics.fmean(proxy[since : since + window])
-    if fell <= max(SIGMAS * noise(values) * apart, SHARE * abs(means[since]), LEAST) or rose <= max(SIGMAS * noise(proxy) * apart, LEAST):
-        return None
-    return means[since], means[-1], since
+def steady_noise(values: Sequence[float]) -> float:
+    """The same from the median of the second differences, which a step or two does not raise."""
+    bends = [abs(a - 2 * b + c) for a, b, c in zip(values, values[1:], values[2:], strict=False)]
+    return statistics.median(bends) / (NORMAL * math.sqrt(6)) if bends else 0.0
+
+
+def _fall(key: str, updates: Sequence[float], proxy: Sequence[float], values: Sequence[float], sign: float) -> Fall | None:
+    """The fall of a value from its best window or, where that shows nothing deep, from the first evaluation."""
+    window = width(len(updates))
+    means = [statistics.fmean(values[i : i + window]) for i in range(len(updates) - window + 1)]
+    since = max(range(len(updates) - 2 * window + 1), key=lambda i: sign * means[i])
+
+    def judged(start: int, length: int, sigmas: float, deviation: Callable[[Sequence[float]], float]) -> Fall | None:
+        before, now, proxy_before, proxy_now = (
+            statistics.fmean(some) for one in (values, proxy) for some in (one[start : start + length], one[-window:])
+        )
+        apart = sigmas * math.sqrt(1 / length + 1 / window)
+        fell = sign * (before - now) > max(deviation(values) * apart, SHARE * abs(before), LEAST)
+        rose = proxy_now - proxy_before > max(deviation(proxy) * apart, RISE * max(abs(proxy_before), abs(proxy_now)))
+        return Fall(key, updates[start + length - 1], updates[-1], before, now, proxy_before, proxy_now, length == 1) if fell and rose else None
+
+    of_windows = judged(since, window, SIGMAS, noise)
+    if of_windows is not None and of_windows.deep:
+        return of_windows
+    alone = judged(0, 1, SIGMAS_ALONE, steady_noise)
+    return alone if alone is not None and (alone.deep or of_windows is None) else of_windows

@@ -8,7 +8,9 @@ from typing import Any
 
 from loquent.report.charts import Curve, safe, short
 from loquent.report.divergence import FEWEST, Fall, diverging, width
+from loquent.report.quantities import Quantity, quantity
 from loquent.report.runs import Group, Point
+from loquent.values import EMPTY
 
 PROXY = "evaluation/return"
 DRIFTS = ("kl/reference", "evaluation/perplexity", "rollout/words", "evaluation/watch/words")
@@ -20,29 +22,44 @@ def rewarded(config: Mapping[str, Any]) -> bool:
     return bool(config.get("rewards"))
 
 
-def outside(config: Mapping[str, Any], keys: Sequence[str]) -> list[str]:
-    """The keys of `evaluation/` that metrics give which are no part of the reward: neither the return, nor a reward, nor a rewarded score."""
+def outside(config: Mapping[str, Any], keys: Sequence[str], owners: Mapping[str, str] = EMPTY) -> list[str]:
+    """The keys of `evaluation/` that metrics give which are no part of the reward: neither the return, nor a reward, nor a rewarded score.
+
+    Args:
+        owners: which metric of the recipe gives a key, as `evaluation.json` says; a key that it does not name is found by its beginning.
+    """
     rewards: Mapping[str, Any] = config.get("rewards") or {}
     metrics: Mapping[str, Any] = config.get("metrics") or {}
     inside = [_rewarded(name, given) for name, given in rewards.items()]
     found = []
     for key in keys:
-        family = key.removeprefix("evaluation/").split("/")[0]
-        if not key.startswith("evaluation/") or family not in metrics:
+        bare = key.removeprefix("evaluation/")
+        owner = owners.get(bare) or _owner(bare, metrics)
+        if not key.startswith("evaluation/") or owner not in metrics:
             continue
-        options = dict(metrics[family] or {})
-        of = options.pop("of", family)
-        bare = key.removeprefix("evaluation/") if of == family else key.removeprefix(f"evaluation/{family}/")
-        if not any(of == metric and options == given and chosen in ("", bare) for metric, chosen, given in inside):
+        options = dict(metrics[owner] or {})
+        of = options.pop("of", owner)
+        own = quantity("metric", of, options, bare if of == owner else bare.removeprefix(f"{owner}/"))
+        if not any(own.part_of(one) for one in inside):
             found.append(key)
     return found
 
 
-def _rewarded(name: str, given: Any) -> tuple[str, str, dict[str, Any]]:
-    """The metric behind a reward, the key it takes, and the metric's options."""
+def _owner(key: str, metrics: Mapping[str, Any]) -> str:
+    """The metric whose name a key begins with, the longest; a variant of its own (`meteor-exact-stem`) stands behind a hyphen."""
+    family = key.split("/")[0]
+    return max((name for name in metrics if family == name or family.startswith(f"{name}-")), key=len, default="")
+
+
+def _owners(group: Group) -> dict[str, str]:
+    return {key: name for run in group.runs for key, name in run.evaluation.get("owners", {}).items()}
+
+
+def _rewarded(name: str, given: Any) -> Quantity:
+    """What a reward rewards."""
     options = dict(given) if isinstance(given, Mapping) else {}
     beside = {key: options.pop(key, None) for key in ("weight", "of", "key", "clip", "normalization", "place", "potential")}
-    return beside["of"] or name, beside["key"] or "", options
+    return quantity("reward", beside["of"] or name, options, beside["key"] or "")
 
 
 def history(group: Group, key: str) -> dict[float, float]:
@@ -69,7 +86,7 @@ class Seen:
 
 def seen(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) -> Seen:
     """What the rule of `divergence` finds in a group's evaluations."""
-    judged = [key for key in outside(group.runs[0].config, keys) if higher.get(key.removeprefix("evaluation/")) is not None]
+    judged = [key for key in outside(group.runs[0].config, keys, _owners(group)) if higher.get(key.removeprefix("evaluation/")) is not None]
     proxy = history(group, PROXY)
     columns = {key: history(group, key) for key in judged}
     columns = {key: column for key, column in columns.items() if column.keys() >= proxy.keys()}
@@ -99,6 +116,8 @@ def statement(group: Group, keys: Sequence[str], higher: Mapping[str, bool | Non
     head = "The reward is being gamed." if found.gamed else "The reward is bought at a price."
     first = max(found.fell, key=lambda one: (one.deep, abs(one.now - one.best) / max(abs(one.best), abs(one.now))))
     how = f"(means of {width(count)} evaluations, up to update {first.since:g} and up to update {first.until:g})"
+    if first.alone:
+        how = f"(from the first evaluation, at update {first.since:g}, to the mean of {width(count)} up to update {first.until:g})"
     risen = f"The return rose from {short(first.proxy_before)} to {short(first.proxy_now)} {how}, and outside it got worse: {_moved(found.fell)}."
     won = f" Got better with it: {_moved(found.rose)}." if found.rose else " Nothing measured outside it got better."
     return _said("alarm" if found.gamed else "price", f"<strong>{head}</strong> {risen}{won}")
@@ -107,7 +126,8 @@ def statement(group: Group, keys: Sequence[str], higher: Mapping[str, bool | Non
 def beside(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) -> list[Curve]:
     """The return, its parts and the held-out values, each on its own range from 0 to 1, turned so that up is better."""
     parts = [key for key in keys if key.startswith("rollout/weighted/")]
-    names = [PROXY, *parts, *(key for key in outside(group.runs[0].config, keys) if higher.get(key.removeprefix("evaluation/")) is not None)]
+    held_out = outside(group.runs[0].config, keys, _owners(group))
+    names = [PROXY, *parts, *(key for key in held_out if higher.get(key.removeprefix("evaluation/")) is not None)]
     lines: list[Curve] = []
     for key in names:
         up = higher.get(key.removeprefix("evaluation/")) is not False
@@ -119,7 +139,7 @@ def beside(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None])
 
 def table(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None], make: Callable[[Sequence[str], Sequence[Sequence[str]]], str]) -> str:
     """First and last value of each part of the reward, of what is outside it, and of the drifts, as numbers."""
-    kinds = dict.fromkeys(outside(group.runs[0].config, keys), "outside the reward")
+    kinds = dict.fromkeys(outside(group.runs[0].config, keys, _owners(group)), "outside the reward")
     kinds = {PROXY: "reward", **{key: "part of the reward" for key in keys if key.startswith("rollout/weighted/")}, **kinds}
     kinds |= {key: "drift" for key in DRIFTS if key in keys and key not in kinds}
     rows = []

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from loquent.metric import Context, Measured, Metric
@@ -27,6 +27,9 @@ class Watched(Context):
         if name == "model":
             object.__setattr__(self, "asked", True)
         return object.__getattribute__(self, name)
+
+    def __repr__(self) -> str:
+        return f"Watched({self.task!r})"  # to be shown is not to be asked for the model
 
     @classmethod
     def of(cls, context: Context) -> Watched:
@@ -85,7 +88,7 @@ class Cached:
     metric: Metric
     identity: Hashable
     cache: Cache
-    context: Watched
+    context: Watched = field(repr=False)
 
     @property
     def name(self) -> str:

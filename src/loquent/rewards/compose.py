@@ -20,7 +20,7 @@ from typing import Any
 from loquent import registry
 from loquent.episode import Episode, Turn
 from loquent.errors import BadReward, BadSetting, UnknownName
-from loquent.metric import Context
+from loquent.metric import Context, Metric, scores_together
 from loquent.rewards import shaping
 from loquent.rewards.cache import Cache, Cached, Watched
 from loquent.rewards.counting import RAW, Counting, counting
@@ -119,15 +119,29 @@ def _term(name: str, options: dict[str, Any], own: Record, context: Context, cac
     watched = Watched.of(context)
     made = registry.find(kind, of)(watched, **options)
     if isinstance(made, TokenFunction):
-        if counts != Counting():
-            raise BadSetting(f"rewards.{name}: {of} gives one number for each token already; clip, normalization, place and potential are for others")
+        if key or counts != Counting():
+            beside = "key, clip, normalization, place and potential"
+            raise BadSetting(f"rewards.{name}: {of} gives one number for each token already; {beside} are for others")
         return TokenTerm(name, made.function)
-    together = getattr(made, "together", False)  # a metric says so that scores a sample by statistics of all
+    _check_key(name, of, key, made)
+    together = scores_together(made)
     if together and (counts.place != "answer" or counts.potential):
         raise BadSetting(f"rewards.{name}: {of} scores no part of an answer: its score of a text depends on the other texts it is called with")
     if of != "callable" and not together:  # a function of one's own may be anything, of the time of day too
         made = Cached(made, (kind, of, made.name, made.version, frozen(options)), cache, watched)
     return Term(name, made, key, counts)
+
+
+def _check_key(name: str, of: str, key: str, metric: Metric) -> None:
+    """BadSetting where a metric that names its keys has no score of an episode under `key`, or no one score where none is asked for."""
+    keys: tuple[str, ...] = tuple(getattr(metric, "keys", ()))
+    own = [one for one in keys if one not in getattr(metric, "corpus_only", ())]
+    if not keys or (key in own if key else metric.name in own or len(own) == 1):
+        return
+    if not own:
+        raise BadSetting(f"rewards.{name}: {of} has no score of an episode, it measures a corpus as a whole")
+    asked = f"key = {key!r} is no score of an episode by {of}" if key else f"{of} has several scores of an episode, and key says which"
+    raise BadSetting(f"rewards.{name}: {asked}; {', '.join(own)} are right")
 
 
 def _weight(given: Any, name: str) -> float:

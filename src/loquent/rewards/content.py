@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from loquent.errors import BadSetting
 from loquent.metric import Context, Measured
+from loquent.metrics import concepts
 from loquent.metrics.diversity import ngrams
 from loquent.metrics.options import takes
 from loquent.metrics.text import is_punctuation, mean, words
 from loquent.settings import setting
 from loquent.task import Row
-
-VOWELS = "aeiou"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,9 +27,8 @@ class CopyingOptions:
 class MissingConceptsOptions:
     """What the reward `missing_concepts` may be told."""
 
-    field: str = setting("concepts", "the row's field with the concepts: a list of words, or one text of them")
+    field: str = setting("concepts", "the row's field, a list of texts or one text with spaces, commas or # between")
     concepts: tuple = setting((), "concepts that every answer is to use, in place of a field")  # type: ignore[type-arg]
-    inflected: bool = setting(True, "regular inflections count: dogs, running, tried for dog, run, try")
 
 
 @dataclass(frozen=True)
@@ -54,13 +52,12 @@ class Copying:
 
 @dataclass(frozen=True)
 class MissingConcepts:
-    """Minus the share of the wanted concepts that no word of an answer is; no score where none is wanted."""
+    """Minus the share of the wanted concepts that an answer does not mention, both as in `concept_coverage`; no score where none is wanted."""
 
     field: str = "concepts"
     concepts: tuple[str, ...] = ()
-    inflected: bool = True
     name: ClassVar[str] = "missing_concepts"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     higher_is_better: ClassVar[bool | None] = True
     keys: ClassVar[tuple[str, ...]] = ("missing_concepts",)
 
@@ -69,20 +66,8 @@ class MissingConcepts:
         return _measured(self.name, [self._one(text, row) for text, row in zip(predictions, rows, strict=True)])
 
     def _one(self, text: str, row: Row) -> float | None:
-        wanted = [concept for concept in map(words, self.concepts or self._asked(row)) if concept]
-        if not wanted:
-            return None
-        said = words(text)
-        return -sum(not self._used(concept, said) for concept in wanted) / len(wanted) + 0.0
-
-    def _asked(self, row: Row) -> list[str]:
-        given = row.fields.get(self.field) or ()
-        return given.split() if isinstance(given, str) else [str(one) for one in given]
-
-    def _used(self, concept: Sequence[str], said: Sequence[str]) -> bool:
-        """Whether the words of a concept stand in a row; of its last one an inflection may."""
-        last = forms(concept[-1]) if self.inflected else {concept[-1]}
-        return any(list(gram[:-1]) == list(concept[:-1]) and gram[-1] in last for gram in ngrams(said, len(concept)))
+        wanted = list(self.concepts) or concepts.concepts_of(row.fields.get(self.field))
+        return -len(concepts.missing_concepts(text, wanted)) / len(wanted) + 0.0 if wanted else None
 
 
 @takes(CopyingOptions)
@@ -99,9 +84,9 @@ def missing_concepts(context: Context, options: MissingConceptsOptions) -> Missi
         BadSetting: `concepts` holds something else than words.
     """
     for one in options.concepts:
-        if not (isinstance(one, str) and words(one)):
+        if not (isinstance(one, str) and concepts.WORD.search(one)):
             raise BadSetting(f"missing_concepts.concepts: {one!r} is no word")
-    return MissingConcepts(options.field, tuple(options.concepts), options.inflected)
+    return MissingConcepts(options.field, tuple(options.concepts))
 
 
 def copied(text: str, prompt: str, n: int) -> float | None:
@@ -109,27 +94,6 @@ def copied(text: str, prompt: str, n: int) -> float | None:
     said, told = ([word for word in words(one) if not is_punctuation(word)] for one in (text, prompt))
     known, grams = set(ngrams(told, n)), list(ngrams(said, n))
     return sum(gram in known for gram in grams) / len(grams) if grams else None
-
-
-def forms(word: str) -> set[str]:
-    """A word and its regular inflections in English, by spelling alone."""
-    return {word, *_endings(word)}
-
-
-def _endings(word: str) -> Iterator[str]:
-    consonant_y = len(word) > 1 and word[-1] == "y" and word[-2] not in VOWELS
-    stem = word[:-1]
-    if consonant_y:
-        yield from (stem + "ies", stem + "ied", stem + "ier", stem + "iest", word + "ing")
-        return
-    yield word + ("es" if word.endswith(("s", "x", "z", "ch", "sh", "o")) else "s")
-    yield word + "s"
-    if word.endswith("e"):
-        yield from (word + "d", word + "r", word + "st", stem + "ing")
-        return
-    doubled = len(word) > 2 and word[-1] not in VOWELS + "wxy" and word[-2] in VOWELS and word[-3] not in VOWELS
-    for base in {word, word + word[-1:] if doubled else word}:
-        yield from (base + "ed", base + "ing", base + "er", base + "est")
 
 
 def _measured(name: str, scores: Sequence[float | None]) -> Measured:

@@ -60,6 +60,8 @@ class Counting:
         return min(max(score, self.clip[0]), self.clip[1])
 
 
+FIXED = "statistics that are fixed are right, as cider has with a corpus and bert_score with idf: task"
+
 NAMES = tuple(field.name for field in fields(Counting))
 
 

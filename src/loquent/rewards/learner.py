@@ -12,6 +12,7 @@ from typing import Any
 
 from loquent.episode import Turn
 from loquent.errors import BadSetting
+from loquent.rewards.counting import FIXED
 from loquent.rewards.terms import Term
 
 SMALLEST = 1e-8  # of a deviation: scores that are all alike are 0, not noise blown up
@@ -99,13 +100,16 @@ def of_run(terms: Sequence[Any], config: Any, *, name: str, playing: bool, recor
         playing: whether it steps its games itself and has what terms give as each ends. recorded: whether it learns from recorded episodes.
 
     Raises:
-        BadSetting: a term is normalised or a potential where that has no meaning.
+        BadSetting: a term is normalised, a potential, or of statistics of all episodes together, where that has no meaning.
     """
     single = f"{name} has what terms give as each game ends"
     for term in terms:
         counts = term.counting if isinstance(term, Term) else None
         if counts is None:
             continue
+        if (playing or recorded) and term.together:
+            why = single if playing else "recorded episodes are scored part by part"
+            raise BadSetting(f"rewards.{term.name}: its score of an episode depends on those scored with it, and {why}; {FIXED}")
         if playing and counts.normalization == "batch":
             raise BadSetting(
                 f"rewards.{term.name}.normalization = 'batch': {single}, so there is no collection to normalise over; 'running' is right"

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from loquent import registry
 from loquent.episode import Episode, Turn
 from loquent.errors import BadReward, BadSetting, LoquentError, kind_of
-from loquent.metric import Context, Measured, Metric
+from loquent.metric import Context, Measured, Metric, scores_together
 from loquent.metrics.lexicon import lexicon
 from loquent.metrics.options import takes
 from loquent.metrics.sentiment import sentiment
@@ -34,6 +34,11 @@ class Term:
     metric: Metric
     key: str = ""
     counting: Counting = Counting()
+
+    @property
+    def together(self) -> bool:
+        """Whether the score of an episode depends on the episodes scored with it."""
+        return scores_together(self.metric)
 
     def score(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Scores:
         """One finite number per sample, None where the term does not apply; one call of the metric for all.

@@ -48,6 +48,7 @@ class Multilabel:
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
     keys: ClassVar[tuple[str, ...]] = tuple(f"multilabel{part}" for part in (*PER_TEXT, "/micro_f1", "/macro_f1"))
+    corpus_only: ClassVar[tuple[str, ...]] = ("multilabel/micro_f1", "multilabel/macro_f1")
 
     def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
         """Score texts of labels; of several references the one with the highest F1.

@@ -39,6 +39,7 @@ class BleuTotto:
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
     keys: ClassVar[tuple[str, ...]] = tuple(f"bleu_totto{subset}" for subset in SUBSETS)
+    corpus_only: ClassVar[tuple[str, ...]] = tuple(f"bleu_totto{subset}" for subset in SUBSETS if subset)
 
     def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
         """Score predictions against their references; a row says by `overlap_subset` which half it is of.

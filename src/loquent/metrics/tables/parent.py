@@ -57,6 +57,7 @@ class Parent:
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
     keys: ClassVar[tuple[str, ...]] = tuple(f"parent{subset}{part}" for subset in SUBSETS for part in ("", "/precision", "/recall"))
+    corpus_only: ClassVar[tuple[str, ...]] = tuple(f"parent{subset}{part}" for subset in SUBSETS if subset for part in ("", "/precision", "/recall"))
 
     def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
         """Score predictions against their references and the tables of their rows.
