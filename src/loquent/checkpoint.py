@@ -278,9 +278,11 @@ def export(run: str | Path, folder: str | Path) -> Path:
     """Copy a run's best or newest policy into an ordinary Hugging Face folder; returns that folder.
 
     Raises:
-        BadCheckpoint: there is no model in the run, or the target folder is not empty.
+        BadCheckpoint: there is no language model in the run, or the target folder is not empty.
     """
     source, target = policy_folder(run), Path(folder)
+    if "model_type" not in json.loads((source / "config.json").read_text(encoding="utf-8")):
+        raise BadCheckpoint(f"{run} holds no language model but a network that chooses among actions, in {source}; only language models are exported")
     if target.exists() and any(target.iterdir()):
         raise BadCheckpoint(f"{target} is not empty; name a new folder")
     shutil.copytree(source, target, dirs_exist_ok=True)

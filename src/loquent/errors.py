@@ -52,6 +52,10 @@ class BadSetting(LoquentError, ValueError):
     """A setting has an unknown name, the wrong type or a value outside its range; names file and line where there are any."""
 
 
+class BadRenderMode(BadSetting, TypeError):
+    """An environment cannot be shown so. A TypeError too: at one, the `make_vec_env` of Stable-Baselines3 tries again without its "rgb_array"."""
+
+
 class BadReward(LoquentError):
     """A reward term returned NaN, an infinity, or a list of the wrong length."""
 

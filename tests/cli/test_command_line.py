@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from loquent import cli
+from loquent import cli, grammar
 
 COMMANDS = ["quickstart", "train", "bench", "resume", "evaluate", "generate", "values", "export", "play"]
 COMMANDS += ["collect", "convert", "check", "score", "list", "show", "help"]
@@ -34,7 +34,7 @@ def test_the_examples_of_the_help_pages_parse():
     import shlex
 
     for name in COMMANDS:
-        actions = cli.parser()._subparsers._group_actions[0].choices
+        actions = grammar.parser()._subparsers._group_actions[0].choices
         for line in actions[name].epilog.split("\n  ")[1:]:
             assert cli.parsed(shlex.split(line)[1:]).command == name
 

@@ -231,6 +231,7 @@ def test_list_metrics_says_what_each_needs(capsys):
     found = json.loads(last)
     assert set(found["needs"]) == set(found["names"])
     assert found["needs"]["diversity"] == ""
+    assert not [line for line in lines if "The same" in line]  # each line stands alone: they are sorted by name
     assert found["needs"]["perplexity"] == "a policy that plays (a run)"
     assert found["needs"]["sentiment"].startswith("a classifier's folder, or loquent[train]")
     assert any(line.startswith("text_perplexity") and "Needs loquent[train] and a language model's folder or name." in line for line in lines)

@@ -95,6 +95,22 @@ def test_unequal_numbers_of_references_and_empty_texts(make):
     assert oracle.corpus_score(predictions[:4], cut).score / 100 != pytest.approx(found.corpus[metric.name])
 
 
+def test_of_equally_good_references_chrf_takes_the_shortest():
+    import sacrebleu
+
+    said, told = ["", "the cat sat"], [["a", "the cat sat on the mat with a dog"], ["the cat sat"]]
+    found = [chrf(Context())(said, [own[::turn], told[1]], [""] * 2, []).corpus["chrf"] for own in told[:1] for turn in (1, -1)]
+    right = sacrebleu.CHRF().corpus_score(said, [["a", "the cat sat"], ["the cat sat on the mat with a dog", None]]).score / 100
+    assert found == [pytest.approx(right, abs=1e-12)] * 2
+    assert right > 0.9  # the longest would give 0.26
+
+
+def test_an_identical_text_scores_no_more_than_1():
+    text = "the cat sat on the mat"
+    found = sacrebleu(Context())([text], [[text]], [""], [])
+    assert (found.samples["sacrebleu"], found.corpus["sacrebleu"]) == ([1.0], 1.0)
+
+
 def test_casing():
     assert run(sacrebleu(Context()), ["A B C D"], [["a b c d"]]).corpus["sacrebleu"] < 0.5
     assert run(sacrebleu(Context(), lowercase=True), ["A B C D"], [["a b c d"]]).corpus["sacrebleu"] == pytest.approx(1.0)

@@ -38,7 +38,10 @@ def test_only_finite_numbers_count_unless_legacy():
 
 def test_dates():
     metric = dates(Context())
-    assert scores(metric, "on 2022-10-03 .", "x1234-56-789", "2022-1-03", "2022 - 10 - 03", "") == [1.0, 1.0, 0.0, 0.0, 0.0]
+    assert scores(metric, "on 2022-10-03 .", "x1234-56-78", "2022-1-03", "2022 - 10 - 03", "") == [1.0, 1.0, 0.0, 0.0, 0.0]
+    assert scores(metric, "12022-10-034", "2022-10-034", "2022-10-031 or 2022-10-03.", "2022-10-03-7") == [0.0, 0.0, 1.0, 1.0]
+    legacy = dates(Context(), legacy=True)
+    assert (legacy.keys, scores(legacy, "12022-10-034", "2022-1-03")) == (("dates-legacy",), [1.0, 0.0])
     assert metric(["2022-10-03", ""], [()] * 2, [""] * 2, []).corpus == {"dates": 0.5}
 
 

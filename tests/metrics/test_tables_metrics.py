@@ -123,6 +123,12 @@ def test_bleu_of_one_sentence():
     assert one(BleuTotto(), said, told).samples["bleu_totto"] != [pytest.approx(sacrebleu.sentence_bleu(said, told).score / 100, abs=1e-3)]
 
 
+def test_bleu_is_at_most_1():
+    text = "the cat sat on the mat"
+    found = one(BleuTotto(pad=False), text, [text])
+    assert (found.samples["bleu_totto"], found.corpus["bleu_totto"]) == ([1.0], 1.0)
+
+
 def test_subsets():
     told = [film(0, overlap_subset=True), film(1, overlap_subset=False), film(2)]
     for metric in (Parent(), BleuTotto()):

@@ -24,7 +24,7 @@ from loquent.adapters.drawn_rows import DrawnRows, sample
 from loquent.adapters.tokens import Bytes, TokenizerFile, Vocabulary
 from loquent.agent import Agent, Answer
 from loquent.episode import TASK, Episode, Tokens
-from loquent.errors import BadSetting, BrokenAgent, BrokenTask, EpisodeOver, LoquentError, kind_of
+from loquent.errors import BadRenderMode, BadSetting, BrokenAgent, BrokenTask, EpisodeOver, LoquentError, kind_of
 from loquent.live import Live
 from loquent.seeding import Key
 from loquent.spaces import AnyText
@@ -111,7 +111,7 @@ class Environment(gym.Env[Any, Any]):
         if form == "index" and self.task.actions is None:
             raise BadSetting(f"{self.task.identity} takes free text and has no index form; text or token is right")
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise BadSetting(f"render_mode = {render_mode!r}; 'ansi', 'human' or None is right")
+            raise BadRenderMode(f"render_mode = {render_mode!r}; 'ansi', 'human' or None is right")
         self.form, self.split, self.seat, self.render_mode = form, split, seat, render_mode
         self.agents, self.terms = dict(agents or {}), tuple(terms)
         self.weights = Record(weights) if weights is not None else Record({**self.task.spec.rewards, **{term.name: 1.0 for term in self.terms}})

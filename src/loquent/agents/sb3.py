@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from loquent.actions import ActionSet, Texts
 from loquent.agent import Answer, Asked
 from loquent.errors import BadSetting
 from loquent.task import Observation
@@ -22,21 +23,34 @@ class Chooser:
         scores: f64[n, actions] of n observations: log-probabilities, or values; -inf where an action is masked.
         greedy: the best action; else `scores` are log-probabilities, and one is drawn with the stream of the question.
         explore: the share of questions that are answered at random, each action equally likely.
+        actions: the actions it has learned to choose among: no others are chosen among.
     """
 
-    def __init__(self, name: str, scores: Scores, *, greedy: bool, explore: float = 0.0) -> None:
-        self.name, self.scores, self.greedy, self.explore = name, scores, greedy, explore
+    def __init__(self, name: str, scores: Scores, *, greedy: bool, actions: ActionSet, explore: float = 0.0) -> None:
+        self.name, self.scores, self.greedy, self.explore, self.actions = name, scores, greedy, explore, actions
 
     def answer(self, asked: Sequence[Asked]) -> Sequence[Answer]:
-        """One answer per question: the text of the action chosen; an empty slot is an empty answer, which the task judges."""
+        """One answer per question: the text of the action chosen; an empty slot is an empty answer, which the task judges.
+
+        Raises:
+            BadSetting: it is asked without actions, or with others than it has learned.
+        """
         if not asked:
             return []
+        self._check(asked[0].actions)
         scores = self.scores([one.observation for one in asked])
         return [self._answer(one, row) for one, row in zip(asked, scores, strict=True)]
 
-    def _answer(self, one: Asked, scores: NDArray[np.float64]) -> Answer:
-        if one.actions is None:
+    def _check(self, actions: ActionSet | None) -> None:
+        if actions is None:
             raise BadSetting(f"{self.name} chooses among a task's actions, and was asked without any; it plays tasks that have actions")
+        if not same(actions, self.actions):
+            raise BadSetting(
+                f"{self.name} has learned to choose among {_shown(self.actions)}, and is asked to among {_shown(actions)}; it plays the task it was trained on"
+            )
+
+    def _answer(self, one: Asked, scores: NDArray[np.float64]) -> Answer:
+        assert one.actions is not None
         choice = int(scores.argmax())
         if not self.greedy or self.explore:
             roll, uniform = one.key.child("choose").generator().random(2)
@@ -48,6 +62,20 @@ class Chooser:
             return Answer(one.actions.text(choice, one.observation.legal))
         except LookupError:
             return Answer("")
+
+
+def same(left: ActionSet, right: ActionSet) -> bool:
+    """Whether two sets hold the same actions in the same order, as far as that can be told without a game."""
+    if left is right:
+        return True
+    if isinstance(left, Texts) and isinstance(right, Texts):
+        return left.texts == right.texts
+    return type(left) is type(right) and len(left) == len(right)
+
+
+def _shown(actions: ActionSet) -> str:
+    named = [actions.text(i) for i in range(min(3, len(actions)))] if isinstance(actions, Texts) else []
+    return f"{len(actions):,} actions" + (f" ({', '.join(map(repr, named))}, ...)" if named else "")
 
 
 def drawn(log_probability: NDArray[Any], uniform: float) -> int:

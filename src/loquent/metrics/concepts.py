@@ -1,7 +1,7 @@
 """Concept coverage (CommonGen, arXiv:1911.03705): the share of the given concepts that a text mentions, inflected forms included.
 
 A concept of several words ("hot dog") must stand there word after word, the last of them inflected or not. Concepts come from a field of
-the row, or from the prompt: what stands after its last colon ("generate a sentence with: dog ball run.").
+the row, or from the prompt: what stands after its last colon ("generate a sentence with: dog ball run."); a prompt without a colon has none.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ConceptCoverage:
     def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
         """Score each prediction by the concepts of its row or prompt; references are not read."""
         if self.source == "prompt":
-            given = [split(prompt.rpartition(":")[2]) for prompt in prompts]
+            given = [split(prompt.rpartition(":")[2] if ":" in prompt else "") for prompt in prompts]
         else:
             given = [concepts_of(row.fields.get(self.field)) for row in rows]
         return averaged({self.name: [coverage(said, own) for said, own in zip(predictions, given, strict=True)]})

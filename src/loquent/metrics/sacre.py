@@ -98,7 +98,9 @@ class Sacre:
         return corpus, self.make_own() if self.make_own else corpus
 
     def _scaled(self, score: float) -> float:
-        return 1 - score / 100 if self.inverted else score / 100
+        if self.inverted:
+            return 1 - score / 100
+        return min(1.0, score / 100) if self.higher_is_better else score / 100  # an exponential may end a hair above 1; TER may exceed it
 
 
 @takes(SacrebleuOptions)

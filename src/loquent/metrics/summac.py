@@ -110,7 +110,7 @@ def summac_zs(context: Context, options: ZeroShotOptions) -> ZeroShot:
 
 @takes(ConvOptions)
 def summac_conv(context: Context, options: ConvOptions) -> Conv:
-    """The same by a trained layer over histograms. Needs loquent[train], an NLI classifier's folder or name, and the layer's weights."""
+    """How much of a summary its document entails, by a trained layer. Needs loquent[train], an NLI classifier's folder or name, and its weights."""
     layer = cache(lambda: read_weights(options.weights, options.bins, options.labels, options.over))
     return Conv(_inference(options), layer, options.field)
 

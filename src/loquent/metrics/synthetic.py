@@ -14,7 +14,8 @@ from loquent.metrics.text import mean
 from loquent.settings import setting
 from loquent.task import Row
 
-DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+DATE = re.compile(r"(?<!\d)[0-9]{4}-[0-9]{2}-[0-9]{2}(?!\d)")
+LEGACY_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +30,9 @@ class IncreasingNumbersOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class DatesOptions:
-    """What the metric `dates` may be told: nothing."""
+    """What the metric `dates` may be told."""
+
+    legacy: bool = setting(False, "digits may stand before and behind a date, as in RL4LMs")
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +66,8 @@ def increasing_numbers(context: Context, options: IncreasingNumbersOptions) -> S
 @takes(DatesOptions)
 def dates(context: Context, options: DatesOptions) -> Synthetic:
     """1 where an answer holds a date of the form 2022-10-03, else 0. No reference is read."""
-    return Synthetic("dates", lambda text: float(DATE.search(text) is not None))
+    date = LEGACY_DATE if options.legacy else DATE
+    return Synthetic("dates-legacy" if options.legacy else "dates", lambda text: float(date.search(text) is not None))
 
 
 def increasing(text: str, min_tokens: int = 20, legacy: bool = False) -> float:

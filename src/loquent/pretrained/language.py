@@ -65,7 +65,7 @@ def load(path: str | Path, *, revision: str | None = None, device: str = "auto",
         BadModel: no such folder or name, a file is missing or torn, weights are missing, or the tokenizer does not fit.
     """
     transformers = transformers_library()
-    tokenizer = load_tokenizer(path, revision)
+    tokenizer = load_tokenizer(path, revision, "; a run makes one, as in: loquent train reviews_base --out {}")
     module = load_module(transformers.AutoModelForCausalLM, path, revision, device, dtype)
     return LanguageModel(module, tokenizer)
 
@@ -150,8 +150,8 @@ def _shallow(place: str, revision: str | None, layers: int) -> Any:
     return config
 
 
-def load_tokenizer(path: str | Path, revision: str | None) -> Any:
-    """The fast tokenizer of a folder or name; BadModel where there is none."""
+def load_tokenizer(path: str | Path, revision: str | None, advice: str = "") -> Any:
+    """The fast tokenizer of a folder or name; BadModel, with advice on the path `{}`, where there is none."""
     place = Path(path)
     if place.is_dir():
         if not (place / "config.json").is_file():
@@ -163,7 +163,7 @@ def load_tokenizer(path: str | Path, revision: str | None) -> Any:
         if not any((place / name).is_file() for name in TOKENIZER_FILES):
             raise BadModel(f"{path}: the folder has no tokenizer (tokenizer.json is right)")
     elif place.is_absolute() or str(path).startswith((".", "runs/")) or str(path).count("/") > 1:
-        raise BadModel(f"{path}: there is no such folder; a run makes one, as in: loquent train reviews_base --out {path}")
+        raise BadModel(f"{path}: there is no such folder{advice.format(path)}")
     try:
         tokenizer = transformers_library().AutoTokenizer.from_pretrained(str(path), revision=revision)
     except Exception as error:  # as above; a name that is not on the hub ends here too

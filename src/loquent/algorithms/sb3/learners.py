@@ -120,7 +120,8 @@ class Learner:
         """The network as an agent: in evaluation its best action (or drawn, as `sampled` says), else as it explores."""
         explore = 0.0 if evaluating else getattr(model.model, "exploration_rate", 0.0)
         greedy = hasattr(model.model, "q_net") or (evaluating and not self.config.sampled)
-        return Chooser(self.name, lambda seen: actors.scores(model, seen, self.masked), greedy=greedy, explore=explore)
+        actions = model.games.actions
+        return Chooser(self.name, lambda seen: actors.scores(model, seen, self.masked), greedy=greedy, actions=actions, explore=explore)
 
     def state_dict(self) -> dict[str, Any]:
         """What the network must fit, and where it sits at a table all that influences the future."""

@@ -96,7 +96,8 @@ def _tally(own: Sequence[tuple[float, list[float]] | None], rows: Sequence[Row])
 
 def _score(counts: Sequence[float], effective: bool = False) -> float:
     """BLEU from the counts of one sentence, or of all together."""
-    return float(_bleu(effective)._compute_score_from_stats(list(counts)).score) / 100
+    score = float(_bleu(effective)._compute_score_from_stats(list(counts)).score)
+    return min(1.0, score / 100)  # an exponential of logarithms may end a hair above
 
 
 @cache
