@@ -610,3 +610,11 @@ def test_whole_numbers_of_numpy_are_lengths_and_seeds():
     for length in (np.int64(0), np.float64(2.0), np.bool_(True)):
         with pytest.raises(BadSetting, match="max_length = "):
             Environment(Echo(), max_length=length)
+
+
+def test_sb3_s_make_vec_env_makes_our_environments():
+    env_util = pytest.importorskip("stable_baselines3.common.env_util")
+    env = env_util.make_vec_env("loquent/SequenceTagging-v0", n_envs=2, env_kwargs={"view": "vector", "limit": 5})
+    assert env.reset().shape == (2, *env.observation_space.shape)
+    with pytest.raises(BadSetting, match="rgb_array"):
+        gymnasium.make("loquent/SequenceTagging-v0", render_mode="rgb_array", limit=5)

@@ -337,3 +337,10 @@ def test_rows_are_dealt_by_their_weights(tmp_path):
 
     assert dealt(priority=1.0) == {("o", "f")}
     assert dealt(priority=0.0) | dealt(priority=0.0, seed=1) | dealt() != {("o", "f")}
+
+
+def test_a_network_that_chooses_is_not_exported_as_a_language_model(tmp_path):
+    train(written(tmp_path, "sb3/a2c", training={"updates": 1}), tmp_path / "run", progress=False)
+    with pytest.raises(BadCheckpoint, match="no language model but a network that chooses among actions"):
+        checkpoint.export(tmp_path / "run", tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -45,9 +45,8 @@ class Chooser:
         if actions is None:
             raise BadSetting(f"{self.name} chooses among a task's actions, and was asked without any; it plays tasks that have actions")
         if not same(actions, self.actions):
-            raise BadSetting(
-                f"{self.name} has learned to choose among {_shown(self.actions)}, and is asked to among {_shown(actions)}; it plays the task it was trained on"
-            )
+            there, here = _shown(self.actions), _shown(actions)
+            raise BadSetting(f"{self.name} has learned to choose among {there}, not among {here}; it plays the task it was trained on")
 
     def _answer(self, one: Asked, scores: NDArray[np.float64]) -> Answer:
         assert one.actions is not None
