@@ -60,7 +60,7 @@ COMPARISONS = {
     "bleu_totto": Comparison("ToTTo's BLEU of samples and corpus, against sentence_bleu", metric_loops.bleu_totto, references=3, plain=True),
     "self_bleu": Comparison("self-BLEU, against NLTK's sentence_bleu with all other answers", metric_loops.self_bleu, plain=True, pairs=100),
     "tagging": Comparison("F1 of tokens, against scikit-learn", metric_loops.tagging, tagged=True),
-    "span_f1": Comparison("F1 of spans, against a plain reading", metric_loops.span_f1, tagged=True),
+    "span_f1": Comparison("F1 of spans, against seqeval", metric_loops.span_f1, tagged=True),
     "multilabel": Comparison("F1, Jaccard and nDCG of sets, against scikit-learn's F1", metric_loops.multilabel, plain=True),
     "bert_score": Comparison("BERTScore by a small BERT, against a pair at a time", metric_loops.bert_score, encoder=True, pairs=100, inexact=1e-5),
 }

@@ -143,21 +143,13 @@ def tagging() -> Loop:
 
 
 def span_f1() -> Loop:
-    """F1 of spans under BIO as CoNLL's evaluation is described (Tjong Kim Sang and De Meulder 2003): a plain reading, a sentence at a time."""
-
-    def spans(labels: list[str]) -> set[tuple[int, int, str]]:
-        found, begun = set(), None
-        for place, label in enumerate([*labels, "O"]):
-            if begun and not (label[:1] == "I" and label[2:] == begun[1]):
-                found.add((begun[0], place, begun[1]))
-                begun = None
-            if not begun and label not in ("O", ""):
-                begun = (place, label[2:])
-        return found
+    """seqeval's F1 of a sentence's spans; 1 by hand where there are none and none were found, of which it says 0."""
+    from seqeval.metrics import f1_score
+    from seqeval.metrics.sequence_labeling import get_entities
 
     def one(text: str, right: str) -> float:
-        found, wanted = map(spans, _labels(text, right))
-        return 2 * len(found & wanted) / (len(found) + len(wanted)) if found or wanted else 1.0
+        found, wanted = ([label or "O" for label in own] for own in _labels(text, right))
+        return float(f1_score([wanted], [found], zero_division=0)) if get_entities(wanted) or get_entities(found) else 1.0
 
     return lambda said, wanted, rows: [one(text, own[0]) for text, own in zip(said, wanted, strict=True)]
 
