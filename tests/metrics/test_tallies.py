@@ -62,7 +62,7 @@ def test_a_sum_of_tallies_is_the_corpus(name, options):
 @given(TEXTS, st.lists(TEXTS, min_size=1, max_size=3), st.integers(0, 2), st.booleans())
 def test_characters_are_counted_as_sacrebleu_does(said, references, word_order, lowercase):
     chrf = library.CHRF(word_order=word_order, lowercase=lowercase)
-    ordered = sorted(references, key=lambda text: (-len(text), text))
+    ordered = sorted(references, key=lambda text: (len(text), text))
     [wanted] = chrf._extract_corpus_statistics([said], [[text] for text in ordered])
     assert count_characters(chrf, said, references) == wanted
     assert chrf._compute_f_score(wanted) == chrf.sentence_score(said, references).score
