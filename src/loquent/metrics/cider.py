@@ -14,17 +14,19 @@ from __future__ import annotations
 import json
 import math
 import re
-import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from loquent.errors import BadRow, BadSetting
 from loquent.metric import Context, Measured
+from loquent.metrics.ngram_weights import Entries, Whole, clipped_cosines, entries, samples_with
 from loquent.metrics.options import takes
 from loquent.metrics.pairs import averaged, treebank
 from loquent.settings import setting
@@ -67,14 +69,6 @@ class Frequencies:
         return math.log(self.samples)
 
 
-class Vector(NamedTuple):
-    """A text as weights of its n-grams by order, the norm of each order's, and its length in bigrams."""
-
-    weights: tuple[dict[str, float], ...]
-    norms: tuple[float, ...]
-    length: int
-
-
 @dataclass(frozen=True, eq=False)
 class Cider:
     """CIDEr-D with the idf of `corpus`, or of the references it is called with."""
@@ -97,14 +91,35 @@ class Cider:
 
     def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
         """Score each prediction against its references."""
-        count = cache(lambda text: grams(self.tokenize(text)))
-        wanted = [[count(text) for text in own] for own in references]
-        corpus = self.corpus or frequencies(filter(None, wanted))
-        weigh = cache(lambda text: vector(count(text), corpus))
-        samples: list[float | None] = []
-        for said, own in zip(predictions, references, strict=True):
-            samples.append(statistics.fmean(similarity(weigh(said), weigh(text)) for text in own) * 10 if len(own) else None)
-        return averaged({self.name: samples})
+        owner = np.repeat(np.arange(len(references)), [len(own) for own in references])
+        right = np.arange(len(owner)) + len(predictions)
+        texts = [self.tokenize(text) for text in chain(predictions, *references)]
+        similar = self._similarities(texts, owner, right)
+        sums, counts = (np.bincount(owner, of, minlength=len(predictions)).tolist() for of in (similar, np.ones(len(owner))))
+        return averaged({self.name: [10 * total / count if count else None for total, count in zip(sums, counts, strict=True)]})
+
+    def _similarities(self, texts: Sequence[Sequence[str]], left: Whole, right: Whole) -> NDArray[np.float64]:
+        """float[pairs]: the mean over n of clipped cosines, times the penalty for a difference of lengths.
+
+        Args:
+            left, right: int[pairs], the numbers of prediction and reference; a prediction's number is its sample's.
+        """
+        sample_of = np.full(len(texts), -1)
+        sample_of[right] = left
+        samples = len(set(left.tolist()))
+        total = np.zeros(len(right))
+        for found in entries(texts, len(ORDERS)):
+            total += clipped_cosines(found, self._idf(found, sample_of, samples), left, right, len(texts))
+        bigrams = np.maximum(np.fromiter(map(len, texts), np.int64, len(texts)) - 1, 0)
+        return total / len(ORDERS) * np.exp(-((bigrams[left] - bigrams[right]) ** 2) / (2 * SIGMA**2))
+
+    def _idf(self, found: Entries, sample_of: Whole, samples: int) -> NDArray[np.float64]:
+        if self.corpus is not None:
+            idf, rare = self.corpus.idf.get, self.corpus.rare
+            return np.array([idf(name, rare) for name in found.names], dtype=np.float64)
+        if not samples:
+            return np.zeros(len(found.names))
+        return math.log(samples) - np.log(np.maximum(samples_with(found, sample_of), 1))
 
 
 @takes(CiderOptions)
@@ -148,23 +163,6 @@ def frequencies(samples: Iterable[Sequence[Grams]]) -> Frequencies:
         size += 1
         counts.update(set().union(*chain.from_iterable(own)))
     return Frequencies(size, {gram: math.log(size) - math.log(often) for gram, often in counts.items() if often > 1})
-
-
-def vector(counts: Grams, corpus: Frequencies) -> Vector:
-    """The n-grams of a text weighted by count and idf."""
-    idf, rare = corpus.idf.get, corpus.rare
-    weights = tuple({gram: count * idf(gram, rare) for gram, count in own.items()} for own in counts)
-    return Vector(weights, tuple(math.hypot(*own.values()) for own in weights), sum(counts[1].values()))
-
-
-def similarity(said: Vector, wanted: Vector) -> float:
-    """The mean over n of clipped cosines, times the penalty for a difference of lengths."""
-    cosines = []
-    for own, other, a, b in zip(said.weights, wanted.weights, said.norms, wanted.norms):
-        total = sum(min(own[gram], other[gram]) * other[gram] for gram in own.keys() & other.keys())
-        if total:
-            cosines.append(total / (a * b))
-    return math.fsum(cosines) / len(ORDERS) * math.exp(-((said.length - wanted.length) ** 2) / (2 * SIGMA**2))
 
 
 def read_corpus(path: Path) -> Iterator[Sequence[str]]:
