@@ -266,7 +266,10 @@ def odd(predictions, references, prompts, rows):
 answers = st.lists(st.sampled_from(["", "a", " b", ". ", "!\n", "cd.", "é", "x" * 40]), min_size=1, max_size=12)
 
 
-@given(st.lists(answers, min_size=1, max_size=5), st.sampled_from(["sentence", "token"]), st.sampled_from(["none", "batch", "running"]))
+collections = st.one_of(st.lists(answers, min_size=1, max_size=5), answers.map(lambda parts: [parts] * 3))  # also of one score alone
+
+
+@given(collections, st.sampled_from(["sentence", "token"]), st.sampled_from(["none", "batch", "running"]))
 def test_the_total_is_the_same_wherever_it_stands(drawn, place, normalization):
     ends = {"".join(parts): np.cumsum([len(part) for part in parts]).tolist() for parts in drawn}
     games = [game("".join(parts), parts) for parts in drawn if len(ends["".join(parts)]) == len(parts)]
@@ -275,6 +278,20 @@ def test_the_total_is_the_same_wherever_it_stands(drawn, place, normalization):
     for one, other in zip(placed_, whole, strict=True):
         assert one.rewards.keys() == other.rewards.keys()
         assert one.total(Record(x=1.0)) == pytest.approx(other.total(Record(x=1.0)), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("normalization", ["batch", "running"])
+@pytest.mark.parametrize("scores", [["3"], ["3", "3"], ["0.1"] * 3, ["-4000000.7"] * 7], ids=str)
+def test_scores_that_are_all_alike_pay_nothing_nor_do_their_parts(normalization, scores):
+    terms = [term(place="token", normalization=normalization)]
+    for one in apply(terms, [game(text, list(text)) for text in scores], ROWS, Learner(terms, ends=by_pieces(*scores[0]))):
+        assert set(one.turns[1].token_rewards["x"]) == {0.0}
+
+
+@pytest.mark.parametrize("normalization", ["batch", "running"])
+def test_scores_that_are_small_but_not_alike_are_normalised(normalization):
+    terms = [term(normalization=normalization)]
+    assert [one["x"] for one in counts(terms, ["0.000000000001", "0.000000000003"], Learner(terms))] == pytest.approx([-1.0, 1.0])
 
 
 def test_a_piece_that_is_counted_twice_is_seen():

@@ -15,7 +15,7 @@ from loquent.errors import BadSetting
 from loquent.rewards.counting import FIXED
 from loquent.rewards.terms import Term
 
-SMALLEST = 1e-8  # of a deviation: scores that are all alike are 0, not noise blown up
+ALIKE = 1e-8  # a deviation below this share of the mean is rounding: scores that are all alike tell nothing, and are not blown up
 
 
 @dataclass
@@ -39,9 +39,9 @@ class Normalizer:
         self.count = whole
 
     def of(self, score: float) -> float:
-        """(score - mean) / deviation, the deviation of all seen so far."""
+        """(score - mean) / deviation, the deviation of all seen so far; 0 where those are all alike, of parts of answers too."""
         deviation = math.sqrt(self.squares / self.count) if self.count else 0.0
-        return (score - self.mean) / max(deviation, SMALLEST)
+        return (score - self.mean) / deviation if deviation > ALIKE * abs(self.mean) else 0.0
 
 
 class Learner:
