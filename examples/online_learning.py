@@ -12,7 +12,7 @@ import gymnasium
 from stable_baselines3 import PPO
 
 import loquent
-from loquent.metrics.tagging import token_f1
+from loquent.metrics.labels.span_scores import token_f1
 
 path, count = (sys.argv[1:] + ["", "50"][len(sys.argv) - 1 :])[:2]
 task = loquent.task("tagging", **({"source": "path", "path": path} if path else {}))

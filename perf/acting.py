@@ -10,10 +10,10 @@ import torch
 import workloads
 from references.acting_old_way import OldActor
 
-from loquent.models.decode import Decoding, decode
-from loquent.models.perturb import Perturbation
-from loquent.models.values import TokenValues
-from loquent.seeding import Key
+from loquent.core.seeding import Key
+from loquent.models.decode.loop import Decoding, decode
+from loquent.models.values.networks import TokenValues
+from loquent.models.values.perturb import Perturbation
 
 GAMES, GUESSES, TURN, NEW = 32, 6, 12, 6  # Wordle's: a turn has 12 tokens, an answer 6
 ADV_BETA = 16.0

@@ -12,9 +12,9 @@ import torch
 import workloads
 from references.generate import generate
 
-from loquent.models.decode import Decoding, decode
+from loquent.core.seeding import Key
+from loquent.models.decode.loop import Decoding, decode
 from loquent.pretrained import gpt2
-from loquent.seeding import Key
 
 LIVE = 64
 TIES = {torch.float32: 1e-4, torch.bfloat16: 2**-5, torch.float16: 2**-8}  # of the largest logit: some units in the last place

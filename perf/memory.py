@@ -19,12 +19,12 @@ import workloads
 from references.whole_logits import scores as whole_scores
 from safetensors.torch import load_file, save_file
 
-from loquent.algorithms.ppo import PPO, Config
+from loquent.algorithms.policy_gradient.ppo import PPO, Config
+from loquent.core.seeding import Key
 from loquent.models.actor import Actor
-from loquent.models.decode import Decoding
-from loquent.models.score import Scores
-from loquent.models.tokens import TokenBatch
-from loquent.seeding import Key
+from loquent.models.decode.loop import Decoding
+from loquent.models.score.tokens import Scores
+from loquent.models.tokens.batch import TokenBatch
 
 SIDES = ("ours", "whole")
 
@@ -115,7 +115,7 @@ class Whole(PPO):
     """PPO whose scores come from the reference."""
 
     def loss(self, model: Actor, batch: TokenBatch) -> dict[str, torch.Tensor]:
-        import loquent.algorithms.ppo as ppo
+        import loquent.algorithms.policy_gradient.ppo as ppo
 
         def scores(module: Any, batch: TokenBatch, **options: Any) -> Scores:
             logprob, entropy = whole_scores(module, batch.tokens, batch.is_action)

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from references import metric_loops
 
-from loquent import registry
-from loquent.metric import Context
-from loquent.seeding import Key
-from loquent.task import Row
-from loquent.values import Record
+from loquent.core import registry
+from loquent.core.metric import Context
+from loquent.core.seeding import Key
+from loquent.core.task import Row
+from loquent.core.values import Record
 
 QUICK = 12  # pairs
 SENTENCE = re.compile(r"(?<=[.!?])\s+")

@@ -15,10 +15,10 @@ from memory import memory, rises
 from references.plain_ilql import PlainILQL
 from safetensors.torch import save_file
 
-from loquent.algorithms.ilql import ILQL
+from loquent.algorithms.value_learning.ilql import ILQL
+from loquent.core.seeding import Key
 from loquent.models.actor import Actor
-from loquent.models.tokens import TokenBatch
-from loquent.seeding import Key
+from loquent.models.tokens.batch import TokenBatch
 
 GAMES, TURNS, TURN = 16, 6, 12  # Wordle's: a turn has 12 tokens, an answer 6
 SETTINGS = {"gamma": 0.99, "tau": 0.7, "cql_weight": 0.01, "target_rate": 0.005, "learning_rate": 1e-5}

@@ -11,7 +11,7 @@ import gymnasium
 import measuring
 
 import loquent  # noqa: F401 - the environments are known once it is imported
-from loquent.seeding import Key
+from loquent.core.seeding import Key
 
 REFERENCE = "CartPole-v1"
 ROWS = 200

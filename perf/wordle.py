@@ -11,10 +11,10 @@ from typing import Any
 import measuring
 from references import letter_flags
 
-from loquent.agent import make
-from loquent.play import games, play
-from loquent.seeding import Key
-from loquent.task import Task
+from loquent.core.agent import make
+from loquent.core.seeding import Key
+from loquent.core.task import Task
+from loquent.rollout.loop import games, play
 from loquent.tasks.wordle.lexicon import Lexicon
 from loquent.tasks.wordle.rows import read
 from loquent.tasks.wordle.task import Wordle, WordleOptions
@@ -153,5 +153,5 @@ def later_moves(task: Wordle, played: int) -> list[float]:
             if board and board not in met:
                 seconds.append(time.process_time() - before)
                 met.add(board)
-            board = (*board, (guess, lexicon.told(guess, secret)))
+            board = (*board, (guess, lexicon.marks(guess, secret)))
     return seconds

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from loquent.models.format import Plain
+from loquent.core.seeding import Key, borrowed
+from loquent.core.task import Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.core.values import Record
+from loquent.models.format.names import Plain
 from loquent.pretrained import LanguageModel, devices
-from loquent.seeding import Key, borrowed
-from loquent.task import Observation, Opening, Outcome, Row, Task, TaskSpec
-from loquent.values import Record
 
 CONTEXT = 256
 

@@ -1,12 +1,14 @@
 """Settings every test needs before torch is imported: no spinning threads, no network, no telemetry."""
 
 import os
+import tempfile
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="loquent-state-")  # the key that marks runs is not this user's own
 
 from pathlib import Path
 

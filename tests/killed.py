@@ -5,6 +5,7 @@ what a kill in the middle of writing leaves: half of the file. Processes come fr
 """
 
 import functools
+import json
 import multiprocessing
 import os
 import signal
@@ -12,7 +13,9 @@ import sys
 from pathlib import Path
 
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["loquent.train", "loquent.commands.train", "transformers.models.gpt2.modeling_gpt2", "sklearn.linear_model"])
+SERVER.set_forkserver_preload(
+    ["loquent.training.loop", "loquent.cli.commands.train", "transformers.models.gpt2.modeling_gpt2", "sklearn.linear_model"]
+)
 
 
 def loquent(*words, point=None, count=0, settings=None):
@@ -32,7 +35,7 @@ def die():
 
 
 def _child(words, point, count, settings):
-    from loquent import cli
+    from loquent.cli import main as cli
 
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
@@ -83,8 +86,8 @@ def _halved(path):
 
 def in_rollout(count):
     """Within a collection, after `count` answers of it (and later ones) were played."""
-    from loquent.live import Live
-    from loquent.train import Trainer
+    from loquent.core.live import Live
+    from loquent.training.trainer import Trainer
 
     inside, tick = [False], _counted(count, lambda *_: die())
     _around(Trainer, "collect", lambda *_: inside.__setitem__(0, True), lambda *_: inside.__setitem__(0, False))
@@ -116,12 +119,12 @@ def in_network(count):
 
 def in_decoding(count):
     """Within a collection, between two tokens of the answers being drawn."""
-    from loquent.models import decode
-    from loquent.train import Trainer
+    from loquent.models.decode import loop
+    from loquent.training.trainer import Trainer
 
     inside, tick = [False], _counted(count, lambda *_: die())
     _around(Trainer, "collect", lambda *_: inside.__setitem__(0, True), lambda *_: inside.__setitem__(0, False))
-    _around(decode, "choose", lambda *_: inside[0] and tick())
+    _around(loop, "choose", lambda *_: inside[0] and tick())
 
 
 def in_update(count):
@@ -140,9 +143,12 @@ def in_backward(count):
 
 def in_tensors(count):
     """In the middle of writing a checkpoint's tensors."""
-    from loquent import checkpoint
+    from loquent.files import tensor_files
+    from loquent.training import checkpoint
 
-    _around(checkpoint, "save_file", after=_counted(count, lambda _, path: _halved(path)))
+    tick = _counted(count, _halved)
+    for module in (checkpoint, tensor_files):
+        _around(module, "save_file", after=lambda _, path: tick(path))
 
 
 def in_policy(count):
@@ -154,10 +160,10 @@ def in_policy(count):
 
 def in_json(count):
     """In the middle of writing a checkpoint's JSON."""
-    from loquent import checkpoint
+    from loquent.files import atomic
 
     tick = _counted(count, _halved)
-    _around(checkpoint, "_write_synced", after=lambda path, text: path.name == "state.json" and tick(path))
+    _around(atomic, "write_synced", after=lambda path, text: path.name == "state.json" and tick(path))
 
 
 def before_rename(count):
@@ -180,67 +186,67 @@ def in_removal(count):
 
 def in_log(count):
     """Half a line of metrics.jsonl is written."""
-    from loquent import checkpoint
+    from loquent.files import atomic
 
     def half(path, value):
         with path.open("ab") as file:
-            file.write(checkpoint.json.dumps(value).encode()[:40])
+            file.write(json.dumps(value).encode()[:40])
         die()
 
     tick = _counted(count, half)
-    _around(checkpoint, "append_line", lambda path, value: path.name == "metrics.jsonl" and tick(path, value))
+    _around(atomic, "append_line", lambda path, value: path.name == "metrics.jsonl" and tick(path, value))
 
 
 def after_log(count):
     """An update has been logged; its checkpoint has not been written."""
-    from loquent import checkpoint
+    from loquent.files import atomic
 
     tick = _counted(count, lambda *_: die())
-    _around(checkpoint, "append_line", after=lambda path, value: path.name == "metrics.jsonl" and tick())
+    _around(atomic, "append_line", after=lambda path, value: path.name == "metrics.jsonl" and tick())
 
 
 def in_episodes(count):
     """In the middle of writing the episodes of an evaluation."""
-    from loquent import episode
+    from loquent.core import episode
 
     _around(episode, "write", after=_counted(count, lambda path, *_: _halved(path)))
 
 
 def in_reference(count):
     """In the middle of writing the file of the reference, which all checkpoints share."""
-    from loquent import checkpoint
+    from loquent.files import tensor_files
 
     tick = _counted(count, _halved)
-    _around(checkpoint, "save_file", after=lambda _, path: "reference-" in Path(path).name and tick(path))
+    _around(tensor_files, "save_file", after=lambda _, path: "reference-" in Path(path).name and tick(path))
 
 
 def in_note(count):
     """In the middle of noting which checkpoint is the best."""
-    from loquent import checkpoint
+    from loquent.files import atomic
 
     tick = _counted(count, _halved)
-    _around(checkpoint, "_write_synced", after=lambda path, text: "best.json" in path.name and tick(path))
+    _around(atomic, "write_synced", after=lambda path, text: "best.json" in path.name and tick(path))
 
 
 def in_rewriting(count):
     """In the middle of cutting a log back to its checkpoint, as a resumed run begins."""
-    from loquent import checkpoint
+    from loquent.files import atomic
 
     tick = _counted(count, _halved)
-    _around(checkpoint, "_write_synced", after=lambda path, text: path.name == ".metrics.jsonl.partial" and tick(path))
+    _around(atomic, "write_synced", after=lambda path, text: path.name == ".metrics.jsonl.partial" and tick(path))
 
 
 def at_the_end(count):
     """The last episodes are written, the last evaluation is not."""
-    from loquent import checkpoint
+    from loquent.files import atomic
 
     tick = _counted(count, lambda *_: die())
-    _around(checkpoint, "write_json", lambda path, value: path.name == "evaluation.json" and tick())
+    _around(atomic, "write_json", lambda path, value: path.name == "evaluation.json" and tick())
 
 
 def anywhere(count):
     """At the call number `count` of any Python function of the package or of a library, once training has begun."""
-    from loquent.train import Trainer
+    from loquent.training.trainer import Trainer
 
     tick = _counted(count, lambda *_: die())
     _around(Trainer, "__init__", after=lambda *_: sys.setprofile(lambda frame, event, _: tick() if event == "call" else None))

@@ -3,7 +3,7 @@
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-from loquent.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrowed
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "cat", "sat", "mid", "-", "july", "n", "'", "t", ".", "##s"]
 

@@ -5,8 +5,10 @@ import json
 
 import torch
 
-from loquent import checkpoint
+from loquent.core.guards import json_files
 from loquent.errors import BadCheckpoint, LoquentError
+from loquent.files.run_folder import RunFolder
+from loquent.training import checkpoint
 
 
 def same(one, two, place="state"):
@@ -26,7 +28,7 @@ def difference(one, two):
     for name in ("metrics.jsonl", "evaluation.json", "episodes.jsonl", "config.yaml", "machine.json", "checkpoints/best.json"):
         if (one / name).read_bytes() != (two / name).read_bytes():
             return name
-    ours, theirs = checkpoint.checkpoints(one), checkpoint.checkpoints(two)
+    ours, theirs = RunFolder(one).checkpoints.all(), RunFolder(two).checkpoints.all()
     if [path.name for path in ours] != [path.name for path in theirs]:
         return "checkpoints"
     episodes = [sorted((path.name, path.read_bytes()) for path in (run / "episodes").iterdir()) for run in (one, two)]
@@ -72,7 +74,7 @@ def goes_on(trainer, state, updates=2):
         logs = [trainer.update() for _ in range(updates)]
     except (BadCheckpoint, KeyError, LoquentError) as error:
         return f"refused: {error}"
-    return {"logs": json.loads(json.dumps(checkpoint.finite(logs))), "state": copy.deepcopy(trainer.state())}
+    return {"logs": json.loads(json.dumps(json_files.finite(logs))), "state": copy.deepcopy(trainer.state())}
 
 
 def is_in(tree, path):

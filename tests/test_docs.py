@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import docs_blocks
-from loquent import registry
+from loquent.core import registry
 
 HERE = Path(__file__).resolve().parents[1]
 PAGES = [HERE / "README.md", *sorted((HERE / "docs").glob("*.md"))]
@@ -19,6 +19,7 @@ PAGE_OF = {
     "agent": "agents.md",
     "reward": "rewards.md",
     "metric": "metrics*.md",
+    "design": "data.md",
     "featurizer": "features.md",
     "recipe": "recipes.md",
 }
@@ -129,10 +130,12 @@ def test_every_registered_name_has_its_section(kind):
 
 def logged():
     """Every key that a run logs, with its definition."""
-    from loquent.algorithms import chai, ilql_utterance, nlpo, ppo, supervised, value_learner
+    from loquent.algorithms.imitation import supervised
+    from loquent.algorithms.policy_gradient import nlpo, ppo
     from loquent.algorithms.sb3 import cloning, learners
+    from loquent.algorithms.value_learning import chai, ilql_utterance, value_learner
     from loquent.annotation import session
-    from loquent.logged import LOGGED
+    from loquent.core.logged import LOGGED
 
     own = ppo.LOGGED | nlpo.LOGGED | supervised.LOGGED | value_learner.LOGGED | ilql_utterance.LOGGED | chai.LOGGED
     return LOGGED | own | learners.LOGGED | cloning.LOGGED | session.LOGGED

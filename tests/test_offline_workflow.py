@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from loquent import episode, recipe, registry
+from loquent import recipes
 from loquent.agents.scripted import Random
-from loquent.evaluate import evaluate_agent
-from loquent.play import games, play
+from loquent.core import episode, registry
+from loquent.rollout.loop import games, play
 from loquent.tasks.wordle.task import Wordle
-from loquent.train import Trainer, train
+from loquent.training.evaluate import evaluate_agent
+from loquent.training.loop import train
+from loquent.training.trainer import Trainer
 
 MODEL = "model={layers: 1, width: 16, heads: 2, context: 128, vocabulary: 260, critic: none, reference: none}"
 SMALL = (
@@ -32,7 +34,7 @@ def clone(tmp_path_factory):
     folder = tmp_path_factory.mktemp("clone")
     task = Wordle(Wordle.Options(limit=20, instruct=False))
     episode.write(folder / "episodes.jsonl", play(task, games(task.rows("train"), each=2), Random(task), seed=3))
-    one = recipe.load("wordle_bc", [*SMALL, MODEL, "algorithm={kind: cloning, learning_rate: 0.01}", f"training.data={folder}"])
+    one = recipes.load("wordle_bc", [*SMALL, MODEL, "algorithm={kind: cloning, learning_rate: 0.01}", f"training.data={folder}"])
     return folder, train(one, folder / "bc", progress=False)
 
 
@@ -43,21 +45,21 @@ def logits_of(policy, tokens):
 
 def values_beside(clone, *overrides):
     folder, run = clone
-    return recipe.load("wordle_ilql", [*SMALL, f"model.path={run.folder}", f"training.data={folder}", "algorithm.minibatch=4", *overrides])
+    return recipes.load("wordle_ilql", [*SMALL, f"model.path={run.folder}", f"training.data={folder}", "algorithm.minibatch=4", *overrides])
 
 
 @pytest.mark.parametrize("backbones", ["separate", "frozen", "lora"])
 def test_the_policy_is_the_clone_before_and_after_values_are_learned(backbones, clone, tmp_path):
     one = values_beside(clone, "algorithm.awac_weight=0", f"algorithm.backbones={backbones}")
-    tokens = Trainer(one, tmp_path).recording.batch.tokens[:6]
+    tokens = Trainer(one).recording.batch.tokens[:6]
     cloned = clone[1].agent().module
-    started = Trainer(one, tmp_path).actor.policy
+    started = Trainer(one).actor.policy
     run = train(one, tmp_path / "ilql", progress=False)
     acting = run.agent()
     assert torch.equal(logits_of(started, tokens), logits_of(cloned, tokens))
     assert torch.equal(logits_of(acting.module, tokens), logits_of(cloned, tokens))
     values = acting.perturbation.values
-    first = Trainer(one, tmp_path).actor.values
+    first = Trainer(one).actor.values
     assert not torch.equal(values.v_head.outer.weight, first.v_head.outer.weight), "the values did learn, and were taken back"
 
 
@@ -87,7 +89,7 @@ def test_without_beta_it_acts_as_the_clone(clone, tmp_path):
 
 def test_token_rewards_reach_recorded_answers(clone, tmp_path):
     one = values_beside(clone, "rewards={guess: 1.0, token_constant: {weight: 2.0, value: -0.25}}")
-    plain, with_terms = (Trainer(some, tmp_path).recording.batch for some in (values_beside(clone), one))
+    plain, with_terms = (Trainer(some).recording.batch for some in (values_beside(clone), one))
     assert torch.equal(plain.tokens, with_terms.tokens)
     assert torch.allclose(with_terms.reward, plain.reward - 0.5 * plain.is_action)
 
@@ -100,9 +102,9 @@ def test_every_learner_from_recorded_episodes_has_a_command():
 def test_the_command_of_every_learner_learns(kind, clone, tmp_path):
     name, *overrides = shlex.split(COMMANDS[kind])
     folder, _ = clone
-    one = recipe.load(name, overrides)
+    one = recipes.load(name, overrides)
     assert (one.algorithm, one.training.data, one.model.path) == (kind, ("games",), "runs/bc" if name == "wordle_ilql" else "")
     beside = ["algorithm.top=1.0"] if kind == "filtered_cloning" else []  # a tenth of eight games is none
-    trainer = Trainer(recipe.load(name, [*overrides, *SMALL, MODEL, f"training.data={folder}", *beside]), tmp_path)
+    trainer = Trainer(recipes.load(name, [*overrides, *SMALL, MODEL, f"training.data={folder}", *beside]))
     assert trainer.algorithm.name == kind
     assert trainer.update()["gradient/norm"] > 0

@@ -12,7 +12,7 @@ import pytest
 import torch
 from gymnasium import spaces
 
-from loquent import registry
+from loquent.core import registry
 
 PERF = Path(__file__).resolve().parents[1] / "perf"
 
@@ -189,7 +189,7 @@ def test_what_is_asked_for_and_cannot_be_is_refused(perf, capsys, monkeypatch):
         perf("run").main(["memory-vocabulary", "--quick", "--dtype", "bfloat16"])
     assert "neither --device nor --dtype" in capsys.readouterr().err
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(BadSetting, match="no CUDA here"):
+    with pytest.raises(BadSetting, match="no CUDA on this machine"):
         perf("run").main(["decode-equal", "--quick", "--device", "cuda"])
 
 
@@ -282,7 +282,7 @@ def test_other_greedy_tokens_are_caught(perf):
 
 def test_other_greedy_answers_of_a_perturbed_policy_are_caught(perf):
     acting, module = perf("acting"), perf("workloads").network("quick")
-    perturbation = perf("loquent.models.perturb").Perturbation(acting.values_of(module), 4.0)
+    perturbation = perf("loquent.models.values.perturb").Perturbation(acting.values_of(module), 4.0)
     other, prompts = acting.reference_of(module, perturbation), [[7], [8, 9]]
     said = other.batched(prompts, 3, greedy=True)
     assert said == other.by_row(prompts, 3, greedy=True)
@@ -290,7 +290,7 @@ def test_other_greedy_answers_of_a_perturbed_policy_are_caught(perf):
     worst = [[(token + 1) % 64 for token in row] for row in said]
     with pytest.raises(AssertionError, match="token 0"):
         acting.agreement(other, prompts, said, worst)
-    unperturbed = acting.reference_of(module, perf("loquent.models.perturb").Perturbation(perturbation.values, 0.0))
+    unperturbed = acting.reference_of(module, perf("loquent.models.values.perturb").Perturbation(perturbation.values, 0.0))
     assert unperturbed.by_row(prompts, 3, greedy=True) != said  # the perturbation is in it
 
 

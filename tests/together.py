@@ -48,9 +48,9 @@ def of_chai():
     sys.path.insert(0, str(Path(__file__).parent / "algorithms"))
     import fork
 
-    from loquent.algorithms.chai import Chai
-    from loquent.models.decoding import Decoding
-    from loquent.seeding import Key
+    from loquent.algorithms.value_learning.chai import Chai
+    from loquent.core.seeding import Key
+    from loquent.models.decoding_settings import Decoding
 
     model = fork.actor(layers=1, width=16)
     model.decoding = model.evaluation = Decoding(max_new_tokens=2)
@@ -65,8 +65,8 @@ def after_steps(backbones):
     import fork
     import torch
 
-    from loquent.algorithms.ilql import ILQL
-    from loquent.seeding import Key
+    from loquent.algorithms.value_learning.ilql import ILQL
+    from loquent.core.seeding import Key
 
     model = fork.actor(layers=1, width=16)
     settings = {"awac_weight": 0.0} if backbones in ("lora", "frozen") else {}
@@ -79,7 +79,7 @@ def after_steps(backbones):
 
 def training(folder, rank, file, overrides, resume):
     """A whole run of a recipe."""
-    from loquent import recipe
-    from loquent.train import train
+    from loquent import recipes
+    from loquent.training.loop import train
 
-    train(recipe.load(file, overrides), folder / "run", progress=False, resume=resume)
+    train(recipes.load(file, overrides), folder / "run", progress=False, resume=resume)

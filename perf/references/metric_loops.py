@@ -82,7 +82,8 @@ def rouge_l_max() -> Loop:
     from pathlib import Path
     from types import ModuleType
 
-    if "pkg_resources" not in sys.modules:  # gone from setuptools; py-rouge asks it for the place of its files
+    absent = "pkg_resources" not in sys.modules  # gone from setuptools; py-rouge asks it for the place of its files
+    if absent:
         stand_in = ModuleType("pkg_resources")
         vars(stand_in)["resource_filename"] = lambda module, name: str(Path(str(sys.modules[module].__file__)).parent / name)
         sys.modules["pkg_resources"] = stand_in
@@ -91,6 +92,8 @@ def rouge_l_max() -> Loop:
     lengths = {"limit_length": True, "length_limit": 100, "length_limit_type": "words"}
     scorer = Rouge(metrics=["rouge-l"], **lengths, apply_avg=False, apply_best=False, alpha=0.5, weight_factor=1.2, stemming=True)
     Rouge.WORDNET_KEY_VALUE = {}
+    if absent:
+        del sys.modules["pkg_resources"]
     return lambda said, wanted, rows: [max(scorer.get_scores([text], [list(own)])["rouge-l"][0]["f"]) for text, own in zip(said, wanted, strict=True)]
 
 

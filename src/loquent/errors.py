@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
+MANY, FEW = 60, 5  # of more than MANY known names an error lists the nearest FEW
+
 
 class LoquentError(Exception):
     """The root of all errors raised on purpose."""
@@ -26,6 +28,10 @@ class PlayerLeft(KeyboardInterrupt):
     """A person ended the input in the middle of a game. `play` puts the games as they stand into `unfinished`; they are episodes."""
 
     unfinished: tuple[Any, ...] = ()
+
+
+class InputEnded(PlayerLeft):
+    """A person left by the end of the input (Ctrl-D), and not by an interrupt."""
 
 
 class BrokenTask(LoquentError):
@@ -52,6 +58,14 @@ class BadSetting(LoquentError, ValueError):
     """A setting has an unknown name, the wrong type or a value outside its range; names file and line where there are any."""
 
 
+class NotTrusted(BadSetting):
+    """A file names code, a program or a secret, and is neither under the current folder nor written here by this user."""
+
+
+class NotImported(BadSetting):
+    """A name that stands in a file is not imported, because the file is only shown."""
+
+
 class BadRenderMode(BadSetting, TypeError):
     """An environment cannot be shown so. A TypeError too: at one, the `make_vec_env` of Stable-Baselines3 tries again without its "rgb_array"."""
 
@@ -68,6 +82,10 @@ class BadCheckpoint(LoquentError):
     """A checkpoint or run folder is incomplete, torn, or belongs to something else."""
 
 
+class Damaged(BadCheckpoint):
+    """A file of a run or of a checkpoint is missing, or is not what was written; names the file, and the line where there are lines."""
+
+
 class AnotherRun(BadCheckpoint):
     """A checkpoint is whole, and belongs to another recipe, other rows or another machine: an older one would be refused alike."""
 
@@ -76,17 +94,26 @@ class MissingExtra(LoquentError, ImportError):
     """An optional dependency is not installed; names the extra that brings it."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs an optional dependency: pip install 'loquent[{extra}]'")
+        super().__init__(f"{what} needs the libraries of loquent[{extra}]: run pip install -e '.[{extra}]' in the clone of Loquent")
 
 
 class UnknownName(LoquentError, KeyError):
-    """A name is not registered; gives the nearest one and the list."""
+    """A name is not registered; gives the nearest one and the list, or the nearest few of a long list.
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    Args:
+        more: how many names there are beside those of `known`.
+        advice: a last sentence, which says where else to look.
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, more: int = 0, advice: str = "") -> None:
         known = sorted(known)
         near = nearest(name, known)
         hint = f" Did you mean {near!r}?" if near else ""
-        super().__init__(f"no {kind} is named {name!r}.{hint} Known: {', '.join(known) or 'none'}")
+        close = difflib.get_close_matches(name, known, n=FEW, cutoff=0.5) or known[:FEW]
+        shown = known if len(known) <= MANY else close
+        more += len(known) - len(shown)
+        listed = ", ".join(shown) + (f", and {more} more" if more else "")
+        super().__init__(f"no {kind} is named {name!r}.{hint} Known: {listed or 'none'}" + (f". {advice}" if advice else ""))
 
     def __str__(self) -> str:  # KeyError would show the repr of the sentence
         return str(self.args[0])

@@ -16,11 +16,11 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from loquent.adapters.gymnasium import Environment
+from loquent.core.task import Row
+from loquent.core.values import Record
 from loquent.data.pools import Pool
 from loquent.errors import BadRow, BadSetting, EpisodeOver, InvalidAction, LoquentError, UnknownName
-from loquent.task import Row
 from loquent.tasks.wordle.task import Wordle
-from loquent.values import Record
 
 TAGGING, LABELS, CHOICE = "loquent/SequenceTagging-v0", "loquent/MultiLabel-v0", "loquent/MultipleChoice-v0"
 IDS = (TAGGING, LABELS, CHOICE)
@@ -119,7 +119,7 @@ for id in {IDS!r}:
 def test_api_2_labels_of_rows_stand_in_one_order_in_every_process():
     script = """
 import loquent
-from loquent.values import Record, frozen
+from loquent.core.values import Record, frozen
 names = [f"L{i}" for i in range(40)]
 samples = [{"tokens": ["w"], "text": name, "labels": [name]} for name in names]
 print(list(set(names)))
@@ -193,7 +193,7 @@ def test_api_3_bad_options_are_named():
         ({"sample": SAMPLES[TAGGING], "index": 1}, BadSetting, "sample and index"),
         ({"index": 1, "id": "train-1"}, BadSetting, "index and id"),
         ({"row": 1}, BadSetting, "no option 'row'"),
-        ({"id": 3}, BadSetting, "a row's id is a text"),
+        ({"id": 3}, BadSetting, "id = 3 is an int; it must be a string"),
         ({"id": "none"}, UnknownName, "none"),
         ({"index": 10**6}, BadSetting, "is not in 0"),
         ({"split": "dev"}, UnknownName, "dev"),
@@ -203,14 +203,14 @@ def test_api_3_bad_options_are_named():
         ({"index": 1.5}, BadSetting, "index = 1.5 is not in 0"),
         ({"index": True}, BadSetting, "index = True is not in 0"),
         ({"index": -1}, BadSetting, "index = -1 is not in 0"),
-        ({"number": "x"}, BadSetting, "number = 'x': the number of a game, a whole one"),
+        ({"number": "x"}, BadSetting, "number = 'x': the number of an episode must be an integer"),
         ({"number": 1.5}, BadSetting, "number = 1.5"),
         ({"number": -1}, BadSetting, "number = -1"),
         ({"number": True}, BadSetting, "number = True"),
-        ({"split": 3}, BadSetting, "split = 3 is an int; a name is right"),
-        ({"split": ["train"]}, BadSetting, "split = .* is a list; a name is right"),
-        (["number"], BadSetting, "is a list; a mapping with some of split, sample"),
-        ("abc", BadSetting, "is a str; a mapping"),
+        ({"split": 3}, BadSetting, "split = 3 is an int; it must be a name"),
+        ({"split": ["train"]}, BadSetting, "split = .* is a list; it must be a name"),
+        (["number"], BadSetting, "is a list; it must be a mapping with some of split, sample"),
+        ("abc", BadSetting, "is a str; it must be a mapping"),
     ):
         with pytest.raises(error, match=words):
             env.reset(options=options)
@@ -309,7 +309,7 @@ def test_api_7_an_environment_without_rows_and_rows_that_come_later(id):
     env = empty(id).unwrapped  # Gymnasium's passive checker does not survive a first reset that raises
     assert env.action_space.n >= 2
     assert env.observation_space["text" if id == LABELS else "token" if id == TAGGING else "question"] is not None
-    with pytest.raises(BadSetting, match="no row in train to draw from; add_sample adds one"):
+    with pytest.raises(BadSetting, match="no row in train to draw from; add a row with add_sample"):
         env.reset(seed=0)
     row = env.unwrapped.add_sample(SAMPLES[id])
     opening, info = env.reset(seed=0)
@@ -323,7 +323,7 @@ def test_api_7_an_environment_without_rows_and_rows_that_come_later(id):
     assert {env.reset()[1]["row"] for _ in range(30)} == {row.id, "later"}
     assert env.reset(options={"id": "later"})[1]["row"] == "later"
     assert env.reset(options={"index": 1})[1]["row"] == "later"
-    with pytest.raises(BadRow, match="'later' is there already"):
+    with pytest.raises(BadRow, match="already has a row with the id 'later'"):
         env.unwrapped.add_sample({**SAMPLES[id], "id": "later"})
 
 
@@ -441,7 +441,7 @@ def test_api_14_what_is_shown(id, capsys):
     assert env.render() is None
     env = gymnasium.make(id).unwrapped
     env.reset(seed=0)
-    with pytest.warns(UserWarning, match="no render_mode"):
+    with pytest.warns(UserWarning, match="without a render_mode"):
         assert env.render() is None
 
 

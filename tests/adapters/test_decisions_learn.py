@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from loquent.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrowed
 
 pytest.importorskip("stable_baselines3")
 features = pytest.importorskip("loquent.features")

@@ -5,16 +5,17 @@ import pytest
 import loquent
 from loquent.adapters.gymnasium import Environment
 from loquent.adapters.table import Table
+from loquent.core.algorithm import AlgorithmConfig
+from loquent.core.metric import Context, Measured
+from loquent.core.seeding import Key
+from loquent.core.task import Row
+from loquent.core.values import Record
 from loquent.data.pools import Pool, Sampler
 from loquent.errors import BadCheckpoint, BadSetting
-from loquent.metric import Context, Measured
-from loquent.play import games, play
 from loquent.rewards import Counting, Learner, build
 from loquent.rewards.learner import of_run
 from loquent.rewards.terms import Term
-from loquent.seeding import Key
-from loquent.task import Row
-from loquent.values import Record
+from loquent.rollout.loop import games, play
 from tracers.echo import Echo
 
 
@@ -71,7 +72,7 @@ def test_the_record_is_what_play_records():
             self.said = iter([turn.text for turn in episode.answers()])
 
         def answer(self, asked):
-            from loquent.agent import Answer
+            from loquent.core.agent import Answer
 
             return [Answer(next(self.said)) for _ in asked]
 
@@ -115,7 +116,7 @@ def test_states_of_other_tables_are_refused():
     one = table(tagging())
     assert len(one.observations) == 2
     state = one.state_dict()
-    with pytest.raises(BadCheckpoint, match="2 games were live, and 3 are now"):
+    with pytest.raises(BadCheckpoint, match="has 2 running episodes, and the settings ask for 3"):
         table(tagging(), places=3).load_state_dict(state)
     state["games"][0]["row"] = "elsewhere"
     with pytest.raises(BadCheckpoint, match="'elsewhere', which is not in the pool"):
@@ -156,22 +157,25 @@ def test_a_score_by_statistics_of_all_is_refused_where_episodes_are_scored_alone
     """CIDEr of one episode by the idf of its own references is 0, whatever was said."""
     [batched], _ = build({"cider": 1.0}, Context())
     for playing in (True, False):
-        with pytest.raises(BadSetting, match=r"rewards.cider: its score of an episode depends on those scored with it.*cider has with a corpus"):
+        with pytest.raises(BadSetting, match=r"rewards.cider: its score .* depends on the episodes scored with it.*cider has with a corpus"):
             of_run([batched], None, name="sb3/ppo", playing=playing, recorded=not playing, ends=None)
     with pytest.raises(BadSetting, match=r"the term 'cider': .* an environment scores each alone; .*bert_score with idf: task"):
         Environment("generation", terms=[batched])
-    of_run([batched], None, name="ppo", playing=False, recorded=False, ends=None)
+    of_run([batched], AlgorithmConfig(), name="ppo", playing=False, recorded=False, ends=None)
 
 
 @pytest.mark.parametrize(
     ("counting", "said"),
-    [({"normalization": "batch"}, "no collection to normalise over; 'running' is right"), ({"potential": True}, "stand on every step; leave it out")],
+    [
+        ({"normalization": "batch"}, "no collection to normalise over; use 'running'"),
+        ({"potential": True}, "gives a reward at every step; leave it out"),
+    ],
 )
 def test_what_needs_a_collection_or_every_step_is_refused(counting, said):
     term = Term("length", Longest(), "", Counting(**counting))
     with pytest.raises(BadSetting, match=said):
         of_run([term], None, name="double_dqn", playing=True, recorded=False, ends=None)
-    with pytest.raises(BadSetting, match=r"recorded episodes are scored once, part by part.*'none' is right"):
+    with pytest.raises(BadSetting, match=r"recorded episodes are scored once, in parts.*use 'none'"):
         of_run([Term("x", Longest(), "", Counting(normalization="running"))], None, name="ilql", playing=False, recorded=True, ends=None)
-    with pytest.raises(BadSetting, match="belong to a learner's own loop"):
+    with pytest.raises(BadSetting, match="normalization and potential work only in training"):
         Environment("generation", terms=[term])

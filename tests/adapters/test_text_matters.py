@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from loquent import recipe
-from loquent.evaluate import evaluate_agent
-from loquent.run import load_run
-from loquent.seeding import Key
-from loquent.train import train
+from loquent import recipes
+from loquent.core.seeding import Key
+from loquent.training.evaluate import evaluate_agent
+from loquent.training.loop import train
+from loquent.training.run import load_run
 
 pytest.importorskip("stable_baselines3")
 
@@ -37,7 +37,7 @@ def compared(folder, field="tokens", episodes=500):
 
 def test_permuting_the_tokens_takes_the_score_away(tmp_path):
     settings = ["training.updates=4", "algorithm.steps=4096", "training.final_episodes=50"]
-    train(recipe.load("tagging_supervised", settings), tmp_path / "run", progress=False)
+    train(recipes.load("tagging_supervised", settings), tmp_path / "run", progress=False)
     (own, error), (permuted, other) = compared(tmp_path / "run", episodes=200)
     assert own > 0.8
     assert own - permuted > 10 * (error**2 + other**2) ** 0.5, (own, permuted)

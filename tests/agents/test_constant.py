@@ -3,8 +3,8 @@
 import pytest
 
 import loquent
-from loquent.agent import make
 from loquent.agents.constant import Constant, Majority
+from loquent.core.agent import make
 from loquent.errors import BadSetting
 from tracers.interview import Interview
 

@@ -1,101 +1,23 @@
 """The agent `http` against a real server on this machine that answers well, badly, late, too much, or not at all."""
 
-import json
 import threading
 import time
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from endpoints import agent, asked, chat, said
 
-from loquent import cli
-from loquent.agent import Agent, make
-from loquent.agents.http import Http, HttpOptions
+from loquent.agents.http import HttpOptions
+from loquent.cli import main as cli
+from loquent.core.agent import Agent, make
+from loquent.core.settings import Remark
 from loquent.errors import BadSetting, BrokenAgent
-from loquent.live import Live
-from loquent.play import games, play
-from loquent.settings import Remark
+from loquent.rollout.loop import games, play
 from loquent.tasks.wordle.task import Wordle, WordleOptions
 from tracers.echo import Echo
 from tracers.interview import Interview
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
-
-
-def chat(text, **more):
-    return {"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop", **more}]}
-
-
-class Server:
-    """An endpoint that answers each request by the next of its replies, the last one for ever; a reply is JSON, bytes, or a function."""
-
-    def __init__(self, *replies):
-        self.replies, self.seen, self.lock, self.live, self.most = list(replies), [], threading.Lock(), 0, 0
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                with outer.lock:
-                    outer.seen.append((self.path, dict(self.headers), body))
-                    reply = outer.replies.pop(0) if len(outer.replies) > 1 else outer.replies[0]
-                    outer.live += 1
-                    outer.most = max(outer.most, outer.live)
-                try:
-                    try:
-                        reply = reply(self, body) if callable(reply) else reply
-                    finally:
-                        with outer.lock:  # before the answer goes out: who has it may ask again at once
-                            outer.live -= 1
-                    if reply is not None:
-                        status, headers, raw = reply if isinstance(reply, tuple) else (200, {}, reply)
-                        raw = raw if isinstance(raw, bytes) else json.dumps(raw).encode()
-                        self.send_response(status)
-                        for name, value in {"Content-Length": str(len(raw)), **headers}.items():
-                            self.send_header(name, value)
-                        self.end_headers()
-                        self.wfile.write(raw)
-                except (BrokenPipeError, ConnectionResetError):
-                    pass
-
-            def log_message(self, *_):
-                pass
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.http.server_port}/v1"
-        threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True).start()
-
-    def close(self):
-        self.http.shutdown()
-        self.http.server_close()
-
-
-@pytest.fixture
-def serve():
-    servers = []
-
-    def make(*replies):
-        servers.append(Server(*replies))
-        return servers[-1]
-
-    yield make
-    for server in servers:
-        server.close()
-
-
-def agent(server, **options):
-    return Http(None, HttpOptions(**{"base_url": server.url, "model": "small", "pause": 0.0, "retries": 2, "timeout": 5.0, **options}))
-
-
-def asked(task=None, row=0, seed=0):
-    task = task or Wordle()
-    return Live(task, task.rows("train")[row], 0, seed).asked()
-
-
-def said(server, **options):
-    [answer] = agent(server, **options).answer([asked()])
-    return answer.text, answer.stopped
 
 
 # -- what is asked ----------------------------------------------------------------------------------------------------------------------
@@ -119,7 +41,7 @@ def test_a_whole_game_is_played_through_the_protocol(serve):
         ("assistant", "crane"),
         ("user", marks[1]),
         ("assistant", "ab"),
-        ("user", "(no reply)"),
+        ("user", "'ab' is no valid answer: not five letters a-z"),
         ("assistant", "slate"),
         ("user", marks[3]),
     ]
@@ -134,7 +56,7 @@ def test_the_completions_protocol_gets_one_prompt(serve):
     [answer] = agent(server, api="completions", strip=False).answer([asked(Echo(), 1)])
     assert (answer.text, answer.stopped) == (" echo\nand more", "length")
     assert server.seen[0][0] == "/v1/completions"
-    assert server.seen[0][2]["prompt"] == "Say it again.\necho\n"
+    assert server.seen[0][2]["prompt"] == "Say it again.\necho"
 
 
 def test_stop_strings_are_asked_for_and_cut_at_where_the_endpoint_did_not(serve):

@@ -1,18 +1,23 @@
 """A person at the terminal: what is shown, what is said, and how it stops."""
 
 import io
+import re
 
 import pytest
 
-from loquent import episode
-from loquent.agent import Agent
-from loquent.agents.human import Human
+from loquent.agents.human import Human, HumanOptions
+from loquent.agents.scripted import Expert
+from loquent.core import episode
+from loquent.core.agent import Agent
+from loquent.core.live import Live
+from loquent.core.task import Row
+from loquent.core.values import Record
 from loquent.errors import PlayerLeft
-from loquent.live import Live
-from loquent.play import Game, games, play, replay
-from loquent.task import Row
+from loquent.rollout.loop import Game, games, play, replay
+from loquent.tasks.multilabel.task import MultiLabel
+from loquent.tasks.multiple_choice.task import MultipleChoice
+from loquent.tasks.tagging.task import Tagging
 from loquent.tasks.wordle.task import Wordle
-from loquent.values import Record
 from tracers.echo import Echo
 from tracers.guess import Guess
 from tracers.interview import Interview
@@ -29,9 +34,9 @@ def sit(task, typed, row=0, **settings):
 
 def test_a_game_as_it_looks():
     one, shown, human = sit(Guess(), "x\n0\n", row=0)
-    assert shown == "Find my number.\nbelow 1\nagent> agent> "  # the instruction once; nonsense is told nothing
+    assert shown == "Find my number.\nbelow 1\nagent> no number: 'x'; once more\nagent> "  # the instruction once; nonsense costs nothing, once
     human.farewell(one)
-    assert human._out.getvalue().endswith("right\nThe game ended: found. Rewards: guess -1.\n")
+    assert human._out.getvalue().endswith("right\nThe game ended: found. Rewards: guess 0.\n")
 
 
 def test_the_line_is_said_as_typed():
@@ -102,9 +107,41 @@ def test_a_terminal_that_knows_little_is_not_broken_by_letters():
 
 def test_legal_actions_are_offered():
     assert "(1 | 2 | 3)\n" in sit(SlotsGuess(), "0\n", row=0)[1]
-    assert "(one of 200,000 actions, such as: label 0)\n" in sit(Labels(), "x\n" * 3)[1]
+    assert "(one of 200,000 actions, such as: label 0)\n" in sit(Labels(), "x\n" * 6)[1]
     assert "(one of 738 actions, such as: about)\n" in sit(Wordle(), "crane\n" * 6)[1]
     assert "actions" not in sit(Guess(), "0\n", row=0)[1]
+
+
+@pytest.mark.parametrize(
+    ("task", "typed", "says"),
+    [
+        (Tagging(), "foo", r"no label: 'foo'; once more.* \(allowed: .*O.*\)"),
+        (MultipleChoice(), "answer", r"neither ANSWER nor CONTINUE: 'answer'; once more; did you mean ANSWER\? \(allowed: ANSWER \| CONTINUE\)"),
+        (MultiLabel(), "terminat", r"no label: 'terminat'; once more; did you mean terminate\?"),
+        (Wordle(), "stee1", r"not five letters a-z: 'stee1'; once more; did you mean steer\?"),
+    ],
+    ids=lambda value: value.spec.id if hasattr(value, "spec") else None,
+)
+def test_what_a_task_cannot_read_is_asked_again_and_the_game_is_as_without_it(task, typed, says):
+    row = task.rows("train")[3]
+    right = play(task, [Game(row)], Expert(task), seed=0)[0]
+    lines = "".join(f"{typed}\n{turn.text}\n" for turn in right.answers())
+    out = io.StringIO()
+    [one] = play(task, [Game(row)], Human(task, stdin=io.StringIO(lines), stdout=out), seed=0)
+    assert re.search(says, out.getvalue())
+    assert [(turn.seat, turn.text) for turn in one.turns] == [(turn.seat, turn.text) for turn in right.turns]
+    assert one.rewards == right.rewards
+
+
+def test_the_second_mistake_of_a_turn_counts_unless_it_may_be_made_again():
+    task = MultipleChoice()
+    out = io.StringIO()
+    [one] = play(task, games(task.rows("train")[:1]), Human(task, stdin=io.StringIO("answer\nanswer\nANSWER\n"), stdout=out), seed=0)
+    assert [turn.text for turn in one.answers()] == ["answer", "ANSWER"]
+    assert "'answer'; it counts as your answer\n" in out.getvalue()
+    patient = Human(task, HumanOptions(again=True), stdin=io.StringIO("answer\n" * 9 + "ANSWER\n"), stdout=out)
+    [one] = play(task, games(task.rows("train")[:1]), patient, seed=0)
+    assert [turn.text for turn in one.answers()] == ["ANSWER"]
 
 
 def test_several_games_are_told_apart_by_name():
@@ -116,7 +153,7 @@ def test_several_games_are_told_apart_by_name():
 
 
 def test_seats_are_named_at_the_prompt():
-    assert "interviewer> " in sit(Interview(), "a\n" * 5)[1]
+    assert "interviewer> " in sit(Interview(), "a\n" * 9)[1]
 
 
 def test_a_human_is_an_agent_and_reads_the_real_terminal_by_default(monkeypatch, capsys):

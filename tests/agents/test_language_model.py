@@ -4,21 +4,21 @@ import numpy as np
 import pytest
 import torch
 
-from loquent.actions import Texts, bitset
-from loquent.agent import Agent, Asked
 from loquent.agents.language_model import LanguageModelAgent, before_first
-from loquent.episode import TASK, Turn
+from loquent.core.actions import Texts, bitset
+from loquent.core.agent import Agent, Asked
+from loquent.core.episode import TASK, Turn
+from loquent.core.seeding import Key
+from loquent.core.task import Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.core.values import Record
 from loquent.errors import BadModel, BadSetting
 from loquent.models.actor import Actor
-from loquent.models.decode import Decoding, Nucleus
-from loquent.models.format import Plain
-from loquent.models.score import action_scores
-from loquent.models.tokens import token_batch
-from loquent.play import games, play
+from loquent.models.decode.loop import Decoding, Nucleus
+from loquent.models.format.names import Plain
+from loquent.models.score.tokens import action_scores
+from loquent.models.tokens.batch import token_batch
 from loquent.pretrained import build, load
-from loquent.seeding import Key
-from loquent.task import Observation, Opening, Outcome, Row, Task, TaskSpec
-from loquent.values import Record
+from loquent.rollout.loop import games, play
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 WORDS = ("crane", "slate", "crate", "plumb", "fjord", "the end")

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 import pytest
 
 import loquent
-from loquent import cli, episode, recipe, registry
-from loquent.agent import Answer, make
+from loquent import recipes
+from loquent.cli import main as cli
+from loquent.core import episode, registry
+from loquent.core.agent import Answer, make
+from loquent.core.settings import setting
+from loquent.core.values import Record
 from loquent.errors import BadSetting, UnknownName
-from loquent.settings import setting
 from loquent.tasks.wordle.task import Wordle, WordleOptions
-from loquent.values import Record
 
 TASK = Wordle(WordleOptions(limit=10))
 
@@ -107,27 +109,27 @@ def test_an_option_of_a_folder_is_refused(tmp_path, capsys):
 
 def test_help_knows_the_options(capsys):
     assert cli.main(["help", "wordle/random_mixture"]) == 0
-    assert "agent.wordle/random_mixture.prob_smart (default 0.5, [0, 1]): how often" in capsys.readouterr().out
+    assert "agent.wordle/random_mixture.prob_smart (default 0.5, [0, 1]): the probability" in capsys.readouterr().out
 
 
 def test_a_teacher_has_options():
     import yaml
 
-    one = recipe.load("wordle_clone", ["training.teacher={kind: wordle/random_mixture, prob_smart: 0.25}"])
+    one = recipes.load("wordle_clone", ["training.teacher={kind: wordle/random_mixture, prob_smart: 0.25}"])
     assert one.training.teacher == Record(kind="wordle/random_mixture", prob_smart=0.25)
-    again = recipe.load("wordle_clone", ["training.teacher.kind=wordle/random_mixture", "training.teacher.prob_smart=0.25"])
-    assert again.fingerprint == one.fingerprint != recipe.load("wordle_clone").fingerprint
+    again = recipes.load("wordle_clone", ["training.teacher.kind=wordle/random_mixture", "training.teacher.prob_smart=0.25"])
+    assert again.fingerprint == one.fingerprint != recipes.load("wordle_clone").fingerprint
     assert yaml.safe_load(one.yaml())["training"]["teacher"] == {"kind": "wordle/random_mixture", "prob_smart": 0.25}
 
 
 def test_a_teacher_with_options_teaches(tmp_path):
-    from loquent.train import Trainer
+    from loquent.training.trainer import Trainer
 
     small = ["model.layers=1", "model.width=16", "model.heads=2", "training.episodes=8", "task.limit=10"]
-    trainer = Trainer(recipe.load("wordle_clone", [*small, "training.teacher={kind: wordle/optimal, start: wordle/start_word}"]), tmp_path)
+    trainer = Trainer(recipes.load("wordle_clone", [*small, "training.teacher={kind: wordle/optimal, start: wordle/start_word}"]))
     episodes = trainer.collect()
     assert {one.agents["agent"] for one in episodes} == {"wordle/optimal"}
     assert all(one.ended == "solved" for one in episodes)
-    wrong = Trainer(recipe.load("wordle_clone", [*small, "training.teacher={kind: wordle/optimal, strat: x}"]), tmp_path)
+    wrong = Trainer(recipes.load("wordle_clone", [*small, "training.teacher={kind: wordle/optimal, strat: x}"]))
     with pytest.raises(BadSetting, match=r"training\.teacher: 'strat' is no setting of agent wordle/optimal\. Nearest: start"):
         wrong.collect()

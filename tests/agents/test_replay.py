@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from loquent.agent import Answer
 from loquent.agents.replay import Replay
 from loquent.agents.scripted import Random
-from loquent.episode import Tokens, Turn
+from loquent.core.agent import Answer
+from loquent.core.episode import Tokens, Turn
 from loquent.errors import BrokenAgent
-from loquent.play import games, play
+from loquent.rollout.loop import games, play
 from tracers import TRACERS
 from tracers.echo import Echo
 from tracers.guess import Guess

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from loquent.actions import Slots, Texts
-from loquent.agent import Asked
 from loquent.agents.sb3 import Chooser
+from loquent.core.actions import Slots, Texts
+from loquent.core.agent import Asked
+from loquent.core.seeding import Key
+from loquent.core.task import Observation
 from loquent.errors import BadSetting
-from loquent.seeding import Key
-from loquent.task import Observation
 
 
 def asked(actions):

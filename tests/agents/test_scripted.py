@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from loquent.agent import Agent
 from loquent.agents.scripted import WORDS, Expert, Random
+from loquent.core.agent import Agent
+from loquent.core.live import Live
 from loquent.errors import BrokenAgent
-from loquent.live import Live
-from loquent.play import games, play
+from loquent.rollout.loop import games, play
 from tracers import TRACERS
 from tracers.echo import Echo
 from tracers.guess import Guess

@@ -8,16 +8,16 @@ import torch
 from tokenizers import Tokenizer, decoders, models
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from loquent.agent import Answer
+from loquent.core.agent import Answer
+from loquent.core.seeding import Key, borrowed
+from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.core.values import Record
 from loquent.models.actor import Actor
-from loquent.models.format import Ilql
-from loquent.models.formats.ilql import MARKERS
-from loquent.models.tokens import token_batch
-from loquent.play import games, play
+from loquent.models.format.ilql import MARKERS
+from loquent.models.format.names import Ilql
+from loquent.models.tokens.batch import token_batch
 from loquent.pretrained import LanguageModel, hidden
-from loquent.seeding import Key, borrowed
-from loquent.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
-from loquent.values import Record
+from loquent.rollout.loop import games, play
 
 GAMMA = 0.99
 WORDS = "abdeoz"  # z is never said

@@ -8,16 +8,16 @@ import torch
 from tokenizers import Tokenizer, decoders, models
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
+from loquent.core.seeding import Key, borrowed
+from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.core.values import Record
 from loquent.models.actor import Actor
-from loquent.models.decode import Decoding
-from loquent.models.format import Plain
-from loquent.models.score import score
-from loquent.models.tokens import TokenBatch, token_batch
-from loquent.play import games, play
+from loquent.models.decode.loop import Decoding
+from loquent.models.format.names import Plain
+from loquent.models.score.tokens import score
+from loquent.models.tokens.batch import TokenBatch, token_batch
 from loquent.pretrained import LanguageModel
-from loquent.seeding import Key, borrowed
-from loquent.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
-from loquent.values import Record
+from loquent.rollout.loop import games, play
 
 LETTERS = "abcdefgh"
 END = "<|end|>"

@@ -7,15 +7,15 @@ import pytest
 import torch
 from letters import padded, parameters, same
 
-from loquent.algorithms import value_losses as losses
-from loquent.algorithms.chai import LOGGED, Chai
-from loquent.algorithms.cloning import Cloning
+from loquent.algorithms.imitation.cloning import Cloning
+from loquent.algorithms.value_learning import value_losses as losses
+from loquent.algorithms.value_learning.chai import LOGGED, Chai
+from loquent.core.seeding import Key
 from loquent.errors import BadSetting
-from loquent.models.candidates import FeatureScore, features_of, running_mean
-from loquent.models.decode import decode
-from loquent.models.decoding import Decoding
+from loquent.models.choose.candidates import FeatureScore, features_of, running_mean
+from loquent.models.decode.loop import decode
+from loquent.models.decoding_settings import Decoding
 from loquent.pretrained import hidden
-from loquent.seeding import Key
 
 KEY = Key(3)
 

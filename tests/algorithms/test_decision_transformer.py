@@ -7,14 +7,14 @@ import pytest
 import torch
 from letters import parameters, same
 
-from loquent.algorithms.cloning import Cloning
-from loquent.algorithms.decision_transformer import DecisionTransformer, episode_returns
+from loquent.algorithms.imitation.cloning import Cloning
+from loquent.algorithms.imitation.decision_transformer import DecisionTransformer, episode_returns
+from loquent.core.seeding import Key
 from loquent.errors import LoquentError
 from loquent.models.conditioning import conditioned
-from loquent.models.decoding import Decoding
-from loquent.models.tokens import cat
+from loquent.models.decoding_settings import Decoding
+from loquent.models.tokens.batch import cat
 from loquent.pretrained import hidden
-from loquent.seeding import Key
 
 KEY = Key(3)
 

@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from loquent.agents.language_model import LanguageModelAgent
-from loquent.algorithms import value_losses as losses
-from loquent.algorithms.ilql import ILQL
-from loquent.models.decoding import Decoding
-from loquent.models.perturb import Perturbation
-from loquent.models.tokens import positions
-from loquent.models.value_states import states_of
-from loquent.seeding import Key
+from loquent.algorithms.value_learning import value_losses as losses
+from loquent.algorithms.value_learning.ilql import ILQL
+from loquent.core.seeding import Key
+from loquent.models.decoding_settings import Decoding
+from loquent.models.score.states import states_of
+from loquent.models.tokens.batch import positions
+from loquent.models.values.perturb import Perturbation
 
 SEEDS = (0, 1, 2)
 TABLE = {  # τ -> V(s1), Q(s0, a), V(s0), the first word of a greedy player

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loquent.algorithms.gae import discounts, gae
+from loquent.algorithms.shared.gae import discounts, gae
 
 A2_REWARD, A2_VALUE = [-0.01, -0.02, 0.97], [0.5, 0.6, 0.7]
 A2 = [0.3914823675, 0.326935, 0.27]

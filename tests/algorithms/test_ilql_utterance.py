@@ -9,16 +9,16 @@ import pytest
 import torch
 from letters import padded
 
-from loquent.algorithms.ilql_utterance import LOGGED, UtteranceILQL
-from loquent.episode import Tokens
+from loquent.algorithms.value_learning.ilql_utterance import LOGGED, UtteranceILQL
+from loquent.core.episode import Tokens
+from loquent.core.seeding import Key
 from loquent.errors import BadSetting
-from loquent.models.answer_values import AnswerScore
-from loquent.models.decoding import Decoding
-from loquent.models.drawn import Drawn
-from loquent.models.score import action_scores
-from loquent.models.utterances import utterances
+from loquent.models.choose.answers import AnswerScore
+from loquent.models.decode.drawn import Drawn
+from loquent.models.decoding_settings import Decoding
+from loquent.models.score.tokens import action_scores
+from loquent.models.tokens.utterances import utterances
 from loquent.pretrained import hidden
-from loquent.seeding import Key
 
 KEY = Key(3)
 
@@ -69,7 +69,7 @@ def test_fractional_rewards_are_kept_and_a_cut_game_goes_on():
 def test_values_are_read_where_an_answer_begins_and_has_ended(backbones):
     still = {"awac_weight": 0.0} if backbones in ("lora", "frozen") else {}
     model, algorithm, batch = made(backbones=backbones, **still)
-    values, heard = model.values, algorithm.hear(model, batch)
+    values, heard = model.values, algorithm.loss_inputs(model, batch)
     own = hidden(model.policy, batch.tokens).detach()
     online, target = (own if part is None else hidden(part, batch.tokens).detach() for part in (values.value_trunk, values.target_trunk))
     where = [(b, begins, ends) for b in range(12) for begins, ends in spans(batch, b)]
@@ -89,7 +89,7 @@ def spans(batch, b):
 
 def test_all_tokens_of_an_answer_have_its_weight():
     model, algorithm, batch = made(awac_beta=2.0)
-    heard = algorithm.hear(model, batch)
+    heard = algorithm.loss_inputs(model, batch)
     weight = algorithm.weights(batch, heard)
     expected = (2.0 * (heard.target_q - heard.v)).exp().repeat_interleave(2)  # every answer is a word and its end
     assert torch.allclose(weight, expected.detach())
@@ -112,7 +112,7 @@ def test_it_meets_the_closed_forms_of_the_game():
     for _ in range(60):
         algorithm.update(model, batch)
     with torch.no_grad():
-        heard = algorithm.hear(model, batch)
+        heard = algorithm.loss_inputs(model, batch)
     q = torch.stack(heard.q).mean(0).tolist()
     low = -3 * 5 * 0.1 / (5 - 4 * 0.9)  # V(s1), the expectile of five times -3 and once 0
     assert q[0] == pytest.approx(-1.5, abs=0.1)

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loquent.algorithms.kl import Controller, k1, k3
+from loquent.algorithms.shared.kl import Controller, k1, k3
 from loquent.errors import BadCheckpoint, BadSetting
 
 

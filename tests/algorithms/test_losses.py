@@ -5,7 +5,7 @@ import torch
 from beartype import beartype
 from jaxtyping import TypeCheckError, jaxtyped
 
-from loquent.algorithms import gae, kl, losses
+from loquent.algorithms.shared import gae, kl, losses
 from loquent.errors import LoquentError
 
 LOG_RATIO = torch.tensor([0.0, 0.3, -0.3, 0.1], dtype=torch.float64)

@@ -11,15 +11,15 @@ import torch
 from letters import TASK, actor, episodes, mean_share, one_update, parameters, ratio_error, same, scored, through_json
 from transformers import GPT2LMHeadModel
 
-from loquent.algorithms import nlpo
-from loquent.algorithms.nlpo import NLPO, Config, preset
-from loquent.algorithms.ppo import PPO
-from loquent.algorithms.ppo import Config as PPOConfig
+from loquent.algorithms.policy_gradient import nlpo
+from loquent.algorithms.policy_gradient.nlpo import NLPO, Config, preset
+from loquent.algorithms.policy_gradient.ppo import PPO
+from loquent.algorithms.policy_gradient.ppo import Config as PPOConfig
+from loquent.core.seeding import Key
 from loquent.errors import BadCheckpoint, BadSetting, UnknownName
-from loquent.models.decode import Decoding
-from loquent.models.score import Scores
+from loquent.models.decode.loop import Decoding
+from loquent.models.score.tokens import Scores
 from loquent.models.support import Support, entropy, filter_top_p, restricted_logprob
-from loquent.seeding import Key
 
 QUICK = {"learning_rate": 3e-3, "minibatch": 6, "epochs": 2, "beta": 0.1}
 PROBS = torch.tensor([[0.5, 0.3, 0.15, 0.05]], dtype=torch.float64)

@@ -6,11 +6,11 @@ import pytest
 import torch
 from letters import actor, gradients, one_update, padded, parameters, ratio_error, same, scored
 
-from loquent.algorithms.optimization import trainable
-from loquent.algorithms.ppo import PPO, Config, divergence, penalised
+from loquent.algorithms.policy_gradient.ppo import PPO, Config, divergence, penalised
+from loquent.algorithms.shared.optimization import trainable
 from loquent.errors import BadSetting
-from loquent.models.decode import Decoding
-from loquent.models.score import score
+from loquent.models.decode.loop import Decoding
+from loquent.models.score.tokens import score
 
 QUICK = {"learning_rate": 3e-3, "minibatch": 6, "epochs": 2, "beta": 0.1}
 DECODINGS = [

@@ -8,14 +8,14 @@ import pytest
 import torch
 from letters import actor, mean_share, one_update, parameters, same, scored, through_json
 
-from loquent.algorithm import Algorithm
-from loquent.algorithms import ppo
-from loquent.algorithms.nlpo import NLPO
-from loquent.algorithms.ppo import PPO, Config
-from loquent.algorithms.supervised import Supervised
+from loquent.algorithms.imitation.supervised import Supervised
+from loquent.algorithms.policy_gradient import ppo
+from loquent.algorithms.policy_gradient.nlpo import NLPO
+from loquent.algorithms.policy_gradient.ppo import PPO, Config
+from loquent.core.algorithm import Algorithm
+from loquent.core.seeding import Key
 from loquent.errors import BadCheckpoint, BadSetting, LoquentError
-from loquent.models.decode import Decoding
-from loquent.seeding import Key
+from loquent.models.decode.loop import Decoding
 
 QUICK = {"learning_rate": 3e-3, "minibatch": 6, "epochs": 2, "beta": 0.1}
 
@@ -137,14 +137,6 @@ def test_an_update_without_a_step_has_no_means():
     assert logs["gradient/steps"] == 0
     assert math.isnan(logs["policy/loss"])
     assert {*logs, "kl/coefficient_next"} == set(ppo.LOGGED)
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("kind", [PPO, NLPO, Supervised])
-def test_half_precision_does_not_learn(kind, dtype):
-    with pytest.raises(BadSetting, match="float32 is right for learning"):
-        kind(kind.Config(), actor(dtype=dtype))
-    assert kind(kind.Config(), actor(dtype=torch.float64)).parameters
 
 
 @pytest.mark.parametrize("method", ["greedy", "beam"])

@@ -9,13 +9,15 @@ import torch
 
 import loquent
 import small_encoder
-from loquent import checkpoint, recipe
+from loquent import recipes
 from loquent.algorithms.sb3 import learners, settings
+from loquent.core.options import dump
+from loquent.core.settings import Remark
 from loquent.errors import BadCheckpoint, BadSetting, MissingExtra
-from loquent.fill import dump
-from loquent.run import load_run
-from loquent.settings import Remark
-from loquent.train import Trainer, train
+from loquent.training import checkpoint, policies
+from loquent.training.loop import train
+from loquent.training.run import load_run
+from loquent.training.trainer import Trainer
 
 SENTENCES = [
     {"tokens": list(text), "labels": ["vowel" if letter in "aeiou" else "other" for letter in text]} for text in ("abc", "eel", "of", "xyz", "a")
@@ -47,7 +49,7 @@ def written(folder, kind, *overrides, task=None, training=None, **config):
     whole = {"task": task or {**TASK, "samples": SAMPLES}, "training": {**TRAINING, **(training or {})}}
     whole["algorithm"] = {"kind": kind, **SMALL, **KINDS[kind], **config}
     (folder / "recipe.yaml").write_text(dump(whole))
-    return recipe.load(folder / "recipe.yaml", overrides)
+    return recipes.load(folder / "recipe.yaml", overrides)
 
 
 def leaves(tree, place="state"):
@@ -176,7 +178,7 @@ def test_it_learns_to_tell_vowels(tmp_path, kind):
         longer |= {"target_kl": 0.05, "steps": 48, "rollout": 24}
     made = written(tmp_path, kind, training={"updates": 60, "evaluate_every": 0, "checkpoint_every": 0}, gamma=0.0, **longer)
     run = train(made, tmp_path / "run", progress=False)
-    untrained = Trainer(made, tmp_path / "other").evaluate("test", 5).values["return"]
+    untrained = Trainer(made).evaluate("test", 5).values["return"]
     assert run.evaluation["values"]["return"] > 0.9 > untrained
 
 
@@ -187,7 +189,7 @@ def test_masked_actions_are_never_chosen(tmp_path):
 
     def repeats(kind, **config):
         made = written(tmp_path, kind, task=task, training={"updates": 1, "evaluate_every": 0, "final_episodes": 2}, **config)
-        trainer = Trainer(made, tmp_path / "run")
+        trainer = Trainer(made)
         episodes, _ = trainer.algorithm.play()
         episodes += trainer.evaluate("test", 2).episodes
         return sum(len(said) != len(set(said)) for said in ([turn.text for turn in episode.answers()] for episode in episodes))
@@ -198,7 +200,7 @@ def test_masked_actions_are_never_chosen(tmp_path):
 
 def test_agents_explore_with_the_streams_of_their_questions(tmp_path):
     for kind in ("sb3/ppo", "sb3/double_dqn"):
-        trainer = Trainer(written(tmp_path, kind), tmp_path / "run")
+        trainer = Trainer(written(tmp_path, kind))
         trainer.actor.model.exploration_rate = 0.5
 
         playing, judged = (
@@ -222,7 +224,7 @@ def test_sampling_follows_the_probabilities():
 
 
 def test_no_global_stream_is_touched(tmp_path):
-    trainer = Trainer(written(tmp_path, "sb3/double_dqn"), tmp_path / "run")
+    trainer = Trainer(written(tmp_path, "sb3/double_dqn"))
 
     def states():
         return np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()  # noqa: NPY002 - they are what is looked at
@@ -233,7 +235,7 @@ def test_no_global_stream_is_touched(tmp_path):
 
 
 def test_equal_seeds_make_equal_networks_and_others_do_not(tmp_path):
-    one, two, three = (Trainer(written(tmp_path, "sb3/ppo", f"training.seed={seed}"), tmp_path / "run") for seed in (1, 1, 2))
+    one, two, three = (Trainer(written(tmp_path, "sb3/ppo", f"training.seed={seed}")) for seed in (1, 1, 2))
     for trainer in (one, two, three):
         trainer.update()
     assert different(one.state(), two.state()) == []
@@ -241,13 +243,13 @@ def test_equal_seeds_make_equal_networks_and_others_do_not(tmp_path):
 
 
 def test_another_picture_or_other_labels_refuse_a_checkpoint(tmp_path):
-    trainer = Trainer(written(tmp_path, "sb3/ppo"), tmp_path / "run")
+    trainer = Trainer(written(tmp_path, "sb3/ppo"))
     state = trainer.algorithm.state_dict()
     for task, config, why in (
         ({**TASK, "labels": ["other", "vowel"], "samples": SAMPLES}, {}, "names of the saved network"),
         (None, {"features": {"kind": "hashed", "dimension": 16, "lower": True}}, "sees of the saved network"),
     ):
-        other = Trainer(written(tmp_path, "sb3/ppo", task=task, **config), tmp_path / "run")
+        other = Trainer(written(tmp_path, "sb3/ppo", task=task, **config))
         with pytest.raises(BadCheckpoint, match=why):
             other.algorithm.load_state_dict(state)
 
@@ -267,9 +269,9 @@ def test_settings_that_do_not_fit_are_refused_by_name(tmp_path):
             written(tmp_path, "sb3/ppo", **config)
         assert isinstance(caught.value, loquent.errors.LoquentError)
     with pytest.raises(BadSetting, match="learns from its own play only"):
-        Trainer(written(tmp_path, "sb3/ppo", training={"teacher": "expert"}), tmp_path / "run")
-    with pytest.raises(BadSetting, match="takes free text; a task with actions is right"):
-        Trainer(written(tmp_path, "sb3/ppo", task={"kind": "generation"}), tmp_path / "run")
+        Trainer(written(tmp_path, "sb3/ppo", training={"teacher": "expert"}))
+    with pytest.raises(BadSetting, match="takes free text; use a task with actions"):
+        Trainer(written(tmp_path, "sb3/ppo", task={"kind": "generation"}))
 
 
 def test_a_section_for_language_models_is_remarked_on(tmp_path):
@@ -281,8 +283,8 @@ def test_settings_in_a_run_are_written_out_and_read_back(tmp_path):
     made = written(tmp_path, "sb3/double_dqn")
     assert made.config.features["characters"] == (2, 3, 4)
     (tmp_path / "again.yaml").write_text(made.yaml())
-    assert recipe.load(tmp_path / "again.yaml").fingerprint == made.fingerprint
-    assert recipe.load(tmp_path / "again.yaml", ["algorithm.features.dimension=32"]).config.features["dimension"] == 32
+    assert recipes.load(tmp_path / "again.yaml").fingerprint == made.fingerprint
+    assert recipes.load(tmp_path / "again.yaml", ["algorithm.features.dimension=32"]).config.features["dimension"] == 32
 
 
 def test_the_library_takes_every_setting():
@@ -300,7 +302,7 @@ def test_without_the_library_the_extra_is_named(tmp_path, monkeypatch):
 
     monkeypatch.setitem(sys.modules, "sb3_contrib", None)
     with pytest.raises(MissingExtra, match=r"loquent\[sb3\]"):
-        Trainer(written(tmp_path, "sb3/ppo"), tmp_path / "run")
+        Trainer(written(tmp_path, "sb3/ppo"))
 
 
 def test_wordle_is_learned_from_its_board(tmp_path):
@@ -314,7 +316,7 @@ def test_wordle_is_learned_from_its_board(tmp_path):
 
 @pytest.mark.parametrize("kind", ["sb3/double_dqn", "sb3/ppo"])
 def test_what_a_run_would_need(tmp_path, kind):
-    from loquent.estimate import estimate
+    from loquent.estimate.language_models import estimate
 
     found = estimate(written(tmp_path, kind))
     # 16 hashed numbers and two labels into 8 into two values; PPO has the same again for the value, with one number at its end; DQN its target
@@ -331,7 +333,7 @@ def test_rows_are_dealt_by_their_weights(tmp_path):
     task = {**TASK, "samples": [*samples, *({**row, "split": "test"} for row in SENTENCES)]}
 
     def dealt(**training):
-        trainer = Trainer(written(tmp_path, "sb3/ppo", task=task, training=training), tmp_path / "run")
+        trainer = Trainer(written(tmp_path, "sb3/ppo", task=task, training=training))
         trainer.update()
         return {game.row["tokens"] for game in trainer.algorithm.table.games}
 
@@ -342,5 +344,5 @@ def test_rows_are_dealt_by_their_weights(tmp_path):
 def test_a_network_that_chooses_is_not_exported_as_a_language_model(tmp_path):
     train(written(tmp_path, "sb3/a2c", training={"updates": 1}), tmp_path / "run", progress=False)
     with pytest.raises(BadCheckpoint, match="no language model but a network that chooses among actions"):
-        checkpoint.export(tmp_path / "run", tmp_path / "out")
+        policies.export(tmp_path / "run", tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -7,9 +7,11 @@ import shutil
 import pytest
 import torch
 
-from loquent import checkpoint, recipe
+from loquent import recipes
 from loquent.errors import BadSetting
-from loquent.train import Trainer, train
+from loquent.training import checkpoint
+from loquent.training.loop import train
+from loquent.training.trainer import Trainer
 from states import same
 
 pytest.importorskip("sb3_contrib")
@@ -29,7 +31,7 @@ ALGORITHM = {
 def written(folder, training=None, **more):
     whole = {"task": TASK, "algorithm": ALGORITHM, "training": {"updates": 4, "final_episodes": 5, "checkpoint_every": 1, **(training or {})}, **more}
     (folder / "recipe.yaml").write_text(json.dumps(whole))
-    return recipe.load(folder / "recipe.yaml")
+    return recipes.load(folder / "recipe.yaml")
 
 
 def test_the_loss_by_hand():
@@ -62,23 +64,24 @@ def test_it_goes_on_where_it_stopped(tmp_path):
 
 
 def test_another_teacher_teaches_what_it_does(tmp_path):
-    table = Trainer(written(tmp_path, {"teacher": "majority"}), tmp_path / "run").algorithm.table
-    assert table.taught() == [1, 1]  # "other" is the commonest label
-    right = Trainer(written(tmp_path), tmp_path / "run").algorithm.table
-    assert right.taught() == [TASK["labels"].index(game.row["labels"][0]) for game in right.games]
+    table = Trainer(written(tmp_path, {"teacher": "majority"})).algorithm.table
+    assert table.teacher_actions() == [1, 1]  # "other" is the commonest label
+    right = Trainer(written(tmp_path)).algorithm.table
+    assert right.teacher_actions() == [TASK["labels"].index(game.row["labels"][0]) for game in right.games]
 
 
-def test_what_is_no_action_cannot_be_taught(tmp_path):
+def test_what_is_no_action_cannot_be_taught(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # files under the current folder may name code
     (tmp_path / "mumbler.py").write_text(
-        "from loquent.agent import Answer\n\n\nclass Mumbler:\n    name = 'mumbler'\n\n    def __init__(self, task):\n        pass\n\n"
+        "from loquent.core.agent import Answer\n\n\nclass Mumbler:\n    name = 'mumbler'\n\n    def __init__(self, task):\n        pass\n\n"
         "    def answer(self, asked):\n        return [Answer('hm') for _ in asked]\n"
     )
     import sys
 
     sys.path.insert(0, str(tmp_path))
     try:
-        trainer = Trainer(written(tmp_path, {"teacher": "mumbler:Mumbler"}), tmp_path / "run")
-        with pytest.raises(BadSetting, match=r"mumbler says 'hm' in game .*, which is none of the actions"):
+        trainer = Trainer(written(tmp_path, {"teacher": "mumbler:Mumbler"}))
+        with pytest.raises(BadSetting, match=r"the teacher mumbler answers 'hm' in episode .*, which is not a legal action"):
             trainer.update()
     finally:
         sys.path.remove(str(tmp_path))

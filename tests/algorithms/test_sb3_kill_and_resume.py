@@ -7,9 +7,11 @@ import random
 import pytest
 
 import killed
-from loquent import checkpoint, recipe
+from loquent import recipes
 from loquent.errors import BadCheckpoint
-from loquent.train import Trainer
+from loquent.files.run_folder import RunFolder
+from loquent.training import checkpoint
+from loquent.training.trainer import Trainer
 from states import at, difference, goes_on, is_in, leaves, put, same, without
 
 pytest.importorskip("sb3_contrib")
@@ -79,8 +81,8 @@ def test_a_run_killed_at_eleven_moments_is_the_same_run(kind, wholes, tmp_path):
 def test_no_leaf_of_the_state_can_be_missing(kind, wholes, tmp_path):
     """Each leaf dropped in turn: the checkpoint is refused, or the run that goes on from it is another one."""
     file, whole = wholes[kind]
-    state = checkpoint.load(checkpoint.checkpoints(whole)[-1])
-    trainer = Trainer(recipe.load(file), tmp_path)
+    state = checkpoint.load(RunFolder(whole).checkpoints.all()[-1])
+    trainer = Trainer(recipes.load(file))
     right = goes_on(trainer, state)
     assert same(right, goes_on(trainer, state)) is None, "nothing dropped, nothing seen"
     dropped = leaves(state)
@@ -91,7 +93,7 @@ def test_no_leaf_of_the_state_can_be_missing(kind, wholes, tmp_path):
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_a_leaf_that_was_never_saved_would_be_seen(kind, wholes, tmp_path):
     """Each leaf that training moves, as it was at the start, in the place of the saved one: the run is another one."""
-    trainer = Trainer(recipe.load(wholes[kind][0]), tmp_path)
+    trainer = Trainer(recipes.load(wholes[kind][0]))
     fresh = copy.deepcopy(trainer.state())
     for _ in range(2):  # so early that much is still explored
         trainer.update()
@@ -107,8 +109,8 @@ def test_a_leaf_that_was_never_saved_would_be_seen(kind, wholes, tmp_path):
 def test_another_memory_is_another_run(part, wholes, tmp_path):
     """Arrays of the replay have no beginning to be put back to: one turn of it is changed."""
     file, whole = wholes["sb3/double_dqn"]
-    state = checkpoint.load(checkpoint.checkpoints(whole)[-1])
-    trainer = Trainer(recipe.load(file), tmp_path)
+    state = checkpoint.load(RunFolder(whole).checkpoints.all()[-1])
+    trainer = Trainer(recipes.load(file))
     right = goes_on(trainer, state)
     other = copy.deepcopy(state)
     array = other["algorithm"]["learner"]["replay"][part]
@@ -119,8 +121,8 @@ def test_another_memory_is_another_run(part, wholes, tmp_path):
 
 def test_what_is_missing_is_named(wholes, tmp_path):
     file, whole = wholes["sb3/ppo"]
-    trainer = Trainer(recipe.load(file), tmp_path)
-    state = checkpoint.load(checkpoint.checkpoints(whole)[-1])
+    trainer = Trainer(recipes.load(file))
+    state = checkpoint.load(RunFolder(whole).checkpoints.all()[-1])
     with pytest.raises(BadCheckpoint, match="counters: _n_updates of the learner's state is missing"):
         trainer.restore(without(state, ("algorithm", "learner", "counters", "_n_updates")))
     with pytest.raises(BadCheckpoint, match="optimizer: more of the learner's state is not of it"):

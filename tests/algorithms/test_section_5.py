@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from loquent.agents.scripted import Expert
-from loquent.algorithms import value_losses as losses
+from loquent.algorithms.value_learning import value_losses as losses
 from loquent.data.ranking import branch_pairs
-from loquent.designs import adversarial
-from loquent.play import games
+from loquent.rollout.forks import adversarial
+from loquent.rollout.loop import games
 from loquent.tasks.wordle.experts import Repeat, half
 from loquent.tasks.wordle.task import Wordle
 

@@ -10,13 +10,13 @@ import torch
 from letters import TASK, actor, episodes, gradients, padded, parameters, same, through_json
 
 from loquent.agents.scripted import Expert
-from loquent.algorithms import supervised
-from loquent.algorithms.schedule import step_size
-from loquent.algorithms.supervised import Config, Supervised
+from loquent.algorithms.imitation import supervised
+from loquent.algorithms.imitation.supervised import Config, Supervised
+from loquent.algorithms.shared.schedule import step_size
+from loquent.core.seeding import Key
 from loquent.errors import BadSetting, LoquentError
-from loquent.models.score import action_scores
-from loquent.models.tokens import token_batch
-from loquent.seeding import Key
+from loquent.models.score.tokens import action_scores
+from loquent.models.tokens.batch import token_batch
 
 QUICK = {"learning_rate": 3e-3, "minibatch": 8}
 

@@ -9,23 +9,23 @@ import pytest
 import torch
 from letters import padded, parameters, same
 
-from loquent import registry
-from loquent.algorithms import value_learner
-from loquent.algorithms import value_losses as losses
-from loquent.algorithms.cloning import Cloning
-from loquent.algorithms.cql import CQL
-from loquent.algorithms.filtered_cloning import FilteredCloning
-from loquent.algorithms.ilql import ILQL
-from loquent.algorithms.monte_carlo import MonteCarlo
-from loquent.algorithms.psi import Psi
+from loquent.algorithms.imitation.cloning import Cloning
+from loquent.algorithms.imitation.filtered_cloning import FilteredCloning
+from loquent.algorithms.value_learning import value_learner
+from loquent.algorithms.value_learning import value_losses as losses
+from loquent.algorithms.value_learning.cql import CQL
+from loquent.algorithms.value_learning.ilql import ILQL
+from loquent.algorithms.value_learning.monte_carlo import MonteCarlo
+from loquent.algorithms.value_learning.psi import Psi
+from loquent.core import registry
+from loquent.core.seeding import Key
+from loquent.core.settings import Remark
 from loquent.errors import BadSetting, LoquentError
-from loquent.models.score import action_scores, weighted_nll
-from loquent.models.tokens import positions
-from loquent.models.value_states import states_of
-from loquent.models.values import TokenValues
+from loquent.models.score.states import states_of
+from loquent.models.score.tokens import action_scores, weighted_nll
+from loquent.models.tokens.batch import positions
+from loquent.models.values.networks import TokenValues
 from loquent.pretrained import hidden
-from loquent.seeding import Key
-from loquent.settings import Remark
 
 KEY = Key(3)
 VALUE_LEARNERS = {"ilql": ILQL, "monte_carlo": MonteCarlo, "cql": CQL, "psi": Psi}
@@ -108,14 +108,14 @@ def test_micro_batches_change_no_gradient():
 
 def test_without_beta_the_policy_s_loss_is_cloning_s_to_the_bit():
     model, algorithm, batch = made(awac_beta=0.0)
-    said, logged = algorithm.policy_loss(model, algorithm.see(model, batch))
+    said, logged = algorithm.policy_loss(model, algorithm.loss_inputs(model, batch))
     assert set(logged["policy/weight"].tolist()) == {1.0}
     assert torch.equal(said, weighted_nll(model.policy, batch)[0]), "which is what cloning and supervised learning minimise"
     cloned = Cloning(Cloning.Config(minibatch=12), fork.actor(0, layers=1, width=16))
     logs = cloned.update(fork.actor(0, layers=1, width=16), batch)
     assert logs["supervised/loss"] == float(logged["policy/loss"].double().sum()) / len(seen_actions(batch))
     _, algorithm, batch = made(model=model, awac_beta=1.0)
-    assert not torch.equal(algorithm.policy_loss(model, algorithm.see(model, batch))[0], said)
+    assert not torch.equal(algorithm.policy_loss(model, algorithm.loss_inputs(model, batch))[0], said)
 
 
 def test_both_normalisers_and_the_weight_of_other_tokens():
@@ -301,7 +301,7 @@ def test_a_taken_token_s_value_is_its_column_and_chunks_change_nothing(monkeypat
     plain = sum(rows(q, slice(None))[0].sum() for q in values.q(states))
     expected = gradients_of_sum(plain)
     for chunk in (44, 1 << 20):  # four rows at a time; all at once
-        monkeypatch.setattr("loquent.models.values.CHUNK", chunk)
+        monkeypatch.setattr("loquent.models.values.networks.CHUNK", chunk)
         total, columns = values.summed(states, rows)
         assert float(total.detach()) == pytest.approx(float(plain.detach()), rel=1e-6)
         assert all(torch.allclose(column, head, atol=1e-6) for (column,), head in zip(columns, values.taken(states, tokens)))
@@ -361,7 +361,7 @@ def test_adapters_begin_as_the_trunk_and_share_its_weights():
 
 def seen_with(kind, **settings):
     model, algorithm, batch = made(kind, **settings)
-    return model, algorithm, batch, algorithm.see(model, batch)
+    return model, algorithm, batch, algorithm.loss_inputs(model, batch)
 
 
 def test_monte_carlo_is_drawn_towards_the_rewards_to_go():
@@ -398,7 +398,7 @@ def test_conservative_q_learning_is_drawn_towards_the_best_next_token():
     assert torch.allclose(algorithm.q_target(model, seen)[alive], seen.reward[alive] + 0.99 * best[seen.states.following][alive])
     assert algorithm.q_target(model, seen)[~alive].tolist() == seen.reward[~alive].tolist()
     cut = replace(batch, ended=torch.zeros(12, dtype=torch.bool))
-    again = algorithm.see(model, cut)
+    again = algorithm.loss_inputs(model, cut)
     assert bool(again.alive.all()), "a game that was cut goes on in its last state"
     assert not torch.allclose(algorithm.q_target(model, again)[~alive], seen.reward[~alive])
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from loquent.algorithms import value_losses as losses
+from loquent.algorithms.value_learning import value_losses as losses
 
 JUNK = 1e6
 REAL = torch.tensor([[True, True, True], [True, False, False]])

@@ -85,5 +85,5 @@ def test_what_is_no_sample_is_refused():
     for form, fields in ((tags(), {"words": "a"}), (labels(), {"text": " "}), (choice(), {"question": "Which?", "choices": []})):
         with pytest.raises(BadRow):
             form.blank(fields)
-    with pytest.raises(BadSetting, match="tagging, multilabel, multiple_choice can"):
+    with pytest.raises(BadSetting, match="tags, labels, choice are the forms"):
         form_of(loquent.task("wordle"))

@@ -6,10 +6,13 @@ import shutil
 import pytest
 import torch
 
-from loquent import checkpoint, recipe
+from loquent import recipes
 from loquent.annotation.session import Effort, Session
+from loquent.core.options import dump
 from loquent.errors import BadCheckpoint, BadRow, BadSetting
-from loquent.fill import dump
+from loquent.files import atomic
+from loquent.files.run_folder import RunFolder
+from loquent.training import checkpoint
 
 pytest.importorskip("stable_baselines3")
 
@@ -28,7 +31,7 @@ def written(folder, kind="sb3/double_dqn", **training):
     algorithm = {"kind": kind, "features": {"kind": "hashed", "dimension": 16}, "network": [8], "steps": 16, **config}
     whole = {"task": {**TASK, "samples": TEST}, "algorithm": algorithm, "training": {"updates": 6, "final_episodes": 6, **training}}
     (folder / "recipe.yaml").write_text(dump(whole))
-    return recipe.load(folder / "recipe.yaml")
+    return recipes.load(folder / "recipe.yaml")
 
 
 def begun(folder, made=None, **more):
@@ -44,7 +47,7 @@ def annotated(one, count=None):
     logs = []
     while one.pending is not None and (count is None or len(logs) < count):
         row = one.pending
-        logs.append(one.give(row, one.suggested(row), GOLD[row.id]))
+        logs.append(one.annotate(row, one.suggest(row), GOLD[row.id]))
     return logs
 
 
@@ -56,7 +59,7 @@ def state(folder):
             return {name: bare(item) for name, item in tree.items()}
         return tree.tolist() if isinstance(tree, torch.Tensor) else tree
 
-    return bare(checkpoint.load(checkpoint.checkpoints(folder / "session")[-1]))
+    return bare(checkpoint.load(RunFolder(folder / "session").checkpoints.all()[-1]))
 
 
 @pytest.mark.parametrize("kind", ["sb3/double_dqn", "sb3/ppo"])
@@ -95,9 +98,9 @@ def test_a_session_that_was_killed_becomes_the_one_that_was_not(tmp_path, left):
     folder = killed / "session"
     ahead = [json.loads(line) for line in (whole / "session" / "annotations.jsonl").read_text().splitlines()][3]
     if left in ("after the annotation", "after the log"):
-        checkpoint.append_line(folder / "annotations.jsonl", ahead)
+        atomic.append_line(folder / "annotations.jsonl", ahead)
     if left == "after the log":
-        checkpoint.append_line(folder / "metrics.jsonl", {"update": 4, "half": 1})
+        atomic.append_line(folder / "metrics.jsonl", {"update": 4, "half": 1})
     if left == "a torn checkpoint":
         file = folder / "checkpoints" / "update-3" / "state.safetensors"
         file.write_bytes(file.read_bytes()[:-9])
@@ -107,11 +110,31 @@ def test_a_session_that_was_killed_becomes_the_one_that_was_not(tmp_path, left):
         with (folder / "annotations.jsonl").open("a") as file:
             file.write(json.dumps(ahead)[:20])
     again = Session(made, folder)
-    assert len(again.given) == (4 if left.startswith("after") else 3)
+    assert len(again.annotations) == (4 if left.startswith("after") else 3)
     annotated(again)
     assert state(killed) == state(whole)
     for name in ("metrics.jsonl", "annotations.jsonl", "samples.jsonl"):
         assert (folder / name).read_text() == (whole / "session" / name).read_text(), name
+
+
+@pytest.mark.parametrize("taken_back", [1, 2])
+def test_a_session_with_an_undone_annotation_is_the_one_without_it(tmp_path, taken_back):
+    """More than one at a time takes the session back past its checkpoints: it learns again from what is left."""
+    whole, other = _mkdir(tmp_path / "whole"), _mkdir(tmp_path / "other")
+    annotated(begun(whole), 4)
+    one = begun(other, written(whole))
+    annotated(one, 4 - taken_back)
+    for _ in range(taken_back):  # these are wrong
+        row = one.pending
+        one.annotate(row, one.suggest(row), ("other",) * len(row["tokens"]))
+    for _ in range(taken_back):
+        one = one.undo()
+    assert len(one.annotations) == 4 - taken_back
+    assert one.draft(one.pending) == ("other",) * len(one.pending["tokens"])
+    annotated(one, taken_back)
+    assert state(other) == state(whole)
+    for name in ("metrics.jsonl", "annotations.jsonl", "samples.jsonl"):
+        assert (other / "session" / name).read_text() == (whole / "session" / name).read_text(), name
 
 
 def _mkdir(folder):
@@ -124,7 +147,7 @@ def test_the_comparison_of_states_can_fail(tmp_path):
     annotated(begun(one), 3)
     other = begun(two)
     annotated(other, 2)
-    other.give(other.pending, ("other", "other"), ("vowel", "vowel"))
+    other.annotate(other.pending, ("other", "other"), ("vowel", "vowel"))
     assert state(one) != state(two)
 
 
@@ -137,7 +160,7 @@ def test_drafts_are_kept_until_the_sample_is_given(tmp_path):
     assert again.draft(again.pending) == ("vowel", "vowel", "other")
     again.keep_draft(row, ())  # an annotation that was emptied is one
     assert Session(one.recipe, one.folder).draft(row) == ()
-    again.give(again.pending, ("other",) * 3, GOLD["abc"])
+    again.annotate(again.pending, ("other",) * 3, GOLD["abc"])
     assert again.draft(again.pending) is None
     assert not (one.folder / "draft.json").exists()
 
@@ -145,9 +168,9 @@ def test_drafts_are_kept_until_the_sample_is_given(tmp_path):
 def test_what_does_not_fit_is_refused_and_nothing_is_kept(tmp_path):
     one = begun(tmp_path)
     with pytest.raises(Exception, match="3 tokens and 1 labels"):
-        one.give(one.pending, ("other",) * 3, ("other",))
+        one.annotate(one.pending, ("other",) * 3, ("other",))
     assert (one.folder / "annotations.jsonl").read_text() == ""
-    assert one.given == []
+    assert one.annotations == []
 
 
 def test_samples_may_be_added_later_and_weighted(tmp_path):
@@ -175,4 +198,4 @@ def test_other_folders_and_learners_are_refused(tmp_path):
         Session(written(tmp_path), one.folder)
     small = ["model.layers=1", "model.width=16", "model.heads=2", "model.vocabulary=300", "model.tokenizer_texts=50", "task.limit=20"]
     with pytest.raises(BadSetting, match="learns from texts"):
-        Session(recipe.load("reviews_ppo", ["model.path=", *small]), tmp_path / "other")
+        Session(recipes.load("reviews_ppo", ["model.path=", *small]), tmp_path / "other")

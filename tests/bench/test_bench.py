@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from loquent import cli
-from loquent.bench import crew, runner, work
+from loquent.bench import crew, runner
 from loquent.bench.results import CONTRADICTED, HOLDS, MISSING, UNDECIDED, compare
+from loquent.cli import main as cli
 from loquent.errors import BadCheckpoint
+from loquent.files import names
 
 pytest.importorskip("torch")
 
@@ -108,12 +109,12 @@ def _resumed(suite, found, monkeypatch):
     assert all(line.endswith("found") for line in said)
     assert again.rows == found.rows
     cut = Path("out") / "ppo-1"
-    (cut / work.DONE).unlink()
+    (cut / names.SUITE).unlink()
     (cut / "evaluation.json").unlink()
     again, said = bench(suite)
     assert next(line for line in said if not line.endswith("found")).split()[1] == "ppo-1:"
     assert again.rows["ppo"].values == found.rows["ppo"].values
-    (cut / work.DONE).unlink()
+    (cut / names.SUITE).unlink()
     shutil.rmtree(cut / "checkpoints")
     (cut / "evaluation.json").unlink()
     again, _ = bench(suite)

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from loquent import cli
 from loquent.bench import crew, html, pages, runner, work
 from loquent.bench.work import Outcome
+from loquent.cli import main as cli
 from loquent.errors import BadCheckpoint
-from loquent.train import train
+from loquent.files import manifest, names
+from loquent.files.run_folder import RunFolder
+from loquent.training.loop import train
 
 torch = pytest.importorskip("torch")
 
@@ -43,7 +45,7 @@ def _bench(seeds=1, processes=1, **options):
 
 
 def _unfinish(folder):
-    (folder / work.DONE).unlink()
+    (folder / names.SUITE).unlink()
     (folder / "evaluation.json").unlink()
 
 
@@ -66,9 +68,31 @@ def test_a_run_of_other_settings_is_refused_and_left_as_it_is(here, finished):
 def test_a_script_does_not_play_into_the_folder_of_a_run(here):
     shutil.rmtree(here / "out" / "expert-0")
     shutil.copytree(here / "out" / "ppo-0", here / "out" / "expert-0")
-    (here / "out" / "expert-0" / work.DONE).unlink()
+    (here / "out" / "expert-0" / names.SUITE).unlink()
     with pytest.raises(BadCheckpoint, match=r"out/expert-0 holds a run of other settings"):
         _bench()
+
+
+@pytest.mark.parametrize("name", ["evaluation.json", names.SUITE])
+def test_a_changed_digit_is_never_a_result(name, here):
+    """What a script played is played again; what was trained is a failure that names the file, or the run is looked at again."""
+    right = {run: load_evaluation(here, run) for run in ("expert-0", "ppo-0")}
+    for run in right:
+        file = here / "out" / run / name
+        text = file.read_text()
+        digit = next(i for i, letter in enumerate(text) if letter.isdigit() and text[i - 1] == ".")
+        file.write_text(text[: digit + 1] + "987654321" + text[digit + 1 :])
+    found, _ = _bench()
+    assert load_evaluation(here, "expert-0") == right["expert-0"]
+    if name == "evaluation.json":
+        assert "evaluation.json is not what was written" in str(found.failures)
+    else:
+        assert not found.failures
+        assert load_evaluation(here, "ppo-0") == right["ppo-0"]
+
+
+def load_evaluation(here, run):
+    return RunFolder(here / "out" / run).evaluation()["values"]
 
 
 def _tear(folder, update):
@@ -139,21 +163,18 @@ def test_threads_do_not_depend_on_how_many_runs_are_left(here, monkeypatch):
 
 
 def test_a_run_says_with_what_it_was_made_and_the_page_where_that_differs(here, made):
-    done = json.loads((made / "out" / "ppo-0" / work.DONE).read_text())
+    done = json.loads((made / "out" / "ppo-0" / names.SUITE).read_text())
     assert done["loquent"] == work.__version__
     assert done["threads"] == json.loads((made / "out" / "ppo-0" / "machine.json").read_text())["threads"]
     found, _ = _bench()
     assert found.notes == ()
-    older = here / "out" / "zero-0" / work.DONE
-    older.write_text(json.dumps(json.loads(older.read_text()) | {"loquent": "0.0.9", "threads": 7}))
-    last = here / "out" / "base" / work.DONE
-    last.write_text(json.dumps({key: value for key, value in json.loads(last.read_text()).items() if key in ("key", "seconds")}))
+    older = here / "out" / "zero-0" / names.SUITE
+    older.write_text(json.dumps(manifest.sealed(json.loads(older.read_text()) | {"loquent": "0.0.9", "threads": 7})))
     found, said = _bench()
     assert all(line.endswith("found") for line in said)
     version, threads = found.notes
     assert "different Loquent" in version
     assert "0.0.9 (1 runs)" in version
-    assert "not recorded (1 runs)" in version
     assert "7 (1 runs)" in threads
     for text in ((here / "out" / "table.md").read_text(), (here / "out" / "table.html").read_text()):
         assert "0.0.9 (1 runs)" in text

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from loquent import recipe
+from loquent import recipes
 from loquent.bench import jobs, published, results
 from loquent.bench import suite as suites
 from loquent.errors import BadSetting, UnknownName
@@ -121,8 +121,8 @@ def test_mistakes_that_only_planning_sees_name_the_entry(suite):
 
 @pytest.mark.parametrize("value", [0.5, 1e-6, None, True, "inf", float("inf"), "a: b", "<x", [1, 2], {"label": 1}, "été", 'quo"te'])
 def test_an_override_gives_a_setting_this_very_value(value):
-    from loquent.fill import parse
-    from loquent.values import frozen
+    from loquent.core.options import parse
+    from loquent.core.values import frozen
 
     text = jobs.override("a.b", value).partition("=")[2]
     found = parse(text, "x", numbered=False).plain()
@@ -237,6 +237,6 @@ def test_every_published_figure_and_quote_stands_in_the_paper(beside):
 
 
 def test_recipes_beside_a_suite_are_found(suite, tmp_path):
-    (tmp_path / "own.yaml").write_text(recipe.load("reviews_base").yaml())
+    (tmp_path / "own.yaml").write_text(recipes.load("reviews_base").yaml())
     suite.write_text(suite.read_text().replace("recipe: reviews_base", "recipe: own.yaml"))
-    assert planned(suite).jobs[0].recipe.model.layers == recipe.load("reviews_base").model.layers
+    assert planned(suite).jobs[0].recipe.model.layers == recipes.load("reviews_base").model.layers

@@ -11,10 +11,10 @@ TASK = '''
 """Count: say the number that follows."""
 from dataclasses import dataclass
 
-from loquent.actions import Texts
-from loquent.settings import check_ranges, setting
-from loquent.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
-from loquent.values import Record
+from loquent.core.actions import Texts
+from loquent.core.settings import check_ranges, setting
+from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.core.values import Record
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Counter:
         pass
 
     def answer(self, asked):
-        from loquent.agent import Answer
+        from loquent.core.agent import Answer
 
         draws = [one.key.generator().random() for one in asked]
         return [Answer(str(one.state[0] + 1) if draw < 0.5 else "?") for one, draw in zip(asked, draws)]

@@ -14,8 +14,9 @@ import time
 
 import pytest
 
-from loquent import checkpoint, cli
-from loquent.fill import dump
+from loquent.cli import main as cli
+from loquent.core.options import dump
+from loquent.files.run_folder import RunFolder
 
 pytest.importorskip("stable_baselines3")
 
@@ -52,7 +53,7 @@ class Terminal:
 
     def __init__(self, folder, *more):
         self.mine, theirs = pty.openpty()
-        line = [sys.executable, "-m", "loquent.cli", "annotate", "mine.yaml", "--samples", "samples.jsonl", "--out", "session", *more]
+        line = [sys.executable, "-m", "loquent.cli.main", "annotate", "mine.yaml", "--samples", "samples.jsonl", "--out", "session", *more]
         places = os.pathsep.join(place for place in sys.path if place)
         environment = {**os.environ, "PYTHONPATH": places, "OMP_NUM_THREADS": "1"}
         self.process = subprocess.Popen(
@@ -104,7 +105,7 @@ def test_a_session_at_a_terminal(folder):
         ("x", "neither"),
         ("9 vowel", "tokens 1 to 3"),
         ("1 vovel", "did you mean vowel"),
-        ("\x1b[A", "neither"),
+        ("\x1b[A", "did you mean vowel"),  # the line before comes back
         ("?", "other vowel"),
     ):
         one.type(wrong + "\n")
@@ -143,7 +144,7 @@ def test_a_session_at_a_terminal(folder):
     assert four.left() == 0
     assert (told["samples"], told["left"], told["decisions"]) == (3, 0, 8)
     assert [line["given"] for line in kept(folder)] == list(GOLD.values())
-    assert checkpoint.checkpoints(folder / "session")[-1].name == "update-3"
+    assert RunFolder(folder / "session").checkpoints.all()[-1].name == "update-3"
     assert len((folder / "session" / "metrics.jsonl").read_text().splitlines()) == 3
 
 

@@ -9,9 +9,10 @@ from argparse import Namespace
 
 import pytest
 
-from loquent import cli, recipe
-from loquent.commands.annotate import _samples
-from loquent.fill import dump
+from loquent import recipes
+from loquent.cli import main as cli
+from loquent.cli.commands.annotate import _samples
+from loquent.core.options import dump
 
 pytest.importorskip("stable_baselines3")
 
@@ -78,12 +79,12 @@ def test_two_samples_of_one_id_are_refused_with_both_lines(annotate, tmp_path):
         ("tagging", {"text": 5}, "'text' is 5"),
         ("tagging", {"tokens": {"a": "b"}}, "'tokens' is"),
         ("multilabel", {"text": None}, "text"),
-        ("multiple_choice", {"question": "which?", "choices": ["a", "b"], "ids": 5}, "two lists of one length"),
+        ("multiple_choice", {"question": "which?", "choices": ["a", "b"], "ids": 5}, "two lists of the same length"),
         ("multiple_choice", {"question": "which?", "choices": [None], "ids": None}, "the choice"),
         ("multiple_choice", {"question": "which?", "choices": 5}, "the choices are 5"),
         ("multiple_choice", {"question": "which?", "choices": None}, "the choices are None"),
         ("multiple_choice", {"question": {"stem": "which?", "choices": 7}}, "the choices are 7"),
-        ("multiple_choice", {"question": "which?", "choices": {"text": 3, "label": 4}}, "two lists of one length"),
+        ("multiple_choice", {"question": "which?", "choices": {"text": 3, "label": 4}}, "two lists of the same length"),
     ],
 )
 def test_a_bad_sample_is_named_with_its_line(annotate, kind, fields, words):
@@ -118,7 +119,7 @@ def test_finding_the_annotated_samples_takes_one_look_at_each():
 
     def calls(n):
         task = "[O, V]"
-        whole = recipe.load("tagging_ppo", [f"task.labels={task}", "task.source=samples"])
+        whole = recipes.load("tagging_ppo", [f"task.labels={task}", "task.source=samples"])
         with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
             file.writelines(json.dumps({"id": str(i), "tokens": ["a"], "labels": ["O"]}) + "\n" for i in range(n))
             file.flush()
@@ -150,13 +151,13 @@ def test_a_choice_may_be_called_as_a_command_is(annotate, tmp_path):
     asked = {"question": "which?", "choices": {"q": "this", "?": "that", "B": "those"}}
     code, shown, _ = annotate("multiple_choice", [{**asked, "id": "x"}, {**asked, "id": "y"}], "B\nq\n\n?\n\n")
     assert code == 0
-    assert "? lists the ids; the end of the input (Ctrl-D) leaves" in shown
+    assert "? lists the ids; u undoes; the end of the input (Ctrl-D) leaves" in shown
     assert kept(tmp_path) == {"x": ["q"], "y": ["?"]}
 
 
 def test_q_leaves_where_no_choice_is_called_so(annotate, tmp_path):
     _, shown, _ = annotate("multiple_choice", [{"question": "which?", "choices": {"Q": "this", "B": "that"}}], "?\nq\n")
-    assert "? lists the ids; q leaves" in shown
+    assert "? lists the ids; u undoes; q leaves" in shown
     assert "> Q B\n" in shown
     assert kept(tmp_path) == {}
 
@@ -169,3 +170,26 @@ def test_labels_of_several_words_are_given_and_listed_one_a_line(annotate, tmp_p
     assert kept(tmp_path) == {"x": ["noun phrase", "noun phrase", "verb  phrase"]}
     _, shown, _ = annotate("multilabel", [{"id": "x", "text": "a"}], "?\nq\n", "--out", "other", labels=labels)
     assert "> noun phrase\nO\nverb  phrase\n" in shown
+
+
+def test_corrections_and_whole_samples_are_undone(annotate, tmp_path):
+    texts = [{"id": "s1", "tokens": ["a", "b"]}, {"id": "s2", "tokens": ["c"]}]
+    typed = ["u", "1 vowel", "1 other", "u", "u", "2 vowel", "1-2 vowel", "u", "1 vowel", "", "u", "1-2 other", "", "1 other", ""]
+    code, shown, _ = annotate("tagging", texts, "\n".join(typed) + "\n", "--json")
+    assert code == 0
+    assert "there is nothing to undo" in shown
+    assert "u undoes; q leaves" in shown
+    assert shown.count("sample 1 of 2") == 2, "a sample that was given comes back"
+    again = shown[shown.rindex("sample 1 of 2") :]
+    assert re.findall(r"\d  [ab]  (\w+)", again)[:2] == ["vowel", "vowel"], "as it was given"
+    assert kept(tmp_path) == {"s1": ["other", "other"], "s2": ["other"]}
+    told = json.loads(shown.splitlines()[-1])
+    assert (told["samples"], told["decisions"]) == (2, 3)
+
+
+def test_a_choice_that_is_called_u_is_chosen_by_it(annotate, tmp_path):
+    asked = {"id": "x", "question": "?", "choices": ["one", "two", "three"], "ids": ["a", "u", "z"]}
+    code, shown, _ = annotate("multiple_choice", [asked], "z\nu\nundo\n\n")
+    assert code == 0
+    assert "? lists the ids; undo undoes; q leaves" in shown
+    assert kept(tmp_path) == {"x": ["z"]}

@@ -9,7 +9,9 @@ from functools import partial
 
 import pytest
 
-from loquent import cli, episode
+from loquent.cli import main as cli
+from loquent.core import episode
+from loquent.datasets import journal
 
 LINE = ["collect", "counting:Count", "--agent", "counting:Counter", "--episodes", "200", "--seed", "7"]
 
@@ -91,10 +93,37 @@ def test_shards_that_are_there_are_not_played_again(folder):
     (out / "shards").mkdir()
     lines = before.splitlines(keepends=True)
     marked = b"".join(line.replace(b'"counter"', b'"marked!"') for line in lines[64:128])
-    (out / "shards" / "000001.jsonl").write_bytes(marked)
+    journal.write_shard(out / "shards" / "000001.jsonl", marked.decode())
     after = collected(folder, "one").splitlines(keepends=True)
     assert b"".join(after[64:128]) == marked
     assert after[:64] + after[128:] == lines[:64] + lines[128:]
+
+
+@pytest.mark.parametrize("damage", ["a digit", "a line less", "a line more", "no digest", "another digest"])
+def test_a_damaged_shard_is_refused_with_its_line(folder, capsys, damage):
+    """Before, the changed digit went into the dataset."""
+    out = folder / "one"
+    lines = collected(folder, "one").splitlines(keepends=True)
+    (out / "episodes.jsonl").unlink()
+    (out / "shards").mkdir()
+    shard = out / "shards" / "000001.jsonl"
+    journal.write_shard(shard, b"".join(lines[64:128]).decode())
+    if damage == "a digit":
+        shard.write_bytes(b"".join([*lines[64:70], lines[70].replace(b"1", b"2", 1), *lines[71:128]]))
+    elif damage == "a line less":
+        shard.write_bytes(b"".join([*lines[64:70], *lines[71:128]]))
+    elif damage == "a line more":
+        shard.write_bytes(b"".join([*lines[64:70], lines[3], *lines[70:128]]))
+    elif damage == "no digest":
+        shard.with_suffix(journal.DIGEST).unlink()
+    else:
+        shard.with_suffix(journal.DIGEST).write_bytes(b"\xff")
+    assert cli.main([*LINE, "--out", str(out)]) == 2
+    said = capsys.readouterr().err
+    assert f"{shard}: 000001.digest is missing" in said if damage == "no digest" else f"{shard}:{1 if 'digest' in damage else 7}: " in said
+    assert not (out / "episodes.jsonl").exists()
+    shard.unlink()
+    assert collected(folder, "one").splitlines(keepends=True) == lines
 
 
 @pytest.mark.parametrize("change", [["--seed", "8"], ["--episodes", "201"], ["--agent", "random"], ["--option", "rounds=2"]])

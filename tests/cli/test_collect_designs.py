@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from loquent import cli, episode
+from loquent.cli import main as cli
+from loquent.core import episode
 
 PLAYERS = ["--agent", "expert", "--suboptimal", "counting:Counter"]
 ADVERSARIAL = [*PLAYERS, "--adversary", "random", "--design", "adversarial", "design.rollouts=2", "design.games=1", "design.before=2"]
@@ -121,7 +122,7 @@ def test_plain_collections_are_written_down_as_before(folder):
         (["--agent", "expert", "--suboptimal", "human", "--design", "branching"], "--suboptimal human: a person plays game by game"),
         (["--design", "tweets"], "design tweets needs file"),
         (["--design", "tweets", "design.file=none.csv"], "none.csv"),
-        (["--design", "tweets", "design.file=tweets.csv"], "tweets are games of wordle"),
+        (["--design", "tweets", "design.file=tweets.csv"], "tweets need the task wordle with secret=row"),
     ],
 )
 def test_what_does_not_fit_is_told(folder, words, says, capsys):

@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from loquent import cli, grammar
+from loquent.cli import grammar
+from loquent.cli import main as cli
 
 COMMANDS = ["quickstart", "train", "bench", "resume", "evaluate", "generate", "values", "export", "play"]
 COMMANDS += ["collect", "convert", "check", "score", "list", "show", "help"]
@@ -27,7 +28,7 @@ def test_every_command_has_help_with_an_example(name, capsys):
 def test_every_command_has_its_file(name):
     import importlib
 
-    assert callable(importlib.import_module(f"loquent.commands.{name}").run)
+    assert callable(importlib.import_module(f"loquent.cli.commands.{name}").run)
 
 
 def test_the_examples_of_the_help_pages_parse():
@@ -98,7 +99,7 @@ def test_a_bug_still_shows_its_traceback(folder, loquent):
 
 @pytest.mark.parametrize("kind", ["tasks", "algorithms", "agents", "rewards", "metrics", "recipes"])
 def test_list_shows_every_registered_name(kind, capsys):
-    from loquent import registry
+    from loquent.core import registry
 
     assert cli.main(["list", kind, "--json"]) == 0
     *lines, last = capsys.readouterr().out.splitlines()

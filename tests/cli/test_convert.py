@@ -1,13 +1,16 @@
 """`loquent convert`: forms, shares and kinds on the command line."""
 
 import json
+import sys
 
 import pytest
 
-from loquent import cli
+import loquent
+from loquent.cli import main as cli
+from loquent.core import registry
+from loquent.core.episode import Episode, Turn
+from loquent.core.values import Record
 from loquent.data.episodes import read, write
-from loquent.episode import Episode, Turn
-from loquent.values import Record
 
 
 def game(number, value, kind, task="wordle-v1#0123abcd"):
@@ -15,6 +18,25 @@ def game(number, value, kind, task="wordle-v1#0123abcd"):
     return Episode(task, "train:crane", "train", 0, number, turns, "solved", meta=Record(kind=kind))
 
 
+OWN = """
+from loquent import Observation, Opening, Outcome, Record, Row, Task, TaskSpec
+
+
+class Mine(Task):
+    spec = TaskSpec(id="mine", rewards=Record(cost=-1.0), turn_limit=1)
+
+    def rows(self, split):
+        return [Row(str(n), Record(n=n)) for n in range(3)]
+
+    def first(self, row, rng):
+        return Opening(row["n"], Observation("say"))
+
+    def read(self, state, text):
+        return text
+
+    def play(self, state, move):
+        return Outcome(state, Observation(""), Record(cost=float(state)), "said")
+"""
 GAMES = [game(i, -float(i), "expert" if i % 2 else "suboptimal") for i in range(10)]
 
 
@@ -57,11 +79,14 @@ def test_a_part_is_kept(capsys):
         (["none.jsonl", "x.jsonl"], "there is no such file"),
         (["games.jsonl", "games.jsonl"], "exists already"),
         (["games.jsonl", "no/where.jsonl", "--top", "0.01"], "top = 0.01 of 10 episodes keeps none"),
-        (["games.jsonl", "x.jsonl", "--kind", "adversarial"], "none of 10 episodes is of kind adversarial; there are 'expert', 'suboptimal'"),
+        (
+            ["games.jsonl", "x.jsonl", "--kind", "adversarial"],
+            "none of 10 episodes is of kind adversarial; the dataset has the kinds: 'expert', 'suboptimal'",
+        ),
         (["games.jsonl", "x.jsonl", "--top", "0.5", "--weight", "guess"], "--weight guess: NAME=NUMBER is right"),
         (["games.jsonl", "x.jsonl", "--top", "0.5", "--weight", "guess=nan"], "NAME=NUMBER"),
         (["games.jsonl", "x.jsonl", "--top", "0.5", "--weight", "gess=1"], "no episode has a reward of that name. Nearest: guess. Known: guess"),
-        (["games.jsonl", "x", "--to", "minari"], "named like wordle-v0"),
+        (["games.jsonl", "x", "--to", "minari"], "as in wordle-v0"),
     ],
 )
 def test_what_cannot_be_done_is_told(words, says, capsys, tmp_path):
@@ -88,5 +113,93 @@ def test_returns_of_two_tasks_are_not_ranked_together(capsys):
 def test_returns_need_weights_where_the_task_does_not_say_them(tasks, capsys):
     write("other.jsonl", [game(i, 0.0, "expert", task) for i, task in enumerate(tasks * 2)], "jsonl", Record())
     assert cli.main(["convert", "other.jsonl", "x.jsonl", "--top", "0.5"]) == 2
-    assert "need the weights of rewards: --weight NAME=NUMBER" in capsys.readouterr().err
+    assert "as in --weight guess=1; rewards of these episodes: guess" in capsys.readouterr().err
     assert cli.main(["convert", "other.jsonl", "x.jsonl", "--top", "0.5", "--weight", "guess=1"]) == 0
+
+
+REWARDED = sorted(set(registry.names("task")) - {"generation"})  # text generation has the rewards of a run alone
+
+
+@pytest.mark.parametrize("task", REWARDED)
+def test_every_task_has_its_own_weights(task):
+    assert (
+        cli.main(["collect", task, "--agent", "expert" if task == "wordle" else "random", "--episodes", "8", "--out", "some", "--processes", "1"])
+        == 0
+    )
+    own = loquent.task(task)
+    returns = sorted((one.total(own.spec.rewards) for one in read("some")), reverse=True)
+    assert returns[0] > returns[-1], "or the order would prove nothing"
+    best = [one.total(own.spec.rewards) for one in read(converted("some", "best.jsonl", "--top", "0.5"))]
+    assert sorted(best, reverse=True) == returns[:4]
+    converted("some", f"{task.replace('_', '-')}-v0", "--to", "minari")
+
+
+def test_a_collection_says_the_weights_of_a_task_that_is_not_registered(tmp_path, monkeypatch, capsys):
+    (tmp_path / "mine.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    collect = ["collect", "mine:Mine", "--agent", "random", "--episodes", "3", "--out", "some", "--processes", "1"]
+    assert cli.main(collect) == 0
+    assert cli.main(collect) == 0, "and it is known again"
+    assert [one.row for one in read(converted("some", "best.jsonl", "--top", "0.4"))] == ["0"], "less of the cost is better"
+    plan = json.loads((tmp_path / "some" / "collect.json").read_text())
+    (tmp_path / "some" / "collect.json").write_text(json.dumps({**plan, "weights": {"cost": "much"}}))
+    assert cli.main(["convert", "some", "x.jsonl", "--top", "0.5"]) == 2
+    assert "weights.cost: the weight is 'much'; a finite number is right" in capsys.readouterr().err
+    (tmp_path / "some" / "collect.json").write_text(json.dumps({**plan, "identity": "other-v1"}))
+    assert cli.main(["convert", "some", "x.jsonl", "--top", "0.5"]) == 2, "they are of another task"
+
+
+@pytest.mark.parametrize("folder", ["collection", "run"])
+def test_the_options_beside_the_episodes_choose_the_reward(folder, tmp_path, capsys):
+    pair = [Turn("agent", "O", rewards=Record(token_f1=token, span_f1=span)) for token, span in ((1.0, 0.0), (0.0, 1.0))]
+    identity = loquent.task("tagging", reward="span_f1").identity
+    (tmp_path / "some").mkdir()
+    write("some/episodes.jsonl", [Episode(identity, "train-0", "train", 0, i, (turn,), "tagged") for i, turn in enumerate(pair)], "jsonl", Record())
+    assert cli.main(["convert", "some", "x.jsonl", "--top", "0.5"]) == 2, "nothing says which of the two counts"
+    assert "as in --weight span_f1=1; rewards of these episodes: span_f1, token_f1" in capsys.readouterr().err
+    texts = {
+        "collect.json": '{"task": "tagging", "options": ["reward=span_f1"]}',
+        "config.yaml": "task: {kind: tagging, reward: span_f1}\nrewards: {}\n",
+    }
+    name = "collect.json" if folder == "collection" else "config.yaml"
+    (tmp_path / "some" / name).write_text(texts[name])
+    assert [one.number for one in read(converted("some", "best.jsonl", "--top", "0.5"))] == [1]
+
+
+def test_the_weights_of_a_run_are_those_of_its_recipe(tmp_path):
+    turns = [Turn("agent", "x", rewards=Record({"sentiment": 1.0 - i, "sentiment/raw": 5.0, "length": float(i)})) for i in range(2)]
+    (tmp_path / "run").mkdir()
+    write("run/episodes.jsonl", [Episode("generation-v1", "a", "test", 0, i, (turn,), "end") for i, turn in enumerate(turns)], "jsonl", Record())
+    (tmp_path / "run" / "config.yaml").write_text("task: {kind: generation}\nrewards: {sentiment: {weight: 1.0, key: x}, length: 3}\n")
+    assert [one.number for one in read(converted("run", "best.jsonl", "--top", "0.5"))] == [1]
+    assert [one.number for one in read(converted("run/episodes.jsonl", "again.jsonl", "--top", "0.5"))] == [1]
+
+
+@pytest.mark.parametrize(
+    "rewards", ["[1]", "{sentiment: much}", "{sentiment: {weight: [1]}}", "{sentiment: .inf}", "{sentiment: true}", "{? [a] : 1}"]
+)
+def test_weights_that_are_none_are_refused_with_their_place(rewards, tmp_path, capsys):
+    (tmp_path / "run").mkdir()
+    turn = Turn("agent", "x", rewards=Record(sentiment=1.0))
+    write("run/episodes.jsonl", [Episode("generation-v1", "a", "test", 0, 0, (turn,), "end")], "jsonl", Record())
+    (tmp_path / "run" / "config.yaml").write_text(f"task: generation\nrewards: {rewards}\n")
+    assert cli.main(["convert", "run", "best.jsonl", "--top", "0.9"]) == 2
+    assert "config.yaml:2" in capsys.readouterr().err
+
+
+def test_episodes_without_a_reward_are_not_ranked(capsys):
+    write("plain.jsonl", [Episode("generation-v1", "a", "train", 0, i, (Turn("agent", "x"),), "end") for i in range(2)], "jsonl", Record())
+    assert cli.main(["convert", "plain.jsonl", "x.jsonl", "--top", "0.5"]) == 2
+    assert "plain.jsonl: no episode has a reward, so there is no best" in capsys.readouterr().err
+    converted("plain.jsonl", "generation-v0", "--to", "minari")
+
+
+def test_no_code_is_imported_by_a_name_beside_the_episodes(tmp_path, monkeypatch):
+    (tmp_path / "evil.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    turn = Turn("agent", "O", rewards=Record(custom=1.0))
+    (tmp_path / "some").mkdir()
+    write("some/episodes.jsonl", [Episode("tagging-v1#0123abcd", "train-0", "train", 0, 0, (turn,), "tagged")], "jsonl", Record())
+    (tmp_path / "some" / "collect.json").write_text('{"options": ["reward=evil:f"]}')
+    assert cli.main(["convert", "some", "x.jsonl", "--top", "1", "--to", "jsonl", "--bottom", "0.5"]) == 2
+    assert "evil" not in sys.modules

@@ -4,9 +4,12 @@ import shutil
 
 import pytest
 
-from loquent import cli, recipe
-from loquent.run import load_run
-from loquent.train import train
+import loquent
+from loquent import recipes
+from loquent.cli import main as cli
+from loquent.errors import BadSetting
+from loquent.training.loop import train
+from loquent.training.run import load_run
 
 SMALL = ["task.limit=60", "rewards={lexicon: 1.0}", "metrics={diversity: {}}"]
 
@@ -15,7 +18,7 @@ SMALL = ["task.limit=60", "rewards={lexicon: 1.0}", "metrics={diversity: {}}"]
 def run(tmp_path_factory):
     """A small run that came to its end."""
     folder = tmp_path_factory.mktemp("mistakes") / "run"
-    return train(recipe.load("reviews_ppo", [*SMALL, "model.path="], profile="smoke"), folder, progress=False).folder
+    return train(recipes.load("reviews_ppo", [*SMALL, "model.path="], profile="smoke"), folder, progress=False).folder
 
 
 def said(capsys, *words, code=2):
@@ -34,11 +37,39 @@ def test_a_metric_that_nothing_measures_is_refused_before_anything_is_written(tm
 def test_a_base_that_is_not_there_is_not_looked_for_on_the_hub(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     told = said(capsys, "train", "reviews_ppo", *SMALL, "--profile", "smoke", "model.path=runs/base", "--out", "x")
-    assert "runs/base: there is no such folder; a run makes one, as in: loquent train reviews_base --out runs/base" in told
+    assert "runs/base: there is no such folder; `loquent train reviews_base --out runs/base` makes it" in told
+
+
+def test_the_advice_for_a_missing_folder_is_the_command_that_makes_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    told = said(capsys, "generate", "runs/bc", "--prompt", "x")
+    assert "runs/bc: there is no such folder; `loquent train wordle_bc --out runs/bc` makes it" in told
+    assert said(capsys, "generate", "runs/typo", "--prompt", "x") == "BadModel: runs/typo: there is no such folder; check the spelling\n"
+
+
+def test_evaluate_asks_for_the_task_of_what_is_no_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert "BadSetting: expert is an agent, and no task is named; give --task TASK. Known: " in said(capsys, "evaluate", "expert")
+    (tmp_path / "exp").mkdir()
+    (tmp_path / "exp" / "config.json").write_text("{}")
+    assert "exp is a model's folder, and no task is named; give --task TASK\n" in said(capsys, "evaluate", "exp")
+    (tmp_path / "exp" / "loquent.json").write_text('{"task": {"kind": "wordle", "limit": 30}}')
+    assert "give --task wordle, and the task's options in exp/loquent.json as --option KEY=VALUE" in said(capsys, "evaluate", "exp")
+    (tmp_path / "a.jsonl").touch()
+    assert "a.jsonl is a file of episodes, and no task is named" in said(capsys, "evaluate", "a.jsonl")
+
+
+@pytest.mark.parametrize("episodes", [0, -3])
+def test_python_refuses_fewer_than_one_episode_too(run, episodes):
+    for call in (lambda: loquent.play("wordle", "expert", episodes=episodes), lambda: loquent.evaluate(run, episodes=episodes)):
+        with pytest.raises(BadSetting, match=f"episodes = {episodes}: the number of episodes must be at least 1"):
+            call()
+    with pytest.raises(BadSetting, match="at least 1"):
+        loquent.check("wordle", episodes=episodes)
 
 
 def test_one_name_is_a_list_of_one():
-    assert recipe.load("reviews_ppo", ["training.trackers=tensorboard"]).training.trackers == ("tensorboard",)
+    assert recipes.load("reviews_ppo", ["training.trackers=tensorboard"]).training.trackers == ("tensorboard",)
 
 
 def test_a_folder_of_several_seeds_asks_for_one(run, tmp_path, capsys):
@@ -64,7 +95,7 @@ def test_evaluation_says_with_which_checkpoint(run, tmp_path, capsys):
     unfinished = shutil.copytree(run, tmp_path / "run")
     (unfinished / "evaluation.json").unlink()
     (unfinished / "checkpoints" / "best.json").write_text('{"checkpoint": "update-99"}')
-    assert "names update-99, which is not there; the newest checkpoint is taken" in said(capsys, "evaluate", unfinished, "--episodes", "2", code=0)
+    assert "names update-99; by the newest checkpoint update-" in said(capsys, "evaluate", unfinished, "--episodes", "2", code=0)
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
@@ -77,7 +108,7 @@ def test_a_report_has_a_gap_where_a_number_is_none(number, run, tmp_path, capsys
     assert said(capsys, "report", odd, run, "--out", tmp_path / "page.html", code=0) == ""
 
 
-TORN = {"config.yaml": ("name: [", "config.yaml:1"), "evaluation.json": ("{", "evaluation.json is torn")}
+TORN = {"config.yaml": ("name: [", "config.yaml:1"), "evaluation.json": ("{", "evaluation.json:1: it is not JSON")}
 
 
 @pytest.mark.parametrize("name", TORN)
@@ -105,7 +136,7 @@ def test_a_suite_does_not_go_into_a_run(run, capsys):
 
 
 def test_ctrl_c_says_how_to_go_on(tmp_path, capsys, monkeypatch):
-    from loquent.commands import train as command
+    from loquent.cli.commands import train as command
 
     def interrupted(recipe, out):
         out.mkdir()
@@ -113,3 +144,9 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, capsys, monkeypatch):
 
     monkeypatch.setattr(command, "train", interrupted)
     assert f"to go on: loquent resume {tmp_path / 'x'}" in said(capsys, "train", "reviews_ppo", *SMALL, "--out", tmp_path / "x", code=130)
+
+
+@pytest.mark.parametrize("name", [":Name", ".:Name", ".x:Name", "a..b:Name", "x:"])
+def test_a_name_of_no_module_is_refused(name, capsys):
+    for command in (["play", name], ["check", name], ["play", "wordle", "--agent", name]):
+        assert "is not of the form 'module:name'" in said(capsys, *command)

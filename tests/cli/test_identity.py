@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from loquent.checkpoint import checkpoints, load
-from loquent.cli import main
-from loquent.run import load_run
+from loquent.cli.main import main
+from loquent.files.run_folder import RunFolder
+from loquent.training.checkpoint import load
+from loquent.training.run import load_run
 
 SMALL = ["model.path=", "model.layers=1", "model.width=16", "model.heads=2", "model.vocabulary=2000", "model.tokenizer_texts=2000"]
 SHORT = [
@@ -33,7 +34,7 @@ def test_nlpo_that_masks_nothing_is_ppo_to_the_bit(tmp_path, capsys, seed):
     logged = [{key: value for key, value in line.items() if not key.startswith("nlpo/")} for line in same.metrics]
     assert logged == ppo.metrics
     assert same.evaluation["values"] == ppo.evaluation["values"]
-    ours, theirs = (load(checkpoints(run.folder)[-1])["actor"] for run in (ppo, same))
+    ours, theirs = (load(RunFolder(run.folder).checkpoints.all()[-1])["actor"] for run in (ppo, same))
     assert ours.keys() == theirs.keys()
     assert all((ours[name] == theirs[name]).all() for name in ours)
     masked = trained(tmp_path / "masked", "reviews_nlpo", f"training.seed={seed}", "algorithm.top_p=0.999")

@@ -6,11 +6,11 @@ import subprocess
 
 import pytest
 
-from loquent import episode
+from loquent.core import episode
 
 
 def test_a_person_plays_to_the_end(loquent):
-    done = loquent("play", "counting:Count", "--row", "r2", "--json", stdin="3\nseven\n5\n")
+    done = loquent("play", "counting:Count", "--row", "r2", "--json", stdin="3\nseven\nseven\n5\n")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["ended"] == "done"
@@ -28,16 +28,17 @@ def test_what_a_task_writes_cannot_move_the_cursor(loquent):
         assert "\\x1b[31m" in text
 
 
-def test_the_end_of_input_is_an_interruption(loquent):
-    done = loquent("play", "counting:Count", stdin="1\n")
-    assert done.returncode == 130
-    assert "Traceback" not in done.stderr
-    assert "--save FILE would have kept it" in done.stderr
+def test_the_end_of_input_ends_the_game_in_one_plain_sentence(loquent):
+    done = loquent("play", "counting:Count", "--row", "r2", "--json", stdin="3\n")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "loquent: the game was left after 1 answers; --save FILE would have kept it\n"
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert (found["ended"], found["rewards"]) == (None, {"right": 1.0})
 
 
 def test_a_game_that_is_left_is_kept_as_one_that_has_not_ended(loquent, folder):
     done = loquent("play", "counting:Count", "--row", "r2", "--save", "kept.jsonl", stdin="3\n4\n")
-    assert done.returncode == 130
+    assert done.returncode == 0
     assert "left after 2 answers, and stands in kept.jsonl" in done.stderr
     [kept] = episode.read(folder / "kept.jsonl")
     assert [turn.text for turn in kept.answers()] == ["3", "4"]
@@ -114,7 +115,7 @@ def test_wordle_is_played_with_hints_and_watched_in_colours(loquent):
     assert done.returncode == 0, done.stderr
     assert "(? for a hint)> hint: " in done.stdout
     assert "not five letters a-z: 'nope'; once more" in done.stdout
-    assert done.stdout.endswith("The game ended: solved. Rewards: guess -2.\nReturn: -2.\n")
+    assert done.stdout.endswith("The game ended: solved. Rewards: guess -2.\nWhat was right: steel\nReturn: -2.\n")
     line = ("play", "wordle", "--row", "train:steel", "--agent", "wordle/optimal")
     plain, coloured = loquent(*line), loquent(*line, FORCE_COLOR="1")
     assert "\x1b" not in plain.stdout

@@ -2,15 +2,18 @@
 
 import json
 import time
+from dataclasses import replace
 
 import pytest
 
-from loquent import cli, episode, recipe
+from loquent import recipes
 from loquent.bench import suite
-from loquent.evaluate import held_out
-from loquent.play import games, play
-from loquent.run import load_run
-from loquent.start import make_task
+from loquent.cli import main as cli
+from loquent.core import episode
+from loquent.rollout.loop import games, play
+from loquent.training.evaluate import held_out
+from loquent.training.run import load_run
+from loquent.training.start import make_task
 
 pytest.importorskip("torch")
 
@@ -28,17 +31,17 @@ def runs(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", recipe.names())
+@pytest.mark.parametrize("name", recipes.names())
 def test_the_smoke_profile_runs_any_recipe_in_a_fresh_folder(name, tmp_path, monkeypatch):
-    from loquent.train import train
+    from loquent.training.loop import train
 
     monkeypatch.chdir(tmp_path)
     before = time.perf_counter()
-    found = train(recipe.load(name, profile="smoke"), "run", progress=False)
+    found = train(recipes.load(name, profile="smoke"), "run", progress=False)
     print(f"{name}: {time.perf_counter() - before:.1f} s")
     assert [line["update"] for line in found.metrics] == [1, 2]
     assert found.evaluation["n"] == 4
-    assert recipe.load(name, ["training.updates=1"], profile="smoke").training.updates == 1
+    assert recipes.load(name, ["training.updates=1"], profile="smoke").training.updates == 1
 
 
 def last_line(capsys):
@@ -70,7 +73,7 @@ def test_resume_makes_the_run_it_would_have_been(runs, tmp_path, capsys):
     (cut / "evaluation.json").unlink()
     assert cli.main(["resume", str(cut), "--json"]) == 0
     found = last_line(capsys)
-    assert found["evaluation"] == json.loads((whole / "evaluation.json").read_text())
+    assert found["evaluation"] == load_run(whole).evaluation
     assert (cut / "metrics.jsonl").read_text() == (whole / "metrics.jsonl").read_text()
 
 
@@ -149,6 +152,22 @@ def test_generate_takes_rows_of_the_runs_task(runs, capsys):
     assert len({pair["prompt"] for pair in last_line(capsys)["texts"]}) == 3
 
 
+def test_generate_marks_every_answer_and_parts_the_rows(tmp_path, capsys):
+    small = ["task.limit=30", "--profile", "smoke", "--out", str(tmp_path / "run")]
+    assert cli.main(["train", "wordle_clone", *small]) == 0
+    capsys.readouterr()
+    assert cli.main(["generate", str(tmp_path / "run"), "--number", "2", "--json"]) == 0
+    *lines, last = capsys.readouterr().out.splitlines()
+    games = "\n".join(lines).split("\n\n")
+    assert len(games) == len(json.loads(last)["texts"]) == 2
+    assert all(game.count("  -> ") > 1 for game in games), "several turns"
+
+
+def test_show_takes_the_folder_of_a_run(runs, capsys):
+    assert cli.main(["show", str(runs / "ppo")]) == 0
+    assert capsys.readouterr().out == (runs / "ppo" / "config.yaml").read_text()
+
+
 def test_export_is_a_folder_that_transformers_alone_loads(runs, tmp_path, capsys):
     assert cli.main(["export", str(runs / "ppo"), str(tmp_path / "exported"), "--json"]) == 0
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -162,6 +181,39 @@ def test_export_is_a_folder_that_transformers_alone_loads(runs, tmp_path, capsys
     assert "--prompt" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("place", [".", "checkpoints/update-2", "checkpoints/update-2/policy"])
+def test_an_exported_run_has_what_a_server_needs(place, runs, tmp_path):
+    from transformers import AutoTokenizer, GenerationConfig
+
+    assert cli.main(["export", str(runs / "ppo" / place), str(tmp_path / "out")]) == 0
+    agent, tokenizer = load_run(runs / "ppo").agent(), AutoTokenizer.from_pretrained(tmp_path / "out")
+    task = load_run(runs / "ppo").task()
+    for played in play(task, games(task.rows("test")[:5]), agent, seed=0, split="test"):
+        seen = played.seen_by("agent")
+        messages = [{"role": "user" if turn.seat == "task" else "assistant", "content": turn.text} for turn in seen]
+        assert tokenizer.apply_chat_template(messages[:1], return_dict=False) == list(agent.format.prompt("", seen[:1], "agent", 999)[0])
+        ids = [i for piece in agent.format.pieces("", [*seen[:1], replace(seen[1], tokens=None, stopped="end")], "agent") for i in piece.ids]
+        assert tokenizer.apply_chat_template(messages[:2], return_dict=False) == ids
+    assert GenerationConfig.from_pretrained(tmp_path / "out").eos_token_id == next(iter(agent.format.end))
+    about = json.loads((tmp_path / "out" / "loquent.json").read_text())
+    assert (about["task"]["kind"], about["format"], about["template_is_exact"]) == ("generation", "plain", True)
+    assert about["evaluation"]["max_new_tokens"] == load_run(runs / "ppo").recipe.evaluation.max_new_tokens
+
+
+def test_an_exported_run_answers_as_the_run_does(runs, tmp_path):
+    """As a server makes an answer: the template's ids, greedy decoding by transformers, and its own generation config to stop."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    assert cli.main(["export", str(runs / "ppo"), str(tmp_path / "out")]) == 0
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(tmp_path / "out"), AutoTokenizer.from_pretrained(tmp_path / "out")
+    agent, task = load_run(runs / "ppo").agent(method="greedy", max_new_tokens=8), load_run(runs / "ppo").task()
+    for played in play(task, games(task.rows("test")[:5]), agent, seed=0, split="test"):
+        prompt, answer = played.seen_by("agent")[:2]
+        given = tokenizer.apply_chat_template([{"role": "user", "content": prompt.text}], add_generation_prompt=True, return_tensors="pt")
+        made = model.generate(**given, max_new_tokens=8, do_sample=False)[0, given["input_ids"].shape[1] :]
+        assert tokenizer.decode(made, skip_special_tokens=True) == answer.text
+
+
 def test_a_run_and_a_model_play_as_agents(runs, tmp_path, capsys):
     out = tmp_path / "made"
     assert cli.main(["collect", "generation", "limit=50", "--agent", str(runs / "ppo"), "--episodes", "5", "--out", str(out)]) == 0
@@ -173,10 +225,10 @@ def test_show_writes_out_what_load_takes_back(tmp_path, capsys):
     assert cli.main(["show", "reviews_nlpo", "algorithm.top_p=0.5"]) == 0
     shown = capsys.readouterr().out
     (tmp_path / "mine.yaml").write_text(shown)
-    from loquent import recipe
+    from loquent import recipes
 
-    assert recipe.load(tmp_path / "mine.yaml").fingerprint == recipe.load("reviews_nlpo", ["algorithm.top_p=0.5"]).fingerprint
-    assert recipe.load(tmp_path / "mine.yaml").fingerprint != recipe.load("reviews_nlpo").fingerprint
+    assert recipes.load(tmp_path / "mine.yaml").fingerprint == recipes.load("reviews_nlpo", ["algorithm.top_p=0.5"]).fingerprint
+    assert recipes.load(tmp_path / "mine.yaml").fingerprint != recipes.load("reviews_nlpo").fingerprint
 
 
 @pytest.mark.parametrize(("setting", "says"), [("clip", "1707.06347"), ("nlpo", "top_p"), ("training.updates", "collections"), ("wordle", "rule")])
@@ -261,7 +313,7 @@ def test_quickstart_of_two_seeds_gives_means_and_deviations_from_one_base(tmp_pa
 def test_the_methods_of_the_quickstart_are_compared_on_the_same_unseen_prompts():
     asked, shown = [], set()
     for name in {cell.recipe for cell in suite.load("quickstart").cells.values()}:
-        one = recipe.load(name)
+        one = recipes.load(name)
         task = make_task(one)
         rows = held_out(task, one.training.final_split, one.training.final_episodes)
         asked.append([(row.id, row["prompt"]) for chunk in rows for row in chunk])
@@ -276,7 +328,7 @@ def test_the_methods_of_the_quickstart_are_compared_on_the_same_unseen_prompts()
 def test_a_folder_of_any_name_is_a_path_in_an_override(name):
     from loquent.bench.jobs import override
 
-    assert recipe.load("reviews_ppo", [override("model.path", name)]).model.path == name
+    assert recipes.load("reviews_ppo", [override("model.path", name)]).model.path == name
 
 
 def test_quickstart_takes_any_folder_and_settings_of_the_zero_shot_stage(tmp_path, capsys):

@@ -1,18 +1,20 @@
 """`loquent score`: files in, tables, JSON and samples out; errors that name file and line."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
-from loquent import cli
-from loquent.commands import score
+from loquent.cli import main as cli
+from loquent.cli.commands import score
 
 OWN = '''
 from dataclasses import dataclass
 
-from loquent.metric import Measured
-from loquent.metrics.options import takes
-from loquent.settings import setting
+from loquent.core.metric import Measured
+from loquent.core.options import takes
+from loquent.core.settings import setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +44,18 @@ class Exact:
 
 def wrong(context):
     return 5
+
+
+class Boom(Exact):
+    def __init__(self, context):
+        pass
+
+    def __call__(self, predictions, references, prompts, rows):
+        return {}["score"]
+
+
+def folded(context, case=True):
+    return Exact(case)
 '''
 SAID = ["A b", "a", "B", "c", "the film was good", "the film was dull", "d", "e"]
 RIGHT = ["a b", "a", "x", "", "good", "dull", "d", "e"]
@@ -71,7 +85,7 @@ def test_the_last_line_holds_the_corpus_by_key(files, capsys):
     assert found["scored"] == {"exact": 7, "lexicon/balance": 2}
     assert (found["n"], found["predictions"], found["references"]) == (8, "said.jsonl", ["right.jsonl"])
     assert found["intervals"]["exact"]["low"] < 3 / 7 < found["intervals"]["exact"]["high"]
-    assert found["intervals"]["exact/table"]["why"].startswith("it changes when every text stands there twice")
+    assert found["intervals"]["exact/table"]["why"].startswith("this metric depends on duplicates")
     assert found["resampling"] == {"method": "percentile", "resamples": 1000, "level": 0.95, "seed": 0}
     assert lines[0] == "n = 8, 1 without a reference"
     low, high = (f"{found['intervals']['exact'][end]:.4g}" for end in ("low", "high"))
@@ -139,12 +153,18 @@ def test_intervals_are_those_of_the_seed(files, capsys):
     assert (none["intervals"], none["resampling"]) == ({}, None)
 
 
-def test_no_reference_is_no_score_and_it_says_so(files, capsys):
-    code, lines, said = run(capsys, "--metrics", "own_metric:exact", "said.txt", "--json")
-    assert code == 0
-    assert json.loads(lines[-1])["corpus"] == {}
-    assert "own_metric:exact: no score" in lines[1]
-    assert "own_metric:exact gave no score, and no sample has a reference" in said
+@pytest.mark.parametrize("metrics", ["own_metric:exact", "lexicon,own_metric:exact"])
+def test_a_metric_that_needs_references_says_so(files, capsys, metrics):
+    code, lines, said = run(capsys, "--metrics", metrics, "said.txt")
+    assert (code, lines) == (2, [])
+    assert said.startswith("BadSetting: --metrics own_metric:exact: references are needed, and no sample has any; give a file of references")
+
+
+def test_a_metric_that_reads_no_references_may_have_no_score(files, capsys):
+    (files / "neutral.txt").write_text("a dog\n")
+    code, lines, said = run(capsys, "--metrics", "lexicon", "neutral.txt")
+    assert (code, said) == (0, "")
+    assert "lexicon: no score" in lines[1]
 
 
 @pytest.mark.parametrize(
@@ -154,23 +174,30 @@ def test_no_reference_is_no_score_and_it_says_so(files, capsys):
         (["--metrics", "lexicon,,judge", "said.txt"], "BadSetting: --metrics lexicon,,judge: '' names no metric"),
         (["--metrics", "lexicon,lexicon", "said.txt"], "BadSetting: --metrics lexicon,lexicon: 'lexicon' stands twice"),
         (["--metrics", "a=lexicon,b=", "said.txt"], "BadSetting: --metrics a=lexicon,b=: 'b=' names no metric"),
-        (["--metrics", "lexicon", "said.txt", "lexicon.pat=x"], "BadSetting: 'pat' is no option of lexicon. Nearest: path"),
-        (["--metrics", "lexicon", "said.txt", "lexicon.include_prompt=5"], "BadSetting: lexicon.include_prompt = 5 is no bool; the default is True"),
+        (["--metrics", "lexicon", "said.txt", "lexicon.pat=x"], "BadSetting: lexicon: 'pat' is no setting of lexicon. Nearest: path"),
+        (
+            ["--metrics", "lexicon", "said.txt", "lexicon.include_prompt=5"],
+            "BadSetting: lexicon: lexicon.include_prompt = 5 is no bool; the default is True",
+        ),
         (["--metrics", "lexicon", "said.txt", "path=x"], "BadSetting: 'path=x' is neither a file nor METRIC.option=value"),
         (["--metrics", "lexicon", "said.txt", "diversity.n=2"], "BadSetting: 'diversity.n=2' is neither a file nor METRIC.option=value"),
         (["--metrics", "diversity", "said.txt", "diversity.n=99"], "BadSetting: diversity: "),
         (["--metrics", "own_metric:none", "said.txt"], "BadSetting: 'own_metric:none': the module own_metric has no 'none'"),
         (["--metrics", "own_metric:wrong", "said.txt"], "BadSetting: own_metric:wrong made 5, which is no metric"),
-        (["--metrics", "perplexity", "said.txt"], "BadSetting: perplexity is that of a language model on references, and no model plays here"),
-        (["--metrics", "judge", "said.txt"], "BadSetting: judge is trained on the labelled rows of a task, and there is none here"),
+        (
+            ["--metrics", "c=own_metric:folded", "said.txt", "c.case=true", "c.foo=1"],
+            "BadSetting: the metric own_metric:folded takes no option foo; ",
+        ),
+        (["--metrics", "perplexity", "said.txt"], "BadSetting: perplexity needs the language model of a run, and there is no model here"),
+        (["--metrics", "judge", "said.txt"], "BadSetting: judge is trained on the labelled rows of a task, and there is no task here"),
         (["--metrics", "lexicon", "said.txt", "--samples", "said.txt"], "BadSetting: --samples said.txt is one of the files to read"),
         (["--metrics", "lexicon", "said.txt", "--samples", "none/x"], "FileNotFoundError: none/x"),
         (["--metrics", "lexicon", "none.txt"], "BadRow: none.txt: there is no such file"),
         (["--metrics", "lexicon", "."], "BadRow: .: this is a folder"),
         (["--metrics", "lexicon", "said.jsonl", "torn.jsonl"], "BadRow: torn.jsonl:2: this line is not JSON"),
         (["--metrics", "lexicon", "said.jsonl", "latin.txt"], "BadRow: latin.txt:1: this line is not UTF-8"),
-        (["--metrics", "lexicon", "right.jsonl"], "BadRow: right.jsonl:1: `text` is missing"),
-        (["--metrics", "lexicon", "said.jsonl", "said.jsonl"], "BadRow: said.jsonl:1: `references` is missing"),
+        (["--metrics", "lexicon", "right.jsonl"], "BadRow: right.jsonl:1: the field `text` is missing"),
+        (["--metrics", "lexicon", "said.jsonl", "said.jsonl"], "BadRow: said.jsonl:1: the field `references` is missing"),
         (["--metrics", "lexicon", "said.jsonl", "short.txt"], "BadRow: short.txt:2: the file ends after 2 samples, and said.jsonl holds 8"),
         (["--metrics", "lexicon", "empty.txt"], "BadRow: empty.txt: the file is empty"),
     ],
@@ -194,6 +221,17 @@ def test_what_makes_no_interval_is_refused(option, value, capsys):
         cli.main(["score", "--metrics", "lexicon", "said.txt", option, value])
     assert stop.value.code == 2
     assert f"argument {option}" in capsys.readouterr().err
+
+
+def test_an_error_in_a_metric_of_ones_own_is_one_line_with_its_place(files, capsys, monkeypatch):
+    code, _, said = run(capsys, "--metrics", "own_metric:Boom", "said.txt")
+    line = 1 + (files / "own_metric.py").read_text().splitlines().index('        return {}["score"]')
+    assert (code, said.count("\n")) == (2, 1)
+    assert said.startswith("BrokenMetric: /")
+    assert said.endswith(f"/own_metric.py:{line}: KeyError: 'score'; LOQUENT_DEBUG=1 shows the traceback\n")
+    monkeypatch.setenv("LOQUENT_DEBUG", "1")
+    with pytest.raises(KeyError):
+        cli.main(["score", "--metrics", "own_metric:Boom", "said.txt"])
 
 
 def test_without_metrics_or_with_an_unknown_option_it_exits_2(capsys):
@@ -235,3 +273,31 @@ def test_list_metrics_says_what_each_needs(capsys):
     assert found["needs"]["perplexity"] == "a policy that plays (a run)"
     assert found["needs"]["sentiment"].startswith("a classifier's folder, or loquent[train]")
     assert any(line.startswith("text_perplexity") and "Needs loquent[train] and a language model's folder or name." in line for line in lines)
+
+
+WITHOUT_EXTRA = """
+import sys
+for name in ("sacrebleu", "rouge_score", "nltk", "scipy"):
+    sys.modules[name] = None
+from loquent.cli.commands.list import needs, summary
+from loquent.core import registry
+from loquent.core.metric import Context
+from loquent.core.task import Row
+from loquent.errors import LoquentError, MissingExtra
+for name in registry.names("metric"):
+    try:
+        registry.find("metric", name)(Context())(["a dog ran"], [["a dog runs"]], ["x"], [Row("a")])
+    except MissingExtra:
+        print(name, needs(summary(registry.target("metric", name))))
+    except LoquentError:
+        pass
+"""
+
+
+def test_a_metric_that_needs_the_extra_with_its_defaults_is_listed_so():
+    done = subprocess.run([sys.executable, "-c", WITHOUT_EXTRA], capture_output=True, text=True, timeout=60, check=True)
+    found = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    assert {"bleu", "rouge", "sacrebleu", "meteor"} <= set(found)
+    assert all(need.startswith("loquent[metrics]") for need in found.values()), found
+    assert found["rouge"] == "loquent[metrics], except with stem=false"
+    assert found["bleu"] == "loquent[metrics], except with tokenizer=whitespace"

@@ -5,10 +5,11 @@ import sys
 
 import pytest
 
-from loquent import cli, episode
 from loquent.agents.scripted import Random
-from loquent.play import games, play
-from loquent.seeding import Key
+from loquent.cli import main as cli
+from loquent.core import episode
+from loquent.core.seeding import Key
+from loquent.rollout.loop import games, play
 from loquent.tasks.wordle.task import Wordle
 
 pytest.importorskip("torch")
@@ -22,11 +23,11 @@ SMALL = [
 ]
 OWN = '''
 from loquent.agents.language_model import LanguageModelAgent
-from loquent.algorithms.nlpo import tensors
-from loquent.algorithms.supervised import LOGGED, Supervised
-from loquent.models.perturb import Perturbation
-from loquent.models.values import TokenValues
-from loquent.seeding import Key
+from loquent.algorithms.policy_gradient.nlpo import tensors
+from loquent.algorithms.imitation.supervised import LOGGED, Supervised
+from loquent.models.values.perturb import Perturbation
+from loquent.models.values.networks import TokenValues
+from loquent.core.seeding import Key
 
 
 class Valued(Supervised):
@@ -125,7 +126,7 @@ def test_what_cannot_be_read_is_said(room, capsys):
 
 
 def test_pairs_are_drawn_at_states_that_both_met():
-    from loquent.models.q_ranking import shared_states
+    from loquent.models.inspect.ranking import shared_states
 
     task = Wordle(Wordle.Options(limit=20, instruct=False))
     one, two = (play(task, games(task.rows("train")[:8]), Random(task), seed=seed) for seed in (1, 2))

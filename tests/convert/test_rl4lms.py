@@ -2,11 +2,19 @@
 
 import pytest
 
-from loquent import cli, recipe
+import loquent
+from loquent import recipes
+from loquent.cli import main as cli
 from loquent.convert import rl4lms
+from loquent.convert import rl4lms_learning as learning
 from loquent.convert.source import Source
+from loquent.core import registry
+from loquent.core.metric import Context
+from loquent.core.options import parse
+from loquent.core.task import Row
+from loquent.core.values import Record
 from loquent.errors import BadSetting
-from loquent.fill import parse
+from loquent.rewards import compose
 
 IMDB = """
 tokenizer: {model_name: lvwerra/gpt2-imdb, padding_side: left, truncation_side: left, pad_token_as_eos_token: True}
@@ -65,12 +73,12 @@ train_evaluation:
 """
 
 
-def converted(tmp_path, text, name="mine.yml"):
+def converted(tmp_path, text, name="mine.yml", **flags):
     (tmp_path / name).write_text(text)
-    found = rl4lms.convert(tmp_path / name)
+    found = rl4lms.convert(tmp_path / name, **flags)
     page = tmp_path / f"{found.name}.yaml"
     page.write_text(found.text)
-    return found, recipe.load(page)
+    return found, recipes.load(page)
 
 
 def test_the_imdb_recipe_says_what_the_file_says(tmp_path):
@@ -145,8 +153,10 @@ def test_the_schema_is_whole():
     """Ours is theirs, and the files above hold every key of it, so that each is seen to be taken over or reported."""
     schema = {(section, name) for line in SCHEMA.split("\n") if line for section, _, names in [line.partition(": ")] for name in names.split()}
     known = {(section, name) for section, names in rl4lms.KNOWN.items() for name in names}
-    assert known - schema == {("", section) for section in ("tokenizer", "datapool", "reward_fn", "env", "alg", "train_evaluation")} | {
-        ("alg.policy.args", "state_dict")  # an argument of the policies' constructor, which a file may hold too
+    assert known - schema == {
+        *(("", section) for section in ("tokenizer", "datapool", "reward_fn", "env", "alg", "train_evaluation")),
+        ("alg.policy.args", "state_dict"),  # an argument of the policies' constructor, which a file may hold too
+        *(("alg.args", name) for name in learning.OTHERS),  # those of A2C and TRPO alone
     }
     assert schema - known == set()
     used = {key.partition("[")[0] for text in (IMDB, SUPERVISED) for key in keys(parse(text, "x"))}
@@ -202,6 +212,30 @@ def test_the_converted_recipe_runs_at_smoke(tmp_path, monkeypatch, capsys):
     assert "sentiment/positive" in capsys.readouterr().out
 
 
+def test_a_supervised_recipe_runs_at_smoke_although_its_labels_are_not_the_built_in_ones(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, made = converted(tmp_path, SUPERVISED)
+    assert made.training.only["label"] == 1
+    assert cli.main(["train", "mine.yaml", "--profile", "smoke", "model.device=cpu", "--out", "run"]) == 0
+
+
+def test_a_recipe_whose_rows_and_networks_are_not_here_runs_at_smoke(tmp_path, monkeypatch, capsys):
+    """Rows by the built-in reviews, the model by a small one, the classifier, the encoder and the tables by a list of words."""
+    monkeypatch.chdir(tmp_path)
+    text = REWARDED.replace("REWARD", "{id: intent_accuracy, args: {intent_coeff: 0.75}}").replace(
+        "metrics: []", "metrics: [{id: bert_score}, {id: parent_totto}]"
+    )
+    (tmp_path / "mine.yml").write_text(text)
+    assert cli.main(["import", "rl4lms", "mine.yml"]) == 0
+    said = capsys.readouterr().out
+    assert "missing: datapool.id -> task.path" in said
+    assert "missing: alg.policy.id -> model.path: encoder-decoder models are not trained here" in said
+    assert cli.main(["train", "mine.yaml", "--profile", "smoke", "model.device=cpu", "--out", "run"]) == 0
+    said = capsys.readouterr()
+    assert "there is no file or folder daily_dialog; the profile smoke takes the built-in reviews in its place" in said.err
+    assert cli.main(["train", "mine.yaml", "--dry-run"]) == 2, "without the profile nothing is put in the place of what is missing"
+
+
 def test_a_supervised_file(tmp_path):
     found, made = converted(tmp_path, SUPERVISED)
     assert (made.algorithm, made.config.learn_on, made.config.minibatch, made.config.schedule) == ("supervised", "all", 16, "constant")
@@ -224,7 +258,9 @@ alg:
     args: {model_name: t5-base, generation_kwargs: {num_beams: 4, length_penalty: 0.6, max_new_tokens: 20}}
 train_evaluation: {n_iters: 10, metrics: [], generation_kwargs: {num_beams: 5, max_new_tokens: 20}}
 """
-    found, made = converted(tmp_path, other)
+    with pytest.raises(BadSetting, match=r"mine\.yml:6 alg\.id .*a2c is not here.*--accept-changes"):
+        converted(tmp_path, other)
+    found, made = converted(tmp_path, other, accept_changes=True)
     why: dict[str, str] = {}
     for note in found.notes:
         why[note.key] = f"{why.get(note.key, '')} {note.why}"
@@ -249,9 +285,153 @@ def test_a_metric_is_found_by_its_name_there(tmp_path, there, here):
     assert not any("metrics[3]" in note.key for note in found.reported)
 
 
-@pytest.mark.parametrize(
-    ("there", "needs"), [("summaCZS", "summac_zs needs path"), ("bert_score", "bert_score needs path"), ("bleurt", "bleurt needs path")]
-)
+REWARDED = """
+reward_fn: REWARD
+datapool: {id: daily_dialog, args: {context_size: 5}}
+env: {n_envs: 2, args: {max_prompt_length: 20, max_episode_length: 20, terminate_on_eos: True}}
+alg:
+  id: ppo
+  args: {n_steps: 48}
+  kl_div: {coeff: 0.1}
+  policy: {id: seq2seq_lm_actor_critic_policy, args: {model_name: t5-base, generation_kwargs: {do_sample: True, top_k: 0, max_new_tokens: 20}}}
+train_evaluation: {n_iters: 10, metrics: []}
+"""
+SAME_OBJECTIVE = {  # a reward there, and its terms here
+    "{id: rouge, args: {rouge_type: rouge1}}": {"rouge": {"weight": 1.0, "key": "rouge/rouge1", "references": "first"}},
+    "{id: rouge, args: {rouge_type: rougeL, use_single_ref: False}}": {"rouge": {"weight": 1.0, "key": "rouge/rougeL", "references": "best"}},
+    "{id: rouge_combined}": {"rouge": {"weight": 1.0, "references": "first"}},
+    "{id: sentences_with_dates, args: {}}": {"dates": {"weight": 1.0}},
+    "{id: increasing_numbers, args: {min_tokens: 12}}": {"increasing_numbers": {"weight": 1.0, "min_tokens": 12}},
+    "{id: meteor, args: {shaping_fn: null}}": {"meteor": {"weight": 1.0}},
+    "{id: bleu}": {"bleu": {"weight": 1.0, "tokenizer": "whitespace"}},
+    "{id: sacre_bleu, args: {tokenize: intl}}": {"sacrebleu": {"weight": 1.0, "tokenize": "intl"}},
+    "{id: ter}": {"ter": {"weight": 1.0}},
+    "{id: chrf}": {"chrf": {"weight": 1.0}},
+    "{id: bert_score, args: {language: de}}": {"bert_score": {"weight": 1.0, "path": "bert-base-multilingual-cased"}},
+    "{id: spider, args: {spice_coeff: 0.5, cider_coeff: 2}}": {"spice": {"weight": 0.5}, "cider": {"weight": 2.0}},
+    "{id: intent_accuracy, args: {intent_coeff: 0.75, auto_coeff: 0.25}}": {
+        "intent_accuracy": {"weight": 0.75, "path": "rajkumarrrk/roberta-daily-dialog-intent-classifier"},
+        "meteor": {"weight": 0.25},
+    },
+    "{id: intent_accuracy, args: {shape: False}}": {"intent_accuracy": {"weight": 1.0, "path": "rajkumarrrk/roberta-daily-dialog-intent-classifier"}},
+    "{id: rouge_l_max, args: {max_n: 4, limit_length: True, length_limit: 50, length_limit_type: words, apply_avg: True, apply_best: 'True,', "
+    "alpha: 0.4, weight_factor: 1.3, stemming: False}}": {"rouge_l_max": {"weight": 1.0, "limit": 50, "alpha": 0.4, "root": 1.3, "stem": False}},
+    "{id: learned_reward, args: {model_name: a/b, label_ix: 0, include_prompt_for_eval: False}}": {
+        "sentiment": {"weight": 1.0, "classifier": "a/b", "label": 0, "include_prompt": False}
+    },
+}
+
+
+@pytest.mark.parametrize("reward", SAME_OBJECTIVE)
+def test_a_reward_is_the_same_one(tmp_path, reward):
+    found, made = converted(tmp_path, REWARDED.replace("REWARD", reward))
+    assert {name: dict(options) for name, options in made.rewards.items()} == SAME_OBJECTIVE[reward]
+    assert found.changed == []
+
+
+def test_the_rouge_that_is_asked_for_is_paid(tmp_path):
+    pytest.importorskip("nltk")
+    _, made = converted(tmp_path, REWARDED.replace("REWARD", "{id: rouge, args: {rouge_type: rouge2}}"))
+    (term,), weights = compose.build(made.rewards, Context(task=loquent.task("generation")))
+    row = Row("a", Record())
+    scores = term.score(["the cats sat on the mat"], [["the cat was sitting on the mat", "the cats sat on the mat"]], [""], [row])
+    assert scores == [pytest.approx(0.545455, abs=1e-6)]  # of the first reference alone
+    assert dict(weights) == {"rouge": 1.0}
+
+
+CHANGED = [
+    ("id: ppo", "id: a2c", "alg.id", "a2c is not here; PPO"),
+    ("id: ppo", "id: trpo", "alg.id", "trpo is not here; PPO"),
+    ("reward_fn: REWARD", "", "reward_fn", "nothing but the KL penalty is learned"),
+    ("REWARD", "{id: common_gen_preference_model}", "reward_fn", "nothing but the KL penalty is learned"),
+    ("REWARD", "{id: bleurt, args: {checkpoint: x}}", "reward_fn", "bleurt needs path"),
+    ("REWARD", "{id: causal_perplexity}", "reward_fn", "there is no reward 'causal_perplexity'"),
+    ("REWARD", "{id: meteor, args: {shaping_fn: common_gen_repeat_penalty}}", "reward_fn.args.shaping_fn", "not added to the reward"),
+    ("REWARD", "{id: intent_accuracy, args: {shaping_fn: x}}", "reward_fn.args.shaping_fn", "not added to the reward"),
+    ("REWARD", "{id: ter, args: {mystery: 3}}", "reward_fn.args.mystery", "no such option"),
+    ("REWARD", "{id: rouge_l_max, args: {apply_best: False}}", "reward_fn.args.apply_best", "computed as with apply_best: True"),
+    ("REWARD", "{id: rouge_l_max, args: {length_limit_type: bytes}}", "reward_fn.args.length_limit_type", "with length_limit_type: words"),
+    ("REWARD", "{id: bert_score, args: {language: xx}}", "reward_fn.args.language", "no encoder is known"),
+    ("coeff: 0.1", "coeff: 0.1, norm_reward: True", "alg.kl_div.norm_reward", "not normalised"),
+    ("id: daily_dialog, args: {context_size: 5}", "id: imdb_seq2seq, args: {positive_ratio: 0.1}", "datapool.args.positive_ratio", "all positive"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "key", "says"), CHANGED, ids=[new or "none" for _, new, _, _ in CHANGED])
+def test_another_experiment_is_refused_unless_it_is_accepted(tmp_path, monkeypatch, capsys, old, new, key, says):
+    monkeypatch.chdir(tmp_path)
+    assert old in REWARDED
+    (tmp_path / "mine.yml").write_text(REWARDED.replace(old, new).replace("REWARD", "{id: meteor}"))
+    assert cli.main(["import", "rl4lms", "mine.yml"]) == 2
+    said = capsys.readouterr().err
+    assert f"{key}" in said
+    assert says in said
+    assert "--accept-changes" in said
+    assert not (tmp_path / "mine.yaml").exists()
+    assert cli.main(["import", "rl4lms", "mine.yml", "--accept-changes"]) == 0
+    assert f"changed: {key}" in capsys.readouterr().out
+    page = (tmp_path / "mine.yaml").read_text()
+    assert "# Another experiment than the file's, as accepted with --accept-changes:" in page
+    assert says in page
+
+
+def test_a2c_that_is_accepted_is_one_pass_over_each_collection(tmp_path):
+    text = REWARDED.replace("REWARD", "{id: meteor}").replace("id: ppo", "id: a2c")
+    config = converted(tmp_path, text, accept_changes=True)[1].config
+    assert (config.epochs, config.minibatch, config.lam, config.normalize_advantages, config.learning_rate) == (1, 5, 1.0, False, 7e-4)
+
+
+OWN = """
+from dataclasses import dataclass
+
+from loquent.core.algorithm import Algorithm, AlgorithmConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(AlgorithmConfig):
+    learning_rate: float = 1.0
+    lam: float = 0.0
+    weight_decay: float = 0.0
+    beta: float = 0.0
+    kl_target: float | None = None
+    kl_gain: float = 0.0
+
+
+class A2C(Algorithm):
+    Config = Config
+"""
+
+
+def test_an_algorithm_becomes_itself_once_it_is_registered(tmp_path, monkeypatch):
+    (tmp_path / "own_a2c.py").write_text(OWN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setitem(registry._names["algorithm"], "a2c", "own_a2c:A2C")
+    text = REWARDED.replace("REWARD", "{id: meteor}").replace("id: ppo", "id: a2c")
+    found, made = converted(tmp_path, text)
+    assert found.changed == []
+    assert (made.algorithm, made.config.learning_rate, made.config.lam, made.config.beta) == ("a2c", 7e-4, 1.0, 0.1)
+    with pytest.raises(BadSetting, match=r"alg\.args\.gamma: a2c has no such setting here"):
+        converted(tmp_path, text.replace("n_steps: 48", "n_steps: 48, gamma: 0.5"))
+
+
+def test_options_of_metrics_are_those_there(tmp_path):
+    perplexity = "{id: causal_perplexity, args: {stride: 128, use_text_from_meta_data: True}}"
+    metrics = f"[{{id: rouge}}, {{id: bleu}}, {{id: bert_score, args: {{language: en}}}}, {perplexity}]"
+    _, made = converted(tmp_path, IMDB.replace("    - id: spice\n", "").replace("metrics:\n", f"metrics: {metrics}\n  unread:\n"))
+    assert {name: dict(options) for name, options in made.metrics.items()} == {
+        "rouge": {"references": "first"},
+        "bleu": {"tokenizer": "whitespace"},
+        "bert_score": {"path": "roberta-large"},
+        "perplexity": {"stride": 128, "field": "text"},
+    }
+
+
+def test_an_encoder_decoder_model_learns_its_answers_alone(tmp_path):
+    assert converted(tmp_path, SUPERVISED.replace("model_type: causal", "model_type: seq2seq"))[1].config.learn_on == "answer"
+    assert converted(tmp_path, SUPERVISED)[1].config.learn_on == "all"
+
+
+@pytest.mark.parametrize(("there", "needs"), [("summaCZS", "summac_zs needs path"), ("bleurt", "bleurt needs path")])
 def test_a_metric_that_needs_what_the_file_does_not_say_is_left_out(tmp_path, there, needs):
     found, _ = converted(tmp_path, IMDB.replace("id: spice", f"id: {there}"))
     assert [needs in note.why for note in found.reported if "metrics[3]" in note.key] == [True]
@@ -266,6 +446,8 @@ WRONG = [
     ("n_epochs: 5", "n_epochs: 0", ["mine.yml", "epochs"]),
     ("clip_range: 0.2", "clip_range: true", ["mine.yml:12", "clip_range", "number"]),
     ("do_sample: True", "do_sample: 1", ["mine.yml:28", "do_sample", "true or false"]),
+    ("max_new_tokens: 48", "max_new_tokens: 0", ["mine.yml", "max_new_tokens"]),
+    ("top_mask: 0.9", "top_mask: .inf", ["mine.yml:24", "top_mask = inf", "finite"]),
     ("id: nlpo", "id: nlop", ["mine.yml:10", "'nlop'", "nlpo"]),
     ("id: nlpo", "id:", ["mine.yml", "alg.id is missing"]),
     ("  n_iters: 50\n", "", ["mine.yml", "n_iters is missing"]),
@@ -284,7 +466,14 @@ def test_mistakes_name_file_and_line(tmp_path, old, new, says):
     assert all(word in str(caught.value) for word in says), str(caught.value)
 
 
-@pytest.mark.parametrize(("content", "says"), [(b"", "empty"), (b"- 1\n", "names and values"), (b"\xff\xfe\x00", "not text"), (b"alg: 3", "alg")])
+@pytest.mark.parametrize(("old", "new"), [("batch_size: 16", "batch_size: 0"), ("epochs: 10", "epochs: .inf"), ("ratio: 1.0", "ratio: .nan")])
+def test_numbers_that_cannot_be_computed_with_are_refused(tmp_path, old, new):
+    assert old in SUPERVISED
+    with pytest.raises(BadSetting, match=r"mine\.yml"):
+        converted(tmp_path, SUPERVISED.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(("content", "says"), [(b"", "empty"), (b"- 1\n", "names and values"), (b"\xff\xfe\x00", "no UTF-8"), (b"alg: 3", "alg")])
 def test_what_is_no_such_file(tmp_path, content, says):
     (tmp_path / "x.yml").write_bytes(content)
     with pytest.raises(BadSetting, match=says):
@@ -298,3 +487,46 @@ def test_a_key_that_is_forgotten_is_seen():
     source.taken("a.b", "x")
     source.rest(lambda section: ["bb"])
     assert [note.key for note in source.notes] == ["a.b", "a.c[0]", "a.c[1].d", "e"]
+
+
+def said_of(found, key):
+    return [note for note in found.notes if note.key == key]
+
+
+def test_what_a_metric_says_beside_id_and_args_is_reported(tmp_path):
+    found, _ = converted(tmp_path, IMDB.replace("- {id: causal_perplexity, args:", "- {id: causal_perplexity, weight: 2, argss:"))
+    for key in ("weight", "argss.stride"):
+        assert "reads no such key" in said_of(found, f"train_evaluation.metrics[1].{key}")[0].why
+
+
+def test_a_metric_that_stands_twice_is_kept_twice_or_reported(tmp_path):
+    second = "- {id: learned_reward, args: {model_name: other/classifier, label_ix: 0}}"
+    found, made = converted(tmp_path, IMDB.replace("    - id: spice", f"    {second}\n    {second}\n    - id: spice"))
+    assert (made.metrics["sentiment"]["classifier"], made.metrics["sentiment_2"]["classifier"]) == ("lvwerra/distilbert-imdb", "other/classifier")
+    assert made.metrics["sentiment_2"]["of"] == "sentiment"
+    assert "sentiment_3" not in made.metrics
+    assert "twice" in said_of(found, "train_evaluation.metrics[4].id")[0].why
+
+
+def test_an_evaluation_of_its_own_takes_nothing_over_from_collection(tmp_path):
+    own = IMDB.replace("top_k: 50, min_length: 48", "top_k: 50, temperature: 0.5, top_p: 0.9, min_length: 48")
+    _, made = converted(tmp_path, own.replace("generation_kwargs: null", "generation_kwargs: {do_sample: True, max_new_tokens: 30}"))
+    assert (made.decoding.min_new_tokens, made.decoding.temperature, made.decoding.top_p) == (48, 0.5, 0.9)
+    assert (made.evaluation.min_new_tokens, made.evaluation.temperature, made.evaluation.top_p) == (0, 1.0, 1.0)
+    assert made.evaluation.max_new_tokens == 30
+
+
+def test_defaults_that_differ_and_a_device_that_is_not_here_are_said(tmp_path):
+    found, made = converted(tmp_path, IMDB.replace("terminate_on_eos: True, ", "").replace("cuda:0", "mps"))
+    assert "was not set" in said_of(found, "env.args.terminate_on_eos")[0].why
+    assert "auto" in said_of(found, "alg.args.device")[0].why
+    assert made.model.device == "auto"
+
+
+@pytest.mark.parametrize(
+    ("more", "updates", "warmup"),
+    [("warmup_ratio: 0.1, warmup_steps: 7, max_steps: 90", 90, 7), ("warmup_ratio: 0.101, max_steps: 90", 90, 10)],
+)
+def test_steps_go_before_shares_and_epochs(tmp_path, more, updates, warmup):
+    _, made = converted(tmp_path, SUPERVISED.replace("lr_scheduler_type:", f"{more}, lr_scheduler_type:"))
+    assert (made.training.updates, made.config.warmup) == (updates, warmup)

@@ -9,14 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loquent import cli, episode
+from loquent.cli import main as cli
+from loquent.core import episode
+from loquent.core.episode import Episode, Turn, from_json, to_json
+from loquent.core.fields import LEVELS
+from loquent.core.values import Record
 from loquent.data.episodes import PARQUET, read, write
 from loquent.data.ranking import branch_pairs
-from loquent.episode import Episode, Turn, from_json, to_json
 from loquent.errors import BadRow, LoquentError
-from loquent.fields import LEVELS
-from loquent.play import replay
-from loquent.values import Record
+from loquent.rollout.loop import replay
 from tracers import TRACERS
 
 ONE = Episode(
@@ -200,7 +201,9 @@ def forked(start):
 @pytest.mark.parametrize("start", [GONE, 999, "x", None, -2, 1.0, True, 0, 2, (1,)])
 def test_a_fork_whose_start_does_not_fit_is_named(start):
     assert [pair.turn for pair in branch_pairs([ONE, forked(1)])] == [1]
-    with pytest.raises(BadRow, match=r"the fork r#7 of wordle-v1, seed 0, of the game r#0: meta\.start is .*; the number of an answer of 'agent'"):
+    with pytest.raises(
+        BadRow, match=r"the fork r#7 of wordle-v1, seed 0, of the episode r#0: meta\.start is .*; it must be the index of an answer of 'agent'"
+    ):
         branch_pairs([ONE, forked(start)])
 
 

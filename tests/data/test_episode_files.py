@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loquent import episode
 from loquent.agents.scripted import Random
+from loquent.core import episode
+from loquent.core.episode import Episode, Turn, to_json
+from loquent.core.values import Record
 from loquent.data.episodes import DATASETS, FORMS, JSONL, MINARI, PARQUET, form_of, read, write
-from loquent.episode import Episode, Turn, to_json
 from loquent.errors import BadRow, BadSetting, MissingExtra
-from loquent.play import games, play
-from loquent.values import Record
+from loquent.rollout.loop import games, play
 from tracers import TRACERS
 
 WEIGHTS = Record(guess=1.0, half=0.5)
@@ -138,9 +138,9 @@ def test_other_libraries_read_what_they_expect(tmp_path, monkeypatch):
 
 
 def test_minari_wants_a_name_with_a_version_and_an_answer(tmp_path):
-    with pytest.raises(BadSetting, match="named like wordle-v0"):
+    with pytest.raises(BadSetting, match="must end in a version, as in wordle-v0"):
         write(tmp_path / "games", [PLAIN], MINARI, WEIGHTS)
-    with pytest.raises(BadRow, match="the game r#0 of t-v1 has no answer"):
+    with pytest.raises(BadRow, match="the episode r#0 of t-v1 has no answer"):
         write(tmp_path / "games-v0", [game()], MINARI, WEIGHTS)
     assert list(tmp_path.iterdir()) == [], "nothing is left of what failed"
 
@@ -162,13 +162,13 @@ def test_a_collection_s_folder_is_read_by_its_file(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("g.parquet", b"PAR1 nonsense", r"g\.parquet: this is not a Parquet file"),
-        ("g.parquet", b"", r"g\.parquet: this is not a Parquet file"),
+        ("g.parquet", b"PAR1 nonsense", r"g\.parquet: this Parquet file cannot be read"),
+        ("g.parquet", b"", r"g\.parquet: this Parquet file cannot be read"),
         ("g.jsonl", b"{}\n", r"g\.jsonl:1: this line is not an episode"),
-        ("g.txt", b"hello", "here are no episodes"),
-        ("g/dataset_info.json", b"{}", "this is not a folder of datasets"),
-        ("g/data/metadata.json", b"{}", "this is not a dataset of Minari"),
-        ("g/readme", b"", "here are no episodes: there is neither episodes.jsonl"),
+        ("g.txt", b"hello", "this file has no episodes"),
+        ("g/dataset_info.json", b"{}", "this folder of datasets cannot be read"),
+        ("g/data/metadata.json", b"{}", "this Minari dataset cannot be read"),
+        ("g/readme", b"", "this folder has no episodes; it must hold one of episodes.jsonl"),
     ],
 )
 def test_what_is_no_file_of_episodes_is_named(tmp_path, name, content, says):
@@ -185,7 +185,7 @@ def test_a_table_of_something_else_and_a_row_that_is_none(tmp_path):
     from pyarrow import parquet
 
     parquet.write_table(pyarrow.table({"text": ["a"]}), tmp_path / "other.parquet")
-    with pytest.raises(BadRow, match=r"other\.parquet: these are no episodes: there is no column agents, .*; there are text"):
+    with pytest.raises(BadRow, match=r"other\.parquet: these are not episodes: the columns agents, .* are missing; here are text"):
         list(read(tmp_path / "other.parquet"))
     write(tmp_path / "g.parquet", [PLAIN, PLAIN], PARQUET, WEIGHTS)
     table = parquet.read_table(tmp_path / "g.parquet")
@@ -206,7 +206,7 @@ def test_a_dataset_of_minari_of_another_maker_is_named(tmp_path):
     storage = MinariStorage.new(tmp_path / "other-v0" / "data", text, text)
     storage.update_metadata({"dataset_id": "other-v0", "minari_version": "0.5.4"})
     storage.update_episodes([EpisodeBuffer(observations=["a", "b"], actions=["c"], rewards=[1.0], terminations=[True], truncations=[False])])
-    with pytest.raises(BadRow, match=r"other-v0:1: this episode was not written by Loquent"):
+    with pytest.raises(BadRow, match=r"other-v0:1: this episode's infos have no 'episode'; only datasets that Loquent wrote"):
         list(read(tmp_path / "other-v0"))
 
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loquent.core.episode import Episode, Turn
+from loquent.core.values import Record
 from loquent.data.filters import best, filtered, shares, worst
-from loquent.episode import Episode, Turn
 from loquent.errors import BadSetting
-from loquent.values import Record
 
 WEIGHTS = Record(guess=1.0)
 
@@ -35,7 +35,7 @@ def test_a_share_of_less_than_one_episode_keeps_none_and_not_all():
     assert best([1.0, 2.0, 3.0], 0.3).tolist() == []
     assert worst([1.0, 2.0, 3.0], 0.3).tolist() == []
     assert [1.0, 2.0, 3.0][-int(3 * 0.3) :] == [1.0, 2.0, 3.0], "what a slice from -0 would keep"
-    with pytest.raises(BadSetting, match=r"top = 0\.3 of 3 episodes keeps none; at least 0\.333 keeps one"):
+    with pytest.raises(BadSetting, match=r"top = 0\.3 of 3 episodes keeps none; use at least 0\.333 to keep one"):
         filtered([game(i, 0.0) for i in range(3)], WEIGHTS, top=0.3)
 
 
@@ -79,17 +79,17 @@ def test_kinds_come_before_shares():
     games = [game(0, 9.0, "expert"), game(1, 1.0, "suboptimal"), game(2, 2.0, "suboptimal"), game(3, 0.0)]
     assert numbers(filtered(games, WEIGHTS, kinds=["suboptimal"], top=0.5)) == [2]
     assert numbers(filtered(games, WEIGHTS, kinds=["expert", ""])) == [0, 3]
-    with pytest.raises(BadSetting, match=r"none of 4 episodes is of kind adversarial; there are '', 'expert', 'suboptimal'"):
+    with pytest.raises(BadSetting, match=r"none of 4 episodes is of kind adversarial; the dataset has the kinds: '', 'expert', 'suboptimal'"):
         filtered(games, WEIGHTS, kinds=["adversarial"])
 
 
 @pytest.mark.parametrize("share", [0.0, -0.1, 1.01, float("nan")])
 def test_what_is_no_share_is_refused(share):
     for choose in (best, worst):
-        with pytest.raises(BadSetting, match="outside"):
+        with pytest.raises(BadSetting, match="greater than 0 and at most 1"):
             choose([1.0], share)
 
 
 def test_a_return_that_is_not_finite_is_refused():
-    with pytest.raises(BadSetting, match="the return nan of episode 1"):
+    with pytest.raises(BadSetting, match="the return of episode 1 is nan"):
         best([1.0, float("nan")], 0.5)

@@ -48,7 +48,7 @@ def test_forms_may_differ_and_be_compressed(write):
     right = write("r.jsonl", [{"references": ["s"]}])
     assert pairs.read(write("p.txt", "a"), [write("r.txt", "r"), right]).references == (("r", "s"),)
     assert pairs.read(said, [write("r.txt", "r"), right]).references == (("r", "s"),)  # the same again is no contradiction
-    with pytest.raises(BadRow, match=r"p\.jsonl\.gz:1: `references` are not those of .*r\.jsonl:1"):
+    with pytest.raises(BadRow, match=r"p\.jsonl\.gz:1: `references` differ from those of .*r\.jsonl:1"):
         pairs.read(said, [right])
 
 
@@ -56,20 +56,20 @@ def test_forms_may_differ_and_be_compressed(write):
     ("name", "content", "says"),
     [
         ("p.jsonl", b'{"text": "a"}\n{"text": \n', r"p\.jsonl:2: this line is not JSON"),
-        ("p.jsonl", b'{"text": "a"}\n["text"]\n', r"p\.jsonl:2: a line holds one JSON object"),
+        ("p.jsonl", b'{"text": "a"}\n["text"]\n', r"p\.jsonl:2: this line holds \[.text.\]; a line must hold one JSON object"),
         ("p.jsonl", b'{"text": "a"}\n\n', r"p\.jsonl:2: this line is blank"),
-        ("p.jsonl", b'{"txt": "a", "id": "1"}\n', r"p\.jsonl:1: `text` is missing.*here are: txt, id"),
-        ("p.jsonl", b'{"text": 5}\n', r"p\.jsonl:1: `text` holds 5; a text is right"),
-        ("p.jsonl", b'{"text": null}\n', r"p\.jsonl:1: `text` holds None"),
+        ("p.jsonl", b'{"txt": "a", "id": "1"}\n', r"p\.jsonl:1: the field `text` is missing.*fields here: txt, id"),
+        ("p.jsonl", b'{"text": 5}\n', r"p\.jsonl:1: `text` holds 5; it must hold a text"),
+        ("p.jsonl", b'{"text": null}\n', r"p\.jsonl:1: `text` holds null"),
         ("p.jsonl", b'{"text": "a", "prompt": ["b"]}\n', r"p\.jsonl:1: `prompt` holds"),
         ("p.jsonl", b'{"text": "a", "id": 1.5}\n', r"p\.jsonl:1: `id` holds 1\.5"),
-        ("p.jsonl", b'{"text": "a", "id": 1}\n{"text": "b", "id": "1"}\n', r"p\.jsonl:2: the id '1' stands in line 1 too"),
-        ("p.jsonl", b'{"text": "a", "references": "b"}\n', r"p\.jsonl:1: `references` holds 'b'; a list of texts is right"),
+        ("p.jsonl", b'{"text": "a", "id": 1}\n{"text": "b", "id": "1"}\n', r"p\.jsonl:2: the id '1' is that of line 1 too"),
+        ("p.jsonl", b'{"text": "a", "references": "b"}\n', r"p\.jsonl:1: `references` holds 'b'; it must hold a list of texts"),
         ("p.jsonl", b'{"text": "a", "references": ["b", 3]}\n', r"p\.jsonl:1: `references` holds"),
         ("p.jsonl", b'{"text": "a", "text": "b"}\n', r"p\.jsonl:1: .*stands twice"),
         ("p.jsonl", b'{"text": "a", "n": NaN}\n', r"p\.jsonl:1: .*NaN is no JSON number"),
-        ("p.jsonl", b'{"text": "\\ud83d"}\n', r"p\.jsonl:1: a text holds .ud83d, one half of a surrogate pair"),
-        ("p.jsonl", b'{"text": "a", "deep": ' + b"[" * 600 + b"]" * 600 + b"}\n", r"p\.jsonl:1: this line is nested too deeply"),
+        ("p.jsonl", b'{"text": "\\ud83d"}\n', r"p\.jsonl:1: a text holds the lone surrogate .ud83d"),
+        ("p.jsonl", b'{"text": "a", "deep": ' + b"[" * 600 + b"]" * 600 + b"}\n", r"p\.jsonl:1: .*nested too deep"),
         ("p.jsonl", b'{"text": "a", "deep": ' + b"[" * 100000 + b"\n", r"p\.jsonl:1: this line is not JSON"),
         ("p.jsonl", b'{"text": "a", "n": ' + b"9" * 5000 + b"}\n", r"p\.jsonl:1: this line is not JSON"),
         ("p.jsonl", b'{"text": "a"}\n{"text": "\xff"}\n', r"p\.jsonl:2: this line is not UTF-8: byte 0xff"),
@@ -77,7 +77,7 @@ def test_forms_may_differ_and_be_compressed(write):
         ("p.txt", b"", r"p\.txt: the file is empty"),
         ("p.jsonl", b"", r"p\.jsonl: the file is empty"),
         ("p.jsonl.gz", b"no gzip", r"p\.jsonl\.gz:1: this file cannot be read further"),
-        ("p.csv", b"text\na\n", r"p\.csv: \.csv is read by no one here"),
+        ("p.csv", b"text\na\n", r"p\.csv: files that end in \.csv cannot be read"),
         ("p.json", b'[\n{"text": "a"}]', r"p\.json:1: this line is not JSON"),
     ],
 )
@@ -99,7 +99,7 @@ def test_references_that_do_not_fit_are_named(write):
         pairs.read(said, [write("r.txt", "a\n")])
     with pytest.raises(BadRow, match=r"p\.jsonl:2: the file ends after 2 samples, and .*r\.txt holds 3 \(its last line is empty\)"):
         pairs.read(said, [write("r.txt", "a\nb\n\n")])
-    with pytest.raises(BadRow, match=r"r\.jsonl:1: `references` is missing, a list of texts; here are: text"):
+    with pytest.raises(BadRow, match=r"r\.jsonl:1: the field `references` is missing; it must hold a list of texts; fields here: text"):
         pairs.read(said, [write("r.jsonl", [{"text": "a"}] * 2)])
     with pytest.raises(BadRow, match=r"r\.jsonl:1: `prompt` is 'y', and 'x' in .*p\.jsonl:1"):
         pairs.read(said, [write("r.jsonl", [{"references": [], "prompt": "y"}, {"references": []}])])

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loquent.core.seeding import Key
+from loquent.core.task import Row
+from loquent.core.values import Record
 from loquent.data.pools import Pool, Sampler
 from loquent.errors import BadCheckpoint, LoquentError
-from loquent.seeding import Key
-from loquent.task import Row
-from loquent.values import Record
 
 
 def pool(n=10, weights=()):
@@ -115,7 +115,7 @@ def test_rows_added_join_at_the_next_epoch_and_old_pools_do_not_change():
 
 def test_a_pool_that_grows_from_nothing():
     sampler = Sampler(Pool(()), Key(1))
-    with pytest.raises(LoquentError, match="empty pool"):
+    with pytest.raises(LoquentError, match="the pool is empty"):
         sampler.draw(1)
     sampler.add([Row("a")])
     assert drawn(sampler, 2) == ["a", "a"]
@@ -124,15 +124,15 @@ def test_a_pool_that_grows_from_nothing():
 @pytest.mark.parametrize(
     ("make", "why"),
     [
-        (lambda: pool(2).add([Row("r0")]), "'r0' stands twice"),
-        (lambda: pool(2, (1, float("nan"))), "finite and not negative, not nan"),
-        (lambda: pool(2, (1, -1)), "not -1"),
-        (lambda: pool(2, (1, 10**400)), "not an integer larger than any float"),
-        (lambda: pool(1).weight("r0", float("inf")), "not inf"),
-        (lambda: Sampler(pool(), Key(0), scale=10**400), "not an integer larger than any float"),
-        (lambda: pool(2, (1,)), "as many weights, not 1"),
+        (lambda: pool(2).add([Row("r0")]), "'r0' occurs twice"),
+        (lambda: pool(2, (1, float("nan"))), "a weight is nan; it must be a finite number of at least 0"),
+        (lambda: pool(2, (1, -1)), "a weight is -1"),
+        (lambda: pool(2, (1, 10**400)), "a weight is an integer larger than any float"),
+        (lambda: pool(1).weight("r0", float("inf")), "a weight is inf"),
+        (lambda: Sampler(pool(), Key(0), scale=10**400), "the priority scale is an integer larger than any float"),
+        (lambda: pool(2, (1,)), "2 rows has 1 weights"),
         (lambda: Sampler(pool(), Key(0), scale=-1), "priority scale"),
-        (lambda: Sampler(pool(2, (0, 0)), Key(0), scale=1.0).draw(1), "weights are all 0"),
+        (lambda: Sampler(pool(2, (0, 0)), Key(0), scale=1.0).draw(1), "all its weights are 0"),
     ],
 )
 def test_what_cannot_be_drawn_from_is_refused(make, why):
@@ -145,7 +145,7 @@ def test_a_state_over_other_rows_is_refused():
     with pytest.raises(BadCheckpoint, match="other rows"):
         Sampler(pool(4), Key(0)).load_state_dict(state)
     del state["drawn"]
-    with pytest.raises(BadCheckpoint, match="incomplete"):
+    with pytest.raises(BadCheckpoint, match="lacks the field drawn"):
         Sampler(pool(3), Key(0)).load_state_dict(state)
     sampler = Sampler(pool(1), Key(0))
     sampler.add([Row("b", Record(data=b"x"))])

@@ -78,7 +78,10 @@ def test_the_imdb_folders_give_up_a_fifth_of_train(tmp_path):
         (lambda path: (path / "train/pos/1_7.txt").write_text(""), r"train/pos/1_7.txt: the file is empty"),
         (lambda path: (path / "train/pos/1_7.txt").write_text(" \n"), r"train/pos/1_7.txt:1: the field 'text' is empty"),
         (lambda path: (path / "test/neg/0_2.txt").write_bytes(b"ok\n\xe9"), r"test/neg/0_2.txt:2: this line is not UTF-8"),
-        (lambda path: (path / "test/neg/x.json").write_text("{}"), r"x.json: the folders of the IMDB layout hold .txt files only"),
+        (
+            lambda path: (path / "test/neg/x.json").write_text("{}"),
+            r"x.json: this is not a .txt file; the folders of the IMDB layout must hold .txt files only",
+        ),
         (lambda path: [file.unlink() for file in (path / "test/neg").iterdir()], r"test/neg: this folder is empty"),
         (lambda path: (path / "test/neg").rename(path / "test/negative"), r"test: the folder neg/ is missing"),
     ],
@@ -149,7 +152,7 @@ def test_bad_hub_rows_and_settings_are_named(hub_cache):
 
 @pytest.mark.parametrize("revision", ["", "main", "abc123", "g" * 40])
 def test_a_hub_name_must_be_pinned(revision):
-    with pytest.raises(BadSetting, match="must be pinned"):
+    with pytest.raises(BadSetting, match="is not pinned"):
         Source(kind="hub", name="stanfordnlp/imdb", revision=revision)
 
 
@@ -175,7 +178,7 @@ def test_settings_that_contradict_each_other(fields, why):
 def test_paths_that_hold_nothing(tmp_path):
     with pytest.raises(BadSetting, match="no such file or folder"):
         load(Source(kind="path", path=str(tmp_path / "x")))
-    with pytest.raises(BadSetting, match="neither files named train"):
+    with pytest.raises(BadSetting, match="it must hold files named train"):
         load(Source(kind="path", path=str(tmp_path)))
     (tmp_path / "a.parquet").write_text("x")
     with pytest.raises(BadSetting, match="no reader for this kind of file"):

@@ -61,7 +61,7 @@ def test_bad_files_are_named(files, tmp_path):
     with pytest.raises(BadRow, match=r"bad\.vocab:2: "):
         BytePair(**{**files, "pieces": str(tmp_path / "bad.vocab")})(["a"])
     (tmp_path / "bad.json").write_text("{}")
-    with pytest.raises(BadRow, match="no tokenizer"):
+    with pytest.raises(BadRow, match="not a tokenizer"):
         BytePair(**{**files, "pieces": str(tmp_path / "bad.json")})(["a"])
     with pytest.raises(BadSetting, match="no file"):
         BytePair(**{**files, "vectors": "gone.txt"})(["a"])

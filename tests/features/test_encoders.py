@@ -43,7 +43,7 @@ def test_layers_and_texts(folder):
     first = Contextual(model=str(folder), layer=0)
     right = states(folder, [2, 4, 5, 3], layer=0)
     np.testing.assert_allclose(first(["the cat", ""]), [right[1:3].mean(0), np.zeros(16)], atol=1e-5)
-    with pytest.raises(BadModel, match=r"layers 0 .* to 2"):
+    with pytest.raises(BadModel, match=r"use 0 .* to 2"):
         Contextual(model=str(folder), layer=5)(["the"])
 
 
@@ -82,7 +82,7 @@ def test_a_folder_says_its_own_pooling(folder, tmp_path):
     (copied / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}))
     assert (Sentence(model=str(copied))(["the cat"]) == Sentence(model=str(folder), pooling="first")(["the cat"])).all()
     (copied / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_max_tokens": True}))
-    with pytest.raises(BadSetting, match="pooling=mean or first"):
+    with pytest.raises(BadSetting, match="set pooling=mean or pooling=first"):
         Sentence(model=str(copied))(["the cat"])
 
 

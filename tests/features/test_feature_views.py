@@ -7,20 +7,23 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from loquent.actions import Texts
+from loquent.core.actions import Texts
+from loquent.core.task import Observation, TaskSpec
+from loquent.core.values import Record
 from loquent.errors import BadSetting, UnknownName
 from loquent.features import Hashed, WordVectors, make, view
 from loquent.features.views import cosine
-from loquent.task import Observation, TaskSpec
-from loquent.values import Record
+
+VIEWS = {"tagging": "TaggingView", "multilabel": "MultiLabelView", "multiple_choice": "AnsweringView"}
 
 
 class Stub:
-    """A task as a view sees it: its id, its actions and its options."""
+    """The parts of a task that a view reads: its id, actions, options and the name of its view."""
 
     def __init__(self, id, actions, **options):
         self.spec, self.actions = TaskSpec(id=id), Texts(actions)
         self.options = type("Options", (), options)()
+        self.vector_view = f"loquent.features.views:{VIEWS[id]}" if id in VIEWS else ""
 
 
 @pytest.fixture
@@ -131,7 +134,7 @@ def test_featurizers_by_name():
         ({"kind": "hashed", "size": 3}, BadSetting, "Known: dimension"),
         ({"dimension": 1}, BadSetting, "dimension"),
         ({"kind": "vectors"}, BadSetting, "needs path"),
-        ({"kind": "builtins:dict"}, BadSetting, "Featurizer is right"),
+        ({"kind": "builtins:dict"}, BadSetting, "derives from loquent.features.Featurizer"),
         ({"kind": 3}, BadSetting, "an int"),
     ):
         with pytest.raises(error, match=why):

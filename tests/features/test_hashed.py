@@ -116,7 +116,7 @@ def test_a_featurizer_of_ones_own_is_checked():
             return np.full((len(texts), self.dimension), np.nan)
 
     assert issubclass(Ragged, Featurizer)
-    with pytest.raises(LoquentError, match=r"\(1, 3\) from 1 texts; \(1, 16\) is right"):
+    with pytest.raises(LoquentError, match=r"\(1, 3\) for 1 texts; the shape must be \(1, 16\)"):
         Ragged(dimension=16)(["a"])
     with pytest.raises(LoquentError, match="not finite"):
         Wild(dimension=16)(["a"])

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import loquent
+from loquent.core.seeding import Key
 from loquent.errors import BadRow, BadSetting
 from loquent.features import WordVectors, view
-from loquent.seeding import Key
 
 ROWS = {"the": [1, 0, -2], "cat": [0, 0.5, 4], "b##": [3, 3, 3], "c00": [7, 0, 0], ". . .": [0, 0, 1]}
 TEXT = "".join(f"{word} {' '.join(map(str, row))}\n" for word, row in ROWS.items())
@@ -106,7 +106,7 @@ def test_other_bad_files_are_named(tmp_path):
     np.save(tmp_path / "w.npy", np.zeros((2, 3)))
     for name, error, why in (
         ("none.txt", BadSetting, "no file"),
-        ("v.pkl", BadSetting, r"\.npy is right"),
+        ("v.pkl", BadSetting, r"\.bin or \.npy"),
         ("v.txt", BadRow, "no vector"),
         ("v.bin", BadRow, "ends within word 2"),
         ("v.npy", BadRow, "without pickles"),

@@ -1,9 +1,9 @@
 import pytest
 
-from loquent.metric import Context
-from loquent.seeding import Key
-from loquent.task import Observation, Opening, Outcome, Row, Task, TaskSpec
-from loquent.values import Record
+from loquent.core.metric import Context
+from loquent.core.seeding import Key
+from loquent.core.task import Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.core.values import Record
 
 GOOD, BAD, NOUNS = ("superb", "moving", "witty", "fresh"), ("dull", "clumsy", "stale", "bleak"), ("plot", "acting", "music", "ending")
 

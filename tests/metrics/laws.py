@@ -6,9 +6,9 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loquent.metric import scores_together
-from loquent.task import Row
-from loquent.values import Record
+from loquent.core.metric import traits
+from loquent.core.task import Row
+from loquent.core.values import Record
 
 WORDS = st.sampled_from(
     ["the", "The", "cat", "cats", "sat", "sitting", "is", "n't", "'", ".", "!", "42", "1.5", "naïve", "猫", "e\u0301", "👍🏽", "\u200b", "<unk>"]
@@ -37,7 +37,7 @@ def check_laws(metric, low, high, best=None, *, samples=SAMPLES, row=rows, toget
     """
     from hypothesis import settings
 
-    assert scores_together(metric) == together, "a metric says so itself, or is kept as a reward and scored alone"
+    assert traits(metric).together == together, "a metric says so itself, or is kept as a reward and scored alone"
 
     @settings(max_examples=examples)
     @given(samples)

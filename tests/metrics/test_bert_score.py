@@ -11,13 +11,13 @@ import pytest
 import tiny_networks
 from laws import check_laws, rows
 
+from loquent.core.metric import Context, traits
+from loquent.core.task import Row
+from loquent.core.values import Record
 from loquent.errors import BadModel, BadSetting
-from loquent.metric import Context, scores_together
-from loquent.metrics.bert_score import bert_score, f1
+from loquent.metrics.semantic.bert_score import bert_score, f1
 from loquent.rewards import build
 from loquent.rewards.cache import Cached
-from loquent.task import Row
-from loquent.values import Record
 
 GOLDEN = Path(__file__).parent / "golden"
 COLUMNS = {"f1": "bert_score", "precision": "bert_score/precision", "recall": "bert_score/recall"}
@@ -130,7 +130,7 @@ def test_laws(folder):
 def test_rarity_in_the_references_of_the_call_is_no_score_of_a_text_and_is_not_kept(idf, together, folder, toy):
     terms = {"bert_score": {"path": folder, "idf": idf, **SMALL}}
     [term], _ = build(terms, Context(task=toy([Row("r", Record(text="a", references=("a",)))])))
-    assert scores_together(getattr(term.metric, "metric", term.metric)) == together
+    assert traits(getattr(term.metric, "metric", term.metric)).together == together
     assert isinstance(term.metric, Cached) != together
     if together:
         given = [["a b", "b c", "c"], [["a"], ["b"], ["c a"]], [""] * 3, [Row("r")] * 3]
@@ -146,7 +146,7 @@ def test_many_pairs_are_held_in_parts(folder, monkeypatch):
 
     predictions, references = [f"cat {i}" for i in range(9)], [[f"the cat {i % 4}", "dog"] for i in range(9)]
     whole = scored(bert_score(Context(), path=folder, **SMALL), predictions, references)
-    monkeypatch.setattr(matching, "HELD", 16 * 40)
+    monkeypatch.setattr(matching, "STATES", 16 * 40)
     parts = scored(bert_score(Context(), path=folder, token_budget=30, **SMALL), predictions, references)
     for key, values in whole.samples.items():
         assert parts.samples[key] == pytest.approx(values, abs=1e-12)

@@ -5,10 +5,10 @@ import real_pairs
 import sacrebleu as library
 from laws import check_laws
 
+from loquent.core.metric import Context
 from loquent.errors import BadSetting, MissingExtra
-from loquent.metric import Context
-from loquent.metrics.bleu import bleu
-from loquent.metrics.sacre import chrf, sacrebleu, ter, ter_reward
+from loquent.metrics.lexical.bleu import bleu
+from loquent.metrics.lexical.sacre import chrf, sacrebleu, ter, ter_reward
 
 SAT, SITTING = "the cat sat on the mat", "the cat is sitting on the mat"
 

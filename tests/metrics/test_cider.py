@@ -7,9 +7,9 @@ import real_pairs
 from golden_scores import agree, stored
 from laws import check_laws
 
+from loquent.core.metric import Context
 from loquent.errors import BadRow, BadSetting
-from loquent.metric import Context
-from loquent.metrics.cider import caption_words, cider
+from loquent.metrics.captions.cider import caption_words, cider
 
 SPACES = {"tokenizer": "whitespace"}
 BOY = ["the dog is the boy 's cat .", "the dog eats the cat of the boy ."]
@@ -48,10 +48,10 @@ def test_a_corpus_of_json_lines(tmp_path):
     together, apart = (run(cider(Context(), corpus=str(path), **SPACES), [BOY[0]], [BOY]).corpus["cider"] for path in (file, plain))
     assert 0 < together != pytest.approx(apart)  # three samples, one with two references, are not four
     for line, why in (
-        ("{", "no JSON"),
-        ("[]", "one text or a list of texts"),
-        ('{"references": [1]}', "is right"),
-        ('{"references": []}', "is right"),
+        ("{", "not JSON"),
+        ("[]", "one text or a non-empty list of texts"),
+        ('{"references": [1]}', "is allowed"),
+        ('{"references": []}', "is allowed"),
     ):
         file.write_text('{"references": "a"}\n' + line)
         with pytest.raises(BadRow, match=rf"corpus.jsonl:2: .*{why}"):

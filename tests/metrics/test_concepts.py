@@ -2,11 +2,11 @@ import pytest
 import real_pairs
 from laws import check_laws
 
-from loquent.metric import Context, Measured
-from loquent.metrics.concepts import concept_coverage, concepts_of, coverage, missing_concepts, split
-from loquent.metrics.inflections import LISTED, forms
-from loquent.task import Row
-from loquent.values import Record
+from loquent.core.metric import Context, Measured
+from loquent.core.task import Row
+from loquent.core.values import Record
+from loquent.metrics.captions.concepts import concept_coverage, concepts_of, coverage, missing_concepts, split
+from loquent.metrics.captions.inflections import IRREGULAR_FORMS, forms
 
 
 @pytest.mark.parametrize(
@@ -45,12 +45,12 @@ def test_inflections(word, inflected, never):
 @pytest.mark.data
 def test_irregular_forms_are_wordnets(beside):
     """Each listed form is one that WordNet knows as irregular of this word, or one of the spellings named here."""
-    from loquent.metrics.wordnet import PARTS, load
+    from loquent.metrics.lexical.wordnet import PARTS, load
 
     found = load(beside / "data" / "nltk_data" / "corpora" / "wordnet.zip")._exceptions
     known = {(form, base) for part in PARTS for form, bases in found[part].items() for base in bases}
-    unknown = {f"{base}:{form}" for base, listed in LISTED.items() for form in listed if (form, base) not in known and form != base}
-    assert len(unknown) < 0.25 * sum(map(len, LISTED.values())), sorted(unknown)
+    unknown = {f"{base}:{form}" for base, listed in IRREGULAR_FORMS.items() for form in listed if (form, base) not in known and form != base}
+    assert len(unknown) < 0.25 * sum(map(len, IRREGULAR_FORMS.values())), sorted(unknown)
     assert ("runned", "run") not in known
 
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loquent.core.metric import Context
 from loquent.errors import BadSetting
-from loquent.metric import Context
-from loquent.metrics.diversity import Diversity, conditional_entropy, diversity, entropy, msttr, statistics_of
+from loquent.metrics.diversity.diversity import Diversity, conditional_entropy, diversity, entropy, msttr, statistics_of
 from loquent.metrics.text import joined, words
 
 TEXTS = ["the cat sat", "the dog sat down"]
@@ -90,7 +90,7 @@ def test_entropy_lies_between_zero_and_the_uniform(counts):
 
 
 def test_options_are_checked():
-    with pytest.raises(BadSetting, match=r"'windw' is no option of diversity. Nearest: window. Known: window, n"):
+    with pytest.raises(BadSetting, match=r"'windw' is no setting of diversity. Nearest: window. Known: window, n"):
         diversity(Context(), windw=3)
     with pytest.raises(BadSetting, match=r"diversity.window = 'x' is no int"):
         diversity(Context(), window="x")

@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loquent.core.metric import Context
 from loquent.errors import BadRow, BadSetting
-from loquent.metric import Context
-from loquent.metrics.lexicon import balance, lexicon, read
-from loquent.metrics.opinion_words import NEGATIVE, NEGATORS, POSITIVE
+from loquent.metrics.sentiment.lexicon import balance, lexicon, read
+from loquent.metrics.sentiment.opinion_words import NEGATIVE, NEGATORS, POSITIVE
 from loquent.metrics.text import words
 
 

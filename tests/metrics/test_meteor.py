@@ -5,10 +5,10 @@ import real_pairs
 from golden_scores import agree, stored
 from laws import check_laws
 
+from loquent.core.metric import Context
 from loquent.errors import BadSetting
-from loquent.metric import Context
-from loquent.metrics import wordnet
-from loquent.metrics.meteor import Meteor, align, chunks, meteor
+from loquent.metrics.lexical import wordnet
+from loquent.metrics.lexical.meteor import Meteor, align, chunks, meteor
 
 GUIDE = "It is a guide to action which ensures that the military always obeys the commands of the party"
 HEED = "It is a guide to action that ensures that the military will forever heed Party commands"
@@ -121,7 +121,7 @@ def test_a_folder_and_where_it_is_looked_for(beside, tmp_path, monkeypatch):
     by_words = meteor(Context(), synonyms="words")  # "large" has the stem "larg", of which WordNet knows nothing
     assert score(by_words, "a big cat", "a large cat") > score(meteor(Context()), "a big cat", "a large cat")
     (corpora / "wordnet" / "data.verb").unlink()
-    with pytest.raises(BadSetting, match=r"holds no WordNet: data.verb missing"):
+    with pytest.raises(BadSetting, match=r"is not a WordNet: data.verb missing"):
         meteor(Context(), wordnet=str(corpora / "wordnet"))
 
 
@@ -129,10 +129,10 @@ def test_without_wordnet_the_key_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(wordnet, "places", lambda: [tmp_path / "wordnet"])
     metric = meteor(Context())
     assert metric.keys == ("meteor-exact-stem",) == tuple(metric(["a"], [["a"]], [""], []).corpus)
-    with pytest.raises(BadSetting, match=r"wordnet = 'no/where' holds no WordNet: index.noun, data.noun, noun.exc missing"):
+    with pytest.raises(BadSetting, match=r"wordnet = 'no/where' is not a WordNet: index.noun, data.noun, noun.exc missing"):
         meteor(Context(), wordnet="no/where")
     (tmp_path / "some.zip").write_text("no zip")
-    with pytest.raises(BadSetting, match="holds no WordNet"):
+    with pytest.raises(BadSetting, match="is not a WordNet"):
         meteor(Context(), wordnet=str(tmp_path / "some.zip"))
 
 

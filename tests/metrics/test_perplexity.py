@@ -3,8 +3,8 @@ import math
 import pytest
 from laws import check_laws, rows
 
+from loquent.core.metric import Context
 from loquent.errors import BadModel, BadRow, BadSetting
-from loquent.metric import Context
 from loquent.metrics.perplexity import exponential, perplexity, text_perplexity
 
 REFERENCES = [(" sat on the mat .",), (" ran away .", " slept ."), (), ("",)]
@@ -14,7 +14,7 @@ PROMPTS = ["the cat", "the dog", "the bird", "the cow"]
 @pytest.fixture(scope="module")
 def language():
     from loquent import pretrained
-    from loquent.seeding import Key
+    from loquent.core.seeding import Key
 
     texts = ["the cat sat on the mat .", "the dog ran away .", "the dog slept ."]
     return pretrained.build(texts, vocabulary=300, layers=1, width=16, heads=2, context=24, key=Key(3), device="cpu", dtype="float64")
@@ -99,7 +99,7 @@ def test_a_hopeless_model_is_finite():
 
 
 def test_what_is_missing_is_said(tmp_path):
-    with pytest.raises(BadSetting, match="no model plays here; text_perplexity takes one by path"):
+    with pytest.raises(BadSetting, match=r"there is no model here. Use text_perplexity"):
         perplexity(Context())
     with pytest.raises(BadSetting, match="text_perplexity needs path: the fixed language model"):
         text_perplexity(Context())
@@ -158,11 +158,11 @@ def test_strided_reads_a_field_and_says_what_it_cannot(language):
     assert metric([""], [("other",)], [""], rows(1, text="the cat sat")).corpus == {
         "perplexity-strided": pytest.approx(naive(language, "the cat sat", 12), rel=1e-6)
     }
-    with pytest.raises(BadRow, match="row r0: perplexity reads the field 'text', which is None"):
+    with pytest.raises(BadRow, match=r"row r0: the field .text. that perplexity reads is None"):
         metric([""], [()], [""], rows(1))
-    with pytest.raises(BadSetting, match=r"stride = 24 is outside \[1, 23\]"):
+    with pytest.raises(BadSetting, match=r"stride = 24; it must be in \[1, 23\]"):
         perplexity(Context(model=language), stride=24)([""], [("a b",)], [""], rows(1))
-    with pytest.raises(BadSetting, match="field is read with a stride"):
+    with pytest.raises(BadSetting, match="field is read only with a stride"):
         perplexity(Context(model=language), field="text")
     strided = perplexity(Context(model=language), stride=12)
     assert strided(["a"], [()], ["b"], rows(1)).corpus == strided([], [], [], []).corpus == {}

@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from laws import SAMPLES, check_laws
 
+from loquent.core.metric import Context
 from loquent.errors import BadSetting
-from loquent.metric import Context
-from loquent.metrics.rouge import f1, rouge
-from loquent.metrics.rouge_l_max import rouge_l_max
-from loquent.metrics.subsequences import lcs_length, lcs_places, union_hits
+from loquent.metrics.lexical.rouge import rouge
+from loquent.metrics.lexical.rouge_l_max import rouge_l_max
+from loquent.metrics.lexical.subsequences import lcs_length, lcs_places, union_hits
+from loquent.metrics.text import f1_from_counts
 
 KINDS = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 
@@ -129,8 +130,8 @@ def test_rouge_l_max_by_hand():
 
 
 def test_f1_without_anything():
-    assert f1(0, 0, 0) == 0.0
-    with pytest.raises(BadSetting, match="holds no WordNet"):
+    assert f1_from_counts(0, 0, 0) == 0.0
+    with pytest.raises(BadSetting, match="is not a WordNet"):
         rouge_l_max(Context(), wordnet="nowhere")
 
 

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from laws import TEXTS, check_laws
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
-from loquent import registry
+from loquent.core import registry
+from loquent.core.metric import Context
 from loquent.errors import BadSetting
-from loquent.metric import Context
-from loquent.metrics.diversity import Diversity
-from loquent.metrics.repetition import RepetitionRate, repetition_rate
-from loquent.metrics.self_bleu import SelfBleu, self_bleu, self_bleus
+from loquent.metrics.diversity.diversity import Diversity
+from loquent.metrics.diversity.repetition import RepetitionRate, repetition_rate
+from loquent.metrics.diversity.self_bleu import SelfBleu, self_bleu, self_bleus
 from loquent.metrics.text import words
 
 TOKENS = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=9), min_size=2, max_size=8)

@@ -8,12 +8,12 @@ import pytest
 import tiny_networks
 from laws import check_laws, rows
 
+from loquent.core.metric import Context
+from loquent.core.task import Row
+from loquent.core.values import Record
 from loquent.errors import BadModel, BadRow, BadSetting
-from loquent.metric import Context
-from loquent.metrics.intent import intent_accuracy
-from loquent.metrics.semantic import bleurt, classifier, embedding_similarity
-from loquent.task import Row
-from loquent.values import Record
+from loquent.metrics.semantic.intent import intent_accuracy
+from loquent.metrics.semantic.semantic import bleurt, classifier, embedding_similarity
 
 SMALL = {"device": "cpu", "dtype": "float64"}
 SAID, TOLD = ["a cat sat", "dogs", ""], [["the cat", "a cat"], ["no"], ["x"]]
@@ -180,7 +180,7 @@ def test_m9_the_score_of_an_episode_depends_on_it_alone(folders):
 
 @pytest.mark.parametrize("bad", [0, 5, "gossip", 1.5, True, (1, 2)])
 def test_an_intent_that_is_none(folders, bad):
-    with pytest.raises(BadRow, match=r"row r0: the intent .* right are 1 to 4, or a name of 0: inform"):
+    with pytest.raises(BadRow, match=r"row r0: the classifier does not have the intent .* allowed are 1 to 4, or a name of 0: inform"):
         intent_accuracy(Context(), path=folders["intents"], **SMALL)(["a"], [[]], ["b"], asked(bad))
 
 
@@ -213,11 +213,11 @@ def test_a_missing_extra_is_named_when_a_metric_is_asked():
     script = """
 import sys
 for name in ("torch", "transformers"): sys.modules[name] = None
-from loquent import registry
+from loquent.core import registry
 from loquent.errors import MissingExtra
-from loquent.metric import Context
-from loquent.task import Row
-from loquent.values import Record
+from loquent.core.metric import Context
+from loquent.core.task import Row
+from loquent.core.values import Record
 for name in ("bert_score", "bleurt", "classifier", "embedding_similarity", "intent_accuracy", "summac_zs"):
     metric = registry.find("metric", name)(Context(), path="any")
     try:

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loquent.core.metric import Context
+from loquent.core.task import Row
+from loquent.core.values import Record
 from loquent.errors import BadRow, BadSetting, MissingExtra
-from loquent.metric import Context
-from loquent.metrics import classifier_training, labelled
-from loquent.metrics.classifier import CharacterNgrams, Classifier, WordNgrams, logistic
-from loquent.metrics.sentiment import judge, sentiment
-from loquent.task import Row
-from loquent.values import Record
+from loquent.metrics.sentiment import classifier_training, labelled
+from loquent.metrics.sentiment.classifier import CharacterNgrams, Classifier, WordNgrams, logistic
+from loquent.metrics.sentiment.sentiment import judge, sentiment
 
 BOTH = pytest.mark.parametrize("make", [sentiment, judge], ids=["sentiment", "judge"])
 ODD = ["", " ", "\x00", "\ud800 good", "superb " * 2000, "ﬃ İ ß", "\U0001f600" * 3]
@@ -125,7 +125,7 @@ def test_a_row_of_prompt_and_reference_is_its_text(toy, toy_reviews):
 @BOTH
 def test_rows_without_labels_are_a_clear_error(make, toy, toy_reviews, tmp_path):
     bare = [Row(row.id, Record(text=row["text"])) for row in toy_reviews(40)]
-    with pytest.raises(BadSetting, match=r"toy-v1.* 0 positive and 0 negative ones; at least 2 of each.*'label'.*classifier=\.\.\."):
+    with pytest.raises(BadSetting, match=r"toy-v1.* 0 positive and 0 negative rows; at least 2 of each.*'label'.*classifier=\.\.\."):
         make(Context(task=toy(bare), cache=tmp_path))
     with pytest.raises(BadSetting, match=r"0 negative"):
         make(Context(task=toy([row for row in toy_reviews(40) if row["label"] == "positive"]), cache=tmp_path))
@@ -223,9 +223,9 @@ def test_it_is_fast_enough_to_run_inside_training(make, context):
 
 
 def test_options_are_checked(context):
-    with pytest.raises(BadSetting, match=r"'include_prompts' is no option of sentiment. Nearest: include_prompt"):
+    with pytest.raises(BadSetting, match=r"'include_prompts' is no setting of sentiment. Nearest: include_prompt"):
         sentiment(context, include_prompts=True)
-    with pytest.raises(BadSetting, match=r"judge: label and revision are those of a `classifier`"):
+    with pytest.raises(BadSetting, match=r"judge: label or revision is set without a `classifier`"):
         judge(context, label="POSITIVE")
 
 
@@ -233,13 +233,14 @@ def test_without_scikit_learn_a_cached_classifier_serves(context, monkeypatch):
     sentiment(context)
     monkeypatch.setitem(sys.modules, "sklearn", None)
     assert len(scores(sentiment(context), ["good"])) == 1
-    with pytest.raises(MissingExtra, match=r"pip install 'loquent\[train\]'"):
+    with pytest.raises(MissingExtra, match=r"needs the libraries of loquent\[train\]"):
         judge(context)
 
 
 def test_nothing_heavy_is_imported():
     heavy = "('torch', 'sklearn', 'scipy', 'transformers')"
-    code = f"import sys, loquent.metrics.sentiment, loquent.metrics.perplexity, loquent.rewards; print([m for m in {heavy} if m in sys.modules])"
+    modules = "loquent.metrics.sentiment.sentiment, loquent.metrics.perplexity, loquent.rewards"
+    code = f"import sys, {modules}; print([m for m in {heavy} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
 
 
@@ -248,7 +249,7 @@ def test_a_hugging_face_classifier_takes_its_place(tmp_path, toy):
     from transformers import GPT2Config, GPT2ForSequenceClassification
 
     from loquent import pretrained
-    from loquent.seeding import Key, borrowed
+    from loquent.core.seeding import Key, borrowed
 
     tokens = pretrained.build(["a good film", "a bad film"], vocabulary=300, layers=1, width=8, heads=1, context=32, key=Key(0), device="cpu")
     tokens.tokenizer.save_pretrained(tmp_path)

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from laws import check_laws
 
+from loquent.core.metric import Context
 from loquent.errors import BadSetting
-from loquent.metric import Context
-from loquent.metrics.spice import JAR, NEEDED, spice
+from loquent.metrics.captions.spice import JAR, LIBRARIES, spice
 
 # stands where Java would: takes its command line, reads SPICE's input and writes its output, with word overlap for a score
 PROGRAM = """#!{python}
@@ -34,7 +34,7 @@ def unpacked(tmp_path):
     """A folder as the official zip leaves it, and a program that speaks as the jar does."""
     folder = tmp_path / "spice"
     (folder / "lib").mkdir(parents=True)
-    for file in (folder / JAR, *(folder / "lib" / name for name in NEEDED)):
+    for file in (folder / JAR, *(folder / "lib" / name for name in LIBRARIES)):
         file.write_text("")
     java = tmp_path / "java"
     java.write_text(PROGRAM.format(python=sys.executable))
@@ -51,15 +51,15 @@ def run(metric, predictions, references):
 
 
 def test_what_is_missing_is_named(unpacked):
-    with pytest.raises(BadSetting, match=r"there is none at .*no.jar: unpack SPICE-1.0.zip"):
+    with pytest.raises(BadSetting, match=r"there is no file .*no.jar. Unpack SPICE-1.0.zip"):
         spice(Context(), jar="no.jar")
-    with pytest.raises(BadSetting, match=r"needs Java, and spice.java = 'no-such-java'"):
+    with pytest.raises(BadSetting, match=r"spice.java = 'no-such-java' is not a program"):
         spice(Context(cache=unpacked), java="no-such-java")
-    (unpacked / "spice" / "lib" / NEEDED[1]).unlink()
+    (unpacked / "spice" / "lib" / LIBRARIES[1]).unlink()
     with pytest.raises(BadSetting, match=r"needs stanford-corenlp-3.6.0-models.jar in .*lib"):
         made(unpacked)
     (unpacked / "spice" / JAR).unlink()
-    with pytest.raises(BadSetting, match=r"there is none at .*spice-1.0.jar"):
+    with pytest.raises(BadSetting, match=r"there is no file .*spice-1.0.jar"):
         made(unpacked)
 
 
@@ -74,7 +74,7 @@ def test_samples_keep_their_scores(unpacked):
 def test_failures_are_told(unpacked):
     for text, why in (
         ("crash", "ended with code 1: Exception in thread main: out of memory"),
-        ("odd", "something else"),
+        ("odd", "has not SPICE's format"),
         ("lose", "gave no score for 1 of 2"),
     ):
         with pytest.raises(BadSetting, match=why):

@@ -10,12 +10,12 @@ import tiny_layer
 import tiny_networks
 from laws import check_laws, rows
 
+from loquent.core.metric import Context
 from loquent.errors import BadModel, BadRow, BadSetting
-from loquent.metric import Context
-from loquent.metrics.convolution import BINS, Convolution
-from loquent.metrics.inference import find_label
+from loquent.metrics.consistency.convolution import BINS, Convolution
+from loquent.metrics.consistency.inference import find_label
+from loquent.metrics.consistency.summac import summac_conv, summac_zs
 from loquent.metrics.sentences import sentences
-from loquent.metrics.summac import summac_conv, summac_zs
 
 GOLDEN = Path(__file__).parent / "golden" / "summac.json"
 LABELS = ["contradiction", "neutral", "entailment"]
@@ -104,12 +104,12 @@ def test_conv_by_hand():
 def test_conv_refuses_to_run_without_its_weights(folder, layer, tmp_path):
     with pytest.raises(BadSetting, match="summac_conv needs weights"):
         summac_conv(Context(), path=folder)
-    with pytest.raises(BadModel, match=r"without the file .*none.safetensors.*does not run on random ones"):
+    with pytest.raises(BadModel, match=r"none.safetensors' is not a file. A safetensors file with trained weights is needed"):
         scored(summac_conv(Context(), path=folder, weights=str(tmp_path / "none.safetensors")), [DOCUMENT], [SUMMARY])
     (tmp_path / "torn.bin").write_bytes(b"PK\x03\x04")
-    with pytest.raises(BadModel, match="no safetensors file"):
+    with pytest.raises(BadModel, match="not a safetensors file"):
         scored(summac_conv(Context(), path=folder, weights=str(tmp_path / "torn.bin")), [DOCUMENT], [SUMMARY])
-    with pytest.raises(BadModel, match=r"'mlp.weight' has the shape \(1, 50\); with bins = percentile and labels = e \(1, 23\) is right"):
+    with pytest.raises(BadModel, match=r"'mlp.weight' has the shape \(1, 50\); with bins = percentile and labels = e the shape \(1, 23\) is needed"):
         scored(summac_conv(Context(), path=folder, weights=layer(50)), [DOCUMENT], [SUMMARY])
 
 
@@ -124,7 +124,7 @@ def test_what_is_read(folder):
     assert scored(first, [DOCUMENT], [SUMMARY]) == scored(zs, [sentences(DOCUMENT)[0]], [SUMMARY])
     of_row = summac_zs(Context(), path=folder, field="article", **SMALL)
     assert scored(of_row, ["no document."], [SUMMARY], article=DOCUMENT) == scored(zs, [DOCUMENT], [SUMMARY])
-    with pytest.raises(BadRow, match="row r0: the document is read from the field 'article', which is None"):
+    with pytest.raises(BadRow, match="row r0: the field 'article' with the document is None"):
         scored(of_row, [DOCUMENT], [SUMMARY])
     with pytest.raises(BadSetting, match="both off"):
         summac_zs(Context(), path=folder, use_entailment=False)
@@ -140,7 +140,7 @@ def test_which_label_means_entailment(folder, tmp_path):
         if number < 2:
             assert find_label(network, "entailment", "") == number
         else:
-            with pytest.raises(BadModel, match=r"which label means entailment.* 0: LABEL_0, 1: LABEL_1; the option entailment tells"):
+            with pytest.raises(BadModel, match=r"the label for entailment is not clear.* 0: LABEL_0, 1: LABEL_1; .*Set the option entailment"):
                 find_label(network, "entailment", "")
             assert find_label(network, "entailment", "label_1") == find_label(network, "entailment", 1) == 1
 

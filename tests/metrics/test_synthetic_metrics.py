@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from laws import check_laws
 
-from loquent import registry
+from loquent.core import registry
+from loquent.core.metric import Context
 from loquent.errors import BadSetting
-from loquent.metric import Context
 from loquent.metrics.synthetic import dates, increasing, increasing_numbers
 
 UP_TO_12 = " ".join(map(str, range(1, 13)))
@@ -59,5 +59,5 @@ def test_laws(make):
 def test_registered():
     assert registry.find("metric", "increasing_numbers") is increasing_numbers
     assert registry.find("metric", "dates") is dates
-    with pytest.raises(BadSetting, match="'n' is no option of dates"):
+    with pytest.raises(BadSetting, match="'n' is no setting of dates"):
         dates(Context(), n=1)

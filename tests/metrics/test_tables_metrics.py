@@ -10,14 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from laws import check_laws
 
+from loquent.core.metric import Context
+from loquent.core.task import Row
+from loquent.core.values import Record
 from loquent.errors import BadRow, BadSetting, MissingExtra
-from loquent.metric import Context
-from loquent.metrics.tables import bleu, moses, overlaps, words
+from loquent.metrics.lexical.subsequences import lcs_length_at, places
+from loquent.metrics.tables import bleu, moses, words
 from loquent.metrics.tables.bleu import BleuTotto, bleu_totto
-from loquent.metrics.tables.parent import Parent, parent, read
+from loquent.metrics.tables.parent import Parent, parent, table_words
 from loquent.metrics.tables.rows import Table, table_of
-from loquent.task import Row
-from loquent.values import Record
 
 GOLDENS = Path(__file__).parent / "golden"
 GOLDEN = json.loads((GOLDENS / "totto.json").read_text(encoding="utf-8"))
@@ -157,13 +158,13 @@ def test_what_does_not_apply_has_no_score():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"table": None}, r"row 'film0' has None as 'table'; rows of cells are right"),
+        ({"table": None}, r"row 'film0' has None as 'table'; a list of rows of cells is allowed"),
         ({"table": (1, 2)}, r"row 'film0' has a tuple as 'table'"),
-        ({"table": ((1,),), "highlighted_cells": ()}, r"row 'film0' has an int in 'table'; a text is right, or a cell with a text under 'value'"),
-        ({"highlighted_cells": ((3, 0),)}, r"row 'film0' highlights the cell \(3, 0\), and its table of 3 rows has none there"),
+        ({"table": ((1,),), "highlighted_cells": ()}, r"row 'film0' has an int in 'table'; a text is allowed, or a cell with a text under 'value'"),
+        ({"highlighted_cells": ((3, 0),)}, r"row 'film0' highlights the cell \(3, 0\), but its table of 3 rows has no such cell"),
         ({"highlighted_cells": ((-1, 0),)}, "highlights the cell"),
-        ({"highlighted_cells": "all"}, "has a str as 'highlighted_cells'; pairs of row and column are right"),
-        ({"overlap_subset": "no"}, "has a str as 'overlap_subset'; true or false is right"),
+        ({"highlighted_cells": "all"}, r"has a str as 'highlighted_cells'; a list of pairs \[row, column\] is allowed"),
+        ({"overlap_subset": "no"}, "has a str as 'overlap_subset'; true or false is allowed"),
     ],
 )
 def test_bad_tables_are_named(fields, message):
@@ -180,7 +181,7 @@ def test_cells_are_texts_or_have_a_value():
         == table_of(film())
         == Table(("Year", "Film", "1999", "The Matrix", "2003", "Reloaded", "Keanu Reeves"), ("1999", "The Matrix", "Keanu Reeves"))
     )
-    assert read(Table(("a|b", "it 's \t\n"), ("<skipped>", "x y"))).values == (("x", "y"),)
+    assert table_words(Table(("a|b", "it 's \t\n"), ("<skipped>", "x y"))).values == (("x", "y"),)
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=12), st.lists(st.sampled_from("abcd"), max_size=90))
@@ -189,7 +190,7 @@ def test_common_subsequences_are_the_longest(value, text):
     for i, a in enumerate(value):
         for j, b in enumerate(text):
             table[i + 1][j + 1] = table[i][j] + 1 if a == b else max(table[i][j + 1], table[i + 1][j])
-    assert overlaps.common(value, overlaps.places(text), len(text)) == table[-1][-1]
+    assert lcs_length_at(value, places(text), len(text)) == table[-1][-1]
 
 
 def test_laws():
@@ -207,17 +208,17 @@ def test_identity_is_the_best_bleu():
 def test_options():
     assert (parent(Context()), parent(Context(), pad=False)) == (Parent(), Parent(False))
     assert bleu_totto(Context(), pad=False) == BleuTotto(False)
-    with pytest.raises(BadSetting, match="'lambda_weight' is no option of parent"):
+    with pytest.raises(BadSetting, match="'lambda_weight' is no setting of parent"):
         parent(Context(), lambda_weight=0.5)
 
 
 def test_without_sacrebleu(monkeypatch):
     monkeypatch.setitem(sys.modules, "sacrebleu.tokenizers.tokenizer_13a", None)
     monkeypatch.setitem(sys.modules, "sacrebleu.metrics.bleu", None)
-    for forget in (words.cutter, bleu._bleu):
+    for forget in (words.tokenizer_13a, bleu._bleu):
         forget.cache_clear()
     for make in (parent, bleu_totto):
-        with pytest.raises(MissingExtra, match=r"sacrebleu.* pip install 'loquent\[metrics\]'"):
+        with pytest.raises(MissingExtra, match=r"sacrebleu.* needs the libraries of loquent\[metrics\]"):
             make(Context())
 
 

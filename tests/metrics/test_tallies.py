@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from laws import SAMPLES, TEXTS
 
-from loquent import registry
-from loquent.metric import Context, Tallied
-from loquent.metrics.sacre_counts import count_characters, count_words
-from loquent.task import Row
-from loquent.values import Record
+from loquent.core import registry
+from loquent.core.metric import Context, Tallied
+from loquent.core.task import Row
+from loquent.core.values import Record
+from loquent.metrics.lexical.sacre_counts import count_characters, count_words
 
 CASES = [
     ("bleu", {}),

@@ -3,12 +3,13 @@
 import pytest
 from laws import check_laws, rows
 
+from loquent.core.metric import Context
+from loquent.core.values import Record
 from loquent.errors import BadSetting
-from loquent.evaluate import build_metrics, directions, higher_is_better
-from loquent.metric import Context
-from loquent.metrics.watch import Watch, f1, watch
+from loquent.metrics.text import bag_f1
+from loquent.metrics.watch import Watch, watch
 from loquent.rewards.content import Copying, MissingConcepts
-from loquent.values import Record
+from loquent.training.evaluate import build_metrics, directions, higher_is_better
 
 
 def test_marks_by_hand():
@@ -30,7 +31,7 @@ def test_marks_by_hand():
         "watch/overlap": pytest.approx(6 / 7 / 3), "watch/repetition": pytest.approx(0.5 / 3), "watch/copied": pytest.approx(1 / 3),
         "watch/words": 3.0, "watch/distinct_2": pytest.approx(4 / 9), "watch/same": 0.5,
     }  # fmt: skip
-    assert f1(["a", "a", "b"], ["a", "c"]) == pytest.approx(2 / 5), "a word counts as often as both have it"
+    assert bag_f1(["a", "a", "b"], ["a", "c"]) == pytest.approx(2 / 5), "a word counts as often as both have it"
 
 
 def test_laws():
@@ -50,5 +51,5 @@ def test_each_value_has_its_own_direction():
     assert higher_is_better("other/watch/repetition", [renamed], Record()) is False
     with pytest.raises(BadSetting, match="says neither up nor down"):
         higher_is_better("watch/words", [metric], Record())
-    with pytest.raises(BadSetting, match="no option of watch"):
+    with pytest.raises(BadSetting, match="no setting of watch"):
         watch(Context(), n=2)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from loquent.seeding import Key
+from loquent.core.seeding import Key
 
 
 def tensors(bins, labels):

@@ -3,8 +3,8 @@
 import gzip
 import json
 
-from loquent.task import Row
-from loquent.values import frozen
+from loquent.core.task import Row
+from loquent.core.values import frozen
 
 FILES = ("totto/totto_dev_data.jsonl", "totto_style_fetaqa/totto_style_dev.jsonl.gz")
 SIGNS = (" ,", " .", ' "', " '", " (", " )", " $", " 's", " <null>", " &amp;", " 【", " “")

@@ -3,11 +3,11 @@
 import numpy as np
 import torch
 
-from loquent.models.decode import Decoding, Nucleus, decode
+from loquent.core.seeding import Key, borrowed
+from loquent.models.decode.loop import Decoding, Nucleus, decode
 from loquent.models.support import Support, Trie
-from loquent.models.tokens import TokenBatch
+from loquent.models.tokens.batch import TokenBatch
 from loquent.pretrained import padded
-from loquent.seeding import Key, borrowed
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 END, VOCABULARY = 0, 40

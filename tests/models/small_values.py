@@ -3,8 +3,8 @@
 import torch
 from small_models import END
 
-from loquent.models.values import TokenValues
-from loquent.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrowed
+from loquent.models.values.networks import TokenValues
 
 
 def values_of(module, backbones="separate", sharp=4.0, seed=0, **options):

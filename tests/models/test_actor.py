@@ -9,14 +9,14 @@ from tokenizers_for_tests import byte_level, sentence_piece
 from torch import nn
 
 from loquent import pretrained
-from loquent.episode import Episode
+from loquent.core.episode import Episode
+from loquent.core.seeding import Key
+from loquent.core.values import Record
 from loquent.errors import BadModel, BadSetting
 from loquent.models.actor import Actor
-from loquent.models.format import Ilql, Plain
-from loquent.models.tokens import token_batch
+from loquent.models.format.names import Ilql, Plain
+from loquent.models.tokens.batch import token_batch
 from loquent.pretrained import LanguageModel
-from loquent.seeding import Key
-from loquent.values import Record
 
 KEY = Key(3)
 KINDS = pytest.mark.parametrize("kind", ["gpt2", "llama", "bare"])
@@ -239,11 +239,11 @@ def test_what_does_not_fit_together_is_refused():
     assert isinstance(Actor.build(language, key=KEY).format, Plain)
 
 
-def test_values_keep_double_precision_and_the_head_has_the_type_of_the_model():
+def test_values_keep_double_precision_and_what_learns_beside_the_policy_is_float32_at_least():
     for dtype, values in ((torch.float64, torch.float64), (torch.bfloat16, torch.float32)):
         language = gpt2()
         actor = Actor.build(LanguageModel(language.module.to(dtype), language.tokenizer), key=KEY)
-        assert actor.critic.head.weight.dtype == dtype
+        assert {parameter.dtype for parameter in actor.critic.parameters()} == {values}
         assert actor.state_values(batch_for(actor)).dtype == values
 
 

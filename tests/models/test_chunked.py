@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from loquent.models.chunked import chunked, summed
+from loquent.models.values.chunked import chunked, summed
 
 
 def function(wide, here, wanted):

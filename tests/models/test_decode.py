@@ -6,13 +6,13 @@ import torch
 from small_models import DEVICES, END, VOCABULARY, batch_of, drawn, gpt2, keys_of, kinds, llama, prompts_of
 
 from loquent import pretrained
+from loquent.core.seeding import Key
 from loquent.errors import BadModel, BadSetting
-from loquent.models import cache
-from loquent.models.decode import Decoding, Nucleus, decode
-from loquent.models.sampling import choose
-from loquent.models.score import action_scores
+from loquent.models.decode import cache
+from loquent.models.decode.loop import Decoding, Nucleus, decode
+from loquent.models.decode.sampling import choose
+from loquent.models.score.tokens import action_scores
 from loquent.models.support import Trie, restricted_logprob
-from loquent.seeding import Key
 
 KINDS = list(kinds(gpt2()))
 MODELS = {"gpt2": gpt2, "llama": llama}
@@ -151,7 +151,7 @@ def test_uncached_rows_say_the_same(monkeypatch):
     module, prompts = llama(), prompts_of(12)
     assert isinstance(cache.rows_of(module, END, 4, 60), cache.Cached)
     wanted = drawn(module, prompts, {"live": 5})
-    monkeypatch.setitem(cache._serves, module, False)
+    monkeypatch.setattr(cache, "serves", lambda module, gives: False)
     assert isinstance(cache.rows_of(module, END, 4, 60), cache.Uncached)
     got = drawn(module, prompts, {"live": 5})
     assert [answer.tokens.ids.tolist() for answer in got] == [answer.tokens.ids.tolist() for answer in wanted]
@@ -182,6 +182,35 @@ def test_a_model_that_ignores_positions_is_found_out(monkeypatch):
 
     monkeypatch.setattr(module, "forward", careless)
     assert isinstance(cache.rows_of(module, END, 4, 60), cache.Uncached)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.mul_(0.05)  # a fresh model hardly looks at positions, so its error is small
+        plain, found = (cache._probed(kind(module, END)) for kind in (cache.Uncached, cache.Cached))
+    assert cache._apart(found, plain) < 1e-3
+    assert isinstance(cache.rows_of(module, END, 4, 60), cache.Uncached)
+
+
+def test_what_a_comparison_finds_is_kept_only_where_it_would_have_found_otherwise():
+    module = llama()
+    for layer in module.model.layers:
+        torch.nn.init.zeros_(layer.self_attn.o_proj.weight)  # attention that adds nothing sees no positions and no padding
+    assert cache.serves(module)
+    assert module not in cache._shown
+    torch.nn.init.normal_(module.model.layers[0].self_attn.o_proj.weight, generator=torch.Generator().manual_seed(0))
+    assert cache.serves(module)
+    assert module in cache._shown
+    module.config.layer_types = ["sliding_attention"] * 2
+    module.config.sliding_window = 4
+    assert not cache.serves(module), "another configuration"
+
+
+def test_a_refusal_is_not_kept():
+    module = llama()
+    handle = module.register_forward_hook(lambda part, given, found: setattr(found, "logits", found.logits.clone() * torch.rand(1)))
+    with torch.random.fork_rng():
+        assert not cache.serves(module)
+    handle.remove()
+    assert cache.serves(module)
 
 
 # ---- the distribution

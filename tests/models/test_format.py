@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers_for_tests import MARKERS, byte_level, chatml, ilql_byte_level, sentence_piece, wordle_characters, wrapped
 
-from loquent.episode import Tokens, Turn
+from loquent.core.episode import Tokens, Turn
 from loquent.errors import BadModel
-from loquent.models.format import Chat, Ilql, Plain
+from loquent.models.format.names import Chat, Ilql, Plain
 
 FORMATS = {
     "plain": lambda: Plain(byte_level()),

@@ -5,8 +5,8 @@ from test_format import ids_of, said, told
 from tokenizers_for_tests import CHATML, byte_level, chatml, sentence_piece
 
 from loquent.errors import BadModel
-from loquent.models.format import Chat
-from loquent.models.formats.chat import cut
+from loquent.models.format.chat import cut
+from loquent.models.format.names import Chat
 
 LLAMA_2 = (
     "{% if messages[0].role == 'system' %}{% set system = '<<SYS>>\n' + messages[0].content + '\n<</SYS>>\n\n' %}{% set rest = messages[1:] %}"

@@ -7,9 +7,9 @@ from test_format import format_of, ids_of, said, told
 from test_tokens import episode
 from tokenizers_for_tests import MARKERS, ilql_byte_level, wordle_characters
 
-from loquent.models.tokens import positions, token_batch
-from loquent.models.utterances import utterances
-from loquent.values import Record
+from loquent.core.values import Record
+from loquent.models.tokens.batch import positions, token_batch
+from loquent.models.tokens.utterances import utterances
 
 CHARACTERS, BYTES = "ilql, 35 characters", "ilql"
 SCORE = Record(score=1.0)

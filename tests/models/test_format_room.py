@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from test_format import format_of, ids_of, said, told
 
 from loquent.errors import BadModel
-from loquent.models.format import Fit
+from loquent.models.format.names import Fit
 
 LETTERS = "abcdefgh"
 

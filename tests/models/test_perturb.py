@@ -9,11 +9,11 @@ from small_models import DEVICES, END, VOCABULARY, batch_of, drawn, gpt2, keys_o
 from small_values import counted, formula, ids_of, plainly, values_of
 
 from loquent.errors import BadModel, BadSetting
-from loquent.models import cache
-from loquent.models.acting import acting_scores
-from loquent.models.perturb import Perturbation, Shift, added, best_of_kl, kl, perturbed_logprob
-from loquent.models.sampling import choose
+from loquent.models.decode import cache
+from loquent.models.decode.sampling import choose
+from loquent.models.score.acted import acting_scores
 from loquent.models.support import filter_top_k, filter_top_p
+from loquent.models.values.perturb import Perturbation, Shift, added, best_of_kl, kl, perturbed_logprob
 from loquent.pretrained import gpt2 as own_pass
 
 MODELS = {"gpt2": gpt2, "llama": llama}
@@ -152,8 +152,7 @@ def test_cached_generation_is_that_of_full_recomputation(name, backbones, monkey
     for live in (1, 3, 8):
         assert ids_of(drawn(module, prompts, {"live": live}, perturbation=perturbation, stop=stop)) == ids_of(wanted)
     monkeypatch.setattr(own_pass, "serves", lambda module: False)
-    monkeypatch.setattr(cache, "_serves_cache", lambda module, gives: False)
-    monkeypatch.setattr(cache, "_serves", {})
+    monkeypatch.setattr(cache, "serves", lambda module, gives: False)
     plain = drawn(module, prompts, {"live": 4}, perturbation=perturbation, stop=stop)
     assert ids_of(plain) == ids_of(wanted)
     assert max(np.abs(a.tokens.drawn_logprob - b.tokens.drawn_logprob).max() for a, b in zip(plain, wanted, strict=True)) < 1e-9

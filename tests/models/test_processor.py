@@ -9,11 +9,11 @@ from small_models import END, VOCABULARY, drawn, gpt2, keys_of, llama, prompts_o
 from small_values import counted, ids_of, values_of
 from transformers import LogitsProcessorList
 
-from loquent.models.decoding import Decoding
-from loquent.models.perturb import Perturbation
-from loquent.models.processor import PerturbedLogits
+from loquent.core.seeding import Key, borrowed
+from loquent.models.decode.processor import PerturbedLogits
+from loquent.models.decoding_settings import Decoding
+from loquent.models.values.perturb import Perturbation
 from loquent.pretrained import padded
-from loquent.seeding import Key, borrowed
 
 MODELS = {"gpt2": gpt2, "llama": llama}
 SAMPLING = {"do_sample": True, "temperature": 1.0, "top_k": 0, "top_p": 1.0}

@@ -8,18 +8,18 @@ from small_models import END, drawn, gpt2, llama, prompts_of
 from small_values import ids_of, plainly, values_of
 
 import loquent
-from loquent.agent import Asked
 from loquent.agents.language_model import LanguageModelAgent
-from loquent.episode import TASK, Turn
+from loquent.core.agent import Asked
+from loquent.core.episode import TASK, Turn
+from loquent.core.seeding import Key
+from loquent.core.task import Observation
 from loquent.errors import BadModel, BadSetting
-from loquent.evaluate import evaluate_agent
-from loquent.models.decode import Decoding
-from loquent.models.drawn import Drawn
-from loquent.models.format import Plain
-from loquent.models.perturb import Perturbation
-from loquent.models.rerank import AdvantageScore, BestOf, log_probability
-from loquent.seeding import Key
-from loquent.task import Observation
+from loquent.models.choose.best_of import AdvantageScore, BestOf, log_probability
+from loquent.models.decode.drawn import Drawn
+from loquent.models.decode.loop import Decoding
+from loquent.models.format.names import Plain
+from loquent.models.values.perturb import Perturbation
+from loquent.training.evaluate import evaluate_agent
 
 
 def advantage_by_hand(module, values, prompt, said):

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loquent.actions import Slots, Texts, bitset
+from loquent.core.actions import Slots, Texts, bitset
 from loquent.errors import BadModel, LoquentError
 from loquent.models import support as support_module
 from loquent.models.support import Support, Trie, entropy, filter_top_k, filter_top_p, legal_words, restricted_logprob

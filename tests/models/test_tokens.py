@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_format import format_of, ids_of, said, told
 
-from loquent.episode import Episode, Tokens, Turn
+from loquent.core.episode import Episode, Tokens, Turn
+from loquent.core.values import Record
 from loquent.errors import BadModel, BadReward, LoquentError
 from loquent.models.support import Support
-from loquent.models.tokens import TokenBatch, positions, token_batch
-from loquent.values import Record
+from loquent.models.tokens.batch import TokenBatch, positions, token_batch
 
 GUESS = Record(guess=1.0)
 WORDLE, PLAIN = "ilql, 35 characters", "plain"

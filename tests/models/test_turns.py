@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loquent.actions import Texts, bitset
-from loquent.episode import Episode, Turn
+from loquent.core.actions import Texts, bitset
+from loquent.core.episode import Episode, Turn
+from loquent.core.task import Observation
+from loquent.core.values import Record
 from loquent.errors import LoquentError
-from loquent.models.turns import turn_batch
-from loquent.task import Observation
-from loquent.values import Record
+from loquent.models.tokens.turns import turn_batch
 
 WORDS = Texts(["left", "right", "stay"])
 WEIGHTS = Record(gold=2.0)

@@ -7,16 +7,16 @@ import torch
 from test_format import FORMATS, format_of, said, told
 from test_tokens import GUESS, ROWS, WORDLE, episode, padded, reading
 
+from loquent.core.metric import Context
+from loquent.core.task import Row
+from loquent.core.values import Record
 from loquent.errors import BadReward
-from loquent.metric import Context
 from loquent.models.support import Support
-from loquent.models.token_rewards import character_ends, ends_by, learner_rewards, with_token_rewards
-from loquent.models.tokens import positions, token_batch
-from loquent.models.truncate import truncated
-from loquent.models.utterances import utterances
+from loquent.models.tokens.batch import positions, token_batch
+from loquent.models.tokens.rewards import character_ends, ends_by, learner_rewards, with_token_rewards
+from loquent.models.tokens.truncate import truncated
+from loquent.models.tokens.utterances import utterances
 from loquent.rewards import Counting, Function, Learner, Term, TokenTerm, build
-from loquent.task import Row
-from loquent.values import Record
 
 # spec/ilql.md 3.2, last column: u_state / u_action / u_rew; the last state is where the game stands after its last answer
 VIEWS = {
@@ -122,7 +122,7 @@ def test_a_constant_is_added_to_every_token():
 
 def test_a_term_of_another_length_is_refused_and_no_terms_change_nothing():
     game = ROWS["crane"][0]
-    with pytest.raises(BadReward, match="it gave 1 scores; 6 floats, one per token, are right"):
+    with pytest.raises(BadReward, match="it returned 1 scores; it must return 6 floats, one per token"):
         with_token_rewards([game], [TokenTerm("short", lambda *_: [1.0])], format_of(WORDLE))
     assert with_token_rewards([game], [], format_of(WORDLE)) == [game]
 

@@ -1,6 +1,5 @@
 """What values say of recorded answers: which of two Q ranks higher, and what they hold for best and worst."""
 
-import math
 from dataclasses import replace
 
 import pytest
@@ -9,14 +8,14 @@ from small_models import gpt2
 from small_values import plainly, values_of
 from tokenizers_for_tests import wordle_characters
 
-from loquent.episode import TASK, Episode, Turn
+from loquent.core.episode import TASK, Episode, Turn
+from loquent.core.values import EMPTY
 from loquent.errors import BadSetting, LoquentError
-from loquent.models.format import Ilql
-from loquent.models.q_ranking import Ranked, pair_batches, q_ranking
-from loquent.models.readings import readings
-from loquent.models.tokens import token_batch
-from loquent.models.top_advantages import advantages_of_texts
-from loquent.values import EMPTY
+from loquent.models.format.names import Ilql
+from loquent.models.inspect.ranking import Ranked, pair_batches, q_ranking
+from loquent.models.inspect.readings import readings
+from loquent.models.inspect.top_advantages import advantages_of_texts
+from loquent.models.tokens.batch import token_batch
 
 MARKS = "<b><y><g><b><b>"
 FORMAT = Ilql(wordle_characters())
@@ -108,8 +107,8 @@ def test_ranking_sees_what_values_know():
     found = q_ranking(module, values, *pair_batches(pairs, FORMAT, max_length=64))
     first = found[5]  # the first letters: e against a three times, and once the same
     assert (first.n, first.online, first.target) == (3, 1.0, 0.0)
-    assert Ranked.error(0.25, 4) == math.sqrt(0.25 * 0.75 / 4)
-    assert first.as_json() == {"place": 6, "n": 3, "online": 1.0, "target": 0.0, "online_error": 0.0, "target_error": 0.0}
+    assert Ranked.error(0.25, 4) == 0.2
+    assert first.as_json() == {"place": 6, "n": 3, "online": 1.0, "target": 0.0, "online_error": 0.125, "target_error": 0.125}
     assert found[0].online == found[0].target == 0.0  # </a> is the same to both: not above
     short = q_ranking(module, values, *pair_batches([(game("ab"), game("cd"), 1)], FORMAT, max_length=64))[5]
     assert short.as_json() == {"place": 6, "n": 0, "online": None, "target": None, "online_error": None, "target_error": None}

@@ -8,8 +8,10 @@ from xml.etree import ElementTree
 import pytest
 import report_folders as made
 
-from loquent import cli, episode
-from loquent.errors import BadCheckpoint
+from loquent import load_run
+from loquent.cli import main as cli
+from loquent.core import episode
+from loquent.errors import AnotherRun, BadCheckpoint, Damaged
 from loquent.report import charts, runs, write_report
 from loquent.report.charts import Curve, Dot, Numbers, Scale
 from loquent.report.page import html
@@ -61,6 +63,7 @@ def test_every_section_is_there_and_every_chart_says_what_it_shows(folder):
     page = html(runs.read([folder / "ppo", folder / "nlpo"]))
     for name in (
         "Learning",
+        "How episodes ended",
         "Divergence",
         "Rewards, raw and weighted",
         "Drift",
@@ -221,3 +224,63 @@ def test_a_line_ends_where_a_seed_does(tmp_path):
     assert [(point.n, point.update) for point in runs.thinned(points, 2)] == [(3, 2.0), (2, 5.0)], "no mean over both"
     lone = charts.curves(Numbers(), "x", "", [Curve("a", 0, [Point(float(i), 1.0, 1.0, 1.0, 1 + (i == 20)) for i in range(40)])])
     assert lone.count("<circle") == 1, "a point between others of another n is seen"
+
+
+def test_success_comes_first_with_its_standard_error(tmp_path):
+    said = made.run(tmp_path / "run", success=0.35)
+    [group] = runs.read([said])
+    point = group.curve("rollout/success")[0]
+    assert (point.mean, point.low, point.high) == pytest.approx((0.35, 0.3, 0.4)), "one run: one standard error to each side"
+    page = html([group])
+    titles = re.findall(r'<h4 class="mono">(.*?)</h4>', page)
+    assert titles[0] == "rollout/success"
+    assert "success_error" not in "".join(titles)
+    assert "success is one standard error over the episodes" in page
+    [row] = re.findall(r'<th scope="row">success ↑</th><td>(.*?)</td>', page.partition("All of them")[0])
+    assert row == "0.35 ± 0.05"
+    endings = page.partition('id="how-episodes-ended"')[2].partition("</section>")[0]
+    assert "ended/left</th><td>0.35" in endings
+    assert '<h4 class="mono">rollout/ended/left' in endings
+    assert '<h4 class="mono">rollout/ended/cut' not in endings, "no episode was cut"
+
+
+def test_each_key_has_one_chart_in_the_section_on_learning(tmp_path):
+    folder = made.run(tmp_path / "run")
+    lines = [json.loads(line) | {"evaluation/success": 0.3} for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    learning = html(runs.read([folder])).partition('id="learning"')[2].partition("</section>")[0]
+    assert learning.count('<h4 class="mono">evaluation/success</h4>') == 1
+
+
+def test_an_ending_that_no_episode_of_a_seed_came_to_counts_0(tmp_path):
+    made.run(tmp_path / "seed-0", seed=0, success=0.4)
+    made.run(tmp_path / "seed-1", seed=1)
+    [group] = runs.read([tmp_path])
+    assert group.curve("rollout/ended/left")[0].mean == pytest.approx(0.2)
+    assert group.final("ended/left")[0] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("wrote", [{"device": "cpu", "loquent": "0.1.0"}, {"run_format": 0}, {"run_format": 2}, {"run_format": "1"}])
+def test_a_run_of_another_version_is_refused_and_never_misread(wrote, tmp_path, capsys):
+    folder = made.run(tmp_path / "run")
+    (folder / "machine.json").write_text(json.dumps(wrote))
+    for command in (["report", "--out", str(tmp_path / "page.html")], ["evaluate"], ["resume"]):
+        assert cli.main([command[0], str(folder), *command[1:]]) == 2
+        said = capsys.readouterr().err
+        assert said.startswith(f"AnotherRun: {folder / 'machine.json'}: run_format is ")
+        assert "another version wrote this run" in said
+    with pytest.raises(AnotherRun):
+        load_run(folder)
+
+
+def test_an_evaluation_without_its_seal_is_refused(tmp_path):
+    folder = made.run(tmp_path / "run")
+    told = json.loads((folder / "evaluation.json").read_text())
+    del told["seal"]
+    (folder / "evaluation.json").write_text(json.dumps(told))
+    with pytest.raises(Damaged, match=r"evaluation\.json has no seal"):
+        _ = load_run(folder).evaluation
+    [group] = runs.read([folder])
+    page = html([group])
+    assert group.final("return") is None
+    assert "evaluation.json has no seal" in page

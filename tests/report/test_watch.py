@@ -8,11 +8,12 @@ import report_folders as made
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loquent import recipe
+from loquent import recipes
+from loquent.core.values import EMPTY
+from loquent.files import manifest
 from loquent.report import divergence, runs, watch
 from loquent.report.divergence import Fall, diverging, noise, steady_noise, width
 from loquent.report.page import html
-from loquent.values import EMPTY
 
 UPDATES = [2, 4, 6, 8, 10, 12]
 RISING = [0.1, 0.3, 0.5, 0.6, 0.7, 0.75]
@@ -204,7 +205,7 @@ def folder(path, held_out, *, perplexity=(4.0,) * 6, finished=True, every=1, upd
             "task": "generation-v1", "split": "test", "n": 3, "values": {"return": 1.0}, "errors": {},
             "higher_is_better": {"return": True, "watch/distinct_2": True, "perplexity": False, "watch/words": None},
         }  # fmt: skip
-        (path / "evaluation.json").write_text(json.dumps(told))
+        (path / "evaluation.json").write_text(json.dumps(manifest.sealed(told)))
     return path
 
 
@@ -276,12 +277,29 @@ def test_a_run_without_rewards_has_no_watch(tmp_path):
 def test_a_recipe_with_rewards_that_names_no_metric_is_watched(tmp_path):
     def metrics(text):
         (tmp_path / "own.yaml").write_text(text)
-        return dict(recipe.load(tmp_path / "own.yaml").metrics)
+        return dict(recipes.load(tmp_path / "own.yaml").metrics)
 
     assert metrics("rewards: {lexicon: 1.0}\n") == {"watch": EMPTY}
     assert metrics("rewards: {lexicon: 1.0}\nmetrics: {}\n") == {}, "none at all, where it says so"
     assert metrics("rewards: {lexicon: 1.0}\nmetrics: {diversity: {}}\n") == {"diversity": EMPTY}
     assert metrics("algorithm: supervised\n") == {}
     assert metrics("task: wordle\nrewards: {guess: 1.0}\n") == {}, "actions are no texts"
-    whole = recipe.load("reviews_composed", ["metrics={}"])
+    whole = recipes.load("reviews_composed", ["metrics={}"])
     assert whole.replace("training.seed=1").metrics == whole.metrics == EMPTY, "and what was written out is read back so"
+
+
+@pytest.mark.parametrize("where", ["in training", "at the end"])
+def test_a_value_that_some_evaluations_have_not_is_named(where, tmp_path):
+    """A policy that says nothing at all has no bigrams: the witness is silent, and the page says so."""
+    run = folder(tmp_path / "run", [0.5, 0.45, 0.4, 0.3, 0.2, 0.1])
+    if where == "in training":
+        lines = [json.loads(one) for one in (run / "metrics.jsonl").read_text().splitlines()]
+        del lines[-1]["evaluation/watch/distinct_2"]
+        (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    else:
+        told = json.loads((run / "evaluation.json").read_text())
+        del told["higher_is_better"]["watch/distinct_2"]
+        (run / "evaluation.json").write_text(json.dumps(manifest.sealed(told)))
+    page = section(html(runs.read([run])))
+    assert "Looked at: perplexity. Not looked at, because some evaluations have no value of it: watch/distinct_2." in page
+    assert "watch/words" not in page.partition("Not looked at")[2].partition("</p>")[0], "what has no direction is no witness"

@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loquent import registry
-from loquent.episode import Episode, Turn
+from loquent.core import registry
+from loquent.core.episode import Episode, Turn
+from loquent.core.metric import Context, Measured
+from loquent.core.options import takes
+from loquent.core.task import Row
+from loquent.core.values import Record
 from loquent.errors import BadReward
-from loquent.metric import Context, Measured
-from loquent.metrics.options import takes
 from loquent.metrics.watch import WatchOptions
 from loquent.rewards import apply, build
 from loquent.rewards.cache import Cache, Cached, Watched, clear
-from loquent.task import Row
-from loquent.values import Record
 
 
 class Score:

@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loquent import registry, rewards
-from loquent.episode import Episode, Tokens, Turn
+from loquent import rewards
+from loquent.core import registry
+from loquent.core.episode import Episode, Tokens, Turn
+from loquent.core.metric import Context, Measured
+from loquent.core.task import Row, TaskSpec
+from loquent.core.values import Record
 from loquent.errors import BadReward, BadSetting, UnknownName
-from loquent.metric import Context, Measured
 from loquent.rewards import Function, Term, TokenTerm, apply, build, episode_texts
-from loquent.task import Row, TaskSpec
-from loquent.values import Record
 
 
 def tokens(n):
@@ -132,7 +133,7 @@ def test_a_callable_may_spoil_what_it_was_given():
 
 
 def test_a_row_that_is_not_there():
-    with pytest.raises(BadReward, match="row 'r9' is to be scored, and that row is not among the 6 given"):
+    with pytest.raises(BadReward, match="row 'r9' cannot be scored: that row is not among the 6 rows given"):
         apply(TERMS, [episode("r9", "", "a")], ROWS)
 
 
@@ -191,7 +192,7 @@ def test_any_metric_is_a_reward(monkeypatch):
     assert apply(terms, [episode("r1", "", "x")], ROWS)[0].total(weights) == 6.0
     for key in ("", "c"):
         terms, _ = build({"two": {"key": key}}, Context())
-        with pytest.raises(BadReward, match=f"no score per episode under key = '{key}'; known: a, b"):
+        with pytest.raises(BadReward, match=f"no score per episode under key = '{key}'; known keys: a, b"):
             apply(terms, [episode("r1", "", "x")], ROWS)
 
 
@@ -202,7 +203,7 @@ def test_a_metric_of_the_corpus_that_does_not_say_its_keys_is_no_reward():
         def __call__(self, predictions, references, prompts, rows):
             return Measured(corpus={"silent": 1.0})
 
-    with pytest.raises(BadReward, match=r"reward 'silent': .* known: none: it scores a corpus as a whole"):
+    with pytest.raises(BadReward, match=r"reward 'silent': .* known keys: none: it scores a whole corpus"):
         apply([Term("silent", Silent())], [episode("r1", "", "x")], ROWS)
 
 
@@ -212,11 +213,11 @@ def test_a_metric_of_the_corpus_that_does_not_say_its_keys_is_no_reward():
         ({"sentimant": 1.0}, UnknownName, "no reward is named 'sentimant'. Did you mean 'sentiment'"),
         ({"sloved": 1.0}, UnknownName, "Did you mean 'solved'"),
         ({"mine": {"of": "lexicn"}}, UnknownName, "Did you mean 'lexicon'"),
-        ({"lexicon": "much"}, BadSetting, r"rewards.lexicon: the weight is 'much'; a finite number is right"),
-        ({"lexicon": float("nan")}, BadSetting, "the weight is nan"),
-        ({"lexicon": True}, BadSetting, "the weight is True"),
+        ({"lexicon": "much"}, BadSetting, r"rewards.lexicon: the weight must be a finite number, got 'much'"),
+        ({"lexicon": float("nan")}, BadSetting, "the weight must be a finite number, got nan"),
+        ({"lexicon": True}, BadSetting, "the weight must be a finite number, got True"),
         ({"solved": {"of": "lexicon"}}, BadSetting, "toy-v1 has a reward of this name"),
-        ({"length": {"hihg": 3}}, BadSetting, "'hihg' is no option of length. Nearest: high"),
+        ({"length": {"hihg": 3}}, BadSetting, "'hihg' is no setting of length. Nearest: high"),
         ({"callable": 1.0}, BadSetting, "callable needs function: the Python callable"),
     ],
 )

@@ -2,12 +2,12 @@
 
 import pytest
 
+from loquent.core.metric import Context
+from loquent.core.task import Row
+from loquent.core.values import Record
 from loquent.errors import BadSetting
-from loquent.metric import Context
-from loquent.metrics.concepts import concept_coverage
+from loquent.metrics.captions.concepts import concept_coverage
 from loquent.rewards.content import copying, missing_concepts
-from loquent.task import Row
-from loquent.values import Record
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_concepts_may_be_given():
     assert given(["dogs and a cat"], [[]], [""], [Row("r")]).samples["missing_concepts"] == [-0.5]
     other = missing_concepts(Context(), field="words")
     assert other(["x"], [[]], [""], [Row("r", Record(words=("x", "y")))]).samples["missing_concepts"] == [-0.5]
-    with pytest.raises(BadSetting, match="' ' is no word"):
+    with pytest.raises(BadSetting, match="' ' is not a word"):
         missing_concepts(Context(), concepts=(" ",))
 
 

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loquent import registry
-from loquent.episode import Episode, Tokens, Turn
-from loquent.errors import BadSetting
-from loquent.metric import Context, Measured
+from loquent.core import registry
+from loquent.core.episode import Episode, Tokens, Turn
+from loquent.core.metric import Context, Measured
+from loquent.core.task import Row
+from loquent.core.values import Record
+from loquent.errors import BadCheckpoint, BadSetting
 from loquent.rewards import Counting, Function, Learner, Term, TokenTerm, apply, build
 from loquent.rewards.cache import Cached
 from loquent.rewards.counting import NAMES
 from loquent.rewards.placement import pieces, placed, sentence_ends
-from loquent.task import Row
-from loquent.values import Record
 
 ROWS = {"r": Row("r")}
 
@@ -66,13 +66,13 @@ def test_a_score_outside_counts_as_the_nearer_bound_and_is_recorded_raw(clip, wo
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"clip": [1.0, 0.0]}, r"rewards.x: clip = \[1.0, 0.0\]: two numbers are right, the lower one first"),
-        ({"clip": [1.0]}, "two numbers are right"),
+        ({"clip": [1.0, 0.0]}, r"rewards.x: clip = \[1.0, 0.0\]: must be two numbers, the lower first"),
+        ({"clip": [1.0]}, "must be two numbers"),
         ({"clip": "wide"}, "'wide'.*two numbers"),
         ({"clip": [0.0, math.nan]}, "two numbers"),
         ({"normalization": "zscore"}, "Counting.normalization = 'zscore' is none of 'none', 'running', 'batch'"),
         ({"place": "word"}, "Counting.place = 'word' is none of 'answer', 'sentence', 'token'"),
-        ({"potential": 1}, "potential = 1: true or false is right"),
+        ({"potential": 1}, "potential = 1: must be true or false"),
         ({"potential": True, "normalization": "batch"}, "leave one out"),
     ],
 )
@@ -82,30 +82,30 @@ def test_bad_ways_to_count_are_refused(options, said):
 
 
 def test_a_reward_per_token_is_not_counted_another_way():
-    with pytest.raises(BadSetting, match=r"rewards.tax: token_constant gives one number for each token already"):
+    with pytest.raises(BadSetting, match=r"rewards.tax: token_constant scores each token, so it takes none of"):
         build({"tax": {"of": "token_constant", "clip": [0.0, 1.0]}}, Context())
-    with pytest.raises(BadSetting, match=r"rewards.tax: token_constant gives one number for each token already; key, clip"):
+    with pytest.raises(BadSetting, match=r"rewards.tax: token_constant scores each token, so it takes none of key, clip"):
         build({"tax": {"of": "token_constant", "key": "a"}}, Context())
     [tax], _ = build({"tax": {"of": "token_constant"}}, Context())
     assert isinstance(tax, TokenTerm)
-    with pytest.raises(BadSetting, match=r"rewards.x/raw: NAME/raw is where the score"):
+    with pytest.raises(BadSetting, match=r"rewards.x/raw: the name NAME/raw is reserved for the raw score"):
         build({"x/raw": {"of": "lexicon"}}, Context())
 
 
 @pytest.mark.parametrize(
     ("rewards", "said"),
     [
-        ({"diversity": 1.0}, "rewards.diversity: diversity has no score of an episode, it measures a corpus as a whole"),
-        ({"x": {"of": "self_bleu", "key": "self_bleu"}}, "rewards.x: self_bleu has no score of an episode"),
-        ({"watch": 1.0}, "rewards.watch: watch has several scores of an episode, and key says which; watch/overlap, .*watch/words are right"),
-        ({"watch": {"key": "watch/same"}}, "key = 'watch/same' is no score of an episode by watch; watch/overlap"),
-        ({"lexicon": {"key": "nonsense"}}, "key = 'nonsense' is no score of an episode by lexicon; lexicon/balance are right"),
+        ({"diversity": 1.0}, "rewards.diversity: diversity scores a whole corpus, not an episode"),
+        ({"x": {"of": "self_bleu", "key": "self_bleu"}}, "rewards.x: self_bleu scores a whole corpus, not an episode"),
+        ({"watch": 1.0}, "rewards.watch: watch has several episode scores; set key; allowed keys: watch/overlap, .*watch/words"),
+        ({"watch": {"key": "watch/same"}}, "key = 'watch/same' is not an episode score of watch; allowed keys: watch/overlap"),
+        ({"lexicon": {"key": "nonsense"}}, "key = 'nonsense' is not an episode score of lexicon; allowed keys: lexicon/balance"),
     ],
 )
 def test_a_key_that_no_episode_has_is_refused_before_anything_is_played(rewards, said):
     with pytest.raises(BadSetting, match=said):
         build(rewards, Context())
-    assert build({"watch": {"key": "watch/overlap"}, "lexicon": 1.0, "multilabel": 1.0}, Context())
+    assert build({"watch": {"key": "watch/overlap"}, "lexicon": 1.0, "label_sets": 1.0}, Context())
 
 
 def test_no_registered_score_has_an_option_that_says_how_it_counts():
@@ -121,7 +121,7 @@ def test_a_score_by_statistics_of_its_batch_is_not_of_parts_and_is_not_kept():
     assert not isinstance(batched.metric, Cached)
     assert batched.metric.together
     for option in ({"place": "token"}, {"potential": True}):
-        with pytest.raises(BadSetting, match="its score of a text depends on the other texts it is called with"):
+        with pytest.raises(BadSetting, match="its score of a text depends on the other texts in the call"):
             build({"cider": {"weight": 1.0, **option}}, Context())
 
 
@@ -191,7 +191,7 @@ def test_statistics_that_were_forgotten_are_seen():
 
 
 def test_state_without_a_term_is_refused():
-    with pytest.raises(KeyError):
+    with pytest.raises(BadCheckpoint, match="lacks the field x"):
         Learner([term(normalization="running")]).load_state_dict({})
 
 

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loquent.core.metric import Context
 from loquent.errors import BadSetting
-from loquent.metric import Context
 from loquent.rewards.penalties import length, repetition
 
 
@@ -47,7 +47,7 @@ def test_corpus_scores_are_means_of_what_is_there():
 def test_ranges_that_are_none():
     with pytest.raises(BadSetting, match="length: high = 2 is below low = 3"):
         length(Context(), low=3, high=2)
-    with pytest.raises(BadSetting, match="length needs low, high or both"):
+    with pytest.raises(BadSetting, match=r"length has neither low nor high.*set low, high or both"):
         length(Context())
     with pytest.raises(BadSetting, match="low = -1 is outside"):
         length(Context(), low=-1)

@@ -6,13 +6,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loquent.algorithms.gae import discounts, gae
-from loquent.episode import Episode, Tokens, Turn
-from loquent.metric import Context
+from loquent.algorithms.shared.gae import discounts, gae
+from loquent.core.episode import Episode, Tokens, Turn
+from loquent.core.metric import Context
+from loquent.core.task import Row
+from loquent.core.values import Record
 from loquent.rewards import Counting, Function, Learner, Term, apply, build
 from loquent.rewards.shaping import steps_of
-from loquent.task import Row
-from loquent.values import Record
 
 ROWS = {"r": Row("r")}
 

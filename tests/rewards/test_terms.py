@@ -3,11 +3,11 @@ import re
 import numpy as np
 import pytest
 
+from loquent.core.metric import Context, Measured, Metric
+from loquent.core.task import Row
 from loquent.errors import BadModel, BadReward, BadSetting
-from loquent.metric import Context, Measured, Metric
 from loquent.rewards import Function, Term, TokenTerm, build
 from loquent.rewards.terms import dotted
-from loquent.task import Row
 
 ROWS = [Row("first"), Row("second")]
 
@@ -44,13 +44,15 @@ def test_numbers_of_many_kinds_are_taken(given, scores):
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf"), "1.0", [1.0], np.array([1.0, 2.0]), {}, np.nan, 10**400, 1j])
 def test_a_score_that_is_no_finite_number_names_term_and_row(bad):
-    with pytest.raises(BadReward, match=r"reward 'mine', in the episode on row 'second': the score is .*; a finite number is right \(None"):
+    with pytest.raises(BadReward, match=r"reward 'mine', in the episode on row 'second': the score is .*; it must be a finite number \(None"):
         score(lambda *_: [0.0, bad])
 
 
 @pytest.mark.parametrize("given", [[], [1.0], [1.0] * 3, np.zeros(3)])
 def test_the_wrong_length_is_refused(given):
-    with pytest.raises(BadReward, match=rf"reward 'mine' gave {len(given)} scores for the 2 episodes from row 'first' on; a list of 2 numbers"):
+    with pytest.raises(
+        BadReward, match=rf"reward 'mine' returned {len(given)} scores for the 2 episodes starting at row 'first'; it must return a list of 2 numbers"
+    ):
         score(lambda *_: given)
 
 
@@ -68,7 +70,7 @@ NO_LISTS = [
 
 @pytest.mark.parametrize(("given", "kind"), NO_LISTS)
 def test_what_is_no_list_is_refused(given, kind):
-    with pytest.raises(BadReward, match=rf"reward 'mine' gave {kind} for the episodes from row 'first' on; a list of 2"):
+    with pytest.raises(BadReward, match=rf"reward 'mine' returned {kind} for the episodes starting at row 'first'; it must return a list of 2"):
         score(lambda *_: given)
 
 
@@ -107,7 +109,7 @@ def test_a_metric_that_measures_nothing():
         def __call__(self, *_):
             return [1.0, 2.0]
 
-    with pytest.raises(BadReward, match=r"its metric gave a list; a loquent.metric.Measured is right"):
+    with pytest.raises(BadReward, match=r"its metric returned a list; it must return a loquent.core.metric.Measured"):
         Term("mine", Bare(len)).score(["a"], [()], [""], ROWS[:1])
 
 

@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from loquent.episode import Episode, Tokens, Turn
+from loquent.core.episode import Episode, Tokens, Turn
+from loquent.core.metric import Context
+from loquent.core.task import Row
+from loquent.core.values import Record
 from loquent.errors import BadSetting
-from loquent.metric import Context
 from loquent.rewards import apply, build
-from loquent.task import Row
-from loquent.values import Record
 
 
 def scores(ids, **options):
@@ -41,9 +41,9 @@ def test_from_a_file(tmp_path):
     [
         ({}, "either values or a file"),
         ({"values": {1: 1.0}, "file": "x"}, "either values or a file"),
-        ({"values": {"e": 1.0}}, "'e' is no id of a token"),
-        ({"values": {-1: 1.0}}, "-1 is no id"),
-        ({"values": {True: 1.0}}, "True is no id"),
+        ({"values": {"e": 1.0}}, "'e' is not a token id"),
+        ({"values": {-1: 1.0}}, "'-1' is not a token id"),
+        ({"values": {True: 1.0}}, "'True' is not a token id"),
         ({"values": {1: "a"}}, "token 1 has the value 'a'"),
         ({"values": {1: float("nan")}}, "nan"),
         ({"values": {1: 1.0}, "scale": float("inf")}, "infinite"),

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 import loquent
-from loquent import episode, registry
 from loquent.agents.scripted import Expert
-from loquent.evaluate import evaluate_agent, higher_is_better
-from loquent.play import replay
+from loquent.core import episode, registry
+from loquent.rollout.loop import replay
+from loquent.training.evaluate import evaluate_agent, higher_is_better
 
 # derived by hand from the rows: the rewards under the task's own weights, and the end
 GAMES = {
@@ -58,6 +58,6 @@ class Silent:
     name = "silent"
 
     def answer(self, asked):
-        from loquent.agent import Answer
+        from loquent.core.agent import Answer
 
         return [Answer("") for _ in asked]

@@ -3,8 +3,8 @@
 import numpy as np
 from gymnasium import spaces
 
-from loquent.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
-from loquent.values import Record
+from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.core.values import Record
 from tracers.moves import HIGH, KINDS, WIDE, Moves
 
 REST = {"invalid": ("no move",), "truncates": ("out of turns",), "return_range": (-3.0, 0.5)}

@@ -2,8 +2,8 @@
 
 import re
 
-from loquent.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
-from loquent.values import Record
+from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.core.values import Record
 
 REWARDS = Record(asked=0.25, judge=1.0)
 SCORE = re.compile(r"[01](\.[0-9]{1,6})?", re.ASCII)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from loquent.actions import Texts, bitset
-from loquent.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
-from loquent.values import Record
+from loquent.core.actions import Texts, bitset
+from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.core.values import Record
 
 SIZE = 200_000
 LABELS = Texts(f"label {i}" for i in range(SIZE))

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from loquent.actions import Slots, Texts
-from loquent.task import Observation, Opening, Outcome, Row, Step
-from loquent.values import Record
+from loquent.core.actions import Slots, Texts
+from loquent.core.task import Observation, Opening, Outcome, Row, Step
+from loquent.core.values import Record
 from tracers.board import Board
 from tracers.echo import Echo
 from tracers.guess import Guess
@@ -288,7 +288,7 @@ class TooFewParts(Board):
 
 class LegalIsNoMove(Labels):
     def read(self, state, text):
-        from loquent.task import Invalid
+        from loquent.core.task import Invalid
 
         return Invalid("unknown", text)
 

@@ -1,20 +1,18 @@
-"""A task as others want it, one file a library."""
+"""A task in the form that other libraries expect: Gymnasium environments and tables of live games."""
 
 from __future__ import annotations
 
-ENVIRONMENTS = {
-    "loquent/Wordle-v0": {"task": "wordle"},
-    "loquent/Generation-v0": {"task": "generation"},
-    "loquent/SequenceTagging-v0": {"task": "tagging", "form": "index"},
-    "loquent/MultiLabel-v0": {"task": "multilabel", "form": "index"},
-    "loquent/MultipleChoice-v0": {"task": "multiple_choice", "form": "index"},
-}
+from loquent.core.registry import environments
+
+ANY_TASK = "loquent/Task-v0"  # wants the argument `task`: a registered name, or "module:Name"
 
 
 def register() -> None:
-    """Make the built-in environments known to `gymnasium.make`, by strings: neither a task nor the adapter is imported."""
+    """Register the built-in environments with `gymnasium.make`, by name:
+    this imports no task and no adapter.
+    """
     import gymnasium
 
-    for id, settings in ENVIRONMENTS.items():
+    for id, settings in {ANY_TASK: {}, **environments()}.items():
         if id not in gymnasium.registry:
             gymnasium.register(id=id, entry_point="loquent.adapters.gymnasium:Environment", kwargs=dict(settings))

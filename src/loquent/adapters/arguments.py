@@ -1,122 +1,121 @@
-"""The arguments of an environment: the task by name and its options, the view by name, and checks that name what is wrong."""
+"""The arguments of an environment: the task with its options, the view, and checks of the other arguments."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
 
-from loquent import registry
-from loquent.errors import BadSetting, kind_of, nearest
-from loquent.fill import Node, fill
-from loquent.seeding import whole_number
-from loquent.task import Task
-from loquent.values import frozen
+from loquent.core import registry
+from loquent.core.options import filled
+from loquent.core.seeding import whole_number
+from loquent.core.task import Task
+from loquent.errors import BadSetting, kind_of
 
 RESET_OPTIONS = ("split", "sample", "index", "id", "number")
 TEXT, VECTOR = "text", "vector"  # views that every task has
-DICTIONARY = "dict"  # the one that is shown in the index form by tasks that have it
+DICTIONARY = "dict"  # the default view of the index form, where the task has it
 
 
-def made(task: Task | str, options: Mapping[str, Any]) -> Task:
-    """The task itself, or the one of that name built with its options.
+def build_task(task: Task | str, options: Mapping[str, Any]) -> Task:
+    """The task itself, or the registered task of this name, built with the options.
 
     Raises:
-        BadSetting: an option is unknown, or of a wrong type. UnknownName: no task is named so.
+        BadSetting: an option is unknown or has a wrong type.
+        UnknownName: no task has this name.
     """
     if isinstance(task, Task):
         if options:
-            raise BadSetting(f"the option {next(iter(options))!r} is unknown; a task that is built already takes none")
+            what = f"the option {next(iter(options))!r} is unknown; a Task object takes none"
+            raise BadSetting(f"{what}: set options when you build it, or pass the task's name")
         return task
     if not isinstance(task, str):
-        raise BadSetting(f"task = {task!r:.80} is {kind_of(task)}; a task or the name of one is right")
+        raise BadSetting(f"task = {task!r:.80} is {kind_of(task)}; it must be a Task or the name of one")
     kind = registry.named("task", task)
-    known = [field.name for field in dataclasses.fields(kind.Options)]
-    for name in options:
-        if name not in known:
-            near = nearest(name, known)
-            hint = f"nearest: {near}. " if near else ""
-            raise BadSetting(f"{name} is no option of the task {task}; {hint}All of them: {', '.join(known) or 'none'}")
-    given = {name: Node(frozen(value), "option", None) for name, value in options.items()}
-    built: Task = kind(fill(kind.Options, Node(given, "option", None), f"task {task}"))
+    built: Task = kind(filled(kind.Options, options, f"task {task}"))
     return built
 
 
 def check_names(**names: Any) -> None:
-    """That these are texts."""
+    """Raise BadSetting unless all values are strings."""
     for name, value in names.items():
         if not isinstance(value, str):
-            raise BadSetting(f"{name} = {value!r:.80} is {kind_of(value)}; a name is right")
+            raise BadSetting(f"{name} = {value!r:.80} is {kind_of(value)}; it must be a name")
 
 
 def check_lengths(**lengths: Any) -> None:
-    """That these are whole numbers of at least 1."""
+    """Raise BadSetting unless all values are integers of at least 1."""
     for name, value in lengths.items():
-        whole_number(value, f"{name} = {value!r:.80}: a whole number of at least 1 is right", low=1)
+        whole_number(value, f"{name} = {value!r:.80}: must be an integer of at least 1", low=1)
 
 
 def check_players(terms: Any, agents: Any, weights: Any) -> None:
-    """That terms score, agents answer and weights are numbers."""
+    """Raise BadSetting unless terms can score, agents can answer and weights are finite numbers."""
     if not isinstance(terms, Sequence) or not all(hasattr(term, "score") and hasattr(term, "name") for term in terms):
-        raise BadSetting(f"terms = {terms!r:.80}: a sequence of reward terms is right, as in [rewards.Term(name, metric)]")
+        what = f"terms = {terms!r:.80}: must be a sequence of reward terms"
+        raise BadSetting(f"{what}, as in [rewards.Term(name, metric)]")
     for term in terms:
         if getattr(term, "together", False):
-            from loquent.rewards.counting import FIXED  # its room brings metrics, and few environments have terms
+            from loquent.rewards.counting import FIXED  # imports metrics, which few environments need
 
-            why = "its score of an episode depends on those scored with it, and an environment scores each alone"
-            raise BadSetting(f"the term {term.name!r}: {why}; {FIXED}")
+            what = f"the term {term.name!r}: its score of an episode depends on the episodes scored with it"
+            raise BadSetting(f"{what}, and an environment scores each alone; {FIXED}")
         if getattr(getattr(term, "counting", None), "for_learners", False):
-            why = "normalization and potential belong to a learner's own loop (loquent train); leave them out here"
-            raise BadSetting(f"the term {term.name!r}: an environment gives each episode the reward that rewards.apply gives it alone; {why}")
+            what = f"the term {term.name!r}: normalization and potential work only in training (loquent train)"
+            raise BadSetting(f"{what}, because an environment scores each episode alone; leave them out here")
     if agents is not None and not (isinstance(agents, Mapping) and all(hasattr(agent, "answer") for agent in agents.values())):
-        raise BadSetting(f"agents = {agents!r:.80}: a mapping from seats to agents is right, as in {{'judge': agent}}")
+        raise BadSetting(f"agents = {agents!r:.80}: must be a mapping from seats to agents, as in {{'judge': agent}}")
     numbers = weights.values() if isinstance(weights, Mapping) else [None]
     if weights is not None and not all(isinstance(x, int | float) and math.isfinite(x) for x in numbers):
-        raise BadSetting(f"weights = {weights!r:.80}: a mapping from names of rewards to finite numbers is right")
+        raise BadSetting(f"weights = {weights!r:.80}: must be a mapping from names of rewards to finite numbers")
 
 
-def reset_options(given: Any) -> dict[str, Any]:
-    """What the options of a reset ask for, without those that are None: names known, the split a name, the number a whole one.
+def reset_options(options: Any) -> dict[str, Any]:
+    """The checked options of a reset, without those that are None.
 
     Raises:
-        BadSetting: something else is given.
+        BadSetting: it is not a mapping, a name is unknown, `split` is not a string,
+            or `number` is not an integer of at least 0.
     """
-    if given is None:
+    if options is None:
         return {}
-    if not isinstance(given, Mapping):
-        raise BadSetting(f"options = {given!r:.80} is {kind_of(given)}; a mapping with some of {', '.join(RESET_OPTIONS)} is right")
-    if unknown := [name for name in given if name not in RESET_OPTIONS]:
-        raise BadSetting(f"reset has no option {unknown[0]!r}; {', '.join(RESET_OPTIONS)} are right")
-    asked = {name: value for name, value in given.items() if value is not None}
-    if "split" in asked:
-        check_names(split=asked["split"])
-    if "number" in asked:
-        number = asked["number"]
-        asked["number"] = whole_number(number, f"number = {number!r:.80}: the number of a game, a whole one of at least 0, is right")
-    return asked
+    if not isinstance(options, Mapping):
+        what = f"options = {options!r:.80} is {kind_of(options)}"
+        raise BadSetting(f"{what}; it must be a mapping with some of {', '.join(RESET_OPTIONS)}")
+    if unknown := [name for name in options if name not in RESET_OPTIONS]:
+        raise BadSetting(f"reset has no option {unknown[0]!r}; options: {', '.join(RESET_OPTIONS)}")
+    checked = {name: value for name, value in options.items() if value is not None}
+    if "split" in checked:
+        check_names(split=checked["split"])
+    if "number" in checked:
+        number = checked["number"]
+        problem = f"number = {number!r:.80}: the number of an episode must be an integer of at least 0"
+        checked["number"] = whole_number(number, problem)
+    return checked
 
 
 def view_of(task: Task, view: Any, featurizer: Any, form: str) -> tuple[Any, Any] | None:
-    """The pair (space, function from the observation to an array) that `view` stands for; None where the observation is its text.
+    """The pair (space, function from an observation to an array) of a view; None for the view "text".
 
     Raises:
-        BadSetting: no view is named so, it is no such pair, or a featurizer is given that nothing uses.
+        BadSetting: no view has this name, it is not such a pair,
+            or a featurizer is given for another view than "vector".
     """
     if featurizer is not None and view != VECTOR:
-        raise BadSetting(f"featurizer = {featurizer!r:.80} belongs to view='{VECTOR}'; this view is {view!r:.80}")
+        what = f"featurizer = {featurizer!r:.80} belongs to view='{VECTOR}', and the view is {view!r:.80}"
+        raise BadSetting(f"{what}; set view='{VECTOR}' or leave out featurizer")
     if view is None and form == "index" and DICTIONARY in task.views:
         view = DICTIONARY
     if view is None or view == TEXT:
         return None
-    found = view
+    pair = view
     if isinstance(view, str):
-        found = registry.imported("loquent.features:view")(task, featurizer) if view == VECTOR else _named(task, view)
-    if not (isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], gym.Space) and callable(found[1])):
-        raise BadSetting(f"view = {found!r:.80}: a pair (space, function from the observation to an array) is right")
-    return found
+        pair = registry.imported("loquent.features:view")(task, featurizer) if view == VECTOR else _named(task, view)
+    if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], gym.Space) and callable(pair[1])):
+        raise BadSetting(f"view = {pair!r:.80}: must be a pair (space, function from an observation to an array)")
+    return pair
 
 
 def _named(task: Task, view: str) -> Any:
@@ -124,5 +123,6 @@ def _named(task: Task, view: str) -> Any:
         return registry.imported(view)
     known = [name for name in task.views if name != "ansi"]
     if view not in known:
-        raise BadSetting(f"view = {view!r}: {task.identity} has the views {', '.join((TEXT, VECTOR, *known))}; 'module:NAME' of a pair is right too")
+        what = f"view = {view!r}: {task.identity} has the views {', '.join((TEXT, VECTOR, *known))}"
+        raise BadSetting(f"{what}; choose one, or name a pair as 'module:NAME'")
     return registry.imported(task.views[view])(task)

@@ -1,8 +1,9 @@
 """Any task as a Gymnasium environment, in three forms.
 
-text    an action is a whole answer, an observation the text that is new for the reader.
-index   an action is the number of one of the task's actions; an observation is text, or what a view makes of it.
-token   an action is one token (a byte, or a token of a `tokenizer.json`); an answer is over at its end token or at the horizon.
+text    an action is a complete answer; an observation is the new text for the reader.
+index   an action is the number of one of the task's actions; an observation is text, or the output of a view.
+token   an action is a token (a byte, or a token of a `tokenizer.json`);
+an end token or the horizon ends an answer.
 """
 
 from __future__ import annotations
@@ -17,39 +18,50 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from loquent import errors, registry
-from loquent.actions import MASK_LIMIT
-from loquent.adapters.arguments import check_lengths, check_names, check_players, made, reset_options, view_of
+from loquent import errors
+from loquent.adapters.arguments import build_task, check_lengths, check_names, check_players, reset_options, view_of
 from loquent.adapters.drawn_rows import DrawnRows, sample
 from loquent.adapters.tokens import Bytes, TokenizerFile, Vocabulary
-from loquent.agent import Agent, Answer
-from loquent.episode import TASK, Episode, Tokens
+from loquent.core import registry
+from loquent.core.actions import MASK_LIMIT
+from loquent.core.agent import Agent, Answer
+from loquent.core.episode import TASK, Episode, Tokens
+from loquent.core.guards.terminal import escaped
+from loquent.core.live import Live
+from loquent.core.seeding import Key
+from loquent.core.spaces import AnyText
+from loquent.core.task import CUT, Row, Stopped, Task
+from loquent.core.values import EMPTY, Record
 from loquent.errors import BadRenderMode, BadSetting, BrokenAgent, BrokenTask, EpisodeOver, LoquentError, kind_of
-from loquent.live import Live
-from loquent.seeding import Key
-from loquent.spaces import AnyText
-from loquent.task import CUT, Row, Stopped, Task
-from loquent.values import EMPTY, Record, escaped
 
+NO_EPISODE = "there is no episode; call reset to start one"
 FORMS = ("text", "index", "token")
-TOO_LONG = "length"  # the rule by which an over-long answer ends in the text form
-SHOWN_LEGAL = 256  # legal texts are listed in `info` up to so many actions
+TOO_LONG = "length"  # the rule that ends an episode after an over-long answer in the text form
+SHOWN_LEGAL = 256  # `info` lists the legal texts of tasks with at most this number of actions
 
 
 class InvalidAction(errors.InvalidAction, gym.error.InvalidAction):
-    """An action is none of the action space: both Loquent's error and Gymnasium's."""
+    """An action is not in the action space: both Loquent's error and Gymnasium's."""
 
 
 class ResetNeeded(EpisodeOver, gym.error.ResetNeeded):
-    """There is no game, or it has ended: both Loquent's error and Gymnasium's."""
+    """There is no episode, or it has ended: both Loquent's error and Gymnasium's."""
 
 
 class Environment(gym.Env[Any, Any]):
     """A task as a Gymnasium environment.
 
-    `info` holds `ended` (a rule's name, "cut" or None), `bootstrap`, `rewards` (named and raw), `turn`, `row`, `split`, `number`,
-    the `observation` itself with its fields, after an answer its `text`, what the task itself tells (`Task.told`: a score, after the end
-    what was right), and for tasks with actions `legal` (their texts, up to 256 actions) and in the index form `action_mask`.
+    `info` has these keys:
+        ended, bootstrap: the name of the rule that ended the episode, "cut" or None;
+            whether the next value is bootstrapped.
+        rewards: the named rewards of the step, without weights.
+        turn, row, split, number, seat: the turn, and the episode's row id, split, number and seat.
+        observation: the task's observation with its fields.
+        text: after an answer, its text.
+        legal, action_mask: for tasks with actions, the legal texts (up to 256 actions);
+            in the index form, the mask.
+        is_success: after the end, where the task declares success.
+    The task adds its own keys (`Task.told`), such as a score, and after the end the solution.
 
     Example:
         >>> import gymnasium, loquent
@@ -59,24 +71,28 @@ class Environment(gym.Env[Any, Any]):
         -1.0
 
     Args:
-        task: a task, or the name of a registered one, built with `options`.
+        task: a task, or the name of a registered task, which is built with `options`.
         form: "text", "index" (for tasks with actions) or "token".
-        split: which rows are played.
-        seat: the seat this environment's user takes; `agents` answer for the others.
-        view: how an observation is shown: "text", "vector" (by `featurizer`), one of the task's own (`task.views`, such as "dict"), a pair
-            (space, function from the observation to an array), or "module:NAME" of one. Without it the text, in the index form the task's
-            dictionary where it has one.
-        featurizer: of view "vector": a `features.Featurizer`, or the settings of one; hashed n-grams without it.
-        priority_scale: a row is drawn in proportion to weight ** priority_scale; 0 draws all alike.
-        terms: reward terms, scored inside `step` at the end: an episode has the same total as `rewards.apply` gives it.
-        weights: of rewards and terms by name; without them the task's own, and 1 for each term.
-        tokenizer: a folder with a tokenizer.json, for the token form; without one tokens are bytes.
-        max_length: characters of an answer in the text form; a longer one is stopped there, and ends by the rule "length" where the
-            task has a horizon.
+        split: the split of the rows.
+        seat: the seat of this environment's user; `agents` answer for the other seats.
+        view: the form of observations: "text", "vector" (by `featurizer`),
+            a view of the task (`task.views`, such as "dict"), a pair (space,
+            function from an observation to an array), or "module:NAME" of such a pair.
+            Default: "text"; in the index form "dict", where the task has it.
+        featurizer: for the view "vector": a `features.Featurizer` or its settings; default: hashed n-grams.
+        priority_scale: rows are drawn in proportion to weight ** priority_scale; 0:
+            all rows are equally likely.
+        terms: reward terms, scored in the last `step` of an episode;
+            its total is the same as with `rewards.apply`.
+        weights: weights of rewards and terms by name; default: the task's weights, and 1 for each term.
+        tokenizer: for the token form: a folder with a tokenizer.json; default: tokens are bytes.
+        max_length: the most characters of an answer in the text form. A longer answer is truncated;
+            where the task has a horizon, the episode then ends by the rule "length".
 
     Raises:
-        BadSetting: an argument or an option of the task has an unknown name, a wrong type or a value outside its range.
-        UnknownName: no task is named so.
+        BadSetting: an argument or an option of the task has an unknown name,
+            a wrong type or a value outside its range.
+        UnknownName: no task has this name.
     """
 
     metadata = {"render_modes": ["ansi", "human"], "render_fps": 4}  # noqa: RUF012 - Gymnasium's own shape
@@ -102,16 +118,17 @@ class Environment(gym.Env[Any, Any]):
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
-        self.task = made(task, options)
+        self.task = build_task(task, options)
         check_names(split=split, seat=seat)
         check_lengths(prompt_length=prompt_length, answer_length=answer_length, max_length=max_length, max_observation=max_observation)
         check_players(terms, agents, weights)
         if form not in FORMS:
-            raise BadSetting(f"form = {form!r} is none of {', '.join(FORMS)}")
+            raise BadSetting(f"form = {form!r} must be one of {', '.join(FORMS)}")
         if form == "index" and self.task.actions is None:
-            raise BadSetting(f"{self.task.identity} takes free text and has no index form; text or token is right")
+            what = f"{self.task.identity} takes free text, so it has no index form"
+            raise BadSetting(f"{what}; use form='text' or form='token'")
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise BadRenderMode(f"render_mode = {render_mode!r}; 'ansi', 'human' or None is right")
+            raise BadRenderMode(f"render_mode = {render_mode!r} must be 'ansi', 'human' or None")
         self.form, self.split, self.seat, self.render_mode = form, split, seat, render_mode
         self.agents, self.terms = dict(agents or {}), tuple(terms)
         self.weights = Record(weights) if weights is not None else Record({**self.task.spec.rewards, **{term.name: 1.0 for term in self.terms}})
@@ -133,15 +150,18 @@ class Environment(gym.Env[Any, Any]):
         self._over: str | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin a game. Games are numbered from each seeding on, and their rows drawn; the same seed gives the same games.
+        """Start an episode. Episodes are numbered from each seeding on;
+        the same seed gives the same rows and episodes.
 
         Args:
-            options: `split`; one of `index`, `id` and `sample` (a row, or the fields of one; the numbering does not go on) to choose the
-                row; `number` to play the game that `play` gives this number.
+            options: `split`; `index`, `id` or `sample` (a row or its fields) to choose the row;
+                `number` to get the episode with this number in `play`.
+                An episode on a `sample` does not count in the numbering.
 
         Raises:
-            BadSetting, UnknownName: an unknown option, split or row, two rows at once, no row at all, or a number or seed that is none.
-            BadRow: the sample is no row of this task.
+            BadSetting, UnknownName: an option, split or row is unknown,
+                more than one option chooses the row, there is no row, or a number or seed is invalid.
+            BadRow: the sample is not a valid row of this task.
         """
         seed = None if seed is None else Key(seed).seed
         super().reset(seed=seed)
@@ -149,39 +169,42 @@ class Environment(gym.Env[Any, Any]):
             self._seed, self._count = seed, 0
         elif self._seed is None:
             self._seed = int(self.np_random.integers(2**31))
-        asked = reset_options(options)
-        split, number = asked.get("split", self.split), asked.get("number", self._count)
-        row = self.drawn_rows.chosen(split, asked) if asked else None
-        if "sample" not in asked:
+        options = reset_options(options)
+        split, number = options.get("split", self.split), options.get("number", self._count)
+        row = self.drawn_rows.chosen(split, options) if options else None
+        if "sample" not in options:
             self._count += 1
         row = row or self.drawn_rows.draw(split, number, self._seed)
         self._game = Live(self.task, row, number, self._seed, split, self.seat)
         self._pending, self._over = [], None
         self._others(self._game)
         if self._game.step.ended is not None:
-            raise BrokenTask(f"{self.task.identity} ended ({self._game.step.ended}) before the seat {self.seat!r} was asked once")
+            what = f"{self.task.identity} ended ({self._game.step.ended}) before the seat {self.seat!r} had a turn"
+            raise BrokenTask(f"{what}; an episode must ask this seat at least once, so fix the task or choose another seat")
         self._begin_answer(self._game)
         if self.render_mode == "human":
             self.render()
-        return self._seen(self._game), self._info(self._game, EMPTY)
+        return self._observe(self._game), self._info(self._game, EMPTY)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Give an answer, or one token of it.
+        """Give an answer; in the token form, one token of it.
 
         Raises:
-            InvalidAction: the action is no text, or no number from the action space. An answer's text never raises.
-            ResetNeeded: there is no game, or it has ended; call reset.
+            InvalidAction: the action is not a string, or not a number in the action space.
+                The text of an answer never raises.
+            ResetNeeded: there is no episode, or it has ended; call reset.
         """
         game = self._game
         if game is None or self._over is not None:
-            raise ResetNeeded("reset begins a game" if game is None else f"{self.task.identity} ended ({self._over}); reset begins another game")
+            what = NO_EPISODE if game is None else f"the episode of {self.task.identity} has ended ({self._over}); call reset"
+            raise ResetNeeded(what)
         if self.form == "index":
-            text = self._chosen(game, action)
+            text = self._action_text(game, action)
             rewards = game.choose(text)
         else:
             answer = self._answer(game, action)
-            if answer is None:  # the answer goes on
-                return self._seen(game), 0.0, False, False, self._info(game, EMPTY)
+            if answer is None:  # the answer is not complete
+                return self._observe(game), 0.0, False, False, self._info(game, EMPTY)
             text = answer.text
             rewards = game.act(answer)
         step = game.step
@@ -201,53 +224,59 @@ class Environment(gym.Env[Any, Any]):
         info = self._info(game, rewards, text)
         if self.render_mode == "human":
             self.render()
-        return self._seen(game), self.task.total(rewards, self.weights), terminated, truncated, info
+        return self._observe(game), self.task.total(rewards, self.weights), terminated, truncated, info
 
-    def render(self) -> str | None:  # type: ignore[override]
-        """The game so far as text, control characters spelled out: returned ("ansi") or printed ("human")."""
+    def render(self) -> str | None:
+        """The episode so far as text, with control characters escaped:
+        returned ("ansi") or printed ("human").
+        """
         if self.render_mode is None:
-            gym.logger.warn("render was called, and the environment has no render_mode; make(id, render_mode='ansi') gives it one")
+            gym.logger.warn("render has no effect without a render_mode; call make(id, render_mode='ansi')")
             return None
         if self._game is None:
             return None
         if self._picture is not None:
-            shown = f"Step {self._game.step.turn}\n{escaped(self._picture(self._game.step.observation))}\n"
+            text = f"Step {self._game.step.turn}\n{escaped(self._picture(self._game.step.observation))}\n"
         else:
-            shown = "".join(f"{turn.seat}: {escaped(turn.text).rstrip(chr(10))}\n" for turn in self._game.turns)
+            text = "".join(f"{turn.seat}: {escaped(turn.text).rstrip(chr(10))}\n" for turn in self._game.turns)
         if self.render_mode == "ansi":
-            return shown
-        print(shown, end="")
+            return text
+        print(text, end="")
         return None
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """bool[n]: True for each action that is legal now, as sb3-contrib's MaskablePPO asks for it.
+        """bool[n]: True for legal actions; sb3-contrib's MaskablePPO calls this method.
 
         Raises:
-            LoquentError: this is not the index form, or the actions are too many. ResetNeeded: there is no game.
+            LoquentError: the form is not "index", or there are too many actions for a mask.
+            ResetNeeded: there is no episode.
         """
         if self.form != "index" or self.task.actions is None:
-            raise LoquentError(f"only the index form has masks of actions; this is the form {self.form!r}")
+            raise LoquentError(f"form = {self.form!r} has no action masks; only the index form has masks: use form='index'")
         if self._game is None:
-            raise ResetNeeded("reset begins a game")
+            raise ResetNeeded(NO_EPISODE)
         return self.task.actions.mask(self._game.step.observation.legal)
 
-    def add_sample(self, given: Row | Mapping[str, Any], weight: float | None = None, *, split: str | None = None) -> Row:
-        """Add a row, or the fields of one, to those that are drawn; a game under way is unaffected. Returns the row.
+    def add_sample(self, value: Row | Mapping[str, Any], weight: float | None = None, *, split: str | None = None) -> Row:
+        """Add a row, or the fields of a row, to the rows that are drawn, and return it.
+        The running episode is unaffected.
 
         Args:
-            weight: None takes the row's field `weight`, or 1.
+            weight: the weight of the row; default: its field `weight`, or 1.
 
         Raises:
-            BadRow: it is none of this task, or there is a row of its id. BadSetting: the weight is none. UnknownName: no split is named so.
+            BadRow: it is not a valid row of this task, or the split has a row with its id.
+            BadSetting: the weight is not a finite number of at least 0.
+            UnknownName: the task has no such split.
         """
-        row = sample(self.task, given)
+        row = sample(self.task, value)
         self.drawn_rows.add(row, weight, split or self.split)
         return row
 
     def episode(self) -> Episode:
-        """The record of the game so far, without the scores of terms."""
+        """The episode so far, without the scores of terms."""
         if self._game is None:
-            raise EpisodeOver("reset begins a game")
+            raise EpisodeOver(NO_EPISODE)
         names = Record({self.seat: "gymnasium", **{seat: agent.name for seat, agent in self.agents.items()}})
         return dataclasses.replace(self._game.episode(names), ended=self._over)
 
@@ -261,9 +290,10 @@ class Environment(gym.Env[Any, Any]):
             self.action_space = spaces.Discrete(len(self.task.actions))
         else:
             if self.view:
-                raise BadSetting("the token form has its own view; leave out `view`")
+                raise BadSetting("form = 'token' has its own observations and takes no view; leave out `view`")
             if tokenizer is not None and not isinstance(tokenizer, str | Path):
-                raise BadSetting(f"tokenizer = {tokenizer!r:.80} is {kind_of(tokenizer)}; a folder with a tokenizer.json is right")
+                what = f"tokenizer = {tokenizer!r:.80} is {kind_of(tokenizer)}"
+                raise BadSetting(f"{what}; it must be the path of a folder with a tokenizer.json")
             self._vocabulary = TokenizerFile(tokenizer, prompt_length, answer_length) if tokenizer else Bytes(prompt_length, answer_length)
             self.action_space, self.observation_space = self._vocabulary.actions, self._vocabulary.space
 
@@ -271,33 +301,38 @@ class Environment(gym.Env[Any, Any]):
         while game.step.ended is None and game.seat != self.seat:
             agent = self.agents.get(game.seat)
             if agent is None:
-                raise BrokenAgent(f"{self.task.identity} asks the seat {game.seat!r}, and no agent sits there: agents={{{game.seat!r}: ...}}")
+                what = f"{self.task.identity} asks the seat {game.seat!r}, which has no agent"
+                raise BrokenAgent(f"{what}; set agents={{{game.seat!r}: ...}}")
             answers = agent.answer([game.asked()])
             if len(answers) != 1:
-                raise BrokenAgent(f"{agent.name} was asked 1 question and gave {len(answers)} answers")
+                what = f"the agent {agent.name} got 1 question and returned {len(answers)} answers"
+                raise BrokenAgent(f"{what}; `answer` must return one per question")
             self._pending.append(game.act(answers[0]))
 
     def _begin_answer(self, game: Live) -> None:
         self._drawn = []
         if self._vocabulary is not None:
-            seen = [*([self.task.spec.instruction] if self.task.spec.instruction else []), *(turn.text for turn in game.turns if self._knows(turn))]
-            self._prompt = self._vocabulary.encode("\n".join(text.rstrip("\n") if i < len(seen) - 1 else text for i, text in enumerate(seen)))
+            instruction = self.task.spec.instruction
+            texts = [*([instruction] if instruction else []), *(turn.text for turn in game.turns if self._visible(turn))]
+            self._prompt = self._vocabulary.encode("\n".join(text.rstrip("\n") if i < len(texts) - 1 else text for i, text in enumerate(texts)))
 
-    def _knows(self, turn: Any) -> bool:
-        return turn.seat == self.seat or (turn.seat == TASK and turn.to == self.seat)
+    def _visible(self, turn: Any) -> bool:
+        return bool(turn.seat == self.seat or (turn.seat == TASK and turn.to == self.seat))
 
-    def _chosen(self, game: Live, action: Any) -> str:
-        """The text of an action's number; "" for a slot that is empty now: nothing is said, and the task judges that."""
+    def _action_text(self, game: Live, action: Any) -> str:
+        """The text of an action's number; "" for an empty slot, which the task judges."""
         number = action if type(action) is int and 0 <= action < self._size else _number(action, self._size)
+        actions = self.task.actions
+        assert actions is not None  # the form "index" has an action set
         try:
-            return self.task.actions.text(number, game.step.observation.legal)  # type: ignore[union-attr]
+            return actions.text(number, game.step.observation.legal)
         except LookupError:
             return ""
 
     def _answer(self, game: Live, action: Any) -> Answer | None:
         if self.form == "text":
             if not isinstance(action, str):
-                raise InvalidAction(f"{action!r:.80} is {kind_of(action)}; a text is right")
+                raise InvalidAction(f"the action {action!r:.80} is {kind_of(action)}; it must be a string")
             stopped: Stopped = "length" if len(action) > self.max_length else "end"
             return Answer(action[: self.max_length], stopped)
         assert self._vocabulary is not None
@@ -306,35 +341,34 @@ class Environment(gym.Env[Any, Any]):
         ended = number == self._vocabulary.end
         if not ended and len(self._drawn) < self._vocabulary.length:
             return None
-        unknown = np.full(len(self._drawn), np.nan)  # who drew these tokens did not tell how likely they were
+        unknown = np.full(len(self._drawn), np.nan)  # the log-probabilities of these tokens are unknown
         tokens = Tokens(np.array(self._drawn, dtype=np.int64), unknown, unknown)
         return Answer(self._vocabulary.text(self._drawn), "end" if ended else "length", tokens)
 
     def _scored(self, game: Live) -> Record:
-        """What terms add to the rewards, once the game is over."""
+        """The rewards that terms add after the end of the episode."""
         if self._over is None or not self.terms:
             return EMPTY
-        from loquent import rewards  # metrics are heavy, and few environments have terms
+        from loquent import rewards  # imports metrics, which few environments need
 
         before = self.episode()
         after = rewards.apply(self.terms, [before], {game.row.id: game.row})[0].rewards
         return Record({name: value - before.rewards.get(name, 0.0) for name, value in after.items() if value != before.rewards.get(name)})
 
-    def _seen(self, game: Live) -> Any:
+    def _observe(self, game: Live) -> Any:
         if self._vocabulary is not None:
             return self._vocabulary.array(self._prompt, self._drawn)
         if self.view:
             return self.view[1](game.step.observation)
         text = game.step.observation.text
         if len(text) > self.max_observation:
-            raise BadSetting(
-                f"an observation has {len(text):,} characters; give the environment a larger max_observation than {self.max_observation:,}"
-            )
+            what = f"an observation has {len(text):,} characters, more than max_observation = {self.max_observation:,}"
+            raise BadSetting(f"{what}; set a larger max_observation")
         return text
 
-    def _info(self, game: Live, rewards: Record, said: str | None = None) -> dict[str, Any]:
+    def _info(self, game: Live, rewards: Record, text: str | None = None) -> dict[str, Any]:
         step, over = game.step, self._over
-        told = step.observation
+        observation = step.observation
         info: dict[str, Any] = {
             "ended": over,
             "bootstrap": over is None or over == CUT,
@@ -343,25 +377,29 @@ class Environment(gym.Env[Any, Any]):
             "row": game.row.id,
             "split": game.split,
             "number": game.number,
-            "seat": told.seat,
-            "observation": told,
+            "seat": observation.seat,
+            "observation": observation,
         }
-        if said is not None:
-            info["text"] = said
+        if text is not None:
+            info["text"] = text
         if step.turn == 0 and self.task.spec.instruction:
             info["instruction"] = self.task.spec.instruction
-        if told.legal is not None:
-            info.update(self._choices(told.legal))
+        if observation.legal is not None:
+            info.update(self._choices(observation.legal))
         else:
             if self._legal is not None:
                 info["legal"] = self._legal
             if self._mask is not None:
                 info["action_mask"] = self._mask.copy()
+        if over is not None and self.task.spec.success:
+            info["is_success"] = self.task.succeeded(over)
         info.update(self.task.told(step.state, over))
         return info
 
     def _constants(self) -> dict[str, Any]:
-        """What `info` tells of the actions where all are always legal; nothing for a set that depends on what is legal now."""
+        """`legal` and `action_mask` of tasks whose actions are all legal at every step;
+        empty for other tasks.
+        """
         try:
             return self._choices(None)
         except LoquentError:
@@ -369,22 +407,22 @@ class Environment(gym.Env[Any, Any]):
 
     def _choices(self, legal: Any) -> dict[str, Any]:
         actions = self.task.actions
-        told: dict[str, Any] = {}
+        info: dict[str, Any] = {}
         if actions is None:
-            return told
+            return info
         if len(actions) <= SHOWN_LEGAL:
-            told["legal"] = tuple(actions.text(i, legal) for i in range(len(actions)) if actions.contains(legal, i))
+            info["legal"] = tuple(actions.text(i, legal) for i in range(len(actions)) if actions.contains(legal, i))
         if self.form == "index" and len(actions) <= MASK_LIMIT:
-            told["action_mask"] = actions.mask(legal).astype(np.int8)
-        return told
+            info["action_mask"] = actions.mask(legal).astype(np.int8)
+        return info
 
 
 def _number(action: Any, size: int) -> int:
-    """An integer of any kind below `size`, an array of one number too; InvalidAction for anything else."""
+    """An integer from 0 to size - 1, of Python or numpy, or in an array of one number; else InvalidAction."""
     if isinstance(action, np.ndarray) and action.size == 1:
         action = action.reshape(())[()]
     if isinstance(action, bool | np.bool_) or not isinstance(action, int | np.integer) or not 0 <= action < size:
-        raise InvalidAction(f"{action!r:.80} is no action; an integer from 0 to {size - 1} is right")
+        raise InvalidAction(f"{action!r:.80} is not an action; it must be an integer from 0 to {size - 1}")
     return int(action)
 
 

@@ -1,4 +1,6 @@
-"""The games of a table as Stable-Baselines3 wants them: a vector environment with arrays, and its own reset after an end."""
+"""The episodes of a table as a Stable-Baselines3 vector environment,
+which resets an environment after its episode ends.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +12,22 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
-from loquent.actions import ActionSet
 from loquent.adapters.table import Table
+from loquent.core.actions import ActionSet
+from loquent.core.task import Observation
 from loquent.errors import LoquentError
-from loquent.task import Observation
 
 
 class Games(VecEnv):
-    """A vector environment over a table that is brought later; until then it has spaces alone, which is enough to act.
+    """A vector environment over a table. The table is attached later;
+    a policy that only acts needs the spaces alone.
 
-    An ended game says `TimeLimit.truncated` where a value is bootstrapped behind it: by Loquent's rule, only after "cut".
+    The info of an ended episode has `TimeLimit.truncated` = True where its last value is bootstrapped:
+    in Loquent, only after "cut".
 
     Args:
-        places: how many games there will be.
-        see: from an observation to an array of `space`.
+        places: the number of parallel episodes.
+        see: the function from an observation to an array in `space`.
     """
 
     def __init__(self, places: int, space: spaces.Space[Any], see: Callable[[Observation], NDArray[Any]], actions: ActionSet) -> None:
@@ -32,65 +36,68 @@ class Games(VecEnv):
         self._chosen: NDArray[np.int64] = np.zeros(places, np.int64)
         super().__init__(places, space, spaces.Discrete(len(actions)))
 
-    def sit(self, table: Table) -> None:
-        """Play at a table with as many games."""
+    def attach(self, table: Table) -> None:
+        """Use a table with the same number of parallel episodes; LoquentError for another number."""
         if table.places != self.num_envs:
-            raise LoquentError(f"the table has {table.places} games, and the learner steps {self.num_envs}")
+            raise LoquentError(f"the table has {table.places} places, and the learner steps {self.num_envs}; make them equal")
         self.table = table
 
     def reset(self) -> NDArray[Any]:
-        """[places, ...]: what the games show. They go on where they stand: none is begun again."""
-        return np.stack([self.see(observation) for observation in self._seated.observations])
+        """[places, ...]: the current observations. Episodes continue; none is restarted."""
+        return np.stack([self.see(observation) for observation in self._attached.observations])
 
     def step_async(self, actions: NDArray[Any]) -> None:
-        """Take one action for each game."""
+        """Store one action per episode."""
         self._chosen = np.asarray(actions).reshape(-1)
 
     def step_wait(self) -> tuple[NDArray[Any], NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
-        """Observations, rewards, ends, and for ended games the last observation."""
-        moved = self._seated.act(self._chosen.tolist())
-        told: list[dict[str, Any]] = [
-            {} if one.last is None else {"terminal_observation": self.see(one.last), "TimeLimit.truncated": one.bootstraps} for one in moved
+        """Observations, rewards, ends, and infos with the last observation of ended episodes."""
+        steps = self._attached.act(self._chosen.tolist())
+        infos: list[dict[str, Any]] = [
+            {} if step.last is None else {"terminal_observation": self.see(step.last), "TimeLimit.truncated": step.bootstraps} for step in steps
         ]
-        seen = np.stack([self.see(one.observation) for one in moved])
-        return seen, np.array([one.reward for one in moved], np.float32), np.array([one.last is not None for one in moved]), told
+        observations = np.stack([self.see(step.observation) for step in steps])
+        rewards, ends = np.array([step.reward for step in steps], np.float32), np.array([step.last is not None for step in steps])
+        return observations, rewards, ends, infos
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """bool[places, actions]: which actions are legal now."""
-        return np.stack([self.actions.mask(observation.legal) for observation in self._seated.observations])
+        """bool[places, actions]: True for legal actions."""
+        return np.stack([self.actions.mask(observation.legal) for observation in self._attached.observations])
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
-        """MaskablePPO asks for `action_masks`; the games have no other method."""
+        """The method `action_masks`, which MaskablePPO calls; AttributeError for any other."""
         if method_name != "action_masks":
             raise AttributeError(method_name)
         return list(self.action_masks())
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """The games have no attribute but `action_masks` and `render_mode`."""
+        """The attributes `action_masks` and `render_mode` are None; AttributeError for any other."""
         if attr_name not in ("action_masks", "render_mode"):
             raise AttributeError(attr_name)
         return [None] * self.num_envs
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Refused: games have nothing to set."""
+        """Raises AttributeError: there is no attribute to set."""
         raise AttributeError(attr_name)
 
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
-        """Games have no wrappers."""
+        """False for each episode: there are no wrappers."""
         return [False] * self.num_envs
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing: no resource is open."""
 
     @property
-    def _seated(self) -> Table:
+    def _attached(self) -> Table:
         if self.table is None:
-            raise LoquentError("no table has been brought: these games can be neither reset nor stepped")
+            raise LoquentError("no table is attached, so there is nothing to reset or step; call attach first")
         return self.table
 
 
 def batch(see: Callable[[Observation], NDArray[Any]], observations: Sequence[Observation]) -> NDArray[Any]:
-    """[n, ...]: the pictures of some observations; a view that can encodes their texts together."""
+    """[n, ...]: observations as arrays; a view with the method `warm` first encodes all their texts in a
+    batch.
+    """
     if hasattr(see, "warm"):
         see.warm(observations)
     return np.stack([see(observation) for observation in observations])

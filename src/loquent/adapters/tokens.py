@@ -1,8 +1,9 @@
-"""The vocabularies of the token form: bytes, or a tokenizer's own. An action is one token; an answer is over at its end token."""
+"""The vocabularies of the token form: bytes, or the tokens of a tokenizer. An action is a token;
+the end token ends an answer.
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,61 +11,63 @@ from typing import Any, Protocol
 import numpy as np
 from gymnasium import spaces
 
+from loquent.core.guards import json_files
 from loquent.errors import BadModel, MissingExtra
-from loquent.tasks.generation import views
-from loquent.tasks.generation.views import Arrays, TokenView
+from loquent.features import token_view
+from loquent.features.token_view import Arrays, TokenView
 
 USUAL_ENDS = ("<|end|>", "<|endoftext|>", "</s>", "<eos>", "<|im_end|>")
 
 
 class Vocabulary(Protocol):
-    """What the token form needs to know of tokens."""
+    """The interface of a vocabulary."""
 
     actions: spaces.Discrete
     space: spaces.Dict
     end: int
-    length: int  # an answer of so many tokens is stopped
+    length: int  # the largest number of tokens in an answer
 
     def encode(self, text: str) -> Sequence[int]:
-        """The ids of a text; markers in it are plain characters."""
+        """The ids of a text; names of special tokens in it are encoded as plain characters."""
         ...
 
     def array(self, prompt: Sequence[int], drawn: Sequence[int]) -> Arrays:
-        """What is seen after a prompt and the tokens drawn so far."""
+        """The observation after a prompt and the tokens of the answer so far."""
         ...
 
     def text(self, drawn: Sequence[int]) -> str:
-        """The text of an answer, its end token left out."""
+        """The text of an answer, without its end token."""
         ...
 
 
 class Bytes:
-    """The 256 bytes of UTF-8 and an end."""
+    """The 256 bytes of UTF-8 and an end token."""
 
     def __init__(self, prompt_length: int, answer_length: int) -> None:
         self.view = TokenView(prompt_length=prompt_length, answer_length=answer_length)
         self.actions, self.space = self.view.action_space, self.view.space
-        self.end, self.length = views.END, answer_length
+        self.end, self.length = token_view.END, answer_length
 
     def encode(self, text: str) -> Sequence[int]:
         """The bytes of a text."""
-        return views.encode(text)
+        return token_view.encode(text)
 
     def array(self, prompt: Sequence[int], drawn: Sequence[int]) -> Arrays:
         """`TokenView.join`."""
         return self.view.join(prompt, drawn)
 
     def text(self, drawn: Sequence[int]) -> str:
-        """The text of drawn bytes."""
+        """The text of the bytes of an answer."""
         return self.view.text(drawn)
 
 
 class TokenizerFile:
-    """The tokens of a folder with a `tokenizer.json`; arrays as for bytes, padded with the number after the last token.
+    """The tokens of a folder with a `tokenizer.json`. Arrays are as for bytes;
+    the padding id is the vocabulary size.
 
     Raises:
         MissingExtra: the package tokenizers is not installed.
-        BadModel: there is no such file, it is none, or it names no end token.
+        BadModel: there is no such file, it is not a tokenizer, or it names no end token.
     """
 
     def __init__(self, folder: str | Path, prompt_length: int, answer_length: int) -> None:
@@ -78,8 +81,8 @@ class TokenizerFile:
 
     def encode(self, text: str) -> Sequence[int]:
         """The ids of a text; a lone surrogate becomes "?"."""
-        found: list[int] = self._tokenizer.encode(text.encode("utf-8", "replace").decode(), add_special_tokens=False).ids
-        return found
+        ids: list[int] = self._tokenizer.encode(text.encode("utf-8", "replace").decode(), add_special_tokens=False).ids
+        return ids
 
     def array(self, prompt: Sequence[int], drawn: Sequence[int]) -> Arrays:
         """`TokenView.join` with this vocabulary's padding."""
@@ -88,7 +91,7 @@ class TokenizerFile:
         return {**arrays, **padded}
 
     def text(self, drawn: Sequence[int]) -> str:
-        """The text of drawn tokens."""
+        """The text of the tokens of an answer."""
         return str(self._tokenizer.decode([i for i in drawn if i != self.end], skip_special_tokens=False))
 
 
@@ -99,24 +102,22 @@ def _load(folder: Path) -> Any:
         raise MissingExtra("the token form with a tokenizer", "train") from error
     file = folder / "tokenizer.json"
     if not file.is_file():
-        raise BadModel(f"{folder} has no tokenizer.json; a folder that holds one is right")
+        raise BadModel(f"{folder} has no tokenizer.json; name a folder with this file")
     try:
         tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # tokenizers raises bare Exception
-        raise BadModel(f"{file} is no tokenizer: {error}") from error
-    tokenizer.encode_special_tokens = True  # the name of a special token inside a text is plain characters
+        raise BadModel(f"{file} is not a tokenizer ({error}); save one there with the package tokenizers") from error
+    tokenizer.encode_special_tokens = True  # encode the name of a special token in a text as plain characters
     return tokenizer
 
 
 def _end(tokenizer: Any, folder: Path) -> int:
     file = folder / "tokenizer_config.json"
-    try:
-        named = json.loads(file.read_text(encoding="utf-8")).get("eos_token") if file.is_file() else None
-    except (ValueError, AttributeError) as error:
-        raise BadModel(f"{file} is no JSON object: {error}") from error
+    named = json_files.load_object(file, error=BadModel).get("eos_token") if file.is_file() else None
     named = named.get("content") if isinstance(named, dict) else named
-    ids = [tokenizer.token_to_id(name) for name in ((named,) if named else USUAL_ENDS)]
-    found = next((id for id in ids if id is not None), None)
-    if found is None:
-        raise BadModel(f"{folder} names no end token: tokenizer_config.json with eos_token is right, or one of {', '.join(USUAL_ENDS)}")
-    return int(found)
+    ids = [tokenizer.token_to_id(name) for name in ((named,) if isinstance(named, str) and named else USUAL_ENDS)]
+    end = next((id for id in ids if id is not None), None)
+    if end is None:
+        todo = f"set eos_token in tokenizer_config.json, or add one of {', '.join(USUAL_ENDS)} to the vocabulary"
+        raise BadModel(f"{folder} names no end token that its vocabulary has; {todo}")
+    return int(end)

@@ -1,1 +1,1 @@
-"""Agents: whoever answers."""
+"""Agents, which answer observations: language models, scripts, people, HTTP endpoints, SB3 policies."""

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean
 
-from loquent.agent import Answer, Asked
+from loquent.core.agent import Answer, Asked
+from loquent.core.seeding import Key
+from loquent.core.task import Row, Task
 from loquent.errors import BadSetting
-from loquent.seeding import Key
-from loquent.task import Row, Task
 
 ROWS = 2000  # of the training split, evenly spread, that are looked at
 JUDGED = 300  # of these, on which candidates are compared

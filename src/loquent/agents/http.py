@@ -6,66 +6,42 @@ again, some times and after growing pauses; then the error names its address and
 
 from __future__ import annotations
 
-import json
-import os
-import re
-import threading
+import asyncio
 import warnings
+from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from itertools import groupby
+from pathlib import Path
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
-from loquent.agent import Answer, Asked
-from loquent.agents.endpoint import Endpoint, Failed, TooLong, shown
-from loquent.errors import BadSetting, BrokenAgent
-from loquent.seeding import Key
-from loquent.settings import Remark, check_ranges, setting
-from loquent.task import Task
+from loquent.agents import prompts
+from loquent.agents.endpoint import CONTEXT, Endpoint, Failed, TooLong, dumped
+from loquent.agents.exact import Exact
+from loquent.agents.http_options import CHAT, HttpOptions
+from loquent.agents.secret import from_environment
+from loquent.core.agent import Answer, Asked
+from loquent.core.episode import Turn
+from loquent.core.seeding import Key
+from loquent.core.settings import Remark
+from loquent.core.task import Task
+from loquent.core.values import plain
+from loquent.errors import BrokenAgent
+from loquent.models.exported import NOTE
 
 LONGEST_PAUSE = 60.0  # seconds, whatever the endpoint asks for
 MOST_STOPS = 4  # the protocol takes no more
-PRINTABLE = re.compile(r"[\x21-\x7e]+")
-LONE = re.compile("[\ud800-\udfff]")  # half of a character, which no endpoint takes
-
-
-@dataclass(frozen=True, kw_only=True)
-class HttpOptions:
-    """What the agent `http` may be told."""
-
-    base_url: str = setting(why="the endpoint without its last part, as http://127.0.0.1:8000/v1")
-    model: str = setting(why="the model's name, as the endpoint knows it")
-    api: str = setting("chat", "which protocol it speaks: POST base_url/chat/completions, or base_url/completions", choices=("chat", "completions"))
-    api_key_variable: str = setting("", "the environment variable that holds the key; empty: none is sent. A key never stands in a setting")
-    temperature: float = setting(1.0, "the endpoint's own temperature", low=0.0)
-    max_tokens: int = setting(256, "tokens an answer may have", low=1)
-    max_characters: int = setting(16_384, "characters after which an answer is cut, whatever the endpoint sends", low=1)
-    max_bytes: int = setting(4_194_304, "bytes of a response that are read; a longer one is an answer cut before its first character", low=1024)
-    timeout: float = setting(60.0, "seconds without a sign of the endpoint, and seconds its response may take once it has begun", low=0.01)
-    retries: int = setting(4, "further attempts after a failed one", low=0, high=100)
-    pause: float = setting(1.0, "seconds before the second attempt; doubled before each further one, to 60 at most, and shortened by chance", low=0.0)
-    concurrency: int = setting(8, "questions under way at once", low=1, high=1024)
-    nothing: str = setting("(no reply)", "what a chat model is told where the task says nothing: the protocol wants a text in every message")
-    strip: bool = setting(True, "take the white space around an answer away: chat models end and begin with it")
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
-        parts = urlsplit(self.base_url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
-            raise BadSetting(f"base_url = {self.base_url!r}: an address such as http://127.0.0.1:8000/v1 is right, without user, query and fragment")
-        if not self.model:
-            raise BadSetting("model is empty; the model's name is right, as the endpoint knows it")
+REMEMBERED = 4096  # games whose first turns are known not to fit
+NO_IDS = frozenset({400, 415, 422})  # statuses of a server that takes a text for a prompt, and no ids
 
 
 class Http:
     """Answers with the texts of an endpoint. Each question is one request with all that its seat has read and said.
 
-    A request's `seed` is drawn from the question's own stream; whether equal seeds give equal answers is up to the endpoint.
+    A request's `seed` is drawn from the question's own stream; whether equal seeds give equal answers is up to the endpoint. Where the
+    endpoint says that a prompt is longer than its context, the oldest whole turns are left out, as a local agent does, and counted in
+    `Answer.dropped`.
 
     Raises:
-        BadSetting: an option is none, or the environment has no usable key.
+        BadSetting: an option is none, or the environment has no usable key. MissingExtra: a library is not installed.
     """
 
     Options: ClassVar[type] = HttpOptions
@@ -73,67 +49,129 @@ class Http:
     def __init__(self, task: Task | None, options: HttpOptions) -> None:
         self.options = options
         self.name = f"http/{options.model}"
-        headers = {"User-Agent": "loquent", **_authorization(options.api_key_variable)}
-        url = options.base_url.rstrip("/") + ("/chat/completions" if options.api == "chat" else "/completions")
-        self.endpoint = Endpoint(url, headers, options.timeout, options.max_bytes)
+        secret = from_environment(options.api_key_variable)
+        url = options.base_url.rstrip("/") + ("/chat/completions" if options.api == CHAT else "/completions")
+        headers = {"User-Agent": "loquent", **secret.headers}
+        self.endpoint = Endpoint(url, headers, options.timeout, options.max_bytes, secret)
+        exported = (Path(options.model) / NOTE).is_file()
+        folder = options.tokenizer or (options.model if exported else "")
+        self.exact = Exact(folder, options.format, options.api, options.max_tokens) if folder else None
+        self._refused: OrderedDict[tuple[str, str], tuple[tuple[Turn, ...], int]] = OrderedDict()
+        self._remarks: list[str] = []
 
     def answer(self, asked: Sequence[Asked]) -> list[Answer]:
-        """One answer per question, in order.
+        """One answer per question, in order. Ctrl-C ends it at once.
 
         Raises:
             BrokenAgent: the endpoint refused a question, or failed at every attempt; names its address and status.
         """
-        pool, over = ThreadPoolExecutor(min(self.options.concurrency, max(len(asked), 1))), threading.Event()
         try:
-            return list(pool.map(lambda one: self._ask(one, over), asked))
+            return self.endpoint.wait(self._all(asked))
+        finally:
+            while self._remarks:
+                warnings.warn(self._remarks.pop(0), Remark, stacklevel=2)
+
+    async def _all(self, asked: Sequence[Asked]) -> list[Answer]:
+        room = asyncio.Semaphore(self.options.concurrency)
+
+        async def one(question: Asked) -> Answer:
+            async with room:
+                return await self._ask(question)
+
+        under_way = [asyncio.ensure_future(one(question)) for question in asked]
+        try:
+            return list(await asyncio.gather(*under_way))
         finally:  # after an error, or Ctrl-C, no question waits for another attempt
-            over.set()
-            pool.shutdown(wait=False, cancel_futures=True)
+            for question in under_way:
+                question.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
 
-    def _ask(self, asked: Asked, over: threading.Event) -> Answer:
-        question, tried = self._question(asked), 0
+    async def _ask(self, asked: Asked) -> Answer:
+        first, tried = self._first(asked), 0
         while True:
+            question, stops = self._question(asked, first)
             try:
-                return self._read(self.endpoint.post(question), asked.observation.stop)
+                text, stopped = self._read(await self.endpoint.post(question), asked, stops)
+                return Answer(text, stopped, dropped=first)
             except TooLong as error:
-                warnings.warn(f"{self.name} (game {asked.game}): {error} was not read to its end; it counts as an empty answer", Remark, stacklevel=2)
-                return Answer("", "length")
+                self._remarks.append(f"{self.name} (game {asked.game}): {error} was not read to its end; it counts as an empty answer")
+                return Answer("", "length", dropped=first)
             except Failed as error:
-                tried += 1
-                if not error.again or tried > self.options.retries or over.wait(self._pause(tried, error, asked.key)):
-                    times = f"{tried} times" if tried > 1 else "once"
-                    raise BrokenAgent(f"{self.name} was asked {times} (game {asked.game}) and failed: {self.endpoint.url}: {error}") from None
+                if error.context:
+                    shorter = prompts.next_first(asked.turns, asked.observation.seat, first)
+                    if shorter is None:
+                        raise self._broken(asked, tried + 1, error) from None
+                    first = self._drop(asked, shorter)
+                elif isinstance(question.get("prompt"), list) and error.status in NO_IDS and self.exact is not None:
+                    self.exact.as_text = True
+                else:
+                    tried += 1
+                    if not error.again or tried > self.options.retries:
+                        raise self._broken(asked, tried, error) from None
+                    await asyncio.sleep(self._pause(tried, error, asked.key))
 
-    def _question(self, asked: Asked) -> dict[str, Any]:
-        options, seat = self.options, asked.observation.seat
-        common = {"model": options.model, "temperature": options.temperature, "max_tokens": options.max_tokens, "seed": asked.key.integer(31)}
-        if stop := [text for text in asked.observation.stop if text][:MOST_STOPS]:
-            common["stop"] = stop
-        said = [(turn.seat == seat, LONE.sub("\ufffd", turn.text)) for turn in asked.turns]
-        instruction = LONE.sub("\ufffd", asked.instruction)
-        if options.api == "completions":
-            texts = [text for text in (instruction, *(text for _, text in said)) if text]
-            return {**common, "prompt": "".join(text if text.endswith("\n") else text + "\n" for text in texts)}
-        messages = [{"role": "system", "content": instruction}] if instruction else []
-        for own, turns in groupby(said, key=lambda turn: turn[0]):
-            text = "\n".join(text for _, text in turns if text)
-            messages.append({"role": "assistant" if own else "user", "content": text or options.nothing})
-        return {**common, "messages": messages}
+    def _broken(self, asked: Asked, tried: int, error: Failed) -> BrokenAgent:
+        times = f"{tried} times" if tried > 1 else "once"
+        return BrokenAgent(f"{self.name} was asked {times} (game {asked.game}) and failed: {self.endpoint.url}: {error}")
 
-    def _read(self, response: Any, stop: tuple[str, ...]) -> Answer:
+    def _first(self, asked: Asked) -> int:
+        """The first turn that is written: with fewer dropped, this history was too long before, or does not fit into the known context."""
+        turns, first = self._refused.get((asked.game, asked.observation.seat), ((), 0))
+        first = first if asked.turns[: len(turns)] == turns else 0
+        return first if self.exact is None else self.exact.first(asked, first)
+
+    def _drop(self, asked: Asked, first: int) -> int:
+        """Remember that the turns before `first` do not fit, so that the game's next question is not refused for them again."""
+        if not self._refused:
+            self._remarks.append(f"{self.name} (game {asked.game}): the context is full; the oldest turns are left out, as a local agent does")
+        self._refused[asked.game, asked.observation.seat] = asked.turns, first
+        while len(self._refused) > REMEMBERED:
+            self._refused.popitem(last=False)
+        return first
+
+    def _question(self, asked: Asked, first: int) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """The body of a request, and the texts that end its answer."""
+        options, exact = self.options, self.exact
+        body: dict[str, Any] = {**plain(options.extra), "model": options.model, "temperature": options.temperature}
+        body[options.length_field] = options.max_tokens
+        if options.seed:
+            body["seed"] = asked.key.integer(31)
+        stops = [prompts.clean(text) for text in asked.observation.stop if text]
+        if options.api == CHAT:
+            body["messages"] = prompts.messages(asked, first, options.nothing) if exact is None else exact.messages(asked, first)
+        else:
+            body["prompt"] = prompts.text(asked, first) if exact is None else exact.prompt(asked, first)
+        if exact is not None:
+            stops += exact.ends
+        elif options.api != CHAT:
+            stops += prompts.line_stops(asked.actions, asked.observation.legal)
+        stops = list(dict.fromkeys(stops))
+        if stops:
+            body["stop"] = stops[:MOST_STOPS]
+        return body, tuple(stops)
+
+    def _read(self, response: Any, asked: Asked, stops: tuple[str, ...]) -> tuple[str, Any]:
+        """The text of an answer, and why it stopped."""
         choices = response.get("choices") if isinstance(response, dict) else None
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-            said = response.get("error") if isinstance(response, dict) else None
-            raise Failed(f"status 200, and a response without choices{shown(json.dumps(said)) if said else ''}")
-        first = choices[0]
+            said = dumped(response.get("error")) if isinstance(response, dict) else ""
+            context = CONTEXT.search(said) is not None
+            raise Failed(f"status 200, and a response without choices{self.endpoint.shown(said)}", status=200, context=context)
+        options, first = self.options, choices[0]
         message = first.get("message")
-        text = first.get("text") if self.options.api == "completions" else message.get("content") if isinstance(message, dict) else None
-        text = text if isinstance(text, str) else ""  # a refusal, a call of a tool, or nothing at all
-        places = [place for string in stop if string and (place := text.find(string)) >= 0]
-        text = text[: min(places)] if places else text
-        cut = len(text) > self.options.max_characters or (first.get("finish_reason") == "length" and not places)
-        text = text[: self.options.max_characters]
-        return Answer(text.strip() if self.options.strip else text, "length" if cut else "stop" if places else "end")
+        text = first.get("text") if options.api != CHAT else message.get("content") if isinstance(message, dict) else None
+        text = self.endpoint.secret.hidden(text) if isinstance(text, str) else ""  # a refusal, a call of a tool, or nothing at all
+        places = [(place, string) for string in stops if (place := text.find(string)) >= 0]
+        own = first.get("stop_reason")  # of servers that tell at which text they stopped
+        ended = min(places)[1] if places else own if isinstance(own, str) else ""
+        text = text[: min(places)[0]] if places else text
+        cut = len(text) > options.max_characters or (first.get("finish_reason") == "length" and not places)
+        text = text[: options.max_characters]
+        if self.exact is not None:
+            text = self.exact.said(text)
+        elif options.strip and asked.actions is not None:
+            text = text.strip()
+        return text, "length" if cut else "stop" if ended in asked.observation.stop and ended else "end"
 
     def _pause(self, tried: int, failed: Failed, key: Key) -> float:
         """Seconds before another attempt: what the endpoint asked for; or pauses that double, shortened by chance so that not all end at once."""
@@ -141,12 +179,3 @@ class Http:
             return min(failed.after, LONGEST_PAUSE)
         longest = min(self.options.pause * 2 ** min(tried - 1, 30), LONGEST_PAUSE)
         return longest * (1 - 0.5 * float(key.child("attempt", tried).generator().random()))
-
-
-def _authorization(variable: str) -> dict[str, str]:
-    if not variable:
-        return {}
-    key = os.environ.get(variable, "").strip()
-    if not PRINTABLE.fullmatch(key):
-        raise BadSetting(f"api_key_variable = {variable!r}: this environment variable {'holds something that is no key' if key else 'is not set'}")
-    return {"Authorization": f"Bearer {key}"}

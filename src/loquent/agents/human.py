@@ -8,15 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TextIO
 
-from loquent.actions import ActionSet, Legal
-from loquent.agent import Answer, Asked, make
-from loquent.episode import Episode
-from loquent.errors import BadSetting, LoquentError, PlayerLeft
-from loquent.settings import setting
-from loquent.task import Invalid, Observation, Task
-from loquent.values import Record, escaped
+from loquent.core.actions import ActionSet, Legal
+from loquent.core.agent import Answer, Asked, Person, make
+from loquent.core.episode import Episode
+from loquent.core.guards.terminal import escaped, line, read_line, write_own
+from loquent.core.settings import setting
+from loquent.core.task import Invalid, Observation, Task
+from loquent.core.values import Record
+from loquent.errors import BadSetting, InputEnded, LoquentError, PlayerLeft, nearest
 
 SHOWN_ACTIONS: Final = 30
+LISTED_ACTIONS: Final = 2000  # a set of more is not searched for what somebody may have meant
 HINT: Final = "?"
 
 
@@ -25,7 +27,7 @@ class HumanOptions:
     """What human may be told."""
 
     hint: str | Record = setting("", "the agent that answers when ? is typed, as a name or {kind: NAME, OPTION: VALUE}; empty: ? is an answer")
-    again: bool = setting(False, "ask again for what the task cannot read, in place of letting it cost the turn")
+    again: bool = setting(False, "ask again for what the task cannot read however often; else once in a turn, and then it is the answer")
 
 
 class Human:
@@ -41,7 +43,7 @@ class Human:
         self.task = task
         self.options = options or HumanOptions()
         self._hint: Any = make(self.options.hint, task, place="human.hint") if self.options.hint and task else None
-        if self._hint is not None and hasattr(self._hint, "farewell"):
+        if isinstance(self._hint, Person):
             raise BadSetting(f"human.hint: {self._hint.name} is a person too; an agent that answers by itself is right")
         self._in, self._out = stdin, stdout
 
@@ -49,7 +51,7 @@ class Human:
         """One answer per question, asked one after the other.
 
         Raises:
-            PlayerLeft: the person ended the input, or pressed Ctrl-C at it.
+            InputEnded: the person ended the input. PlayerLeft: the person pressed Ctrl-C at it.
         """
         try:
             return [Answer(self._ask(one, name=len(asked) > 1)) for one in asked]
@@ -60,9 +62,9 @@ class Human:
 
     def farewell(self, episode: Episode) -> None:
         """Show what came after the last answer, and how the game ended."""
-        last, rewards = episode.turns[-1], ", ".join(f"{name} {value:g}" for name, value in episode.rewards.items()) or "none"
+        last = episode.turns[-1]
         self._tell(last.observation or Observation(last.text))
-        self._show(f"The game ended: {episode.ended}. Rewards: {rewards}.\n")
+        self._show(ending(episode) + "\n")
 
     def _ask(self, asked: Asked, *, name: bool) -> str:
         if name:
@@ -71,23 +73,33 @@ class Human:
             self._show(asked.instruction + "\n")
         self._tell(asked.observation)
         self._show(offered(asked.actions, asked.observation.legal, first=len(asked.turns) == 1))
+        corrected = False
         while True:
             said = self._read(f"{asked.observation.seat}{' (? for a hint)' if self._hint else ''}> ")
             if said == HINT and self._hint is not None:
                 said = self._hint.answer([asked])[0].text
                 self._show(f"hint: {said}\n")
-            move = self.task.read(asked.state, said) if self.options.again and self.task is not None else None
+            move = self.task.read(asked.state, said) if self.task is not None else None
             if not isinstance(move, Invalid):
                 return said
-            self._show(f"{move.why}: {said[:80]!r}; once more\n")
+            why = f"{move.why}: {said[:80]!r}"
+            if corrected and not self.options.again:
+                self._show(f"{why}; it counts as your answer\n")
+                return said
+            corrected = True
+            self._show(f"{why}; once more{allowed(asked.actions, asked.observation.legal, said)}\n")
 
     def _read(self, prompt: str) -> str:
-        self._show(prompt)
-        line = (self._in or sys.stdin).readline()
-        if not line:
+        if self._in is None and self._out is None:
+            typed = read_line(prompt)
+        else:
+            self._show(prompt)
+            raw = (self._in or sys.stdin).readline()
+            typed = raw.removesuffix("\n").removesuffix("\r") if raw else None
+        if typed is None:
             self._show("\n")
-            raise PlayerLeft("the input ended")
-        return line.removesuffix("\n").removesuffix("\r")
+            raise InputEnded("the input ended")
+        return typed
 
     def _tell(self, observation: Observation) -> None:
         """Show an observation: as the task's own picture in colours, or as what is new in text."""
@@ -95,13 +107,19 @@ class Human:
         picture = self.task.coloured(observation) if self.task is not None and colours(out) else None
         new = observation.text.rstrip("\n")
         if picture is not None:
-            _write(out, picture)
+            write_own(out, picture)
         else:
             self._show(f"{new}\n" if new else "")
 
     def _show(self, text: str) -> None:
         if text:
-            _write(self._out or sys.stdout, escaped(text))
+            write_own(self._out or sys.stdout, escaped(text))
+
+
+def ending(episode: Episode) -> str:
+    """How a game ended, in a line."""
+    rewards = ", ".join(f"{line(name)} {value:g}" for name, value in episode.rewards.items()) or "none"
+    return f"The game ended: {line(episode.ended)}. Rewards: {rewards}."
 
 
 def colours(out: TextIO) -> bool:
@@ -109,10 +127,14 @@ def colours(out: TextIO) -> bool:
     return not os.environ.get("NO_COLOR") and (bool(os.environ.get("FORCE_COLOR")) or out.isatty())
 
 
-def _write(out: TextIO, safe: str) -> None:
-    encoding = getattr(out, "encoding", None) or "utf-8"
-    out.write(safe.encode(encoding, "backslashreplace").decode(encoding))
-    out.flush()
+def allowed(actions: ActionSet | None, legal: Legal, said: str) -> str:
+    """What may be said in place of a text that may not, for the end of a sentence; "" where nobody knows."""
+    if actions is None or len(actions) > LISTED_ACTIONS:
+        return ""
+    texts = [actions.text(i, legal) for i in range(len(actions)) if actions.contains(legal, i)]
+    meant = next((text for text in texts if text.strip().lower() == said.strip().lower()), None) or nearest(said, texts)
+    near = f"; did you mean {meant}?" if meant else ""
+    return near + (f" (allowed: {' | '.join(texts)})" if len(texts) <= SHOWN_ACTIONS else "")
 
 
 def offered(actions: ActionSet | None, legal: Legal, first: bool = True) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from loquent.agent import Answer, Asked
+from loquent.core.agent import Answer, Asked
 from loquent.errors import BadSetting
-from loquent.models.decode import Decoding, Nucleus, decode
-from loquent.models.format import Format
-from loquent.models.perturb import Perturbation, best_of_kl
-from loquent.models.rerank import BestOf
+from loquent.models.choose.best_of import BestOf
+from loquent.models.decode.loop import Decoding, Nucleus, decode
+from loquent.models.format.names import Format
 from loquent.models.support import Trie, legal_words
+from loquent.models.values.perturb import Perturbation, best_of_kl
 from loquent.pretrained import context
 
 
@@ -67,7 +67,8 @@ class LanguageModelAgent:
 
     def answer(self, asked: Sequence[Asked]) -> list[Answer]:
         """One answer per question, in order; the model's dropout is off meanwhile."""
-        prompts = [self.format.prompt(one.instruction, one.turns, one.observation.seat, self.room)[0] for one in asked]
+        written = [self.format.prompt(one.instruction, one.turns, one.observation.seat, self.room) for one in asked]
+        prompts, dropped = [prompt for prompt, _ in written], [first for _, first in written]
         number = 1 if self.best_of is None else self.best_of.number
         stop = [self._stop(one.observation.stop, prompt) for one, prompt in zip(asked, prompts, strict=True)]
         drawn = decode(
@@ -86,9 +87,9 @@ class LanguageModelAgent:
         if self.best_of is not None:
             drawn = self.best_of.choose(prompts, [drawn[i :: len(asked)] for i in range(len(asked))])
         answers = []
-        for one, prompt, said in zip(asked, prompts, drawn, strict=True):
+        for one, prompt, first, said in zip(asked, prompts, dropped, drawn, strict=True):
             text = self.format.text(said.tokens.ids.tolist(), prompt)
-            answers.append(Answer(before_first(text, one.observation.stop), said.stopped, said.tokens))
+            answers.append(Answer(before_first(text, one.observation.stop), said.stopped, said.tokens, first))
         return answers
 
     def _stop(self, strings: tuple[str, ...], prompt: Sequence[int]) -> Callable[[list[int]], bool] | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from loquent.agent import Answer, Asked
-from loquent.episode import TASK, Episode
+from loquent.core.agent import Answer, Asked
+from loquent.core.episode import TASK, Episode
 from loquent.errors import BrokenAgent
 
 
@@ -19,7 +19,7 @@ class Replay:
             game, fresh = f"{episode.row}#{episode.number}", dict[str, list[Answer]]()
             for turn in episode.turns:
                 if turn.seat != TASK:
-                    fresh.setdefault(turn.seat, []).append(Answer(turn.text, turn.stopped, turn.tokens))  # type: ignore[arg-type]
+                    fresh.setdefault(turn.seat, []).append(Answer(turn.text, turn.stopped, turn.tokens))
             for seat, answers in fresh.items():
                 before = self._said.setdefault((episode.seed, game, seat), answers)
                 if [a.text for a in before] != [a.text for a in answers]:

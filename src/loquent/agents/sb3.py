@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.actions import ActionSet, Texts
-from loquent.agent import Answer, Asked
+from loquent.core.actions import ActionSet, Texts
+from loquent.core.agent import Answer, Asked
+from loquent.core.task import Observation
 from loquent.errors import BadSetting
-from loquent.task import Observation
 
 Scores = Callable[[Sequence[Observation]], NDArray[np.float64]]
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from loquent.agent import Answer, Asked
+from loquent.core.agent import Answer, Asked
+from loquent.core.task import Task
 from loquent.errors import BrokenAgent
-from loquent.task import Task
 
 _LINES = """
 a about all and any big blue can day do down every far few find for good green happy have here home how if in is it just know light long make many

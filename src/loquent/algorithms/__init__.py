@@ -1,1 +1,1 @@
-"""Learners: one file, one algorithm. Estimators and losses that several share stand beside them as pure functions."""
+"""Learners in families, one file an algorithm: settings, loss and the class that learns."""

@@ -1,1 +1,1 @@
-"""Annotation as a session: the agent suggests, a person or an oracle corrects, the sample joins the pool, the agent learns on."""
+"""Annotation sessions: the agent suggests, a person corrects, the agent learns from it."""

@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from loquent.core.task import Row, Task
 from loquent.errors import BadSetting, nearest
-from loquent.task import Row, Task
 
 Annotation = tuple[str, ...]
 Fields = Mapping[str, Any]
@@ -112,7 +112,8 @@ class Tags(Form):
 
     @property
     def _labels(self) -> tuple[str, ...]:
-        return tuple(self.task.labels)  # type: ignore[attr-defined]
+        labels: Any = self.task
+        return tuple(labels.labels)
 
 
 class Labels(Form):
@@ -153,7 +154,8 @@ class Labels(Form):
 
     @property
     def _labels(self) -> tuple[str, ...]:
-        return tuple(self.task.labels)  # type: ignore[attr-defined]
+        labels: Any = self.task
+        return tuple(labels.labels)
 
 
 class Choice(Form):
@@ -194,14 +196,17 @@ class Choice(Form):
         return 1
 
 
-FORMS: dict[str, type[Form]] = {"tagging": Tags, "multilabel": Labels, "multiple_choice": Choice}
+FORMS: dict[str, type[Form]] = {"tags": Tags, "labels": Labels, "choice": Choice}
 
 
 def form_of(task: Task) -> Form:
     """How samples of a task are annotated; BadSetting where nobody has said so."""
-    if task.spec.id not in FORMS:
-        raise BadSetting(f"samples of {task.identity} cannot be annotated; those of {', '.join(FORMS)} can")
-    return FORMS[task.spec.id](task)
+    if task.annotation not in FORMS:
+        raise BadSetting(
+            f"rows of {task.identity} cannot be annotated: its class says annotation = {task.annotation!r}; "
+            f"{', '.join(FORMS)} are the forms there are"
+        )
+    return FORMS[task.annotation](task)
 
 
 def _listed(names: Sequence[str]) -> str:

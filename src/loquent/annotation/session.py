@@ -1,34 +1,40 @@
-"""An annotation session: what is given joins the pool at once, the agent learns on, and all of it is on disk before the next sample.
+"""An annotation session: each annotation joins the pool at once, the agent learns on, and all of it is on disk before the next sample.
 
-A session's folder is a run's folder with `samples.jsonl` (what is to be annotated), `annotations.jsonl` (what was given, written before
-anything is learned from it) and `draft.json` (corrections of a sample that is not finished). After a kill the session goes on from its
-newest whole checkpoint and learns again from the annotations behind it: the same ones, so it becomes the same session.
+A session's folder is a run's folder with `samples.jsonl` (what is to be annotated), `annotations.jsonl` (each annotation, written
+before anything is learned from it) and `draft.json` (corrections of a sample that is not finished). After a kill the session goes on
+from its newest whole checkpoint and learns again from the annotations behind it, so the results are the same.
 """
 
 from __future__ import annotations
 
-import json
 import time
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loquent import checkpoint, logged
-from loquent.algorithm import Playing
 from loquent.annotation.forms import Annotation, form_of
+from loquent.annotation.session_files import SessionFiles
+from loquent.core import logged
+from loquent.core.algorithm import Playing
+from loquent.core.guards import json_files
+from loquent.core.logged import Logged
+from loquent.core.settings import Remark
+from loquent.core.task import Row
+from loquent.data.outcomes import SUCCESS
 from loquent.data.pools import Pool
-from loquent.errors import BadCheckpoint, BadRow, BadSetting, UnknownName
-from loquent.logged import Logged
-from loquent.machine import machine
-from loquent.play import Game, play
-from loquent.recipe import Recipe
-from loquent.task import Row
-from loquent.train import Trainer
-from loquent.values import frozen, plain
+from loquent.errors import BadCheckpoint, BadRow, BadSetting, Damaged, UnknownName
+from loquent.files import names
+from loquent.files.run_folder import RunFolder
+from loquent.machine.identity import machine
+from loquent.recipes import Recipe
+from loquent.rollout.loop import Game, play
+from loquent.training import checkpoint
+from loquent.training.keeping import CheckpointKeeper
+from loquent.training.trainer import Trainer
 
-SAMPLES, ANNOTATIONS, DRAFT = "samples.jsonl", "annotations.jsonl", "draft.json"
 KEPT = 2  # checkpoints
 WINDOW = 50  # samples, for the running figure; the paper's
 LOGGED = {
@@ -42,11 +48,17 @@ LOGGED = {
 
 @dataclass(frozen=True)
 class Effort:
-    """What was corrected, of what would have been decided without suggestions."""
+    """The number of corrections, and of the decisions that annotating without suggestions takes."""
 
     samples: int
     corrected: int
     decisions: int
+
+    @classmethod
+    def of(cls, annotations: Sequence[Mapping[str, Any]]) -> Effort:
+        """The effort of some annotations."""
+        corrected = sum(annotation["corrected"] for annotation in annotations)
+        return cls(len(annotations), corrected, sum(annotation["decisions"] for annotation in annotations))
 
     @property
     def saved(self) -> float:
@@ -55,15 +67,15 @@ class Effort:
 
 
 class Session:
-    """A session in a folder: begun with a recipe and samples, or found there and gone on with.
+    """A session in a folder: a new one with a recipe and samples, or the one that the folder holds.
 
     Args:
-        recipe: a learner of actions, on one of the tasks that can be annotated; its `steps` are what it learns after each sample.
-        samples: what is to be annotated, as rows; in a session that is there already those that are new to it are added.
-        weight: of what is annotated, for `training.priority`.
+        recipe: a learner of actions, on a task that can be annotated; its `steps` are what it learns after each sample.
+        samples: the rows to annotate; a session that exists takes those that are new to it.
+        weight: of each annotation, for `training.priority`.
 
     Raises:
-        BadSetting: the recipe's learner is none that owns its collecting, or its task cannot be annotated.
+        BadSetting: the recipe's learner does not collect by itself, or its task cannot be annotated.
         BadCheckpoint: the folder holds something else. BadRow: two of the samples have one id.
     """
 
@@ -71,59 +83,78 @@ class Session:
         if twice := next((id for id, count in Counter(row.id for row in samples).items() if count > 1), None):
             raise BadRow(f"two samples have the id {twice!r}; an id of its own for each is right")
         self.recipe, self.folder, self.weight = recipe, folder, weight
-        self.trainer = Trainer(recipe, folder, pool=Pool(()))
+        self.trainer = Trainer(recipe, pool=Pool(()))
         if not isinstance(self.trainer.algorithm, Playing):
-            raise BadSetting(f"algorithm.kind = {recipe.algorithm!r} learns from texts; a learner of actions is right, such as sb3/ppo")
+            right = "a learner of actions is right, such as sb3/ppo"
+            raise BadSetting(f"algorithm.kind = {recipe.algorithm!r} learns from texts; {right}")
         self.form = form_of(self.trainer.task)
+        self._run = RunFolder(folder)
+        self._files = SessionFiles(self._run, self.form)
+        self._keeper = CheckpointKeeper(self.trainer, self._run, KEPT)
         self._known = logged.table(type(self.trainer.algorithm)) | LOGGED
         self.samples: list[Row] = []
-        self.given: list[dict[str, Any]] = []
-        if (folder / "config.yaml").is_file():
-            self._find()
+        self.annotations: list[dict[str, Any]] = []
+        if self._run.is_run:
+            self._resume()
         else:
             self._begin()
         self._add(samples)
 
     @property
     def pending(self) -> Row | None:
-        """The sample that is due; None when all are annotated."""
-        return self.samples[len(self.given)] if len(self.given) < len(self.samples) else None
+        """The sample to annotate next; None when all are annotated."""
+        count = len(self.annotations)
+        return self.samples[count] if count < len(self.samples) else None
 
     @property
     def effort(self) -> Effort:
-        """Of the whole session so far."""
-        return _effort(self.given)
+        """The effort of the whole session so far."""
+        return Effort.of(self.annotations)
 
-    def suggested(self, row: Row) -> Annotation:
-        """What the agent says as it is now: its best actions."""
-        trainer, number = self.trainer, len(self.given)
+    def suggest(self, row: Row) -> Annotation:
+        """The agent's annotation: its best actions as it is now."""
+        trainer, number = self.trainer, len(self.annotations)
         agent = trainer.algorithm.agent(trainer.actor, True)
-        [episode] = play(trainer.task, [Game(row, number)], agent, seed=trainer.settings.seed, split=trainer.settings.split)
+        game = Game(row, number)
+        [episode] = play(trainer.task, [game], agent, seed=trainer.settings.seed, split=trainer.settings.split)
         last = episode.turns[-1].observation
         assert last is not None
         return self.form.played(last.fields)
 
     def draft(self, row: Row) -> Annotation | None:
-        """Corrections that were begun on this sample before the session was left; None where there are none."""
-        file = self.folder / DRAFT
-        if not file.is_file():
-            return None
-        kept = json.loads(file.read_text(encoding="utf-8"))
-        return tuple(kept["given"]) if kept["id"] == row.id else None
+        """The corrections of this sample that were not finished when the session was left; None where there are none."""
+        return self._files.draft(row)
 
-    def keep_draft(self, row: Row, given: Annotation) -> None:
-        """Write corrections down that are not finished."""
-        checkpoint.write_json(self.folder / DRAFT, {"id": row.id, "given": list(given)})
+    def keep_draft(self, row: Row, labels: Annotation) -> None:
+        """Write down corrections that are not finished."""
+        self._files.write_draft(row.id, labels)
 
-    def give(self, row: Row, suggested: Annotation, given: Annotation) -> dict[str, float]:
-        """Take the annotation of the sample that is due: it is on disk before it is learned from. Returns what is logged."""
-        self.form.filled(row, given)  # raises before anything is kept
-        kept: dict[str, Any] = {"id": row.id, "suggested": list(suggested), "given": list(given)}
-        kept |= {"corrected": self.form.edits(suggested, given), "decisions": self.form.decisions(given), "weight": self.weight}
-        checkpoint.append_line(self.folder / ANNOTATIONS, kept)
-        (self.folder / DRAFT).unlink(missing_ok=True)
-        self.given.append(kept)
+    def annotate(self, row: Row, suggested: Annotation, labels: Annotation) -> dict[str, float]:
+        """Take the annotation of the pending sample: it is on disk before it is learned from. Returns what is logged."""
+        self.form.filled(row, labels)  # raises before anything is kept
+        annotation = {
+            "id": row.id,
+            "suggested": list(suggested),
+            "given": list(labels),
+            "corrected": self.form.edits(suggested, labels),
+            "decisions": self.form.decisions(labels),
+            "weight": self.weight,
+        }
+        self._files.add_annotation(annotation)
+        self.annotations.append(annotation)
         return self._learn()
+
+    def undo(self) -> Session:
+        """The session before the last annotation, which becomes the draft of its sample; what was learned from it is gone.
+
+        It is the session in which that annotation was never made, to the bit. This object must not be used again.
+        """
+        self._files.undo(self.annotations)
+        checkpoints = self._run.checkpoints
+        for path in checkpoints.all()[::-1]:
+            if names.update_of(path.name) > len(self.annotations) - 1:
+                checkpoints.remove(path)
+        return Session(self.recipe, self.folder, weight=self.weight)
 
     def evaluate(self) -> dict[str, Any] | None:
         """The evaluation at the end, kept as a run keeps it; None where the task has no rows to evaluate on."""
@@ -134,71 +165,68 @@ class Session:
             rows = ()
         if not rows:
             return None
-        found = trainer.evaluate(settings.final_split, settings.final_episodes).as_json()
-        up: dict[str, bool | None] = {name: True if name == "return" else None for name in found["values"]}
-        checkpoint.write_json(self.folder / "evaluation.json", {"checkpoint": f"update-{trainer.updates}", **found, "higher_is_better": up})
-        return found
+        evaluation = trainer.evaluate(settings.final_split, settings.final_episodes).as_json()
+        higher = {name: True if name in ("return", SUCCESS) else None for name in evaluation["values"]}
+        content = {"checkpoint": names.of_update(trainer.updates), **evaluation, "higher_is_better": higher}
+        self._run.write_evaluation(content)
+        return evaluation
 
     def _learn(self) -> dict[str, float]:
         """Put the next annotation into the pool, learn on, log, save."""
         trainer, place = self.trainer, self.trainer.updates
-        kept = self.given[place]
-        trainer.sampler.add([self.form.filled(self.samples[place], tuple(kept["given"]))], [kept["weight"]])
+        annotation = self.annotations[place]
+        row = self.form.filled(self.samples[place], tuple(annotation["given"]))
+        trainer.sampler.add([row], [annotation["weight"]])
         before = time.perf_counter()
         logs: dict[str, Any] = trainer.update()
-        done = self.given[: place + 1]
-        logs |= {"annotation/samples": len(done), "annotation/corrected": kept["corrected"], "annotation/decisions": kept["decisions"]}
-        logs |= {"annotation/saved": _effort(done).saved, "annotation/saved_lately": _effort(done[-WINDOW:]).saved}
+        done = self.annotations[: place + 1]
+        logs |= {
+            "annotation/samples": len(done),
+            "annotation/corrected": annotation["corrected"],
+            "annotation/decisions": annotation["decisions"],
+            "annotation/saved": Effort.of(done).saved,
+            "annotation/saved_lately": Effort.of(done[-WINDOW:]).saved,
+        }
         logged.check(logs, self._known)
-        checkpoint.append_line(self.folder / "metrics.jsonl", logs)
-        checkpoint.append_line(self.folder / "timings.jsonl", {"update": trainer.updates, "play": round(time.perf_counter() - before, 4)})
-        checkpoint.save(self.folder / "checkpoints" / f"update-{trainer.updates}", trainer.actor, trainer.state())
-        for old in checkpoint.checkpoints(self.folder)[:-KEPT]:
-            checkpoint.remove(old)
+        self._run.logs.append(logs, {"update": trainer.updates, "play": round(time.perf_counter() - before, 4)})
+        self._keeper.keep()
         return logs
 
     def _begin(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        for name in ("metrics.jsonl", "timings.jsonl", SAMPLES, ANNOTATIONS):
-            checkpoint.write_aside(self.folder / name, "")
-        checkpoint.write_json(self.folder / "machine.json", {"fingerprint": self.recipe.fingerprint, **machine(self.trainer.actor.device)})
-        checkpoint.write_aside(self.folder / "config.yaml", self.recipe.yaml())
+        self._files.begin()
+        identity = {"fingerprint": self.recipe.fingerprint, **machine(self.trainer.actor.device)}
+        self._run.begin(self.recipe.yaml(), identity)
 
-    def _find(self) -> None:
+    def _resume(self) -> None:
         """Go on with what is in the folder."""
-        if not (self.folder / ANNOTATIONS).is_file():
-            raise BadCheckpoint(f"{self.folder} holds a run that is no annotation session; name another folder")
-        told = json.loads((self.folder / "machine.json").read_text(encoding="utf-8"))
-        if told.get("fingerprint") != self.recipe.fingerprint:
-            raise BadCheckpoint(f"{self.folder} holds a session with other settings; its own are in config.yaml there, or name another folder")
-        self.samples = [self.form.blank(_sample(line)) for line in _lines(self.folder / SAMPLES)]
-        self.given = _lines(self.folder / ANNOTATIONS)
-        if [kept["id"] for kept in self.given] != [row.id for row in self.samples[: len(self.given)]]:
-            raise BadCheckpoint(f"{self.folder / ANNOTATIONS} does not follow {SAMPLES}; neither of them may be changed by hand")
-        _rewrite(self.folder / ANNOTATIONS, self.given)
-        _rewrite(self.folder / SAMPLES, [_line(row) for row in self.samples])
-        checkpoint.sweep(self.folder)
-        for place in reversed(checkpoint.checkpoints(self.folder)):
-            if self._restored(place):
+        run = self._run
+        if not run.annotations.is_file():
+            raise BadCheckpoint(f"{run.path} holds a run that is no annotation session; name another folder")
+        if records := run.newest_records():
+            records.check_all(without=(names.TIMINGS,))
+        if json_files.load_object(run.machine).get("fingerprint") != self.recipe.fingerprint:
+            advice = f"its own are in {names.CONFIG} there, or name another folder"
+            raise BadCheckpoint(f"{run.path} holds a session with other settings; {advice}")
+        run.checkpoints.sweep()
+        self.samples, self.annotations = self._files.read()
+        for path in reversed(run.checkpoints.all()):
+            if self._restored(path):
                 break
-        for name in ("metrics.jsonl", "timings.jsonl"):
-            lines = checkpoint.read_lines(self.folder / name, torn_end=True)
-            _rewrite(self.folder / name, [line for line in lines if line["update"] <= self.trainer.updates])
-        while self.trainer.updates < len(self.given):
+        run.logs.cut_after(self.trainer.updates)
+        while self.trainer.updates < len(self.annotations):
             self._learn()
 
-    def _restored(self, place: Path) -> bool:
-        """Take back a checkpoint; False where it is torn, or further than the annotations are. What it held is learned again."""
+    def _restored(self, path: Path) -> bool:
+        """Take back a checkpoint; False where it is damaged: the session learns again from the annotations."""
         try:
-            state = checkpoint.load(place)
-            if state["counters"]["updates"] <= len(self.given):
-                self.trainer.restore(state)
-                return True
-        except BadCheckpoint as error:
-            if "torn" not in str(error) and "no whole checkpoint" not in str(error):
-                raise
-        checkpoint.set_aside(place)
-        return False
+            state = checkpoint.load(path)
+        except Damaged as error:
+            text = f"{path.name} is refused, and what it held is learned again: {error}"
+            warnings.warn(text, Remark, stacklevel=5)
+            self._run.checkpoints.set_aside(path)
+            return False
+        self._keeper.restore(path, state)
+        return True
 
     def _add(self, rows: Sequence[Row]) -> None:
         known = {row.id for row in self.samples}
@@ -206,38 +234,4 @@ class Session:
             if row.id not in known:
                 known.add(row.id)
                 self.samples.append(row)
-                checkpoint.append_line(self.folder / SAMPLES, _line(row))
-
-
-def _effort(given: Sequence[Mapping[str, Any]]) -> Effort:
-    return Effort(len(given), sum(kept["corrected"] for kept in given), sum(kept["decisions"] for kept in given))
-
-
-def _line(row: Row) -> dict[str, Any]:
-    return {"id": row.id, "fields": plain(row.fields)}
-
-
-def _sample(line: Mapping[str, Any]) -> dict[str, Any]:
-    return {**frozen(line["fields"]), "id": line["id"]}
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    """The objects of a file of JSON lines; a last line that a kill has cut off is left out.
-
-    Raises:
-        BadCheckpoint: another line is none.
-    """
-    found: list[dict[str, Any]] = []
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                found.append(json.loads(line))
-            except ValueError as error:
-                if not line.endswith(b"\n"):
-                    break
-                raise BadCheckpoint(f"{path}:{number}: this line is not whole ({error})") from error
-    return found
-
-
-def _rewrite(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
-    checkpoint.write_aside(path, "".join(json.dumps(line) + "\n" for line in lines))
+                self._files.add_sample(row)

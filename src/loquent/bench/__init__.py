@@ -1,1 +1,1 @@
-"""Benchmarks: a suite is a grid of recipes, run once for every seed, resumed where it stopped, and set beside the published numbers."""
+"""Benchmarks: suites of runs over seeds, compared with published figures."""

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from loquent import __version__, agent, checkpoint, collection, designed, episode, named
 from loquent.bench.sets import SetJob, kind, text
+from loquent.core import agent, episode
+from loquent.core.task import Task
+from loquent.core.values import Record
 from loquent.data.filters import best
+from loquent.datasets import collection, designed
 from loquent.errors import BadCheckpoint, LoquentError
-from loquent.evaluate import mean_and_error
-from loquent.task import Task
-from loquent.values import Record
+from loquent.files import atomic, manifest
+from loquent.machine.version import __version__
+from loquent.training import by_name
+from loquent.training.evaluate import mean_and_error
 
 FIGURES, DECILE = "set.json", 0.1
 SITUATIONS = 2000  # of an exact value: some seconds
@@ -26,11 +29,11 @@ def make(job: SetJob, progress: bool = False) -> dict[str, Any]:
     Raises:
         BadCheckpoint: the folder holds another collection. LoquentError: nothing can be collected.
     """
-    task = named.task(job.task, _task_options(job))
+    task = by_name.task(job.task, _task_options(job))
     if not job.data.path:
         collection.collect(plan(job, task), task, job.folder, progress=progress)
     found = {"key": job.figures_key, **figures(job, task)}
-    checkpoint.write_json(job.folder / FIGURES, found)
+    atomic.write_json(job.folder / FIGURES, manifest.sealed(found))
     return found
 
 
@@ -41,9 +44,9 @@ def finished(job: SetJob) -> dict[str, Any] | None:
         BadCheckpoint: the folder holds another set or a run.
     """
     try:
-        found: dict[str, Any] = json.loads((job.folder / FIGURES).read_text(encoding="utf-8"))
+        found = manifest.load(job.folder / FIGURES, "delete it")
         known = (job.folder / collection.PLAN).exists()
-    except (OSError, ValueError):
+    except (BadCheckpoint, OSError):
         return None
     if known == bool(job.data.path):
         raise BadCheckpoint(f"{job.folder} holds another set than this suite has now; name a new folder, or move that one away")
@@ -65,7 +68,7 @@ def plan(job: SetJob, task: Task) -> collection.Plan:
         split=data.split,
         seed=data.seed,
         design=None if design == designed.GAMES else design,
-        inputs=designed.inputs(read),
+        inputs=designed.inputs(design, read),
     )
 
 

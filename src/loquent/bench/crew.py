@@ -16,6 +16,7 @@ from typing import Any
 from loquent.bench.jobs import Job
 from loquent.bench.sets import SetJob
 from loquent.bench.work import Outcome, finished, make
+from loquent.core.guards.terminal import guard
 from loquent.pretrained import devices
 
 Say = Callable[[Job | SetJob, Outcome], None]
@@ -160,6 +161,7 @@ class _Worker:
 
 def _serve(pipe: Any, threads: int) -> None:
     """In a process of the crew: make what comes; leave Ctrl-C to the parent, and end when it is gone."""
+    guard()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
     if parent is not None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape
 from importlib import resources
 
-from loquent import __version__
 from loquent.bench import pages
 from loquent.bench.results import CONTRADICTED, HOLDS, Results, Row
-from loquent.intervals import Interval
-from loquent.report.charts import Curve, Numbers, curves, legend
+from loquent.machine.version import __version__
+from loquent.report.charts import Curve, Numbers, curves, legend, safe
+from loquent.statistics.intervals import Interval
 
 STYLE = """
 :root { color-scheme: light dark; --line: #d0d0d0; --soft: #6b6b6b; --mark: #1f6feb; --paper: #c4711b; --good: #1a7f37; --bad: #cf222e }
@@ -30,22 +29,22 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 def page(results: Results) -> str:
     """The whole file."""
     suite = results.suite
-    title = escape(f"{suite.title} · {suite.name} v{suite.version}, {results.profile}")
+    title = safe(f"{suite.title} · {suite.name} v{suite.version}, {results.profile}")
     return "\n".join(
         [
             "<!doctype html>",
             '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><link rel="icon" href="data:,"><title>{title}</title>',
             f"<style>{STYLE}{CHARTS if results.suite.figures else ''}</style></head><body>",
-            f"<h1>{escape(suite.title)}</h1>",
-            f"<p>Suite <code>{escape(suite.name)}</code> version {suite.version}, profile <code>{escape(results.profile)}</code>, "
-            f"{results.seeds} seeds; Loquent {escape(__version__)}. {escape(results.about)}</p>",
-            f"<p>{escape(pages.start_caution(results))}</p>",
+            f"<h1>{safe(suite.title)}</h1>",
+            f"<p>Suite <code>{safe(suite.name)}</code> version {suite.version}, profile <code>{safe(results.profile)}</code>, "
+            f"{results.seeds} seeds; Loquent {safe(__version__)}. {safe(results.about)}</p>",
+            f"<p>{safe(pages.start_caution(results))}</p>",
             '<p class="soft">Mean and 95 % interval over seeds (Student\'s t), where the numbers differ; a bar is the interval, its dot the mean, '
             "on one scale a column. "
-            + escape(pages.one_run(results))
+            + safe(pages.one_run(results))
             + ' <span class="paper">Published figures</span>, where a row repeats one: mean ± standard deviation.</p>',
-            *(f'<p class="failed">{escape(note)}</p>' for note in results.notes),
+            *(f'<p class="failed">{safe(note)}</p>' for note in results.notes),
             *(line for table in pages.tables(results) for line in _table(results, table.title, [results.rows[name] for name in table.cells])),
             *_figures(results),
             *_sets(results),
@@ -60,22 +59,22 @@ def page(results: Results) -> str:
 def _table(results: Results, title: str, rows: list[Row]) -> Iterator[str]:
     names = pages.columns(results, rows)
     scales = {name: _scale([row.intervals[name] for row in rows if name in row.intervals]) for name in names}
-    yield f'<h2>{escape(title)}</h2><div class="wide"><table><thead><tr><th></th>'
-    yield "".join(f"<th>{escape(head)}</th>" for head in pages.heads(results, names)) + "<th>n</th></tr></thead><tbody>"
+    yield f'<h2>{safe(title)}</h2><div class="wide"><table><thead><tr><th></th>'
+    yield "".join(f"<th>{safe(head)}</th>" for head in pages.heads(results, names)) + "<th>n</th></tr></thead><tbody>"
     for row in rows:
         cells = "".join(_cell(row, name, scales[name]) for name in names)
         mark = ' class="failed"' if row.failures else ""
-        yield f'<tr><td title="{escape(row.task)}">{escape(row.label)}</td>{cells}<td{mark}>{escape(pages.state(row, results.seeds))}</td></tr>'
+        yield f'<tr><td title="{safe(row.task)}">{safe(row.label)}</td>{cells}<td{mark}>{safe(pages.state(row, results.seeds))}</td></tr>'
     yield "</tbody></table></div>"
     tasks = sorted({row.task for row in rows if row.task})
-    yield f'<p class="soft">Task {escape("; ".join(tasks) or "none")}.</p>'
-    yield from (f'<p class="soft">Published: {escape(place)}: “{escape(quote)}”</p>' for place, quote in pages.quotes(rows))
+    yield f'<p class="soft">Task {safe("; ".join(tasks) or "none")}.</p>'
+    yield from (f'<p class="soft">Published: {safe(place)}: “{safe(quote)}”</p>' for place, quote in pages.quotes(rows))
 
 
 def _cell(row: Row, name: str, scale: tuple[float, float]) -> str:
     found, paper = row.intervals.get(name), row.paper.get(name)
-    theirs = f'<small class="paper" title="{escape(row.source)}">{escape(paper.text)}</small>' if paper else ""
-    return f"<td>{escape(pages.cell(row, name))}{_bar(found, scale) if found else ''}{theirs}</td>"
+    theirs = f'<small class="paper" title="{safe(row.source)}">{safe(paper.text)}</small>' if paper else ""
+    return f"<td>{safe(pages.cell(row, name))}{_bar(found, scale) if found else ''}{theirs}</td>"
 
 
 def _scale(found: list[Interval]) -> tuple[float, float]:
@@ -102,7 +101,7 @@ def _figures(results: Results) -> Iterator[str]:
         found = results.curves[one.title]
         lines = [Curve(results.rows[name].label, i, found.get(name, ())) for i, name in enumerate(one.cells)]
         chart = curves(numbers, one.title, one.unit, lines)
-        yield f"<figure><h3>{escape(one.title)}</h3>{legend(lines)}{chart}<figcaption><code>{escape(one.key)}</code></figcaption></figure>"
+        yield f"<figure><h3>{safe(one.title)}</h3>{legend(lines)}{chart}<figcaption><code>{safe(one.key)}</code></figcaption></figure>"
     yield "</div>"
 
 
@@ -110,21 +109,21 @@ def _sets(results: Results) -> Iterator[str]:
     if not results.sets:
         return
     yield '<h2>Recorded episodes</h2><div class="wide"><table><thead><tr>'
-    yield "".join(f"<th>{escape(head)}</th>" for head in pages.set_heads(results)) + "</tr></thead><tbody>"
-    yield from ("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in pages.set_rows(results))
+    yield "".join(f"<th>{safe(head)}</th>" for head in pages.set_heads(results)) + "</tr></thead><tbody>"
+    yield from ("<tr>" + "".join(f"<td>{safe(text)}</td>" for text in row) + "</tr>" for row in pages.set_rows(results))
     yield "</tbody></table></div>"
 
 
 def _verdicts(results: Results) -> Iterator[str]:
     if not results.verdicts:
         return
-    yield f'<h2>What holds here</h2><p class="soft">{escape(pages.number_caution(results))}</p><ul>'
+    yield f'<h2>What holds here</h2><p class="soft">{safe(pages.number_caution(results))}</p><ul>'
     for verdict in results.verdicts:
         ordering = verdict.ordering
         kind = verdict.verdict if verdict.verdict in (HOLDS, CONTRADICTED) else "soft"
-        said = f' <span class="soft">“{escape(ordering.quote)}” ({escape(ordering.place)})</span>' if ordering.quote else ""
-        steps = "".join(f"<li>{escape(pages.step_text(step))}</li>" for step in verdict.shown)
-        yield f'<li><strong class="{kind}">{escape(verdict.verdict)}</strong>: {escape(ordering.claim)} ({escape(ordering.column)}).{said}'
+        said = f' <span class="soft">“{safe(ordering.quote)}” ({safe(ordering.place)})</span>' if ordering.quote else ""
+        steps = "".join(f"<li>{safe(pages.step_text(step))}</li>" for step in verdict.shown)
+        yield f'<li><strong class="{kind}">{safe(verdict.verdict)}</strong>: {safe(ordering.claim)} ({safe(ordering.column)}).{said}'
         yield f"<details><summary>step by step</summary><ul>{steps}</ul></details></li>"
     yield "</ul>"
 
@@ -132,5 +131,5 @@ def _verdicts(results: Results) -> Iterator[str]:
 def _failures(results: Results) -> Iterator[str]:
     if results.failures:
         yield "<h2>What failed</h2><ul>"
-        yield from (f'<li class="failed"><code>{escape(folder)}</code><pre>{escape(why)}</pre></li>' for folder, why in results.failures.items())
+        yield from (f'<li class="failed"><code>{safe(folder)}</code><pre>{safe(why)}</pre></li>' for folder, why in results.failures.items())
         yield "</ul>"

@@ -10,14 +10,15 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from loquent import recipe
+from loquent import recipes
 from loquent.bench import sets
 from loquent.bench.ranking import Rank
 from loquent.bench.sets import SetJob
 from loquent.bench.suite import ANY, REFERENCE, SMOKE, Entry, Suite, named_in, references
+from loquent.core.agent import decisive
+from loquent.core.values import Record, digest, plain
 from loquent.errors import BadSetting, UnknownName
-from loquent.recipe import Recipe
-from loquent.values import Record, digest, plain
+from loquent.recipes import Recipe
 
 SMOKE_EPISODES = 20  # games of a set under the profile smoke
 
@@ -92,6 +93,10 @@ def override(name: str, value: Any) -> str:
     return f"{name}={json.dumps(bare, ensure_ascii=False)}"
 
 
+class WrongEntry(BadSetting):
+    """An entry of a suite cannot be planned; the message names the suite and the entry."""
+
+
 class _Maker:
     """Makes each run once; a run that is asked for again under another name is the same run."""
 
@@ -108,13 +113,15 @@ class _Maker:
         if known in self.keys:
             return self.keys[known]
         if name in self.under_way:
-            raise BadSetting(f"suite {self.suite.name}: {' starts from '.join([*self.under_way, name])}, which is a circle")
+            raise WrongEntry(f"suite {self.suite.name}: {' starts from '.join([*self.under_way, name])}, which is a circle")
         self.under_way.append(name)
         try:
             self.keys[known] = self._planned(name, seed)
             return self.keys[known]
         except BadSetting as error:
-            raise error if str(error).startswith("suite ") else BadSetting(f"suite {self.suite.name}, {name}: {error}") from error
+            if isinstance(error, WrongEntry):
+                raise
+            raise WrongEntry(f"suite {self.suite.name}, {name}: {error}") from error
         finally:
             self.under_way.pop()
 
@@ -127,7 +134,7 @@ class _Maker:
         draft = self._recipe(name, entry, settings, needs, None if once else seed)
         data = {referred: self._set(referred, draft) for referred in named_in(draft.training.data)}
         symbolic = _reading(draft, {referred: one.key for referred, one in data.items()})
-        key = digest(Record({"recipe": symbolic.fingerprint, "agent": entry.agent}), 16)
+        key = digest(Record({"recipe": symbolic.fingerprint, "agent": decisive(entry.agent)}), 16)
         if key not in self.jobs:
             folders = {referred: self._place(needed) for referred, needed in needs.items()}
             real = self._recipe(name, entry, settings, folders, None if once else seed)
@@ -175,7 +182,8 @@ class _Maker:
         texts += [*self.overrides.get(name, ()), *([] if seed is None else [f"training.seed={seed}"])]
         file = self.suite.folder / entry.recipe
         found: str | Path = file if entry.recipe.endswith((".yaml", ".yml")) and file.is_file() else entry.recipe
-        return recipe.load(found, texts, profile=SMOKE if self.profile == SMOKE else None)
+        imports: recipes.Imports = "all" if self.suite.allow_imports else "trusted"
+        return recipes.load(found, texts, profile=SMOKE if self.profile == SMOKE else None, imports=imports)
 
     def _place(self, key: str) -> str:
         return str(self.jobs[key].folder) if key in self.jobs else key.removeprefix("model:")

@@ -7,11 +7,11 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
-from loquent import __version__
 from loquent.bench.results import Results, Row, Step
 from loquent.bench.suite import Table
-from loquent.intervals import LEVEL, Interval
-from loquent.tables import ARROWS, number, text_table
+from loquent.machine.version import __version__
+from loquent.statistics.intervals import LEVEL, Interval
+from loquent.statistics.tables import ARROWS, number, text_table
 
 
 def tables(results: Results) -> tuple[Table, ...]:

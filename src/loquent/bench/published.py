@@ -8,12 +8,13 @@ from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 
+from loquent.core.options import Node, fill, unknown
+from loquent.core.options import read as read_yaml
+from loquent.core.settings import setting
+from loquent.core.values import Record
 from loquent.errors import BadSetting, UnknownName
-from loquent.fill import Node, fill, parse, unknown
-from loquent.settings import setting
-from loquent.values import Record
 
-FOLDER = resources.files("loquent") / "papers"
+FOLDER = resources.files("loquent.bench") / "papers"
 FIGURE = re.compile(r"(-?\d+(?:\.\d+)?)(?: ± (\d+(?:\.\d+)?))?")
 
 
@@ -73,10 +74,13 @@ def load(name: str) -> Paper:
 
 def read(path: Path) -> Paper:
     """The figures in a YAML file."""
-    inside = parse(path.read_text(encoding="utf-8"), path.name).mapping("a paper")
+    inside = read_yaml(path).mapping("a paper")
     for key, node in inside.items():
         if key not in ("title", "arxiv", "tables"):
             raise unknown(node, key, ("title", "arxiv", "tables"), "a paper")
+    for key in ("title", "arxiv", "tables"):
+        if key not in inside:
+            raise BadSetting(f"{path.name}:1: a paper has title, arxiv and tables; {key} is missing")
     tables = {key: _table(node, key) for key, node in inside["tables"].mapping("tables").items()}
     return Paper(path.stem, str(inside["title"].value), str(inside["arxiv"].value), tables)
 

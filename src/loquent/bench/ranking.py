@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loquent import checkpoint, episode
 from loquent.agents.language_model import LanguageModelAgent
+from loquent.core import episode
+from loquent.core.values import Record, digest
 from loquent.data.ranking import Pair, branch_pairs, initial_pairs
-from loquent.models.q_ranking import pair_batches, q_ranking
+from loquent.errors import BadCheckpoint
+from loquent.files import atomic, manifest
+from loquent.models.inspect.ranking import pair_batches, q_ranking
 from loquent.pretrained import context
-from loquent.run import load_run
-from loquent.values import Record, digest
+from loquent.training.run import load_run
 
 FILE, PREFIX = "ranking.json", "ranking/"
 PAIRS: dict[str, Callable[..., list[Pair]]] = {"branch": branch_pairs, "initial": initial_pairs}
@@ -33,16 +34,16 @@ class Rank:
 def made(folder: Path, ranks: Sequence[Rank]) -> dict[str, Any]:
     """Rank with the run's values, keep and return what is found; nothing where it learned no values per token."""
     found = {"key": _key(ranks), "found": _ranked(folder, ranks)}
-    checkpoint.write_json(folder / FILE, found)
+    atomic.write_json(folder / FILE, manifest.sealed(found))
     return found
 
 
 def known(folder: Path, ranks: Sequence[Rank]) -> dict[str, Any] | None:
     """What an earlier call has found; None where that were other pairs."""
     try:
-        found: dict[str, Any] = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        found = manifest.load(folder / FILE, "delete it")
         return found if found["key"] == _key(ranks) else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (BadCheckpoint, KeyError):
         return None
 
 
@@ -55,8 +56,8 @@ def joined(evaluation: dict[str, Any], ranking: dict[str, Any]) -> dict[str, Any
 
 
 def _ranked(folder: Path, ranks: Sequence[Rank]) -> dict[str, Any]:
-    agent = load_run(folder).agent()
-    perturbation = getattr(agent, "perturbation", None)
+    agent = load_run(folder, allow_imports=True).agent()  # the suite's recipe, which is trusted already
+    perturbation = agent.perturbation if isinstance(agent, LanguageModelAgent) else None
     if not isinstance(agent, LanguageModelAgent) or perturbation is None:
         return {}
     found = {}

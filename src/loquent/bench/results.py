@@ -13,9 +13,10 @@ from loquent.bench.jobs import Job, Plan
 from loquent.bench.published import Figure
 from loquent.bench.suite import Ordering, Suite
 from loquent.bench.work import Outcome
+from loquent.core.logged import value as measured
 from loquent.errors import BadSetting, nearest
-from loquent.intervals import Interval, difference, interval
 from loquent.report.runs import Group, Point, Seen
+from loquent.statistics.intervals import Interval, difference, interval
 
 ERRORS = 3.0  # standard errors of the episodes that decide between two runs of one seed
 HOLDS, CONTRADICTED, UNDECIDED, MISSING = "holds", "contradicted", "undecided", "not measured"
@@ -160,11 +161,10 @@ def _decided(low: float, high: float) -> str:
 def _row(suite: Suite, name: str, keys: Mapping[int, str], outcomes: Mapping[str, Outcome], folders: Mapping[str, str]) -> Row:
     found = {seed: outcomes[key] for seed, key in keys.items() if key in outcomes}
     done = {seed: outcome.evaluation for seed, outcome in found.items() if outcome.evaluation is not None}
-    logged = {seed: found[seed].logged for seed in done}
-    values = {
-        column: {seed: float(value) for seed, one in done.items() if _number(value := (logged[seed] if of.logged else one["values"]).get(of.metric))}
-        for column, of in suite.columns.items()
-    }
+    values: dict[str, dict[int, float]] = {}
+    for column, of in suite.columns.items():
+        lines = {seed: found[seed].logged if of.logged else one["values"] for seed, one in done.items()}
+        values[column] = {seed: float(value) for seed, line in lines.items() if _number(value := measured(line, of.metric))}
     entry = suite.cells[name]
     table, paper = published.load(suite.paper).row(entry.published) if entry.published else (None, {})
     return Row(
@@ -242,14 +242,14 @@ def _notes(suite: Suite, outcomes: Mapping[str, Outcome], planned: int) -> tuple
     """Runs still to be made, runs that were not made alike, and columns that no run has measured."""
     done = [outcome for outcome in outcomes.values() if outcome.evaluation]
     notes = [f"{len(outcomes)} of {planned} runs have come to their end so far"] if len(outcomes) < planned else []
-    for name, found in (("Loquent", [one.version for one in done]), ("torch's threads", [str(one.threads or "") for one in done])):
+    for name, found in (("Loquent", [one.version for one in done]), ("torch's threads", [str(one.threads) for one in done])):
         if len(set(found)) > 1:
-            counted = (f"{value or 'not recorded'} ({found.count(value)} runs)" for value in sorted(set(found)))
+            counted = (f"{value} ({found.count(value)} runs)" for value in sorted(set(found)))
             notes.append(f"runs made with different {name} stand side by side: {', '.join(counted)}")
     for column in suite.columns.values():
-        measured = {key for one in done if one.evaluation for key in (one.logged if column.logged else one.evaluation["values"])}
-        if done and column.metric not in measured:
-            near = nearest(column.metric, measured)
+        lines = [one.logged if column.logged else one.evaluation["values"] for one in done if one.evaluation]
+        if done and not any(column.metric in line or measured(line, column.metric) is not None for line in lines):
+            near = nearest(column.metric, {key for line in lines for key in line})
             notes.append(f"no run measured {column.metric!r}" + (f" (nearest: {near})" if near else ""))
     return tuple(notes)
 

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from loquent import checkpoint
 from loquent.bench import crew, html, jobs, pages, results
 from loquent.bench import suite as suites
 from loquent.bench.jobs import Job, Plan
@@ -17,7 +16,10 @@ from loquent.bench.results import Results
 from loquent.bench.sets import SetJob
 from loquent.bench.suite import Suite
 from loquent.bench.work import Outcome
+from loquent.core.guards import json_files
 from loquent.errors import BadCheckpoint
+from loquent.files import atomic
+from loquent.files.run_folder import RunFolder
 
 
 def bench(
@@ -30,6 +32,7 @@ def bench(
     only: Sequence[str] = (),
     processes: int | None = None,
     say: Callable[[str], None] = print,
+    allow_imports: bool = False,
 ) -> Results:
     """Run a suite into the folder `out` and write its tables there: table.md, table.csv, verdicts.csv, table.json and table.html,
     and curves.csv where the suite has figures.
@@ -44,11 +47,12 @@ def bench(
         overrides: `key.path=value` for all stages and cells, or `NAME:key.path=value` for one of them; `NAME` may have * in it.
         only: the cells to make, by name, with what they start from; all by default.
         processes: runs made at once; the profile's number by default, 0 for one on each core.
+        allow_imports: take files of suites and recipes that name code wherever they lie; otherwise as `loquent.core.guards.trust` says.
 
     Raises:
         UnknownName, BadSetting: the suite or a setting is wrong. BadCheckpoint: `out` holds a run of other settings; names its folder.
     """
-    whole = suite if isinstance(suite, Suite) else suites.load(suite)
+    whole = suite if isinstance(suite, Suite) else suites.load(suite, allow_imports=allow_imports)
     results.check(whole)
     shown = suites.only(whole, only) if only else whole
     name, size = whole.profile(profile)
@@ -89,7 +93,7 @@ def runs(
     """
     name, _ = suite.profile(profile)
     plan = jobs.plan(suite, Path(out), name, seeds, jobs.by_entry(overrides, list(suite.entries), list(suite.data)), only)
-    if (Path(out) / "config.yaml").exists():
+    if RunFolder(out).config.exists():
         raise BadCheckpoint(f"{out} holds a run; name another folder for the suite, in which every run has a folder of its own")
     Path(out).mkdir(parents=True, exist_ok=True)
     tell, known = _teller(len(plan.jobs), say), dict[str, Outcome]()
@@ -110,10 +114,10 @@ def write(folder: Path, found: Results) -> None:
         ("table.csv", pages.as_csv(found)),
         ("verdicts.csv", pages.verdicts_csv(found)),
         *((("curves.csv", pages.curves_csv(found)),) if found.suite.figures else ()),
-        ("table.json", json.dumps(checkpoint.finite(pages.as_json(found)), allow_nan=False, indent=1)),
+        ("table.json", json.dumps(json_files.finite(pages.as_json(found)), allow_nan=False, indent=1)),
         ("table.html", html.page(found)),
     ):
-        checkpoint.write_aside(folder / name, text)
+        atomic.write_text(folder / name, text)
 
 
 def _teller(total: int, say: Callable[[str], None]) -> crew.Say:

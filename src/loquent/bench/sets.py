@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loquent import designed
+from loquent.core.options import COMMAND_LINE, Node, fill, parse
+from loquent.core.settings import check_ranges, setting
+from loquent.core.values import Record, digest, frozen, plain
+from loquent.datasets import designed
 from loquent.errors import BadSetting
-from loquent.fill import COMMAND_LINE, Node, fill, parse
-from loquent.recipe import Recipe
-from loquent.settings import check_ranges, setting
-from loquent.values import Record, digest, frozen, plain
-
-EPISODES = "episodes.jsonl"  # in the folder of a collection
+from loquent.files import names
+from loquent.recipes import Recipe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +91,7 @@ class SetJob:
     @property
     def file(self) -> Path:
         """The file of its episodes."""
-        return self.place / EPISODES if self.place.is_dir() or not self.data.path else self.place
+        return self.place / names.EPISODES if self.place.is_dir() or not self.data.path else self.place
 
     @property
     def figures_key(self) -> str:
@@ -111,11 +110,11 @@ def planned(name: str, data: Data, recipe: Recipe, out: Path, optimum: str | Rec
     said: dict[str, Any] = {"task": recipe.task, "options": options}
     if data.path:
         if not job.file.is_file():
-            raise BadSetting(f"data.{name}.path = {data.path!r}: there are no recorded episodes; a file, or a folder with {EPISODES}, is right")
+            raise BadSetting(f"data.{name}.path = {data.path!r}: there are no recorded episodes; a file, or a folder with {names.EPISODES}, is right")
         said["content"] = hashlib.sha256(job.file.read_bytes()).hexdigest()
     else:
         read = designed.read(kind(data.design), data.players, data.options)
-        said |= {"data": {**plain(data), "label": ""}, "inputs": designed.inputs(read)}
+        said |= {"data": {**plain(data), "label": ""}, "inputs": designed.inputs(kind(data.design), read)}
     return dataclasses.replace(job, key=digest(Record(said), 16))
 
 

@@ -14,14 +14,15 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from loquent import recipe
+from loquent import recipes as recipe
 from loquent.bench.sets import Data, Ranking
+from loquent.core.guards import trust
+from loquent.core.options import Node, fill, read, unknown
+from loquent.core.settings import check_ranges, setting
+from loquent.core.values import EMPTY, Record
 from loquent.errors import BadSetting, UnknownName
-from loquent.fill import Node, fill, parse, unknown
-from loquent.settings import check_ranges, setting
-from loquent.values import EMPTY, Record
 
-FOLDER = resources.files("loquent") / "suites"
+FOLDER = resources.files("loquent.bench") / "suites"
 REFERENCE = re.compile(r"<([\w.+=-]+)>")
 NAME = re.compile(r"[\w][\w.+=-]*")
 SMOKE = "smoke"
@@ -122,6 +123,7 @@ class Suite:
     ranking: Mapping[str, Ranking] = field(default_factory=dict)
     optimum: str | Record = ""  # an agent whose exact value stands beside every set
     folder: Path = field(default=Path("."))  # where recipe files are looked for
+    allow_imports: bool = False  # of code that those name, wherever they lie
 
     @property
     def entries(self) -> dict[str, Entry]:
@@ -143,14 +145,19 @@ def names() -> list[str]:
     return sorted(item.name.removesuffix(".yaml") for item in FOLDER.iterdir() if item.name.endswith(".yaml"))
 
 
-def load(name: str | Path) -> Suite:
+def load(name: str | Path, *, allow_imports: bool = False) -> Suite:
     """A suite by name, or from a YAML file.
+
+    Args:
+        allow_imports: take a file that names code wherever it lies, and its recipes; otherwise as `loquent.core.guards.trust` says.
 
     Raises:
         UnknownName: no such suite. BadSetting: an unknown key, a bad value, or a name that stands for nothing; with file and line.
     """
     path = _find(name)
-    root = parse(path.read_text(encoding="utf-8"), path.name)
+    root = read(path)
+    if not allow_imports and str(name).endswith((".yaml", ".yml")):
+        trust.check(root, path)
     inside = root.mapping("a suite")
     known = (
         "name",
@@ -192,6 +199,7 @@ def load(name: str | Path) -> Suite:
         ranking=_each(Ranking, inside, "ranking"),
         optimum=inside["optimum"].plain() if "optimum" in inside else "",
         folder=path.parent,
+        allow_imports=allow_imports,
     )
     _check(made, inside)
     return made

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
-import os
 import time
 import traceback
 from collections.abc import Mapping
@@ -15,22 +13,23 @@ from typing import Any
 
 import torch
 
-from loquent import __version__, checkpoint, episode
-from loquent.agent import make as make_agent
 from loquent.bench import collecting, ranking
 from loquent.bench.jobs import Job
 from loquent.bench.sets import SetJob
-from loquent.errors import BadCheckpoint, LoquentError
-from loquent.evaluate import Evaluation, build_metrics, evaluate_agent
-from loquent.metric import Context
-from loquent.recipe import Recipe
+from loquent.core.agent import make as make_agent
+from loquent.core.metric import Context
+from loquent.core.values import EMPTY, frozen, plain
+from loquent.errors import BadCheckpoint, LoquentError, NotTrusted
+from loquent.files import atomic, manifest
+from loquent.files.run_folder import RunFolder
+from loquent.files.run_logs import read_log
+from loquent.machine.version import __version__
+from loquent.recipes import Recipe
 from loquent.rewards import compose
-from loquent.run import load_run
-from loquent.start import make_task
-from loquent.train import train
-from loquent.values import EMPTY, frozen, plain
-
-DONE = "bench.json"  # in a run's folder: which run it is, and that it has come to its end
+from loquent.training.evaluate import Evaluation, build_metrics, evaluate_agent
+from loquent.training.loop import train
+from loquent.training.run import load_run
+from loquent.training.start import make_task
 
 
 @dataclass(frozen=True)
@@ -63,12 +62,12 @@ def finished(job: Job | SetJob) -> Outcome | None:
         figures = collecting.finished(job)
         return None if figures is None else Outcome(job.key, fresh=False, version=str(figures["loquent"]), figures=figures)
     try:
-        done = json.loads((job.folder / DONE).read_text(encoding="utf-8"))
-        evaluation = json.loads((job.folder / "evaluation.json").read_text(encoding="utf-8"))
+        done = manifest.load(RunFolder(job.folder).suite, "delete it")
+        evaluation = RunFolder(job.folder).evaluation()
         known, seconds = str(done["key"]), float(done["seconds"])
-        version, threads = str(done.get("loquent", "")), int(done.get("threads", 0))
-    except (OSError, ValueError, KeyError, TypeError):
-        if (job.folder / "config.yaml").exists() and (job.agent or not _same(job.folder, job.recipe)):
+        version, threads = str(done["loquent"]), int(done["threads"])
+    except (BadCheckpoint, ValueError, KeyError, TypeError, OverflowError):
+        if RunFolder(job.folder).config.exists() and (job.agent or not _same(job.folder, job.recipe)):
             raise _another(job) from None
         return None
     if known != job.key:
@@ -88,7 +87,7 @@ def _another(job: Job) -> BadCheckpoint:
 def _logged(folder: Path) -> Mapping[str, Any]:
     """The last line of the log; empty where there is none."""
     try:
-        return frozen(list(checkpoint.read_lines(folder / "metrics.jsonl", torn_end=True))[-1])
+        return frozen(list(read_log(RunFolder(folder).logs.metrics, torn_end=True))[-1])
     except (BadCheckpoint, OSError, IndexError):
         return EMPTY
 
@@ -98,7 +97,7 @@ def make(job: Job | SetJob, progress: bool = False) -> Outcome:
     before = time.perf_counter()
     try:
         job.folder.mkdir(parents=True, exist_ok=True)
-        (job.folder / "failure.txt").unlink(missing_ok=True)
+        RunFolder(job.folder).failure.unlink(missing_ok=True)
         if isinstance(job, SetJob):
             figures = collecting.make(job, progress)
             return Outcome(job.key, version=__version__, seconds=round(time.perf_counter() - before, 1), figures=figures)
@@ -107,7 +106,8 @@ def make(job: Job | SetJob, progress: bool = False) -> Outcome:
             evaluation = ranking.joined(evaluation, ranking.made(job.folder, job.ranks))
         made = Outcome(job.key, evaluation, note=note, version=__version__, threads=torch.get_num_threads(), logged=_logged(job.folder))
         made = replace(made, seconds=round(time.perf_counter() - before, 1))
-        checkpoint.write_json(job.folder / DONE, {"key": made.key, "seconds": made.seconds, "threads": made.threads, "loquent": made.version})
+        done = {"key": made.key, "seconds": made.seconds, "threads": made.threads, "loquent": made.version}
+        atomic.write_json(RunFolder(job.folder).suite, manifest.sealed(done))
         return made
     except Exception as error:  # one run that fails must not end the others
         kind = "" if isinstance(error, LoquentError) else f"{type(error).__name__}: "
@@ -122,10 +122,10 @@ def _trained(job: Job, progress: bool) -> tuple[dict[str, Any], str]:
         BadCheckpoint: the folder holds a run of other settings; or it cannot be written.
     """
     folder, note = job.folder, ""
-    if (folder / "config.yaml").exists():
+    if RunFolder(folder).config.exists():
         if not _same(folder, job.recipe):
             raise _another(job)
-        if (folder / "evaluation.json").exists():
+        if RunFolder(folder).has_ended:
             return load_run(folder).evaluation, ""
         for from_older in (False, True):
             try:
@@ -136,7 +136,7 @@ def _trained(job: Job, progress: bool) -> tuple[dict[str, Any], str]:
                 note = f"went on from an older checkpoint: {error}"
                 refused = str(error)
         aside = _aside(folder)
-        os.replace(folder, aside)
+        atomic.move(folder, aside)
         note = f"begun anew, and what was there is now {aside.name}: {refused}"
     return train(job.recipe, folder, progress=progress).evaluation, note
 
@@ -150,6 +150,8 @@ def _aside(folder: Path) -> Path:
 def _same(folder: Path, recipe: Recipe) -> bool:
     try:
         return load_run(folder).recipe.fingerprint == recipe.fingerprint
+    except NotTrusted:
+        raise
     except (LoquentError, OSError, ValueError):
         return False
 
@@ -169,11 +171,10 @@ def _played(job: Job) -> dict[str, Any]:
         terms=terms,
         weights=weights,
     )
-    episode.write(job.folder / "episodes.jsonl", found.episodes)
-    checkpoint.write_json(job.folder / "evaluation.json", {"agent": plain(job.agent), **found.as_json()})
+    RunFolder(job.folder).write_evaluation({"agent": plain(job.agent), **found.as_json()}, found.episodes)
     return found.as_json()
 
 
 def _note(folder: Path, text: str) -> None:
     with suppress(OSError):  # a full disk, perhaps; the failure itself is in the table
-        (folder / "failure.txt").write_text(text, encoding="utf-8")
+        RunFolder(folder).failure.write_text(text, encoding="utf-8")

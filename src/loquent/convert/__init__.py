@@ -1,1 +1,1 @@
-"""Other libraries' settings as recipes: what has a counterpart is taken over, and what has none is reported with its reason."""
+"""Settings of other libraries as recipes; what has no counterpart is reported."""

@@ -1,57 +1,26 @@
-"""The sections of an RL4LMs file, one function for each section of a recipe."""
+"""The task, the model and the decoding of an RL4LMs file, one function for each section of a recipe."""
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from typing import Any
 
-from loquent import registry
 from loquent.convert.source import Source
-from loquent.errors import BadSetting, UnknownName
-from loquent.fill import Node
+from loquent.core.catalogue import DEFAULT_TASK
+from loquent.core.options import Node
 
-ON_POLICY = {  # their name -> ours, type, the default of the library beneath (stable-baselines3)
-    "n_epochs": ("epochs", int, 10),
-    "learning_rate": ("learning_rate", float, 3e-4),
-    "gamma": ("gamma", float, 0.99),
-    "gae_lambda": ("lam", float, 0.95),
-    "clip_range": ("clip", float, 0.2),
-    "clip_range_vf": ("value_clip", float, None),
-    "normalize_advantage": ("normalize_advantages", bool, True),
-    "ent_coef": ("entropy_coefficient", float, 0.0),
-    "vf_coef": ("value_coefficient", float, 0.5),
-    "max_grad_norm": ("max_grad_norm", float, 0.5),
-}
-POLICY_LEFT = {
-    "apply_model_parallel": "one device holds the networks",
-    "optimizer_kwargs": "AdamW has its usual betas and epsilon",
-    "optimizer_class": "the optimizer is AdamW",
-    "prompt_truncation_side": "long prompts lose their oldest tokens",
-    "state_dict": "a model is loaded by model.path",
-}
-TRAINING_ARGS = {"per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs", "learning_rate", "weight_decay"}
-TRAINING_ARGS |= {"lr_scheduler_type", "warmup_steps", "warmup_ratio", "max_grad_norm", "seed", "max_steps"}
-MASKS = ("learned_top_k", "learned_top_p", "topk")  # the first is the library's default
 IMDB = {"source": "hub", "name": "stanfordnlp/imdb", "revision": "e6281661ce1c48d982bc483cf8a173c1bbeb5d31", "prompt_fraction": 0.5}
 IMDB_ROWS = 20_000  # of train, when a fifth is set aside for validation; half of them are positive
+ROWS = {  # what the rows of a data pool hold, where it is more than prompts and references
+    "commongen": "`prompt` (prefix, concepts, end token), `references` and `concepts`",
+    "cnn_daily_mail": "`prompt` (prefix, article) and `references` (the highlights)",
+    "daily_dialog": "`prompt` (the last utterances, each with <EOU> behind it), `references` and `intent` (1 to 4)",
+    "dummy_pool": "`prompt` and any text in `references`",
+    "iwslt2017en_de": "`prompt` (prefix, English) and `references` (German)",
+    "narrative_qa": "`prompt` (question, text) and `references` (answers)",
+    "totto": "`prompt` (the table as text), `references`, and `table`, `table_page_title` and so on, which parent and bleu_totto read",
+}
 GENERATION = {"temperature": float, "top_p": float}
-NAMES = {
-    "learned_reward": "sentiment",
-    "causal_perplexity": "perplexity",
-    "sacre_bleu": "sacrebleu",
-    "parent_totto": "parent",
-    "summaCZS": "summac_zs",
-    "summaCConv": "summac_conv",
-}
-NEEDED = {"spice": ("jar",)}  # options with a default of their own, without which nothing can be measured on most machines
-OPTIONS = {"model_name": "classifier", "label_ix": "label", "include_prompt_for_eval": "include_prompt", "window_size": "window"}
-OPTION_LEFT = {
-    "batch_size": "texts are batched by length",
-    "tokenizer_id": "the policy's own tokenizer is used",
-    "model_type": "the policy's own kind",
-    "use_text_from_meta_data": "references are scored after their prompts",
-}
+UNSAID = {"min_new_tokens": 0, "temperature": 1.0, "top_p": 1.0}  # what Hugging Face's generate does where its arguments do not say it
 
 
 def expand(source: Source) -> None:
@@ -69,17 +38,25 @@ def expand(source: Source) -> None:
 def task(source: Source) -> dict[str, Any]:
     """`datapool` and the parts of `env` that belong to the task."""
     pool = source.get("datapool.id", str)
-    made: dict[str, Any] = {"kind": "generation"}
+    made: dict[str, Any] = {"kind": DEFAULT_TASK}
     if pool in ("imdb", "imdb_seq2seq"):
         made |= IMDB
         source.taken("datapool.id", "task.source, task.name", "splits are cut by a hash of the ids, not by a shuffle")
         source.left("datapool.args.seed", "splits are cut by a hash of the ids")
-        source.left("datapool.args.positive_ratio", "training.limit is for all rows; positives are chosen by training.only")
+        if source.get("datapool.args.positive_ratio", float, 1.0, 0) == 1:
+            source.same("datapool.args.positive_ratio")
+        else:
+            source.changed(
+                "datapool.args.positive_ratio", "all positive reviews of the training split are learned from; task.limit keeps a part of all rows"
+            )
     else:
         made |= {"source": "path", "path": pool}
-        source.taken("datapool.id", "task.path", f"this data pool is not built in: put rows with `prompt` and `references` at {pool}")
-        source.left("datapool.args", "rows of one's own come with their prompts whole")
-    source.left("env.args.context_start_token", "for encoder-decoder models, which are not trained here")
+        held = ROWS.get(pool, "`prompt` and `references`")
+        source.missing("datapool.id", "task.path", f"this data pool is not built in: put rows with {held} into the file or folder {pool}")
+        found = source.node("datapool.args")
+        for name, node in found.mapping("datapool.args").items() if found is not None and found.value is not None else ():
+            source.left(f"datapool.args.{name}", f"your rows come with their prompts whole, made with {node.bare()!r}")
+    source.left("env.args.context_start_token", "it belongs to encoder-decoder models, which are not trained here")
     made["horizon"] = "terminal"
     return made
 
@@ -97,12 +74,20 @@ def model(source: Source, kind: str) -> dict[str, Any]:
     source.left("tokenizer.padding_side", "padding stands where decoding and learning need it")
     source.left("tokenizer.pad_token_as_eos_token", "padding is never seen by a model")
     _side(source, "tokenizer.truncation_side")
-    encoder = source.get("alg.model_type", str, "causal") == "seq2seq" or "seq2seq" in source.get("alg.policy.id", str, "")
-    why = "encoder-decoder models are not trained here: model.path must name a causal one" if encoder else ""
-    whole = "the loss is on prompt and answer (learn_on: all), as there; the end token is learned too, which it is not there"
-    source.taken("alg.model_type", "algorithm.learn_on", why or whole)
-    source.taken("alg.policy.id", "model.critic, model.reference", why)
+    place = "alg.model_type" if kind == "supervised" else "alg.policy.id"
+    if encoder_decoder(source):
+        source.missing(place, "model.path", f"encoder-decoder models are not trained here: name a causal one in the place of {path}")
+    elif kind == "supervised":
+        whole = "the loss is on prompt and answer (learn_on: all), as there; the end token is learned too, which it is not there"
+        source.taken(place, "algorithm.learn_on", whole)
+    source.taken("alg.model_type", "algorithm.learn_on")
+    source.taken("alg.policy.id", "model.critic, model.reference")
     return {"path": path, "critic": "none", "reference": "none"} if kind == "supervised" else {"path": path, "critic": "network", "reference": "copy"}
+
+
+def encoder_decoder(source: Source) -> bool:
+    """Whether the file trains an encoder-decoder model."""
+    return source.get("alg.model_type", str, "causal") == "seq2seq" or "seq2seq" in source.get("alg.policy.id", str, "")
 
 
 def _side(source: Source, key: str) -> None:
@@ -112,64 +97,6 @@ def _side(source: Source, key: str) -> None:
         source.left(key, "a prompt that is too long loses its oldest tokens, on the left")
 
 
-def rewards(source: Source) -> dict[str, Any]:
-    """`reward_fn`, by a counterpart or by a registered name."""
-    if source.node("reward_fn") is None:
-        return {}
-    name = source.get("reward_fn.id", str)
-    ours = NAMES.get(name, name)
-    if ours not in {*registry.names("reward"), *registry.names("metric")} - {"perplexity", "diversity"}:
-        source.left("reward_fn", f"there is no reward {name!r} here; loquent list rewards shows what there is")
-        return {}
-    kind = "reward" if ours in registry.names("reward") else "metric"
-    if needed := _needed(kind, ours):
-        source.left("reward_fn", f"{ours} needs {needed}, which is not said there; name it in the recipe")
-        return {}
-    source.taken("reward_fn.id", f"rewards.{ours}")
-    return {ours: {"weight": 1.0, **_options(source, "reward_fn.args", kind, ours)}}
-
-
-def metrics(source: Source) -> dict[str, Any]:
-    """`train_evaluation.metrics`, likewise."""
-    made: dict[str, Any] = {}
-    for number in range(len(source.get("train_evaluation.metrics", list, []))):
-        key = f"train_evaluation.metrics[{number}]"
-        name = source.get(f"{key}.id", str)
-        ours = NAMES.get(name, name)
-        if ours not in registry.names("metric"):
-            source.left(key, f"there is no metric {name!r} here; loquent list metrics shows what there is")
-        elif needed := _needed("metric", ours):
-            source.left(key, f"{ours} needs {needed}, which is not said there; name it in the recipe")
-        else:
-            made[ours] = _options(source, f"{key}.args", "metric", ours)
-            source.taken(f"{key}.id", f"metrics.{ours}")
-    source.same("train_evaluation.metrics")
-    return made
-
-
-def _needed(kind: str, ours: str) -> str:
-    """The options without which it cannot be made, as words; no file of RL4LMs has them."""
-    schema = getattr(registry.find(kind, ours), "Options", None)
-    bare = [field.name for field in dataclasses.fields(schema) if field.default is dataclasses.MISSING] if schema else []
-    return ", ".join((*bare, *NEEDED.get(ours, ())))
-
-
-def _options(source: Source, key: str, kind: str, ours: str) -> dict[str, Any]:
-    """The options under `key` that our reward or metric knows, by its names."""
-    schema = getattr(registry.find(kind, ours), "Options", None)
-    known = {field.name for field in dataclasses.fields(schema)} if schema else set()
-    found = source.node(key)
-    made: dict[str, Any] = {}
-    for name, node in found.mapping(key).items() if found else ():
-        own = OPTIONS.get(name, name)
-        if own in known:
-            made[own] = node.bare()
-            source.taken(f"{key}.{name}", f"{kind}s.{ours}.{own}")
-        else:
-            source.left(f"{key}.{name}", OPTION_LEFT.get(name, f"{ours} has no such option here"))
-    return made
-
-
 def decoding(source: Source, kind: str) -> dict[str, Any]:
     """How answers are drawn in collection: `generation_kwargs` and the lengths of `env`."""
     key = "alg.generation_kwargs" if kind == "supervised" else "alg.policy.args.generation_kwargs"
@@ -177,7 +104,7 @@ def decoding(source: Source, kind: str) -> dict[str, Any]:
     made = _generation(source, key, sampled)
     if sampled and not _draws(source, key):
         source.remark(f"{key}.do_sample", "learning from one's own play needs sampling: it is on")
-    longest = source.get("env.args.max_episode_length", int, None)
+    longest = source.get("env.args.max_episode_length", int, None, 1)
     if longest is not None:
         given = made.setdefault("max_new_tokens", longest)
         differs = f"answers have at most {given} tokens, as generation_kwargs say; there an answer cut before {longest} had no reward"
@@ -190,23 +117,26 @@ def decoding(source: Source, kind: str) -> dict[str, Any]:
     source.left("tokenizer.max_length", "env.args.max_prompt_length says it")
     made.setdefault("max_new_tokens", 20)
     _side(source, "env.args.prompt_truncation_side")
-    ends = source.get("env.args.terminate_on_eos", bool, False)
-    source.taken(
-        "env.args.terminate_on_eos", "(as here)", "" if ends else "an answer ends with its end token here; decoding.min_new_tokens keeps it from that"
-    )
+    ends, goes_on = "env.args.terminate_on_eos", "an answer ends with its end token here; decoding.min_new_tokens keeps it from that"
+    if kind != "supervised" and source.node(ends) is None:
+        source.remark(ends, f"was not set: answers then go on after their end token there; {goes_on}")
+    source.taken(ends, "(as here)", "" if source.get(ends, bool, False) else goes_on)
     if source.get("env.args.priority_scale", float, 0.0) == 0:
         source.same("env.args.priority_scale")
     else:
-        source.left("env.args.priority_scale", "all rows are drawn equally often")
+        source.left(
+            "env.args.priority_scale", "all rows weigh 1 there, so they are drawn equally often; rows of yours with weights: training.priority"
+        )
     return made
 
 
 def evaluation(source: Source, base: dict[str, Any]) -> dict[str, Any]:
-    """How answers are drawn in evaluation, where it differs."""
+    """How answers are drawn in evaluation, where it differs. Arguments of its own replace those of collection as a whole, there."""
     made: dict[str, Any] = {}
     key = "train_evaluation.generation_kwargs"
     if source.node(key) is not None and source.get(key, dict, None):
-        made = {name: value for name, value in _generation(source, key, _draws(source, key)).items() if base.get(name) != value}
+        given = {name: value for name, value in UNSAID.items() if name in base} | _generation(source, key, _draws(source, key))
+        made = {name: value for name, value in given.items() if base.get(name) != value}
     else:
         source.taken(key, "evaluation")
     size = source.get("train_evaluation.eval_batch_size", int, None)
@@ -241,7 +171,7 @@ def _generation(source: Source, key: str, draws: bool) -> dict[str, Any]:
                 source.taken(f"{key}.{name}", name)
     for name, ours in (("min_length", "min_new_tokens"), ("max_new_tokens", "max_new_tokens")):
         if source.get(f"{key}.{name}", int, None) is not None:
-            made[ours] = source.get(f"{key}.{name}", int)
+            made[ours] = source.get(f"{key}.{name}", int, low=1 if ours == "max_new_tokens" else None)
             source.taken(f"{key}.{name}", ours)
     found = source.node(key)
     for name, node in found.mapping(key).items() if found and found.value is not None else ():
@@ -249,149 +179,3 @@ def _generation(source: Source, key: str, draws: bool) -> dict[str, Any]:
             source.same(f"{key}.{name}")
         source.left(f"{key}.{name}", "no text is worked on after it was drawn" if name == "post_processing_fn" else f"decoding has no {name} here")
     return made
-
-
-def on_policy(source: Source, kind: str) -> dict[str, Any]:
-    """`alg.args`, `alg.kl_div` and the masking policy, for PPO and NLPO; A2C and TRPO become PPO."""
-    ours = kind if kind in registry.names("algorithm") else "ppo"
-    source.taken("alg.id", "algorithm.kind", "" if ours == kind else f"{kind} is not here; PPO with the same settings stands in its place")
-    made: dict[str, Any] = {"kind": ours}
-    for name, (own, value_type, default) in ON_POLICY.items():
-        made[own] = source.get(f"alg.args.{name}", value_type, default)
-        source.taken(f"alg.args.{name}", f"algorithm.{own}")
-    stop = source.get("alg.args.target_kl", float, None)
-    made |= {"stop_kl": 1.5 * stop} if stop is not None else {}
-    source.taken("alg.args.target_kl", "algorithm.stop_kl", "an update ends at 1.5 times it, as there" if stop is not None else "")
-    made["weight_decay"] = source.get("alg.policy.args.weight_decay", float, 1e-6)
-    source.taken("alg.policy.args.weight_decay", "algorithm.weight_decay")
-    made |= {"beta": source.get("alg.kl_div.coeff", float, 0.0), "kl_target": source.get("alg.kl_div.target_kl", float, None), "kl_gain": 0.1}
-    if made["kl_target"] is not None and (made["beta"] == 0 or not math.isfinite(made["kl_target"])):
-        made["kl_target"] = None
-    source.taken("alg.kl_div.coeff", "algorithm.beta")
-    source.taken("alg.kl_div.target_kl", "algorithm.kl_target")
-    if source.get("alg.kl_div.norm_reward", bool, False):
-        source.left("alg.kl_div.norm_reward", "rewards are not normalised")
-    source.same("alg.kl_div.norm_reward")
-    source.left("alg.args.verbose", "progress is shown on stderr")
-    for name, why in POLICY_LEFT.items():
-        source.left(f"alg.policy.args.{name}", why)
-    return made | (_mask(source) if ours == "nlpo" else {})
-
-
-def _place(source: Source, key: str) -> str:
-    found = source.node(key)
-    return found.place if found else source.root.file
-
-
-def _mask(source: Source) -> dict[str, Any]:
-    """NLPO's masking policy. The released code never brings it up to date; the recipe does, as the paper says."""
-    key = "alg.policy.args"
-    mode, top = source.get(f"{key}.mask_type", str, MASKS[0]), source.get(f"{key}.top_mask", float)
-    if mode not in MASKS:
-        raise BadSetting(f"{_place(source, f'{key}.mask_type')}: {UnknownName('mask type of RL4LMs', mode, MASKS)}")
-    if mode != "learned_top_p" and (top < 1 or top != int(top)):
-        told = "" if source.node(f"{key}.mask_type") else " (which none stands for)"
-        raise BadSetting(
-            f"{_place(source, f'{key}.top_mask')}: {key}.top_mask = {top:g}: mask_type {mode}{told} keeps so many of the likeliest tokens, so a "
-            "whole number of at least 1 is right; learned_top_p keeps a share of the probability"
-        )
-    why = "" if mode != "topk" else "masks by the current policy are not there: mu 1 is nearest"
-    made: dict[str, Any] = {"top_p": top, "top_k": 0} if mode == "learned_top_p" else {"top_p": 1.0, "top_k": int(top)}
-    source.taken(f"{key}.top_mask", "algorithm.top_p" if mode == "learned_top_p" else "algorithm.top_k")
-    source.taken(f"{key}.mask_type", "algorithm.top_p, algorithm.top_k", why)
-    made["mu"] = 1 if mode == "topk" else source.get(f"{key}.target_update_iterations", int, 1000)
-    frozen = "the released code never brings its mask up to date; algorithm.preset: rl4lms, or mu: 0, is what it ran"
-    source.taken(f"{key}.target_update_iterations", "algorithm.mu", frozen)
-    made["min_keep"] = max(1, source.get(f"{key}.min_tokens_to_keep", int, 100))
-    source.taken(f"{key}.min_tokens_to_keep", "algorithm.min_keep")
-    return made
-
-
-def supervised(source: Source) -> dict[str, Any]:
-    """`alg.training_args`: those of Hugging Face's Trainer that have a counterpart."""
-    key = "alg.training_args"
-    source.taken("alg.id", "algorithm.kind")
-    size = source.get(f"{key}.per_device_train_batch_size", int, 8) * source.get(f"{key}.gradient_accumulation_steps", int, 1)
-    schedule = source.get(f"{key}.lr_scheduler_type", str, "linear")
-    made: dict[str, Any] = {"kind": "supervised", "minibatch": size, "learning_rate": source.get(f"{key}.learning_rate", float, 5e-5)}
-    made |= {"weight_decay": source.get(f"{key}.weight_decay", float, 0.0), "max_grad_norm": source.get(f"{key}.max_grad_norm", float, 1.0)}
-    made |= {"schedule": "constant" if schedule.startswith("constant") else "cosine", "learn_on": "all"}
-    made["warmup"] = source.get(f"{key}.warmup_steps", int, 0)
-    for name, ours in (("per_device_train_batch_size", "minibatch"), ("gradient_accumulation_steps", "minibatch"), ("warmup_steps", "warmup")):
-        source.taken(f"{key}.{name}", f"algorithm.{ours}")
-    for name in ("learning_rate", "weight_decay", "max_grad_norm"):
-        source.taken(f"{key}.{name}", f"algorithm.{name}")
-    near = "" if schedule in ("constant", "cosine", "constant_with_warmup") else f"{schedule} is not here; a cosine stands in its place"
-    source.taken(f"{key}.lr_scheduler_type", "algorithm.schedule", near)
-    if source.node(f"{key}.lr_scheduler_type") is None:
-        source.remark(
-            f"{key}.lr_scheduler_type", "was not set: Hugging Face then comes down linearly, which is not here; a cosine stands in its place"
-        )
-    return made
-
-
-def training(source: Source, kind: str, made: dict[str, Any]) -> dict[str, Any]:
-    """How long and how it is watched."""
-    found: dict[str, Any] = {"seed": source.get("alg.training_args.seed" if kind == "supervised" else "alg.args.seed", int, 0)}
-    for key in ("alg.args.seed", "alg.training_args.seed"):
-        source.taken(key, "training.seed")
-    device = source.get("alg.args.device", str, "auto").partition(":")[0]
-    made["model"] |= {"device": device} if device in ("cpu", "cuda") else {}
-    source.taken("alg.args.device", "model.device")
-    found |= _epochs(source, made) if kind == "supervised" else _iterations(source, made)
-    if made["task"].get("name") == IMDB["name"]:
-        found |= {"evaluate_episodes": 5000, "final_episodes": 5000}
-        source.remark(
-            "train_evaluation", "all 5,000 held-out rows are played in every evaluation, as there; training.evaluate_episodes=200 is quicker"
-        )
-    return found
-
-
-def _iterations(source: Source, made: dict[str, Any]) -> dict[str, Any]:
-    """Steps there are tokens; episodes here are whole answers."""
-    tokens = source.get("env.n_envs", int, 1) * source.get("alg.args.n_steps", int, 2048)
-    batch, longest = source.get("alg.args.batch_size", int, 64), made["decoding"]["max_new_tokens"]
-    episodes, minibatch = max(1, round(tokens / longest)), max(1, round(batch / longest))
-    for key in ("env.n_envs", "alg.args.n_steps"):
-        source.taken(key, "training.episodes", f"{tokens} tokens an update are {episodes} answers of {longest}")
-    made["algorithm"]["minibatch"] = minibatch
-    source.taken("alg.args.batch_size", "algorithm.minibatch", f"{batch} tokens are {minibatch} answer(s) of {longest}; answers are not cut apart")
-    found = {"updates": source.get("train_evaluation.n_iters", int), "episodes": episodes}
-    found |= {
-        "evaluate_every": source.get("train_evaluation.eval_every", int, 10),
-        "checkpoint_every": source.get("train_evaluation.save_every", int, 20),
-    }
-    for name, ours in (("n_iters", "updates"), ("eval_every", "evaluate_every"), ("save_every", "checkpoint_every")):
-        source.taken(f"train_evaluation.{name}", f"training.{ours}")
-    return found
-
-
-def _epochs(source: Source, made: dict[str, Any]) -> dict[str, Any]:
-    """Epochs over the rows as updates of one minibatch each."""
-    size, epochs = made["algorithm"]["minibatch"], source.get("alg.training_args.num_train_epochs", float, 3.0)
-    found: dict[str, Any] = {"episodes": size, "evaluate_every": 0}
-    rows = IMDB_ROWS if made["task"].get("name") == IMDB["name"] else 0
-    if source.get("datapool.id", str) == "imdb_seq2seq":
-        found["only"] = {"label": 1}
-        rows = int(rows / 2 * source.get("datapool.args.positive_ratio", float, 1.0))
-    if rows:
-        found["updates"] = math.ceil(epochs * rows / size)
-    why = (
-        f"{found['updates']} updates of {size} of about {rows} rows"
-        if rows
-        else "set training.updates: epochs times rows, divided by training.episodes"
-    )
-    source.taken("alg.training_args.num_train_epochs", "training.updates", why)
-    share = source.get("alg.training_args.warmup_ratio", float, 0.0)
-    updates = found.get("updates", 50)
-    if share:
-        made["algorithm"]["warmup"] = round(share * updates)
-    source.taken("alg.training_args.warmup_ratio", "algorithm.warmup")
-    if made["algorithm"]["schedule"] == "cosine":
-        made["algorithm"]["total_steps"] = max(updates, made["algorithm"]["warmup"] + 1)
-    inside = source.node("alg.training_args")
-    for name in inside.mapping("alg.training_args") if inside else ():
-        if name not in TRAINING_ARGS:
-            source.left(f"alg.training_args.{name}", "the training loop has no such setting")
-    source.left("alg.training_args.max_steps", "training.updates says it")
-    return found

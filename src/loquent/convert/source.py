@@ -6,21 +6,28 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from loquent.core.options import Node
 from loquent.errors import BadSetting, nearest
-from loquent.fill import Node
 
-MISSING = object()
+NO_DEFAULT = object()
+CHANGED, MISSING = "changed", "missing"  # kinds of notes
+LARGE = 1e12  # of a number that is calculated with
 NAMES = {int: "whole number", float: "number", bool: "true or false", str: "text", list: "list", dict: "mapping"}
 
 
 @dataclass(frozen=True)
 class Note:
-    """One key: where it stands, and its setting here (`target`) or why it has none (`why`), or both."""
+    """One key: where it stands, and its setting here (`target`) or why it has none (`why`), or both.
+
+    `kind` is CHANGED where the recipe is another experiment than the file, MISSING where the user has to give something before it
+    can be trained, and empty otherwise.
+    """
 
     place: str
     key: str
     target: str = ""
     why: str = ""
+    kind: str = ""
 
     @property
     def text(self) -> str:
@@ -53,23 +60,26 @@ class Source:
             path += part if part.startswith("[") or not path else f".{part}"
         return here
 
-    def get(self, key: str, kind: type, default: Any = MISSING) -> Any:
+    def get(self, key: str, kind: type, default: Any = NO_DEFAULT, low: float | None = None) -> Any:
         """The value under a key, of this type; the default where there is none, or where it is empty.
 
         Raises:
-            BadSetting: another type (names file and line), or no value where there is no default.
+            BadSetting: another type (names file and line), no value where there is no default, or a number that is calculated with and
+                does not lie in [`low`, 10^12].
         """
         found = self.node(key)
         value = None if found is None else found.value
         if value is None:
-            if default is MISSING:
+            if default is NO_DEFAULT:
                 raise BadSetting(f"{self.root.file}: {key} is missing")
             return default
         assert found is not None
         if kind is float and isinstance(value, int) and not isinstance(value, bool):
-            return float(value)
+            value = float(value)
         if not isinstance(value, kind) or (kind in (int, float) and isinstance(value, bool)):
-            raise BadSetting(f"{found.place}: {key} = {found.bare()!r}; a {NAMES[kind]} is right")
+            raise BadSetting(f"{found.place}: {key} = {found.bare()!r:.200}; a {NAMES[kind]} is right")
+        if low is not None and isinstance(value, int | float) and not low <= float(value) <= LARGE:
+            raise BadSetting(f"{found.place}: {key} = {value!r}; a finite {NAMES[kind]} in [{low:g}, {LARGE:g}] is right")
         return value
 
     def taken(self, key: str, target: str, why: str = "") -> None:
@@ -84,15 +94,23 @@ class Source:
         """Note why a key, or all inside it, has no counterpart; nothing where the file does not have it."""
         self._note(key, "", why)
 
-    def remark(self, key: str, why: str) -> None:
-        """A remark that belongs to no key of the file."""
-        self.notes.append(Note(self.root.file, key, "", why))
+    def changed(self, key: str, why: str, target: str = "") -> None:
+        """Note that a key says something that the recipe does otherwise, so that it is another experiment."""
+        self._note(key, target, why, CHANGED)
 
-    def _note(self, key: str, target: str, why: str) -> None:
+    def missing(self, key: str, target: str, why: str) -> None:
+        """Note what the user has to give before the recipe can be trained."""
+        self._note(key, target, why, MISSING)
+
+    def remark(self, key: str, why: str, kind: str = "") -> None:
+        """A remark that belongs to no key of the file."""
+        self.notes.append(Note(self.root.file, key, "", why, kind))
+
+    def _note(self, key: str, target: str, why: str, kind: str = "") -> None:
         found = self.node(key)
         if found is not None and key not in self.seen:
             self.seen |= {key, *(path for path, _ in leaves(found, key))}
-            self.notes.append(Note(found.place, key, target, why))
+            self.notes.append(Note(found.place, key, target, why, kind))
 
     def rest(self, known: Callable[[str], list[str]]) -> None:
         """Report every key that nothing has been said of; `known(section)` lists the keys a section may have."""

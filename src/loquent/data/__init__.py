@@ -1,1 +1,1 @@
-"""Where rows come from: readers, sources, the built-in corpus, pools and samplers."""
+"""Where rows come from: sources, readers, built-in corpora and pools; episodes on disk."""

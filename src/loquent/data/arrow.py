@@ -1,7 +1,8 @@
-"""Episodes as a table of Arrow, one row an episode, its turns a list: for Parquet files and for folders of Hugging Face `datasets`.
+"""Episodes as an Arrow table: Parquet files and folders of Hugging Face `datasets`.
 
-The columns are what one looks at and filters by. Where they cannot hold an episode to the letter (half of a character in a text, a seed
-of more than 63 bits, a reward that is a whole number), the column `line` holds its line of JSON, and that is what is read.
+A row is an episode with a list of turns. The columns are for inspection and filters. Some episodes do not fit
+them exactly: a text with a lone surrogate, a seed of more than 63 bits, an integer reward. Then the column
+`line` holds the episode's line of JSON, and readers use it.
 """
 
 from __future__ import annotations
@@ -14,26 +15,26 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from loquent.episode import Episode, from_json, to_json
+from loquent.core.episode import Episode, from_json, to_json
+from loquent.core.guards.json_files import loads
+from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadRow, MissingExtra
-from loquent.fields import loads
-from loquent.seeding import Key, borrowed
 
 ROWS = 2048  # episodes in one row group
 TEXTS = ("task", "row", "split", "learning", "instruction")
-LONE = re.compile("[\ud800-\udfff]")  # half of a character
+LONE = re.compile("[\ud800-\udfff]")  # a lone surrogate, which UTF-8 cannot hold
 
 
 def write_parquet(path: Path, episodes: Iterable[Episode]) -> int:
-    """Write a Parquet file; returns how many episodes are in it.
+    """Write a Parquet file; return the number of episodes.
 
     Raises:
         MissingExtra: without pyarrow.
     """
     arrow, parquet = _arrow("a Parquet file")
-    count, waiting = 0, iter(episodes)
+    count, rest = 0, iter(episodes)
     with parquet.ParquetWriter(path, _schema(arrow), compression="zstd") as writer:
-        while part := list(islice(waiting, ROWS)):
+        while part := list(islice(rest, ROWS)):
             writer.write_table(_table(arrow, part))
             count += len(part)
     return count
@@ -43,7 +44,8 @@ def read_parquet(path: Path) -> Iterator[Episode]:
     """The episodes of a Parquet file that `write_parquet` wrote, in order.
 
     Raises:
-        BadRow: the file is no such file, or a row is no episode; names file and row. MissingExtra: without pyarrow.
+        BadRow: the file is not a Parquet file of episodes, or a row is not an episode; names file and row.
+        MissingExtra: without pyarrow.
     """
     arrow, parquet = _arrow("a Parquet file")
     try:
@@ -52,11 +54,11 @@ def read_parquet(path: Path) -> Iterator[Episode]:
             for number, row in enumerate((row for batch in file.iter_batches(ROWS) for row in batch.to_pylist()), 1):
                 yield _episode(row, path, number)
     except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise BadRow(f"this is not a Parquet file that can be read ({str(error)[:200]})", file=path) from error
+        raise BadRow(f"this Parquet file cannot be read ({str(error)[:200]}); use a file that Loquent wrote", file=path) from error
 
 
 def write_datasets(folder: Path, episodes: Iterable[Episode]) -> int:
-    """Write a folder that `datasets.load_from_disk` reads; returns how many episodes are in it.
+    """Write a folder that `datasets.load_from_disk` reads; return the number of episodes.
 
     Raises:
         MissingExtra: without datasets.
@@ -72,7 +74,8 @@ def read_datasets(folder: Path) -> Iterator[Episode]:
     """The episodes of a folder that `write_datasets` wrote, in order.
 
     Raises:
-        BadRow: the folder is no such folder, or a row is no episode; names folder and row. MissingExtra: without datasets.
+        BadRow: the folder is not a dataset of episodes, or a row is not an episode; names folder and row.
+        MissingExtra: without datasets.
     """
     datasets = _datasets()
     try:
@@ -83,7 +86,8 @@ def read_datasets(folder: Path) -> Iterator[Episode]:
     except BadRow:
         raise
     except Exception as error:  # the library raises many kinds
-        raise BadRow(f"this is not a folder of datasets that can be read ({type(error).__name__}: {str(error)[:200]})", file=folder) from error
+        why = f"{type(error).__name__}: {str(error)[:200]}"
+        raise BadRow(f"this folder of datasets cannot be read ({why}); use a folder that Loquent wrote", file=folder) from error
     for number, row in enumerate((row for table in tables for row in table.to_pylist()), 1):
         yield _episode(row, folder, number)
 
@@ -94,34 +98,34 @@ def _schema(arrow: Any) -> Any:
     per_token = arrow.list_(arrow.struct({"name": text, "values": arrow.list_(real)}))
     turn = arrow.struct({"seat": text, "text": text, "to": text, "stopped": text, "rewards": scores, "token_rewards": per_token})
     columns = {"task": text, "row": text, "split": text, "seed": arrow.int64(), "number": arrow.int64(), "ended": text}
-    named = arrow.list_(arrow.struct({"seat": text, "name": text}))
-    rest = {"learning": text, "instruction": text, "agents": named, "meta": text, "turns": arrow.list_(turn), "line": text}
+    agents = arrow.list_(arrow.struct({"seat": text, "name": text}))
+    rest = {"learning": text, "instruction": text, "agents": agents, "meta": text, "turns": arrow.list_(turn), "line": text}
     return arrow.schema({**columns, **rest})
 
 
 def _table(arrow: Any, episodes: Iterable[Episode]) -> Any:
-    return arrow.Table.from_pylist([_row(one) for one in episodes], schema=_schema(arrow))
+    return arrow.Table.from_pylist([_row(episode) for episode in episodes], schema=_schema(arrow))
 
 
 def _row(episode: Episode) -> dict[str, Any]:
-    """The columns of an episode, and its line where they do not give it back to the letter."""
-    said = to_json(episode)
-    line = json.dumps(said, allow_nan=False)
+    """The columns of an episode; `line` holds its JSON where the others do not represent it exactly."""
+    fields = to_json(episode)
+    line = json.dumps(fields, allow_nan=False)
     row = {
-        **{name: _text(said[name]) for name in (*TEXTS, "ended")},
-        **{name: said[name] if abs(said[name]) < 2**63 else None for name in ("seed", "number")},
-        "agents": [{"seat": _text(seat), "name": _text(name)} for seat, name in said["agents"].items()],
-        "meta": json.dumps(said.get("meta", {})),
-        "turns": [_turn(turn) for turn in said["turns"]],
+        **{name: _text(fields[name]) for name in (*TEXTS, "ended")},
+        **{name: fields[name] if abs(fields[name]) < 2**63 else None for name in ("seed", "number")},
+        "agents": [{"seat": _text(seat), "name": _text(name)} for seat, name in fields["agents"].items()],
+        "meta": json.dumps(fields.get("meta", {})),
+        "turns": [_turn(turn) for turn in fields["turns"]],
         "line": None,
     }
-    return row if _gives(row, line) else {**row, "line": line}
+    return row if _is_exact(row, line) else {**row, "line": line}
 
 
-def _gives(row: Mapping[str, Any], line: str) -> bool:
+def _is_exact(row: Mapping[str, Any], line: str) -> bool:
     try:
-        return json.dumps(_said(row)) == line
-    except ValueError:  # two names that differ by half of a character
+        return json.dumps(_fields(row)) == line
+    except ValueError:  # two names that differ by a lone surrogate alone
         return False
 
 
@@ -134,56 +138,56 @@ def _turn(turn: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _said(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON object that the columns stand for."""
+def _fields(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON object of an episode from its columns."""
     meta = _meta(row["meta"])
     head = {name: row[name] for name in ("task", "row", "split", "seed", "number", "ended", "learning", "instruction")}
-    agents = _named("agents", row["agents"], "seat", "name")
-    return {**head, "agents": agents, **({"meta": meta} if meta else {}), "turns": [_turn_said(turn) for turn in row["turns"]]}
+    agents = _mapping("agents", row["agents"], "seat", "name")
+    return {**head, "agents": agents, **({"meta": meta} if meta else {}), "turns": [_turn_fields(turn) for turn in row["turns"]]}
 
 
-def _turn_said(turn: Mapping[str, Any]) -> dict[str, Any]:
-    said = {"seat": turn["seat"], "text": turn["text"]}
-    said |= {"to": turn["to"]} if turn["to"] != "" else {}
-    said |= {"stopped": turn["stopped"]} if turn["stopped"] != "end" else {}
-    said |= {"rewards": _named("rewards", turn["rewards"], "name", "value")} if turn["rewards"] != [] else {}
-    return said | ({"token_rewards": _named("token_rewards", turn["token_rewards"], "name", "values")} if turn["token_rewards"] != [] else {})
+def _turn_fields(turn: Mapping[str, Any]) -> dict[str, Any]:
+    fields = {"seat": turn["seat"], "text": turn["text"]}
+    fields |= {"to": turn["to"]} if turn["to"] != "" else {}
+    fields |= {"stopped": turn["stopped"]} if turn["stopped"] != "end" else {}
+    fields |= {"rewards": _mapping("rewards", turn["rewards"], "name", "value")} if turn["rewards"] != [] else {}
+    return fields | ({"token_rewards": _mapping("token_rewards", turn["token_rewards"], "name", "values")} if turn["token_rewards"] != [] else {})
 
 
-def _named(column: str, pairs: Any, name: str, value: str) -> dict[str, Any]:
-    """What a list of pairs stands for: a mapping from names that are all there, and no two the same."""
-    found = {one[name]: one[value] for one in pairs}
-    if None in found or len(found) != len(pairs):
-        raise ValueError(f"{column} has the names {', '.join(repr(one[name]) for one in pairs)}; texts of which no two are the same are right")
-    return found
+def _mapping(column: str, pairs: Any, name: str, value: str) -> dict[str, Any]:
+    """A list of pairs as a mapping; ValueError where a name is null or occurs twice."""
+    mapping = {pair[name]: pair[value] for pair in pairs}
+    if None in mapping or len(mapping) != len(pairs):
+        raise ValueError(f"{column} has the names {', '.join(repr(pair[name]) for pair in pairs)}; they must be different strings")
+    return mapping
 
 
 def _meta(text: Any) -> Any:
     try:
-        return loads(text)
+        return loads(text, nan="kept")
     except ValueError as error:
         raise ValueError(f"meta: {error}") from None
 
 
 def _episode(row: Mapping[str, Any], place: Path, number: int) -> Episode:
     try:
-        return from_json(loads(row["line"]) if row["line"] is not None else _said(row))
+        return from_json(loads(row["line"], nan="kept") if row["line"] is not None else _fields(row))
     except ValueError as error:
         raise BadRow(f"this row is not an episode: {error}", file=place, line=number) from error
-    except (KeyError, TypeError, AttributeError) as error:  # a list is null, or a column holds something else than `_schema` says
-        right = "the columns of a file that Loquent wrote are right"
-        raise BadRow(f"this row is not an episode ({type(error).__name__}: {error}); {right}", file=place, line=number) from error
+    except (KeyError, TypeError, AttributeError) as error:  # a null list, or a wrong column type
+        allowed = "it must have the columns of a file that Loquent wrote"
+        raise BadRow(f"this row is not an episode ({type(error).__name__}: {error}); {allowed}", file=place, line=number) from error
 
 
 def _check(columns: Iterable[str], place: Path) -> None:
-    wanted = {*TEXTS, "seed", "number", "ended", "agents", "meta", "turns", "line"}
-    if missing := sorted(wanted - set(columns)):
-        raise BadRow(f"these are no episodes: there is no column {', '.join(missing)}; there are {', '.join(columns)}", file=place)
+    required = {*TEXTS, "seed", "number", "ended", "agents", "meta", "turns", "line"}
+    if missing := sorted(required - set(columns)):
+        raise BadRow(f"these are not episodes: the columns {', '.join(missing)} are missing; here are {', '.join(columns)}", file=place)
 
 
-def _text(said: Any) -> Any:
-    """A text that UTF-8 can hold."""
-    return LONE.sub("\ufffd", said) if isinstance(said, str) else None
+def _text(value: Any) -> Any:
+    """A string with each lone surrogate replaced, which UTF-8 can hold; None for any other value."""
+    return LONE.sub("\ufffd", value) if isinstance(value, str) else None
 
 
 def _number(value: Any) -> float | None:

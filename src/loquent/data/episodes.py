@@ -1,33 +1,32 @@
-"""Episodes on disk in four forms: JSON lines (a file, or the folder of a collection), Parquet, a folder of `datasets`, and Minari's."""
+"""Files of episodes, read and written in four formats: JSON lines, Parquet, `datasets` and Minari."""
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from loquent import episode
-from loquent.episode import Episode
+from loquent.core import episode
+from loquent.core.episode import Episode
+from loquent.core.values import Record
 from loquent.errors import BadSetting
-from loquent.values import Record
+from loquent.files import atomic, names
 
 JSONL, PARQUET, DATASETS, MINARI = "jsonl", "parquet", "datasets", "minari"
 FORMS = (JSONL, PARQUET, DATASETS, MINARI)
-COLLECTED = "episodes.jsonl"  # in the folder of a collection or a run
 
 
 def read(path: str | Path) -> Iterator[Episode]:
-    """The episodes of a file or folder, in order; its form is known by its name and by what is in it.
+    """The episodes of a file or folder, in order. `form_of` recognises its format.
 
     Raises:
-        BadSetting: there is nothing, or nothing of a known form. BadRow: something in it is no episode; names file and place.
-        MissingExtra: the form needs an optional library.
+        BadSetting: the path does not exist, or has no known format.
+        BadRow: an entry is not an episode; names the file and the entry.
+        MissingExtra: the format needs an optional library.
     """
     place = Path(path).expanduser()
     form = form_of(place)
     if form == JSONL:
-        return episode.read(place / COLLECTED if place.is_dir() else place)
+        return episode.read(place / names.EPISODES if place.is_dir() else place)
     if form == MINARI:
         from loquent.data.minari import read_minari
 
@@ -38,42 +37,42 @@ def read(path: str | Path) -> Iterator[Episode]:
 
 
 def form_of(place: Path) -> str:
-    """In which form episodes stand at a place; BadSetting where there are none."""
+    """The format of the episodes at a path, one of `FORMS`: by a file's ending, or by a file in the folder.
+
+    Raises:
+        BadSetting: the path does not exist, or has no known format.
+    """
     if not place.exists():
         raise BadSetting(f"{place}: there is no such file or folder")
     if place.is_file() and place.suffix in (".jsonl", ".parquet"):
         return place.suffix[1:]
-    marks = {JSONL: COLLECTED, DATASETS: "dataset_info.json", MINARI: "data/metadata.json"}
+    marks = {JSONL: names.EPISODES, DATASETS: "dataset_info.json", MINARI: "data/metadata.json"}
     for form, mark in marks.items():
         if place.is_dir() and (place / mark).is_file():
             return form
-    what = f"neither {', '.join(marks.values())}" if place.is_dir() else "no file that ends in .jsonl or .parquet"
-    raise BadSetting(f"{place}: here are no episodes: there is {what}")
+    if place.is_dir():
+        raise BadSetting(f"{place}: this folder has no episodes; it must hold one of {', '.join(marks.values())}")
+    raise BadSetting(f"{place}: this file has no episodes; its name must end in .jsonl or .parquet")
 
 
 def write(path: str | Path, episodes: Sequence[Episode], form: str, weights: Record) -> int:
-    """Write episodes in a form, whole or not at all; returns how many.
+    """Write episodes in one of `FORMS`; return their number. A failure leaves nothing at the path.
 
     Args:
-        weights: of rewards by name, for the rewards of Minari's steps; the other forms keep each reward under its name.
+        weights: reward weights by name, for the rewards of Minari's steps; the other formats store each
+            reward by name.
 
     Raises:
-        BadSetting: something stands there already. MissingExtra: the form needs an optional library.
+        BadSetting: the path exists. MissingExtra: the format needs an optional library.
     """
     place = Path(path).expanduser()
     if place.exists():
-        raise BadSetting(f"{place} exists already; name a new place")
-    aside = place.parent / f".{place.name}.{os.getpid()}.partial" / place.name
-    aside.parent.mkdir(parents=True)
-    try:
-        count = _written(aside, episodes, form, weights)
-        os.replace(aside, place)
-    finally:
-        shutil.rmtree(aside.parent, ignore_errors=True)
-    return count
+        raise BadSetting(f"{place} exists already; name a new file or folder")
+    with atomic.replacing(place, private=True) as aside:
+        return _write(aside, episodes, form, weights)
 
 
-def _written(place: Path, episodes: Sequence[Episode], form: str, weights: Record) -> int:
+def _write(place: Path, episodes: Sequence[Episode], form: str, weights: Record) -> int:
     if form == JSONL:
         return episode.write(place, episodes)
     if form == MINARI:

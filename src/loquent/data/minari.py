@@ -1,7 +1,7 @@
-"""Episodes as a dataset of Minari (Farama): texts in, texts out, one weighted reward a step.
+"""Episodes as a dataset of Minari (Farama): text observations, text actions, one weighted reward per step.
 
-What its fields hold is what offline learners of that library read: what the learning seat was told and what it said. Each episode's
-whole line of JSON stands in its infos, and that is what is read back.
+Observations are the texts that the learning seat received, actions its own texts: what Minari's offline
+learners read. The infos hold each episode's line of JSON, and `read_minari` reads it from there.
 """
 
 from __future__ import annotations
@@ -14,39 +14,40 @@ from typing import Any
 
 import numpy as np
 
-from loquent.episode import Episode, from_json, to_json
+from loquent.core.episode import Episode, from_json, to_json
+from loquent.core.guards.json_files import loads
+from loquent.core.values import Record
 from loquent.errors import BadRow, BadSetting, MissingExtra
-from loquent.fields import loads
-from loquent.values import Record
 
 NAME = re.compile(r"[A-Za-z0-9_-]+-v[0-9]+")
-UNSAID = re.compile("[\0\ud800-\udfff]")  # what HDF5 cannot hold in a text
-LINE = "episode"  # under which name the lines stand in the infos
-STANDIN = "\ufffd"
+FORBIDDEN = re.compile("[\0\ud800-\udfff]")  # characters that HDF5 cannot hold in a text
+LINE = "episode"  # the key of the episode's line of JSON in the infos
+REPLACEMENT = "\ufffd"
 
 
 def write_minari(folder: Path, episodes: Sequence[Episode], weights: Record) -> int:
-    """Write a dataset into a folder named as Minari names them (NAME-v0); returns how many episodes are in it.
+    """Write a dataset into a folder whose name has Minari's form, NAME-v0; return the number of episodes.
 
     With the folder's parent as MINARI_DATASETS_PATH, `minari.load_dataset("NAME-v0")` loads it.
 
     Args:
-        weights: of rewards by name; a step's reward is their weighted sum.
+        weights: reward weights by name; a step's reward is the weighted sum.
 
     Raises:
-        BadSetting: the folder is named otherwise. BadRow: an episode has no answer. MissingExtra: without minari or h5py.
+        BadSetting: the folder's name has another form. BadRow: an episode has no answer. MissingExtra:
+            without minari or h5py.
     """
     minari, storage, buffer, spaces = _library()
     if not NAME.fullmatch(folder.name):
-        raise BadSetting(f"{folder}: a dataset of Minari stands in a folder named like wordle-v0, with its version at the end")
-    steps = [_steps(one, weights) for one in episodes]
-    said = [text for observations, actions, _ in steps for text in (*observations, *actions)]
-    space = spaces.Text(max(map(len, said), default=0) + 1, min_length=0, charset="".join(sorted({*"".join(said)} or {"a"})))
+        raise BadSetting(f"{folder}: the folder's name is {folder.name!r}; the name of a Minari dataset must end in a version, as in wordle-v0")
+    steps = [_steps(episode, weights) for episode in episodes]
+    texts = [text for observations, actions, _ in steps for text in (*observations, *actions)]
+    space = spaces.Text(max(map(len, texts), default=0) + 1, min_length=0, charset="".join(sorted({*"".join(texts)} or {"a"})))
     folder.mkdir(parents=True, exist_ok=True)
-    stored = storage.new(folder.absolute() / "data", observation_space=space, action_space=space, data_format="hdf5")
-    described = {"dataset_id": folder.name, "minari_version": minari.__version__, "algorithm_name": _players(episodes)}
-    stored.update_metadata(described)
-    stored.update_episodes(buffer(**_buffer(one, step)) for one, step in zip(episodes, steps, strict=True))
+    dataset = storage.new(folder.absolute() / "data", observation_space=space, action_space=space, data_format="hdf5")
+    metadata = {"dataset_id": folder.name, "minari_version": minari.__version__, "algorithm_name": _players(episodes)}
+    dataset.update_metadata(metadata)
+    dataset.update_episodes(buffer(**_buffer(episode, step)) for episode, step in zip(episodes, steps, strict=True))
     return len(episodes)
 
 
@@ -54,45 +55,52 @@ def read_minari(folder: Path) -> Iterator[Episode]:
     """The episodes of a dataset that `write_minari` wrote, in order.
 
     Raises:
-        BadRow: the folder holds no dataset of Minari, or one of something else; names folder and episode. MissingExtra: without minari or h5py.
+        BadRow: the folder holds no Minari dataset, or one that Loquent did not write; names folder and
+            episode.
+        MissingExtra: without minari or h5py.
     """
     minari, *_ = _library()
     for number, infos in enumerate(_infos(minari, folder), 1):
         lines = (infos or {}).get(LINE)
         if not isinstance(lines, list | tuple | np.ndarray) or not len(lines):
-            raise BadRow("this episode was not written by Loquent: its infos hold no line of an episode", file=folder, line=number)
+            why = f"this episode's infos have no {LINE!r}; only datasets that Loquent wrote can be read"
+            raise BadRow(why, file=folder, line=number)
         try:
-            yield from_json(loads(lines[0]))
+            yield from_json(loads(lines[0], nan="kept"))
         except ValueError as error:
             raise BadRow(f"this is not an episode: {error}", file=folder, line=number) from error
 
 
 def _infos(minari: Any, folder: Path) -> Iterator[Any]:
     try:
-        for one in minari.MinariDataset(folder.absolute() / "data").iterate_episodes():
-            yield one.infos
+        for stored in minari.MinariDataset(folder.absolute() / "data").iterate_episodes():
+            yield stored.infos
     except Exception as error:  # the library raises many kinds
-        raise BadRow(f"this is not a dataset of Minari that can be read ({type(error).__name__}: {str(error)[:200]})", file=folder) from error
+        why = f"{type(error).__name__}: {str(error)[:200]}"
+        raise BadRow(f"this Minari dataset cannot be read ({why}); use a folder that Loquent wrote", file=folder) from error
 
 
 def _steps(episode: Episode, weights: Record) -> tuple[list[str], list[str], list[float]]:
-    """What the learning seat was told before each answer and after the last, what it said, and what each answer earned."""
+    """Observations, actions and rewards of the learning seat: n + 1, n and n entries.
+
+    There is an observation before each answer and one after the last.
+    """
     observations, actions, rewards = [""], list[str](), list[float]()
     for turn in episode.seen_by(episode.learning):
         if turn.seat == episode.learning:
             actions.append(_text(turn.text))
-            rewards.append(_earned(turn, weights))
+            rewards.append(_reward(turn, weights))
             observations.append("")
         else:
             observations[-1] += _text(turn.text)
     if not actions:
-        raise BadRow(f"the game {episode.row}#{episode.number} of {episode.task} has no answer, and an episode of Minari at least one")
+        raise BadRow(f"the episode {episode.row}#{episode.number} of {episode.task} has no answer; an episode in Minari must have at least one")
     return observations, actions, rewards
 
 
-def _earned(turn: Any, weights: Record) -> float:
-    whole = sum(weights[name] * value for name, value in turn.rewards.items() if name in weights)
-    return float(whole + sum(weights[name] * sum(values, 0.0) for name, values in turn.token_rewards.items() if name in weights))
+def _reward(turn: Any, weights: Record) -> float:
+    of_turn = sum(weights[name] * value for name, value in turn.rewards.items() if name in weights)
+    return float(of_turn + sum(weights[name] * sum(values, 0.0) for name, values in turn.token_rewards.items() if name in weights))
 
 
 def _buffer(episode: Episode, steps: tuple[list[str], list[str], list[float]]) -> Mapping[str, Any]:
@@ -110,16 +118,16 @@ def _buffer(episode: Episode, steps: tuple[list[str], list[str], list[float]]) -
 
 
 def _players(episodes: Sequence[Episode]) -> str:
-    return ", ".join(sorted({str(name) for one in episodes for name in one.agents.values()}))
+    return ", ".join(sorted({str(name) for episode in episodes for name in episode.agents.values()}))
 
 
-def _text(said: str) -> str:
-    return UNSAID.sub(STANDIN, said)
+def _text(text: str) -> str:
+    return FORBIDDEN.sub(REPLACEMENT, text)
 
 
 def _library() -> tuple[Any, Any, Any, Any]:
     try:
-        import h5py  # noqa: F401 - Minari looks for these two only when it writes
+        import h5py  # noqa: F401 - Minari imports h5py and PIL only when it writes
         import minari
         import PIL  # noqa: F401
         from gymnasium import spaces

@@ -1,9 +1,10 @@
-"""Texts to be scored: predictions, their references and prompts, out of files of JSON lines or of one text a line.
+"""Predictions to score with their references and prompts, from files of JSON lines or of plain text.
 
-A file that ends in .jsonl, .json or .ndjson (and .gz) holds one object a line: predictions have `text`, references `references`, a list
-of texts. Both may have `prompt`, `id` and other fields, which become the row's; a name that stands in both must hold the same there.
-Any other file is plain text, one text a line. Samples meet by their place. In a plain file of references an empty line stands for no
-reference; an empty reference can be said in JSON lines: [""].
+A file that ends in .jsonl, .json or .ndjson (and .gz) holds one object per line: predictions have `text`,
+references have `references`, a list of texts. Both may have `prompt`, `id` and other fields, which become
+fields of the row. A field in several files must have the same value in all. Any other file is plain text, one
+text per line. Line n of every file belongs to sample n. In a plain file of references an empty line means no
+reference; in JSON lines [""] means one empty reference.
 """
 
 from __future__ import annotations
@@ -13,19 +14,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from loquent.core.guards.json_files import shown
+from loquent.core.task import Row
+from loquent.core.values import Record, frozen
 from loquent.data import readers
 from loquent.errors import BadRow
-from loquent.task import Row
-from loquent.values import Record, frozen
 
 LINES = (".jsonl", ".json", ".ndjson")
 OTHERS = (".csv", ".tsv", ".parquet", ".arrow", ".xlsx", ".zip", ".npz", ".safetensors")
-Numbered = list[tuple[int, dict[str, Any]]]  # (line, what stands there)
+Sample = tuple[int, dict[str, Any]]  # (line, fields)
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """What a metric is called with; one entry per sample in each."""
+    """The inputs of a metric: predictions, references, prompts and rows, one entry per sample in each."""
 
     predictions: tuple[str, ...]
     references: tuple[tuple[str, ...], ...]
@@ -35,33 +37,35 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def chosen(self, numbers: Sequence[int]) -> Pairs:
-        """The samples of these numbers, in this order; one may stand there several times."""
+    def chosen(self, indices: Sequence[int]) -> Pairs:
+        """The samples at these indices, in this order; an index may occur several times."""
         return Pairs(
-            tuple(self.predictions[i] for i in numbers),
-            tuple(self.references[i] for i in numbers),
-            tuple(self.prompts[i] for i in numbers),
-            tuple(self.rows[i] for i in numbers),
+            tuple(self.predictions[i] for i in indices),
+            tuple(self.references[i] for i in indices),
+            tuple(self.prompts[i] for i in indices),
+            tuple(self.rows[i] for i in indices),
         )
 
 
 def read(predictions: Path, references: Sequence[Path] = ()) -> Pairs:
-    """The samples of one file of predictions and of any number of files of references, each of which adds to those of every sample.
+    """The samples of a file of predictions and any number of files of references, which add up.
 
     Raises:
-        BadRow: a file is missing, a folder, empty, not UTF-8 or of another form; a line is no JSON object, lacks `text` or `references` or
-            holds something else there; files differ in length or contradict each other. Names file and line.
+        BadRow: a file is missing, a folder, empty, not UTF-8 or of another format. A line is not a JSON
+            object, lacks `text` or `references`, or has another type there. Files differ in length or
+            contradict each other. Names file and line.
     """
-    said = list(_predictions(predictions))
+    samples = list(_predictions(predictions))
     others = [list(_references(path)) for path in references]
-    for path, held in zip(references, others, strict=True):
-        _same_length(predictions, said, path, held)
-    merged = [_merged(predictions, one, list(zip(references, own, strict=True))) for one, *own in zip(said, *others, strict=True)]
-    seen: dict[str, int] = {}
+    for path, other in zip(references, others, strict=True):
+        _check_length(predictions, samples, path, other)
+    merged = [_merge(predictions, sample, list(zip(references, own, strict=True))) for sample, *own in zip(samples, *others, strict=True)]
+    line_of: dict[str, int] = {}
     for number, (line, fields) in enumerate(merged, 1):
         fields.setdefault("id", str(number))
-        if seen.setdefault(fields["id"], line) != line:
-            raise BadRow(f"the id {fields['id']!r} stands in line {seen[fields['id']]} too", file=predictions, line=line)
+        if line_of.setdefault(fields["id"], line) != line:
+            why = f"the id {fields['id']!r} is that of line {line_of[fields['id']]} too; each id must occur once"
+            raise BadRow(why, file=predictions, line=line)
     return Pairs(
         tuple(fields["text"] for _, fields in merged),
         tuple(fields.get("references", ()) for _, fields in merged),
@@ -70,44 +74,44 @@ def read(predictions: Path, references: Sequence[Path] = ()) -> Pairs:
     )
 
 
-def _predictions(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _predictions(path: Path) -> Iterator[Sample]:
     for line, fields in _records(path):
         if "text" not in fields:
-            raise BadRow(f"`text` is missing, which holds the prediction; here are: {', '.join(fields) or 'none'}", file=path, line=line)
+            why = f"the field `text` is missing; it must hold the prediction; fields here: {', '.join(fields) or 'none'}"
+            raise BadRow(why, file=path, line=line)
         yield line, fields
 
 
-def _references(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _references(path: Path) -> Iterator[Sample]:
     plain = not _is_jsonl(path)
     for line, fields in _records(path):
         if plain:
             fields = {"references": (fields["text"],) if fields["text"] else ()}
         elif "references" not in fields:
-            raise BadRow(f"`references` is missing, a list of texts; here are: {', '.join(fields) or 'none'}", file=path, line=line)
+            why = f"the field `references` is missing; it must hold a list of texts; fields here: {', '.join(fields) or 'none'}"
+            raise BadRow(why, file=path, line=line)
         else:
-            fields.pop("text", None)  # a source or another system's answer; predictions alone say what is judged
+            fields.pop("text", None)  # a source or another system's answer, not the prediction
         yield line, fields
 
 
-def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a file, checked and made values."""
+def _records(path: Path) -> Iterator[Sample]:
+    """The records of a file, with checked and frozen values."""
     if path.is_dir():
-        raise BadRow("this is a folder; a file of JSON lines or of texts, one a line, is right", file=path)
+        raise BadRow("this is a folder; it must be a file of JSON lines, or of plain text with one text per line", file=path)
     if not path.exists():
         raise BadRow("there is no such file", file=path)
     if path.name.lower().removesuffix(".gz").endswith(OTHERS):
-        raise BadRow(f"{path.suffix} is read by no one here; JSON lines ({', '.join(LINES)}) or plain text, one a line, are right", file=path)
-    for line, fields in (readers.jsonl if _is_jsonl(path) else readers.text_lines)(path):
-        try:
-            made = {name: frozen(value) for name, value in fields.items()}
-        except RecursionError:
-            raise BadRow("this line is nested too deeply", file=path, line=line) from None
-        problem = _problem(made)
+        why = f"files that end in {path.suffix} cannot be read; use JSON lines ({', '.join(LINES)}) or plain text, one text per line"
+        raise BadRow(why, file=path)
+    for line, record in (readers.jsonl if _is_jsonl(path) else readers.text_lines)(path):
+        fields = {name: frozen(value) for name, value in record.items()}
+        problem = _problem(fields)
         if problem:
             raise BadRow(problem, file=path, line=line)
-        if isinstance(made.get("id"), int):
-            made["id"] = str(made["id"])
-        yield line, made
+        if isinstance(fields.get("id"), int):
+            fields["id"] = str(fields["id"])
+        yield line, fields
 
 
 def _is_jsonl(path: Path) -> bool:
@@ -115,34 +119,35 @@ def _is_jsonl(path: Path) -> bool:
 
 
 def _problem(fields: dict[str, Any]) -> str | None:
-    """What is wrong with the fields that have a meaning here."""
+    """The error in the fields `text`, `prompt`, `id` or `references`; None if there is none."""
     for name in ("text", "prompt"):
         if name in fields and not isinstance(fields[name], str):
-            return f"`{name}` holds {readers.short(fields[name])}; a text is right"
+            return f"`{name}` holds {shown(fields[name])}; it must hold a text"
     if "id" in fields and (isinstance(fields["id"], bool) or not isinstance(fields["id"], str | int)):
-        return f"`id` holds {readers.short(fields['id'])}; a text or a whole number is right"
+        return f"`id` holds {shown(fields['id'])}; it must hold a text or an integer"
     references = fields.get("references", ())
-    if not isinstance(references, tuple) or not all(isinstance(one, str) for one in references):
-        return f"`references` holds {readers.short(references)}; a list of texts is right"
+    if not isinstance(references, tuple) or not all(isinstance(reference, str) for reference in references):
+        return f"`references` holds {shown(references)}; it must hold a list of texts"
     for text in (fields.get("text", ""), fields.get("prompt", ""), *references):
-        half = next((char for char in text if "\ud800" <= char <= "\udfff"), None) if not text.isascii() else None
-        if half:
-            return f"a text holds \\u{ord(half):04x}, one half of a surrogate pair, which is no character"
+        surrogate = next((char for char in text if "\ud800" <= char <= "\udfff"), None) if not text.isascii() else None
+        if surrogate:
+            return f"a text holds the lone surrogate \\u{ord(surrogate):04x}; a text must hold characters only"
     return None
 
 
-def _same_length(predictions: Path, said: Numbered, path: Path, held: Numbered) -> None:
-    if len(said) == len(held):
+def _check_length(predictions: Path, samples: list[Sample], path: Path, others: list[Sample]) -> None:
+    if len(samples) == len(others):
         return
-    short, count = (path, len(held)) if len(held) < len(said) else (predictions, len(said))
-    long, more, last = (predictions, len(said), said[-1]) if len(held) < len(said) else (path, len(held), held[-1])
-    blank = " (its last line is empty)" if not any(last[1].values()) else ""
-    raise BadRow(f"the file ends after {count} samples, and {long} holds {more}{blank}; both must hold as many", file=short, line=count)
+    files = [(predictions, samples), (path, others)]
+    (short, fewer), (long, more) = sorted(files, key=lambda item: len(item[1]))
+    blank = " (its last line is empty)" if not any(more[-1][1].values()) else ""
+    why = f"the file ends after {len(fewer)} samples, and {long} holds {len(more)}{blank}; both must hold the same number"
+    raise BadRow(why, file=short, line=len(fewer))
 
 
-def _merged(predictions: Path, said: tuple[int, dict[str, Any]], others: list[tuple[Path, tuple[int, dict[str, Any]]]]) -> tuple[int, dict[str, Any]]:
-    """One sample out of all files: references are joined, what else stands twice must be equal."""
-    line, fields = said
+def _merge(predictions: Path, sample: Sample, others: list[tuple[Path, Sample]]) -> Sample:
+    """A sample from all files: references are joined; other fields of the same name must be equal."""
+    line, fields = sample
     whole: dict[str, Any] = dict(fields)
     place = dict.fromkeys(fields, f"{predictions}:{line}")
     joined: tuple[str, ...] = ()
@@ -150,10 +155,12 @@ def _merged(predictions: Path, said: tuple[int, dict[str, Any]], others: list[tu
         joined += more["references"]
         for name, value in more.items():
             if name != "references" and whole.setdefault(name, value) != value:
-                raise BadRow(f"`{name}` is {readers.short(value)}, and {readers.short(whole[name])} in {place[name]}", file=path, line=at)
+                why = f"`{name}` is {shown(value)}, and {shown(whole[name])} in {place[name]}; both must be equal"
+                raise BadRow(why, file=path, line=at)
             place.setdefault(name, f"{path}:{at}")
     if others:
         if fields.get("references", joined) != joined:
-            raise BadRow(f"`references` are not those of {', '.join(f'{path}:{at}' for path, (at, _) in others)}", file=predictions, line=line)
+            places = ", ".join(f"{path}:{at}" for path, (at, _) in others)
+            raise BadRow(f"`references` differ from those of {places}; remove them here, or make them equal", file=predictions, line=line)
         whole["references"] = joined
     return line, whole

@@ -1,4 +1,4 @@
-"""Pools of rows that may grow, and samplers over them whose state can be saved and taken back."""
+"""Pools of weighted rows that may grow, and samplers over them with a state that can be saved and loaded."""
 
 from __future__ import annotations
 
@@ -11,27 +11,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from loquent.core.seeding import Key
+from loquent.core.task import Row
+from loquent.core.values import digest, frozen, plain
 from loquent.errors import BadCheckpoint, LoquentError
-from loquent.seeding import Key
-from loquent.task import Row
-from loquent.values import digest, frozen, plain
+from loquent.files import saved_state
 
 MOST = sys.float_info.max
 
 
 def finite(number: object) -> bool:
-    """Whether it is a number of at least 0 that is finite as a float: a weight, or a priority scale. 10**400 is none."""
+    """Whether a value is a number of at least 0 and finite as a float (10**400 is not)."""
     return isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= MOST
 
 
 def shown(number: object) -> str:
-    """A number as an error shows it; an integer of thousands of digits cannot be written out."""
+    """A number as text for an error; Python refuses to print an integer of thousands of digits."""
     return "an integer larger than any float" if isinstance(number, int) and abs(number) > MOST else f"{number!r:.80}"
 
 
 @dataclass(frozen=True)
 class Pool:
-    """An append-only value: rows with a weight each. `add` and `weight` give a new pool; a running game is unaffected.
+    """An append-only value: rows with one weight each.
+
+    `add` and `weight` return a new pool and leave this one unchanged.
 
     Raises:
         LoquentError: two rows share an id, or a weight is negative or not finite.
@@ -39,60 +42,61 @@ class Pool:
 
     rows: tuple[Row, ...]
     weights: tuple[float, ...] = ()  # empty: 1 for every row
-    _known: dict[float, NDArray[np.float64]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _cumulative: dict[float, NDArray[np.float64]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", tuple(self.rows))
-        if odd := [weight for weight in self.weights if not finite(weight)]:
-            raise LoquentError(f"weights are finite and not negative, not {shown(odd[0])}")
+        if bad := [weight for weight in self.weights if not finite(weight)]:
+            raise LoquentError(f"a weight is {shown(bad[0])}; it must be a finite number of at least 0")
         object.__setattr__(self, "weights", tuple(map(float, self.weights)) or (1.0,) * len(self.rows))
         if len(self.weights) != len(self.rows):
-            raise LoquentError(f"a pool of {len(self.rows)} rows needs as many weights, not {len(self.weights)}")
+            raise LoquentError(f"a pool of {len(self.rows)} rows has {len(self.weights)} weights; it must have one weight per row, or none at all")
         if len({row.id for row in self.rows}) != len(self.rows):
             ids = [row.id for row in self.rows]
-            raise LoquentError(f"the id {next(id for id in ids if ids.count(id) > 1)!r} stands twice in a pool; ids are unique")
+            raise LoquentError(f"the id {next(id for id in ids if ids.count(id) > 1)!r} occurs twice in a pool; ids must be unique")
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def add(self, rows: Iterable[Row], weights: Iterable[float] = ()) -> Pool:
-        """A pool with more rows at its end, of weight 1 where no weights are given."""
-        added = tuple(rows)
-        return Pool(self.rows + added, self.weights + (tuple(weights) or (1.0,) * len(added)))
+        """A pool with more rows at its end; their weights are 1 by default."""
+        more = tuple(rows)
+        return Pool(self.rows + more, self.weights + (tuple(weights) or (1.0,) * len(more)))
 
     def weight(self, id: str, weight: float) -> Pool:
-        """A pool in which one row has another weight; LookupError when there is no such row."""
-        place = next((i for i, row in enumerate(self.rows) if row.id == id), None)
-        if place is None:
+        """A pool in which the row of this id has another weight; LookupError if there is no such row."""
+        index = next((i for i, row in enumerate(self.rows) if row.id == id), None)
+        if index is None:
             raise LookupError(f"no row of this pool has the id {id!r}")
-        return Pool(self.rows, (*self.weights[:place], weight, *self.weights[place + 1 :]))
+        return Pool(self.rows, (*self.weights[:index], weight, *self.weights[index + 1 :]))
 
     def draw(self, uniform: float, scale: float = 0.0) -> Row:
-        """The row at a uniform number in [0, 1), with p_i = w_i^scale / sum_j w_j^scale; O(log n).
+        """The row that a uniform number in [0, 1) selects, with p_i = w_i^scale / sum_j w_j^scale; O(log n).
 
         Raises:
             LoquentError: the pool is empty, or every row has probability 0.
         """
         bounds = self._bounds(scale)
         if not len(bounds) or bounds[-1] <= 0:
-            raise LoquentError("nothing can be drawn from a pool that is empty or whose weights are all 0")
+            raise LoquentError("the pool is empty or all its weights are 0; it must have a row of positive weight to draw from it")
         return self.rows[int(np.searchsorted(bounds, uniform * bounds[-1], side="right"))]
 
     def _bounds(self, scale: float) -> NDArray[np.float64]:
-        """f[n]: where the share of each row ends, the largest share being 1; worked out once for each scale."""
-        if scale not in self._known:
+        """f[n]: the cumulative sums of w_i^scale, relative to the largest weight; cached for each scale."""
+        if scale not in self._cumulative:
             weights = np.asarray(self.weights, dtype=np.float64)
-            most = weights.max(initial=0.0)  # powers and sums of weights themselves can be larger than any float
-            self._known[scale] = np.cumsum((weights / most if most else weights) ** scale)
-        return self._known[scale]
+            most = weights.max(initial=0.0)  # powers and sums of the weights themselves can overflow
+            self._cumulative[scale] = np.cumsum((weights / most if most else weights) ** scale)
+        return self._cumulative[scale]
 
 
 class Sampler:
-    """Draws rows from a pool, always the same ones for the same key, and goes on after a resume where it stopped.
+    """Draws rows from a pool. The same key gives the same rows, and a resumed sampler continues exactly.
 
     Args:
-        scale: None draws without replacement, epoch by epoch, each a new order; rows added meanwhile join at the next epoch.
-            A number draws with replacement, p_i ~ w_i^scale: 0 is uniform, 1 follows the weights (the `priority_scale` of RL4LMs).
+        scale: None draws without replacement, in epochs of different order; added rows join at the next
+            epoch. A number draws with replacement, p_i ~ w_i^scale: 0 is uniform, 1 is proportional to the
+            weights (the `priority_scale` of RL4LMs).
 
     Example:
         >>> sampler = Sampler(Pool((Row("a"), Row("b"))), Key(1))
@@ -102,12 +106,12 @@ class Sampler:
 
     def __init__(self, pool: Pool, key: Key, *, scale: float | None = None) -> None:
         if scale is not None and not finite(scale):
-            raise LoquentError(f"a priority scale is a finite number of at least 0, or None for epochs; not {shown(scale)}")
+            raise LoquentError(f"the priority scale is {shown(scale)}; it must be a finite number of at least 0, or None for epochs")
         self.pool = pool
         self.key = key
         self.scale = scale
-        self.drawn = 0  # rows so far, with replacement; the number of each draw names its stream
-        self.epoch, self.place, self.size = 0, 0, len(pool)  # size: of the pool when this epoch began
+        self.drawn = 0  # the number of draws with replacement; it names the next draw's random stream
+        self.epoch, self.place, self.size = 0, 0, len(pool)  # size: the pool's size when this epoch began
         self._base = pool.rows
         self._order: tuple[int, Sequence[int]] | None = None
 
@@ -118,27 +122,31 @@ class Sampler:
             LoquentError: the pool is empty, or its weights are all 0.
         """
         if not len(self.pool):
-            raise LoquentError("nothing can be drawn from an empty pool")
-        return [self._next() if self.scale is None else self._replaced(self.scale) for _ in range(n)]
+            raise LoquentError("the pool is empty; add rows before you draw")
+        return [self._next() if self.scale is None else self._with_replacement(self.scale) for _ in range(n)]
 
     def add(self, rows: Iterable[Row], weights: Iterable[float] = ()) -> None:
-        """Let the pool grow."""
+        """Add rows to the pool; their weights are 1 by default."""
         self.pool = self.pool.add(rows, weights)
 
     def weight(self, id: str, weight: float) -> None:
-        """Give one row another weight."""
+        """Change the weight of one row; LookupError if there is no such row."""
         self.pool = self.pool.weight(id, weight)
 
     def state_dict(self) -> dict[str, Any]:
-        """All that decides what comes next, as JSON can hold it: key, counters, added rows and weights; a digest of the first rows.
+        """The state that determines all further draws, as JSON.
+
+        It has the key, counters, added rows, weights, and a digest of the first rows.
 
         Raises:
-            LoquentError: an added row holds what JSON cannot give back (bytes, dataclasses).
+            LoquentError: an added row holds a value that JSON cannot represent (bytes, dataclasses).
         """
         added = self.pool.rows[len(self._base) :]
         for row in added:
             if frozen(plain(row.fields)) != row.fields:
-                raise LoquentError(f"the added row {row.id!r} holds bytes or a dataclass and cannot be saved; use strings, numbers, tuples, Records")
+                raise LoquentError(
+                    f"the added row {row.id!r} holds bytes or a dataclass; use strings, numbers, tuples and Records, which can be saved"
+                )
         return {
             "key": {"seed": self.key.seed, "path": list(self.key.path)},
             "scale": self.scale,
@@ -152,22 +160,32 @@ class Sampler:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where the sampler that gave `state` stopped.
+        """Continue exactly after the last draw of the sampler that returned `state`.
 
         Raises:
-            BadCheckpoint: the rows this sampler was made with are not those of the saved one, or a part is missing.
+            BadCheckpoint: the saved sampler had other first rows, or a part is missing or out of its range.
         """
+        if (base := saved_state.field(state, "base")) != self._fingerprint:
+            raise BadCheckpoint(f"the sampler was saved with other rows: {base}; they must be the rows here: {self._fingerprint}")
+        weights = saved_state.field(state, "weights")
         try:
-            if state["base"] != self._fingerprint:
-                raise BadCheckpoint(f"the sampler was saved over other rows: {state['base']}; these are {self._fingerprint}")
-            added = tuple(Row(row["id"], frozen(row["fields"])) for row in state["added"])
-            self.pool = Pool(self._base + added, tuple(state["weights"] or ()))
-            self.key = Key(state["key"]["seed"], tuple(state["key"]["path"]))
-            self.scale, self.drawn = state["scale"], state["drawn"]
-            self.epoch, self.place, self.size = state["epoch"], state["place"], state["size"]
-            self._order = None
-        except (KeyError, TypeError) as error:
-            raise BadCheckpoint(f"the state of a sampler is incomplete ({type(error).__name__}: {error})") from error
+            added = tuple(Row(saved_state.text(row, "id"), frozen(saved_state.part(row, "fields"))) for row in saved_state.items(state, "added"))
+            pool = Pool(self._base + added, () if weights is None else tuple(saved_state.items(state, "weights")))
+        except BadCheckpoint:
+            raise
+        except LoquentError as error:  # two rows with the same id, or bad weights
+            raise BadCheckpoint(f"the pool of a sampler: {error}") from error
+        key = saved_state.part(state, "key")
+        scale = None if saved_state.field(state, "scale") is None else saved_state.number(state, "scale", 0)
+        size = saved_state.count(state, "size", most=len(pool))
+        counted = {"drawn": saved_state.MOST, "epoch": saved_state.MOST, "place": size}
+        drawn, epoch, place = (saved_state.count(state, name, most) for name, most in counted.items())
+        path = saved_state.items(key, "path")
+        if not all(isinstance(step, str) or type(step) is int for step in path):
+            raise saved_state.wrong("path", path, "a list of texts and integers")
+        self.key = Key(saved_state.count(key, "seed"), tuple(path))
+        self.pool, self.scale, self.size = pool, scale, size
+        self.drawn, self.epoch, self.place, self._order = drawn, epoch, place, None
 
     @cached_property
     def _fingerprint(self) -> dict[str, Any]:
@@ -181,7 +199,7 @@ class Sampler:
         self.place += 1
         return self.pool.rows[self._order[1][self.place - 1]]
 
-    def _replaced(self, scale: float) -> Row:
+    def _with_replacement(self, scale: float) -> Row:
         uniform = self.key.child("draw", self.drawn).generator().random()
         self.drawn += 1
         return self.pool.draw(uniform, scale)

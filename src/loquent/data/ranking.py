@@ -1,6 +1,6 @@
-"""Pairs of answers given in one state of which one is known to be better: what a learned Q should rank (2206.11871, section 5).
+"""Pairs of answers in the same state of which one is known to be better (2206.11871, section 5).
 
-Where both say the same there is nothing to rank, and no pair.
+They evaluate how a learned Q ranks answers. Two equal answers make no pair.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from loquent.episode import Episode, Turn
+from loquent.core.episode import Episode, Turn
 from loquent.errors import BadRow
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two games that are the same up to `turn`, where the better one's answer and the other's stand at the same place."""
+    """Two episodes that are equal before index `turn`, where they have the better answer and the other."""
 
     better: Episode
     other: Episode
@@ -28,49 +28,57 @@ class Pair:
 
 
 def branch_pairs(episodes: Iterable[Episode]) -> list[Pair]:
-    """Each fork with its parent, at the answer where the fork leaves it; in the order of the forks. Forks without their parent are left out.
+    """Pairs of each fork and its parent at the answer where they diverge, in the order of the forks.
+
+    A fork whose parent is absent makes no pair.
 
     Raises:
-        BadRow: a fork's `meta.start` names no answer up to which both games are the same; names the episode.
+        BadRow: `meta.start` of a fork is not the index of an answer before which both episodes are equal;
+            names the episode.
     """
     episodes = list(episodes)
-    parents = {_game(one): one for one in episodes if "parent" not in one.meta}
-    forks = [(one, parents.get((*_game(one)[:-1], one.meta["parent"]))) for one in episodes if "parent" in one.meta]
-    return _different(Pair(parent, fork, _start(fork, parent)) for fork, parent in forks if parent is not None)
+    parents = {_identity(episode): episode for episode in episodes if "parent" not in episode.meta}
+    forks = [fork for fork in episodes if "parent" in fork.meta]
+    pairs = [(fork, parents.get((*_identity(fork)[:-1], fork.meta["parent"]))) for fork in forks]
+    return _different(Pair(parent, fork, _start(fork, parent)) for fork, parent in pairs if parent is not None)
 
 
 def initial_pairs(episodes: Iterable[Episode], better: str = "expert", other: str = "suboptimal") -> list[Pair]:
-    """Each game of one kind with each of another on the same row, at their first answers, where all before is the same."""
-    found: dict[str, dict[tuple[str, ...], list[Episode]]] = {better: defaultdict(list), other: defaultdict(list)}
-    for one in episodes:
-        if one.meta.get("kind") in found and _first(one) is not None:
-            found[one.meta["kind"]][(one.task, one.split, one.row)].append(one)
-    pairs = [(a, b) for place, ones in found[better].items() for a in ones for b in found[other].get(place, ())]
+    """Pairs of first answers: each episode of kind `better` with each of kind `other`.
+
+    Both are on the same row and have equal turns before their first answers.
+    """
+    groups: dict[str, dict[tuple[str, ...], list[Episode]]] = {better: defaultdict(list), other: defaultdict(list)}
+    for episode in episodes:
+        if episode.meta.get("kind") in groups and _first(episode) is not None:
+            groups[episode.meta["kind"]][(episode.task, episode.split, episode.row)].append(episode)
+    pairs = [(a, b) for row, group in groups[better].items() for a in group for b in groups[other].get(row, ())]
     return _different(Pair(a, b, first) for a, b in pairs if (first := _first(a)) is not None and _opening(a, first) == _opening(b, _first(b)))
 
 
 def _start(fork: Episode, parent: Episode) -> int:
-    """The turn at which a fork leaves its parent."""
+    """The index of the turn at which a fork and its parent diverge."""
     start = fork.meta.get("start")
     if isinstance(start, int) and not isinstance(start, bool) and 0 <= start < min(len(fork.turns), len(parent.turns)):
         both = fork.turns[start].seat == parent.turns[start].seat == fork.learning
         if both and _opening(fork, start) == _opening(parent, start):
             return start
-    place = f"the fork {fork.row}#{fork.number} of {fork.task}, seed {fork.seed}, of the game {fork.row}#{parent.number}"
-    raise BadRow(f"{place}: meta.start is {start!r:.40}; the number of an answer of {fork.learning!r} up to which both are the same is right")
+    place = f"the fork {fork.row}#{fork.number} of {fork.task}, seed {fork.seed}, of the episode {fork.row}#{parent.number}"
+    allowed = f"it must be the index of an answer of {fork.learning!r} before which both episodes are equal"
+    raise BadRow(f"{place}: meta.start is {start!r:.40}; {allowed}")
 
 
 def _different(pairs: Iterable[Pair]) -> list[Pair]:
     return [pair for pair in pairs if pair.answers[0].text != pair.answers[1].text]
 
 
-def _game(one: Episode) -> tuple[str, str, str, int, int]:
-    return one.task, one.split, one.row, one.seed, one.number
+def _identity(episode: Episode) -> tuple[str, str, str, int, int]:
+    return episode.task, episode.split, episode.row, episode.seed, episode.number
 
 
-def _first(one: Episode) -> int | None:
-    return next((i for i, turn in enumerate(one.turns) if turn.seat == one.learning), None)
+def _first(episode: Episode) -> int | None:
+    return next((i for i, turn in enumerate(episode.turns) if turn.seat == episode.learning), None)
 
 
-def _opening(one: Episode, first: int | None) -> tuple[tuple[str, str, str], ...]:
-    return tuple((turn.seat, turn.to, turn.text) for turn in one.turns[:first])
+def _opening(episode: Episode, first: int | None) -> tuple[tuple[str, str, str], ...]:
+    return tuple((turn.seat, turn.to, turn.text) for turn in episode.turns[:first])

@@ -1,23 +1,26 @@
-"""Readers: files to records, in order, each with its line. Whatever cannot be read is a `BadRow` naming file and line.
+"""Readers of files: they yield records in order, each with its line number.
 
-JSON lines, CSV with a header, one text a line (all three also gzipped), and the folders of the IMDB reviews. UTF-8 is the only
-encoding; a byte order mark at the start of a file is skipped. A blank line is a bad row: nothing is left out in silence.
+The formats are JSON lines, CSV with a header, plain text with one text a line (all three also gzipped), and
+the folders of the IMDB reviews. The encoding is UTF-8; a byte order mark at the start of a file is skipped.
+What cannot be read raises `BadRow` with the file and the line. A blank line is a bad row, because readers
+never skip data silently.
 """
 
 from __future__ import annotations
 
 import csv
 import gzip
-import json
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from loquent.core.guards import json_files
+from loquent.core.guards.json_files import shown
 from loquent.errors import BadRow
 
 Fields = dict[str, Any]
-Records = Iterator[tuple[int, Fields]]  # (line, what stands there)
+Records = Iterator[tuple[int, Fields]]  # (line, record)
 
 POLARITIES = ("neg", "pos")  # the folders of the IMDB layout, and its labels
 
@@ -26,18 +29,21 @@ def jsonl(path: Path) -> Records:
     """The objects of a file of JSON lines."""
     for number, line in lines(path):
         if not line.strip():
-            raise BadRow("this line is blank; a line holds one JSON object", file=path, line=number)
+            raise BadRow("this line is blank; a line must hold one JSON object", file=path, line=number)
         try:
-            thing = json.loads(line, object_pairs_hook=_object, parse_constant=_no_number)
-        except (ValueError, RecursionError) as error:
+            record = json_files.loads(line, unique=True)
+        except ValueError as error:
             raise BadRow(f"this line is not JSON ({error})", file=path, line=number) from error
-        if not isinstance(thing, dict):
-            raise BadRow(f"a line holds one JSON object {{...}}, this one holds {short(thing)}", file=path, line=number)
-        yield number, thing
+        if not isinstance(record, dict):
+            raise BadRow(f"this line holds {shown(record)}; a line must hold one JSON object {{...}}", file=path, line=number)
+        yield number, record
 
 
 def csv_rows(path: Path) -> Records:
-    """The rows of a CSV file whose first line names the columns; all values are strings. The line is the row's first."""
+    """The rows of a CSV file whose first line names the columns; all values are strings.
+
+    A row's line is its first line.
+    """
     reader = csv.reader((line + "\n" for _, line in lines(path)), strict=True)
     header: list[str] | None = None
     first = 1
@@ -51,7 +57,7 @@ def csv_rows(path: Path) -> Records:
         if header is None:
             header = _header(cells, path)
         elif len(cells) != len(header):
-            raise BadRow(f"this row has {len(cells)} cells; the header names {len(header)} columns: {', '.join(header)}", file=path, line=first)
+            raise BadRow(f"this row has {len(cells)} cells; it must have {len(header)}, as the header: {', '.join(header)}", file=path, line=first)
         else:
             yield first, dict(zip(header, cells, strict=True))
         first = reader.line_num + 1
@@ -67,25 +73,25 @@ FORMATS: dict[str, Callable[[Path], Records]] = {".jsonl": jsonl, ".csv": csv_ro
 
 
 def reader(path: Path) -> Callable[[Path], Records] | None:
-    """The reader for a file, by the end of its name (a last ".gz" does not count); None where there is none."""
+    """The reader for a file, by the ending of its name without ".gz"; None for an unknown ending."""
     name = path.name.lower().removesuffix(".gz")
     return next((read for ending, read in FORMATS.items() if name.endswith(ending)), None)
 
 
 def imdb(folder: Path) -> Iterator[tuple[Path, Fields]]:
-    """The texts of one split in the IMDB layout, `pos/*.txt` and `neg/*.txt`, with the folder's name as their label.
+    """The texts of one split in the IMDB layout, `pos/*.txt` and `neg/*.txt`; the folder's name is the label.
 
-    Other folders and files beside `pos` and `neg` (`unsup`, word counts, lists of addresses) hold no labelled text and are not read.
+    Other files and folders (`unsup`, word counts, lists of addresses) hold no labelled text and are ignored.
     """
     for label in POLARITIES:
         if not (folder / label).is_dir():
-            raise BadRow(f"the folder {label}/ is missing; the IMDB layout has pos/*.txt and neg/*.txt", file=folder)
+            raise BadRow(f"the folder {label}/ is missing; the IMDB layout must have pos/*.txt and neg/*.txt", file=folder)
         paths = sorted(path for path in (folder / label).iterdir() if not path.name.startswith("."))
         if not paths:
-            raise BadRow("this folder is empty", file=folder / label)
+            raise BadRow("this folder is empty; it must hold .txt files", file=folder / label)
         for path in paths:
             if path.suffix != ".txt" or not path.is_file():
-                raise BadRow("the folders of the IMDB layout hold .txt files only", file=path)
+                raise BadRow("this is not a .txt file; the folders of the IMDB layout must hold .txt files only", file=path)
             text = "\n".join(line for _, line in lines(path))
             yield path, {"text": text, "label": label}
 
@@ -96,49 +102,32 @@ def is_imdb(folder: Path) -> bool:
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file, decoded, without their ends, numbered from 1; only "\\n" and "\\r\\n" end a line."""
+    """The decoded lines of a file without line ends, numbered from 1. Only "\\n" and "\\r\\n" end a line."""
     number = 0
     try:
         with _open(path) as file:
             for number, raw in enumerate(file, 1):
-                yield number, _decoded(raw, path, number)
+                yield number, _decode(raw, path, number)
     except (OSError, EOFError, zlib.error) as error:
         raise BadRow(f"this file cannot be read further ({type(error).__name__}: {error})", file=path, line=number + 1) from error
     if number == 0:
-        raise BadRow("the file is empty", file=path)
+        raise BadRow("the file is empty; it must hold at least one line", file=path)
 
 
 def _open(path: Path) -> BinaryIO:
     return cast(BinaryIO, gzip.open(path, "rb")) if path.suffix.lower() == ".gz" else path.open("rb")
 
 
-def _decoded(raw: bytes, path: Path, number: int) -> str:
+def _decode(raw: bytes, path: Path, number: int) -> str:
     try:
         line = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
     except UnicodeDecodeError as error:
-        raise BadRow(f"this line is not UTF-8: byte {raw[error.start]:#04x} at column {error.start + 1}", file=path, line=number) from error
+        why = f"this line is not UTF-8: byte {raw[error.start]:#04x} at column {error.start + 1}; save the file as UTF-8"
+        raise BadRow(why, file=path, line=number) from error
     return line.removeprefix("\ufeff") if number == 1 else line
 
 
 def _header(cells: list[str], path: Path) -> list[str]:
     if not all(cell.strip() for cell in cells) or len(set(cells)) != len(cells):
-        raise BadRow(f"the first line must give each column a name of its own, not {cells}", file=path, line=1)
+        raise BadRow(f"the first line is {cells}; it must give each column a different name", file=path, line=1)
     return cells
-
-
-def _object(pairs: list[tuple[str, Any]]) -> Fields:
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the name {next(name for name in names if names.count(name) > 1)!r} stands twice in one object")
-    return fields
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number")
-
-
-def short(thing: object) -> str:
-    """A thing as an error shows it, at most 40 characters."""
-    text = repr(thing)
-    return text if len(text) <= 40 else text[:37] + "..."

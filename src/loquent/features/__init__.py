@@ -1,4 +1,4 @@
-"""Featurizers, which make vectors of texts, and the views of tasks that are made with them."""
+"""Featurizers, which map texts to vectors, and views, which map a task's observations to arrays with them."""
 
 from loquent.features.base import Featurizer
 from loquent.features.bytepair import BytePair

@@ -1,4 +1,7 @@
-"""A featurizer: texts to vectors. It keeps no game's state, only a cache by text, so one serves any number of environments."""
+"""The base class of featurizers, which map texts to vectors.
+
+A featurizer has no state but a cache by text, so any number of environments can share it.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +14,24 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from loquent.core.values import digest
 from loquent.errors import LoquentError
-from loquent.values import digest
 
-CACHE_BYTES = 256 << 20  # of vectors that one featurizer keeps
+CACHE_BYTES = 256 << 20  # the size limit of a featurizer's cache
 
 Vectors = NDArray[np.float32]
 Name = TypeVar("Name")
 
 
-class Kept(dict[Name, Vectors], Generic[Name]):
-    """Vectors by what they were made of; when they take too much memory the older half goes."""
+class VectorCache(dict[Name, Vectors], Generic[Name]):
+    """A cache of arrays by their input. Above `limit` bytes it drops the older half."""
 
     def __init__(self, limit: int) -> None:
         super().__init__()
         self.limit, self.bytes = limit, 0
 
     def put(self, name: Name, vectors: Vectors) -> None:
-        """Keep an array, which from now on cannot be written to."""
+        """Store an array and make it read-only."""
         vectors.flags.writeable = False
         self[name] = vectors
         self.bytes += vectors.nbytes
@@ -38,10 +41,10 @@ class Kept(dict[Name, Vectors], Generic[Name]):
 
 
 class Featurizer(ABC):
-    """Texts to vectors of one length. A child is a frozen dataclass of settings and writes `encode`, `dimension` and `bound`.
+    """A map from texts to vectors of one length.
 
-    What is computed or read is kept by text and may be dropped at any moment; a copy is the featurizer itself, and a pickle holds the
-    settings alone.
+    A subclass is a frozen dataclass of settings and defines `encode`, `dimension` and `bound`. Vectors are
+    cached by text. A copy of a featurizer is the featurizer itself, and a pickle holds the settings alone.
 
     Example:
         >>> from loquent.features import Hashed
@@ -49,7 +52,7 @@ class Featurizer(ABC):
         (2, 64)
     """
 
-    batched: ClassVar[bool] = False  # whether many texts at once are much faster than one by one, as for networks
+    batched: ClassVar[bool] = False  # True if batches are much faster than single texts, as for networks
 
     @property
     @abstractmethod
@@ -59,89 +62,94 @@ class Featurizer(ABC):
     @property
     @abstractmethod
     def bound(self) -> float:
-        """No component is larger in size: what the space of an observation says."""
+        """The largest absolute value of a component, for the bounds of observation spaces."""
 
     @abstractmethod
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """float32[n, dimension] of texts that are not in the cache."""
+        """float32[n, dimension]: the vectors of texts, computed without the cache."""
 
     def encode_tokens(self, sentences: Sequence[tuple[str, ...]]) -> list[Vectors]:
-        """For each sentence float32[tokens, dimension]: each token in its sentence. Here, without contexts, each token by itself."""
+        """float32[tokens, dimension] for each sentence.
+
+        By default tokens have no context: each is encoded as a text.
+        """
         return [self(tokens) for tokens in sentences]
 
     @property
     def reads(self) -> str:
-        """A hash of the files that stand behind the settings; empty where there are none."""
+        """A hash of the files that the settings name; empty without files."""
         return ""
 
     @cached_property
     def identity(self) -> str:
-        """What tells this featurizer from others in every process: its kind, its settings, and what it reads."""
+        """An id, equal in every process: the kind, and a hash of the settings and the files."""
         return f"{type(self).__name__}-{digest({**_settings(self), 'reads': self.reads})}"
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
-        """float32[n, dimension], a fresh array; equal texts have equal vectors, whatever was asked before."""
+        """float32[n, dimension], a new array. Equal texts always have equal vectors."""
         known = {text: self._texts.get(text) for text in texts}
         missing = [text for text, vector in known.items() if vector is None]
         if missing:
-            fresh = self._checked(self.encode(missing), len(missing))
+            fresh = self._check(self.encode(missing), len(missing))
             for text, vector in zip(missing, fresh, strict=True):
-                known[text] = vector.copy()
-                self._texts.put(text, known[text])  # type: ignore[arg-type]
-        found = np.empty((len(texts), self.dimension), dtype=np.float32)
+                copy = vector.copy()
+                known[text] = copy
+                self._texts.put(text, copy)
+        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         for i, text in enumerate(texts):
-            found[i] = known[text]
-        return found
+            vectors[i] = known[text]
+        return vectors
 
     def vector(self, text: str) -> Vectors:
-        """float32[dimension] of one text: the kept vector itself, which cannot be written to."""
-        found = self._texts.get(text)
-        if found is None:
+        """float32[dimension] of one text: the cached array, which is read-only."""
+        vector = self._texts.get(text)
+        if vector is None:
             self([text])
-            found = self._texts[text]
-        return found
+            vector = self._texts[text]
+        return vector
 
     def tokens(self, tokens: tuple[str, ...]) -> Vectors:
-        """float32[tokens, dimension]: each token in its sentence; the kept vectors, which cannot be written to."""
-        found = self._sentences.get(tokens)
-        if found is None:
+        """float32[tokens, dimension] of one sentence: the cached array, which is read-only."""
+        vectors = self._sentences.get(tokens)
+        if vectors is None:
             self.warm((), (tokens,))
-            found = self._sentences[tokens]
-        return found
+            vectors = self._sentences[tokens]
+        return vectors
 
     def warm(self, texts: Sequence[str], sentences: Sequence[tuple[str, ...]] = ()) -> None:
-        """Encode many texts and sentences at once, which networks do faster than one by one."""
+        """Cache the vectors of texts and sentences in one batch, which is faster for networks."""
         if texts:
             self(list(dict.fromkeys(texts)))
         missing = [tokens for tokens in dict.fromkeys(sentences) if tokens not in self._sentences]
         for tokens, vectors in zip(missing, self.encode_tokens(missing) if missing else (), strict=True):
-            self._sentences.put(tokens, self._checked(vectors, len(tokens)).copy())
+            self._sentences.put(tokens, self._check(vectors, len(tokens)).copy())
 
     def clipped(self, vectors: Vectors) -> Vectors:
-        """The array itself, cut at the bound: in float32 a mean or a multiple of what lies within may come out a little outside."""
+        """The array, clipped in place to the bound, which float32 rounding can exceed."""
         return np.clip(vectors, -self.bound, self.bound, out=vectors)
 
     @cached_property
-    def _texts(self) -> Kept[str]:
-        return Kept(CACHE_BYTES)
+    def _texts(self) -> VectorCache[str]:
+        return VectorCache(CACHE_BYTES)
 
     @cached_property
-    def _sentences(self) -> Kept[tuple[str, ...]]:
-        return Kept(CACHE_BYTES)
+    def _sentences(self) -> VectorCache[tuple[str, ...]]:
+        return VectorCache(CACHE_BYTES)
 
-    def _checked(self, vectors: Any, count: int) -> Vectors:
-        found = np.asarray(vectors, dtype=np.float32)
-        if found.shape != (count, self.dimension):
-            raise LoquentError(f"{type(self).__name__} made an array of {found.shape} from {count} texts; {(count, self.dimension)} is right")
-        if not (np.abs(found) <= self.bound).all():
-            raise LoquentError(f"{type(self).__name__} made a number outside its bound of {self.bound:g}, or one that is not finite")
-        return found
+    def _check(self, vectors: Any, count: int) -> Vectors:
+        array = np.asarray(vectors, dtype=np.float32)
+        name, shape = type(self).__name__, (count, self.dimension)
+        if array.shape != shape:
+            raise LoquentError(f"{name} returned an array of shape {array.shape} for {count} texts; the shape must be {shape}")
+        if not (np.abs(array) <= self.bound).all():
+            raise LoquentError(f"{name} returned a number that is not finite or outside its bound; numbers must be within {self.bound:g}")
+        return array
 
     def __copy__(self) -> Featurizer:
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Featurizer:
-        return self  # settings and a cache by text: nothing that two users could tell apart
+        return self  # it is immutable but for the cache, so sharing is safe
 
     def __getstate__(self) -> dict[str, Any]:
         return _settings(self)
@@ -152,4 +160,4 @@ class Featurizer(ABC):
 
 
 def _settings(featurizer: Featurizer) -> dict[str, Any]:
-    return {field.name: getattr(featurizer, field.name) for field in dataclasses.fields(featurizer)}  # type: ignore[arg-type]
+    return {field.name: getattr(featurizer, field.name) for field in dataclasses.fields(featurizer)}  # type: ignore[arg-type]  # every featurizer is a dataclass

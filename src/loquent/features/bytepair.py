@@ -1,4 +1,4 @@
-"""Byte-pair embeddings: every word is cut into pieces that have vectors, so no word is unknown."""
+"""Byte-pair embeddings: a word is split into pieces with vectors, so no word is unknown."""
 
 from __future__ import annotations
 
@@ -8,41 +8,42 @@ from functools import cached_property
 
 import numpy as np
 
+from loquent.core.settings import check_ranges, setting
 from loquent.errors import BadRow, MissingExtra
 from loquent.features import files
 from loquent.features.base import Featurizer, Vectors
 from loquent.features.vectors import DIGIT
-from loquent.settings import check_ranges, setting
 
-BEGIN = "▁"  # stands for the space before a word, in the pieces of SentencePiece
+BEGIN = "▁"  # the space before a word in SentencePiece's pieces
 
 
 @dataclass(frozen=True, kw_only=True)
 class BytePair(Featurizer):
-    """Vectors of the pieces of words, as BPEmb publishes them; a text has the mean over its words.
+    """Vectors of the pieces of words, as BPEmb publishes them; a text's vector is the mean over its words.
 
-    The pieces come from BPEmb's `.vocab` (a piece and its score a line; pairs are merged in the order of their scores) or from a
-    `tokenizer.json`. Words are read in small letters with their digits as 0, as BPEmb's were.
+    The pieces come from BPEmb's `.vocab` (one piece and its score per line; the score decides the order of
+    merges) or from a `tokenizer.json`. Words are lower-cased and their digits become 0, as in BPEmb's
+    training data.
     """
 
     pieces: str = setting(why="BPEmb's .vocab file, or a tokenizer.json")
     vectors: str = setting(why="the vectors of the pieces: .txt, .vec (also .gz), .bin or .npy")
     pooling: str = setting(
-        "ends", "a word's vector: its first and its last piece side by side, or the mean of all", choices=("ends", "mean"), source="flair"
+        "ends", "a word's vector: its first and last piece, concatenated, or the mean of all", choices=("ends", "mean"), source="flair"
     )
-    lower: bool = setting(True, "words are read in small letters, with digits as 0")
+    lower: bool = setting(True, "lower-case the words, and replace their digits by 0")
 
     def __post_init__(self) -> None:
         check_ranges(self)
 
     @property
     def dimension(self) -> int:
-        """The length of a piece's vector, twice that for `ends`."""
+        """The length of a piece's vector; with `ends` twice this length."""
         return int(self._table[1].shape[1]) * (2 if self.pooling == "ends" else 1)
 
     @cached_property
     def bound(self) -> float:
-        """The largest number of the file, in size."""
+        """The largest absolute value in the file."""
         return float(np.abs(self._table[1]).max())
 
     @cached_property
@@ -51,13 +52,13 @@ class BytePair(Featurizer):
         return files.hashed(self.pieces, self.vectors)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """float32[n, dimension]; a word none of whose pieces has a vector counts as zeros."""
-        found = np.zeros((len(texts), self.dimension), dtype=np.float32)
-        for row, text in zip(found, texts, strict=True):
+        """float32[n, dimension]; a word without a known piece counts as zeros."""
+        vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        for row, text in zip(vectors, texts, strict=True):
             words = text.split()
             if words:
                 row[:] = np.mean([self._word(word) for word in words], axis=0)
-        return self.clipped(found)
+        return self.clipped(vectors)
 
     def cut(self, word: str) -> list[str]:
         """The pieces of one word."""
@@ -76,21 +77,25 @@ class BytePair(Featurizer):
 
     @cached_property
     def _cutter(self) -> Callable[[str], list[str]]:
-        place = files.existing(self.pieces)
-        if place.suffix == ".json":
-            return _tokenizer(str(place))
+        path = files.existing(self.pieces)
+        if path.suffix == ".json":
+            return _tokenizer(str(path))
         scores: dict[str, float] = {}
-        for number, line in files.text_lines(place):
+        for number, line in files.text_lines(path):
             piece, _, score = line.partition("\t")
             try:
                 scores[piece] = float(score)
             except ValueError:
-                raise BadRow(f"this line is no piece with a tab and its score behind it: {line[:60]!r}", file=place, line=number) from None
+                why = f"this line is {line[:60]!r}; it must hold a piece, a tab and the piece's score"
+                raise BadRow(why, file=path, line=number) from None
         return lambda word: merged(BEGIN + word, scores)
 
 
 def merged(word: str, scores: Mapping[str, float]) -> list[str]:
-    """A word in pieces: of the neighbours whose union is a piece, those of the highest score are joined first, the leftmost of equals."""
+    """The pieces of a word.
+
+    Repeatedly merges the neighbours whose union has the highest score, the leftmost of equal scores.
+    """
     parts = list(word)
     while True:
         pairs = [(scores[union], -i) for i in range(len(parts) - 1) if (union := parts[i] + parts[i + 1]) in scores]
@@ -107,6 +112,6 @@ def _tokenizer(path: str) -> Callable[[str], list[str]]:
         raise MissingExtra("byte-pair embeddings by a tokenizer.json", "train") from error
     try:
         tokenizer = Tokenizer.from_file(path)
-    except Exception as error:  # the library raises a bare Exception for what is no tokenizer
-        raise BadRow(f"this is no tokenizer ({error})", file=path) from error
+    except Exception as error:  # the library raises a bare Exception for a bad file
+        raise BadRow(f"this file is not a tokenizer ({error}); it must be a tokenizer.json", file=path) from error
     return lambda word: list(tokenizer.encode(word, add_special_tokens=False).tokens)

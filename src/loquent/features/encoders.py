@@ -1,8 +1,7 @@
-"""Vectors from a network: tokens in their sentence, and whole texts, by the name or the folder of a Hugging Face encoder."""
+"""Vectors from a Hugging Face encoder: tokens in the context of their sentence, and whole texts."""
 
 from __future__ import annotations
 
-import json
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,22 +12,24 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from loquent.core.guards import json_files
+from loquent.core.settings import check_ranges, setting
 from loquent.errors import BadSetting
 from loquent.features.base import Featurizer, Vectors
-from loquent.settings import check_ranges, setting
 
-POOLINGS = {"pooling_mode_cls_token": "first", "pooling_mode_mean_tokens": "mean"}  # as sentence-transformers writes them
+# The keys of sentence-transformers.
+POOLINGS = {"pooling_mode_cls_token": "first", "pooling_mode_mean_tokens": "mean"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Encoding(Featurizer):
-    """What both kinds have in common: the network, loaded when the first text comes, and its hidden states in batches."""
+    """The shared part of the featurizers: the network, loaded at the first text, and its states."""
 
     batched: ClassVar[bool] = True
 
     model: str = setting(why="a Hugging Face name, or a folder with config.json, safetensors and a tokenizer")
     revision: str = setting("", "the revision of a Hugging Face name")
-    device: str = setting("auto", "where the network lives", choices=("auto", "cpu", "cuda"))
+    device: str = setting("auto", "the device of the network", choices=("auto", "cpu", "cuda"))
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -50,50 +51,53 @@ class _Encoding(Featurizer):
         return load_encoder(self.model, revision=self.revision or None, device=self.device)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """float32[n, dimension]: one forward pass for texts of like length together; what is beyond the context is cut off."""
-        told = [self._network.ids(text) for text in texts]
-        found = np.zeros((len(texts), self.dimension), dtype=np.float32)
-        for i, states in self._network.states([ids for ids, _ in told], self._layer):
-            found[i] = self._pooled(states, [b > a for a, b in told[i][1]])
-        return found
+        """float32[n, dimension], in batches of texts of similar length.
+
+        Texts are truncated to the context.
+        """
+        encoded = [self._network.ids(text) for text in texts]
+        vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        for i, states in self._network.states([ids for ids, _ in encoded], self._layer):
+            vectors[i] = self._pool(states, [end > begin for begin, end in encoded[i][1]])
+        return vectors
 
     @property
     def _layer(self) -> int:
         return -1
 
     @abstractmethod
-    def _pooled(self, states: NDArray[np.float32], is_text: list[bool]) -> Vectors:
-        """One vector from the hidden states [tokens, dimension] of a text; `is_text` tells its own pieces from markers."""
+    def _pool(self, states: NDArray[np.float32], is_text: list[bool]) -> Vectors:
+        """One vector from hidden states [tokens, dimension]; `is_text` is False for special tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Contextual(_Encoding):
-    """The hidden states of an encoder: a token in its sentence has the mean over its pieces, a text the mean over all of its own."""
+    """The hidden states of an encoder: the mean over the pieces of a token, or of a text."""
 
-    layer: int = setting(-1, "whose hidden states: 0 are the embeddings, -1 the last layer's", low=-100, high=100)
-    cut: float = setting(32.0, "numbers larger in size are cut off there: a space has bounds", low=0.1)
+    layer: int = setting(-1, "the layer of the hidden states: 0 is the embeddings, -1 the last layer", low=-100, high=100)
+    cut: float = setting(32.0, "clip numbers to [-cut, cut], because an observation space has bounds", low=0.1)
 
     @property
     def bound(self) -> float:
-        """Where numbers are cut off."""
+        """The setting `cut`."""
         return self.cut
 
     def encode_tokens(self, sentences: Sequence[tuple[str, ...]]) -> list[Vectors]:
-        """For each sentence float32[tokens, dimension]; zeros for a token without a piece, as one beyond the network's context is."""
-        found = [np.zeros((len(tokens), self.dimension), dtype=np.float32) for tokens in sentences]
-        told = [self._network.ids(" ".join(tokens)) for tokens in sentences]
-        for i, states in self._network.states([ids for ids, _ in told], self.layer):
-            for row, (start, stop) in zip(found[i], spans(sentences[i]), strict=True):
-                pieces = [k for k, (a, b) in enumerate(told[i][1]) if a < stop and b > start]
+        """float32[tokens, dimension] for each sentence; zeros for a token beyond the context."""
+        vectors = [np.zeros((len(tokens), self.dimension), dtype=np.float32) for tokens in sentences]
+        encoded = [self._network.ids(" ".join(tokens)) for tokens in sentences]
+        for i, states in self._network.states([ids for ids, _ in encoded], self.layer):
+            for row, (start, stop) in zip(vectors[i], spans(sentences[i]), strict=True):
+                pieces = [k for k, (begin, end) in enumerate(encoded[i][1]) if begin < stop and end > start]
                 if pieces:
                     row[:] = np.clip(states[pieces].mean(0), -self.cut, self.cut)
-        return found
+        return vectors
 
     @property
     def _layer(self) -> int:
         return self.layer
 
-    def _pooled(self, states: NDArray[np.float32], is_text: list[bool]) -> Vectors:
+    def _pool(self, states: NDArray[np.float32], is_text: list[bool]) -> Vectors:
         inside = states[is_text] if any(is_text) else np.zeros((1, self.dimension), dtype=np.float32)
         pooled: Vectors = np.clip(inside.mean(0), -self.cut, self.cut)
         return pooled
@@ -101,42 +105,45 @@ class Contextual(_Encoding):
 
 @dataclass(frozen=True, kw_only=True)
 class Sentence(_Encoding):
-    """A sentence encoder: the mean over a text's hidden states, or the first one's, of length 1; zeros for a text of spaces.
+    """A sentence encoder: the mean of a text's hidden states, or the first state, scaled to length 1.
 
-    A folder in the form of sentence-transformers says itself which pooling is right.
+    A blank text gives zeros. With `auto` a folder of sentence-transformers decides the pooling by its
+    configuration.
     """
 
     pooling: str = setting(
-        "auto", "the mean over all states, the first one, or as the folder says (the mean where it is silent)", choices=("auto", "mean", "first")
+        "auto", "the mean of all states, the first state, or as the folder's configuration (without one: the mean)", choices=("auto", "mean", "first")
     )
 
     @property
     def bound(self) -> float:
-        """A vector has length 1, give or take a rounding."""
+        """A vector has length 1, up to rounding."""
         return 1.001
 
-    def _pooled(self, states: NDArray[np.float32], is_text: list[bool]) -> Vectors:
+    def _pool(self, states: NDArray[np.float32], is_text: list[bool]) -> Vectors:
         if not any(is_text):
             return np.zeros(self.dimension, dtype=np.float32)
-        found: Vectors = states[0] if self._pooling == "first" else states.mean(0)
-        return found / max(float(np.linalg.norm(found)), 1e-12)
+        pooled: Vectors = states[0] if self._pooling == "first" else states.mean(0)
+        return pooled / max(float(np.linalg.norm(pooled)), 1e-12)
 
     @cached_property
     def _pooling(self) -> str:
         file = Path(self.model) / "1_Pooling" / "config.json"
         if self.pooling != "auto" or not file.is_file():
             return "mean" if self.pooling == "auto" else self.pooling
-        told = json.loads(file.read_text(encoding="utf-8"))
-        chosen = [way for name, way in POOLINGS.items() if told.get(name)]
+        config = json_files.load_object(file, error=BadSetting)
+        chosen = [pooling for name, pooling in POOLINGS.items() if config.get(name)]
         if len(chosen) != 1:
-            raise BadSetting(f"{file} asks for a pooling that is neither the mean nor the first token; pooling=mean or first chooses one")
+            raise BadSetting(
+                f"{file} enables {len(chosen)} of the poolings mean and first token; it must enable one; set pooling=mean or pooling=first"
+            )
         return chosen[0]
 
 
 def spans(tokens: Sequence[str]) -> list[tuple[int, int]]:
-    """Where each token stands in the sentence, which is the tokens with a space between each two."""
-    found, at = [], 0
+    """The (begin, end) of each token in the sentence of tokens joined by spaces."""
+    positions, begin = [], 0
     for token in tokens:
-        found.append((at, at + len(token)))
-        at += len(token) + 1
-    return found
+        positions.append((begin, begin + len(token)))
+        begin += len(token) + 1
+    return positions

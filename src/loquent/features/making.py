@@ -1,43 +1,46 @@
-"""A featurizer from settings, as a recipe or `gymnasium.make` gives them."""
+"""Featurizers from settings, for recipes and `gymnasium.make`."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
-from loquent import registry
+from loquent.core import registry
+from loquent.core.options import Node, fill
+from loquent.core.values import Record, frozen, plain
 from loquent.errors import BadSetting, kind_of
 from loquent.features.base import Featurizer
-from loquent.fill import Node, fill
-from loquent.values import Record, frozen, plain
 
 DEFAULT = "hashed"
 
 
 def make(settings: Featurizer | Mapping[str, Any] | str | None = None) -> Featurizer:
-    """The featurizer of a name, of `{kind: NAME, option: value}`, or of "module:Class" of one's own; hashed n-grams by default.
+    """A featurizer from settings; hashed n-grams by default.
+
+    Args:
+        settings: a name, `{kind: NAME, option: value}`, your own "module:Class", or a featurizer.
 
     Raises:
-        BadSetting, UnknownName: no featurizer is named so, or one of its options is unknown or out of range.
+        BadSetting, UnknownName: there is no such featurizer, or an option is unknown or out of range.
     """
     if isinstance(settings, Featurizer):
         return settings
-    given = {"kind": settings} if isinstance(settings, str) else dict(settings or {})
-    kind = given.pop("kind", DEFAULT)
+    options = {"kind": settings} if isinstance(settings, str) else dict(settings or {})
+    kind = options.pop("kind", DEFAULT)
     if not isinstance(kind, str):
-        raise BadSetting(f"features.kind = {kind!r} is {kind_of(kind)}; the name of a featurizer is right")
-    made = registry.named("featurizer", kind)
-    if not (isinstance(made, type) and issubclass(made, Featurizer) and dataclasses.is_dataclass(made)):
-        raise BadSetting(f"features.kind = {kind!r} names {made!r:.80}; a dataclass that is a loquent.features.Featurizer is right")
-    built: Featurizer = fill(made, _node(given), f"features {kind}")
-    return built
+        raise BadSetting(f"features.kind = {kind!r} is {kind_of(kind)}; it must be the name of a featurizer")
+    cls = registry.named("featurizer", kind)
+    if not (isinstance(cls, type) and issubclass(cls, Featurizer) and dataclasses.is_dataclass(cls)):
+        raise BadSetting(f"features.kind = {kind!r} names {cls!r:.80}; it must name a dataclass that derives from loquent.features.Featurizer")
+    featurizer: Featurizer = fill(cls, _node(options), f"features {kind}")
+    return featurizer
 
 
 def resolved(settings: Mapping[str, Any]) -> Record:
-    """The settings with their kind and every default written out; the same errors as `make`."""
-    made = make(settings)
-    options = {field.name: getattr(made, field.name) for field in dataclasses.fields(made)}  # type: ignore[arg-type]
+    """The settings with the kind and all defaults filled in; raises the errors of `make`."""
+    featurizer = make(settings)
+    options = {field.name: getattr(featurizer, field.name) for field in dataclasses.fields(cast(Any, featurizer))}
     return Record({"kind": settings.get("kind", DEFAULT), **frozen(plain(options))})
 
 

@@ -1,4 +1,4 @@
-"""Word vectors from a file: GloVe, fastText, word2vec, or an array of one's own."""
+"""Word vectors from a file: GloVe, fastText, word2vec, or your own array."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ from functools import cached_property
 
 import numpy as np
 
+from loquent.core.settings import check_ranges, setting
 from loquent.features import files
 from loquent.features.base import Featurizer, Vectors
 from loquent.features.hashed import WORD
-from loquent.settings import check_ranges, setting
 
 DIGIT = re.compile(r"\d")
 
 
 @dataclass(frozen=True, kw_only=True)
 class WordVectors(Featurizer):
-    """The vector of a word; for a text the mean over those of its words that have one; zeros where none has.
+    """The vector of a word; for a text the mean over its words with a vector, or zeros if there are none.
 
-    A word is looked up as it stands, in small letters, then with its digits as `#` and as `0` (the order of flair, whose vectors the
-    paper used); one that is not found is cut at its punctuation. The file is read when the first text comes.
+    The lookup tries a word as it is, lower-cased, then with its digits as `#` and as `0`. This is the order
+    of flair, whose vectors the paper used. A word without a vector is split at its punctuation. The file is
+    read at the first text.
     """
 
     path: str = setting(why="the file: .vec or .txt (also .gz), word2vec's .bin, or .npy")
-    words: str = setting("", "for .npy: the file with one word a line; empty: the same name with .words.txt")
-    limit: int = setting(0, "only the first so many words of the file; 0: all", low=0)
-    scale: float = setting(1.0, "all vectors are multiplied by this", low=0.0)
+    words: str = setting("", "for .npy: the file with one word per line; empty: the same name with .words.txt")
+    limit: int = setting(0, "the number of words to read from the beginning of the file; 0: all", low=0)
+    scale: float = setting(1.0, "a factor for all vectors", low=0.0)
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -40,27 +41,27 @@ class WordVectors(Featurizer):
 
     @cached_property
     def bound(self) -> float:
-        """The largest number of the file, in size."""
+        """The largest absolute value in the file, times `scale`."""
         return float(np.abs(self._table[1]).max()) * self.scale
 
     @cached_property
     def reads(self) -> str:
-        """A hash of the file, and of the words of an array."""
-        beside = self.words or (self.path.removesuffix(".npy") + ".words.txt" if self.path.endswith(".npy") else "")
-        return files.hashed(*([self.path, beside] if beside else [self.path]))
+        """A hash of the file, and of an array's word list."""
+        words = self.words or (self.path.removesuffix(".npy") + ".words.txt" if self.path.endswith(".npy") else "")
+        return files.hashed(*([self.path, words] if words else [self.path]))
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """float32[n, dimension]."""
-        vectors = self._table[1]
-        found = np.zeros((len(texts), self.dimension), dtype=np.float32)
-        for row, text in zip(found, texts, strict=True):
+        table = self._table[1]
+        vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        for row, text in zip(vectors, texts, strict=True):
             places = list(self._places(text))
             if places:
-                row[:] = vectors[places].mean(0) * self.scale
-        return self.clipped(found)
+                row[:] = table[places].mean(0) * self.scale
+        return self.clipped(vectors)
 
     def knows(self, word: str) -> bool:
-        """Whether the file has a vector for a word, in one of the forms that are looked up."""
+        """Whether the file has a vector for a word, in one of the forms of the lookup."""
         return self._place(word) is not None
 
     def _places(self, text: str) -> Iterator[int]:

@@ -1,44 +1,55 @@
-"""What metrics of predictions against references share: a score per sample that has references, means, stems, Treebank tokens."""
+"""Shared parts of metrics with references: scores per sample, means, stems, Treebank tokens."""
 
 from __future__ import annotations
 
 import re
-import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from loquent.core.metric import Measured
 from loquent.errors import MissingExtra
-from loquent.metric import Measured, Scores
+from loquent.metrics.text import mean
 
 Words = tuple[str, ...]
-Tally = NDArray[np.float64]  # what samples add to a corpus score, one row each, or their sum
-Kind = TypeVar("Kind")
-KNOWN = 1 << 16  # words whose stems are kept
+Tally = NDArray[np.float64]  # the counts behind a corpus score: one row per sample, or the sum of the rows
+Result = TypeVar("Result")
+CACHE_SIZE = 1 << 16  # words whose stems are kept
 
 
-def each(score: Callable[[str, Sequence[str]], Kind], predictions: Sequence[str], references: Sequence[Sequence[str]]) -> list[Kind | None]:
-    """`score(prediction, references)` of each sample; None where a sample has no reference."""
-    return [score(said, own) if len(own) else None for said, own in zip(predictions, references, strict=True)]
+def score_samples(
+    score: Callable[[str, Sequence[str]], Result],
+    predictions: Sequence[str],
+    references: Sequence[Sequence[str]],
+) -> list[Result | None]:
+    """`score(prediction, references)` of each sample; None for a sample without references."""
+    pairs = zip(predictions, references, strict=True)
+    return [score(prediction, texts) if len(texts) else None for prediction, texts in pairs]
 
 
-def averaged(samples: Scores) -> Measured:
-    """These scores, and for the corpus the mean of those that exist."""
-    present = {key: [score for score in scores if score is not None] for key, scores in samples.items()}
-    return Measured(samples, {key: statistics.fmean(scores) for key, scores in present.items() if scores})
+def with_means(samples: Mapping[str, Sequence[float | None]]) -> Measured:
+    """The sample scores, and for the corpus the mean of each key's scores that are not None."""
+    means = {key: mean(scores) for key, scores in samples.items()}
+    return Measured(
+        {key: list(scores) for key, scores in samples.items()},
+        {key: value for key, value in means.items() if value is not None},
+    )
 
 
-def stringified(references: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Each sample's list of references as one reference, brackets and quotes included: what RL4LMs gave to METEOR and ROUGE."""
-    return [[str(list(own))] if len(own) else [] for own in references]
+def references_as_text(references: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The references of each sample as one text: Python's form of the list, with brackets and quotes.
+
+    RL4LMs passed its references to METEOR and ROUGE in this form.
+    """
+    return [[str(list(texts))] if len(texts) else [] for texts in references]
 
 
 @lru_cache(maxsize=4)
 def stemmer(original: bool = False) -> Callable[[str], str]:
-    """Porter's stemmer with a memory: as NLTK extends it, or Porter's of 1980.
+    """Porter's stemmer with a cache: NLTK's extended version, or Porter's version of 1980 if `original`.
 
     Raises:
         MissingExtra: NLTK is not installed.
@@ -48,15 +59,15 @@ def stemmer(original: bool = False) -> Callable[[str], str]:
     except ImportError as error:
         raise MissingExtra("stemming", "metrics") from error
     mode = PorterStemmer.ORIGINAL_ALGORITHM if original else PorterStemmer.NLTK_EXTENSIONS
-    return lru_cache(maxsize=KNOWN)(PorterStemmer(mode=mode).stem)
+    return lru_cache(maxsize=CACHE_SIZE)(PorterStemmer(mode=mode).stem)
 
 
 @lru_cache(maxsize=1)
 def treebank() -> Callable[[str], list[str]]:
-    """NLTK's tokeniser after the Penn Treebank, which needs no data: of full stops, only a last one is split off.
+    """NLTK's Penn Treebank tokenizer, which needs no data. It splits off only the last full stop of a text.
 
-    Its rules are compiled by `re`: NLTK runs each under a clock, against patterns that users give, which takes longer than the rules do.
-    None of them looks at a place of a text more than a few times.
+    Its rules are compiled with `re`. NLTK runs each rule with a time limit, which protects against patterns
+    from users but takes longer than the rules themselves. Each rule reads a character only a few times.
 
     Raises:
         MissingExtra: NLTK is not installed.
@@ -65,10 +76,16 @@ def treebank() -> Callable[[str], list[str]]:
         from nltk.tokenize import NLTKWordTokenizer as Treebank
     except ImportError as error:
         raise MissingExtra("Treebank tokens", "metrics") from error
-    marks = [*Treebank.STARTING_QUOTES, *Treebank.PUNCTUATION, Treebank.PARENS_BRACKETS, Treebank.DOUBLE_DASHES]
+    marks = [
+        *Treebank.STARTING_QUOTES,
+        *Treebank.PUNCTUATION,
+        Treebank.PARENS_BRACKETS,
+        Treebank.DOUBLE_DASHES,
+    ]
     first, last = ([_rule(rule.pattern, by) for rule, by in rules] for rules in (marks, Treebank.ENDING_QUOTES))
-    cuts = [rule.pattern for rule in (*Treebank.CONTRACTIONS2, *Treebank.CONTRACTIONS3)]  # of "cannot", in any case
-    contractions = [(re.sub(r"\(\?.*?\)|\\b|[() ]", "", cut), *_rule(cut, r" \1 \2 ")) for cut in cuts]
+    # the patterns of words such as "cannot", in any case
+    patterns = [rule.pattern for rule in (*Treebank.CONTRACTIONS2, *Treebank.CONTRACTIONS3)]
+    contractions = [(re.sub(r"\(\?.*?\)|\\b|[() ]", "", pattern), *_rule(pattern, r" \1 \2 ")) for pattern in patterns]
 
     def tokenize(text: str) -> list[str]:
         for replace, by in first:
@@ -76,9 +93,9 @@ def treebank() -> Callable[[str], list[str]]:
         text = f" {text} "
         for replace, by in last:
             text = replace(by, text)
-        there = text.lower() if text.isascii() else None  # letters such as the long s are some other letter's case
+        lowered = text.lower() if text.isascii() else None  # outside ASCII, case folding is not one to one
         for word, replace, by in contractions:
-            if there is None or word in there:
+            if lowered is None or word in lowered:
                 text = replace(by, text)
         return text.split()
 
@@ -86,6 +103,9 @@ def treebank() -> Callable[[str], list[str]]:
 
 
 def _rule(pattern: str, by: str) -> tuple[Callable[..., str], str | Callable[[re.Match[str]], str]]:
-    """A replacement; `re` would look up one that names groups at every call, though nothing is found."""
+    """The substitution of a pattern and its replacement.
+
+    A replacement with groups becomes a function, because `re` would parse the template on every call.
+    """
     groups = re.sub(r"\\(?:g<(\d)>|(\d))", lambda group: f"{{0[{group[1] or group[2]}]}}", by)
     return re.compile(pattern).sub, by if groups == by else groups.format

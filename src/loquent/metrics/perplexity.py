@@ -1,8 +1,8 @@
-"""Perplexity, two named metrics: of the policy on references, and of generations under a fixed model.
+"""Perplexity, two metrics: of the policy on references, and of predictions under a fixed model.
 
-Both are exp(total negative log-likelihood / total tokens), the end token counted, each text after its prompt. Texts beyond the
-model's context are scored in overlapping windows. With a stride the first is the one that RL4LMs (arXiv:2210.01241) reports: all references
-as one text, read in windows.
+Both are exp(total negative log-likelihood / total tokens). The end token counts, and each text follows its
+prompt. Texts longer than the model's context are scored in overlapping windows. With a stride, the first
+metric is that of RL4LMs (arXiv:2210.01241): all references as one text, read in windows.
 """
 
 from __future__ import annotations
@@ -15,43 +15,57 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from loquent.core.metric import Context, Measured
+from loquent.core.options import takes
+from loquent.core.settings import setting
+from loquent.core.task import Row
 from loquent.errors import BadRow, BadSetting
-from loquent.metric import Context, Measured
-from loquent.metrics.options import takes
 from loquent.metrics.pairs import Tally
-from loquent.settings import setting
-from loquent.task import Row
 
-JOIN = "\n\n"  # RL4LMs' between references
-LARGEST = 700.0  # exp beyond is an infinity in float64
+SEPARATOR = "\n\n"  # between references, as in RL4LMs
+LARGEST = 700.0  # exp of a larger number overflows float64
 
 
 @dataclass(frozen=True, kw_only=True)
 class PerplexityOptions:
-    """What the metric `perplexity` may be told."""
+    """Options of the metric `perplexity`."""
 
-    stride: int = setting(0, "above 0: the references as one text, read in windows that move on by so many tokens", source="RL4LMs: 512", low=0)
-    field: str = setting("", "with a stride: the rows' field to read in the place of the references, as `text` for prompt and reference together")
-    token_budget: int = setting(8192, "tokens in one forward pass", low=1)
+    stride: int = setting(
+        0,
+        "above 0: read the references as one text, in windows that move by so many tokens",
+        source="RL4LMs: 512",
+        low=0,
+    )
+    field: str = setting(
+        "",
+        "with a stride: the rows' field that replaces the references, such as `text` for prompt and reference",
+    )
+    token_budget: int = setting(8192, "tokens per forward pass", low=1)
 
     def __post_init__(self) -> None:
         if self.field and not self.stride:
-            raise BadSetting("field is read with a stride; without one each reference is scored after its prompt")
+            raise BadSetting(
+                f"field = {self.field!r} is set without a stride, but field is read only with a stride: each reference "
+                "is scored after its prompt. Set stride above 0, or leave field out"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextPerplexityOptions:
-    """What the metric `text_perplexity` may be told."""
+    """Options of the metric `text_perplexity`."""
 
     path: str = setting(why="the fixed language model: a Hugging Face folder or name")
     revision: str = setting("", "the revision of a Hugging Face name")
-    device: str = setting("auto", "where that model lives", choices=("auto", "cpu", "cuda"))
-    token_budget: int = setting(8192, "tokens in one forward pass", low=1)
+    device: str = setting("auto", "the device of the model", choices=("auto", "cpu", "cuda"))
+    token_budget: int = setting(8192, "tokens per forward pass", low=1)
 
 
 @dataclass(frozen=True, eq=False)
 class Perplexity:
-    """Perplexity under `model()`, of each sample's references or of the predictions; a sample without text has none."""
+    """Perplexity under `model()`, of each sample's references or of its prediction.
+
+    A sample without text has no score.
+    """
 
     name: str
     model: Callable[[], Any]
@@ -62,24 +76,39 @@ class Perplexity:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The one key this metric gives: its name."""
+        """The only key of this metric: its name."""
         return (self.name,)
 
-    def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
-        """Score all texts in one go."""
+    def __call__(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Measured:
+        """Score all texts in one batch."""
         tally = self.tally(predictions, references, prompts, rows)
         samples = [exponential(loss / tokens) if tokens else None for loss, tokens in tally.tolist()]
         return Measured({self.name: samples}, self.of_tally(tally.sum(0)))
 
-    def tally(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Tally:
-        """The negative log-likelihood of each sample's texts, and their tokens."""
+    def tally(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Tally:
+        """float[samples, 2]: the negative log-likelihood of each sample's texts, and their number of tokens."""
         from loquent import pretrained
 
-        texts = [tuple(own) for own in references] if self.of_references else [(text,) for text in predictions]
-        owner = [i for i, own in enumerate(texts) for text in own if text]
-        told = [text for own in texts for text in own if text]
-        losses = pretrained.nll(self.model(), [prompts[i] for i in owner], told, token_budget=self.token_budget) if told else []
-        tally = np.zeros((len(texts), 2))
+        samples = [tuple(texts) for texts in references] if self.of_references else [(text,) for text in predictions]
+        owner = [i for i, texts in enumerate(samples) for text in texts if text]
+        targets = [text for texts in samples for text in texts if text]
+        losses = []
+        if targets:
+            sources = [prompts[i] for i in owner]
+            losses = pretrained.nll(self.model(), sources, targets, token_budget=self.token_budget)
+        tally = np.zeros((len(samples), 2))
         for i, loss in zip(owner, losses, strict=True):
             tally[i] += loss
         return tally
@@ -92,7 +121,10 @@ class Perplexity:
 
 @dataclass(frozen=True, eq=False)
 class StridedPerplexity:
-    """RL4LMs' perplexity of `model()`: all references, joined by blank lines, as one text in windows; one number for the corpus."""
+    """RL4LMs' perplexity of `model()`: all references, joined by blank lines, as one text in windows.
+
+    A corpus score.
+    """
 
     model: Callable[[], Any]
     stride: int
@@ -104,36 +136,47 @@ class StridedPerplexity:
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = False
 
-    def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
+    def __call__(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Measured:
         """Score all references as one text, in the order of the samples.
 
         Raises:
-            BadRow: a row has no text in the field that is to be read.
+            BadRow: a row has no text in `field`.
         """
         from loquent import pretrained
 
-        texts = [self._text(row) for row in rows] if self.field else [text for own in references for text in own]
+        texts = [self._text(row) for row in rows] if self.field else [text for texts in references for text in texts]
         if not any(texts):
             return Measured()
-        loss, tokens = pretrained.strided(self.model(), JOIN.join(texts), self.stride, token_budget=self.token_budget)
+        joined = SEPARATOR.join(texts)
+        loss, tokens = pretrained.strided(self.model(), joined, self.stride, token_budget=self.token_budget)
         return Measured({}, {self.name: exponential(loss)} if tokens else {})
 
     def _text(self, row: Row) -> str:
-        found = row.fields.get(self.field)
-        if not isinstance(found, str):
-            raise BadRow(f"row {row.id}: perplexity reads the field {self.field!r}, which is {found!r}; a text is right")
-        return found
+        text = row.fields.get(self.field)
+        if not isinstance(text, str):
+            raise BadRow(f"row {row.id}: the field {self.field!r} that perplexity reads is {text!r}; a text is allowed")
+        return text
 
 
 @takes(PerplexityOptions)
 def perplexity(context: Context, options: PerplexityOptions) -> Perplexity | StridedPerplexity:
-    """The policy's perplexity on references after their prompts, or strided as RL4LMs'; it follows the policy. Needs a policy that plays (a run).
+    """The policy's perplexity on references after their prompts. Needs a policy that plays (a run).
+
+    It uses the current weights of the policy. With a stride it is the perplexity of RL4LMs.
 
     Raises:
         BadSetting: the context has no language model.
     """
     if context.model is None:
-        raise BadSetting("perplexity is that of a language model on references, and no model plays here; text_perplexity takes one by path")
+        raise BadSetting(
+            "perplexity needs the language model of a run, and there is no model here. Use text_perplexity, which loads a model by its path"
+        )
     if options.stride:
         return StridedPerplexity(lambda: context.model, options.stride, options.field, options.token_budget)
     return Perplexity("perplexity", lambda: context.model, True, options.token_budget)
@@ -141,7 +184,7 @@ def perplexity(context: Context, options: PerplexityOptions) -> Perplexity | Str
 
 @takes(TextPerplexityOptions)
 def text_perplexity(context: Context, options: TextPerplexityOptions) -> Perplexity:
-    """The perplexity of what was said under a fixed language model. Needs loquent[train] and a language model's folder or name."""
+    """Perplexity under a fixed language model. Needs loquent[train] and a language model's folder or name."""
 
     @cache
     def model() -> Any:
@@ -153,5 +196,5 @@ def text_perplexity(context: Context, options: TextPerplexityOptions) -> Perplex
 
 
 def exponential(mean: float) -> float:
-    """The exponential of a mean loss, bounded so that a hopeless model has a very large perplexity and not an infinite one."""
+    """The exponential of a mean loss, bounded so that a very large loss gives a finite perplexity."""
     return math.exp(min(mean, LARGEST))

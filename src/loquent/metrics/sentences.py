@@ -1,4 +1,4 @@
-"""Sentences of a text by rules alone, without data of any library."""
+"""A rule-based splitter of texts into sentences. It needs no data of a library."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ SHORT = re.compile(
 def sentences(text: str) -> list[str]:
     """The sentences of a text in order, without the white space around them.
 
-    A sentence ends at . ! ? and closing quotes before white space, and at an empty line. A full stop after initials (U.S.) or a title (Dr.) ends
-    none, nor does one after another abbreviation before a number, nor one before a small letter.
+    A sentence ends at . ! ? and closing quotes before white space, and at an empty line. A full stop is no
+    end after initials (U.S.) or a title (Dr.), after another abbreviation before a number, or before a
+    lower-case letter.
     """
-    found, start = [], 0
+    parts, start = [], 0
     for match in END.finditer(text):
         if _ends(text, start, match):
-            found.append(text[start : match.end()].strip())
+            parts.append(text[start : match.end()].strip())
             start = match.end()
-    found.append(text[start:].strip())
-    return [sentence for sentence in found if sentence]
+    parts.append(text[start:].strip())
+    return [part for part in parts if part]
 
 
 def _ends(text: str, start: int, match: re.Match[str]) -> bool:
@@ -37,7 +38,8 @@ def _ends(text: str, start: int, match: re.Match[str]) -> bool:
         return False
     if not mark.startswith(".") or mark.startswith(".."):
         return True
-    word = re.search(r"\S*$", text[max(start, match.start() - 30) : match.start()]).group().lstrip("'\"‘“([").lower()  # type: ignore[union-attr]
+    before = text[max(start, match.start() - 30) : match.start()]
+    word = re.split(r"\s", before)[-1].lstrip("'\"‘“([").lower()
     if TITLE.fullmatch(word):
         return False
     if SHORT.fullmatch(word):

@@ -1,4 +1,7 @@
-"""Scores of made-up aims that anyone can check by eye: counting upwards, and naming a date (RL4LMs, arXiv:2210.01241)."""
+"""Scores of synthetic tasks: counting upwards, and naming a date (RL4LMs, arXiv:2210.01241).
+
+Anyone can check them by eye.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from loquent.metric import Context, Measured
-from loquent.metrics.options import takes
-from loquent.metrics.text import mean
-from loquent.settings import setting
-from loquent.task import Row
+from loquent.core.metric import Context, Measured
+from loquent.core.options import takes
+from loquent.core.settings import setting
+from loquent.core.task import Row
+from loquent.metrics.pairs import with_means
 
 DATE = re.compile(r"(?<!\d)[0-9]{4}-[0-9]{2}-[0-9]{2}(?!\d)")
 LEGACY_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -20,24 +23,27 @@ LEGACY_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 @dataclass(frozen=True, kw_only=True)
 class IncreasingNumbersOptions:
-    """What the metric `increasing_numbers` may be told."""
+    """Options of the metric `increasing_numbers`."""
 
     min_tokens: int = setting(
-        20, "an answer of fewer than half as many words counts as of so many", source="2210.01241: the released configuration", low=0
+        20,
+        "the denominator is at least half of this number of words",
+        source="2210.01241: the released configuration",
+        low=0,
     )
-    legacy: bool = setting(False, "'nan', 'inf' and the like are numbers, as in RL4LMs")
+    legacy: bool = setting(False, "read 'nan', 'inf' and the like as numbers, as RL4LMs")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DatesOptions:
-    """What the metric `dates` may be told."""
+    """Options of the metric `dates`."""
 
-    legacy: bool = setting(False, "digits may stand before and behind a date, as in RL4LMs")
+    legacy: bool = setting(False, "accept digits before and after a date, as RL4LMs")
 
 
 @dataclass(frozen=True, eq=False)
 class Synthetic:
-    """Per sample what `score` says of the answer alone; for the corpus the mean."""
+    """Per sample `score(prediction)`; for the corpus the mean."""
 
     name: str
     score: Callable[[str], float]
@@ -46,32 +52,36 @@ class Synthetic:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The one key this metric gives: its name."""
+        """The only key of this metric: its name."""
         return (self.name,)
 
-    def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
-        """Score the predictions alone."""
-        scores: list[float | None] = [self.score(text) for text in predictions]
-        average = mean(scores)
-        return Measured({self.name: scores}, {} if average is None else {self.name: average})
+    def __call__(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Measured:
+        """Score the predictions; references, prompts and rows are not read."""
+        return with_means({self.name: [self.score(text) for text in predictions]})
 
 
 @takes(IncreasingNumbersOptions)
 def increasing_numbers(context: Context, options: IncreasingNumbersOptions) -> Synthetic:
-    """How far an answer counts upwards from its first number on. No reference is read."""
+    """How far an answer counts upwards from its first number. References are not read."""
     name = "increasing_numbers-legacy" if options.legacy else "increasing_numbers"
     return Synthetic(name, lambda text: increasing(text, options.min_tokens, options.legacy))
 
 
 @takes(DatesOptions)
 def dates(context: Context, options: DatesOptions) -> Synthetic:
-    """1 where an answer holds a date of the form 2022-10-03, else 0. No reference is read."""
+    """1 if an answer contains a date of the form 2022-10-03, else 0. References are not read."""
     date = LEGACY_DATE if options.legacy else DATE
     return Synthetic("dates-legacy" if options.legacy else "dates", lambda text: float(date.search(text) is not None))
 
 
 def increasing(text: str, min_tokens: int = 20, legacy: bool = False) -> float:
-    """The length of the first strictly increasing run among a text's numbers, over its words, or half of `min_tokens` if that is more."""
+    """The length of the first strictly increasing run of numbers, divided by max(words, min_tokens / 2)."""
     tokens = text.split()
     numbers = [number for number in map(_number, tokens) if number is not None and (legacy or math.isfinite(number))]
     if not numbers:

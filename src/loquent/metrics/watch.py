@@ -1,13 +1,16 @@
-"""What is measured beside a reward where a recipe names no metrics: cheap marks of texts that serve a reward and nothing else.
+"""Cheap measures that show texts optimised for a reward alone.
 
-    watch/overlap       F1 of the words shared with the nearest reference, a word as often as it stands; absent without references
-    watch/repetition    mean share of an answer's trigrams that it has said before
-    watch/copied        mean share of an answer's trigrams of words that stand in its prompt
+They are logged beside the reward when a recipe names no metrics.
+
+    watch/overlap       F1 of the bag of words with the nearest reference; absent without references
+    watch/repetition    mean share of an answer's trigrams that repeat an earlier one
+    watch/copied        mean share of an answer's trigrams of words that occur in its prompt
     watch/distinct_2    different bigrams of all answers, as a share of all their bigrams
-    watch/same          share of the answers that some other answer is too, word for word
-    watch/words         mean length of an answer, punctuation not counted
+    watch/same          share of the answers that equal another answer, word for word
+    watch/words         mean length of an answer in words, without punctuation
 
-More of `overlap` and `distinct_2` is better, less of `repetition`, `copied` and `same`; a length is neither.
+Higher is better for `overlap` and `distinct_2`, lower for `repetition`, `copied` and `same`, neither for
+`words`.
 """
 
 from __future__ import annotations
@@ -18,12 +21,14 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar
 
-from loquent.metric import Context, Measured
-from loquent.metrics.diversity import ngrams
-from loquent.metrics.options import takes
-from loquent.metrics.text import is_punctuation, mean, words
-from loquent.task import Row
-from loquent.values import Record
+from loquent.core.metric import Context, Measured
+from loquent.core.options import takes
+from loquent.core.task import Row
+from loquent.core.values import Record
+from loquent.metrics.diversity.diversity import ngrams
+from loquent.metrics.diversity.repetition import copied_share, repeated_share
+from loquent.metrics.pairs import with_means
+from loquent.metrics.text import bag_f1, without_punctuation, words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,61 +38,61 @@ class WatchOptions:
 
 @dataclass(frozen=True)
 class Watch:
-    """Per sample overlap, repetition, copying and length; for the corpus their means and what only a corpus has."""
+    """Per sample overlap, repetition, copying and length; for the corpus their means, `distinct_2` and
+    `same`.
+    """
 
     name: ClassVar[str] = "watch"
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = None
     directions: ClassVar[Record] = Record(
-        {"watch/overlap": True, "watch/repetition": False, "watch/copied": False, "watch/distinct_2": True, "watch/same": False, "watch/words": None}
+        {
+            "watch/overlap": True,
+            "watch/repetition": False,
+            "watch/copied": False,
+            "watch/distinct_2": True,
+            "watch/same": False,
+            "watch/words": None,
+        }
     )
     keys: ClassVar[tuple[str, ...]] = tuple(directions)
     corpus_only: ClassVar[tuple[str, ...]] = ("watch/distinct_2", "watch/same")
 
-    def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
-        """Measure the predictions beside their references and prompts."""
-        said = [words(text) for text in predictions]
-        bare = [[word for word in one if not is_punctuation(word)] for one in said]
-        samples: dict[str, list[float | None]] = {
-            "watch/overlap": [_overlap(own, told) for own, told in zip(said, references, strict=True)],
-            "watch/repetition": [_repeated(one) for one in said],
-            "watch/copied": [_copied(own, prompt) for own, prompt in zip(bare, prompts, strict=True)],
-            "watch/words": [float(len(one)) for one in bare],
-        }
-        corpus = {key: average for key, scores in samples.items() if (average := mean(scores)) is not None}
-        pairs = Counter(chain.from_iterable(ngrams(one, 2) for one in said))
-        if pairs:
-            corpus["watch/distinct_2"] = len(pairs) / pairs.total()
-        if said:
-            times = Counter(map(tuple, said))
-            corpus["watch/same"] = sum(count for count in times.values() if count > 1) / len(said)
-        return Measured(samples, corpus)
+    def __call__(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Measured:
+        """Score the predictions by their references and prompts; rows are not read."""
+        answers = [words(text) for text in predictions]
+        bare = [without_punctuation(answer) for answer in answers]
+        sources = [without_punctuation(words(prompt)) for prompt in prompts]
+        measured = with_means(
+            {
+                "watch/overlap": [_overlap(answer, texts) for answer, texts in zip(answers, references, strict=True)],
+                "watch/repetition": [repeated_share(answer, 3) for answer in answers],
+                "watch/copied": [copied_share(answer, source, 3) for answer, source in zip(bare, sources, strict=True)],
+                "watch/words": [float(len(answer)) for answer in bare],
+            }
+        )
+        bigrams = Counter(chain.from_iterable(ngrams(answer, 2) for answer in answers))
+        if bigrams:
+            measured.corpus["watch/distinct_2"] = len(bigrams) / bigrams.total()
+        if answers:
+            times = Counter(map(tuple, answers))
+            measured.corpus["watch/same"] = sum(count for count in times.values() if count > 1) / len(answers)
+        return measured
 
 
 @takes(WatchOptions)
 def watch(context: Context, options: WatchOptions) -> Watch:
-    """The registered metric `watch`: overlap with references, repetition, copying, diversity and length, cheap enough for any run."""
+    """The registered metric `watch`: overlap with references, repetition, copying, diversity and length."""
     return Watch()
 
 
-def _overlap(said: Sequence[str], references: Sequence[str]) -> float | None:
-    """The best F1 of shared words over the references; None without one that has words."""
-    found = [f1(said, other) for other in map(words, references) if other]
-    return max(found) if found else None
-
-
-def f1(said: Sequence[str], other: Sequence[str]) -> float:
-    """Harmonic mean of the shares of both texts' words that the other has too; 0 where they share none."""
-    shared = (Counter(said) & Counter(other)).total()
-    return 2 * shared / (len(said) + len(other)) if shared else 0.0
-
-
-def _repeated(said: Sequence[str]) -> float | None:
-    grams = list(ngrams(said, 3))
-    return 1 - len(set(grams)) / len(grams) if grams else None
-
-
-def _copied(said: Sequence[str], prompt: str) -> float | None:
-    grams = list(ngrams(said, 3))
-    known = set(ngrams([word for word in words(prompt) if not is_punctuation(word)], 3))
-    return sum(gram in known for gram in grams) / len(grams) if grams else None
+def _overlap(answer: Sequence[str], references: Sequence[str]) -> float | None:
+    """The best F1 of bags of words over the references; None if no reference has a word."""
+    scores = [bag_f1(answer, reference) for reference in map(words, references) if reference]
+    return max(scores) if scores else None

@@ -1,1 +1,1 @@
-"""Models: formats, supports, decoding, batches of tokens, actors and their scores."""
+"""Language models that learn: the actor, supports, and rooms for each step from text to loss."""

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from loquent import pretrained
+from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadModel, BadSetting
-from loquent.models.format import Format, Plain
-from loquent.models.tokens import TokenBatch
-from loquent.seeding import Key, borrowed
-
-if TYPE_CHECKING:
-    from loquent.models.conditioning import Conditioning
-    from loquent.models.decode import Decoding
-    from loquent.models.values import TokenValues
-    from loquent.pretrained import LanguageModel
+from loquent.models.conditioning import Conditioning
+from loquent.models.decoding_settings import Decoding
+from loquent.models.format.names import Format, Plain
+from loquent.models.tokens.batch import TokenBatch
+from loquent.models.values.networks import TokenValues
+from loquent.pretrained import LanguageModel
+from loquent.pretrained.trunk import trunk, width
 
 CRITICS = ("network", "head", "none")
 
@@ -50,7 +49,7 @@ class Critic(nn.Module):
         hidden = shared if self.trunk is None else pretrained.hidden(self.trunk, tokens, wanted)
         if hidden is None:
             raise BadModel("a critic that is a head on the shared trunk needs the policy's hidden states")
-        values: Tensor = self.head(hidden)[..., 0]
+        values: Tensor = self.head(hidden.to(self.head.weight.dtype))[..., 0]
         return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
@@ -114,7 +113,7 @@ class Actor(nn.Module):
         if critic != "none":
             with borrowed(key.child("value head")):
                 made = Critic(copy.deepcopy(trunk(module)) if critic == "network" else None, width(module))
-            made.to(device=module.device, dtype=module.dtype)
+            made.to(device=module.device, dtype=pretrained.exact(module.dtype))
         frozen = _reference(language, reference)
         return cls(language, made, frozen, format=format, decoding=decoding, evaluation=evaluation)
 
@@ -141,7 +140,8 @@ class Actor(nn.Module):
             raise BadSetting("the actor has no critic; build it with critic='network' or 'head'")
         if self.critic.trunk is None and hidden is None:
             hidden = pretrained.hidden(self.policy, batch.tokens, wanted)
-        return self.critic(batch.tokens, hidden, wanted).masked_fill(~batch.real, 0.0)  # type: ignore[no-any-return]
+        values: Tensor = self.critic(batch.tokens, hidden, wanted).masked_fill(~batch.real, 0.0)
+        return values
 
     def networks(self) -> dict[str, nn.Module]:
         """The trunks that are run, by role: a critic that is a head has none of its own. Hooks on them see every forward pass."""
@@ -155,7 +155,8 @@ class Actor(nn.Module):
     @property
     def device(self) -> torch.device:
         """Where the policy is."""
-        return self.policy.device  # type: ignore[no-any-return]
+        device: torch.device = self.policy.device
+        return device
 
     @property
     def context(self) -> int:
@@ -182,13 +183,13 @@ class Actor(nn.Module):
             self.reference.eval()
         return self
 
-    def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # type: ignore[override]
+    def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # type: ignore[override]  # torch overloads it
         """All parameters and buffers, tensors that several names share (tied embeddings) under their first name only."""
-        state = super().state_dict(*args, **kwargs)
+        state: dict[str, Any] = super().state_dict(*args, **kwargs)
         prefix = str(kwargs.get("prefix", ""))
         for name in self._shared():
             state.pop(prefix + name, None)
-        return state  # type: ignore[no-any-return]
+        return state
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """Take back what `state_dict` gave."""
@@ -204,17 +205,6 @@ class Actor(nn.Module):
             if known != name:
                 further[name] = known
         return further
-
-
-def trunk(module: Any) -> nn.Module:
-    """The part of a causal model without its output layer; the model itself where it does not name one."""
-    return module.base_model  # type: ignore[no-any-return]
-
-
-def width(module: Any) -> int:
-    """The size of the last hidden states, as the output layer reads them."""
-    layer = module.get_output_embeddings()
-    return int(layer.weight.shape[1] if layer is not None else module.config.get_text_config().hidden_size)
 
 
 def _reference(language: LanguageModel, reference: str | LanguageModel) -> nn.Module | None:
@@ -233,4 +223,5 @@ def _reference(language: LanguageModel, reference: str | LanguageModel) -> nn.Mo
         if longest < needed:
             raise BadModel(f"the reference takes {longest} tokens and the policy {needed}; it could not score what the policy says")
         frozen = reference.module if reference.module is not language.module else copy.deepcopy(language.module)
-    return frozen.requires_grad_(False).eval()  # type: ignore[no-any-return]
+    module: nn.Module = frozen.requires_grad_(False).eval()
+    return module

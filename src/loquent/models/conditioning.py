@@ -10,7 +10,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from loquent.models.actor import trunk
+from loquent import pretrained
+from loquent.pretrained import exact
+from loquent.pretrained.trunk import trunk
 
 
 class Conditioning(nn.Module):
@@ -20,11 +22,12 @@ class Conditioning(nn.Module):
         super().__init__()
         weight = module.get_input_embeddings().weight
         self.layer = nn.Linear(1, weight.shape[1])
-        self.to(device=weight.device, dtype=weight.dtype)
+        self.to(device=weight.device, dtype=exact(weight.dtype))
 
     def forward(self, numbers: Float[Tensor, " B"]) -> Float[Tensor, "B H"]:
         """The shift for each row."""
-        return self.layer(numbers.to(self.layer.weight)[:, None])  # type: ignore[no-any-return]
+        shift: Tensor = self.layer(numbers.to(self.layer.weight)[:, None])
+        return shift
 
 
 @contextmanager
@@ -33,7 +36,8 @@ def conditioned(module: Any, shift: Float[Tensor, "B H"]) -> Iterator[None]:
 
     The model keeps its caches and its shapes: what comes after reads position 0 by attention, as it would read a prefix.
     """
-    inner: Any = trunk(module)
+    recognised = pretrained.head(module)
+    inner: Any = trunk(module) if recognised is None else recognised.trunk
 
     def shifted(_: Any, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         named = dict(named)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from loquent.errors import LoquentError
-from loquent.models.words import Trie, answer_ids, legal_words
+from loquent.models.trie import Trie, answer_ids, legal_words
 
 __all__ = ["Support", "Trie", "answer_ids", "entropy", "filter_top_k", "filter_top_p", "legal_words", "restricted_logprob"]
 

@@ -1,4 +1,4 @@
-"""From a name, a folder or texts to a network and its tokenizer: load, build, save; and teacher-forced likelihoods.
+"""From a name or a folder to a network and its tokenizer.
 
 Importing this package imports torch (never transformers).
 """
@@ -12,15 +12,16 @@ except ImportError as error:  # pragma: no cover - the extra is installed where 
 
 from loquent.pretrained.building import END, build
 from loquent.pretrained.classifier import ClassifierNetwork, SequenceClassifier, load_classifier, sequence_classifier
-from loquent.pretrained.devices import DTYPES, device, dtype, threads
+from loquent.pretrained.devices import DTYPES, device, dtype, exact, threads
 from loquent.pretrained.encoder import Encoder, load_encoder
 from loquent.pretrained.language import LanguageModel, context, end_ids, load, save
 from loquent.pretrained.likelihood import nll, plain_ids, strided
 from loquent.pretrained.matching import match
-from loquent.pretrained.networks import drops_out, evaluating, groups, head, hidden, padded
+from loquent.pretrained.networks import drops_out, evaluating, groups, hidden, padded
+from loquent.pretrained.output import OutputLayer, head
 
 __all__ = [
-    "DTYPES", "END", "ClassifierNetwork", "Encoder", "LanguageModel", "SequenceClassifier", "build", "context", "device", "drops_out", "dtype",
-    "end_ids", "evaluating", "groups", "head", "hidden", "load", "load_classifier", "load_encoder", "match", "nll", "padded", "plain_ids", "save",
-    "sequence_classifier", "strided", "threads",
+    "DTYPES", "END", "ClassifierNetwork", "Encoder", "LanguageModel", "OutputLayer", "SequenceClassifier", "build", "context", "device",
+    "drops_out", "dtype", "end_ids", "evaluating", "exact", "groups", "head", "hidden", "load", "load_classifier", "load_encoder", "match", "nll",
+    "padded", "plain_ids", "save", "sequence_classifier", "strided", "threads",
 ]  # fmt: skip

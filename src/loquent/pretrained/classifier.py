@@ -1,4 +1,4 @@
-"""Any Hugging Face sequence classifier: from texts, or pairs of texts, to logits and probabilities."""
+"""Hugging Face sequence classifiers: logits and probabilities of texts, or of pairs of texts."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from loquent.pretrained.networks import groups, padded
 
 @dataclass(frozen=True, eq=False)
 class ClassifierNetwork:
-    """A sequence classifier and its tokenizer; what is beyond the network's context is cut on the tokenizer's `truncation_side`."""
+    """A sequence classifier and its tokenizer, which truncates texts on its `truncation_side`."""
 
     module: Any
     tokenizer: Any
 
     @property
     def labels(self) -> dict[int, str]:
-        """The names of the labels, by number."""
+        """The names of the labels by their number."""
         return {int(i): str(name) for i, name in self.module.config.id2label.items()}
 
     def label(self, name: str | int) -> int:
-        """The number of a label given by its name, in any case, or by its number.
+        """The number of a label from its name (in any letter case) or its number.
 
         Raises:
             BadModel: there is no such label.
@@ -39,16 +39,19 @@ class ClassifierNetwork:
         names = {own.lower(): i for i, own in self.labels.items()}
         number = names.get(name.lower()) if isinstance(name, str) else name
         if number is None or not 0 <= number < self.module.config.num_labels:
-            raise BadModel(f"{self.module.config.name_or_path} has no label {name!r}; it has {self.known}")
+            raise BadModel(f"{self.module.config.name_or_path} has no label {name!r}; known: {self.known}")
         return number
 
     @property
     def known(self) -> str:
-        """The labels in words, for errors."""
+        """The labels as text, for errors."""
         return ", ".join(f"{i}: {name}" for i, name in self.labels.items())
 
     def probabilities(self, texts: Sequence[str], seconds: Sequence[str] | None = None, *, token_budget: int = 8192) -> NDArray[np.float64]:
-        """float64[n, labels]: by the softmax, or label by label by the sigmoid where there is one label or the labels exclude nothing."""
+        """float64[n, labels]: the softmax of the logits, or their sigmoid.
+
+        The sigmoid is for classifiers with a single label or with independent labels (multi-label).
+        """
         logits = torch.from_numpy(self.logits(texts, seconds, token_budget=token_budget))
         several = logits.shape[1] > 1 and self.module.config.problem_type != "multi_label_classification"
         return (logits.softmax(1) if several else logits.sigmoid()).numpy()
@@ -57,28 +60,29 @@ class ClassifierNetwork:
     def logits(
         self, texts: Sequence[str], seconds: Sequence[str] | None = None, *, token_budget: int = 8192, limit: int = 1 << 30
     ) -> NDArray[np.float64]:
-        """float64[n, labels] of texts, or of pairs (text, second), in order; one forward pass for texts of like length together.
+        """float64[n, labels] of texts, or of pairs (text, second), in order; batches have similar lengths.
 
         Args:
-            limit: the most ids of a row, where it is less than the context; of a pair the longer text is cut first.
+            limit: the most ids of a row, if less than the context; in a pair the longer text is truncated
+                first.
         """
-        found = np.zeros((len(texts), self.module.config.num_labels))
+        logits = np.zeros((len(texts), self.module.config.num_labels))
         rows, kinds = self._rows(texts, seconds, limit) if len(texts) else ([], [])
         for group in groups([len(row) for row in rows], token_budget):
             ids, real = padded([rows[i] for i in group], self._pad, self.module.device)
             more = {"token_type_ids": padded([kinds[i] for i in group], 0, self.module.device)[0]} if kinds else {}
-            found[group] = self.module(input_ids=ids, attention_mask=real.long(), **more).logits.double().cpu().numpy()
-        return found
+            logits[group] = self.module(input_ids=ids, attention_mask=real.long(), **more).logits.double().cpu().numpy()
+        return logits
 
     def _rows(self, texts: Sequence[str], seconds: Sequence[str] | None, limit: int) -> tuple[list[list[int]], list[list[int]]]:
-        """The ids, and for pairs whose network asks for it which of both texts each is from."""
-        told = [[plain(text) for text in side] for side in (texts, seconds) if side is not None]
-        made = self.tokenizer(*told, truncation=True, max_length=min(limit, room(self.module, self.tokenizer)))
-        kinds = made.get("token_type_ids") if len(told) == 2 and self._knows_kinds else None
-        return [row or [self._pad] for row in made["input_ids"]], [row or [0] for row in kinds or ()]
+        """The ids, and their token types for pairs if the network uses token types."""
+        sides = [[plain(text) for text in side] for side in (texts, seconds) if side is not None]
+        encoded = self.tokenizer(*sides, truncation=True, max_length=min(limit, room(self.module, self.tokenizer)))
+        kinds = encoded.get("token_type_ids") if len(sides) == 2 and self._has_token_types else None
+        return [row or [self._pad] for row in encoded["input_ids"]], [row or [0] for row in kinds or ()]
 
     @cached_property
-    def _knows_kinds(self) -> bool:
+    def _has_token_types(self) -> bool:
         several = (getattr(self.module.config, "type_vocab_size", None) or 0) > 1
         return several and "token_type_ids" in inspect.signature(self.module.forward).parameters
 
@@ -87,21 +91,21 @@ class ClassifierNetwork:
         own = self.tokenizer.pad_token_id
         pad = own if own is not None else self.tokenizer.eos_token_id or 0
         if self.module.config.pad_token_id is None:
-            self.module.config.pad_token_id = pad  # classifiers on causal trunks find the last token by it
+            self.module.config.pad_token_id = pad  # causal classifiers use it to find the last token
         return pad
 
 
 @dataclass(frozen=True, eq=False)
 class SequenceClassifier:
-    """A classifier that gives the probability of one label for each text."""
+    """A classifier that returns the probability of one label for each text."""
 
     network: ClassifierNetwork
     label: int
 
     def __call__(self, texts: Sequence[str], *, token_budget: int = 8192) -> list[float]:
         """P(label) per text, in order."""
-        found: list[float] = self.network.probabilities(texts, token_budget=token_budget)[:, self.label].tolist()
-        return found
+        probabilities: list[float] = self.network.probabilities(texts, token_budget=token_budget)[:, self.label].tolist()
+        return probabilities
 
 
 def load_classifier(
@@ -110,7 +114,7 @@ def load_classifier(
     """A sequence classifier by folder or Hugging Face name, in evaluation mode.
 
     Args:
-        side: where a text beyond the context is cut: "right", its end, or "left", its beginning.
+        side: the truncated side of a text beyond the context: "right", its end, or "left", its beginning.
 
     Raises:
         BadModel: as `load`.
@@ -123,7 +127,7 @@ def load_classifier(
 def sequence_classifier(
     path: str | Path, *, label: str | int = 1, revision: str | None = None, device: str = "auto", dtype: str = "float32", side: str = "right"
 ) -> SequenceClassifier:
-    """A sequence classifier asked for one label (its name in the config, or its number).
+    """A sequence classifier for the probability of one label (its name in the config, or its number).
 
     Raises:
         BadModel: as `load`; or the model has no such label.

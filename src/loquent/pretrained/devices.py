@@ -1,4 +1,4 @@
-"""Where networks run and in which type: devices and dtypes by name, and how many threads."""
+"""Devices and dtypes of networks by name, and the number of threads."""
 
 from __future__ import annotations
 
@@ -12,35 +12,42 @@ DTYPES = ("float32", "float64", "bfloat16", "float16")
 
 
 def device(name: str = "auto") -> torch.device:
-    """The device a setting stands for: "auto" is CUDA where present, else the CPU.
+    """The device of a setting; "auto" is CUDA if available, else the CPU.
 
     Raises:
-        BadSetting: no such device, or it is not on this machine.
+        BadSetting: the name is unknown, or the machine has no such device.
     """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if name.partition(":")[0] not in ("cpu", "cuda"):
-        raise BadSetting(f"device = {name!r} is none of 'auto', 'cpu', 'cuda'")
+        raise BadSetting(f"device = {name!r}; it must be 'auto', 'cpu' or 'cuda'")
     if name.startswith("cuda") and not torch.cuda.is_available():
-        raise BadSetting(f"device = {name!r}, but torch finds no CUDA here; 'auto' takes what there is")
+        raise BadSetting(f"device = {name!r}, but torch finds no CUDA on this machine; use 'auto' or 'cpu'")
     try:
         return torch.device(name)
     except RuntimeError as error:
-        raise BadSetting(f"device = {name!r} is none of 'auto', 'cpu', 'cuda'") from error
+        raise BadSetting(f"device = {name!r}; it must be 'auto', 'cpu' or 'cuda'") from error
 
 
 def dtype(name: str) -> torch.dtype:
-    """The floating-point type of a name; BadSetting for any other than float32, float64, bfloat16 and float16."""
+    """The floating-point type of a name; BadSetting for a name outside `DTYPES`."""
     if name not in DTYPES:
-        raise BadSetting(f"dtype = {name!r} is none of {', '.join(DTYPES)}")
-    return getattr(torch, name)  # type: ignore[no-any-return]
+        raise BadSetting(f"dtype = {name!r}; it must be one of {', '.join(DTYPES)}")
+    dtype: torch.dtype = getattr(torch, name)
+    return dtype
+
+
+def exact(kind: torch.dtype) -> torch.dtype:
+    """The type for computations on outputs of a network of type `kind`: `kind`, or float32 if wider."""
+    return torch.promote_types(kind, torch.float32)
 
 
 def threads(count: int | None = None) -> int:
-    """Let torch use `count` threads and return the number in use.
+    """Set the number of torch's threads to `count` and return the number in use.
 
-    By default OMP_NUM_THREADS where it is set, else the cores this process may run on: with waiting threads that do not spin
-    (see above) a second thread gives 1.3 to 1.6 times the speed when its core is free, and costs nothing when it is not.
+    The default is OMP_NUM_THREADS if it is set, else the number of cores of this process. Idle threads sleep
+    (OMP_WAIT_POLICY), so a second thread gives 1.3 to 1.6 times the speed if its core is free, and costs
+    nothing if it is not.
     """
     if count is None:
         free = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -53,7 +53,8 @@ def last_hidden(
     for number, block in enumerate(trunk.h):
         last = number == len(trunk.h) - 1
         hidden = _block(block, hidden, at if last else None, None if stores is None else stores[number])
-    return trunk.ln_f(hidden)  # type: ignore[no-any-return]
+    states: Tensor = trunk.ln_f(hidden)
+    return states
 
 
 def hidden_where(trunk: Any, tokens: Int64[Tensor, "B T"], wanted: Bool[Tensor, "B T"]) -> Float[Tensor, "B T H"]:

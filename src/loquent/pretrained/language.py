@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from loquent.core.settings import Remark
 from loquent.errors import BadModel, MissingExtra
 from loquent.pretrained import devices
-from loquent.settings import Remark
+from loquent.pretrained.folder import from_pretrained
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "sentencepiece.bpe.model")
+WHERE_FROM = ("is_local", "local_files_only")  # transformers writes into tokenizer_config.json that it read a folder: a resumed run would differ
+ALIGNMENT = 64  # bytes, as torch allocates
 OFFSET = ("roberta", "xlm-roberta", "camembert", "longformer")  # their positions begin behind that of the padding
 
 
@@ -56,16 +60,19 @@ class LanguageModel:
         return own if own is not None else min(self.end, default=0)
 
 
-def load(path: str | Path, *, revision: str | None = None, device: str = "auto", dtype: str = "float32") -> LanguageModel:
+def load(path: str | Path, *, revision: str | None = None, device: str = "auto", dtype: str = "float32", advice: str = "") -> LanguageModel:
     """A causal model by folder or Hugging Face name, in evaluation mode. HF_HUB_OFFLINE=1 keeps it from the network.
 
     Only safetensors weights are read, and no code that comes with a model is run.
+
+    Args:
+        advice: what to do where the folder does not exist; the end of the error.
 
     Raises:
         BadModel: no such folder or name, a file is missing or torn, weights are missing, or the tokenizer does not fit.
     """
     transformers = transformers_library()
-    tokenizer = load_tokenizer(path, revision, "; a run makes one, as in: loquent train reviews_base --out {}")
+    tokenizer = load_tokenizer(path, revision, advice)
     module = load_module(transformers.AutoModelForCausalLM, path, revision, device, dtype)
     return LanguageModel(module, tokenizer)
 
@@ -86,8 +93,9 @@ def save(language_model: LanguageModel, folder: str | Path) -> None:
 
 
 def context(module: Any) -> int:
-    """The longest sequence a model takes, from its config; 2**30 where that says nothing."""
-    return getattr(module.config, "max_position_embeddings", None) or 1 << 30
+    """The longest sequence a model takes, from its config; 2**30 where that says nothing, or that there is no limit (XLNet's -1)."""
+    longest = getattr(module.config, "max_position_embeddings", None) or 0
+    return longest if longest > 0 else 1 << 30
 
 
 def room(module: Any, tokenizer: Any) -> int:
@@ -122,9 +130,9 @@ def load_module(kind: Any, path: str | Path, revision: str | None, device: str, 
     shown = bars.is_progress_bar_enabled()
     bars.disable_progress_bar()
     try:
-        module, told = kind.from_pretrained(place, revision=revision, dtype=weights, use_safetensors=True, output_loading_info=True, **more)
-    except Exception as error:  # the library's loaders raise OSError, ValueError, SafetensorError, RuntimeError and more
-        raise BadModel(f"{place}: no model could be loaded ({type(error).__name__}: {_first_line(error)})") from error
+        told: dict[str, Any]
+        options = {"dtype": weights, "use_safetensors": True, "output_loading_info": True, **more}
+        module, told = from_pretrained(kind, place, revision, "model", **options)
     finally:
         if shown:
             bars.enable_progress_bar()
@@ -135,15 +143,22 @@ def load_module(kind: Any, path: str | Path, revision: str | None, device: str, 
         some = sorted(told["unexpected_keys"])
         names = ", ".join(some[:3]) + (", ..." if len(some) > 3 else "")
         warnings.warn(f"{place}: {len(some)} tensors of the weights are left out, as the model has no place for them: {names}", Remark, stacklevel=3)
-    return module.to(on).eval()
+    return _aligned(module.to(on)).eval()
+
+
+@torch.no_grad()
+def _aligned(module: Any) -> Any:
+    """The module with memory of torch's own for each parameter. Parts of a mapped file begin anywhere, and matrix products of float64 differ in
+    the last bit by where their matrices begin: a resumed run would not be the same to the bit."""
+    for tensor in (*module.parameters(), *module.buffers()):
+        if tensor.data_ptr() % ALIGNMENT:
+            tensor.data = tensor.data.clone()
+    return module
 
 
 def _shallow(place: str, revision: str | None, layers: int) -> Any:
     """The config of a network with only its first `layers` layers; BadModel where it has fewer."""
-    try:
-        config = transformers_library().AutoConfig.from_pretrained(place, revision=revision)
-    except Exception as error:  # as in load_module
-        raise BadModel(f"{place}: no config could be loaded ({type(error).__name__}: {_first_line(error)})") from error
+    config = from_pretrained(transformers_library().AutoConfig, place, revision, "config")
     if not 0 <= layers <= config.num_hidden_layers:
         raise BadModel(f"layer = {layers}: {place} has the layers 0 (the embeddings) to {config.num_hidden_layers}")
     config.num_hidden_layers = layers
@@ -151,31 +166,22 @@ def _shallow(place: str, revision: str | None, layers: int) -> Any:
 
 
 def load_tokenizer(path: str | Path, revision: str | None, advice: str = "") -> Any:
-    """The fast tokenizer of a folder or name; BadModel, with advice on the path `{}`, where there is none."""
+    """The fast tokenizer of a folder or name; BadModel, which ends in `advice`, where there is no such folder."""
     place = Path(path)
     if place.is_dir():
         if not (place / "config.json").is_file():
             raise BadModel(f"{path}: the folder has no config.json, so it is no Hugging Face model")
-        try:
-            json.loads((place / "config.json").read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise BadModel(f"{path}/config.json is no JSON: {error}") from error
         if not any((place / name).is_file() for name in TOKENIZER_FILES):
             raise BadModel(f"{path}: the folder has no tokenizer (tokenizer.json is right)")
     elif place.is_absolute() or str(path).startswith((".", "runs/")) or str(path).count("/") > 1:
-        raise BadModel(f"{path}: there is no such folder{advice.format(path)}")
-    try:
-        tokenizer = transformers_library().AutoTokenizer.from_pretrained(str(path), revision=revision)
-    except Exception as error:  # as above; a name that is not on the hub ends here too
-        why = f"{type(error).__name__}: {_first_line(error)}"
-        raise BadModel(f"{path}: no tokenizer could be loaded; it is no folder here, or not a model of the hub ({why})") from error
-    if not tokenizer.is_fast:
+        raise BadModel(f"{path}: there is no such folder{advice}")
+    what = "tokenizer" if place.is_dir() else "tokenizer (it is no folder here, or not a model of the hub)"
+    tokenizer = from_pretrained(transformers_library().AutoTokenizer, path, revision, what)
+    if not getattr(tokenizer, "is_fast", False):  # a class that is no tokenizer of its own has no such attribute
         raise BadModel(f"{path}: the tokenizer has no fast form (tokenizer.json)")
+    for name in WHERE_FROM:
+        tokenizer.init_kwargs.pop(name, None)
     return tokenizer
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [""])[0][:200]
 
 
 def transformers_library() -> Any:

@@ -10,23 +10,28 @@ from torch import Tensor
 
 from loquent.errors import BadSetting
 from loquent.pretrained.language import LanguageModel, context
-from loquent.pretrained.networks import evaluating, groups, head, hidden, padded
+from loquent.pretrained.networks import evaluating, groups, hidden, padded
+from loquent.pretrained.output import head
 
-CHUNK = 1 << 22  # logits held at once where only a few of them are wanted
+CHUNK = 1 << 22  # the most logits in memory at once
 
 
 @torch.no_grad()
 def nll(
     language_model: LanguageModel, prompts: Sequence[str], texts: Sequence[str], *, token_budget: int = 8192, end: bool = True
 ) -> list[tuple[float, int]]:
-    """Teacher-forced negative log-likelihood of texts after prompts: (sum in nats, how many tokens) each.
+    """The teacher-forced negative log-likelihood of each text after its prompt: (nats, number of tokens).
 
-    A row is start token, prompt, text and (with `end`) the end token; text and end are counted. Prompt and text are tokenised as
-    one string, and a token that begins in the prompt and ends in the text counts as text's. What does not fit the context
-    loses the oldest tokens of its prompt; a text beyond the context is scored in windows that overlap by half.
+    A row is the start token, prompt, text and, with `end`, the end token. Text and end token count. Prompt
+    and text are tokenised as one string; a token that begins in the prompt and ends in the text belongs to
+    the text. A row beyond the context loses the oldest tokens of its prompt. A text beyond the context is
+    scored in windows that overlap by half.
+
+    Raises:
+        BadSetting: the numbers of prompts and texts differ.
     """
     if len(prompts) != len(texts):
-        raise BadSetting(f"{len(prompts)} prompts and {len(texts)} texts; one prompt for each text is right")
+        raise BadSetting(f"{len(prompts)} prompts and {len(texts)} texts; there must be one prompt for each text")
     tokenizer, module = language_model.tokenizer, language_model.module
     close = tokenizer.eos_token_id if tokenizer.eos_token_id is not None else min(language_model.end, default=0)
     start = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else close
@@ -46,18 +51,20 @@ def nll(
 
 @torch.no_grad()
 def strided(language_model: LanguageModel, text: str, stride: int, *, token_budget: int = 8192) -> tuple[float, int]:
-    """(mean loss in nats, how many tokens) of one long text, read in windows that move on by `stride` tokens, as RL4LMs does it.
+    """(mean loss in nats, tokens) of a long text in windows that advance by `stride` tokens, as in RL4LMs.
 
-    A window is a whole context of tokens that ends `stride` tokens after the one before; its loss is the mean over those new tokens. The
-    means are weighted by the number of new tokens, among which the text's very first counts although nothing predicts it. The ids are
-    the tokenizer's own, with its start token where it puts one, and without an end. A text of less than two tokens has no loss: (0.0, 0).
+    Each window has the length of the context and ends `stride` tokens after the window before it. Its loss is
+    the mean over the new tokens. The means are weighted by the number of new tokens. This number includes the
+    text's first token, although nothing predicts it. The ids are the tokenizer's, with its start token if it
+    adds one, and without an end token. A text of less than two tokens has the loss (0.0, 0).
 
     Raises:
-        BadSetting: a stride of less than 1, or one that leaves no token of context.
+        BadSetting: the stride is less than 1, or leaves no token of context.
     """
     tokenizer, module = language_model.tokenizer, language_model.module
     if not 1 <= stride < context(module):
-        raise BadSetting(f"stride = {stride} is outside [1, {context(module) - 1}]: a window has {context(module)} tokens, some of them context")
+        allowed = f"it must be in [1, {context(module) - 1}], because a window of {context(module)} tokens needs context"
+        raise BadSetting(f"stride = {stride}; {allowed}")
     begins = tokenizer.bos_token_id is not None and list(tokenizer("")["input_ids"])[:1] == [tokenizer.bos_token_id]
     ids = [*([tokenizer.bos_token_id] if begins else []), *plain_ids(tokenizer, text)]
     if len(ids) < 2:
@@ -66,52 +73,55 @@ def strided(language_model: LanguageModel, text: str, stride: int, *, token_budg
     for i in range(0, len(ids), stride):
         end = min(i + stride, len(ids))
         begin = max(i + stride - context(module), 0)
-        windows.append((ids[begin:end], max(i - begin, 1)))  # a window's first token has nothing before it
+        windows.append((ids[begin:end], max(i - begin, 1)))  # no token predicts a window's first token
         sizes.append(end - i)
     total, weight = 0.0, 0
     with evaluating(module):
         for group in groups([len(window) for window, _ in windows], token_budget):
             for j, values in zip(group, _logprobs(module, [windows[j] for j in group], language_model.pad), strict=True):
-                if len(values):  # with a stride of 1 the first window holds the first token alone
+                if len(values):  # with a stride of 1 the first window has one token and no prediction
                     total -= float(values.double().mean()) * sizes[j]
                     weight += sizes[j]
     return total / weight, weight
 
 
 def plain_ids(tokenizer: Any, text: str) -> list[int]:
-    """The ids of a text in which special strings are plain characters and lone surrogates are replaced."""
+    """The ids of a text. Strings of special tokens count as plain text, and lone surrogates are replaced."""
     return _split(tokenizer, "", text)[0]
 
 
 def _split(tokenizer: Any, prompt: str, text: str) -> tuple[list[int], int]:
-    """The ids of prompt and text as one string, and where the text's begin."""
+    """The ids of prompt and text as one string, and the index of the text's first id."""
     whole = (prompt + text).encode("utf-8", "replace").decode("utf-8")  # each lone surrogate becomes one "?"
     options = {"add_special_tokens": False, "split_special_tokens": True, "return_offsets_mapping": True, "verbose": False}
-    found = tokenizer(whole, **options)
-    return list(found["input_ids"]), sum(end <= len(prompt) for _, end in found["offset_mapping"]) if prompt else 0
+    encoded = tokenizer(whole, **options)
+    return list(encoded["input_ids"]), sum(end <= len(prompt) for _, end in encoded["offset_mapping"]) if prompt else 0
 
 
 def _logprobs(module: Any, rows: Sequence[tuple[list[int], int]], pad: int) -> list[Tensor]:
-    """For each (ids, first): the log-probabilities of ids[first:], each after all before it."""
+    """The log-probabilities of ids[first:] given the ids before each, for each row (ids, first)."""
     ids, real = padded([row for row, _ in rows], pad, module.device)
     first = torch.tensor([first for _, first in rows], device=ids.device)[:, None]
-    wanted = real[:, 1:] & (torch.arange(1, ids.shape[1], device=ids.device) >= first)
-    layer, chosen = head(module), ids[:, 1:][wanted]
+    scored = real[:, 1:] & (torch.arange(1, ids.shape[1], device=ids.device) >= first)
+    layer, chosen = head(module), ids[:, 1:][scored]
     if layer is None:
-        states = module(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits[:, :-1][wanted]
+        states = module(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits[:, :-1][scored]
     else:
-        states = hidden(module, ids)[:, :-1][wanted]
+        states = hidden(module, ids)[:, :-1][scored]
     step = max(1, CHUNK // module.get_input_embeddings().weight.shape[0])
-    found = []
+    parts = []
     for i in range(0, len(chosen), step):
         logits = states[i : i + step] if layer is None else layer(states[i : i + step])
         logits = logits if logits.dtype == torch.float64 else logits.float()
-        found.append(logits.log_softmax(-1).gather(1, chosen[i : i + step, None])[:, 0].cpu())
-    return list(torch.cat([*found, torch.empty(0)]).split(wanted.sum(1).tolist()))
+        parts.append(logits.log_softmax(-1).gather(1, chosen[i : i + step, None])[:, 0].cpu())
+    return list(torch.cat([*parts, torch.empty(0)]).split(scored.sum(1).tolist()))
 
 
 def _windows(ids: list[int], first: int, context: int) -> Iterator[tuple[list[int], int]]:
-    """Pieces of at most `context` ids with the place of the first scored one; together they score ids[first:] once."""
+    """Windows of at most `context` ids, with the index of the first scored id.
+
+    Together they score each of ids[first:] once.
+    """
     while first < len(ids):
         end = len(ids) if len(ids) - first < context else first + max(1, context // 2)
         begin = max(0, end - context)

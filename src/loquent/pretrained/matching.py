@@ -1,4 +1,4 @@
-"""Greedy matching of contextual token vectors by cosine, as BERTScore does it (Zhang et al. 2020, arXiv:1904.09675)."""
+"""Greedy matching of contextual token vectors by cosine: BERTScore (Zhang et al. 2020, arXiv:1904.09675)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pad_sequence
 from loquent.pretrained.encoder import Encoder
 from loquent.pretrained.networks import groups
 
-HELD = 1 << 27  # numbers of hidden states held at once
+STATES = 1 << 27  # the most numbers of hidden states in memory at once
 
 Pair = tuple[int, int]
 
@@ -21,37 +21,40 @@ Pair = tuple[int, int]
 def match(
     encoder: Encoder, rows: Sequence[Sequence[int]], weights: Sequence[Sequence[float]], pairs: Sequence[Pair], *, token_budget: int = 8192
 ) -> list[tuple[float, float]]:
-    """(precision, recall) of each pair (prediction, reference) of rows of ids, by the last hidden states of `encoder`.
+    """(precision, recall) of each pair (prediction, reference), by the encoder's last hidden states.
 
-    Precision is the weighted mean over the prediction's tokens of the largest cosine with any token of the reference, markers included;
-    recall the same the other way round. Each row is encoded once for all of its pairs, unless they are too many to be held.
+    Precision is the weighted mean over the prediction's tokens of the largest cosine with any token of the
+    reference, special tokens included. Recall exchanges prediction and reference. Each row is encoded once
+    for all its pairs, as far as memory allows.
 
     Args:
-        weights: for each row one weight per id, which do not sum to 0; only rows that stand in a pair are looked at.
+        rows: the ids of texts.
+        weights: for each row in a pair one weight per id, with a sum other than 0.
+        pairs: indices into `rows`.
     """
-    found: list[tuple[float, float]] = [(0.0, 0.0)] * len(pairs)
-    for part in _parts(pairs, [len(row) for row in rows], HELD // encoder.dimension):
+    scores: list[tuple[float, float]] = [(0.0, 0.0)] * len(pairs)
+    for part in _parts(pairs, [len(row) for row in rows], STATES // encoder.dimension):
         needed = sorted({row for k in part for row in pairs[k]})
         vectors: dict[int, Tensor] = {}
         for group, states in encoder.batches([rows[i] for i in needed], token_budget=token_budget):
             unit = normalize(states if states.dtype == torch.float64 else states.float(), dim=-1)
-            vectors.update({needed[i]: one[: len(rows[needed[i]])] for i, one in zip(group, unit, strict=True)})
+            vectors.update({needed[i]: row[: len(rows[needed[i]])] for i, row in zip(group, unit, strict=True)})
         for group in groups([max(len(rows[i]) for i in pairs[k]) for k in part], token_budget):
             chosen = [part[k] for k in group]
-            scores = _scores(*([(vectors[pairs[k][side]], weights[pairs[k][side]]) for k in chosen] for side in (0, 1)))
-            for k, precision, recall in zip(chosen, *scores, strict=True):
-                found[k] = (precision, recall)
-    return found
+            sides = ([(vectors[pairs[k][side]], weights[pairs[k][side]]) for k in chosen] for side in (0, 1))
+            for k, precision, recall in zip(chosen, *_scores(*sides), strict=True):
+                scores[k] = (precision, recall)
+    return scores
 
 
 def _scores(left: list[tuple[Tensor, Sequence[float]]], right: list[tuple[Tensor, Sequence[float]]]) -> tuple[list[float], list[float]]:
-    """Precision and recall of pairs of (vectors of length 1 [tokens, dimension], weights)."""
+    """Precision and recall of pairs of (unit vectors [tokens, dimension], weights)."""
     a, b = (pad_sequence([vectors for vectors, _ in side], batch_first=True) for side in (left, right))
     p, q = (
         pad_sequence([torch.tensor(weights, dtype=torch.float64, device=a.device) for _, weights in side], batch_first=True) for side in (left, right)
     )
     here, there = (
-        torch.arange(vectors.shape[1], device=a.device) < torch.tensor([[len(one)] for one, _ in side], device=a.device)
+        torch.arange(vectors.shape[1], device=a.device) < torch.tensor([[len(row)] for row, _ in side], device=a.device)
         for vectors, side in ((a, left), (b, right))
     )
     cosines = torch.bmm(a, b.transpose(1, 2))
@@ -61,18 +64,21 @@ def _scores(left: list[tuple[Tensor, Sequence[float]]], right: list[tuple[Tensor
 
 
 def _parts(pairs: Sequence[Pair], lengths: Sequence[int], most: int) -> Iterator[list[int]]:
-    """The numbers of pairs in runs whose rows have at most `most` ids together (or one pair)."""
+    """Groups of consecutive indices of pairs.
+
+    The rows of a group have at most `most` ids, or the group is one pair.
+    """
     part: list[int] = []
-    seen: set[int] = set()
-    held = 0
+    included: set[int] = set()
+    total = 0
     for k, pair in enumerate(pairs):
-        more = sum(lengths[i] for i in set(pair) - seen)
-        if part and held + more > most:
+        more = sum(lengths[i] for i in set(pair) - included)
+        if part and total + more > most:
             yield part
-            part, seen, held = [], set(), 0
+            part, included, total = [], set(), 0
             more = sum(lengths[i] for i in set(pair))
         part.append(k)
-        seen.update(pair)
-        held += more
+        included.update(pair)
+        total += more
     if part:
         yield part

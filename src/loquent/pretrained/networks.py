@@ -1,9 +1,8 @@
-"""What every forward pass of a causal network needs: its output layer, padding, groups by token budget, evaluation mode."""
+"""What every forward pass of a causal network needs: its last hidden states, padding, groups by token budget, evaluation mode."""
 
 from __future__ import annotations
 
 import inspect
-import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,8 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from loquent.pretrained import gpt2
-
-_heads: weakref.WeakKeyDictionary[nn.Module, tuple[nn.Module | None]] = weakref.WeakKeyDictionary()
 
 
 @contextmanager
@@ -40,26 +37,10 @@ def _dropout_rates(part: nn.Module) -> list[float]:
     return [value for name, value in vars(part).items() if "drop" in name and isinstance(value, float)]
 
 
-def head(module: Any) -> nn.Module | None:
-    """The output layer of a causal model whose logits are just that layer of its last hidden states; None for others.
-
-    Probed once per model: caps, scales and other things after the layer make it None, and its own logits must be used.
-    """
-    if module not in _heads:
-        layer = module.get_output_embeddings()
-        ids = torch.arange(4, device=module.device)[None] % module.get_input_embeddings().weight.shape[0]
-        with evaluating(module), torch.no_grad():
-            own = module(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
-            ours = None if layer is None or module.base_model is module else layer(hidden(module, ids))
-        same = ours is not None and ours.shape == own.shape and bool(torch.allclose(ours, own, rtol=1e-3, atol=1e-5))
-        _heads[module] = (layer if same else None,)
-    return _heads[module][0]
-
-
 def hidden(module: Any, tokens: Tensor, wanted: Tensor | None = None) -> Tensor:
     """The last hidden states [B, T, D] of right-padded rows of ids, for a causal model or its trunk; one forward pass.
 
-    Causality keeps the padding on the right out of all real positions, so the mask is all ones; positions are counted from 0.
+    Causality keeps the padding on the right out of all real positions, so the mask is all ones; positions are the model's own.
 
     Args:
         wanted: the positions somebody will look at, bool[B, T], all by default; what stands at others is undefined.
@@ -68,14 +49,13 @@ def hidden(module: Any, tokens: Tensor, wanted: Tensor | None = None) -> Tensor:
     if gpt2.serves(inner):
         return gpt2.last_hidden(inner, tokens) if wanted is None else gpt2.hidden_where(inner, tokens, wanted)
     given: dict[str, Any] = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens), "use_cache": False}
-    taken = inspect.signature(inner.forward).parameters
-    if "position_ids" in taken:
-        given["position_ids"] = torch.arange(tokens.shape[1], device=tokens.device)[None]
     if inner.get_output_embeddings() is None:
-        return inner(**given).last_hidden_state  # type: ignore[no-any-return]
-    if "logits_to_keep" in taken:
+        states: Tensor = inner(**given).last_hidden_state
+        return states
+    if "logits_to_keep" in inspect.signature(inner.forward).parameters:
         given["logits_to_keep"] = 1  # nobody reads them, and all of them are large
-    return inner(**given, output_hidden_states=True).hidden_states[-1]  # type: ignore[no-any-return]
+    last: Tensor = inner(**given, output_hidden_states=True).hidden_states[-1]
+    return last
 
 
 def groups(lengths: Sequence[int], token_budget: int) -> list[list[int]]:

@@ -1,4 +1,4 @@
-"""`report.html`: one file about one run or several, that opens anywhere and asks nothing of any network."""
+"""Reports: HTML pages about runs."""
 
 from loquent.report.page import write_report
 

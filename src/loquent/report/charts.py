@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from html import escape
 from itertools import count, groupby, pairwise
 
+from loquent.core.guards.terminal import escaped
 from loquent.report.runs import Point, thinned
-from loquent.values import escaped
 
 WIDTH, HEIGHT = 480, 270
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 26, 40

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -10,9 +9,10 @@ from typing import Any
 
 import yaml
 
-from loquent import logged, registry
+from loquent.core import logged, registry
+from loquent.core.logged import Logged
 from loquent.errors import BadSetting, LoquentError
-from loquent.logged import Logged
+from loquent.files import atomic, names
 from loquent.report import samples, watch
 from loquent.report.charts import Curve, Dot, Numbers, curves, dots, legend, safe, short
 from loquent.report.runs import Group, read
@@ -31,8 +31,10 @@ HEAD = """<!doctype html>
 <body>
 """
 KL = ("kl/reference", "kl/reference_k3", "kl/coefficient", "reward/penalty", "policy/kl_old")
-DRIFT = ("rollout/words", "rollout/repetition", "rollout/distinct_2", "policy/entropy", "rollout/tokens", "rollout/cut")
+DRIFT = ("rollout/words", "rollout/repetition", "rollout/distinct_2", "policy/entropy", "rollout/tokens", "rollout/ended/cut")
+SUCCESS = ("rollout/success", "evaluation/success")
 HELD_OUT_DRIFT = ("evaluation/diversity/mean_length", "evaluation/diversity/distinct-2", "evaluation/diversity/msttr-100")
+MOST_NOTES = 50
 ARROWS = {True: " ↑", False: " ↓", None: ""}
 BETTER = {True: "; more is better", False: "; less is better", None: ""}
 
@@ -45,12 +47,9 @@ def write_report(paths: Sequence[str | Path], out: str | Path) -> Path:
     """
     target = Path(out)
     if target.is_dir():
-        raise BadSetting(f"--out {target} is a folder; a file is right, as {target / 'report.html'}")
+        raise BadSetting(f"--out {target} is a folder; a file is right, as {target / names.REPORT}")
     page = html(read(paths))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    aside = target.with_name(f".{target.name}.partial")
-    aside.write_text(page, encoding="utf-8")
-    os.replace(aside, target)
+    atomic.write_text(target, page)
     return target
 
 
@@ -61,6 +60,7 @@ def html(groups: Sequence[Group]) -> str:
     made = _Page(groups)
     sections = {
         "Learning": made.learning(),
+        "How episodes ended": made.endings(),
         "Watch for reward hacking": made.watch(),
         "Divergence from the reference": made.charts(KL),
         "Rewards, raw and weighted": made.rewards(),
@@ -71,6 +71,7 @@ def html(groups: Sequence[Group]) -> str:
         "Settings": made.settings(),
         "Time": made.time(),
     }
+    sections = {"Left out": made.left_out(), **sections}  # known when all files were read
     kept = {name: body for name, body in sections.items() if body}
     links = "".join(f'<li><a href="#{_anchor(name)}">{name}</a></li>' for name in kept)
     bodies = "".join(f'<section id="{_anchor(name)}"><h2>{name}</h2>{body}</section>' for name, body in kept.items())
@@ -88,7 +89,7 @@ class _Page:
             self.known |= _table(str(group.runs[0].config["algorithm"]["kind"]))
         self.keys = list(dict.fromkeys(key for group in groups for run in group.runs for line in run.metrics for key in line))
         self.higher = {key: up for group in groups for run in group.runs for key, up in run.evaluation.get("higher_is_better", {}).items()}
-        self.drawn = {"update", "episodes"}
+        self.drawn = {"update", "episodes", *(f"{key}_error" for key in SUCCESS)}
 
     def overview(self) -> str:
         """One line a group: what it is and how far it came."""
@@ -109,27 +110,48 @@ class _Page:
             )
         return _table_of(["recipe", "algorithm", "task", "seeds", "updates", "device"], rows)
 
+    def left_out(self) -> str:
+        """What could not be read of the runs' files, and what nothing vouches for; empty where all is well."""
+        notes = [note for group in self.groups for run in group.runs for note in run.notes]
+        if not notes:
+            return ""
+        items = "".join(f"<li>{safe(note)}</li>" for note in notes[:MOST_NOTES])
+        more = f"<p>And {len(notes) - MOST_NOTES} more.</p>" if len(notes) > MOST_NOTES else ""
+        return f"<p>These files are not whole, or hold what cannot be drawn:</p><ul>{items}</ul>{more}"
+
     def learning(self) -> str:
         """The return that was optimised, and beside it what was measured on held-out rows."""
-        held_out = [key for key in self.keys if key.startswith("evaluation/") and not key.startswith(("evaluation/diversity/", "evaluation/answers"))]
+        aside = ("evaluation/diversity/", "evaluation/answers", "evaluation/ended/")
+        held_out = [key for key in self.keys if key.startswith("evaluation/") and not key.startswith(aside)]
         found = [key for key in self.higher if any(group.final(key) for group in self.groups)]
-        main = [key for key in found if f"evaluation/{key}" in HELD_OUT_DRIFT or not key.startswith(("diversity/", "answers"))]
+        main = [key for key in found if f"evaluation/{key}" in HELD_OUT_DRIFT or not key.startswith(("diversity/", "answers", "ended/"))]
         figures = "".join(self._dots(key) for key in main) if len(self.groups) > 1 else ""
         end = f"<p>{_spread(self.groups)} {_split(self.groups)}</p>" + (f"<div class=charts>{figures}</div>" if figures else self._scores(main))
         whole = _fold("All of them as numbers", self._scores(found))
-        curves_ = f"<p>{_what_is_drawn(self.groups)}</p>" + self.charts(("rollout/return", *held_out))
+        curves_ = f"<p>{_what_is_drawn(self.groups)}</p>" + self.charts((*SUCCESS, "rollout/return", *held_out))
         return curves_ + (f"<h3>Held-out values at the end</h3>{end}{whole}" if found else "")
+
+    def endings(self) -> str:
+        """The share of episodes by ending: at the end as a table, and as curves of those that any episode came to."""
+        at_end = [key for key in self.higher if key.startswith("ended/")]
+        table = "<p>Shares of all held-out episodes at the end.</p>" + self._scores(at_end) if at_end else ""
+        keys = [key for key in self.keys if key.startswith(("rollout/ended/", "evaluation/ended/"))]
+        never = [key for key in keys if not any(point.mean for group in self.groups for point in group.curve(key))]
+        self.drawn |= set(never)
+        return table + self.charts(sorted(set(keys) - set(never), key=keys.index))
 
     def charts(self, keys: Iterable[str]) -> str:
         """A chart for each of the keys that was logged and has none yet."""
-        wanted = [key for key in keys if key in self.keys and key not in self.drawn]
+        wanted = [key for key in dict.fromkeys(keys) if key in self.keys and key not in self.drawn]
         figures = "".join(self._curves(key) for key in wanted)
         return f'<div class="charts">{figures}</div>' if figures else ""
 
     def rewards(self) -> str:
         """Each named reward: as it was measured, and as it counted."""
-        names = [key.removeprefix("rollout/reward/") for key in self.keys if key.startswith("rollout/reward/")]
-        return self.charts([f"rollout/{kind}/{name}" for name in names for kind in ("reward", "weighted")] + ["reward/task"])
+        kinds = ("reward", "reward_where_present", "weighted")
+        split = [key.split("/", 2) for key in self.keys]
+        names = dict.fromkeys(parts[2] for parts in split if len(parts) == 3 and parts[0] == "rollout" and parts[1] in kinds)
+        return self.charts([f"rollout/{kind}/{name}" for name in names for kind in kinds] + ["reward/task"])
 
     def watch(self) -> str:
         """The reward beside what is outside it, a group at a time; and the drifts of all."""
@@ -195,7 +217,7 @@ class _Page:
     def _dots(self, key: str) -> str:
         found = [(i, group.label, group.final(key)) for i, group in enumerate(self.groups)]
         values = [Dot(label, i, *final) for i, label, final in found if final is not None]
-        unit = "reward per episode" if key == "return" or key.startswith("reward/") else ""
+        unit = (logged.definition(f"evaluation/{key}", self.known) or Logged("", "")).unit
         return _figure(key + ARROWS[self.higher[key]], dots(self.numbers, key, unit, values), "", "")
 
     def _scores(self, keys: Sequence[str]) -> str:
@@ -256,7 +278,9 @@ def _what_is_drawn(groups: Sequence[Group]) -> str:
             f", keys of evaluation of held-out ones (split {safe(', '.join(sorted(watched)))}, every {', '.join(map(str, sorted(every)))} updates)"
         )
     several = any(len(group.runs) > 1 for group in groups)
-    return said + ("; a line is the mean over seeds, a band one standard deviation to each side." if several else ".")
+    alone = any(line.get(f"{key}_error") for group in groups if len(group.runs) == 1 for line in group.runs[0].metrics for key in SUCCESS)
+    said += "; a line is the mean over seeds, a band one standard deviation to each side" if several else ""
+    return said + ("; a band of a single run's success is one standard error over the episodes." if alone else ".")
 
 
 def _split(groups: Sequence[Group]) -> str:
@@ -270,9 +294,10 @@ def _task(group: Group) -> str:
 
 
 def _table(kind: str) -> dict[str, Logged]:
+    """The keys a learner logs. One that only the run's file names is not imported: its keys are drawn all the same."""
     try:
-        return logged.table(registry.named("algorithm", kind))
-    except (LoquentError, ImportError):  # a learner of one's own that is not at hand: its keys are drawn all the same
+        return logged.table(registry.find("algorithm", kind))
+    except (LoquentError, ImportError):
         return dict(logged.LOGGED)
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from loquent import registry
+from loquent.core import registry
+from loquent.core.options import options_of
+from loquent.core.values import Record, frozen
 from loquent.errors import LoquentError
-from loquent.values import Record, frozen
 
 HOW = {"device", "dtype", "token_budget"}  # options that say where and how fast, not what
 Named = tuple[str, dict[str, Any]]
@@ -58,7 +59,7 @@ def _defaults(kind: str, of: str) -> Mapping[str, Any]:
     """What a registered score's options are where nothing is said; nothing where they cannot be read here."""
     where = kind if of in registry.names(kind) else "metric"
     try:
-        schema = getattr(registry.find(where, of), "Options", None) if of in registry.names(where) else None
+        schema = options_of(registry.find(where, of)) if of in registry.names(where) else None
     except (LoquentError, ImportError):
         return {}
     fields = dataclasses.fields(schema) if schema else ()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from loquent import episode
-from loquent.episode import TASK, Episode
+from loquent.core.episode import TASK, Episode
 from loquent.report.charts import COLOURS, safe, short
 from loquent.report.runs import Group
 
@@ -32,12 +31,12 @@ def over_runs(groups: Sequence[Group]) -> str:
 
 def over_updates(number: int, group: Group) -> str:
     """What a group's first run said in its evaluations in training: the first, the last, and some between."""
-    found = group.runs[0].evaluations()
+    found = group.runs[0].evaluations
     if len(found) < 2:
         return ""
     updates = list(found)
     chosen = sorted({updates[round(i * (len(updates) - 1) / (STAGES - 1))] for i in range(STAGES)})
-    columns: Columns = {f"update {update}": (number, _by_game(list(episode.read(found[update])))) for update in chosen}
+    columns: Columns = {f"update {update}": (number, _by_game(group.runs[0].episodes(found[update]))) for update in chosen}
     return _side_by_side(columns) or _none_shared(columns)
 
 

@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from loquent.core.values import EMPTY
 from loquent.report.charts import Curve, safe, short
 from loquent.report.divergence import FEWEST, Fall, diverging, width
 from loquent.report.quantities import Quantity, quantity
 from loquent.report.runs import Group, Point
-from loquent.values import EMPTY
 
 PROXY = "evaluation/return"
 DRIFTS = ("kl/reference", "evaluation/perplexity", "rollout/words", "evaluation/watch/words")
+MORE = "training.evaluate_every says after how many updates they are made, training.evaluate_first that one is made before the first update"
 TELLS = "That is no proof: a reward may be gamed in a way that none of them sees. Read the samples."
 
 
@@ -71,12 +72,16 @@ def history(group: Group, key: str) -> dict[float, float]:
 
 @dataclass(frozen=True)
 class Seen:
-    """What fell and what rose while the return rose, of the values that were looked at, and at how many evaluations."""
+    """What fell and what rose while the return rose, of the values that were looked at, and at how many evaluations.
+
+    `partial`: values that were not looked at, because some evaluations have none (all answers are empty, say).
+    """
 
     fell: list[Fall]
     rose: list[Fall]
     judged: list[str]
     evaluations: int
+    partial: list[str]
 
     @property
     def gamed(self) -> bool:
@@ -86,7 +91,8 @@ class Seen:
 
 def seen(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) -> Seen:
     """What the rule of `divergence` finds in a group's evaluations."""
-    judged = [key for key in outside(group.runs[0].config, keys, _owners(group)) if higher.get(key.removeprefix("evaluation/")) is not None]
+    beside = outside(group.runs[0].config, keys, _owners(group))
+    judged = [key for key in beside if higher.get(key.removeprefix("evaluation/")) is not None]
     proxy = history(group, PROXY)
     columns = {key: history(group, key) for key in judged}
     columns = {key: column for key, column in columns.items() if column.keys() >= proxy.keys()}
@@ -96,7 +102,8 @@ def seen(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) -
     returns = [proxy[update] for update in updates]
     fell = diverging(updates, returns, values, up)
     rose = diverging(updates, returns, values, {key: not better for key, better in up.items()})
-    return Seen(fell, [one for one in rose if one.key not in {fall.key for fall in fell}], list(columns), len(updates))
+    partial = [key for key in beside if key not in columns and higher.get(key.removeprefix("evaluation/"), True) is not None]
+    return Seen(fell, [one for one in rose if one.key not in {fall.key for fall in fell}], list(columns), len(updates), partial)
 
 
 def statement(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) -> str:
@@ -105,14 +112,17 @@ def statement(group: Group, keys: Sequence[str], higher: Mapping[str, bool | Non
         return _said("unknown", "The run is not at its end, where it tells of each value which way is better.")
     found = seen(group, keys, higher)
     count = found.evaluations
+    partial = f" Not looked at, because some evaluations have no value of it: {', '.join(map(_bare, found.partial))}." if found.partial else ""
     if not found.judged:
         why = "no metric outside the reward was evaluated in training" if count else "nothing was evaluated in training"
-        return _said("unknown", f"The reward cannot be watched: {why}; metrics: and training.evaluate_every make it so.")
+        return _said("unknown", f"The reward cannot be watched: {why}; metrics: and training.evaluate_every make it so.{partial}")
     names = ", ".join(map(_bare, found.judged))
     if count < FEWEST:
-        return _said("unknown", f"{count} evaluations are too few to tell whether the reward and {names} part; {FEWEST} are enough.")
+        return _said("unknown", f"{count} evaluations are too few to tell whether the reward and {names} part; {FEWEST} are enough: {MORE}.{partial}")
     if not found.fell:
-        return _said("calm", f"At {count} evaluations nothing measured outside the reward fell while the return rose. Looked at: {names}. {TELLS}")
+        return _said(
+            "calm", f"At {count} evaluations nothing measured outside the reward fell while the return rose. Looked at: {names}.{partial} {TELLS}"
+        )
     head = "The reward is being gamed." if found.gamed else "The reward is bought at a price."
     first = max(found.fell, key=lambda one: (one.deep, abs(one.now - one.best) / max(abs(one.best), abs(one.now))))
     how = f"(means of {width(count)} evaluations, up to update {first.since:g} and up to update {first.until:g})"
@@ -120,7 +130,7 @@ def statement(group: Group, keys: Sequence[str], higher: Mapping[str, bool | Non
         how = f"(from the first evaluation, at update {first.since:g}, to the mean of {width(count)} up to update {first.until:g})"
     risen = f"The return rose from {short(first.proxy_before)} to {short(first.proxy_now)} {how}, and outside it got worse: {_moved(found.fell)}."
     won = f" Got better with it: {_moved(found.rose)}." if found.rose else " Nothing measured outside it got better."
-    return _said("alarm" if found.gamed else "price", f"<strong>{head}</strong> {risen}{won}")
+    return _said("alarm" if found.gamed else "price", f"<strong>{head}</strong> {risen}{won}{partial}")
 
 
 def beside(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) -> list[Curve]:

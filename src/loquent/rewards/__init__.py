@@ -1,4 +1,4 @@
-"""Rewards: terms made of metrics or of any callable, penalties, and their weighted composition. Scores stay raw; weights come last."""
+"""Rewards made of metrics and callables: composition, shaping, placement, cache."""
 
 from loquent.rewards.compose import apply, build, episode_texts, references_of
 from loquent.rewards.counting import Counting

@@ -1,10 +1,13 @@
-"""Scores kept by what they are of: the metric with its version and options, the references, the prompt, the row and the text.
+"""A cache of metric scores, keyed by metric (name, version, options), references, prompt, row and text.
 
-Only metrics that are functions of a sample are kept. One that asks its context for the policy is not, since it learns on; nor is a
-function of one's own, which may be anything. The whole key is compared, not a hash of it, so a score is never another sample's.
+Only metrics that are functions of a single sample are cached. Two kinds are not: a metric that reads the
+policy from its context, because the policy changes during training; and a user's function, because it may
+depend on anything. Keys are compared in full, not by their hash, so two samples never share a score by a hash
+collision.
 
-A network's score of one text may differ in its last bits with the texts beside it. A run therefore forgets all scores where it writes
-a checkpoint: what is resumed from there begins with none, and meets the same batches.
+A network's score of a text may differ in its last bits with the other texts in the batch. A run therefore
+clears the cache when it writes a checkpoint. A resumed run starts with an empty cache and sees the same
+batches.
 """
 
 from __future__ import annotations
@@ -14,75 +17,75 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from loquent.metric import Context, Measured, Metric
-from loquent.task import Row
+from loquent.core.metric import Context, Measured, Metric, traits
+from loquent.core.task import Row
 
-MOST = 20_000  # samples held; some hundred bytes and the text each
+MOST = 20_000  # cached samples; each takes a few hundred bytes and its text
 
 
 class Watched(Context):
-    """A context that notes when somebody asks for its model: what is made of it then follows the policy."""
+    """A context that records whether its model was read. A metric that read it may depend on the policy."""
 
     def __getattribute__(self, name: str) -> Any:
         if name == "model":
-            object.__setattr__(self, "asked", True)
+            object.__setattr__(self, "model_read", True)
         return object.__getattribute__(self, name)
 
     def __repr__(self) -> str:
-        return f"Watched({self.task!r})"  # to be shown is not to be asked for the model
+        return f"Watched({self.task!r})"  # the generated __repr__ would read the model
 
     @classmethod
     def of(cls, context: Context) -> Watched:
-        """The same context, watched from now on."""
-        made = cls(context.task, context.model, context.cache)
-        object.__setattr__(made, "asked", False)
-        return made
+        """A watched copy of a context."""
+        watched = cls(context.task, context.model, context.cache)
+        object.__setattr__(watched, "model_read", False)
+        return watched
 
     @property
     def policy(self) -> bool:
-        """Whether the model was asked for."""
-        return bool(object.__getattribute__(self, "asked"))
+        """Whether the model was read."""
+        return bool(object.__getattribute__(self, "model_read"))
 
 
 class Cache:
-    """At most so many samples' scores; the one that was not asked for longest goes first."""
+    """The scores of at most `most` samples; the least recently used is dropped first."""
 
     def __init__(self, most: int = MOST) -> None:
         self.most, self.hits, self.misses = most, 0, 0
-        self._held: OrderedDict[Hashable, dict[str, float | None]] = OrderedDict()
+        self._scores: OrderedDict[Hashable, dict[str, float | None]] = OrderedDict()
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._scores)
 
     def clear(self) -> None:
-        """Forget all scores."""
-        self._held.clear()
+        """Drop all scores."""
+        self._scores.clear()
 
     def find(self, key: Hashable) -> dict[str, float | None] | None:
-        """The scores of a sample by the metric's keys, or None."""
-        found = self._held.get(key)
-        if found is None:
+        """The scores of a sample by the metric's keys; None where the cache has no entry."""
+        scores = self._scores.get(key)
+        if scores is None:
             self.misses += 1
             return None
         self.hits += 1
-        self._held.move_to_end(key)
-        return found
+        self._scores.move_to_end(key)
+        return scores
 
     def keep(self, key: Hashable, scores: dict[str, float | None]) -> None:
-        """Hold the scores of a sample."""
-        self._held[key] = scores
-        self._held.move_to_end(key)
-        while len(self._held) > self.most:
-            self._held.popitem(last=False)
+        """Store the scores of a sample."""
+        self._scores[key] = scores
+        self._scores.move_to_end(key)
+        while len(self._scores) > self.most:
+            self._scores.popitem(last=False)
 
 
 @dataclass(frozen=True, eq=False)
 class Cached:
-    """A metric whose scores per sample are kept; it measures no corpus.
+    """A metric with cached scores per sample; it gives no corpus scores.
 
     Args:
-        identity: what makes two metrics the same: name, version and options.
-        context: what the metric was built from.
+        identity: name, version and options of the metric; metrics with equal identity share cached scores.
+        context: the context that the metric was built with.
     """
 
     metric: Metric
@@ -92,46 +95,46 @@ class Cached:
 
     @property
     def name(self) -> str:
-        """The metric's own name."""
+        """The name of the wrapped metric."""
         return self.metric.name
 
     @property
     def version(self) -> int:
-        """The metric's own version."""
+        """The version of the wrapped metric."""
         return self.metric.version
 
     @property
     def higher_is_better(self) -> bool | None:
-        """As the metric says."""
+        """The direction of the wrapped metric."""
         return self.metric.higher_is_better
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """As the metric says."""
-        return tuple(getattr(self.metric, "keys", ()))
+        """The keys of the wrapped metric."""
+        return traits(self.metric).keys
 
     def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
-        """The scores per sample: those that are known, and one call of the metric for all others, each once."""
-        given = list(zip(predictions, map(tuple, references), prompts, rows, strict=True))
-        if self.context.policy or not _hashable(given):
+        """The scores per sample: cached scores, and one call of the metric for all distinct new samples."""
+        batch = list(zip(predictions, map(tuple, references), prompts, rows, strict=True))
+        if self.context.policy or not _hashable(batch):
             return self.metric(predictions, references, prompts, rows)
-        found = {sample: self.cache.find((self.identity, *sample)) for sample in dict.fromkeys(given)}
-        new = [sample for sample, scores in found.items() if scores is None]
+        known = {sample: self.cache.find((self.identity, *sample)) for sample in dict.fromkeys(batch)}
+        new = [sample for sample, scores in known.items() if scores is None]
         if new:
-            texts, own, before, where = (list(column) for column in zip(*new, strict=True))
-            measured = self.metric(texts, own, before, where)
-            if not _whole(measured, len(new)):  # whoever asked says what is wrong with it
+            measured = self.metric(*(list(column) for column in zip(*new, strict=True)))
+            if not _well_formed(measured, len(new)):  # the caller's check names what is wrong
                 return self.metric(predictions, references, prompts, rows)
             for i, sample in enumerate(new):
-                found[sample] = {key: scores[i] for key, scores in measured.samples.items()}
+                fresh = {key: scores[i] for key, scores in measured.samples.items()}
+                known[sample] = fresh
                 if not self.context.policy:
-                    self.cache.keep((self.identity, *sample), found[sample])  # type: ignore[arg-type]
-        keys = dict.fromkeys(key for scores in found.values() for key in scores or ())
-        return Measured({key: [(found[sample] or {}).get(key) for sample in given] for key in keys})
+                    self.cache.keep((self.identity, *sample), fresh)
+        keys = dict.fromkeys(key for scores in known.values() for key in scores or ())
+        return Measured({key: [(known[sample] or {}).get(key) for sample in batch] for key in keys})
 
 
 def clear(terms: Sequence[Any]) -> None:
-    """Forget the scores that these terms have kept."""
+    """Drop the cached scores of these terms."""
     for term in terms:
         if isinstance(metric := getattr(term, "metric", None), Cached):
             metric.cache.clear()
@@ -144,7 +147,7 @@ def _hashable(samples: Sequence[Any]) -> bool:
         return False
 
 
-def _whole(measured: Any, count: int) -> bool:
+def _well_formed(measured: Any, count: int) -> bool:
     if not isinstance(measured, Measured):
         return False
     return all(isinstance(scores, list) and len(scores) == count for scores in measured.samples.values())

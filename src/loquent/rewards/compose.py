@@ -1,13 +1,15 @@
-"""Rewards of episodes: terms built by name with weights, and their raw scores put where learners read them.
+"""Builds reward terms from settings and adds their raw scores to episodes.
 
-Which text is judged. A term sees an episode as (prompt, prediction): the prediction is the last answer of the learning seat; the
-prompt is all that this seat read and said before it, in order, one utterance a line (in a game of one answer: the task's prompt,
-word for word). The task's instruction, other seats' utterances and what comes after that answer are not in it.
+What is scored. A term scores an episode as a pair (prompt, prediction). The prediction is the last answer of
+the learning seat. The prompt is every earlier turn that this seat saw or wrote, in order, one turn per line.
+Where an episode has a single answer, it is the task's prompt, word for word. The prompt leaves out the task's
+instruction and the turns between other seats.
 
-Where a score goes. Under the term's name on the last answer of the learning seat; token terms on every answer of that seat that
-has tokens. None leaves no key. An episode in which the learning seat never answered has nowhere to put one and stays as it is.
-Where something else than the score may count (`counting.Counting`), the name has what counts, and NAME/raw the score.
-For a learner it may stand on tokens (`placement`), be normalised (`learner`), or be a potential (`shaping`).
+Where a score is stored. A term's score stands under its name on the last answer of the learning seat. A token
+term's scores stand on every answer of that seat that has tokens. A score of None adds no key. An episode
+without an answer stays as it is. Where the reward may differ from the score (`counting.Counting`), NAME has
+the reward and NAME/raw the score. For a learner, rewards may be placed on tokens (`placement`), normalised
+(`learner`) or come from a potential (`shaping`).
 """
 
 from __future__ import annotations
@@ -17,18 +19,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from loquent import registry
-from loquent.episode import Episode, Turn
+from loquent.core import registry
+from loquent.core.episode import Episode, Turn
+from loquent.core.metric import Context, Metric, traits
+from loquent.core.task import Row
+from loquent.core.values import Record, frozen
 from loquent.errors import BadReward, BadSetting, UnknownName
-from loquent.metric import Context, Metric, scores_together
 from loquent.rewards import shaping
 from loquent.rewards.cache import Cache, Cached, Watched
 from loquent.rewards.counting import RAW, Counting, counting
 from loquent.rewards.learner import Learner
 from loquent.rewards.placement import pieces, placed
 from loquent.rewards.terms import Term, TokenFunction, TokenTerm
-from loquent.task import Row
-from loquent.values import Record, frozen
 
 AnyTerm = Term | TokenTerm
 
@@ -36,12 +38,14 @@ AnyTerm = Term | TokenTerm
 def build(settings: Mapping[str, Any], context: Context) -> tuple[tuple[AnyTerm, ...], Record]:
     """Terms and weights from `{name: weight}` or `{name: {weight: ..., of: ..., key: ..., options...}}`.
 
-    `of` names the registered reward or metric, or a Python callable as "module:function", where the term is called otherwise;
-    `key` chooses among several scores of a metric; `counting.Counting` has what else a term may be told.
-    A name among the task's own rewards only gives that reward its weight. No settings at all: the task's own weights.
+    `of` names the registered reward or metric, or a Python callable as "module:function"; without it, the
+    term's name does. `key` chooses one of several scores of a metric. `counting.Counting` lists the other
+    settings of a term. The name of a reward of the task takes a weight only. Without settings, the task's own
+    weights are used.
 
     Raises:
-        UnknownName: no reward, metric or reward of the task is called so. BadSetting: a bad weight or option.
+        UnknownName: no reward, metric or reward of the task has this name.
+        BadSetting: a weight or an option is invalid.
     """
     own = context.task.spec.rewards if context.task is not None else Record()
     if not settings:
@@ -49,27 +53,36 @@ def build(settings: Mapping[str, Any], context: Context) -> tuple[tuple[AnyTerm,
     terms: list[AnyTerm] = []
     weights: dict[str, float] = {}
     cache = Cache()
-    for name, given in settings.items():
-        options = dict(given) if isinstance(given, Mapping) else {"weight": given}
+    for name, value in settings.items():
+        options = dict(value) if isinstance(value, Mapping) else {"weight": value}
         weights[name] = _weight(options.pop("weight", 1.0), name)
         if name in own and not options:
             continue
         if name in own:
-            raise BadSetting(f"rewards.{name}: {context.task.identity} has a reward of this name; give the term another, with 'of'")  # type: ignore[union-attr]
+            identity = context.task.identity if context.task else "the task"
+            raise BadSetting(
+                f"rewards.{name}: {identity} has a reward of this name, which takes a weight only; "
+                "give the term another name, and name its metric with 'of'"
+            )
         if name.endswith(RAW):
-            raise BadSetting(f"rewards.{name}: NAME{RAW} is where the score of a term NAME stands; give the term another name, with 'of'")
+            raise BadSetting(
+                f"rewards.{name}: the name NAME{RAW} is reserved for the raw score of a term NAME; "
+                "give the term another name, and name its metric with 'of'"
+            )
         terms.append(_term(name, options, own, context, cache))
     return tuple(terms), Record(weights)
 
 
 def apply(terms: Sequence[AnyTerm], episodes: Sequence[Episode], rows: Mapping[str, Row], learner: Learner | None = None) -> list[Episode]:
-    """The episodes with what all terms give: one call per term over all of them; what was there under its name is replaced.
+    """The episodes with the rewards of all terms. Each term is called once, with all episodes; it replaces
+    earlier scores of its name.
 
     Args:
-        learner: normalises, puts scores on tokens, and adds the rewards of potentials, which no one else has.
+        learner: normalises rewards, places them on tokens and adds the rewards of potentials; without it,
+            none of these happens.
 
     Raises:
-        BadReward: a term raised or gave something else than numbers; or an episode's row is not in `rows`.
+        BadReward: a term raised or returned an invalid score; or `rows` lacks the row of an episode.
     """
     done = list(episodes)
     if not terms:
@@ -77,7 +90,8 @@ def apply(terms: Sequence[AnyTerm], episodes: Sequence[Episode], rows: Mapping[s
     answered = [i for i, episode in enumerate(done) if episode.answers()]
     for i in answered:
         if done[i].row not in rows:
-            raise BadReward(f"the episode on row {done[i].row!r} is to be scored, and that row is not among the {len(rows)} given")
+            what = f"the episode on row {done[i].row!r} cannot be scored"
+            raise BadReward(f"{what}: that row is not among the {len(rows)} rows given; pass the rows of all episodes")
     texts = [episode_texts(done[i]) for i in answered]
     own = [rows[done[i].row] for i in answered]
     for term in terms:
@@ -95,17 +109,17 @@ def apply(terms: Sequence[AnyTerm], episodes: Sequence[Episode], rows: Mapping[s
 
 
 def episode_texts(episode: Episode) -> tuple[str, str]:
-    """(prompt, prediction) of an episode, by the rules above; the prediction is "" where the learning seat never answered."""
-    seen = episode.seen_by(episode.learning)
-    last = max((i for i, turn in enumerate(seen) if turn.seat == episode.learning), default=len(seen))
-    prompt = "\n".join(turn.text for turn in seen[:last])
-    return prompt, seen[last].text if last < len(seen) else ""
+    """(prompt, prediction) of an episode, as defined above; the prediction is "" where there is no answer."""
+    turns = episode.seen_by(episode.learning)
+    last = max((i for i, turn in enumerate(turns) if turn.seat == episode.learning), default=len(turns))
+    prompt = "\n".join(turn.text for turn in turns[:last])
+    return prompt, turns[last].text if last < len(turns) else ""
 
 
 def references_of(row: Row) -> tuple[str, ...]:
-    """The references of a row: its field `references` (one text or several), () where it has none."""
-    given = row.fields.get("references") or ()
-    return (given,) if isinstance(given, str) else tuple(given)
+    """The references of a row: its field `references` (a text or several), or ()."""
+    references = row.fields.get("references") or ()
+    return (references,) if isinstance(references, str) else tuple(references)
 
 
 def _term(name: str, options: dict[str, Any], own: Record, context: Context, cache: Cache) -> AnyTerm:
@@ -117,70 +131,71 @@ def _term(name: str, options: dict[str, Any], own: Record, context: Context, cac
     if kind == "metric" and of not in registry.names("metric"):
         raise UnknownName("reward", of, {*registry.names("reward"), *registry.names("metric"), *own})
     watched = Watched.of(context)
-    made = registry.find(kind, of)(watched, **options)
-    if isinstance(made, TokenFunction):
+    metric = registry.find(kind, of)(watched, **options)
+    if isinstance(metric, TokenFunction):
         if key or counts != Counting():
-            beside = "key, clip, normalization, place and potential"
-            raise BadSetting(f"rewards.{name}: {of} gives one number for each token already; {beside} are for others")
-        return TokenTerm(name, made.function)
-    _check_key(name, of, key, made)
-    together = scores_together(made)
+            settings = "key, clip, normalization, place and potential"
+            raise BadSetting(f"rewards.{name}: {of} scores each token, so it takes none of {settings}; leave them out")
+        return TokenTerm(name, metric.function)
+    _check_key(name, of, key, metric)
+    together = traits(metric).together
     if together and (counts.place != "answer" or counts.potential):
-        raise BadSetting(f"rewards.{name}: {of} scores no part of an answer: its score of a text depends on the other texts it is called with")
-    if of != "callable" and not together:  # a function of one's own may be anything, of the time of day too
-        made = Cached(made, (kind, of, made.name, made.version, frozen(options)), cache, watched)
-    return Term(name, made, key, counts)
+        why = f"{of} cannot score parts of an answer: its score of a text depends on the other texts in the call"
+        raise BadSetting(f"rewards.{name}: {why}; leave out place and potential")
+    if of != "callable" and not together:  # a user's function may depend on anything, even on the time
+        metric = Cached(metric, (kind, of, metric.name, metric.version, frozen(options)), cache, watched)
+    return Term(name, metric, key, counts)
 
 
 def _check_key(name: str, of: str, key: str, metric: Metric) -> None:
-    """BadSetting where a metric that names its keys has no score of an episode under `key`, or no one score where none is asked for."""
-    keys: tuple[str, ...] = tuple(getattr(metric, "keys", ()))
-    own = [one for one in keys if one not in getattr(metric, "corpus_only", ())]
-    if not keys or (key in own if key else metric.name in own or len(own) == 1):
+    """BadSetting unless `key`, or its absence, chooses one episode score of a metric with declared keys."""
+    keys: tuple[str, ...] = traits(metric).keys
+    choices = [choice for choice in keys if choice not in traits(metric).corpus_only]
+    if not keys or (key in choices if key else metric.name in choices or len(choices) == 1):
         return
-    if not own:
-        raise BadSetting(f"rewards.{name}: {of} has no score of an episode, it measures a corpus as a whole")
-    asked = f"key = {key!r} is no score of an episode by {of}" if key else f"{of} has several scores of an episode, and key says which"
-    raise BadSetting(f"rewards.{name}: {asked}; {', '.join(own)} are right")
+    if not choices:
+        raise BadSetting(f"rewards.{name}: {of} scores a whole corpus, not an episode; choose another metric")
+    what = f"key = {key!r} is not an episode score of {of}" if key else f"{of} has several episode scores; set key"
+    raise BadSetting(f"rewards.{name}: {what}; allowed keys: {', '.join(choices)}")
 
 
-def _weight(given: Any, name: str) -> float:
-    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
-        raise BadSetting(f"rewards.{name}: the weight is {given!r}; a finite number is right")
-    return float(given)
+def _weight(value: Any, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise BadSetting(f"rewards.{name}: the weight must be a finite number, got {value!r}")
+    return float(value)
 
 
 def _counted(
     term: Term, episodes: Sequence[Episode], texts: Sequence[tuple[str, str]], rows: Sequence[Row], learner: Learner | None
 ) -> list[Episode]:
-    """The episodes, each with an answer, with what the score of a term counts."""
+    """The episodes with the reward of a term. Each episode has an answer."""
     scores = _scores(term, texts, rows)
-    counts = learner.fit(term, scores) if learner else term.counting.clipped
+    reward_of = learner.fit(term, scores) if learner else term.counting.clipped
     ends: Sequence[Sequence[int]] = [()] * len(episodes)
     if learner and term.counting.place != "answer":
         ends = [learner.ends(episode.answers()[-1]) if score is not None else () for episode, score in zip(episodes, scores, strict=True)]
     cuts = [pieces(text, own, term.counting.place) if own else [] for (_, text), own in zip(texts, ends, strict=True)]
-    asked = [(i, cut) for i, own in enumerate(cuts) for cut in own]
-    parts = iter(_scores(term, [(texts[i][0], texts[i][1][:cut]) for i, cut in asked], [rows[i] for i, _ in asked]))
+    prefixes = [(i, cut) for i, own in enumerate(cuts) for cut in own]
+    parts = iter(_scores(term, [(texts[i][0], texts[i][1][:cut]) for i, cut in prefixes], [rows[i] for i, _ in prefixes]))
     done = []
     for episode, score, own_ends, own_cuts in zip(episodes, scores, ends, cuts, strict=True):
-        worth = counts(score)
-        found = [counts(next(parts)) for _ in own_cuts]
-        per_token = placed(worth, own_cuts, found, own_ends) if worth is not None and own_ends else None
-        done.append(_with_score(term, score, worth, per_token, episode))
+        reward = reward_of(score)
+        part_rewards = [reward_of(next(parts)) for _ in own_cuts]
+        per_token = placed(reward, own_cuts, part_rewards, own_ends) if reward is not None and own_ends else None
+        done.append(_with_score(term, score, reward, per_token, episode))
     return done
 
 
 def _shaped(term: Term, episodes: Sequence[Episode], texts: Sequence[tuple[str, str]], rows: Sequence[Row], learner: Learner) -> list[Episode]:
-    """The episodes, each with an answer, with the rewards of a potential."""
+    """The episodes with the rewards of a potential. Each episode has an answer."""
     steps = [shaping.steps_of(episode, term.counting.place, learner) for episode in episodes]
-    asked = [(i, sample) for i, own in enumerate(steps) for sample in shaping.samples(own)]
-    found = _scores(term, [sample for _, sample in asked], [rows[i] for i, _ in asked])
-    known: list[dict[tuple[str, str], float | None]] = [{} for _ in episodes]
-    for (i, sample), score in zip(asked, found, strict=True):
-        known[i][sample] = term.counting.clipped(score)
+    samples = [(i, sample) for i, own in enumerate(steps) for sample in shaping.samples(own)]
+    scores = _scores(term, [sample for _, sample in samples], [rows[i] for i, _ in samples])
+    potentials: list[dict[tuple[str, str], float | None]] = [{} for _ in episodes]
+    for (i, sample), score in zip(samples, scores, strict=True):
+        potentials[i][sample] = term.counting.clipped(score)
     done = []
-    for episode, own, phi, score in zip(episodes, steps, known, _scores(term, texts, rows), strict=True):
+    for episode, own, phi, score in zip(episodes, steps, potentials, _scores(term, texts, rows), strict=True):
         bare = _with_score(term, score, None, None, episode)
         done.append(shaping.shaped(term.name, bare, own, phi, learner))
     return done
@@ -190,14 +205,17 @@ def _scores(term: Term, texts: Sequence[tuple[str, str]], rows: Sequence[Row]) -
     return term.score([text for _, text in texts], [references_of(row) for row in rows], [prompt for prompt, _ in texts], rows)
 
 
-def _with_score(term: Term, score: float | None, worth: float | None, per_token: tuple[float, ...] | None, episode: Episode) -> Episode:
-    """The episode without what stood under the term's names, and with what is given: what counts on the last answer, or on its tokens."""
+def _with_score(term: Term, score: float | None, reward: float | None, per_token: tuple[float, ...] | None, episode: Episode) -> Episode:
+    """Replace the values under the term's names.
+
+    The reward goes on the last answer or on its tokens, the raw score on that answer.
+    """
     names = (term.name, term.name + RAW)
     turns = [_without(names, turn) if turn.seat == episode.learning else turn for turn in episode.turns]
     last = max(i for i, turn in enumerate(turns) if turn.seat == episode.learning)
     new: dict[str, float] = {}
-    if worth is not None and per_token is None:
-        new[term.name] = worth
+    if reward is not None and per_token is None:
+        new[term.name] = reward
     if score is not None and term.counting.changes:
         new[term.name + RAW] = score
     turn = turns[last]
@@ -209,8 +227,8 @@ def _with_score(term: Term, score: float | None, worth: float | None, per_token:
 def _without(names: tuple[str, ...], turn: Turn) -> Turn:
     if not any(name in turn.rewards or name in turn.token_rewards for name in names):
         return turn
-    rewards, tokens = ({name: value for name, value in one.items() if name not in names} for one in (turn.rewards, turn.token_rewards))
-    return replace(turn, rewards=Record(rewards), token_rewards=Record(tokens))
+    rewards, tokens = (Record({name: value for name, value in record.items() if name not in names}) for record in (turn.rewards, turn.token_rewards))
+    return replace(turn, rewards=rewards, token_rewards=tokens)
 
 
 def _with_tokens(term: TokenTerm, episode: Episode) -> Episode:

@@ -1,6 +1,7 @@
-"""What only a learner's rewards have: normalisation by what was collected, places on tokens, and the discount of its potentials.
+"""The parts of rewards for training alone: normalisation, placement on tokens, discounted potentials.
 
-An evaluation and an environment count scores as they are (clipped): a mean of 0 over whatever was collected says nothing about a policy.
+An evaluation and an environment use the clipped score. Normalised rewards have mean 0 under any policy, so
+they cannot compare policies.
 """
 
 from __future__ import annotations
@@ -10,47 +11,50 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loquent.episode import Turn
+from loquent.core.episode import Turn
 from loquent.errors import BadSetting
+from loquent.files import saved_state
 from loquent.rewards.counting import FIXED
 from loquent.rewards.terms import Term
 
-ALIKE = 1e-8  # a deviation below this share of the mean is rounding: scores that are all alike tell nothing, and are not blown up
+ALIKE = 1e-8  # a deviation below this share of the mean is rounding error, and is treated as 0
 
 
 @dataclass
 class Normalizer:
-    """Mean and deviation of the scores seen so far, merged collection by collection (Chan, Golub, LeVeque 1979)."""
+    """Mean and deviation of all scores so far, merged by collection (Chan, Golub, LeVeque 1979)."""
 
     count: int = 0
     mean: float = 0.0
     squares: float = 0.0  # the sum of squared distances from the mean
 
     def add(self, scores: Sequence[float]) -> None:
-        """Take in a collection's scores."""
+        """Add the scores of one collection."""
         if not scores:
             return
         n = len(scores)
         mean = math.fsum(scores) / n
         squares = math.fsum((score - mean) ** 2 for score in scores)
-        apart, whole = mean - self.mean, self.count + n
-        self.squares += squares + apart * apart * self.count * n / whole
-        self.mean += apart * n / whole
-        self.count = whole
+        difference, total = mean - self.mean, self.count + n
+        self.squares += squares + difference * difference * self.count * n / total
+        self.mean += difference * n / total
+        self.count = total
 
     def of(self, score: float) -> float:
-        """(score - mean) / deviation, the deviation of all seen so far; 0 where those are all alike, of parts of answers too."""
+        """(score - mean) / deviation, over all scores so far; 0 where these are all equal."""
         deviation = math.sqrt(self.squares / self.count) if self.count else 0.0
         return (score - self.mean) / deviation if deviation > ALIKE * abs(self.mean) else 0.0
 
 
 class Learner:
-    """A learner's side of `rewards.apply`; its running statistics are state, which a checkpoint holds.
+    """The training part of `rewards.apply`. Its running statistics are state; checkpoints store them.
 
     Args:
-        terms: the terms it will be asked about.
-        gamma, discount: what the learner discounts by, and whether per "token" or per "turn": a potential's reward must do the same.
-        ends: for an answer with tokens, how many characters of its text are said with each; None: everything stands on the turn.
+        terms: the reward terms of the run.
+        gamma, discount: the learner's discount factor, and whether it applies per "token" or per "turn".
+            Potentials use both.
+        ends: for an answer with tokens, the number of characters of its text up to and including each token.
+            None: rewards stand on turns, not on tokens.
     """
 
     def __init__(
@@ -61,10 +65,12 @@ class Learner:
         self._running = {term.name: Normalizer() for term in own if term.counting.normalization == "running"}
 
     def fit(self, term: Term, scores: Sequence[float | None]) -> Callable[[float | None], float | None]:
-        """What turns a score of this collection, whole or of a part of an answer, into what counts. Running statistics take the scores in.
+        """The function from a score, of a whole answer or of a part, to its reward in this collection.
+
+        It adds the scores to the running statistics.
 
         Args:
-            scores: of the collection's whole answers.
+            scores: the scores of the collection's whole answers.
         """
         kind = term.counting.normalization
         if kind == "none":
@@ -79,44 +85,50 @@ class Learner:
         return counted
 
     def ends(self, turn: Turn) -> Sequence[int]:
-        """How many characters of an answer are said with each of its tokens; () where it has none, or nobody can tell."""
+        """The number of characters up to and including each token of an answer; () where this is unknown."""
         return () if turn.tokens is None or self._ends is None else self._ends(turn)
 
     def state_dict(self) -> dict[str, Any]:
         """The running statistics, by term."""
-        return {name: {"count": one.count, "mean": one.mean, "squares": one.squares} for name, one in self._running.items()}
+        return {name: {"count": term.count, "mean": term.mean, "squares": term.squares} for name, term in self._running.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take back what `state_dict` gave; KeyError where a term's statistics are missing."""
-        for name, one in self._running.items():
-            one.count, one.mean, one.squares = state[name]["count"], state[name]["mean"], state[name]["squares"]
+        """Restore a state; BadCheckpoint where a term's statistics are missing or out of range."""
+        for name, term in self._running.items():
+            saved = saved_state.part(state, name)
+            term.count, term.mean = saved_state.count(saved, "count"), saved_state.number(saved, "mean")
+            term.squares = saved_state.number(saved, "squares", 0)
 
 
 def of_run(terms: Sequence[Any], config: Any, *, name: str, playing: bool, recorded: bool, ends: Callable[[Turn], Sequence[int]] | None) -> Learner:
-    """The learner's side of a run's terms, which discounts as the algorithm does.
+    """The `Learner` of a run, with the discount of its algorithm.
 
     Args:
-        config: the algorithm's settings; gamma is 1 where it has none, and stands at the end of an answer where it does not say.
-        playing: whether it steps its games itself and has what terms give as each ends. recorded: whether it learns from recorded episodes.
+        config: the algorithm's settings, which hold `gamma` and `discount`.
+        playing: whether the algorithm steps its episodes itself, and gets the rewards of terms as each
+            episode ends.
+        recorded: whether the algorithm learns from recorded episodes.
 
     Raises:
-        BadSetting: a term is normalised, a potential, or of statistics of all episodes together, where that has no meaning.
+        BadSetting: a term uses normalisation, a potential or statistics of a batch where the algorithm cannot
+            support it.
     """
-    single = f"{name} has what terms give as each game ends"
+    single = f"{name} scores each episode alone, as it ends"
     for term in terms:
         counts = term.counting if isinstance(term, Term) else None
         if counts is None:
             continue
         if (playing or recorded) and term.together:
-            why = single if playing else "recorded episodes are scored part by part"
-            raise BadSetting(f"rewards.{term.name}: its score of an episode depends on those scored with it, and {why}; {FIXED}")
+            why = single if playing else "recorded episodes are scored in parts"
+            what = f"rewards.{term.name}: its score of an episode depends on the episodes scored with it"
+            raise BadSetting(f"{what}, and {why}; {FIXED}")
         if playing and counts.normalization == "batch":
-            raise BadSetting(
-                f"rewards.{term.name}.normalization = 'batch': {single}, so there is no collection to normalise over; 'running' is right"
-            )
+            what = f"rewards.{term.name}.normalization = 'batch': {single}"
+            raise BadSetting(f"{what}, so there is no collection to normalise over; use 'running'")
         if playing and counts.potential:
-            raise BadSetting(f"rewards.{term.name}.potential: {single}, and a potential's rewards stand on every step; leave it out")
+            what = f"rewards.{term.name}.potential: {single}"
+            raise BadSetting(f"{what}, and a potential gives a reward at every step; leave it out")
         if recorded and counts.normalization != "none":
-            why = "recorded episodes are scored once, part by part, so there is no collection to normalise over"
-            raise BadSetting(f"rewards.{term.name}.normalization = {counts.normalization!r}: {why}; 'none' is right")
-    return Learner(terms, gamma=getattr(config, "gamma", 1.0), discount=getattr(config, "discount", "turn"), ends=ends)
+            what = f"rewards.{term.name}.normalization = {counts.normalization!r}: recorded episodes are scored once, in parts"
+            raise BadSetting(f"{what}, so there is no collection to normalise over; use 'none'")
+    return Learner(terms, gamma=config.gamma, discount=config.discount, ends=ends)

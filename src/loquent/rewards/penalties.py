@@ -1,4 +1,4 @@
-"""Penalties: scores of at most 0, so that a positive weight makes the fault costly."""
+"""Penalties: scores of at most 0. With a positive weight, the fault costs reward."""
 
 from __future__ import annotations
 
@@ -7,37 +7,38 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from loquent.core.metric import Context, Measured
+from loquent.core.options import takes
+from loquent.core.settings import setting
+from loquent.core.task import Row
 from loquent.errors import BadSetting
-from loquent.metric import Context, Measured
-from loquent.metrics.diversity import ngrams
-from loquent.metrics.options import takes
-from loquent.metrics.text import is_punctuation, mean, words
-from loquent.settings import setting
-from loquent.task import Row
+from loquent.metrics.diversity.repetition import repeated_share
+from loquent.metrics.pairs import with_means
+from loquent.metrics.text import without_punctuation, words
 
 
 @dataclass(frozen=True, kw_only=True)
 class RepetitionOptions:
-    """What the reward `repetition` may be told."""
+    """The options of the reward `repetition`."""
 
-    n: int = setting(3, "the length of the n-grams, in words", low=1)
+    n: int = setting(3, "the length of the n-grams in words", low=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LengthOptions:
-    """What the reward `length` may be told."""
+    """The options of the reward `length`."""
 
-    low: int = setting(0, "words an answer should have at least, punctuation not counted", low=0)
-    high: int | None = setting(None, "words it should have at most; none: any number", low=0)
+    low: int = setting(0, "the lowest number of words without a penalty; punctuation is not counted", low=0)
+    high: int | None = setting(None, "the highest number of words without a penalty; none: no limit", low=0)
 
     def __post_init__(self) -> None:
         if self.high is not None and self.high < self.low:
-            raise BadSetting(f"high = {self.high} is below low = {self.low}")
+            raise BadSetting(f"high = {self.high} is below low = {self.low}; high must be at least low")
 
 
 @dataclass(frozen=True)
 class Repetition:
-    """Minus the share of an answer's n-grams that stood in it before; no score for an answer without an n-gram."""
+    """Minus the share of an answer's n-grams that repeat an earlier n-gram of it; None without an n-gram."""
 
     n: int = 3
     name: ClassVar[str] = "repetition"
@@ -46,17 +47,17 @@ class Repetition:
     keys: ClassVar[tuple[str, ...]] = ("repetition",)
 
     def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
-        """Score the answers alone."""
-        return _measured(self.name, [self._one(text) for text in predictions])
+        """Score the answers; prompts, references and rows are not used."""
+        return with_means({self.name: [self._score(text) for text in predictions]})
 
-    def _one(self, text: str) -> float | None:
-        grams = list(ngrams(words(text), self.n))
-        return (len(set(grams)) - len(grams)) / len(grams) if grams else None
+    def _score(self, text: str) -> float | None:
+        share = repeated_share(words(text), self.n)
+        return None if share is None else 0.0 - share
 
 
 @dataclass(frozen=True)
 class Length:
-    """Minus the words by which an answer misses the range from `low` to `high`."""
+    """Minus the number of words by which an answer is shorter than `low` or longer than `high`."""
 
     low: int = 0
     high: float = math.inf
@@ -66,9 +67,9 @@ class Length:
     keys: ClassVar[tuple[str, ...]] = ("length",)
 
     def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
-        """Score the answers alone."""
-        counts = [sum(not is_punctuation(word) for word in words(text)) for text in predictions]
-        return _measured(self.name, [-float(max(self.low - count, count - self.high, 0)) for count in counts])
+        """Score the answers; prompts, references and rows are not used."""
+        counts = [len(without_punctuation(words(text))) for text in predictions]
+        return with_means({self.name: [-float(max(self.low - count, count - self.high, 0)) for count in counts]})
 
 
 @takes(RepetitionOptions)
@@ -82,13 +83,8 @@ def length(context: Context, options: LengthOptions) -> Length:
     """The registered reward `length`.
 
     Raises:
-        BadSetting: the range is empty, or has no end at all (then nothing would be penalised).
+        BadSetting: the range is empty, or neither end is set, so nothing would be penalised.
     """
     if not options.low and options.high is None:
-        raise BadSetting("length needs low, high or both: without them no answer is too short or too long")
+        raise BadSetting("length has neither low nor high, so it would penalise nothing; set low, high or both")
     return Length(options.low, math.inf if options.high is None else options.high)
-
-
-def _measured(name: str, scores: Sequence[float | None]) -> Measured:
-    average = mean(scores)
-    return Measured({name: list(scores)}, {} if average is None else {name: average})

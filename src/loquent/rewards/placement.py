@@ -1,8 +1,9 @@
-"""Where the score of an answer stands: at the end of each sentence or token, what that changed in the score of what was said so far.
+"""Placement of an answer's reward on tokens: the change of the score at the end of each piece.
 
-With s(x) the score of a text as it counts, and c_1 < ... < c_n the places where pieces of the answer end, the last being its own end,
-piece k earns s(answer[:c_k]) - s(answer[:c_{k-1}]), the first one s(answer[:c_1]). These add up to s(answer), whatever the places are.
-A piece whose text has no score changes nothing; the rest is the last piece's.
+Let s(x) be the reward of a text, and c_1 < ... < c_n the ends of the answer's pieces; c_n is the end of the
+answer. Piece k earns s(answer[:c_k]) - s(answer[:c_{k-1}]), and the first piece s(answer[:c_1]). The sum is
+s(answer), for any choice of pieces. A piece whose text has no score earns 0; the last piece gets the
+remainder.
 """
 
 from __future__ import annotations
@@ -15,28 +16,32 @@ SENTENCE = re.compile(r"""[.!?…。！？]+["'”’»)\]]*(?=\s|$)|\n+""")
 
 
 def sentence_ends(text: str) -> list[int]:
-    """Where the sentences of a text end, in characters: behind . ! ? … and what closes quotes or brackets, before white space; and behind
-    a line break. An abbreviation's full stop counts too: the total does not depend on it."""
+    """The ends of the sentences of a text, in characters.
+
+    A sentence ends after . ! ? … and closing quotes or brackets, before white space; and after a line break.
+    The full stop of an abbreviation counts as an end too; the sum of the rewards does not depend on it.
+    """
     return [match.end() for match in SENTENCE.finditer(text)]
 
 
 def pieces(text: str, ends: Sequence[int], place: str) -> list[int]:
-    """Where the pieces of an answer end, ascending, the end of the text left out: they are what is scored beside the whole.
+    """The ends of the pieces of an answer in ascending order, without the end of the text.
 
     Args:
-        ends: how many characters are said with each token of the answer.
+        ends: for each token of the answer, the number of characters up to and including it.
         place: "sentence" or "token".
     """
-    found = sentence_ends(text) if place == "sentence" else ends
-    return sorted({end for end in found if 0 < end < len(text)})
+    candidates = sentence_ends(text) if place == "sentence" else ends
+    return sorted({end for end in candidates if 0 < end < len(text)})
 
 
 def placed(total: float, cuts: Sequence[int], scores: Sequence[float | None], ends: Sequence[int]) -> tuple[float, ...]:
-    """One number per token, adding up to `total`: what each piece changed, on the token with which it ends.
+    """One reward per token, with sum `total`: the change of each piece, on the token that ends the piece.
 
     Args:
-        cuts: from `pieces`. scores: what counts for the text up to each of them; None: as before.
-        ends: how many characters are said with each token, at least one token; never fewer than with the one before.
+        cuts: the ends of the pieces, from `pieces`.
+        scores: the reward of the text up to each cut; None: unchanged since the cut before.
+        ends: for each token, the number of characters up to and including it; not empty, never decreasing.
     """
     gains = [0.0] * len(ends)
     before = 0.0
@@ -45,10 +50,10 @@ def placed(total: float, cuts: Sequence[int], scores: Sequence[float | None], en
             continue
         gains[token_at(cut, ends)] += score - before
         before = score
-    gains[token_at(ends[-1], ends)] += total - before  # with that token all is said; an end marker behind it says nothing more
+    gains[token_at(ends[-1], ends)] += total - before  # an end marker after this token adds no text
     return tuple(gains)
 
 
 def token_at(cut: int, ends: Sequence[int]) -> int:
-    """The first token with which so many characters are said; the last one where none says them."""
+    """The first token that reaches `cut` characters; the last token where none does."""
     return min(bisect_left(ends, cut), len(ends) - 1)

@@ -1,20 +1,25 @@
-"""Potential-based shaping (Ng, Harada and Russell 1999): F = gamma phi(s') - phi(s) changes no policy's rank among others.
+"""Potential-based shaping: F = gamma phi(s') - phi(s) leaves the ranking of policies as it is (Ng, Harada,
+Russell 1999).
 
-The steps are those that the learner discounts: its action tokens, of all answers of the learning seat, end markers included; an answer
-without tokens is one step. The state is the history; its potential is the score of the newest answer so far:
+A step is what the learner discounts: each action token of each answer of the learning seat, end markers
+included. An answer without tokens is one step. The state is the history. Its potential is the score of a part
+of the newest answer:
 
-    place: answer      of the newest answer that is whole
-    place: sentence    of the newest answer up to the newest end of a sentence in it; whole with its last token
-    place: token       of the newest answer up to the newest token
+    place: answer      the newest answer that is complete
+    place: sentence    the newest answer up to its newest sentence end; with its last token, the complete
+        answer
+    place: token       the newest answer up to the newest token
 
-with all that was seen before that answer as its prompt. Before anything was said it is the score of "" after the first prompt; where a
-text has no score, the potential is the one before, at first 0. The state behind the last step of a game that a rule ended has potential
-0, as its value is 0; one that was cut keeps its potential, as its value is bootstrapped. gamma stands at each token, or with
-`discount: turn` at the last token of an answer and 1 elsewhere. So, with D_t the product of the discounts before step t,
+The prompt of that score is every earlier turn that the learning seat saw or wrote. Before the first answer,
+the potential is the score of "" after the first prompt. Where a text has no score, the potential stays as it
+was; it starts at 0. After the last step of an episode that ended by a rule, the potential is 0, because the
+value of that state is 0. After an episode that was cut, it is phi(s_T), because the value there is
+bootstrapped. gamma applies at each token; with `discount: turn` it applies at the last token of an answer,
+and the discount is 1 elsewhere. So, with D_t the product of the discounts before step t,
 
-    sum over t of D_t F_t = - phi(s_0)   (and + D_T phi(s_T) where the game was cut)
+    sum over t of D_t F_t = - phi(s_0)   (and + D_T phi(s_T) where the episode was cut)
 
-whatever was said: what a policy expects from any state is moved by a number that no action of its own changes.
+for any answers: the expected return of each state changes by an amount that its own actions do not affect.
 """
 
 from __future__ import annotations
@@ -23,67 +28,67 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from loquent.episode import Episode, Turn
+from loquent.core.episode import Episode, Turn
+from loquent.core.values import Record
 from loquent.rewards.learner import Learner
 from loquent.rewards.placement import sentence_ends
-from loquent.values import Record
 
 
 @dataclass(frozen=True)
 class Steps:
-    """One answer: its turn's number, what was seen before it, its text, and how much of it the potential knows after each step."""
+    """One answer: its turn's number, prompt, text, and after each step the length of its scored part."""
 
     number: int
     prompt: str
     text: str
-    known: tuple[int, ...]
+    lengths: tuple[int, ...]
 
 
 def steps_of(episode: Episode, place: str, learner: Learner) -> list[Steps]:
-    """The steps of an episode, answer by answer; one that was drawn as no tokens at all is no step."""
-    found: list[Steps] = []
+    """The steps of an episode, one item per answer; an answer with an empty list of tokens has none."""
+    steps: list[Steps] = []
     before: list[str] = []
     for number, turn in enumerate(episode.turns):
         if turn.seat == episode.learning:
-            known = _known(turn, place, learner)
-            if known:
-                found.append(Steps(number, "\n".join(before), turn.text, known))
+            lengths = _lengths(turn, place, learner)
+            if lengths:
+                steps.append(Steps(number, "\n".join(before), turn.text, lengths))
         if episode.learning in (turn.seat, turn.to):
             before.append(turn.text)
-    return found
+    return steps
 
 
 def samples(steps: Sequence[Steps]) -> list[tuple[str, str]]:
-    """The (prompt, text) pairs whose scores `shaped` asks for, each once."""
+    """The distinct (prompt, text) pairs whose scores `shaped` needs."""
     if not steps:
         return []
-    wanted = [(one.prompt, one.text[:length]) for one in steps for length in dict.fromkeys(one.known) if length]
-    return list(dict.fromkeys([(steps[0].prompt, ""), *wanted]))
+    parts = [(answer.prompt, answer.text[:length]) for answer in steps for length in dict.fromkeys(answer.lengths) if length]
+    return list(dict.fromkeys([(steps[0].prompt, ""), *parts]))
 
 
 def shaped(name: str, episode: Episode, steps: Sequence[Steps], scores: dict[tuple[str, str], float | None], learner: Learner) -> Episode:
-    """The episode with F of every step under `name`: per token where an answer has tokens, on the turn where it has none."""
+    """The episode with F of each step under `name`: per token where an answer has tokens, else per turn."""
     turns = list(episode.turns)
     if not steps:
         return episode
-    here = scores[steps[0].prompt, ""] or 0.0
-    for one in steps:
-        earned = []
-        for i, length in enumerate(one.known):
-            last = i == len(one.known) - 1
-            after = scores[one.prompt, one.text[:length]] if length else None
-            after = here if after is None else after
-            if last and one is steps[-1] and not episode.bootstraps:
+    phi = scores[steps[0].prompt, ""] or 0.0
+    for answer in steps:
+        rewards = []
+        for i, length in enumerate(answer.lengths):
+            last = i == len(answer.lengths) - 1
+            after = scores[answer.prompt, answer.text[:length]] if length else None
+            after = phi if after is None else after
+            if last and answer is steps[-1] and not episode.bootstraps:
                 after = 0.0
             factor = learner.gamma if last or learner.discount == "token" else 1.0
-            earned.append(factor * after - here)
-            here = after
-        turns[one.number] = _with(name, turns[one.number], earned)
+            rewards.append(factor * after - phi)
+            phi = after
+        turns[answer.number] = _with(name, turns[answer.number], rewards)
     return replace(episode, turns=tuple(turns))
 
 
-def _known(turn: Turn, place: str, learner: Learner) -> tuple[int, ...]:
-    """How many characters of the answer the potential knows after each step."""
+def _lengths(turn: Turn, place: str, learner: Learner) -> tuple[int, ...]:
+    """After each step of an answer, the number of its characters that the potential scores."""
     whole = len(turn.text)
     if turn.tokens is None:
         return (whole,)
@@ -99,7 +104,7 @@ def _known(turn: Turn, place: str, learner: Learner) -> tuple[int, ...]:
     return (*ends[:-1], whole)
 
 
-def _with(name: str, turn: Turn, earned: Sequence[float]) -> Turn:
+def _with(name: str, turn: Turn, rewards: Sequence[float]) -> Turn:
     if turn.tokens is None:
-        return replace(turn, rewards=Record({**turn.rewards, name: earned[0]}))
-    return replace(turn, token_rewards=Record({**turn.token_rewards, name: tuple(earned)}))
+        return replace(turn, rewards=Record({**turn.rewards, name: rewards[0]}))
+    return replace(turn, token_rewards=Record({**turn.token_rewards, name: tuple(rewards)}))

@@ -1,4 +1,6 @@
-"""Terms of a reward: one named score per episode (any metric, any callable on a batch) or per token. Bad scores are refused here."""
+"""Reward terms: a named score per episode (a metric, or a callable on a batch) or per token; scores are
+checked here.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +9,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from loquent import registry
-from loquent.episode import Episode, Turn
+from loquent.core import registry
+from loquent.core.episode import Episode, Turn
+from loquent.core.guards.json_files import shown
+from loquent.core.metric import Context, Measured, Metric, traits
+from loquent.core.options import takes
+from loquent.core.settings import setting
+from loquent.core.task import Row
 from loquent.errors import BadReward, BadSetting, LoquentError, kind_of
-from loquent.metric import Context, Measured, Metric, scores_together
-from loquent.metrics.lexicon import lexicon
-from loquent.metrics.options import takes
-from loquent.metrics.sentiment import sentiment
+from loquent.metrics.sentiment.lexicon import lexicon
+from loquent.metrics.sentiment.sentiment import sentiment
 from loquent.rewards.counting import Counting
-from loquent.settings import setting
-from loquent.task import Row
 
 __all__ = ["Function", "Term", "TokenFunction", "TokenTerm", "dotted", "lexicon", "sentiment"]
 
@@ -25,9 +28,10 @@ Scores = list[float | None]
 
 @dataclass(frozen=True)
 class Term:
-    """A named score per episode: what `metric` gives under `key`; an empty key is the only one it gives, or the one called as the metric is.
+    """A named score per episode: the scores of `metric` under `key`.
 
-    `score` gives it raw; `counting` says what `rewards.apply` makes of it.
+    An empty key means the metric's only key, or else the key with the metric's name.
+    `score` returns raw scores; `counting` says how `rewards.apply` turns them into rewards.
     """
 
     name: str
@@ -38,51 +42,55 @@ class Term:
     @property
     def together(self) -> bool:
         """Whether the score of an episode depends on the episodes scored with it."""
-        return scores_together(self.metric)
+        return traits(self.metric).together
 
     def score(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Scores:
-        """One finite number per sample, None where the term does not apply; one call of the metric for all.
+        """One finite number per sample, or None where the term does not apply; the metric is called once.
 
         Raises:
-            BadReward: the metric raised, or gave anything else; names the term and the row.
+            BadReward: the metric raised or returned something else; the message names the term and the row.
         """
         if not predictions:
             return []
-        given = (predictions, references, prompts, rows)
+        samples = (predictions, references, prompts, rows)
         try:
-            measured = self.metric(*given)
+            measured = self.metric(*samples)
         except LoquentError:
             raise
         except Exception as error:
-            raise BadReward(f"reward {self.name!r} raised {type(error).__name__}: {error}; {self._culprit(*given)}") from error
+            raise BadReward(f"reward {self.name!r} raised {type(error).__name__}: {error}; {self._culprit(*samples)}") from error
         return numbers(self._chosen(measured), rows, self.name)
 
     def _chosen(self, measured: Any) -> Any:
         if not isinstance(measured, Measured):
-            raise BadReward(f"reward {self.name!r}: its metric gave {kind_of(measured)}; a loquent.metric.Measured is right")
+            what = f"reward {self.name!r}: its metric returned {kind_of(measured)}"
+            raise BadReward(f"{what}; it must return a loquent.core.metric.Measured")
         keys = list(measured.samples)
         if not self.key and len(keys) == 1:
             return measured.samples[keys[0]]
         if not self.key and self.metric.name in measured.samples:
             return measured.samples[self.metric.name]
         if self.key not in measured.samples:
-            known = ", ".join(keys) or "none: it scores a corpus as a whole"
-            raise BadReward(f"reward {self.name!r}: there is no score per episode under key = {self.key!r}; known: {known}")
+            known = ", ".join(keys) or "none: it scores a whole corpus"
+            raise BadReward(f"reward {self.name!r}: no score per episode under key = {self.key!r}; known keys: {known}")
         return measured.samples[self.key]
 
-    def _culprit(self, *given: Sequence[Any]) -> str:
-        """The first episode on which the metric raises when it sees it alone."""
-        for i, row in enumerate(given[3]):
+    def _culprit(self, *samples: Sequence[Any]) -> str:
+        """The first episode on which the metric raises when it is called with that episode alone."""
+        rows = samples[3]
+        for i, row in enumerate(rows):
             try:
-                self.metric(*(part[i : i + 1] for part in given))  # type: ignore[call-arg]
+                self.metric(*(column[i : i + 1] for column in samples))  # type: ignore[call-arg]  # four columns
             except Exception:
-                return f"it does so on the episode on row {row.id!r}, whose answer is {_short(given[0][i])}"
-        return f"it does so on a batch of {len(given[3])} episodes, the first on row {given[3][0].id!r}, and on none of them alone"
+                return f"it raises on the episode on row {row.id!r}, whose answer is {shown(samples[0][i])}"
+        return f"it raises on a batch of {len(rows)} episodes, the first on row {rows[0].id!r}, and on none of them alone"
 
 
 @dataclass(frozen=True)
 class TokenTerm:
-    """A named score per token: `function(episode, turn)` gives one float for each token of an answer that has tokens."""
+    """A named score per token: `function(episode, turn)` returns one float per token of an answer with
+    tokens.
+    """
 
     name: str
     function: Callable[[Episode, Turn], Sequence[float]]
@@ -91,26 +99,28 @@ class TokenTerm:
         """One finite number per token of a turn.
 
         Raises:
-            BadReward: the function raised, or gave anything else; names the term and the episode's row.
+            BadReward: the function raised or returned something else; the message names the term and the row.
         """
-        wanted = len(turn.tokens.ids) if turn.tokens is not None else 0
-        place = f"reward {self.name!r}, on an answer of {wanted} tokens in the episode on row {episode.row!r}"
+        count = len(turn.tokens.ids) if turn.tokens is not None else 0
+        place = f"reward {self.name!r}, on an answer of {count} tokens in the episode on row {episode.row!r}"
         try:
-            given = self.function(episode, turn)
+            returned = self.function(episode, turn)
         except LoquentError:
             raise
         except Exception as error:
             raise BadReward(f"{place}: it raised {type(error).__name__}: {error}") from error
-        scores = _listed(given)
-        if scores is None or len(scores) != wanted:
-            said = kind_of(given) if scores is None else f"{len(scores)} scores"
-            raise BadReward(f"{place}: it gave {said}; {wanted} floats, one per token, are right")
+        scores = _listed(returned)
+        if scores is None or len(scores) != count:
+            got = kind_of(returned) if scores is None else f"{len(scores)} scores"
+            raise BadReward(f"{place}: it returned {got}; it must return {count} floats, one per token")
         return tuple(_number(score, place) for score in scores)
 
 
 @dataclass(frozen=True)
 class Function:
-    """A metric made of `f(predictions, references, prompts, rows) -> one float (None: not applicable) per sample`."""
+    """A metric from a function `f(predictions, references, prompts, rows) -> a float or None (not applicable)
+    per sample`.
+    """
 
     function: Callable[..., Any]
     name: str = "function"
@@ -118,79 +128,78 @@ class Function:
     higher_is_better: ClassVar[bool | None] = True
 
     def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
-        """Call the function with lists of its own, which it may change as it likes."""
-        given = self.function(list(predictions), [list(own) for own in references], list(prompts), list(rows))
-        return Measured({self.name: given})
+        """Call the function with copies of the lists, so that it may change them."""
+        scores = self.function(list(predictions), [list(texts) for texts in references], list(prompts), list(rows))
+        return Measured({self.name: scores})
 
 
 @dataclass(frozen=True)
 class TokenFunction:
-    """What a reward's factory gives for a score per token; `compose.build` makes it a `TokenTerm`."""
+    """What a reward's factory returns for a score per token; `compose.build` turns it into a `TokenTerm`."""
 
     function: Callable[[Episode, Turn], Sequence[float]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class DottedOptions:
-    """What the reward `callable` may be told."""
+    """The options of the reward `callable`."""
 
     function: str = setting(why="the Python callable, as 'module:function'")
-    per: str = setting("episode", "what it scores: a batch of episodes, or one answer per token", choices=("episode", "token"))
+    per: str = setting("episode", "episode: it scores a batch of episodes; token: it scores an answer per token", choices=("episode", "token"))
 
 
 @takes(DottedOptions, "callable")
 def dotted(context: Context, options: DottedOptions) -> Function | TokenFunction:
     """The registered reward `callable`: any Python function by its dotted path.
 
-    With per="episode" it is `f(predictions, references, prompts, rows) -> floats or None, one per sample`;
-    with per="token" it is `f(episode, turn) -> floats, one per token`.
+    With per="episode", the function is `f(predictions, references, prompts, rows) -> a float or None per
+    sample`; with per="token", it is `f(episode, turn) -> a float per token`.
 
     Raises:
-        BadSetting: nothing is named so, or it cannot be called.
+        BadSetting: there is no such function, or the object is not callable.
     """
     function = registry.imported(options.function)
     if not callable(function):
-        raise BadSetting(f"callable.function = {options.function!r} is {_short(function)}, which cannot be called")
+        what = f"callable.function = {options.function!r} is {shown(function)}, which cannot be called"
+        raise BadSetting(f"{what}; name a function as 'module:function'")
     return TokenFunction(function) if options.per == "token" else Function(function, options.function)
 
 
-def numbers(given: Any, rows: Sequence[Row], name: str) -> Scores:
-    """What a term gave, as floats and None.
+def numbers(returned: Any, rows: Sequence[Row], name: str) -> Scores:
+    """Check and convert what a term returned to a list of floats and None, one per row.
 
     Raises:
-        BadReward: no list, one of the wrong length, or with something that is no finite number; names the term and the row.
+        BadReward: it is not a list, has the wrong length, or holds a value that is not a finite number; names
+            the term and the row.
     """
-    scores = _listed(given)
-    right = f"a list of {len(rows)} numbers or None, one per episode, is right"
+    scores = _listed(returned)
+    allowed = f"it must return a list of {len(rows)} numbers or None, one per episode"
     if scores is None:
-        raise BadReward(f"reward {name!r} gave {kind_of(given)} for the episodes from row {rows[0].id!r} on; {right}")
+        what = f"reward {name!r} returned {kind_of(returned)} for the episodes starting at row {rows[0].id!r}"
+        raise BadReward(f"{what}; {allowed}")
     if len(scores) != len(rows):
-        raise BadReward(f"reward {name!r} gave {len(scores)} scores for the {len(rows)} episodes from row {rows[0].id!r} on; {right}")
+        what = f"reward {name!r} returned {len(scores)} scores for the {len(rows)} episodes starting at row {rows[0].id!r}"
+        raise BadReward(f"{what}; {allowed}")
     return [
         None if score is None else _number(score, f"reward {name!r}, in the episode on row {row.id!r}")
         for score, row in zip(scores, rows, strict=True)
     ]
 
 
-def _listed(given: Any) -> list[Any] | None:
-    """A list from a sequence or a one-dimensional array or tensor; None from anything else."""
-    if isinstance(given, Sequence) and not isinstance(given, str | bytes):
-        return list(given)
-    if getattr(given, "ndim", None) == 1 and hasattr(given, "tolist"):
-        return list(given.tolist())
+def _listed(values: Any) -> list[Any] | None:
+    """A list from a sequence or a one-dimensional array or tensor; None from any other object."""
+    if isinstance(values, Sequence) and not isinstance(values, str | bytes):
+        return list(values)
+    if getattr(values, "ndim", None) == 1 and hasattr(values, "tolist"):
+        return list(values.tolist())
     return None
 
 
 def _number(score: Any, place: str) -> float:
     try:
         number = float(score) if hasattr(type(score), "__float__") else math.nan
-    except (TypeError, ValueError, RuntimeError, OverflowError):  # an array or a tensor of several elements, a huge integer
+    except (TypeError, ValueError, RuntimeError, OverflowError):  # a tensor of several elements, a huge integer
         number = math.nan
     if not math.isfinite(number):
-        raise BadReward(f"{place}: the score is {_short(score)}; a finite number is right (None where the term does not apply)")
+        raise BadReward(f"{place}: the score is {shown(score)}; it must be a finite number (None where the term does not apply)")
     return number
-
-
-def _short(thing: Any, most: int = 80) -> str:
-    text = repr(thing)
-    return text if len(text) <= most else text[: most - 3] + "..."

@@ -1,54 +1,56 @@
-"""Rewards of single tokens: the same for each, or by which token it is (the `TokenReward`s of the code of arXiv:2206.11871)."""
+"""Rewards per token: a constant, or a value per token id (the `TokenReward`s in the code of
+arXiv:2206.11871).
+"""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loquent.episode import Episode, Turn
-from loquent.errors import BadSetting
-from loquent.metric import Context
-from loquent.metrics.options import takes
+from loquent.core.episode import Episode, Turn
+from loquent.core.guards import json_files
+from loquent.core.metric import Context
+from loquent.core.options import takes
+from loquent.core.settings import setting
+from loquent.core.values import EMPTY
+from loquent.errors import BadSetting, kind_of
 from loquent.rewards.terms import TokenFunction
-from loquent.settings import setting
-from loquent.values import EMPTY
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConstantOptions:
-    """What the reward `token_constant` may be told."""
+    """The options of the reward `token_constant`."""
 
-    value: float = setting(0.0, "what every token of an answer earns, its end marker included")
+    value: float = setting(0.0, "the reward of every token of an answer, its end marker included")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpecifiedOptions:
-    """What the reward `token_specified` may be told."""
+    """The options of the reward `token_specified`."""
 
-    values: Mapping = setting(EMPTY, "what tokens are worth, as {id: value}; others are worth 0")
-    file: str = setting("", "a JSON file with such a mapping, in place of `values`")
-    scale: float = setting(1.0, "a token earns scale * value + shift")
-    shift: float = setting(0.0, "see scale; a token without a value earns the shift alone")
+    values: Mapping = setting(EMPTY, "the values of tokens, as {id: value}; the value of other tokens is 0")
+    file: str = setting("", "a JSON file with such a mapping; replaces `values`")
+    scale: float = setting(1.0, "the reward of a token is scale * value + shift")
+    shift: float = setting(0.0, "see scale; the reward of a token without a value")
 
 
 @dataclass(frozen=True)
 class ByToken:
-    """What a token earns: scale * value + shift, its value being 0 where it has none."""
+    """The reward of a token: scale * value + shift; a token without a value has the value 0."""
 
     values: Mapping[int, float]
     scale: float = 1.0
     shift: float = 0.0
 
     def __call__(self, episode: Episode, turn: Turn) -> list[float]:
-        """One number for each token of a turn that has tokens."""
+        """One reward per token of a turn; none where the turn has no tokens."""
         return self.of(turn.tokens.ids.tolist() if turn.tokens is not None else ())
 
     def of(self, ids: Iterable[int]) -> list[float]:
-        """One number for each of these tokens."""
+        """One reward per token id."""
         return [self.scale * self.values.get(id, 0.0) + self.shift for id in ids]
 
 
@@ -63,33 +65,36 @@ def token_specified(context: Context, options: SpecifiedOptions) -> TokenFunctio
     """The registered reward `token_specified`.
 
     Raises:
-        BadSetting: a key is no id of a token, a value is no finite number, the file cannot be read, or both or none of `values` and `file`
-            are given.
+        BadSetting: a key is not a token id, a value is not a finite number, the file cannot be read, or not
+            exactly one of `values` and `file` is set.
     """
     if bool(options.values) == bool(options.file):
-        raise BadSetting("token_specified takes either values or a file")
-    given = options.values or _read(options.file)
-    return TokenFunction(ByToken({_id(id): _value(id, value) for id, value in given.items()}, options.scale, options.shift))
+        problem = "has both values and file" if options.values else "has neither values nor file"
+        raise BadSetting(f"token_specified {problem}; set either values or a file")
+    values = options.values or _read(options.file)
+    return TokenFunction(ByToken({_id(id): _value(id, value) for id, value in values.items()}, options.scale, options.shift))
 
 
 def _read(file: str) -> Mapping[Any, Any]:
     try:
-        given = json.loads(Path(file).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise BadSetting(f"token_specified.file = {file!r} cannot be read as JSON ({error})") from error
-    if not isinstance(given, dict):
-        raise BadSetting(f"token_specified.file = {file!r} holds no mapping from ids of tokens to numbers")
-    return given
+        values = json_files.loads(Path(file).read_bytes())
+    except (OSError, ValueError) as error:
+        what = f"token_specified.file = {file!r} cannot be read as JSON ({error})"
+        raise BadSetting(f"{what}; name a JSON file that maps token ids to numbers") from error
+    if not isinstance(values, dict):
+        what = f"token_specified.file = {file!r} holds {kind_of(values)}"
+        raise BadSetting(f"{what}; it must hold one mapping from token ids to numbers")
+    return values
 
 
-def _id(given: Any) -> int:
-    said = str(given)
-    if isinstance(given, bool) or not (said.isascii() and said.isdigit() and len(said) < 10):
-        raise BadSetting(f"token_specified: {given!r} is no id of a token; a whole number of at least 0 is right")
-    return int(said)
+def _id(id: Any) -> int:
+    digits = str(id)
+    if isinstance(id, bool) or not (digits.isascii() and digits.isdigit() and len(digits) < 10):
+        raise BadSetting(f"token_specified: {id!r} is not a token id; it must be an integer of at least 0")
+    return int(digits)
 
 
-def _value(id: Any, given: Any) -> float:
-    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
-        raise BadSetting(f"token_specified: token {id} has the value {given!r}; a finite number is right")
-    return float(given)
+def _value(id: Any, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise BadSetting(f"token_specified: token {id} has the value {value!r}; it must be a finite number")
+    return float(value)

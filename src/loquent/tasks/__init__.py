@@ -1,1 +1,1 @@
-"""Tasks: one folder for each world, with the same file names in all of them."""
+"""Tasks: one folder per task, with the same file names in each."""

@@ -8,8 +8,8 @@ import pytest
 
 from loquent.adapters.gymnasium import Environment
 from loquent.annotation.forms import form_of
+from loquent.core.settings import Remark
 from loquent.errors import BadRow, BadSetting, UnknownName
-from loquent.settings import Remark
 from loquent.tasks.multilabel.task import MultiLabel
 from loquent.tasks.multiple_choice.task import MultipleChoice
 from loquent.tasks.tagging.task import Tagging
@@ -70,7 +70,7 @@ def test_other_columns(tmp_path):
     path = folder(tmp_path, train__conll="a\tX\tO\nb\tY\tO\n", dev__conll="c\tX\tO\n")
     world = tagging(path, label_field="1")
     assert world.labels == ("X", "Y")
-    for field, words in (("3", "has 3 columns; there is no column 3"), ("upos", "the number of a column is right")):
+    for field, words in (("3", "has 3 columns; there is no column 3"), ("upos", "it must be the number of a column")):
         with pytest.raises(BadSetting, match=words):
             tagging(path, label_field=field)
 
@@ -78,7 +78,7 @@ def test_other_columns(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a\tO\nb\tX\tO\n", r"train\.conll:2: this line has 3 columns; the lines before have 2"),
+        ("a\tO\nb\tX\tO\n", r"train\.conll:2: this line has 3 columns: .*; it must have 2"),
         ("a\tO\n\n\tO\n", r"train\.conll:3: the field 'tokens' holds ''"),
         ("a\tO\nb\t\n", r"train\.conll:1: the field 'labels' holds ''"),
         ("", "is empty"),
@@ -90,7 +90,7 @@ def test_bad_columns_are_named_with_their_line(tmp_path, text, words):
 
 
 def test_a_sentence_that_is_too_long_is_named(tmp_path):
-    with pytest.raises(BadRow, match=r"train\.conll:3: the sentence has 3 tokens, more than max_tokens = 2"):
+    with pytest.raises(BadRow, match=r"train\.conll:3: the sentence has 3 tokens; it must have at most max_tokens = 2"):
         tagging(folder(tmp_path, train__conll="a\tO\n\na\tO\nb\tO\nc\tO\n"), max_tokens=2)
 
 
@@ -111,9 +111,9 @@ def test_conllu_words_without_ranges_and_empty_nodes(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (WORDS + "3\tdo\tdo\tAUX\t_\t_\t_\t_\t_\t_\n", r"train\.conllu:2: the word 'do' has the id '3'; 2 is next"),
-        (WORDS.replace("\t", " "), r"train\.conllu:1: this line has 1 columns; CoNLL-U has 10"),
-        (f"# sent_id = a\n{WORDS}\n# sent_id = a\n{WORDS}", r"train\.conllu:5: the id 'a' stands already at .*train\.conllu:2"),
+        (WORDS + "3\tdo\tdo\tAUX\t_\t_\t_\t_\t_\t_\n", r"train\.conllu:2: the word 'do' has the id '3'; it must be 2"),
+        (WORDS.replace("\t", " "), r"train\.conllu:1: this line has 1 columns; in CoNLL-U it must have 10"),
+        (f"# sent_id = a\n{WORDS}\n# sent_id = a\n{WORDS}", r"train\.conllu:5: the id 'a' occurs at .*train\.conllu:2 too"),
     ],
 )
 def test_bad_conllu_is_named_with_its_line(tmp_path, text, words):
@@ -140,7 +140,7 @@ def test_which_file_is_which_split(tmp_path):
     with pytest.raises(BadSetting, match=r"my_dev\.jsonl and your_dev\.jsonl could both hold the split 'validation'"):
         tagging(two)
     (tmp_path / "none").mkdir()
-    with pytest.raises(BadSetting, match="no file here is named train"):
+    with pytest.raises(BadSetting, match="it must hold files named train"):
         tagging(tmp_path / "none")
     with pytest.raises(BadSetting, match="there is no such file"):
         tagging(tmp_path / "nowhere")
@@ -241,7 +241,7 @@ def test_reuters_in_its_own_files(tmp_path):
     with pytest.raises(BadRow, match=r"reut2-001\.sgm:9: this document has no TOPICS"):
         labelling(tmp_path / "b")
     (tmp_path / "b" / "reut2-001.sgm").write_text("<html>")
-    with pytest.raises(BadRow, match="no file of Reuters-21578"):
+    with pytest.raises(BadRow, match="not a file of Reuters-21578"):
         labelling(tmp_path / "b")
 
 
@@ -250,7 +250,7 @@ def test_reuters_in_its_own_files(tmp_path):
     [
         ("Only a line</TEXT></REUTERS>\n", "Only a l", r"a\.sgm:9: this document has no </REUTERS>; the file is cut off"),
         ("</BODY></TEXT>\n</REUTERS>", "</BODY></TEXT>\n", r"a\.sgm:2: this document has no </REUTERS>"),
-        ('<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" OLDID="2"', '<REUTRS OLDID="2"', r"a\.sgm:6: here a document ends"),
+        ('<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" OLDID="2"', '<REUTRS OLDID="2"', r"a\.sgm:6: this document has no <REUTERS"),
         ("<TOPICS><D>corn</D>", "<TPICS><D>corn</D>", r"a\.sgm:9: this document has no <TOPICS>"),
     ],
 )
@@ -283,7 +283,7 @@ def test_reuters_as_nltk_has_it(tmp_path):
     with pytest.raises(BadRow, match=r"torn\.zip/cats\.txt:1: the document training/1 cannot be read"):
         labelling(tmp_path / "torn.zip")
     (tmp_path / "no.zip").write_text("x")
-    with pytest.raises(BadRow, match="no zip file"):
+    with pytest.raises(BadRow, match="not a zip file"):
         labelling(tmp_path / "no.zip")
 
 
@@ -291,7 +291,7 @@ def test_a_blank_line_in_nltk_s_list_is_named(tmp_path):
     folder(tmp_path, cats__txt="training/1 grain\n\ntest/2 oil\n")
     (tmp_path / "training").mkdir()
     (tmp_path / "training" / "1").write_text("corn")
-    with pytest.raises(BadRow, match=r"cats\.txt:2: '' is not of the form training/NUMBER"):
+    with pytest.raises(BadRow, match=r"cats\.txt:2: this line is ''; it must have the form training/NUMBER"):
         labelling(tmp_path)
 
 
@@ -309,7 +309,7 @@ def test_a_missing_half_of_a_split_is_named(tmp_path, gone, left):
     path = folder(tmp_path, **{f"{part}_{split}__txt": "x\n" for part in ("text", "label") for split in ("train", "val", "test")})
     assert len(labelling(path).rows("validation")) == 1
     other = folder(tmp_path / "other", **{file.stem + "__txt": "x\n" for file in path.glob("*.txt") if file.name != gone})
-    with pytest.raises(BadSetting, match=f"the file {gone} is missing, which belongs to {left}"):
+    with pytest.raises(BadSetting, match=f"the file {gone} is missing; the folder must hold it beside {left}"):
         labelling(other)
 
 
@@ -325,7 +325,7 @@ def test_questions_without_an_answer_are_named(tmp_path):
     path = folder(
         tmp_path, train__jsonl='{"question": "q", "choices": ["a", "b"], "answer": "A"}\n{"question": "q", "choices": ["a"], "answer": "B"}\n'
     )
-    with pytest.raises(BadRow, match=r"train\.jsonl:2: the answer 'B' is none of the choices A"):
+    with pytest.raises(BadRow, match=r"train\.jsonl:2: the answer is 'B'; it must be one of the choices A"):
         answering(path).rows("train")
 
 
@@ -386,7 +386,7 @@ def test_a_split_whose_answers_are_not_told_is_set_aside(tmp_path, hub, answer):
     else:
         lines = {f"{split}__jsonl": "".join(json.dumps(one) + "\n" for one in records) for split, records in files.items()}
         world = answering(folder(tmp_path, **lines))
-    with pytest.warns(Remark, match=r"the split 'test' is set aside: none of its 3 rows has an annotation \(.*test.*:1: "):
+    with pytest.warns(Remark, match=r"the split 'test' is omitted: none of its 3 rows has an annotation \(.*test.*:1: "):
         assert len(world.rows("train")) == 5
     with pytest.raises(UnknownName, match="Known: train, validation"):
         world.rows("test")
@@ -401,14 +401,14 @@ def test_a_question_without_its_answer_among_others_is_named(tmp_path):
 
 def test_an_id_twice_in_one_split_is_named(tmp_path):
     line = json.dumps({"id": "x", **RECORDS[tagging]}) + "\n"
-    with pytest.raises(BadRow, match=r"test\.jsonl:2: the id 'x' stands already at .*test\.jsonl:1"):
+    with pytest.raises(BadRow, match=r"test\.jsonl:2: the id 'x' occurs at .*test\.jsonl:1 too"):
         tagging(folder(tmp_path, train__jsonl=line, test__jsonl=line * 2))
     tagging(folder(tmp_path / "one", train__jsonl=line, test__jsonl=line.replace('"x"', '"y"')))
 
 
 def test_a_document_of_reuters_stands_in_one_split(tmp_path):
     (tmp_path / "a.sgm").write_text(SGML.replace('NEWID="5"', 'NEWID="1"'))
-    with pytest.raises(BadRow, match=r"a\.sgm:9: the document 1 stands already at .*a\.sgm:2"):
+    with pytest.raises(BadRow, match=r"a\.sgm:9: the document 1 occurs at .*a\.sgm:2 too"):
         labelling(tmp_path)
 
 

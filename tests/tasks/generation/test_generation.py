@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loquent import episode
+from loquent.core import episode
+from loquent.core.seeding import Key
+from loquent.core.task import Row
+from loquent.core.values import Record, problem
 from loquent.errors import BadRow, BadSetting, EpisodeOver, UnknownName
-from loquent.play import replay
-from loquent.seeding import Key
-from loquent.task import Row
+from loquent.rollout.loop import replay
 from loquent.tasks.generation.rows import Options, cut
 from loquent.tasks.generation.task import Generation
-from loquent.values import Record, problem
 
 
 def start(task, split="test", number=0):

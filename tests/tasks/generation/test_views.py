@@ -5,12 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loquent.core.seeding import Key
+from loquent.core.task import Observation
+from loquent.core.values import Record
 from loquent.errors import BadSetting, InvalidAction
-from loquent.seeding import Key
-from loquent.task import Observation
+from loquent.features.token_view import ACTIONS, END, PAD, TokenView, encode
 from loquent.tasks.generation.task import Generation
-from loquent.tasks.generation.views import ACTIONS, END, PAD, TokenView, encode, render
-from loquent.values import Record
+from loquent.tasks.generation.views import render
 
 
 def test_prompt_and_answer_by_hand():
@@ -62,7 +63,7 @@ def test_a_malformed_action_is_refused(action):
 
 
 def test_too_many_tokens_and_no_length_are_refused():
-    with pytest.raises(InvalidAction, match="at most 2 tokens; 3"):
+    with pytest.raises(InvalidAction, match="has 3 tokens; it must have at most 2"):
         TokenView(answer_length=2).text([1, 2, 3])
     with pytest.raises(BadSetting):
         TokenView(answer_length=0)

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loquent.check import check
+from loquent.conformance.check import check
+from loquent.core.seeding import Key
+from loquent.core.values import Record
 from loquent.errors import BadRow, BadSetting
-from loquent.metrics import label_sets
-from loquent.seeding import Key
+from loquent.metrics.labels import set_scores
 from loquent.tasks.multilabel.scores import NOTHING, SCORES, after_label, score_of
 from loquent.tasks.multilabel.task import MultiLabel
-from loquent.values import Record
 
 END = "terminate"
 NO_NEWS = ("no word", "nobody", "did not matter", "nothing is")
@@ -134,14 +134,14 @@ def test_ml_7_masks_where_labels_may_not_be_repeated():
 def test_rewards_for_order_by_hand():
     # three right labels gain 3, 2, 1, discounted by log2 of place + 1: the best there is gains 3 + 2/log2(3) + 1/2
     best = 3 + 2 / np.log2(3) + 0.5
-    assert label_sets.ndcg("ABC", "ABC") == near(1)
-    assert label_sets.ndcg("ABC", "CBA") == near((1 + 2 / np.log2(3) + 1.5) / best)
-    assert label_sets.ndcg("ABC", "XA") == near(3 / np.log2(3) / best)
-    assert label_sets.ndcg("ABC", "AA") == near(3 / best)
-    assert [label_sets.prefix("ABC", said) for said in ("ABC", "AB", "ACB", "BAC", "ABCX", "")] == near([1, 2 / 3, 1 / 3, 0, 3 / 4, 0])
+    assert set_scores.ndcg("ABC", "ABC") == near(1)
+    assert set_scores.ndcg("ABC", "CBA") == near((1 + 2 / np.log2(3) + 1.5) / best)
+    assert set_scores.ndcg("ABC", "XA") == near(3 / np.log2(3) / best)
+    assert set_scores.ndcg("ABC", "AA") == near(3 / best)
+    assert [set_scores.prefix("ABC", said) for said in ("ABC", "AB", "ACB", "BAC", "ABCX", "")] == near([1, 2 / 3, 1 / 3, 0, 3 / 4, 0])
     assert earned("ABC", ["A", "B", "C", END], reward="prefix") == near([1 / 3] * 3 + [0])
     assert earned("ABC", ["C", "B", "A", END], reward="prefix") == near([0] * 4)
-    assert sum(earned("ABC", ["C", "B", "A", END], reward="ndcg")) == near(label_sets.ndcg("ABC", "CBA"))
+    assert sum(earned("ABC", ["C", "B", "A", END], reward="ndcg")) == near(set_scores.ndcg("ABC", "CBA"))
     assert earned("AB", ["B", "A", END], reward="exact") == near([0, 1, 0])
 
 
@@ -150,7 +150,7 @@ def test_running_scores_are_those_of_the_whole(order, size, said, empty):
     gold, tally = tuple(order[:size]), NOTHING
     for n, label in enumerate(said):
         tally = after_label(tally, gold, tuple(said[:n]), label)
-    whole = {name: getattr(label_sets, name)(gold, said, *([] if name == "exact" else [empty])) for name in SCORES}
+    whole = {name: getattr(set_scores, name)(gold, said, *([] if name == "exact" else [empty])) for name in SCORES}
     assert {name: score_of(name, tally, len(said), len(gold), empty) for name in SCORES} == pytest.approx(whole, abs=1e-12)
 
 
@@ -188,10 +188,10 @@ def test_weights_make_every_sequence_of_labels_as_likely():
 
 def test_api_13_figures_of_a_corpus():
     gold, said = [["a"], ["a", "b", "c"]], [["a"], ["a"]]
-    assert label_sets.sample_f1(gold, said) == near(0.75)
-    assert label_sets.micro_f1(gold, said) == near(2 / 3)
+    assert set_scores.sample_f1(gold, said) == near(0.75)
+    assert set_scores.micro_f1(gold, said) == near(2 / 3)
     # a: right twice; b and c: never said
-    assert label_sets.macro_f1(gold, said) == near(1 / 3)
+    assert set_scores.macro_f1(gold, said) == near(1 / 3)
     assert gold == [["a"], ["a", "b", "c"]]
     assert said == [["a"], ["a"]]
     world = task("abc")
@@ -213,26 +213,26 @@ def test_figures_are_those_of_scikit_learn(pairs):
     gold, said = ([[int(label in pair[i]) for label in "ABC"] for pair in pairs] for i in (0, 1))
     labels = [sorted(pair[0]) for pair in pairs], [sorted(pair[1]) for pair in pairs]
     used = [i for i, label in enumerate("ABC") if any(label in part for pair in pairs for part in pair)]
-    for average, ours in (("micro", label_sets.micro_f1), ("samples", label_sets.sample_f1)):
+    for average, ours in (("micro", set_scores.micro_f1), ("samples", set_scores.sample_f1)):
         assert ours(*labels, 1.0) == near(f1_score(gold, said, average=average, zero_division=1.0))
     if used:
-        assert label_sets.macro_f1(*labels) == near(f1_score(gold, said, average="macro", labels=used, zero_division=0.0))
-    ours = [label_sets.hamming(a, b, 3) for a, b in zip(*labels, strict=True)]
+        assert set_scores.macro_f1(*labels) == near(f1_score(gold, said, average="macro", labels=used, zero_division=0.0))
+    ours = [set_scores.hamming(a, b, 3) for a, b in zip(*labels, strict=True)]
     assert sum(ours) / len(ours) == near(hamming_loss(gold, said))
-    ours = [label_sets.jaccard(a, b, 1.0) for a, b in zip(*labels, strict=True)]
+    ours = [set_scores.jaccard(a, b, 1.0) for a, b in zip(*labels, strict=True)]
     assert sum(ours) / len(ours) == near(jaccard_score(gold, said, average="samples", zero_division=1.0))
 
 
 def test_figures_of_other_numbers_of_texts_are_refused():
-    with pytest.raises(ValueError, match="1 texts are scored against those of 2"):
-        label_sets.micro_f1([["a"]], [["a"], ["b"]])
+    with pytest.raises(ValueError, match="1 gold items and 2 predicted items"):
+        set_scores.micro_f1([["a"]], [["a"], ["b"]])
 
 
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
         ({"text": " ", "labels": []}, "a text that is not empty"),
-        ({"text": "x", "labels": ["A", "A"]}, "stands twice"),
+        ({"text": "x", "labels": ["A", "A"]}, "occurs twice"),
         ({"text": "x", "labels": [3]}, "holds 3"),
         ({"text": "x"}, "'labels' is missing"),
         ({"labels": ["A"]}, "'text' is missing"),

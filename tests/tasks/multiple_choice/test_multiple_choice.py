@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from loquent.agents.scripted import Random
-from loquent.check import check
+from loquent.conformance.check import check
+from loquent.core.seeding import Key
 from loquent.errors import BadRow, BadSetting
-from loquent.metrics.label_sets import accuracy
-from loquent.play import Game, play
-from loquent.seeding import Key
+from loquent.metrics.labels.set_scores import accuracy
+from loquent.rollout.loop import Game, play
 from loquent.tasks.multiple_choice.task import ANSWER, CONTINUE, MultipleChoice
 
 FLOWERS = {
@@ -99,9 +99,9 @@ def test_qa_6_odd_questions():
     assert steps[-1].observation.fields["choices"] == ("東京", "naïve 🙂")
     for fields, words in (
         ({**FLOWERS, "choices": {}}, "no choice"),
-        ({**FLOWERS, "answer": "C"}, "answer 'C' is none of the choices A, B"),
+        ({**FLOWERS, "answer": "C"}, "answer is 'C'; it must be one of the choices A, B"),
         ({**FLOWERS, "choices": ["x", ""], "answer": "A"}, "choice 'B' is ''"),
-        ({**FLOWERS, "choices": [["A", "x"], ["A", "y"]], "answer": "A"}, "stands for two"),
+        ({**FLOWERS, "choices": [["A", "x"], ["A", "y"]], "answer": "A"}, "belongs to two"),
         ({**FLOWERS, "question": " "}, "question is ' '"),
         ({**FLOWERS, "facts": [3]}, "facts are"),
         ({"question": {"stem": "x", "choices": [{"text": "a", "label": "A"}]}}, "'answerKey' is missing"),
@@ -201,7 +201,7 @@ def test_api_13_accuracy_of_a_corpus():
     gold, said = ["A", "B"], ["A", ""]
     assert accuracy(gold, said) == 0.5
     assert (gold, said) == (["A", "B"], ["A", ""])
-    with pytest.raises(ValueError, match="2 answers are scored against 1"):
+    with pytest.raises(ValueError, match="2 gold items and 1 predicted items"):
         accuracy(gold, said[:1])
 
 

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loquent.check import check
+from loquent.conformance.check import check
+from loquent.core.seeding import Key
+from loquent.core.values import Record
 from loquent.errors import BadRow, BadSetting, BrokenTask, UnknownName
-from loquent.metrics import tagging
-from loquent.seeding import Key
+from loquent.metrics.labels import span_scores
 from loquent.tasks.tagging.scores import running
 from loquent.tasks.tagging.task import Tagging
-from loquent.values import Record
 
 LABELS = ("LOC", "MISC", "O", "ORG", "PER")
 
@@ -63,8 +63,8 @@ def test_st_2_a_type_in_error():
     assert earned(gold, said) == pytest.approx([0, 0.5, 1 / 6, 1 / 12, 0.05], abs=1e-9)
     assert sum(earned(gold, said)) == pytest.approx(0.8, abs=1e-9)
     assert sum(earned(gold, said, reward="span_f1")) == 0.0
-    assert tagging.span_f1(gold, said, "io") == 0.0
-    assert tagging.token_f1(gold, said, "macro") == pytest.approx(1 / 3, abs=1e-9)
+    assert span_scores.span_f1(gold, said, "io") == 0.0
+    assert span_scores.token_f1(gold, said, "macro") == pytest.approx(1 / 3, abs=1e-9)
 
 
 @pytest.mark.parametrize(("average", "want"), [("micro", [1, -0.5, 1 / 6]), ("macro", [1, -2 / 3, 0]), ("weighted", [1, -0.5, 1 / 6])])
@@ -76,17 +76,17 @@ def test_st_4_nothing_to_find():
     assert earned("OOO", "OOO") == pytest.approx([1, 0, 0], abs=1e-9)
     assert earned("OOO", "OOO", reward="span_f1", dense=False) == [0, 0, 1.0]
     assert earned("OOO", ["O", "PER", "O"], reward="span_f1", dense=False) == [0, 0, 0.0]
-    assert tagging.span_f1("OOO", "OOO", "io") == 1.0
+    assert span_scores.span_f1("OOO", "OOO", "io") == 1.0
     said = ["O", "PER", "O"]
-    scores = [tagging.token_f1("OOO", said, average) for average in ("micro", "weighted", "macro")]
+    scores = [span_scores.token_f1("OOO", said, average) for average in ("micro", "weighted", "macro")]
     assert scores == pytest.approx([2 / 3, 0.8, 0.4], abs=1e-9)
-    assert tagging.span_f1("OOO", said, "io") == 0.0
+    assert span_scores.span_f1("OOO", said, "io") == 0.0
 
 
 def test_st_5_partial_spans_and_schemes():
-    assert tagging.token_f1(["PER", "PER", "O"], ["PER", "O", "O"]) == pytest.approx(2 / 3, abs=1e-9)
-    assert tagging.span_f1(["PER", "PER", "O"], ["PER", "O", "O"], "io") == 0.0
-    assert tagging.span_f1(["B-PER", "B-PER"], ["B-PER", "I-PER"], "bio") == 0.0
+    assert span_scores.token_f1(["PER", "PER", "O"], ["PER", "O", "O"]) == pytest.approx(2 / 3, abs=1e-9)
+    assert span_scores.span_f1(["PER", "PER", "O"], ["PER", "O", "O"], "io") == 0.0
+    assert span_scores.span_f1(["B-PER", "B-PER"], ["B-PER", "I-PER"], "bio") == 0.0
     assert earned(["PER", "PER", "O"], ["PER", "O", "O"], reward="span_f1", dense=False)[-1] == 0.0
     assert earned(["B-PER", "B-PER"], ["B-PER", "I-PER"], reward="span_f1", dense=False)[-1] == 0.0
     assert earned(["B-PER", "B-PER"], ["PER", "PER"], labels=("O", "PER"), prefixes="strip", reward="span_f1", dense=False)[-1] == 1.0
@@ -142,7 +142,7 @@ def test_st_2_4_5_spans_as_they_are_played(gold, said, changes):
     ],
 )
 def test_schemes_are_told_by_prefixes(labels, scheme):
-    assert tagging.scheme_of(labels) == scheme
+    assert span_scores.scheme_of(labels) == scheme
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_schemes_are_told_by_prefixes(labels, scheme):
     ],
 )
 def test_spans_of_untyped_and_bilou_labels(labels, scheme, spans):
-    assert tagging.spans(list(labels), scheme) == spans
+    assert span_scores.spans(list(labels), scheme) == spans
 
 
 def test_a_part_of_an_untyped_span_earns_nothing():
@@ -197,7 +197,7 @@ def test_st_7_tokens_are_cut_at_the_space_alone(text, tokens):
         ({"tokens": ["a"], "labels": ["FROG"]}, "label 'FROG' is unknown"),
         ({"tokens": ["a"]}, "'labels' is missing"),
         ({"tokens": 3, "labels": ["O"]}, "is 3"),
-        ({"tokens": ["a"] * 9, "labels": ["O"] * 9}, "more than max_tokens = 8"),
+        ({"tokens": ["a"] * 9, "labels": ["O"] * 9}, "at most max_tokens = 8"),
         ({"tokens": ["a"], "labels": ["O"], "weight": -1}, "weight is -1"),
         ({"tokens": ["a"], "labels": ["O"], "id": 1.5}, "id is 1.5"),
     ],
@@ -219,7 +219,7 @@ def test_st_8_changes_add_up_to_the_score_of_scikit_learn(average):
     rng, worst = Key(8, ("telescope", average)).generator(), 0.0
     for number in range(1000):
         gold, said = (["ABCO"[i] for i in rng.integers(4, size=n)] for n in [int(rng.integers(1, 9))] * 2)
-        score = tagging.token_f1(gold, said, average)
+        score = span_scores.token_f1(gold, said, average)
         if number % 20 == 0:  # it takes milliseconds
             assert score == pytest.approx(f1_score(gold, said, average=average, zero_division=0), abs=1e-12)
         changes, last = (
@@ -245,9 +245,9 @@ def test_running_scores_are_those_of_every_beginning(reward, pairs):
         for n in range(len(gold)):
             tally = follow.after(tally, gold, said[:n], said[n])
             whole = (
-                tagging.span_f1(gold[: n + 1], said[: n + 1], scheme)
+                span_scores.span_f1(gold[: n + 1], said[: n + 1], scheme)
                 if reward == "span_f1"
-                else tagging.token_f1(gold[: n + 1], said[: n + 1], "macro")
+                else span_scores.token_f1(gold[: n + 1], said[: n + 1], "macro")
             )
             assert follow.score(tally) == pytest.approx(whole, abs=1e-12)
 
@@ -464,12 +464,12 @@ def test_a_corpus_is_measured_by_all_its_tokens():
 
 def test_api_13_the_corpus_is_no_mean_of_sentences():
     gold, said = [["A"], ["A", "B", "B"]], [["A"], ["A", "A", "A"]]
-    each = [tagging.token_f1(a, b) for a, b in zip(gold, said, strict=True)]
+    each = [span_scores.token_f1(a, b) for a, b in zip(gold, said, strict=True)]
     assert sum(each) / 2 == pytest.approx(2 / 3)
-    assert tagging.corpus_token_f1(gold, said) == pytest.approx(1 / 2)
+    assert span_scores.corpus_token_f1(gold, said) == pytest.approx(1 / 2)
     # A: right twice, said four times, there twice; B: never said
-    assert tagging.corpus_token_f1(gold, said, "macro") == pytest.approx((2 * 2 / 6 + 0) / 2)
-    found = tagging.span_scores(gold, said, "io")  # spans (A), (A)(B B) against (A), (A A A): one of two is right, of three there are
+    assert span_scores.corpus_token_f1(gold, said, "macro") == pytest.approx((2 * 2 / 6 + 0) / 2)
+    found = span_scores.span_scores(gold, said, "io")  # spans (A), (A)(B B) against (A), (A A A): one of two is right, of three there are
     assert (found.precision, found.recall) == pytest.approx((1 / 2, 1 / 3))
     assert (gold, said) == ([["A"], ["A", "B", "B"]], [["A"], ["A", "A", "A"]])
 
@@ -480,11 +480,11 @@ def test_api_13_the_corpus_is_no_mean_of_sentences():
         ({"source": "builtin", "path": "x"}, "belongs to the source 'path'"),
         ({"source": "path"}, "needs path"),
         ({"source": "samples"}, "no row has a label"),
-        ({"labels": ("A", "A")}, "distinct names"),
-        ({"labels": (" A",)}, "distinct names"),
+        ({"labels": ("A", "A")}, "different names"),
+        ({"labels": (" A",)}, "different names"),
         ({"average": "mean"}, "average"),
         ({"lookahead": -2}, "lookahead"),
-        ({"token_field": "a", "label_field": "a"}, "two places"),
+        ({"token_field": "a", "label_field": "a"}, "name two columns"),
     ],
 )
 def test_bad_options_are_named(options, words):

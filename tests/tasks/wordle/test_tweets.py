@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from loquent.errors import BadRow, BadSetting
-from loquent.play import replay
+from loquent.rollout.loop import replay
 from loquent.tasks.wordle.marks import marks
 from loquent.tasks.wordle.task import Wordle, WordleOptions
 from loquent.tasks.wordle.tweets import LONG, OVER, PARTIAL, Grid, Retrofit, TweetOptions, Tweets, parse, read, read_answers
@@ -82,7 +82,7 @@ def test_a_file_is_read_with_the_lines_its_tweets_begin_on(tmp_path):
     [
         ([("soon", drawn(GREEN))], None, r"t\.csv:2: wordle_id is 'soon'"),
         ([(1, drawn(GREEN)), (-4, drawn(GREEN))], None, r"t\.csv:3: wordle_id is '-4'"),
-        ([(1, drawn(GREEN))], ("wordle_id", "text"), r"t\.csv:1: the column 'tweet_text' is missing; there are wordle_id, text"),
+        ([(1, drawn(GREEN))], ("wordle_id", "text"), r"t\.csv:1: the column 'tweet_text' is missing; the columns are wordle_id, text"),
         ([(1, drawn(GREEN))], ("day", "tweet_text"), r"t\.csv:1: the column 'wordle_id' is missing"),
     ],
 )
@@ -99,7 +99,7 @@ def test_a_day_matters_only_where_there_is_a_grid(tmp_path):
     ("lines", "says"),
     [
         ("wordle_id,answer\n210,pan\n", r"a\.csv:2: 'pan' is not a word"),
-        ("wordle_id,answer\n210,panic\n210,crane\n", r"a\.csv:3: day 210 has the answer 'panic' already, here it is 'crane'"),
+        ("wordle_id,answer\n210,panic\n210,crane\n", r"a\.csv:3: day 210 has two answers, 'panic' and 'crane'"),
         ("wordle_id,word\n210,panic\n", r"a\.csv:1: the column 'answer' is missing"),
         ("wordle_id,answer\nx,panic\n", r"a\.csv:2: wordle_id is 'x'"),
     ],
@@ -232,12 +232,17 @@ def test_the_day_s_answer_as_the_secret(task, tmp_path):
     with pytest.raises(BadRow, match=r"t\.csv:4: day 211 has no answer"):
         Tweets(task, TweetOptions(file=file, secret="day", answers=str(tmp_path / "a.csv")))
     (tmp_path / "a.csv").write_text("wordle_id,answer\n210,crane\n211,zebra\n")
-    with pytest.raises(BadRow, match=r"t\.csv:4: the answer of day 211, 'zebra', is no word of the task"):
+    with pytest.raises(BadRow, match=r"t\.csv:4: the answer of day 211, 'zebra', is not a word of the task"):
         Tweets(task, TweetOptions(file=file, secret="day", answers=str(tmp_path / "a.csv")))
 
 
 @pytest.mark.parametrize(
-    ("options", "says"), [({"secret": "day"}, "needs them"), ({"answers": "a.csv"}, "are for secret = 'day'"), ({"games": "all"}, "games")]
+    ("options", "says"),
+    [
+        ({"secret": "day"}, "set both secret = 'day' and answers"),
+        ({"answers": "a.csv"}, "set both secret = 'day' and answers"),
+        ({"games": "all"}, "games"),
+    ],
 )
 def test_options_that_do_not_fit_together_are_refused(options, says):
     with pytest.raises(BadSetting, match=says):

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loquent import episode
+from loquent.core import episode
+from loquent.core.seeding import Key
 from loquent.errors import BadRow, BadSetting, EpisodeOver, UnknownName
-from loquent.play import games, play, replay
-from loquent.seeding import Key
+from loquent.rollout.loop import games, play, replay
 from loquent.tasks.wordle import rows
 from loquent.tasks.wordle import task as home
 from loquent.tasks.wordle.lexicon import Lexicon, information
@@ -83,7 +83,7 @@ def test_what_fits_is_what_every_row_allows(guesses, secret, rule):
     best = [WORDS[i] for i in lexicon.best(board)]
     assert best
     assert set(best) <= set(want)
-    assert all(lexicon.told(guess, secret) == told for guess, told in board)
+    assert all(lexicon.marks(guess, secret) == told for guess, told in board)
 
 
 def test_the_table_is_kept_within_bounds(monkeypatch):
@@ -93,8 +93,8 @@ def test_the_table_is_kept_within_bounds(monkeypatch):
     monkeypatch.setattr(home, "REMEMBERED", 4)
     lexicon = Lexicon(WORDS, "official")
     for guess in WORDS[:20]:
-        assert lexicon.told(guess, "steel") == marks(guess, "steel", "official")
-        assert WORDS.index("steel") in lexicon.fits(((guess, lexicon.told(guess, "steel")),))
+        assert lexicon.marks(guess, "steel") == marks(guess, "steel", "official")
+        assert WORDS.index("steel") in lexicon.fits(((guess, lexicon.marks(guess, "steel")),))
         assert WORDS.index(guess) in lexicon.best(((guess, "ggggg"),))
     assert len(lexicon._rows) <= 4
     assert len(lexicon._fits) <= 5
@@ -220,7 +220,7 @@ def test_the_built_in_list():
     assert len(WORDS) == 738
     assert list(WORDS) == sorted(set(WORDS))
     assert all(re.fullmatch("[a-z]{5}", word) for word in WORDS)
-    assert f"({len(WORDS)} words)" in home.__doc__
+    assert f"list of {len(WORDS)} words" in home.__doc__
 
 
 def test_a_limit_draws_once_and_nests():
@@ -259,8 +259,8 @@ def test_words_of_a_file(tmp_path):
         ("\n \n", "words.txt: the word list is empty"),
         ("crane\nCRANE\n", "words.txt:2: 'CRANE' is not a word of five letters a-z"),
         ("crane\nabc\n", "words.txt:2: 'abc' is not"),
-        ("crane\nslate\ncrane\n", "words.txt:3: 'crane' stands in line 1 already"),
-        (b"cr\xe4ne\n", "no word list can be read here"),
+        ("crane\nslate\ncrane\n", "words.txt:3: 'crane' repeats line 1"),
+        (b"cr\xe4ne\n", "the word list cannot be read"),
     ],
 )
 def test_a_bad_list_names_file_and_line(tmp_path, text, words):

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import wordle_lists as lists
 
-from loquent.agent import make
+from loquent.core.agent import make
 from loquent.errors import LoquentError
-from loquent.play import games, play
+from loquent.rollout.loop import games, play
 from loquent.tasks.wordle import perfect as perfect_module
 from loquent.tasks.wordle.exact import Value, value
 from loquent.tasks.wordle.marks import marks
-from loquent.tasks.wordle.players import Seen
+from loquent.tasks.wordle.rules import Situation
 from loquent.tasks.wordle.task import Wordle, WordleOptions
 
 START = {"kind": "wordle/optimal", "start": "wordle/start_word"}
@@ -64,10 +64,10 @@ def written_out(player, rule):
                 if guess == secret:
                     found[6 - seen.left] += share
                 elif seen.left > 1:
-                    found += share * after(secret, Seen((*seen.board, *told), (*seen.said, guess), seen.left - 1))
+                    found += share * after(secret, Situation((*seen.board, *told), (*seen.guesses, guess), seen.left - 1))
         return found
 
-    return sum(after(secret, Seen()) for secret in words) / len(words)
+    return sum(after(secret, Situation()) for secret in words) / len(words)
 
 
 PLAYERS = [
@@ -94,7 +94,7 @@ def test_a_player_with_words_of_its_own_is_enumerated_too(tmp_path, guesses):
     file.write_text("\n".join(small(4).words[:2]) + "\ncrwth")
     task = small(4, guesses=guesses)
     player = make("wordle/random_mixture", task, {"prob_smart": 0.5, "words": str(file)})
-    assert not player.forgets
+    assert not player.memoryless
     assert value(player).solved == pytest.approx(written_out(player, "ilql").tolist(), abs=1e-12)
 
 
@@ -144,12 +144,14 @@ def test_the_perfect_player_s_value(size, expected):
 
 def test_the_perfect_player_gives_up_where_it_would_take_too_long(monkeypatch):
     monkeypatch.setattr(perfect_module, "MOST", 2)
-    with pytest.raises(LoquentError, match=r"wordle/perfect has looked at 2 situations; fewer words \(limit\) or wordle/optimal"):
+    with pytest.raises(
+        LoquentError, match=r"wordle/perfect has searched 2 situations, the most allowed; use fewer words \(limit\) or wordle/optimal"
+    ):
         value(make("wordle/perfect", small(100)))
 
 
 def test_too_many_situations_and_no_closed_form_are_refused():
-    with pytest.raises(LoquentError, match=r"wordle/half comes into more than 50 situations; play games"):
+    with pytest.raises(LoquentError, match=r"wordle/half reaches more than 50 situations; play episodes"):
         value(make("wordle/half", small(20)), most=50)
     with pytest.raises(LoquentError, match=r"wordle/monte_carlo has no rule in closed form"):
         value(make("wordle/monte_carlo", small(5)))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from loquent.seeding import Key
+from loquent.core.seeding import Key
 from loquent.tasks.wordle.lexicon import Lexicon
 from loquent.tasks.wordle.marks import marks
 from loquent.tasks.wordle.rows import read
@@ -43,7 +43,7 @@ def test_flags_and_rows_allow_the_same_words_in_a_thousand_games(flags):
         secret, board, state = words[rng.integers(60)], (), flags.START
         for _ in range(5):
             guess = words[rng.integers(60)] if rng.random() < 0.7 else "".join(flags.LETTERS[i] for i in rng.integers(26, size=5))
-            board, state = (*board, (guess, lexicon.told(guess, secret))), flags.updated(state, guess, secret)
+            board, state = (*board, (guess, lexicon.marks(guess, secret))), flags.updated(state, guess, secret)
         assert [flags.colours(state, guess) for guess, _ in board] == [told for _, told in board]  # rendered from the last state
         fitting = [words[i] for i in lexicon.fits(board)]
         assert fitting == [word for word in words if flags.fits(state, word)]

@@ -4,14 +4,14 @@ import io
 
 import pytest
 
-from loquent.agent import make
 from loquent.agents.human import colours
+from loquent.core.agent import make
+from loquent.core.seeding import Key
 from loquent.errors import BadSetting
-from loquent.play import Game, play
-from loquent.seeding import Key
+from loquent.rollout.loop import Game, play
 from loquent.tasks.wordle import views
 from loquent.tasks.wordle.experts import StartWord
-from loquent.tasks.wordle.players import Uniform
+from loquent.tasks.wordle.rules import Uniform
 from loquent.tasks.wordle.task import Wordle
 from loquent.tasks.wordle.terminal import coloured
 
@@ -86,8 +86,8 @@ def test_hints_are_anothers_or_none(monkeypatch):
     said, shown, _ = sit("?\nsteel\n", monkeypatch, False, {"hint": ""})
     assert said == ["steel"]  # asked again: it is no guess
     assert "hint" not in shown
-    said, _, _ = sit("?\nsteel\n", monkeypatch, False, {}, "human")
-    assert said == ["?", "steel"]  # a plain person says what is typed
+    said, _, _ = sit("?\n?\nsteel\n", monkeypatch, False, {}, "human")
+    assert said == ["?", "steel"]  # a plain person says what is typed, when it was typed twice
     said, shown, _ = sit("?\n?\n?\n?\n?\n?\n", monkeypatch, False, {"hint": "expert"}, "human")
     assert said[-1] == "steel"
     with pytest.raises(BadSetting, match=r"human\.hint: wordle/person is a person too"):

@@ -4,18 +4,19 @@ import numpy as np
 import pytest
 import wordle_lists as lists
 
-from loquent import registry
-from loquent.agent import Agent, make
-from loquent.episode import Turn
+from loquent.core import registry
+from loquent.core.agent import Agent, make
+from loquent.core.episode import Turn
+from loquent.core.live import Live
+from loquent.core.seeding import Key
+from loquent.core.values import Record
 from loquent.errors import BadRow, BadSetting, LoquentError, UnknownName
-from loquent.live import Live
-from loquent.play import games, play
-from loquent.seeding import Key
+from loquent.rollout.loop import games, play
 from loquent.tasks.wordle.experts import CURATED
 from loquent.tasks.wordle.marks import marks
-from loquent.tasks.wordle.players import Seen, seen
+from loquent.tasks.wordle.players import situation_of
+from loquent.tasks.wordle.rules import Situation
 from loquent.tasks.wordle.task import Wordle, WordleOptions
-from loquent.values import Record
 from tracers.guess import Guess
 
 PLAYERS = [name for name in registry.names("agent") if name.startswith("wordle/") and name != "wordle/person"]
@@ -33,7 +34,7 @@ def task_of(tmp_path, *words, **options):
 
 
 def board(secret, *guesses, rule="ilql"):
-    return Seen(tuple((guess, marks(guess, secret, rule)) for guess in guesses), guesses, 6 - len(guesses))
+    return Situation(tuple((guess, marks(guess, secret, rule)) for guess in guesses), guesses, 6 - len(guesses))
 
 
 def rule(player, seen):
@@ -94,12 +95,12 @@ def test_what_a_player_sees_is_the_board_and_all_that_was_said():
     live = Live(task, task.row("train", "train:steel"), 0, 0)
     for text in ("crane", "x"):
         live.act(make("wordle/random", task).answer([live.asked()])[0].__class__(text))
-    assert seen(live.asked()) == Seen((("crane", "bbbby"),), ("crane", "x"), 4)
+    assert situation_of(live.asked()) == Situation((("crane", "bbbby"),), ("crane", "x"), 4)
 
 
 def test_a_board_that_nothing_fits_is_answered_too(tmp_path):
     task = task_of(tmp_path, "crane", "slate")
-    impossible = Seen((("crane", "ggggb"),), ("crane",), 5)
+    impossible = Situation((("crane", "ggggb"),), ("crane",), 5)
     for name in PLAYERS:
         assert make(name, task).draw(impossible, Key(0).generator()) in task.words
 
@@ -111,33 +112,33 @@ def test_start_word_by_hand(tmp_path):
     task = task_of(tmp_path, "crane", "slate", "raise", "steel", "pound")
     one = make("wordle/start_word", task)
     assert len(set(CURATED)) == 28
-    assert rule(one, Seen()) == even("crane", "slate", "raise")
+    assert rule(one, Situation()) == even("crane", "slate", "raise")
     assert rule(one, board("slate", "steel")) == even("slate")  # steel against slate: gyybb, which slate alone is told
     assert rule(one, board("steel", "pound")) == even("slate", "raise")  # no letter of pound is in steel, and crane has its n
-    assert rule(make("wordle/start_word", task, {"words": ("pound", "other")}), Seen()) == even("pound")
-    assert rule(make("wordle/start_word", task, {"words": ("other",)}), Seen()) == even(*task.words)
+    assert rule(make("wordle/start_word", task, {"words": ("pound", "other")}), Situation()) == even("pound")
+    assert rule(make("wordle/start_word", task, {"words": ("other",)}), Situation()) == even(*task.words)
 
 
 def test_optimal_by_hand(tmp_path):
     task = task_of(tmp_path, "aaaaa", "aaaab", "aabbb", "ccccc")
     one = make("wordle/optimal", task)
-    assert rule(one, Seen()) == even("aaaaa", "aaaab", "aabbb")
+    assert rule(one, Situation()) == even("aaaaa", "aaaab", "aabbb")
     assert rule(one, board("aaaab", "ccccc")) == even("aaaaa", "aaaab", "aabbb")  # three words, each parted from each by each
     assert rule(one, board("aaaab", "aaaaa")) == even("aaaab")
     assert task.expert(task.start(task.rows("train")[0], Key(0)).state) == "aaaaa"
     with_start = make("wordle/optimal", task, {"start": Record(kind="wordle/start_word", words=("ccccc",))})
-    assert rule(with_start, Seen()) == even("ccccc")
-    assert rule(with_start, Seen((), ("x",), 5)) == even("aaaaa", "aaaab", "aabbb")  # its first guess has been made, such as it was
+    assert rule(with_start, Situation()) == even("ccccc")
+    assert rule(with_start, Situation((), ("x",), 5)) == even("aaaaa", "aaaab", "aabbb")  # its first guess has been made, such as it was
 
 
 def test_repeat_by_hand(tmp_path):
     task = task_of(tmp_path, "crane", "slate", "pound")
     one = make("wordle/repeat", task)
-    assert rule(one, Seen()) == even(*task.words)
-    said = Seen((), ("crane", "x", "crane", "pound"), 2)
+    assert rule(one, Situation()) == even(*task.words)
+    said = Situation((), ("crane", "x", "crane", "pound"), 2)
     assert rule(one, said) == pytest.approx({"crane": 0.5, "x": 0.25, "pound": 0.25})
     assert rule(make("wordle/repeat", task, {"first": 2}), said) == even("crane", "x")
-    assert rule(make("wordle/repeat", task, {"first": 2, "start": "wordle/start_word"}), Seen()) == even("crane", "slate")
+    assert rule(make("wordle/repeat", task, {"first": 2, "start": "wordle/start_word"}), Situation()) == even("crane", "slate")
 
 
 def test_random_mixture_by_hand(tmp_path):
@@ -159,7 +160,7 @@ def test_random_mixture_by_hand(tmp_path):
 def test_wrong_by_hand(tmp_path):
     task = task_of(tmp_path, "crane", "slate", "pound", "sound")
     one = make("wordle/wrong", task)
-    assert rule(one, Seen()) == even(*task.words)  # all fit: nothing contradicts
+    assert rule(one, Situation()) == even(*task.words)  # all fit: nothing contradicts
     assert rule(one, board("sound", "crane")) == even("crane", "slate")
     own = tmp_path / "own.txt"
     own.write_text("sound\nzebra")
@@ -187,7 +188,7 @@ def test_mixture_by_hand(tmp_path):
 def test_monte_carlo_says_what_returned_most(tmp_path):
     # two words fit, and the sampled player says any of four: those that fit may win at once, and they are found
     task = task_of(tmp_path, "crane", "slate", "pound", "sound")
-    now = Seen(board("sound", "crane").board, ("crane",) * 5, 1)  # one guess left: a word that fits returns 0 half of the time, others -1
+    now = Situation(board("sound", "crane").board, ("crane",) * 5, 1)  # one guess left: a word that fits returns 0 half of the time, others -1
     one = make("wordle/monte_carlo", task, {"samples": 200, "player": "wordle/random"})
     assert {one.draw(now, Key(i).generator()) for i in range(20)} == {"pound", "sound"}
     few = make("wordle/monte_carlo", task, {"samples": 1, "player": "wordle/random"})
@@ -204,7 +205,7 @@ def test_monte_carlo_keeps_the_first_of_equals(tmp_path):
 
     task = task_of(tmp_path, "crane", "slate", "pound", "sound")
     one = make("wordle/monte_carlo", task, {"samples": 3})
-    last = Seen((), ("x",) * 5, 1)
+    last = Situation((), ("x",) * 5, 1)
     one.sampled = Scripted(["zzzzz", "yyyyy", "zzzzz"])  # all return -1
     assert one.draw(last, Key(0).generator()) == "zzzzz"
     one.sampled = Scripted(["yyyyy", "zzzzz", "zzzzz"])
@@ -225,8 +226,8 @@ def test_monte_carlo_plays_to_the_end_and_never_looks_at_the_secret(tmp_path):
         questions.append(live.asked())
     assert questions[0].row["secret"] != questions[1].row["secret"]
     assert one.answer([questions[0]]) == one.answer([questions[1]])
-    assert {len(seen.said) + seen.left for seen in heard} == {6}
-    assert max(len(seen.said) for seen in heard) >= 2
+    assert {len(seen.guesses) + seen.left for seen in heard} == {6}
+    assert max(len(seen.guesses) for seen in heard) >= 2
 
 
 def test_monte_carlo_beats_the_player_it_samples():
@@ -250,7 +251,7 @@ def test_options_out_of_range_and_players_that_are_none(tmp_path):
         ("wordle/random_mixture", {"words": str(tmp_path / "none.txt")}, BadRow, "none.txt"),
         ("wordle/mixture", {"prob_first": -1.0}, BadSetting, "prob_first"),
         ("wordle/mixture", {"first": "wordle/optimum"}, UnknownName, "Did you mean 'wordle/optimal'"),
-        ("wordle/mixture", {"first": "expert"}, BadSetting, "wordle/mixture.first: expert is no player of known rules"),
+        ("wordle/mixture", {"first": "expert"}, BadSetting, "wordle/mixture.first: expert has no rule of Wordle"),
         ("wordle/mixture", {"second": Record(kind="wordle/repeat", frist=2)}, BadSetting, "wordle/mixture.second: 'frist' is no setting"),
         ("wordle/monte_carlo", {"samples": 0}, BadSetting, "samples"),
         ("wordle/repeat", {"first": -1}, BadSetting, "first"),

@@ -1,4 +1,4 @@
-"""A network of Stable-Baselines3 with what it sees through: the model of a run whose learner chooses among actions."""
+"""The model of learners that choose among actions: a network of Stable-Baselines3 and its view of observations."""
 
 from __future__ import annotations
 
@@ -14,53 +14,54 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from safetensors.torch import save_file
 
-from loquent import features, registry
+from loquent import features
 from loquent.algorithms.sb3.settings import Shared, arguments
+from loquent.core import registry
+from loquent.core.seeding import Key, borrowed
+from loquent.core.task import Observation, Task
+from loquent.core.values import digest
 from loquent.errors import BadSetting, MissingExtra
 from loquent.features.views import View
-from loquent.seeding import Key, borrowed
-from loquent.task import Observation, Task
-from loquent.values import digest
 
 
 @dataclass(frozen=True, eq=False)
 class TurnActor:
-    """The library's model, which holds the network and steps `games`; and the view from an observation to an array."""
+    """The library's model with its network and environments (`games`), and the view from observations to arrays."""
 
     model: Any  # a stable_baselines3 BaseAlgorithm
     games: Any  # adapters.sb3.Games
     see: Any
-    described: Mapping[str, Any]  # what a saved network must fit: its kind, its actions in their order, what it sees
+    described: Mapping[str, Any]  # compared with a saved network: kind, ordered actions, view
 
     @property
     def device(self) -> torch.device:
-        """Where the network lives."""
+        """The device of the network."""
         return torch.device(self.model.device)
 
     @property
     def language(self) -> None:
-        """There is no language model in it."""
+        """None: it has no language model."""
 
     def save(self, folder: Path) -> None:
-        """Write `model.safetensors`, and `config.json` with what the network must fit."""
+        """Write `model.safetensors`, and `config.json` with `described`."""
         folder.mkdir(parents=True, exist_ok=True)
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in self.model.policy.state_dict().items()}, folder / "model.safetensors")
         (folder / "config.json").write_text(json.dumps(dict(self.described), indent=1), encoding="utf-8")
 
     def state_dict(self) -> dict[str, torch.Tensor]:
-        """The network's tensors, those of a target network included."""
+        """The tensors of the network and its target network."""
         return {f"policy.{name}": tensor.detach().clone() for name, tensor in self.model.policy.state_dict().items()}
 
     def load_state_dict(self, state: Mapping[str, torch.Tensor]) -> None:
-        """Take back what `state_dict` gave."""
+        """Restore a state from `state_dict`."""
         self.model.policy.load_state_dict({name.removeprefix("policy."): tensor for name, tensor in state.items()})
 
     def pictures(self, observations: Sequence[Observation]) -> torch.Tensor:
-        """[n, ...] on the network's device: what it sees of some observations."""
+        """Inputs of the network for n observations: [n, ...] on its device."""
         if isinstance(self.see, View):
             self.see.warm(observations)
-        seen: torch.Tensor = self.model.policy.obs_to_tensor(np.stack([self.see(observation) for observation in observations]))[0]
-        return seen
+        inputs: torch.Tensor = self.model.policy.obs_to_tensor(np.stack([self.see(observation) for observation in observations]))[0]
+        return inputs
 
 
 def build(kind: str, library: type, policy: str, config: Shared, task: Task, key: Key) -> TurnActor:
@@ -72,7 +73,7 @@ def build(kind: str, library: type, policy: str, config: Shared, task: Task, key
     from loquent.adapters.sb3 import Games
 
     if task.actions is None:
-        raise BadSetting(f"algorithm.kind = {kind!r} chooses among actions, and {task.identity} takes free text; a task with actions is right")
+        raise BadSetting(f"algorithm.kind = {kind!r} chooses among actions, but {task.identity} takes free text; use a task with actions")
     space, see, name = _view(config, task)
     games = Games(config.games, space, see, task.actions)
     layers = {"net_arch": list(config.network), "activation_fn": {"tanh": torch.nn.Tanh, "relu": torch.nn.ReLU}[config.activation]}
@@ -84,7 +85,11 @@ def build(kind: str, library: type, policy: str, config: Shared, task: Task, key
 
 
 def need(extra: str = "sb3") -> None:
-    """MissingExtra where the libraries are not installed."""
+    """Check that the libraries are installed.
+
+    Raises:
+        MissingExtra: they are not.
+    """
     try:
         import sb3_contrib  # noqa: F401
     except ImportError as error:
@@ -92,30 +97,30 @@ def need(extra: str = "sb3") -> None:
 
 
 def _view(config: Shared, task: Task) -> tuple[spaces.Space[Any], Any, str]:
-    """The space, the view, and what tells it from others."""
+    """The space, the view, and the identity of the view."""
     if not config.view:
-        made = features.make(config.features)
-        space, see = features.view(task, made, answering=config.answering, progress=config.progress)
-        return space, see, f"{type(see).__name__}[{see.size}] of {made.identity}"
-    found = registry.imported(config.view)
-    if not (isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], spaces.Space) and callable(found[1])):
-        raise BadSetting(f"algorithm.view = {config.view!r}: a pair (space, function from the observation to an array) is right")
-    return found[0], found[1], f"{config.view} {digest(str(found[0]))}"
+        featurizer = features.make(config.features)
+        space, see = features.view(task, featurizer, answering=config.answering, progress=config.progress)
+        return space, see, f"{type(see).__name__}[{see.size}] of {featurizer.identity}"
+    pair = registry.imported(config.view)
+    if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], spaces.Space) and callable(pair[1])):
+        raise BadSetting(f"algorithm.view = {config.view!r} names {pair!r:.80}; name a pair (space, function from the observation to an array)")
+    return pair[0], pair[1], f"{config.view} {digest(str(pair[0]))}"
 
 
 def scores(actor: TurnActor, observations: Sequence[Observation], masked: bool) -> NDArray[np.float64]:
-    """f64[n, actions]: values of a Q-network; log-probabilities of a policy, -inf where a masked one may not choose."""
-    policy, seen = actor.model.policy, actor.pictures(observations)
+    """Scores f64[n, actions]: values of a Q-network or log-probabilities of a policy, -inf for masked actions."""
+    policy, inputs = actor.model.policy, actor.pictures(observations)
     policy.set_training_mode(False)
     with torch.no_grad():
         if hasattr(policy, "q_net"):
-            found = policy.q_net(seen)
+            values = policy.q_net(inputs)
         elif masked:
             legal = np.stack([actor.games.actions.mask(observation.legal) for observation in observations])
-            found = policy.get_distribution(seen, action_masks=legal).distribution.logits.masked_fill(
-                ~torch.as_tensor(legal, device=seen.device), -torch.inf
+            values = policy.get_distribution(inputs, action_masks=legal).distribution.logits.masked_fill(
+                ~torch.as_tensor(legal, device=inputs.device), -torch.inf
             )
         else:
-            found = policy.get_distribution(seen).distribution.logits
-    numbers: NDArray[np.float64] = found.double().cpu().numpy()
+            values = policy.get_distribution(inputs).distribution.logits
+    numbers: NDArray[np.float64] = values.double().cpu().numpy()
     return numbers

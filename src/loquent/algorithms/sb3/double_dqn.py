@@ -1,4 +1,4 @@
-"""Double DQN: a small subclass of Stable-Baselines3's DQN that learns toward another target."""
+"""Double DQN: a subclass of Stable-Baselines3's DQN with another target."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from torch.nn.functional import smooth_l1_loss
 
 
 def double_q_target(reward: Tensor, ended: Tensor, gamma: float | Tensor, online: Tensor, target: Tensor) -> Tensor:
-    """Y of Double DQN, arXiv:1509.06461v3, eq. (4): the online network chooses the next action, the target network values it.
+    """The target y of Double DQN (arXiv:1509.06461v3 eq. 4).
+
+    The online network chooses the next action, and the target network gives its value.
 
     Args:
-        reward, ended: f32[N, 1]; ended is 1 where no value follows.
+        reward, ended: f32[N, 1]; ended is 1 if the state has no successor.
         online, target: f32[N, actions], both networks' values of the next state.
     """
     chosen = online.argmax(dim=1, keepdim=True)
@@ -24,12 +26,12 @@ class DoubleDQN(DQN):
     """SB3's DQN but for the target; everything else (replay, schedules, Huber loss, clipping) is the library's."""
 
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:
-        """So many gradient steps, each on a fresh batch of the replay."""
+        """Learn in `gradient_steps` steps, each on a new batch of the replay."""
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
         losses, values = [], []
         for _ in range(gradient_steps):
-            drawn = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)  # type: ignore[union-attr]
+            drawn = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)  # type: ignore[union-attr]  # set before learning begins
             with torch.no_grad():
                 following = drawn.next_observations
                 gamma = drawn.discounts if drawn.discounts is not None else self.gamma

@@ -1,4 +1,4 @@
-"""All that influences the future of a learner of Stable-Baselines3, but its network: as tensors, numbers and lists."""
+"""The state of a learner of Stable-Baselines3 without its network: tensors, numbers and lists."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import numpy as np
 import torch
 
 from loquent.errors import AnotherRun, BadCheckpoint
+from loquent.files import saved_state
 
 ARRAYS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")  # of the replay
 COUNTERS = ("num_timesteps", "_n_updates", "_n_calls", "_episode_num", "exploration_rate")
 
 
 def state_of(model: Any) -> dict[str, Any]:
-    """The optimizer by the names of its parameters, the counters, and the replay as far as it is filled."""
+    """The optimizer by the names of its parameters, the counters, and the filled part of the replay."""
     counters = {name: getattr(model, name) for name in COUNTERS if hasattr(model, name)}
     found: dict[str, Any] = {"library": _versions(), "optimizer": _optimizer(model.policy), "counters": counters}
     if model._last_episode_starts is not None:
@@ -32,30 +33,35 @@ def state_of(model: Any) -> dict[str, Any]:
     return found | {"leaves": _leaves(found)}
 
 
-def take_back(model: Any, state: Mapping[str, Any]) -> None:
-    """Give a model back what `state_of` told.
+def restore(model: Any, state: Mapping[str, Any]) -> None:
+    """Restore a state from `state_of`.
 
     Raises:
-        AnotherRun: it comes from another version of the library.
-        BadCheckpoint: a part is missing, or belongs to a network or a replay of another size.
+        AnotherRun: it is from another version of the library.
+        BadCheckpoint: a part is missing, or fits a network or a replay of another size.
     """
     if unlike := sorted(set(state["leaves"]) ^ set(_leaves(state))):
         raise BadCheckpoint(f"{unlike[0]} of the learner's state is {'missing' if unlike[0] in state['leaves'] else 'not of it'}")
     if state["library"] != _versions():
-        raise AnotherRun(f"it was made with {state['library']}, and {_versions()} is here; it would not be the same run to the bit")
+        raise AnotherRun(f"it was made with {state['library']}, but {_versions()} is installed, which may give other results; install the former")
     _load_optimizer(model.policy, state["optimizer"])
-    for name, value in state["counters"].items():
-        setattr(model, name, value)
+    counters = saved_state.part(state, "counters")
+    if unlike := sorted(counters.keys() ^ {name for name in COUNTERS if hasattr(model, name)}):
+        raise BadCheckpoint(f"the learner's counters are not those of this one: {unlike[0]}")
+    for name in counters:
+        share = name == "exploration_rate"
+        setattr(model, name, saved_state.number(counters, name, 0) if share else saved_state.count(counters, name))
     if "starts" in state:
         if len(state["starts"]) != model.n_envs:
-            raise BadCheckpoint(f"{len(state['starts'])} games had a start, and there are {model.n_envs}")
+            raise BadCheckpoint(f"the state has {len(state['starts'])} live games, but the learner has {model.n_envs}; resume with the same `games`")
         model._last_episode_starts = np.array(state["starts"], dtype=bool)
     replay = getattr(model, "replay_buffer", None)
     if (replay is None) != ("replay" not in state):
-        raise BadCheckpoint("the state of a learner with a replay belongs to one with a replay")
+        raise BadCheckpoint("only one of the saved state and the learner has a replay; resume with the algorithm of the run")
     if replay is not None:
-        saved = state["replay"]
-        filled = replay.buffer_size if saved["full"] else saved["pos"]
+        saved = saved_state.part(state, "replay")
+        place, full = saved_state.count(saved, "pos", most=replay.buffer_size), saved_state.flag(saved, "full")
+        filled = replay.buffer_size if full else place
         for name in ARRAYS:
             array, kept = getattr(replay, name), saved[name].numpy()
             if kept.shape != (filled, *array.shape[1:]) or filled > len(array):
@@ -63,11 +69,11 @@ def take_back(model: Any, state: Mapping[str, Any]) -> None:
                     f"the replay's {name} have the shape {kept.shape}; {(filled, *array.shape[1:])} is right, in a replay of {len(array)}"
                 )
             array[: len(kept)] = kept
-        replay.pos, replay.full = saved["pos"], saved["full"]
+        replay.pos, replay.full = place, full
 
 
 def _leaves(state: Mapping[str, Any], place: str = "") -> list[str]:
-    """The names of all that is saved: what no gradient has reached has no moments, so the network alone does not tell them."""
+    """The names of all saved values. Parameters without a gradient have no moments, so the network does not give them."""
     found: list[str] = []
     for name, item in state.items():
         if place or name != "leaves":
@@ -90,7 +96,8 @@ def _optimizer(policy: Any) -> dict[str, dict[str, Any]]:
 def _load_optimizer(policy: Any, state: Mapping[str, Mapping[str, Any]]) -> None:
     parameters = dict(policy.named_parameters())
     if unknown := sorted(state.keys() - parameters.keys()):
-        raise BadCheckpoint(f"the optimizer's state has {unknown[0]!r}, which the network has not; it belongs to another")
+        what = f"the optimizer's state has {unknown[0]!r}, which the network does not have, so it belongs to another"
+        raise BadCheckpoint(f"{what}; resume with the network of the run")
     policy.optimizer.state.clear()
     for name, entry in state.items():
         moments = [value for value in entry.values() if isinstance(value, torch.Tensor) and value.dim()]
@@ -102,7 +109,7 @@ def _load_optimizer(policy: Any, state: Mapping[str, Mapping[str, Any]]) -> None
 
 
 def _copied(value: Any, parameter: torch.Tensor) -> Any:
-    """Moments go where their parameter is; a count of steps stays on the CPU, as torch's own loader has it."""
+    """A copy: moments on the device of their parameter, step counts on the CPU, as in torch's own loader."""
     if not isinstance(value, torch.Tensor):
         return value
     return value.to(parameter.device, copy=True) if value.dim() else value.clone()

@@ -1,1 +1,1 @@
-"""Annotated data: sentences with a label per token, texts with sets of labels, questions with choices."""
+"""Annotated rows: tagged sentences, texts with labels, questions with choices."""

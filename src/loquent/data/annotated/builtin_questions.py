@@ -1,17 +1,17 @@
-"""Built-in questions with four to eight choices, each answered by two facts together, as in QASC.
+"""Built-in questions with four to eight choices; two facts together give the answer, as in QASC.
 
-The creatures are invented and what their kind does is drawn anew for every question, so that nothing can be known by heart: the
-answer follows from the facts alone. In a third of the questions a third fact names a wrong choice.
+The creatures are invented, and each question draws the habits of a kind again. So a model cannot memorise
+answers: they follow from the facts alone. In a third of the questions a third fact names a wrong choice.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
+from loquent.core.task import Row
+from loquent.core.values import Record
 from loquent.data.annotated.drawn import Drawn, names, words
 from loquent.data.sources import Splits
-from loquent.task import Row
-from loquent.values import Record
 
 SIZES = {"train": 3000, "validation": 500, "test": 500}
 MISLEADING = 1 / 3
@@ -28,28 +28,28 @@ IDS = "ABCDEFGH"
 
 @lru_cache(maxsize=1)
 def splits() -> Splits:
-    """All questions; always the same."""
+    """All questions by split; equal in every process."""
     creatures = [name.lower() for name in names("questions", 400)]
-    made: Splits = {}
+    rows: Splits = {}
     for split, size in SIZES.items():
         draw = Drawn("questions", split)
-        made[split] = tuple(Row(f"{split}-{i}", _question(draw, creatures)) for i in range(size))
-    return made
+        rows[split] = tuple(Row(f"{split}-{i}", _question(draw, creatures)) for i in range(size))
+    return rows
 
 
 def _question(draw: Drawn, creatures: list[str]) -> Record:
-    creature, verb = draw.one(creatures), draw.one(tuple(THINGS))
-    kind, other = draw.some(KINDS, 2)
-    choices = draw.some(THINGS[verb], draw.one(CHOICES))
-    right, wrong = draw.some(range(len(choices)), 2)
+    creature, verb = draw.choice(creatures), draw.choice(tuple(THINGS))
+    kind, other = draw.sample(KINDS, 2)
+    choices = draw.sample(THINGS[verb], draw.choice(CHOICES))
+    right, wrong = draw.sample(range(len(choices)), 2)
     facts = [f"A {creature} is a {kind}.", f"Every {kind} will {verb} {choices[right]}."]
     if draw.below(MISLEADING):
         facts.append(f"Every {other} will {verb} {choices[wrong]}.")
     where = "What does" if not verb.endswith(" in") else "Where does"
-    asked = f"{where} a {creature} {verb.removesuffix(' in')}?"
+    question = f"{where} a {creature} {verb.removesuffix(' in')}?"
     return Record(
-        question=asked,
-        facts=tuple(draw.some(facts, len(facts))),
+        question=question,
+        facts=tuple(draw.sample(facts, len(facts))),
         choices=tuple(choices),
         ids=tuple(IDS[: len(choices)]),
         answer=IDS[right],

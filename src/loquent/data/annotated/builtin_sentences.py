@@ -1,22 +1,23 @@
-"""Built-in sentences with named entities (BIO): a seeded grammar in which a name means nothing by itself.
+"""Built-in sentences with named entities (BIO), from a seeded grammar.
 
-One and the same name is a person, a place, a team's first word or a cup, and what stands beside it tells which: before it ("in", "Mr",
-"shares of") or behind it ("said", "Bank", "Cup"). A quarter of the names in validation and test never occur in train.
+A name alone does not decide its label. The same name is a person, a place, a part of an organisation's name,
+or a part of a cup's name. The words before it ("in", "Mr", "shares of") or after it ("said", "Bank", "Cup")
+decide. A quarter of the names in validation and test never occur in train.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
+from loquent.core.task import Row
+from loquent.core.values import Record
 from loquent.data.annotated.drawn import Drawn, names, words
 from loquent.data.sources import Splits
-from loquent.task import Row
-from loquent.values import Record
 
 LABELS = ("B-LOC", "B-MISC", "B-ORG", "B-PER", "I-LOC", "I-MISC", "I-ORG", "I-PER", "O")
 SIZES = {"train": 3000, "validation": 500, "test": 500}
 KNOWN, NEW = 240, 80  # names that occur in train, and names that do not
-UNSEEN = 0.25
+UNSEEN = 0.25  # the share of such names in validation and test
 LONGEST = 24  # tokens
 
 FIRST = words("Anna Boris Carla David Elena Farid Grace Hugo Ines Jonas Karim Laura Mina Noel Olga Pavel Rosa Simon Tara Victor")
@@ -25,7 +26,8 @@ PLACES = ("{n}", "{n}", "Port {n}", "{n} City", "North {n}")
 GROUPS = ("{n} Bank", "{n} Corp", "{n} United", "University of {n}", "{n}", "{n}")
 THINGS = ("{n} Cup", "{n} Open", "{n} Treaty")
 
-# {p} {l} {g} {m}: a person, a place, a group, something else. What stands beside a bare name tells what it is.
+# {p} {l} {g} {m}: a person, a location, a group, something else. The words beside a bare name decide its
+# kind.
 SENTENCES = (
     "{p} said on {d} that prices would {v} .",
     "{p} told reporters in {l} that talks had failed .",
@@ -56,28 +58,28 @@ ENTITIES = {"p": ("PER", PERSONS), "l": ("LOC", PLACES), "g": ("ORG", GROUPS), "
 
 @lru_cache(maxsize=1)
 def splits() -> Splits:
-    """All sentences; always the same."""
+    """All sentences by split; equal in every process."""
     known, new = names("sentences", KNOWN + NEW)[:KNOWN], names("sentences", KNOWN + NEW)[KNOWN:]
-    made: Splits = {}
+    rows: Splits = {}
     for split, size in SIZES.items():
         draw = Drawn("sentences", split)
         unseen = 0.0 if split == "train" else UNSEEN
-        made[split] = tuple(Row(f"{split}-{i}", _sentence(draw, known, new, unseen)) for i in range(size))
-    return made
+        rows[split] = tuple(Row(f"{split}-{i}", _sentence(draw, known, new, unseen)) for i in range(size))
+    return rows
 
 
 def _sentence(draw: Drawn, known: list[str], new: list[str], unseen: float) -> Record:
     tokens: list[str] = []
     labels: list[str] = []
-    for piece in draw.one(SENTENCES).split(" "):
+    for piece in draw.choice(SENTENCES).split(" "):
         slot = piece[1:-1]
         if slot in ENTITIES and piece.startswith("{"):
             kind, forms = ENTITIES[slot]
-            name = draw.one(new if draw.below(unseen) else known)
-            said = draw.one(forms).format(n=name, f=draw.one(FIRST)).split(" ")
-            tokens += said
-            labels += [f"B-{kind}", *[f"I-{kind}"] * (len(said) - 1)]
+            name = draw.choice(new if draw.below(unseen) else known)
+            entity = draw.choice(forms).format(n=name, f=draw.choice(FIRST)).split(" ")
+            tokens += entity
+            labels += [f"B-{kind}", *[f"I-{kind}"] * (len(entity) - 1)]
         else:
-            tokens.append(draw.one(WORDS[slot]) if piece.startswith("{") else piece)
+            tokens.append(draw.choice(WORDS[slot]) if piece.startswith("{") else piece)
             labels.append("O")
     return Record(tokens=tuple(tokens), labels=tuple(labels))

@@ -1,21 +1,22 @@
-"""Built-in texts with one to four subjects: a seeded grammar in which a subject counts when something is told of it, not when it is named.
+"""Built-in texts with one to four subjects, from a seeded grammar.
 
-Every text names subjects that it has no news of ("there was no word on oil"). The labels stand in the order of how much is told of
-each, which rewards for order look at.
+The labels of a text are the subjects with news. Most texts also name subjects without news ("there was no
+word on oil"), which are no labels. The labels are in the order of the number of sentences about them, for
+rewards that depend on the order.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
+from loquent.core.task import Row
+from loquent.core.values import Record
 from loquent.data.annotated.drawn import Drawn, words
 from loquent.data.sources import Splits
-from loquent.task import Row
-from loquent.values import Record
 
 SIZES = {"train": 3000, "validation": 500, "test": 500}
 MOST = 4
-NEGATED = 0.6  # so many texts name a subject of which there is no news
+NEGATED = 0.6  # the share of texts that name a subject without news
 SUBJECTS = {
     "coffee": words("coffee beans roasters"),
     "gold": words("gold bullion miners"),
@@ -50,24 +51,24 @@ WORDS = {
 
 @lru_cache(maxsize=1)
 def splits() -> Splits:
-    """All texts; always the same."""
-    made: Splits = {}
+    """All texts by split; equal in every process."""
+    rows: Splits = {}
     for split, size in SIZES.items():
         draw = Drawn("texts", split)
-        made[split] = tuple(Row(f"{split}-{i}", _text(draw)) for i in range(size))
-    return made
+        rows[split] = tuple(Row(f"{split}-{i}", _text(draw)) for i in range(size))
+    return rows
 
 
 def _text(draw: Drawn) -> Record:
     count = 1 + sum(draw.below(share) for share in (0.6, 0.45, 0.3))
-    chosen = draw.some(LABELS, count + 2)
+    chosen = draw.sample(LABELS, count + 2)
     labels, others = chosen[:count], chosen[count:]
-    told = [_said(draw, draw.one(NEWS), label) for place, label in enumerate(labels) for _ in range(count - place)]
+    sentences = [_sentence(draw, draw.choice(NEWS), label) for rank, label in enumerate(labels) for _ in range(count - rank)]
     if draw.below(NEGATED):
-        told += [_said(draw, draw.one(NO_NEWS), label) for label in others[: 1 + draw.below(0.5)]]
-    told.append(_said(draw, draw.one(PLAIN), labels[0]))
-    return Record(text=" ".join(draw.some(told, len(told))), labels=tuple(labels))
+        sentences += [_sentence(draw, draw.choice(NO_NEWS), label) for label in others[: 1 + draw.below(0.5)]]
+    sentences.append(_sentence(draw, draw.choice(PLAIN), labels[0]))
+    return Record(text=" ".join(draw.sample(sentences, len(sentences))), labels=tuple(labels))
 
 
-def _said(draw: Drawn, form: str, label: str) -> str:
-    return form.format(w=draw.one(SUBJECTS[label]), **{name: draw.one(words) for name, words in WORDS.items()})
+def _sentence(draw: Drawn, template: str, label: str) -> str:
+    return template.format(w=draw.choice(SUBJECTS[label]), **{name: draw.choice(words) for name, words in WORDS.items()})

@@ -1,11 +1,11 @@
-"""Draws of the built-in generators: one keyed stream for each purpose, and names made of syllables."""
+"""Random draws of the built-in generators: one seeded stream per purpose, and names made of syllables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TypeVar
 
-from loquent.seeding import Key
+from loquent.core.seeding import Key
 
 T = TypeVar("T")
 BLOCK = 4096
@@ -21,7 +21,7 @@ END = words("den dale ford gate ham ker land low mar ney nock ridge shaw stead s
 
 
 class Drawn:
-    """A stream of draws that depends on its names alone."""
+    """A stream of random draws that depends on its purpose alone."""
 
     def __init__(self, *purpose: str) -> None:
         self._rng = Key(0, ("annotated", *purpose)).generator()
@@ -34,19 +34,19 @@ class Drawn:
         return self._block.pop()
 
     def below(self, share: float) -> bool:
-        """True in this share of all cases."""
+        """True with probability `share`."""
         return self.uniform() < share
 
-    def one(self, things: Sequence[T]) -> T:
-        """One of them, each equally likely."""
-        return things[int(self.uniform() * len(things))]
+    def choice(self, items: Sequence[T]) -> T:
+        """One of the items, uniformly."""
+        return items[int(self.uniform() * len(items))]
 
-    def some(self, things: Sequence[T], count: int) -> list[T]:
-        """So many different ones, in the order drawn."""
-        left = list(things)
+    def sample(self, items: Sequence[T], count: int) -> list[T]:
+        """`count` items without replacement, in the order drawn."""
+        left = list(items)
         return [left.pop(int(self.uniform() * len(left))) for _ in range(count)]
 
 
 def names(purpose: str, count: int) -> list[str]:
-    """So many different names, such as "Corwick"; always the same."""
-    return Drawn(purpose, "names").some([begin + end for begin in BEGIN for end in END], count)
+    """`count` different names, such as "Corwick"; equal in every process."""
+    return Drawn(purpose, "names").sample([begin + end for begin in BEGIN for end in END], count)

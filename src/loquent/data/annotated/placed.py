@@ -1,4 +1,4 @@
-"""From placed records to splits: which file holds which split, ids, checks that name file and line, and what is set aside."""
+"""From records with places to splits of rows: files per split, ids, and checks that name file and line."""
 
 from __future__ import annotations
 
@@ -10,36 +10,38 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from loquent.core.settings import Remark
+from loquent.core.task import Row
+from loquent.core.values import Record, digest
 from loquent.data.annotated.options import Annotated
 from loquent.data.columns import Place
 from loquent.data.readers import Fields
-from loquent.data.sources import ALIASES, SPLITS, Source, Splits, carved, divided, tables
+from loquent.data.sources import ALIASES, SPLITS, Source, Splits, split_by_id, tables, with_validation
 from loquent.errors import BadRow, BadSetting, nearest
-from loquent.settings import Remark
-from loquent.task import Row
-from loquent.values import Record, digest
 
 Placed = Iterator[tuple[Place, Fields]]
 Check = Callable[[Mapping[str, Any]], Record]  # the fields of a row, or ValueError
-Read = Callable[[Path], dict[str, Placed]]  # what a path holds by split; the split "" is still to be divided
+# The records of a path by split; "" means that they have no split yet
+Read = Callable[[Path], dict[str, Placed]]
 
 NAMES = {**ALIASES, "development": "validation", "training": "train", "testa": "validation", "testb": "test"}
 LISTED = 40  # labels in an error
-GIVEN = "samples"  # stands for a file's name where rows are given as options
+SAMPLES = "samples"  # replaces the file's name for rows from the options
 
 
 class Unlabelled(ValueError):
     """A record has no annotation."""
 
 
-Found = tuple[Place, str, Record | Unlabelled]  # a record's place, the id it has ("": none), its fields
+Item = tuple[Place, str, Record | Unlabelled]  # a record's place, its id ("": none), its fields
 
 
 def load(options: Annotated, read: Read, check: Check, builtin: Callable[[], Splits]) -> Splits:
-    """All rows of a source by split; a split without rows is absent, and where there is only train a fifth becomes validation.
+    """All rows of a source by split.
 
-    Where an id stands in two splits, each of which counts its own rows, all ids get their split in front: `test/0`. A split
-    of which no row has an annotation is set aside, which a `Remark` tells.
+    A split without rows is absent; if there is only train, a fifth becomes validation. If an id occurs in two
+    splits, because each numbers its own rows, all ids get their split as a prefix: `test/0`. A split without
+    any annotation is omitted with a `Remark`.
 
     Raises:
         BadRow: a record is bad; names file and line. BadSetting: there is nothing to read.
@@ -57,39 +59,43 @@ def load(options: Annotated, read: Read, check: Check, builtin: Callable[[], Spl
 
 
 def added(fields: Mapping[str, Any], check: Check) -> Row:
-    """A row from outside the source, under its `id` or `added:HASH` of its fields.
+    """A row from fields outside the source, with their `id`, or with the id `added:HASH` of the fields.
 
     Raises:
-        BadRow: the fields are not those of such a row.
+        BadRow: `check` refuses the fields, or the id is wrong.
     """
     try:
-        made, id = check(fields), _id(fields)
+        record, id = check(fields), _id(fields)
     except ValueError as error:
         raise BadRow(str(error)) from error
-    return Row(id or f"added:{digest(made, 16)}", made)
+    return Row(id or f"added:{digest(record, 16)}", record)
 
 
 def files(folder: Path, endings: tuple[str, ...]) -> dict[str, Path]:
-    """The files of a folder by split: the one called train, valid, dev, test, testa or testb, else the one with that word in its name.
+    """The files of a folder by split.
+
+    A split's file is named train, valid, dev, test, testa or testb; else its name contains this word.
 
     Raises:
-        BadSetting: two files could be the same split, or there is none.
+        BadSetting: two files match the same split, or there is none.
     """
-    found: dict[str, tuple[int, list[Path]]] = {}
+    candidates: dict[str, tuple[int, list[Path]]] = {}
     for file in sorted(folder.iterdir()):
         name = file.name.lower().removesuffix(".gz")
         words = [word for word in re.split(r"[^a-z0-9]+", name) if word in NAMES]
         if not file.is_file() or len(set(words)) != 1 or not (name.endswith(endings) or "." not in name or name.split(".")[-1] in NAMES):
             continue
         split, rank = NAMES[words[0]], 0 if name.split(".")[0] in NAMES else 1
-        best, files = found.get(split, (2, []))
-        found[split] = (rank, [file]) if rank < best else (best, [*files, file] if rank == best else files)
-    for split, (_, several) in found.items():
-        if len(several) > 1:
-            raise BadSetting(f"path = {str(folder)!r}: {several[0].name} and {several[1].name} could both hold the split {split!r}")
-    if not found:
-        raise BadSetting(f"path = {str(folder)!r}: no file here is named train, validation (dev, valid) or test and ends in {', '.join(endings)}")
-    return {split: several[0] for split, (_, several) in found.items()}
+        best, files = candidates.get(split, (2, []))
+        candidates[split] = (rank, [file]) if rank < best else (best, [*files, file] if rank == best else files)
+    for split, (_, files) in candidates.items():
+        if len(files) > 1:
+            why = f"{files[0].name} and {files[1].name} could both hold the split {split!r}; keep one file per split"
+            raise BadSetting(f"path = {str(folder)!r}: {why}")
+    if not candidates:
+        allowed = f"named train, validation (dev, valid) or test, ending in {', '.join(endings)}"
+        raise BadSetting(f"path = {str(folder)!r}: this folder holds no split; it must hold files {allowed}")
+    return {split: files[0] for split, (_, files) in candidates.items()}
 
 
 def at(path: Path, records: Iterable[tuple[int, Fields]]) -> Placed:
@@ -98,28 +104,37 @@ def at(path: Path, records: Iterable[tuple[int, Fields]]) -> Placed:
 
 
 def strings(record: Mapping[str, Any], name: str, what: str, *, split: bool = False) -> tuple[str, ...]:
-    """A field as a tuple of strings that are not empty; ValueError otherwise. With `split` one string is cut at its spaces."""
-    given = record[name]
-    if split and isinstance(given, str):
-        return tuple(piece for piece in given.split(" ") if piece)
-    if given is None or (isinstance(given, list | tuple) and any(item is None for item in given)):
-        raise Unlabelled(f"the field {name!r} is {given!r:.60}, so {what} are missing; the hub writes -1 for a class that is not told")
-    if not isinstance(given, list | tuple):
-        raise ValueError(f"the field {name!r} is {given!r:.60}; a list of {what} is right")
-    for item in given:
+    """A field as a tuple of non-empty strings. With `split` a single string is split at spaces.
+
+    Args:
+        what: what the strings are, for errors.
+
+    Raises:
+        Unlabelled: the field or an item is None. ValueError: the field is not a list of non-empty strings.
+    """
+    value = record[name]
+    if split and isinstance(value, str):
+        return tuple(piece for piece in value.split(" ") if piece)
+    if value is None or (isinstance(value, list | tuple) and any(item is None for item in value)):
+        hint = "the hub writes -1 for a missing class"
+        raise Unlabelled(f"the field {name!r} is {value!r:.60}, so {what} are missing; it must be a list of {what} ({hint})")
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"the field {name!r} is {value!r:.60}; it must be a list of {what}")
+    for item in value:
         if not isinstance(item, str) or not item:
-            raise ValueError(f"the field {name!r} holds {item!r:.60}; a list of {what}, strings that are not empty, is right")
-    return tuple(given)
+            raise ValueError(f"the field {name!r} holds {item!r:.60}; it must be a list of {what}, strings that are not empty")
+    return tuple(value)
 
 
-def _samples(given: tuple[Record, ...], check: Check) -> Splits:
+def _samples(samples: tuple[Record, ...], check: Check) -> Splits:
     records: dict[str, list[tuple[Place, Fields]]] = {}
-    for number, sample in enumerate(given, 1):
+    for number, sample in enumerate(samples, 1):
         split = sample.get("split", "train")
         if split not in SPLITS:
-            raise BadRow(f"sample {number}: split = {split!r} is none of {', '.join(SPLITS)}")
-        records.setdefault(split, []).append(((GIVEN, number), {name: value for name, value in sample.items() if name != "split"}))
-    return _made({split: iter(records.get(split, [])) for split in records}, check, {split: split for split in records})
+            raise BadRow(f"sample {number}: split = {split!r}; it must be one of {', '.join(SPLITS)}")
+        fields = {name: value for name, value in sample.items() if name != "split"}
+        records.setdefault(split, []).append(((SAMPLES, number), fields))
+    return _splits({split: iter(records.get(split, [])) for split in records}, check, {split: split for split in records})
 
 
 def _path(path: str, read: Read, check: Check) -> Splits:
@@ -127,23 +142,23 @@ def _path(path: str, read: Read, check: Check) -> Splits:
     if not place.exists():
         raise BadSetting(f"path = {path!r}: there is no such file or folder")
     records = read(place)
-    splits = _made(records, check, {split: split or place.name.split(".")[0] for split in records})
+    splits = _splits(records, check, {split: split or place.name.split(".")[0] for split in records})
     if "" in splits:
-        return divided(splits[""])
-    return carved(splits)
+        return split_by_id(splits[""])
+    return with_validation(splits)
 
 
 def _hub(options: Annotated, check: Check) -> Splits:
     source = Source(kind="hub", name=options.name, subset=options.subset, revision=options.revision)
-    records = {split: _named(table, f"{source.pinned}/{split}") for split, table in tables(source).items()}
-    return carved(_made(records, check, {split: split for split in records}))
+    records = {split: _table_records(table, f"{source.pinned}/{split}") for split, table in tables(source).items()}
+    return with_validation(_splits(records, check, {split: split for split in records}))
 
 
-def _named(table: Any, place: str) -> Placed:
-    """The records of a hub table, classes by their names."""
+def _table_records(table: Any, place: str) -> Placed:
+    """The records of a hub table, with class numbers replaced by class names."""
     names = {name: _classes(feature) for name, feature in getattr(table, "features", {}).items()}
     for number, record in enumerate(table, 1):
-        yield (place, number), {name: _renamed(value, names.get(name)) for name, value in record.items()}
+        yield (place, number), {name: _with_names(value, names.get(name)) for name, value in record.items()}
 
 
 def _classes(feature: Any) -> tuple[str, ...] | None:
@@ -152,55 +167,62 @@ def _classes(feature: Any) -> tuple[str, ...] | None:
     return tuple(names) if names else None
 
 
-def _renamed(value: Any, names: tuple[str, ...] | None) -> Any:
+def _with_names(value: Any, names: tuple[str, ...] | None) -> Any:
     if names is None or value is None:
         return value
     return [_class(item, names) for item in value] if isinstance(value, list) else _class(value, names)
 
 
 def _class(number: Any, names: tuple[str, ...]) -> str | None:
-    """The name of a class; None for -1, with which the hub says that there is no label."""
+    """The name of a class; None for -1, the hub's number for a missing label."""
     return names[number] if isinstance(number, int) and 0 <= number < len(names) else None
 
 
-def _made(records: Mapping[str, Placed], check: Check, prefixes: Mapping[str, str]) -> Splits:
-    read = _annotated({split: list(_read(placed, check)) for split, placed in records.items()})
-    times = Counter(id for found in read.values() for id in {id for _, id, _ in found if id})
-    numbered = any(count > 1 for count in times.values())  # each split counts from 0, as those of the hub often do
-    home: dict[str, str] = {}
-    made: Splits = {}
-    for split, found in read.items():
+def _splits(records: Mapping[str, Placed], check: Check, prefixes: Mapping[str, str]) -> Splits:
+    annotated = _annotated({split: list(_read(placed, check)) for split, placed in records.items()})
+    times = Counter(id for items in annotated.values() for id in {id for _, id, _ in items if id})
+    # Each split counts from 0, as hub datasets often do
+    numbered = any(count > 1 for count in times.values())
+    place_of: dict[str, str] = {}
+    splits: Splits = {}
+    for split, items in annotated.items():
         rows = []
-        for (file, line), given, fields in found:
-            id = f"{split}/{given}" if numbered and given else given or f"{prefixes[split]}-{line}"
-            if id in home:
-                raise BadRow(f"the id {given or id!r} stands already at {home[id]}", file=file, line=line)
-            home[id] = f"{file}:{line}" if line is not None else str(file)
+        for (file, line), own, fields in items:
+            id = f"{split}/{own}" if numbered and own else own or f"{prefixes[split]}-{line}"
+            if id in place_of:
+                raise BadRow(f"the id {own or id!r} occurs at {place_of[id]} too; ids must be unique", file=file, line=line)
+            place_of[id] = f"{file}:{line}" if line is not None else str(file)
             rows.append(Row(id, fields))
-        made[split] = tuple(rows)
-    return made
+        splits[split] = tuple(rows)
+    return splits
 
 
-def _annotated(read: Mapping[str, list[Found]]) -> dict[str, list[tuple[Place, str, Record]]]:
-    """The splits without those of which no row has an annotation, such as a test split whose answers are kept secret; BadRow where some have one."""
+def _annotated(splits: Mapping[str, list[Item]]) -> dict[str, list[tuple[Place, str, Record]]]:
+    """The splits with annotations.
+
+    A split without any, such as a test split with secret answers, is omitted with a `Remark`.
+
+    Raises:
+        BadRow: some rows of a split have no annotation, or no split has any.
+    """
     kept: dict[str, list[tuple[Place, str, Record]]] = {}
-    aside: dict[str, tuple[int, BadRow]] = {}
-    for split, found in read.items():
-        missing = [BadRow(str(made), file=file, line=line) for (file, line), _, made in found if isinstance(made, Unlabelled)]
-        if missing and len(missing) < len(found):
+    omitted: dict[str, tuple[int, BadRow]] = {}
+    for split, items in splits.items():
+        missing = [BadRow(str(error), file=file, line=line) for (file, line), _, error in items if isinstance(error, Unlabelled)]
+        if missing and len(missing) < len(items):
             raise missing[0]
         if missing:
-            aside[split] = len(missing), missing[0]
+            omitted[split] = len(missing), missing[0]
         else:
-            kept[split] = [(place, id, made) for place, id, made in found if isinstance(made, Record)]
-    if aside and not any(kept.values()):
-        raise next(iter(aside.values()))[1]
-    for split, (count, why) in aside.items():
-        warnings.warn(f"the split {split!r} is set aside: none of its {count:,} rows has an annotation ({why})", Remark, stacklevel=2)
+            kept[split] = [(place, id, record) for place, id, record in items if isinstance(record, Record)]
+    if omitted and not any(kept.values()):
+        raise next(iter(omitted.values()))[1]
+    for split, (count, why) in omitted.items():
+        warnings.warn(f"the split {split!r} is omitted: none of its {count:,} rows has an annotation ({why})", Remark, stacklevel=2)
     return kept
 
 
-def _read(records: Placed, check: Check) -> Iterator[Found]:
+def _read(records: Placed, check: Check) -> Iterator[Item]:
     for (file, line), record in records:
         try:
             yield (file, line), _id(record), check(record)
@@ -213,44 +235,44 @@ def _read(records: Placed, check: Check) -> Iterator[Found]:
 def _id(record: Mapping[str, Any]) -> str:
     id = record.get("id", "")
     if not isinstance(id, str | int) or isinstance(id, bool):
-        raise ValueError(f"the id is {id!r:.60}; a string or a whole number is right")
+        raise ValueError(f"the id is {id!r:.60}; it must be a string or an integer")
     return str(id)
 
 
 def labels_of(splits: Splits) -> tuple[str, ...]:
-    """All labels of all splits, sorted, so that they are the same in every process and shared by the splits.
+    """All labels of all splits, sorted; the order is the same in every process.
 
     Raises:
-        BadSetting: there is none.
+        BadSetting: no row has a label, or a label has spaces around it.
     """
-    found = {label for rows in splits.values() for row in rows for label in row["labels"]}
-    if not found:
-        raise BadSetting("no row has a label, so `labels` must name them")
-    if odd := next((label for label in sorted(found) if label != label.strip()), None):
-        raise BadSetting(f"the label {odd!r} has spaces around it, which no answer in text can name")
-    return tuple(sorted(found))
+    labels = sorted({label for rows in splits.values() for row in rows for label in row["labels"]})
+    if not labels:
+        raise BadSetting("no row has a label; set `labels` to the names of all labels")
+    if bad := next((label for label in labels if label != label.strip()), None):
+        raise BadSetting(f"the label {bad!r} has spaces around it; labels must have none, so that answers in text can name them")
+    return tuple(labels)
 
 
 def other_name(fields: Mapping[str, Any], own: tuple[str, ...], other: str) -> str:
-    """The source's name of a field where it stands in place of the row's `own` names; else "", for these."""
+    """`other`, the source's name of a field, if the fields have it and no name in `own`; else ""."""
     return other if other in fields and not any(name in fields for name in own) else ""
 
 
 def knowing(check: Check, labels: tuple[str, ...]) -> Check:
-    """The check that also refuses labels which are none of these; none at all: any label is right."""
+    """A check that also refuses labels outside `labels`; empty `labels` allow any label."""
     return partial(_knowing, check, frozenset(labels)) if labels else check
 
 
 def _knowing(check: Check, known: frozenset[str], fields: Mapping[str, Any]) -> Record:
-    found = check(fields)
-    known_labels(found, known)
-    return found
+    record = check(fields)
+    known_labels(record, known)
+    return record
 
 
 def known_labels(fields: Record, known: frozenset[str]) -> None:
-    """ValueError where a row has a label that is none of the known ones."""
-    if odd := next((label for label in fields["labels"] if label not in known), None):
-        near = nearest(odd, known)
+    """ValueError if a row has a label outside `known`."""
+    if unknown := next((label for label in fields["labels"] if label not in known), None):
+        near = nearest(unknown, known)
         hint = f"did you mean {near!r}? " if near else ""
         more = f" and {len(known) - LISTED:,} more" if len(known) > LISTED else ""
-        raise ValueError(f"the label {odd!r:.80} is unknown; {hint}known: {', '.join(sorted(known)[:LISTED])}{more}")
+        raise ValueError(f"the label {unknown!r:.80} is unknown; {hint}known: {', '.join(sorted(known)[:LISTED])}{more}")

@@ -1,4 +1,4 @@
-"""Questions with choices: what a record must hold (QASC's, ARC's and a flat form), and the files that hold them."""
+"""Questions with choices: the checks of a record (QASC, ARC, or a flat form) and the readers of files."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from loquent.core.values import Record
 from loquent.data.annotated.placed import Placed, Unlabelled, at, files
 from loquent.data.annotated.sentences import weighted
 from loquent.data.columns import field
 from loquent.data.readers import jsonl
 from loquent.errors import BadSetting
-from loquent.values import Record
 
 ENDINGS = (".jsonl",)
 FACTS = ("fact1", "fact2")
@@ -19,79 +19,85 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def check(record: Mapping[str, Any]) -> Record:
-    """The row's fields `question`, `facts`, `choices`, `ids` and `answer`; ValueError otherwise.
+    """The row's fields `question`, `facts`, `choices`, `ids` and `answer`.
 
-    Three forms are read. QASC and ARC: `question` holds `stem` and `choices`, the answer is `answerKey`, facts are `fact1` and
-    `fact2` or `para`; on the hub the choices are two lists, `text` and `label`. Flat: `question`, `choices` (a mapping from ids to
-    texts, pairs of both, or texts, then named by `ids` or A, B, ...), `answer` (an id), and maybe `facts` (a list, or one text).
+    A record has one of two forms:
+        QASC and ARC: `question` holds `stem` and `choices`, `answerKey` is the answer, and the facts are
+            `fact1` and `fact2`, or `para`. On the hub the choices are two lists, `text` and `label`.
+        Flat: `question`, `choices`, `answer` (an id), and optionally `facts` (a list, or one text). The
+            choices are a mapping from ids to texts, pairs (id, text), or texts with the ids in `ids` (by
+            default A, B, ...).
+
+    Raises:
+        Unlabelled: there is no answer. ValueError: another field is missing or wrong.
     """
-    asked = field(record, "question")
-    nested = isinstance(asked, Mapping)
-    stem = field(asked, "stem") if nested else asked
+    question = field(record, "question")
+    nested = isinstance(question, Mapping)
+    stem = field(question, "stem") if nested else question
     if not isinstance(stem, str) or not stem.strip():
-        raise ValueError(f"the question is {stem!r:.60}; a text that is not empty is right")
-    pairs = _pairs(field(asked if nested else record, "choices"), record.get("ids"))
+        raise ValueError(f"the question is {stem!r:.60}; it must be a text that is not empty")
+    pairs = _pairs(field(question if nested else record, "choices"), record.get("ids"))
     ids = [id for id, _ in pairs]
     if not pairs:
-        raise ValueError("the question has no choice")
+        raise ValueError("the question has no choice; it must have at least one")
     if twice := next((id for id in ids if ids.count(id) > 1), None):
-        raise ValueError(f"the id {twice!r} stands for two choices")
+        raise ValueError(f"the id {twice!r} belongs to two choices; each choice must have a different id")
     key = "answerKey" if nested or "answerKey" in record else "answer"
     try:
         answer = field(record, key)
     except ValueError as error:
         raise Unlabelled(str(error)) from error
     if answer in (None, ""):
-        raise Unlabelled(f"the answer ({key!r}) is {answer!r}")
+        raise Unlabelled(f"the answer ({key!r}) is {answer!r}; it must be one of {', '.join(ids)}")
     if answer not in ids:
-        raise ValueError(f"the answer {answer!r:.60} is none of the choices {', '.join(ids)}")
+        raise ValueError(f"the answer is {answer!r:.60}; it must be one of the choices {', '.join(ids)}")
     texts = tuple(text for _, text in pairs)
     return Record(question=stem, facts=_facts(record), choices=texts, ids=tuple(ids), answer=answer, **weighted(record))
 
 
 def read(path: Path) -> dict[str, Placed]:
-    """The questions of a file of JSON lines, or of a folder with one for each split."""
+    """The questions of a file of JSON lines, or of a folder with one file per split."""
     if path.is_dir():
         return {split: at(file, jsonl(file)) for split, file in files(path, ENDINGS).items()}
     if not path.name.lower().removesuffix(".gz").endswith(ENDINGS):
-        raise BadSetting(f"{path}: no reader for this kind of file; {', '.join(ENDINGS)} is known, also with .gz")
+        raise BadSetting(f"{path}: no reader for this kind of file; its name must end in {', '.join(ENDINGS)}, also with .gz")
     return {"": at(path, jsonl(path))}
 
 
-def _pairs(given: Any, named: Any = None) -> list[tuple[str, str]]:
-    """The choices as (id, text); `named` are their ids where the choices are texts."""
-    if named is not None:
-        given = {"text": given, "label": named}
-    if isinstance(given, Mapping) and set(given) == {"text", "label"}:
-        texts, ids = given["text"], given["label"]
+def _pairs(choices: Any, labels: Any = None) -> list[tuple[str, str]]:
+    """The choices as pairs (id, text); `labels` holds their ids if the choices are texts alone."""
+    if labels is not None:
+        choices = {"text": choices, "label": labels}
+    if isinstance(choices, Mapping) and set(choices) == {"text", "label"}:
+        texts, ids = choices["text"], choices["label"]
         if not isinstance(texts, list | tuple) or not isinstance(ids, list | tuple) or len(texts) != len(ids):
-            raise ValueError("the choices' 'text' and 'label' are two lists of one length")
+            raise ValueError("the choices' 'text' and 'label' do not match; they must be two lists of the same length")
         pairs = list(zip(ids, texts, strict=True))
-    elif isinstance(given, Mapping):
-        pairs = list(given.items())
-    elif isinstance(given, list | tuple):
-        pairs = [_pair(item, place) for place, item in enumerate(given)]
+    elif isinstance(choices, Mapping):
+        pairs = list(choices.items())
+    elif isinstance(choices, list | tuple):
+        pairs = [_pair(item, index) for index, item in enumerate(choices)]
     else:
-        raise ValueError(f"the choices are {given!r:.60}; a list, or a mapping from ids to texts, is right")
+        raise ValueError(f"the choices are {choices!r:.60}; they must be a list, or a mapping from ids to texts")
     for id, text in pairs:
         if not isinstance(id, str) or not id or not isinstance(text, str) or not text.strip():
-            raise ValueError(f"the choice {id!r:.30} is {text!r:.60}; an id and a text, neither of them empty, are right")
+            raise ValueError(f"the choice {id!r:.30} is {text!r:.60}; the id and the text must be texts that are not empty")
     return pairs
 
 
-def _pair(item: Any, place: int) -> tuple[Any, Any]:
+def _pair(item: Any, index: int) -> tuple[Any, Any]:
     if isinstance(item, Mapping):
         return field(item, "label"), field(item, "text")
     if isinstance(item, list | tuple):
         return tuple(item) if len(item) == 2 else (item, item)
-    return (LETTERS[place] if place < len(LETTERS) else str(place + 1)), item
+    return (LETTERS[index] if index < len(LETTERS) else str(index + 1)), item
 
 
 def _facts(record: Mapping[str, Any]) -> tuple[str, ...]:
-    given = record.get("facts", record.get("para"))
-    if given is None:
-        given = [record[name] for name in FACTS if name in record]
-    facts = [given] if isinstance(given, str) else given
+    value = record.get("facts", record.get("para"))
+    if value is None:
+        value = [record[name] for name in FACTS if name in record]
+    facts = [value] if isinstance(value, str) else value
     if not isinstance(facts, list | tuple) or not all(isinstance(fact, str) for fact in facts):
-        raise ValueError(f"the facts are {given!r:.60}; a list of texts is right")
+        raise ValueError(f"the facts are {value!r:.60}; they must be a list of texts")
     return tuple(facts)

@@ -1,7 +1,8 @@
-"""Reuters-21578, ModApte split: the collection's own SGML files, or the layout of NLTK (a folder or zip with cats.txt).
+"""Reuters-21578, ModApte split: the collection's own SGML files, or NLTK's layout.
 
-Documents are split as a whole. Both forms hold the documents that have a category: the SGML files' others (TOPICS="YES" with an
-empty list, and those outside the split) are no rows, as in NLTK's selection. Categories stand in alphabetical order.
+NLTK's layout is a folder or a zip file with cats.txt. A document belongs to one split. Rows are the documents
+with a category. Other documents of the SGML files (TOPICS="YES" with an empty list, and documents outside the
+ModApte split) are ignored, as in NLTK's selection. Categories are in alphabetical order.
 """
 
 from __future__ import annotations
@@ -27,50 +28,53 @@ ENDINGS = (".sgm", ".sgm.gz", ".sgml", ".sgml.gz")
 
 
 def is_reuters(path: Path) -> bool:
-    """Whether a path holds the collection in one of its forms."""
+    """Whether a path holds the collection in one of its two formats."""
     if path.is_dir():
         return (path / "cats.txt").is_file() or any(file.name.lower().endswith(ENDINGS) for file in path.iterdir())
     return path.name.lower().endswith((*ENDINGS, ".zip"))
 
 
 def read(path: Path) -> dict[str, Placed]:
-    """The documents of each split, `text` with `labels`, under their numbers in the collection.
+    """The documents of each split: `id` (the number in the collection), `text` and `labels`.
 
     Raises:
-        BadRow: a file is no such file, a document has no split or no text; names file and line.
+        BadRow: a file has another format or cannot be read, or a document is incomplete or occurs twice;
+            names file and line.
     """
     if path.is_dir() and (path / "cats.txt").is_file():
         return _nltk(lambda name: (path / name).read_bytes(), str(path))
     if path.name.lower().endswith(".zip"):
         return _zip(path)
-    found: dict[str, list[tuple[tuple[object, int | None], Fields]]] = {}
-    home: dict[str, str] = {}
+    splits: dict[str, list[tuple[tuple[object, int | None], Fields]]] = {}
+    place_of: dict[str, str] = {}
     for file in [path] if path.is_file() else sorted(file for file in path.iterdir() if file.name.lower().endswith(ENDINGS)):
         for split, line, fields in _sgml(file):
-            _once(fields["id"], home, file, line)
-            found.setdefault(split, []).append(((file, line), fields))
-    if not found:
-        raise BadRow("no document here is in the ModApte split and has a category", file=path)
-    return {split: iter(records) for split, records in found.items()}
+            _check_unique(fields["id"], place_of, file, line)
+            splits.setdefault(split, []).append(((file, line), fields))
+    if not splits:
+        raise BadRow("no document here is in the ModApte split and has a category; there must be at least one", file=path)
+    return {split: iter(records) for split, records in splits.items()}
 
 
 def _sgml(file: Path) -> Iterator[tuple[str, int, Fields]]:
     try:
         raw = gzip.decompress(file.read_bytes()) if file.suffix.lower() == ".gz" else file.read_bytes()
     except (OSError, EOFError, zlib.error) as error:
-        raise BadRow(f"this file cannot be read ({error})", file=file) from error
+        raise BadRow(f"this file cannot be read ({error}); get a new copy of it", file=file) from error
     if not raw.lstrip().startswith(b"<!DOCTYPE lewis"):
-        raise BadRow('this is no file of Reuters-21578: its first line is not <!DOCTYPE lewis SYSTEM "lewis.dtd">', file=file, line=1)
-    _whole(raw, file)
+        why = 'this is not a file of Reuters-21578: its first line must be <!DOCTYPE lewis SYSTEM "lewis.dtd">'
+        raise BadRow(why, file=file, line=1)
+    _check_documents(raw, file)
     end = line = 0
     for match in DOCUMENT.finditer(raw):
         line, end = line + raw.count(b"\n", end, match.start()), match.start()
         head, body = (part.decode("latin-1") for part in match.groups())
         attributes = dict(ATTRIBUTE.findall(head))
         if not {"TOPICS", "LEWISSPLIT", "NEWID"} <= attributes.keys():
-            raise BadRow("this document has no TOPICS, LEWISSPLIT or NEWID", file=file, line=line + 1)
+            why = "this document has no TOPICS, LEWISSPLIT or NEWID; it must have all three attributes"
+            raise BadRow(why, file=file, line=line + 1)
         if "<TOPICS>" not in body:
-            raise BadRow("this document has no <TOPICS>", file=file, line=line + 1)
+            raise BadRow("this document has no <TOPICS>; it must have this element", file=file, line=line + 1)
         topics = sorted(TOPIC.findall(_inside(body, "TOPICS")))
         split = SPLITS.get(attributes["LEWISSPLIT"]) if attributes["TOPICS"] == "YES" else None
         if split and topics:
@@ -79,23 +83,26 @@ def _sgml(file: Path) -> Iterator[tuple[str, int, Fields]]:
             yield split, line + 1, {"id": attributes["NEWID"], "text": text, "labels": topics}
 
 
-def _whole(raw: bytes, file: Path) -> None:
-    """BadRow where a document does not begin and end: it would be lost, or run together with the next."""
-    opened: int | None = None
+def _check_documents(raw: bytes, file: Path) -> None:
+    """BadRow for a document without a begin or end tag: it would be lost, or joined with the next."""
+    start: int | None = None
     for match in BOUND.finditer(raw):
-        if bool(match.group(1)) == (opened is None):
-            why = "here a document ends that has no <REUTERS ...>" if opened is None else "this document has no </REUTERS>"
-            raise BadRow(why, file=file, line=1 + raw.count(b"\n", 0, match.start() if opened is None else opened))
-        opened = None if match.group(1) else match.start()
-    if opened is not None:
-        raise BadRow("this document has no </REUTERS>; the file is cut off", file=file, line=1 + raw.count(b"\n", 0, opened))
+        if bool(match.group(1)) == (start is None):
+            missing = "<REUTERS ...>" if start is None else "</REUTERS>"
+            why = f"this document has no {missing}; each document must begin with <REUTERS ...> and end with </REUTERS>"
+            raise BadRow(why, file=file, line=1 + raw.count(b"\n", 0, match.start() if start is None else start))
+        start = None if match.group(1) else match.start()
+    if start is not None:
+        why = "this document has no </REUTERS>; the file is cut off; get a new copy of it"
+        raise BadRow(why, file=file, line=1 + raw.count(b"\n", 0, start))
 
 
-def _once(number: str, home: dict[str, str], file: object, line: int) -> None:
-    """BadRow where a document stands twice, in one split or in two: its number is that of the whole collection."""
-    if number in home:
-        raise BadRow(f"the document {number} stands already at {home[number]}", file=file, line=line)
-    home[number] = f"{file}:{line}"
+def _check_unique(number: str, place_of: dict[str, str], file: object, line: int) -> None:
+    """BadRow for a document that occurs twice; its number is unique in the collection, over all splits."""
+    if number in place_of:
+        why = f"the document {number} occurs at {place_of[number]} too; each document must occur once"
+        raise BadRow(why, file=file, line=line)
+    place_of[number] = f"{file}:{line}"
 
 
 def _inside(body: str, tag: str) -> str:
@@ -107,28 +114,30 @@ def _zip(path: Path) -> dict[str, Placed]:
     try:
         archive = zipfile.ZipFile(path)
     except (OSError, zipfile.BadZipFile) as error:
-        raise BadRow(f"this is no zip file ({error})", file=path) from error
+        raise BadRow(f"this is not a zip file ({error}); it must be NLTK's reuters.zip", file=path) from error
     with archive:
         lists = [name for name in archive.namelist() if name.split("/")[-1] == "cats.txt"]
         if len(lists) != 1:
-            raise BadRow("the layout of NLTK has one cats.txt, which lists the documents and their categories", file=path)
+            why = f"this zip file holds {len(lists)} files cats.txt; it must hold one, which lists the documents and their categories"
+            raise BadRow(why, file=path)
         folder = lists[0].removesuffix("cats.txt")
         return _nltk(lambda name: archive.read(folder + name), str(path))
 
 
 def _nltk(content: Callable[[str], bytes], place: str) -> dict[str, Placed]:
-    found: dict[str, list[tuple[tuple[object, int | None], Fields]]] = {}
-    home: dict[str, str] = {}
-    listed = f"{place}/cats.txt"
+    splits: dict[str, list[tuple[tuple[object, int | None], Fields]]] = {}
+    place_of: dict[str, str] = {}
+    cats = f"{place}/cats.txt"
     for line, entry in enumerate(content("cats.txt").decode("latin-1").splitlines(), 1):
         name, *labels = entry.split() or [""]
         folder, slash, number = name.partition("/")
         if not slash or folder not in SPLITS or not labels:
-            raise BadRow(f"{entry[:60]!r} is not of the form training/NUMBER CATEGORY ... or test/NUMBER CATEGORY ...", file=listed, line=line)
-        _once(number, home, listed, line)
+            allowed = "it must have the form training/NUMBER CATEGORY ... or test/NUMBER CATEGORY ..."
+            raise BadRow(f"this line is {entry[:60]!r}; {allowed}", file=cats, line=line)
+        _check_unique(number, place_of, cats, line)
         try:
             text = content(name).decode("latin-1").strip()
         except (OSError, KeyError) as error:
-            raise BadRow(f"the document {name} cannot be read ({error})", file=listed, line=line) from error
-        found.setdefault(SPLITS[folder], []).append(((listed, line), {"id": number, "text": text, "labels": sorted(labels)}))
-    return {split: iter(records) for split, records in found.items()}
+            raise BadRow(f"the document {name} cannot be read ({error})", file=cats, line=line) from error
+        splits.setdefault(SPLITS[folder], []).append(((cats, line), {"id": number, "text": text, "labels": sorted(labels)}))
+    return {split: iter(records) for split, records in splits.items()}

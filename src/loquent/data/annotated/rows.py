@@ -1,68 +1,72 @@
-"""The rows of a task with annotations: those of its source, by split, and those that come from outside."""
+"""The rows of a task with annotations: the rows of its source by split, and added rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from loquent.core.task import Row
 from loquent.data import sources
 from loquent.data.annotated import placed
 from loquent.data.annotated.options import Labelled
 from loquent.data.annotated.placed import Check
 from loquent.data.sources import SPLITS, Splits
 from loquent.errors import BadRow, UnknownName
-from loquent.task import Row
 
 L = TypeVar("L", bound=Labelled)
 
 
 class Rows:
-    """What a task plays.
+    """The rows of an annotated task.
 
     Args:
-        task: its name, for errors.
-        load: the rows of its source by split; asked for when the first split is.
-        check: the fields of a row from those of a mapping, or ValueError.
-        labels: those that rows may have; None where rows have no labels.
+        task: the task's name, for errors.
+        load: returns the rows of the source by split; called at the first use of a split.
+        check: makes the fields of a row from a mapping, or raises ValueError.
+        labels: the allowed labels; None if rows have no labels.
     """
 
     def __init__(self, task: str, load: Callable[[], Splits], check: Check, labels: tuple[str, ...] | None = None) -> None:
         self._task, self._load, self._labels = task, load, labels
         self._check = check if labels is None else placed.knowing(check, labels)
-        self._found: dict[str, tuple[Row, ...]] = {}
+        self._splits: dict[str, tuple[Row, ...]] = {}
 
     def of(self, split: str) -> tuple[Row, ...]:
-        """The rows of a split, none where rows are still to be added.
+        """The rows of a split; empty for a source without rows, whose rows are added later.
 
         Raises:
-            UnknownName: the source has no such split. BadRow: a row has an unknown label. Others as `placed.load`.
+            UnknownName: the source has no such split. BadRow: a row has an unknown label. Others as
+                `placed.load`.
         """
-        if split not in self._found:
+        if split not in self._splits:
             splits = self._load()
             if split not in SPLITS or (splits and split not in splits):
                 raise UnknownName(f"split of {self._task}", split, splits or SPLITS)
-            self._found[split] = self._known(splits.get(split, ()))
-        return self._found[split]
+            self._splits[split] = self._check_labels(splits.get(split, ()))
+        return self._splits[split]
 
     def added(self, fields: Mapping[str, Any]) -> Row:
-        """A row from outside the source; BadRow where it is none of this task."""
+        """A row made from fields outside the source; BadRow if the fields do not fit the task."""
         return placed.added(fields, self._check)
 
-    def _known(self, rows: tuple[Row, ...]) -> tuple[Row, ...]:
-        known = frozenset(self._labels or ())
+    def _check_labels(self, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+        allowed = frozenset(self._labels or ())
         for row in rows if self._labels is not None else ():
             try:
-                placed.known_labels(row.fields, known)
+                placed.known_labels(row.fields, allowed)
             except ValueError as error:
                 raise BadRow(f"row {row.id}: {error}") from error
         return rows
 
 
 def labels(options: L, builtin: tuple[str, ...], whole: Callable[[L], Splits]) -> tuple[str, ...]:
-    """All labels in the order of their actions: those given, those of the built-in rows, or those of `whole`, the rows before any limit.
+    """All labels in the order of their actions: those of the options, of the built-in rows, or of all rows.
+
+    Args:
+        whole: returns the rows before any limit.
 
     Raises:
-        BadSetting: none are given and no row has any.
+        BadSetting: the options have no labels, and no row has a label.
     """
     if options.labels:
         return options.labels
@@ -70,5 +74,5 @@ def labels(options: L, builtin: tuple[str, ...], whole: Callable[[L], Splits]) -
 
 
 def limited(splits: Splits, limit: int) -> Splits:
-    """At most so many rows of each split."""
-    return {split: sources.limited(found, limit) for split, found in splits.items()}
+    """The splits with at most `limit` rows each; 0: all."""
+    return {split: sources.limited(rows, limit) for split, rows in splits.items()}

@@ -1,4 +1,4 @@
-"""Sentences with one label per token: what a record must hold, and the files that hold them."""
+"""Sentences with one label per token: the checks of a record, and the readers of files."""
 
 from __future__ import annotations
 
@@ -6,21 +6,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from loquent.core.values import Record
 from loquent.data.annotated.conll import conll, conllu
 from loquent.data.annotated.placed import Placed, at, files, strings
 from loquent.data.columns import field
 from loquent.data.pools import finite, shown
 from loquent.data.readers import jsonl
-from loquent.values import Record
 
 COLUMNS = (".conll", ".iob", ".iob2", ".bio", ".tsv", ".txt")
 ENDINGS = (*COLUMNS, ".conllu", ".jsonl")
 
 
 def check(record: Mapping[str, Any], *, token_field: str = "", label_field: str = "", prefixes: str = "keep", longest: int = 512) -> Record:
-    """The row's fields `tokens` and `labels`, of one length; ValueError otherwise.
+    """The row's fields `tokens` and `labels`, of the same length.
 
-    Tokens are a list, or one text that is cut at its spaces (U+0020 alone; empty pieces are dropped), also under the name `text`.
+    Tokens are a list, or a text that is split at spaces (U+0020 alone; empty pieces are dropped). The field
+    is `tokens` or `text`.
+
+    Raises:
+        Unlabelled: there are no labels. ValueError: a field is missing or wrong.
     """
     name = token_field or ("text" if "text" in record and "tokens" not in record else "tokens")
     field(record, name)
@@ -28,33 +32,34 @@ def check(record: Mapping[str, Any], *, token_field: str = "", label_field: str 
     field(record, label_field or "labels")
     labels = strings(record, label_field or "labels", "labels", split=True)
     if not tokens:
-        raise ValueError("the sentence has no token")
+        raise ValueError("the sentence has no token; it must have at least one")
     if len(tokens) != len(labels):
-        raise ValueError(f"the sentence has {len(tokens)} tokens and {len(labels)} labels; one label per token is right: {' '.join(tokens)[:60]!r}")
+        text = " ".join(tokens)[:60]
+        raise ValueError(f"the sentence {text!r} has {len(tokens)} tokens and {len(labels)} labels; it must have one label per token")
     if len(tokens) > longest:
-        raise ValueError(f"the sentence has {len(tokens)} tokens, more than max_tokens = {longest}")
+        raise ValueError(f"the sentence has {len(tokens)} tokens; it must have at most max_tokens = {longest}; raise max_tokens")
     return Record(tokens=tokens, labels=tuple(map(stripped, labels)) if prefixes == "strip" else labels, **weighted(record))
 
 
 def read(path: Path, token_field: str = "", label_field: str = "") -> dict[str, Placed]:
-    """The sentences of a file, or of a folder with a file per split: CoNLL columns, CoNLL-U, JSON lines."""
+    """The sentences of a file, or of a folder with one file per split: CoNLL columns, CoNLL-U, JSON lines."""
     if path.is_dir():
         return {split: _file(file, token_field, label_field) for split, file in files(path, ENDINGS).items()}
     return {"": _file(path, token_field, label_field)}
 
 
 def stripped(label: str) -> str:
-    """A label without the prefix that says where in a span its token stands: B-PER is PER."""
+    """A label without the prefix for the token's position in a span: B-PER becomes PER."""
     return label[2:] if label[:2] in ("B-", "I-", "E-", "S-", "L-", "U-") and len(label) > 2 else label
 
 
 def weighted(record: Mapping[str, Any]) -> dict[str, float]:
-    """The field `weight` where there is one: a finite number of at least 0; ValueError otherwise."""
+    """The field `weight` if the record has it; ValueError unless it is a finite number of at least 0."""
     if "weight" not in record:
         return {}
     weight = record["weight"]
     if not finite(weight):
-        raise ValueError(f"the weight is {shown(weight)}; a finite number of at least 0 is right")
+        raise ValueError(f"the weight is {shown(weight)}; it must be a finite number of at least 0")
     return {"weight": float(weight)}
 
 
@@ -63,6 +68,6 @@ def _file(path: Path, token_field: str, label_field: str) -> Placed:
     if name.endswith(".jsonl"):
         return at(path, jsonl(path))
     columns = conllu if name.endswith(".conllu") else conll
-    names = {"tokens": token_field or "tokens", "labels": label_field or "labels"}  # under which `check` looks for them
-    found = columns(path, token_field, label_field)
-    return at(path, ((line, {names.get(name, name): value for name, value in record.items()}) for line, record in found))
+    names = {"tokens": token_field or "tokens", "labels": label_field or "labels"}  # as `check` reads them
+    records = columns(path, token_field, label_field)
+    return at(path, ((line, {names.get(name, name): value for name, value in record.items()}) for line, record in records))

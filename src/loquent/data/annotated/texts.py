@@ -1,4 +1,4 @@
-"""Texts with sets of labels: what a record must hold, and the files that hold them (JSON lines, CSV, AAPD, Reuters-21578)."""
+"""Texts with sets of labels: the checks of a record, and readers (JSON lines, CSV, AAPD, Reuters-21578)."""
 
 from __future__ import annotations
 
@@ -7,35 +7,42 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from loquent.core.values import Record
 from loquent.data.annotated import reuters
 from loquent.data.annotated.placed import Placed, at, files, strings
 from loquent.data.annotated.sentences import weighted
 from loquent.data.columns import Place, field
 from loquent.data.readers import Fields, csv_rows, jsonl, lines
 from loquent.errors import BadRow, BadSetting
-from loquent.values import Record
 
 ENDINGS = (".jsonl", ".csv")
 SPLITS_OF_AAPD = {"train": "train", "validation": "val", "test": "test"}
 
 
 def check(record: Mapping[str, Any], *, text_field: str = "", label_field: str = "") -> Record:
-    """The row's fields `text` and `labels`: no label twice, in the order given; ValueError otherwise. A string of labels is cut at its spaces."""
+    """The row's fields `text` and `labels`, in the record's order. A string of labels is split at spaces.
+
+    Raises:
+        Unlabelled: there are no labels. ValueError: a field is missing or wrong, or a label occurs twice.
+    """
     text = field(record, text_field or "text")
     if not isinstance(text, str) or not text.strip():
-        raise ValueError(f"the field {text_field or 'text'!r} is {text!r:.60}; a text that is not empty is right")
+        raise ValueError(f"the field {text_field or 'text'!r} is {text!r:.60}; it must be a text that is not empty")
     name = label_field or "labels"
     field(record, name)
     labels = strings(record, name, "labels", split=True)
     if twice := next((label for label in labels if labels.count(label) > 1), None):
-        raise ValueError(f"the label {twice!r} stands twice in {name!r}")
+        raise ValueError(f"the label {twice!r} occurs twice in {name!r}; each label must occur once")
     return Record(text=text, labels=labels, **weighted(record))
 
 
 def read(path: Path) -> dict[str, Placed]:
-    """The texts of a file or folder: AAPD's text_train and label_train, Reuters-21578, or JSON lines and CSV, one file per split or one for all."""
-    if path.is_dir() and (found := _aapd_files(path)):
-        return {split: _aapd(*pair) for split, pair in found.items()}
+    """The texts of a file or folder by split: AAPD's files, Reuters-21578, or JSON lines and CSV.
+
+    JSON lines and CSV have one file per split, or one file for all splits (split "").
+    """
+    if path.is_dir() and (pairs := _aapd_files(path)):
+        return {split: _aapd(*pair) for split, pair in pairs.items()}
     if reuters.is_reuters(path):
         return reuters.read(path)
     if path.is_dir():
@@ -46,29 +53,31 @@ def read(path: Path) -> dict[str, Placed]:
 def _file(path: Path) -> Placed:
     name = path.name.lower().removesuffix(".gz")
     if not name.endswith(ENDINGS):
-        raise BadSetting(f"{path}: no reader for this kind of file; {', '.join(ENDINGS)}, Reuters' .sgm and NLTK's reuters.zip are known")
+        allowed = f"{', '.join(ENDINGS)}, Reuters' .sgm and NLTK's reuters.zip"
+        raise BadSetting(f"{path}: no reader for this kind of file; it must be one of {allowed}")
     return at(path, jsonl(path) if name.endswith(".jsonl") else csv_rows(path))
 
 
 def _aapd_files(folder: Path) -> dict[str, tuple[Path, Path]]:
-    """Text and labels of each split, line by line in two files; none where the folder is of another kind.
+    """The files (texts, labels) of each split; empty for a folder in another format.
 
     Raises:
-        BadSetting: a split has one of its two files.
+        BadSetting: a split has only one of its two files.
     """
-    found: dict[str, tuple[Path, Path]] = {}
-    alone: list[Path] = []
+    pairs: dict[str, tuple[Path, Path]] = {}
+    missing: list[Path] = []
     for split, name in SPLITS_OF_AAPD.items():
         for ending in ("", ".gz", ".txt", ".txt.gz"):
             pair = folder / f"text_{name}{ending}", folder / f"label_{name}{ending}"
-            there = [file.is_file() for file in pair]
-            if all(there):
-                found[split] = pair
-            elif any(there):
-                alone.append(pair[there.index(False)])
-    if found and alone:
-        raise BadSetting(f"path = {str(folder)!r}: the file {alone[0].name} is missing, which belongs to {_other(alone[0].name)}")
-    return found
+            exists = [file.is_file() for file in pair]
+            if all(exists):
+                pairs[split] = pair
+            elif any(exists):
+                missing.append(pair[exists.index(False)])
+    if pairs and missing:
+        name = missing[0].name
+        raise BadSetting(f"path = {str(folder)!r}: the file {name} is missing; the folder must hold it beside {_other(name)}")
+    return pairs
 
 
 def _other(name: str) -> str:
@@ -79,5 +88,6 @@ def _aapd(texts: Path, labels: Path) -> Iterator[tuple[Place, Fields]]:
     for text, label in zip_longest(lines(texts), lines(labels)):
         if text is None or label is None:
             longer, number = (labels, label[0]) if text is None else (texts, text[0])
-            raise BadRow(f"line {number} has no counterpart in {(texts if text is None else labels).name}", file=longer, line=number)
+            shorter = (texts if text is None else labels).name
+            raise BadRow(f"line {number} has no counterpart in {shorter}; both files must have the same lines", file=longer, line=number)
         yield (texts, text[0]), {"text": text[1].strip(), "labels": label[1].strip()}

@@ -1,9 +1,10 @@
-"""The sentences of the built-in reviews.
+"""The sentence templates of the built-in reviews.
 
-A review opens with neutral sentences, then speaks for or against the film, mostly on its own side and now and then on the
-other, and closes with a verdict on its side. Half of what it says hangs on more than a word's own colour: a negation turns it
-("never dull"), a contrast outweighs it ("although the plot is stale , the acting is superb"). In templates `+` marks the
-side a sentence takes and `-` the other; `a.` and `b.` are two different aspects of the film.
+A review begins with neutral sentences. Then come opinions, most of the review's own polarity and some of the
+other. It ends with a verdict of its polarity. In half of the opinions the words alone do not decide the
+polarity: a negation reverses it ("never dull"), or a contrast outweighs it ("although the plot is stale , the
+acting is superb"). In templates `+` marks words of the sentence's polarity and `-` words of the other; `a.`
+and `b.` are two different aspects of the film.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ VERDICT = (
     "all in all the {film} is not {adjective-} .",
     "{though} it looks like a {noun-} , it is a {noun+} .",
 )
-# The same words on both sides: only the negation tells them apart.
+# Both lists have the same words: they differ by the negation alone.
 VERDICT_FOR = (
     "i would recommend it to {anyone} .",
     "i would not change a {unit} of it .",
@@ -111,13 +112,13 @@ VERDICT_AGAINST = (
     "i will not watch it again with {anyone} .",
 )
 
-NAMES = ("title", "director", "actor", "family", "home", "friend")  # chosen once for a review, in this order
-Part = str | int | tuple["str | Parts", ...]  # a literal, the number of one of the `NAMES`, or a choice
+NAMES = ("title", "director", "actor", "family", "home", "friend")  # drawn once per review, in this order
+Part = str | int | tuple["str | Parts", ...]  # a literal, an index into `NAMES`, or a choice
 Parts = tuple[Part, ...]
 
 
 def names(draw: Iterator[float]) -> tuple[str, ...]:
-    """The names of one review: the film, its director, its lead, the lead's family name, the place, and who came along."""
+    """The names of a review, in the order of `NAMES`."""
     title = _fill(_neutral("the {title word} {title noun}"), draw, ())
     director = _fill(_neutral("{first name} {last name}"), draw, ())
     actor = _fill(_neutral("{first name} {last name}"), draw, ())
@@ -126,12 +127,12 @@ def names(draw: Iterator[float]) -> tuple[str, ...]:
 
 
 def neutral(templates: Sequence[str], draw: Iterator[float], names: Sequence[str]) -> str:
-    """One sentence that takes no side."""
+    """One sentence without polarity."""
     return _fill(_neutral(_pick(templates, draw)), draw, names)
 
 
 def sided(templates: Sequence[str], positive: bool, draw: Iterator[float], names: Sequence[str], first: str, second: str) -> str:
-    """One sentence that speaks for (or against) the film, about one or two aspects of it."""
+    """One sentence for or against the film, about one or two of its aspects."""
     return _fill(_sided(_pick(templates, draw), positive, first, second), draw, names)
 
 
@@ -143,16 +144,16 @@ def verdict(positive: bool, draw: Iterator[float], names: Sequence[str]) -> str:
 
 
 def _fill(parts: Parts, draw: Iterator[float], names: Sequence[str]) -> str:
-    said = ""
+    text = ""
     for part in parts:
         if isinstance(part, str):
-            said += part
+            text += part
         elif isinstance(part, int):
-            said += names[part]
+            text += names[part]
         else:
             option = part[int(next(draw) * len(part))]
-            said += option if isinstance(option, str) else _fill(option, draw, names)
-    return said
+            text += option if isinstance(option, str) else _fill(option, draw, names)
+    return text
 
 
 def _pick(options: Sequence[str], draw: Iterator[float]) -> str:
@@ -175,7 +176,7 @@ def _sided(template: str, positive: bool, first: str, second: str) -> Parts:
 
 
 def _parts(template: str, slots: Mapping[str, tuple[str, ...]]) -> Parts:
-    """A template as literals, names and choices; slots inside the options of a slot are made parts as well."""
+    """A template as literals, names and choices; slots inside a slot's options are parsed too."""
     parts: list[Part] = []
     for i, piece in enumerate(re.split(r"\{(.*?)\}", template)):  # literal, slot, literal, slot, ..., literal
         if i % 2 == 0:

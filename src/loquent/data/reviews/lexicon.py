@@ -1,6 +1,6 @@
-"""The words of the built-in reviews: what a film has, what can be said for and against it, and who is in it.
+"""The words of the built-in reviews: aspects of films, positive and negative words, and neutral words.
 
-A phrase may hold slots in braces, which are filled from the same tables.
+A phrase may hold slots in braces, which the same tables fill.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def _phrases(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Aspect:
-    """One side of a film: its nouns, and the adjectives for and against it."""
+    """An aspect of a film: its nouns, and the adjectives for and against it."""
 
     nouns: tuple[str, ...]
     good: tuple[str, ...]

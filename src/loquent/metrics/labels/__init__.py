@@ -1,1 +1,1 @@
-"""Metrics of labels, spans and answers that were written as text."""
+"""Metrics of labels, spans and answers that a model writes as text."""

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from loquent.metric import Context, Measured
-from loquent.metrics.options import takes
+from loquent.core.metric import Context, Measured
+from loquent.core.options import takes
+from loquent.core.task import Row
 from loquent.metrics.text import mean
-from loquent.task import Row
 
 AROUND = " \t\r\n().:"  # what may stand around an id
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from loquent.core.task import Row
 from loquent.errors import BadRow, kind_of
-from loquent.task import Row
 
 Labels = tuple[str, ...]
 END = re.compile(r"(?<!\S)terminate(?!\S)")  # the task `multilabel` is told so that no label is left

@@ -1,6 +1,6 @@
 """Labels of tokens and their spans, from text such as "NEW/LOC YORK/LOC 1996-08-22/O" (or the labels alone), as registered metrics.
 
-Labels are compared place by place; one that is missing or too much is a wrong one. `tagging` scores tokens, `span_f1` whole spans.
+Labels are compared place by place; one that is missing or too much is a wrong one. `token_labels` scores tokens, `span_f1` whole spans.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from loquent.metric import Context, Measured
-from loquent.metrics import tagging as tokens
+from loquent.core.metric import Context, Measured
+from loquent.core.options import takes
+from loquent.core.settings import setting
+from loquent.core.task import Row
+from loquent.metrics.labels import span_scores as tokens
 from loquent.metrics.labels.texts import Labels, filled, row_labels, tags
-from loquent.metrics.options import takes
 from loquent.metrics.pairs import Tally
-from loquent.settings import setting
-from loquent.task import Row
 
 Pair = tuple[Labels, Labels]  # right, said
 AVERAGES = ("macro", "weighted")
@@ -27,8 +27,8 @@ PARTS = ("", "/precision", "/recall")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaggingOptions:
-    """What the metric `tagging` may be told: nothing."""
+class TokenLabelsOptions:
+    """What the metric `token_labels` takes: nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,13 +39,13 @@ class SpanOptions:
 
 
 @dataclass(frozen=True)
-class Tagging:
+class TokenLabels:
     """Accuracy (which is micro F1), macro and weighted F1 of a sample's tokens, and of all tokens together; None without right labels."""
 
-    name: ClassVar[str] = "tagging"
+    name: ClassVar[str] = "token_labels"
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
-    keys: ClassVar[tuple[str, ...]] = ("tagging", *(f"tagging/{average}_f1" for average in AVERAGES))
+    keys: ClassVar[tuple[str, ...]] = ("token_labels", *(f"token_labels/{average}_f1" for average in AVERAGES))
 
     def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
         """Score tagged texts; of several references the one that agrees best.
@@ -95,10 +95,10 @@ class SpanF1:
         return scores.f1, scores.precision, scores.recall
 
 
-@takes(TaggingOptions)
-def tagging(context: Context, options: TaggingOptions) -> Tagging:
+@takes(TokenLabelsOptions)
+def token_labels(context: Context, options: TokenLabelsOptions) -> TokenLabels:
     """Labels of tokens ("NEW/LOC YORK/LOC"): accuracy, which is micro F1, macro and weighted F1."""
-    return Tagging()
+    return TokenLabels()
 
 
 @takes(SpanOptions)

@@ -1,1 +1,1 @@
-"""Metrics of text made from tables: PARENT, and BLEU as ToTTo measures it."""
+"""Metrics of texts that describe tables: PARENT, and BLEU as ToTTo computes it."""

@@ -1,38 +1,53 @@
-"""BLEU as ToTTo measures it: lower case, detokenised, sacrebleu against three references, for all and for both halves of the overlap."""
+"""BLEU as ToTTo measures it: lower case, detokenised, sacrebleu against three references.
+
+There is a score for all rows, and one for each overlap subset.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from loquent.core.metric import Context, Measured
+from loquent.core.options import takes
+from loquent.core.settings import setting
+from loquent.core.task import Row
 from loquent.errors import MissingExtra
-from loquent.metric import Context, Measured
-from loquent.metrics.options import takes
+from loquent.metrics.lexical.sacre_counts import count_words
 from loquent.metrics.pairs import Tally
-from loquent.metrics.sacre_counts import count_words
 from loquent.metrics.tables import words
 from loquent.metrics.tables.rows import overlap
-from loquent.settings import setting
-from loquent.task import Row
 
 SUBSETS = {"": (True, False, None), "/overlap": (True,), "/nonoverlap": (False,)}
-COUNTS = 11  # numbers that a sample adds to a subset
+COUNTS = 11  # numbers per sample and subset: 1, both lengths, four matches and four totals
 
 
 @dataclass(frozen=True, kw_only=True)
 class BleuTottoOptions:
-    """What the metric `bleu_totto` may be told."""
+    """Options of the metric `bleu_totto`."""
 
-    pad: bool = setting(True, "for the corpus, fewer than three references are filled up with '<null>' ones: as the official files are")
+    pad: bool = setting(
+        True,
+        "for the corpus score, fill up the references to three with '<null>', as in the official files",
+    )
+
+
+class Sample(NamedTuple):
+    """The sentence BLEU of a sample, and its counts for the corpus score."""
+
+    score: float
+    counts: list[float]
 
 
 @dataclass(frozen=True)
 class BleuTotto:
-    """For the corpus sacrebleu's BLEU of the official files; per sample that of one sentence against its own references, 0 for an empty answer."""
+    """For the corpus sacrebleu's BLEU of the official files; per sample its sentence BLEU, 0 for an empty
+    answer.
+    """
 
     pad: bool = True
     name: ClassVar[str] = "bleu_totto"
@@ -41,37 +56,54 @@ class BleuTotto:
     keys: ClassVar[tuple[str, ...]] = tuple(f"bleu_totto{subset}" for subset in SUBSETS)
     corpus_only: ClassVar[tuple[str, ...]] = tuple(f"bleu_totto{subset}" for subset in SUBSETS if subset)
 
-    def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
-        """Score predictions against their references; a row says by `overlap_subset` which half it is of.
+    def __call__(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Measured:
+        """Score predictions against their references; the row's field `overlap_subset` selects its subset.
 
         Raises:
             BadRow: `overlap_subset` is neither true nor false.
         """
-        own = self._each(predictions, references)
-        samples = [None if one is None else one[0] for one in own]
-        return Measured({self.name: samples}, self.of_tally(_tally(own, rows).sum(0)))
+        scores = self._samples(predictions, references)
+        samples = [None if sample is None else sample.score for sample in scores]
+        return Measured({self.name: samples}, self.of_tally(_tally(scores, rows).sum(0)))
 
-    def tally(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Tally:
-        """For each subset what each sample of it adds: a 1, both lengths, matches and totals. Raises as the call does."""
-        return _tally(self._each(predictions, references), rows)
+    def tally(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Tally:
+        """float[samples, subsets * 11]: for each subset of a sample 1, both lengths, matches and totals, else
+        zeros.
+
+        Raises:
+            BadRow: `overlap_subset` is neither true nor false.
+        """
+        return _tally(self._samples(predictions, references), rows)
 
     def of_tally(self, total: Tally) -> dict[str, float]:
-        """The corpus scores of the subsets that have a sample."""
+        """The corpus scores of the subsets with samples."""
         parts = zip(self.keys, total.reshape(len(SUBSETS), COUNTS).tolist(), strict=True)
         return {key: _score(counts) for key, (samples, *counts) in parts if samples}
 
-    def _each(self, predictions: Sequence[str], references: Sequence[Sequence[str]]) -> list[tuple[float, list[float]] | None]:
-        return [self._one(text, some) for text, some in zip(predictions, references, strict=True)]
+    def _samples(self, predictions: Sequence[str], references: Sequence[Sequence[str]]) -> list[Sample | None]:
+        return [self._sample(text, texts) for text, texts in zip(predictions, references, strict=True)]
 
-    def _one(self, prediction: str, references: Sequence[str]) -> tuple[float, list[float]] | None:
-        """The sentence's own score, and what it adds to the corpus."""
+    def _sample(self, prediction: str, references: Sequence[str]) -> Sample | None:
         if not references:
             return None
-        said = words.answer(prediction)
-        own = count_words(_bleu(), said, [words.line(text) for text in references])
-        missing = self.pad and len(references) < words.REFERENCES
-        score = _score(own, effective=True) if prediction.strip() else 0.0
-        return score, count_words(_bleu(), said, words.padded(references)) if missing else own
+        answer = words.answer(prediction)
+        counts = count_words(_bleu(), answer, [words.line(text) for text in references])
+        score = _score(counts, effective=True) if prediction.strip() else 0.0
+        if self.pad and len(references) < words.REFERENCES:
+            counts = count_words(_bleu(), answer, words.padded(references))
+        return Sample(score, counts)
 
 
 @takes(BleuTottoOptions)
@@ -79,30 +111,32 @@ def bleu_totto(context: Context, options: BleuTottoOptions) -> BleuTotto:
     """BLEU by the official evaluation of ToTTo, with its overlap subsets. Needs loquent[metrics].
 
     Raises:
-        MissingExtra: no sacrebleu.
+        MissingExtra: sacrebleu is not installed.
     """
     _bleu()
     return BleuTotto(options.pad)
 
 
-def _tally(own: Sequence[tuple[float, list[float]] | None], rows: Sequence[Row]) -> Tally:
-    found = np.zeros((len(own), len(SUBSETS), COUNTS))
-    for i, (one, row) in enumerate(zip(own, rows, strict=True)):
-        told = overlap(row)
-        if one is not None:
-            found[i, [told in which for which in SUBSETS.values()]] = (1, *one[1])
-    return found.reshape(len(own), len(SUBSETS) * COUNTS)
+def _tally(samples: Sequence[Sample | None], rows: Sequence[Row]) -> Tally:
+    tally = np.zeros((len(samples), len(SUBSETS), COUNTS))
+    for i, (sample, row) in enumerate(zip(samples, rows, strict=True)):
+        subset = overlap(row)
+        if sample is not None:
+            tally[i, [subset in values for values in SUBSETS.values()]] = (1, *sample.counts)
+    return tally.reshape(len(samples), len(SUBSETS) * COUNTS)
 
 
 def _score(counts: Sequence[float], effective: bool = False) -> float:
-    """BLEU from the counts of one sentence, or of all together."""
+    """BLEU from the counts of one sentence, or from their sum."""
     score = float(_bleu(effective)._compute_score_from_stats(list(counts)).score)
-    return min(1.0, score / 100)  # an exponential of logarithms may end a hair above
+    return min(1.0, score / 100)  # an exponential of logarithms can exceed 1 by rounding
 
 
 @cache
 def _bleu(effective: bool = False) -> Any:
-    """Sacrebleu's BLEU: 13a, n up to 4, exponential smoothing; with `effective` of the orders that a text has."""
+    """Sacrebleu's BLEU: 13a, n up to 4, exponential smoothing; with `effective` only of the orders that a
+    text has.
+    """
     try:
         from sacrebleu.metrics.bleu import BLEU
     except ImportError as error:

@@ -1,8 +1,10 @@
-"""English detokenisation by the rules of the Moses toolkit's `detokenizer.perl -l en` (commit 07de444c), which ToTTo's evaluation runs.
+"""English detokenisation by the rules of the Moses toolkit, as ToTTo's evaluation runs it.
 
-Words are what single spaces part. Currency signs and opening brackets join the word behind them, closing marks the word before; quotes of
-one kind open and close in turn; an apostrophe joins a word it shortens, and a plural in s; Chinese, Japanese and Korean words join each other.
-Letters are those of `str.isalpha`; Perl also counts vowel signs that are written as marks.
+The rules are those of `detokenizer.perl -l en` (commit 07de444c). Single spaces separate words. Currency
+signs and opening brackets join the next word, closing marks the previous word. Quotes of one kind open and
+close in turn. An apostrophe joins a word that it shortens, and a plural in s. Chinese, Japanese and Korean
+words join each other. Letters are those of `str.isalpha`; Perl also counts vowel signs that are written as
+marks.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ import unicodedata
 from functools import lru_cache
 
 ESCAPES = {
-    "&bar;": "|", "&#124;": "|", "&lt;": "<", "&gt;": ">", "&bra;": "[", "&ket;": "]", "&quot;": '"', "&apos;": "'", "&#91;": "[", "&#93;": "]",
-    "&amp;": "&",
+    "&bar;": "|", "&#124;": "|", "&lt;": "<", "&gt;": ">", "&bra;": "[", "&ket;": "]", "&quot;": '"', "&apos;": "'",
+    "&#91;": "[", "&#93;": "]", "&amp;": "&",
 }  # fmt: skip
 CJK = (
     (0x1100, 0x11FF),
@@ -36,7 +38,10 @@ PLAIN = re.compile(r"[a-z0-9]", re.IGNORECASE | re.ASCII)
 
 
 def detokenise(text: str) -> str:
-    """One line without the spaces that a tokeniser put in; a line that is one tag (`<null>`), or blank, stays as it is."""
+    """One line without the spaces that a tokenizer inserted.
+
+    A blank line or a single tag (`<null>`) is unchanged.
+    """
     if TAGGED.fullmatch(text):
         return text
     text = f" {text} ".replace(" @-@ ", "-")
@@ -50,12 +55,12 @@ def detokenise(text: str) -> str:
 
 
 def _pieces(words: list[str]) -> list[str]:
-    """The words, each after the space that belongs before it."""
+    """The words, each with the space that belongs before it."""
     pieces: list[str] = []
     quotes: dict[str, int] = {}
     space, before = " ", ""
     for word in words:
-        left = right = False  # whether it joins the word before, and the one behind
+        left = right = False  # whether the word joins the previous word, and the next word
         if word and not PLAIN.match(word):
             letters = frozenset(word)
             if is_cjk(word[0]):
@@ -72,7 +77,9 @@ def _pieces(words: list[str]) -> list[str]:
 
 
 def _quote(word: str, before: str, quotes: dict[str, int]) -> tuple[bool, bool]:
-    """Whether a quote joins the word before and the one behind: it opens, closes, or is the apostrophe of a plural."""
+    """Whether a quote joins the previous word, and the next word: it closes, opens, or is the apostrophe of a
+    plural.
+    """
     kind = '"' if frozenset(word) <= DOUBLE else word
     if quotes.get(kind, 0) % 2 == 0 and word == "'" and before.endswith("s"):
         return True, False

@@ -1,4 +1,4 @@
-"""What PARENT counts: n-grams with the share of their words that stand in the table, and longest common subsequences."""
+"""The counts of PARENT: n-grams with their words in the table, and common subsequences."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from loquent.metrics.diversity.diversity import Gram, ngrams
+from loquent.metrics.lexical.subsequences import lcs_length_at, places
+
 Words = Sequence[str]
-Gram = tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Grams:
-    """The n-grams of a text, and how many of their words stand in the table, all occurrences together: what PARENT needs of either side."""
+    """The n-grams of a text: counts, their total, and `known`, how many words of all their occurrences are in
+    the table.
+    """
 
     n: int
     counts: Counter[Gram]
@@ -22,50 +26,34 @@ class Grams:
 
 
 def grams(words: Words, table: Collection[str], n: int) -> Grams:
-    """Count the n-grams of a text; the probability that the table entails one is the share of its words there (arXiv:1906.01081, eq. 4)."""
+    """Count the n-grams of a text.
+
+    The probability that the table entails an n-gram is the share of its words in the table (arXiv:1906.01081,
+    eq. 4).
+    """
     total = max(0, len(words) - n + 1)
-    upto = [0, *accumulate(word in table for word in words)]
-    known = sum(upto[begin + total] - upto[begin] for begin in range(n)) if total else 0
-    return Grams(n, Counter(zip(*(words[i:] for i in range(n)), strict=False)), total, known)
+    known_before = [0, *accumulate(word in table for word in words)]
+    known = sum(known_before[begin + total] - known_before[begin] for begin in range(n)) if total else 0
+    return Grams(n, Counter(ngrams(words, n)), total, known)
 
 
-def shares(found: Grams, wanted: Grams, table: Collection[str]) -> tuple[float, float]:
+def shares(prediction: Grams, reference: Grams, table: Collection[str]) -> tuple[float, float]:
     """(precision, recall) of a prediction's n-grams against a reference's (eqs. 1, 2 and 6).
 
-    Precision is the share of n-grams that the reference has, or else of their words that the table has, 0 without any; recall that of the
-    reference's, weighted by the share of their words in the table, 1 where they weigh nothing.
+    Precision is the mean over the prediction's n-grams of 1 if the reference has the n-gram, else the share
+    of its words in the table; 0 without n-grams. Recall is the share of the reference's n-grams that the
+    prediction has, weighted by the share of their words in the table; 1 if all weights are 0.
     """
-    both = known = 0
-    for gram in found.counts.keys() & wanted.counts.keys():
-        hits = min(found.counts[gram], wanted.counts[gram])
-        both += hits
+    common = known = 0
+    for gram in prediction.counts.keys() & reference.counts.keys():
+        hits = min(prediction.counts[gram], reference.counts[gram])
+        common += hits
         known += hits * sum(word in table for word in gram)
-    precision = (both + (found.known - known) / found.n) / found.total if found.total else 0.0
-    return precision, known / wanted.known if wanted.known else 1.0
-
-
-def places(words: Words) -> dict[str, int]:
-    """For each word of a text the bits of the places where it stands."""
-    bits: dict[str, list[int]] = {}
-    for place, word in enumerate(words):
-        bits.setdefault(word, []).append(place)
-    return {word: sum(1 << place for place in there) for word, there in bits.items()}
-
-
-def common(value: Words, there: dict[str, int], length: int) -> int:
-    """The length of the longest common subsequence of a value and a text of `length` words whose `places` are known.
-
-    Each zero of `row` is a place where one more word of the value is matched (Hyyrö 2004): a word costs a few operations on whole integers.
-    """
-    every = row = (1 << length) - 1
-    for word in value:
-        match = row & there.get(word, 0)
-        if match:
-            row = ((row + match) | (row - match)) & every
-    return length - row.bit_count()
+    precision = (common + (prediction.known - known) / prediction.n) / prediction.total if prediction.total else 0.0
+    return precision, known / reference.known if reference.known else 1.0
 
 
 def mentioned(values: Sequence[Words], words: Words) -> float:
-    """The mean over values of the share of each that a text has in its order (eq. 7)."""
-    there, length = places(words), len(words)
-    return sum(common(value, there, length) / len(value) for value in values) / len(values)
+    """The mean over values of the share of a value's words that a text has, in the value's order (eq. 7)."""
+    at, length = places(words), len(words)
+    return sum(lcs_length_at(value, at, length) / len(value) for value in values) / len(values)

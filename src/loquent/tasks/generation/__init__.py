@@ -1,1 +1,1 @@
-"""Text generation: a prompt, one answer."""
+"""Text generation: one answer to a prompt."""

@@ -1,4 +1,4 @@
-"""The expert of text generation: the text the prompt was cut from."""
+"""The expert of text generation: the original continuation of the prompt."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from collections.abc import Sequence
 
 
 def reference(references: Sequence[str]) -> str | None:
-    """The first reference; None where a row has none."""
+    """The first reference; None where there is none."""
     return references[0] if references else None

@@ -1,4 +1,4 @@
-"""The options of text generation, and its rows: texts cut into a prompt and what follows."""
+"""The options and rows of text generation: texts split into a prompt and its continuation."""
 
 from __future__ import annotations
 
@@ -7,31 +7,33 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from loquent.core.settings import check_ranges, setting
+from loquent.core.task import Row
 from loquent.data.sources import Source, limited, load
 from loquent.errors import BadRow, UnknownName
-from loquent.settings import check_ranges, setting
-from loquent.task import Row
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What `task:` may hold for text generation."""
+    """The settings under `task:` for text generation."""
 
-    source: str = setting("builtin", "the reviews made by Loquent, a path, or a dataset of the hub", choices=("builtin", "path", "hub"))
+    source: str = setting("builtin", "builtin: Loquent's reviews; path: files; hub: a dataset of the hub", choices=("builtin", "path", "hub"))
     path: str = setting("", "source path: a file, a folder with train, validation and test files, or the IMDB folders")
     name: str = setting("", "source hub: the dataset's name, or a local folder in the hub's format")
     subset: str = setting("", "source hub: the dataset's configuration, where it has several")
     revision: str = setting("", "source hub: the commit, 40 hexadecimal digits")
-    text_field: str = setting("text", "the field that holds the text")
-    label_field: str = setting("", "the field that holds the label; empty: `label`, where there is one")
-    labels: tuple[str, ...] = setting((), "the labels that may occur; empty: any")
-    prompt_words: int = setting(0, "so many words of a text are its prompt; 0, and for texts no longer than that: a fraction of them", low=0)
+    text_field: str = setting("text", "the field of the text")
+    label_field: str = setting("", "the field of the label; empty: `label`, where it exists")
+    labels: tuple[str, ...] = setting((), "the allowed labels; empty: any")
+    prompt_words: int = setting(0, "words in the prompt; 0, or a text not longer than this: use prompt_fraction", low=0)
     prompt_fraction: float = setting(0.5, "the share of a text's words that is its prompt", source="2210.01241 sec. 4.1: IMDB", low=0.0, high=1.0)
     max_words: int = setting(0, "an answer of more words ends by the rule 'length'; 0: no limit", low=0)
-    text_words: int = setting(0, "a longer text is cut into pieces of so many words, each a row of its own; 0: texts stay whole", low=0)
-    limit: int = setting(0, "at most so many rows a split, chosen by a hash of their ids; 0: all", low=0)
+    text_words: int = setting(0, "split longer texts into rows of this many words; 0: do not split texts", low=0)
+    limit: int = setting(0, "the most rows per split, chosen by a hash of their ids; 0: all", low=0)
     horizon: str = setting(
-        "cut", "how an answer ends that a decoder stopped: 'cut' bootstraps, 'terminal' does not (the paper's code)", choices=("cut", "terminal")
+        "cut",
+        "the end of an answer that a decoder stopped: 'cut' bootstraps, 'terminal' does not (the paper's code)",
+        choices=("cut", "terminal"),
     )
 
     def __post_init__(self) -> None:
@@ -40,7 +42,7 @@ class Options:
 
     @property
     def where(self) -> Source:
-        """The source these options name."""
+        """The source of the texts."""
         return Source(
             kind=self.source,
             path=self.path,
@@ -55,11 +57,12 @@ class Options:
 
 @lru_cache(maxsize=32)
 def rows(options: Options, split: str) -> tuple[Row, ...]:
-    """The rows of a split with `prompt`, `references`, `text` and `label`, beside the other fields of the source.
+    """The rows of a split with `prompt`, `references`, `text` and `label`,
+    and the other fields of the source.
 
     Raises:
         UnknownName: the source has no such split.
-        BadRow: a text has one word, which leaves nothing to continue.
+        BadRow: a text has fewer than two words, so it cannot be split into prompt and continuation.
     """
     splits = load(options.where)
     if split not in splits:
@@ -69,10 +72,12 @@ def rows(options: Options, split: str) -> tuple[Row, ...]:
 
 
 def cut(text: str, words: int) -> tuple[str, str]:
-    """A text cut behind its first `words` words; what follows keeps its leading space, so the two together are the text.
+    """(prompt, continuation): a text split after its first `words` words.
+
+    The continuation keeps its leading space, so prompt + continuation == text.
 
     Raises:
-        ValueError: nothing would come before the cut, or nothing behind it.
+        ValueError: the prompt or the continuation would have no word.
     """
     ends = [match.end() for match in re.finditer(r"\S+", text)]
     if not 0 < words < len(ends):
@@ -98,7 +103,9 @@ def _cut_row(row: Row, options: Options) -> Row:
 
 
 def _pieces(row: Row, options: Options) -> Iterator[Row]:
-    """The row, or its pieces of `text_words` words, named id/0, id/1, ...; a last piece too short for its prompt is left out."""
+    """The row, or rows id/0, id/1, ... with pieces of `text_words` words;
+    a last piece too short for a prompt is dropped.
+    """
     ends = [match.end() for match in re.finditer(r"\S+", row.fields.get("text", ""))]
     size = options.text_words
     if not size or len(ends) <= size or "references" in row.fields:

@@ -1,13 +1,16 @@
-"""Text generation: a prompt is continued, once.
+"""Text generation: write one continuation of a prompt.
 
-Sees    a prompt: the first part of a text, or a prompt of its own from a source of pairs.
-Says    the continuation, one answer of any text.
-Earns   nothing of its own: rewards are terms of a run (a sentiment classifier, a metric, a function), at the end or per token.
-Ends    "end" when the answer is said; "length" when it has more than `max_words` words; both are rules, so nothing is bootstrapped.
-        An answer that a decoder stopped at its horizon ends with "cut" and is bootstrapped; with `horizon="terminal"` it ends by
-        the rules above, as in the paper's code.
-Rows    `prompt`, `references` (what may follow it; prompt + reference == text), `text`, `label` (None where there is none).
-        Built in: 24,000 film reviews of our own; or files, or a dataset of the hub.        Paper: arXiv:2210.01241.
+Observation  a prompt: the first part of a text, or a prompt from a source of prompts and references.
+Action       the continuation: one answer, any text.
+Reward       none of its own. The terms of a run (a sentiment classifier, a metric, a function) give rewards,
+             at the end or per token.
+Ends         "end" after the answer; "length" where the answer has more than `max_words` words. Both are
+             rules, so nothing is bootstrapped. An answer that a decoder stopped at its horizon ends with
+             "cut", and its value is bootstrapped; with `horizon="terminal"` it ends by the rules above, as in
+             the paper's code.
+Rows         `prompt`, `references` (continuations; prompt + reference == text), `text`, `label` (or None).
+             Built in: 24,000 synthetic film reviews; or files, or a dataset of the hub.
+Paper        arXiv:2210.01241.
 """
 
 from __future__ import annotations
@@ -15,15 +18,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loquent.seeding import Key
-from loquent.task import Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.core.seeding import Key
+from loquent.core.task import Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.core.values import Record
 from loquent.tasks.generation import experts, rows
-from loquent.values import Record
 
 
 @dataclass(frozen=True)
 class State:
-    """A prompt, what may follow it, and the answer once it is said."""
+    """A prompt, its references, and the answer ("" before it is given)."""
 
     prompt: str
     references: tuple[str, ...] = ()
@@ -31,7 +34,7 @@ class State:
 
 
 class Generation(Task):
-    """The token-level MDP of RL4LMs (arXiv:2210.01241 sec. 3.1) as a game of one answer.
+    """The token-level MDP of RL4LMs (arXiv:2210.01241 sec. 3.1), as an episode with one answer.
 
     Example:
         >>> task = Generation()
@@ -53,33 +56,38 @@ class Generation(Task):
         )
 
     def rows(self, split: str) -> Sequence[Row]:
-        """The rows of a split, cut into prompt and references.
+        """The rows of a split, with prompt and references.
 
         Raises:
             UnknownName: the source has no such split.
-            BadRow, BadSetting, MissingExtra: as `data.sources.load`; and a text too short for its prompt.
+            BadRow: a text is too short for a prompt.
+            BadRow, BadSetting, MissingExtra: as in `data.sources.load`.
         """
         return rows.rows(self.options, split)
 
     def first(self, row: Row, rng: Key) -> Opening:
-        """Show the prompt; nothing is drawn."""
+        """Show the prompt; there is no randomness."""
         state = State(row["prompt"], tuple(row.fields.get("references", ())))
-        return Opening(state, _shown(state, row["prompt"]))
+        return Opening(state, _observation(state, row["prompt"]))
 
     def read(self, state: State, text: str) -> str:
         """Any text is an answer."""
         return text
 
     def play(self, state: State, move: str) -> Outcome:
-        """Take the answer and end."""
+        """Store the answer and end the episode."""
         after = State(state.prompt, state.references, move)
         too_long = self.options.max_words and len(move.split()) > self.options.max_words
-        return Outcome(after, _shown(after, ""), ended="length" if too_long else "end")
+        return Outcome(after, _observation(after, ""), ended="length" if too_long else "end")
 
     def expert(self, state: State) -> str | None:
         """The first reference."""
         return experts.reference(state.references)
 
+    def solution(self, state: State) -> str | None:
+        """The first reference."""
+        return state.references[0] if state.references else None
 
-def _shown(state: State, text: str) -> Observation:
+
+def _observation(state: State, text: str) -> Observation:
     return Observation(text, Record(prompt=state.prompt, answer=state.answer))

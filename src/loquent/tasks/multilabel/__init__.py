@@ -1,1 +1,1 @@
-"""Multi-label classification: labels are inserted one by one, until the text has all of them."""
+"""Multi-label classification: name the labels of a text one by one, then terminate."""

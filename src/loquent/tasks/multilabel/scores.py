@@ -1,11 +1,13 @@
-"""Running scores of labels that are being inserted: each step costs the same. They equal those of `metrics.label_sets`."""
+"""Running scores of a growing list of labels, at a constant cost per label.
+They equal the scores of `metrics.labels.set_scores`.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-from loquent.metrics.label_sets import best_gain
+from loquent.metrics.labels.set_scores import best_gain
 
 Labels = tuple[str, ...]
 SCORES = ("f1", "exact", "ndcg", "prefix")
@@ -13,7 +15,9 @@ SCORES = ("f1", "exact", "ndcg", "prefix")
 
 @dataclass(frozen=True)
 class Tally:
-    """How many right labels are there, their discounted gain, and how long the common beginning with the right order is."""
+    """Counts of a list of labels: right labels, their discounted gain,
+    and the length of the common prefix with the target.
+    """
 
     right: int = 0
     gain: float = 0.0
@@ -24,7 +28,7 @@ NOTHING = Tally()
 
 
 def after_label(tally: Tally, gold: Labels, labels: Labels, label: str) -> Tally:
-    """The tally once `label` was inserted behind `labels`."""
+    """The tally after `label` is appended to `labels`; `gold` is the target."""
     place = len(labels)
     if label not in gold or label in labels:
         return tally
@@ -33,14 +37,16 @@ def after_label(tally: Tally, gold: Labels, labels: Labels, label: str) -> Tally
     return Tally(tally.right + 1, gain, tally.common + (tally.common == place == rank))
 
 
-def score_of(name: str, tally: Tally, found: int, wanted: int, empty: float) -> float:
-    """A score from a tally and the counts of labels there and of right ones; `empty` where both are 0."""
+def score_of(name: str, tally: Tally, predicted: int, target: int, empty: float) -> float:
+    """A score from a tally and the numbers of predicted and target labels;
+    `empty` where both are 0 (1 for "exact").
+    """
     if name == "f1":
-        return 2 * tally.right / (found + wanted) if found + wanted else empty
-    if not found and not wanted:
+        return 2 * tally.right / (predicted + target) if predicted + target else empty
+    if not predicted and not target:
         return 1.0 if name == "exact" else empty
     if name == "exact":
-        return float(tally.right == found == wanted)
+        return float(tally.right == predicted == target)
     if name == "ndcg":
-        return tally.gain / best_gain(wanted) if wanted else 0.0
-    return tally.common / max(found, wanted)
+        return tally.gain / best_gain(target) if target else 0.0
+    return tally.common / max(predicted, target)

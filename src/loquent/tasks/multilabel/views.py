@@ -1,4 +1,4 @@
-"""A text and its labels for Gymnasium (a dictionary of a text and numbers) and for people."""
+"""Views of multi-label classification: a dictionary for Gymnasium, and a text for people."""
 
 from __future__ import annotations
 
@@ -7,47 +7,48 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from loquent.spaces import AnyText, check_lengths
-from loquent.task import Observation, Task
+from loquent.core.spaces import AnyText, check_lengths
+from loquent.core.task import Observation, Task
 
 LONGEST_TEXT = 1 << 20  # characters
 
 
 class Fields:
-    """From an observation to a dictionary for a task with these labels.
+    """The function from an observation to a dictionary.
 
-    `text`; `labels` i8[labels], 1 for each one that is there; `inserted`, how many answers inserted a label, wrong ones and repeats included.
+    `text`; `labels` i8[labels], 1 for each inserted label; `inserted`, the number of answers so far,
+    wrong and repeated labels included.
     """
 
     def __init__(self, task: Task) -> None:
-        self.numbers = {label: number for number, label in enumerate(task.actions.texts[:-1])}  # type: ignore[union-attr]
+        self.numbers = {label: number for number, label in enumerate(task.actions.texts[:-1])}  # type: ignore[union-attr]  # this task has texts as actions
         self.most = task.spec.turn_limit or len(self.numbers)
 
     def __call__(self, observation: Observation) -> dict[str, Any]:
-        """An element of `space`; BadRow where the text does not fit there."""
-        told = observation.fields
-        check_lengths("the text", (told["text"],), LONGEST_TEXT)
-        there = np.zeros(len(self.numbers), dtype=np.int8)
-        for label in told["labels"]:
+        """An element of `space`; BadRow where the text is too long for it."""
+        fields = observation.fields
+        check_lengths("the text", (fields["text"],), LONGEST_TEXT)
+        inserted = np.zeros(len(self.numbers), dtype=np.int8)
+        for label in fields["labels"]:
             if label:
-                there[self.numbers[label]] = 1
-        return {"text": told["text"], "labels": there, "inserted": len(told["labels"])}
+                inserted[self.numbers[label]] = 1
+        return {"text": fields["text"], "labels": inserted, "inserted": len(fields["labels"])}
 
     @property
     def space(self) -> spaces.Dict:
-        """Where the dictionaries lie."""
+        """The space of the dictionaries."""
         counted = {"labels": spaces.MultiBinary(len(self.numbers)), "inserted": spaces.Discrete(self.most + 1)}
         return spaces.Dict({"text": AnyText(LONGEST_TEXT), **counted})
 
 
 def fields(task: Task) -> tuple[spaces.Dict, Fields]:
-    """The view "dict" of a task with labels."""
+    """The view "dict" of a multi-label task."""
     view = Fields(task)
     return view.space, view
 
 
 def render(observation: Observation) -> str:
     """The text, and the labels so far."""
-    told = observation.fields
-    labels = [label or "(no label)" for label in told["labels"]] + (["terminate"] if told["finished"] else [])
-    return f"Text: {told['text']}\nLabels: {', '.join(labels)}"
+    fields = observation.fields
+    labels = [label or "(no label)" for label in fields["labels"]] + (["terminate"] if fields["finished"] else [])
+    return f"Text: {fields['text']}\nLabels: {', '.join(labels)}"

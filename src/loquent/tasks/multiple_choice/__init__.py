@@ -1,1 +1,1 @@
-"""Multiple choice: the choices are shown one by one, until one is taken."""
+"""Multiple choice: the choices of a question are shown one by one, until the agent takes one."""

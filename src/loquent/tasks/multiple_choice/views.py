@@ -1,4 +1,4 @@
-"""A question and its choices for Gymnasium (a dictionary of texts and numbers) and for people."""
+"""Views of multiple choice: a dictionary for Gymnasium, and a text for people."""
 
 from __future__ import annotations
 
@@ -7,36 +7,40 @@ from typing import Any
 
 from gymnasium import spaces
 
-from loquent.spaces import AnyText, check_lengths
-from loquent.task import Observation, Task
+from loquent.core.spaces import AnyText, check_lengths
+from loquent.core.task import Observation, Task
 
 LONGEST_TEXT = 1 << 20  # characters
 
 
 def dictionary(observation: Observation) -> dict[str, Any]:
-    """`question`; `facts`, joined by a space; `choice`, the one now shown; `place`, its number; `count`, how many choices there are.
+    """The question as a dictionary.
 
-    BadRow, when the question is shown first, where one of its texts does not fit into the space.
+    `question`; `facts`, joined by spaces; `choice`, the current choice; `place`, its number;
+    `count`, the number of choices.
+
+    Raises:
+        BadRow: at the first choice, where a text of the question is too long for the space.
     """
-    told = observation.fields
-    facts = " ".join(told["facts"])
-    if not told["place"]:
-        check_lengths("a text of the question", (told["question"], facts, *told["choices"]), LONGEST_TEXT)
-    texts = {"question": told["question"], "facts": facts, "choice": told["choices"][told["place"]]}
-    return {**texts, "place": told["place"], "count": len(told["choices"])}
+    fields = observation.fields
+    facts = " ".join(fields["facts"])
+    if not fields["place"]:
+        check_lengths("a text of the question", (fields["question"], facts, *fields["choices"]), LONGEST_TEXT)
+    texts = {"question": fields["question"], "facts": facts, "choice": fields["choices"][fields["place"]]}
+    return {**texts, "place": fields["place"], "count": len(fields["choices"])}
 
 
 def fields(task: Task) -> tuple[spaces.Dict, Callable[[Observation], dict[str, Any]]]:
-    """The view "dict" of a task with choices: the space, and `dictionary`."""
+    """The view "dict" of a multiple-choice task: its space, and `dictionary`."""
     most = task.options.max_choices
     texts = {name: AnyText(LONGEST_TEXT) for name in ("question", "facts", "choice")}
     return spaces.Dict({**texts, "place": spaces.Discrete(most), "count": spaces.Discrete(most + 1)}), dictionary
 
 
 def render(observation: Observation) -> str:
-    """The question, the facts once, and the choices that have been seen."""
-    told = observation.fields
-    seen = len(told["choices"]) if told["passed"] else told["place"] + 1
-    lines = [f"Question: {told['question']}", *(f"Fact: {fact}" for fact in told["facts"])]
-    lines += [f"Choice {id}: {text}" for id, text in list(zip(told["ids"], told["choices"], strict=True))[:seen]]
-    return "\n".join([*lines, f"Taken: {told['selected']}"] if told["selected"] else lines)
+    """The question, the facts, and the choices shown so far."""
+    fields = observation.fields
+    count = len(fields["choices"]) if fields["passed"] else fields["place"] + 1
+    lines = [f"Question: {fields['question']}", *(f"Fact: {fact}" for fact in fields["facts"])]
+    lines += [f"Choice {id}: {text}" for id, text in list(zip(fields["ids"], fields["choices"], strict=True))[:count]]
+    return "\n".join([*lines, f"Taken: {fields['selected']}"] if fields["selected"] else lines)

@@ -1,1 +1,1 @@
-"""Sequence tagging: one label per token, in order."""
+"""Sequence tagging: one label a token, in order."""

@@ -1,6 +1,7 @@
-"""Running scores of a sentence that is being labelled: each step costs the same, however long the sentence is.
+"""Running scores of a sentence during labelling, at a constant cost per token.
 
-A tally is a value; `after` gives the next one and `score` reads it. What they say of a whole sentence equals `metrics.tagging`.
+A tally is an immutable value: `after` returns the next tally and `score` reads it.
+For a complete sentence, the scores equal those of `metrics.labels.span_scores`.
 """
 
 from __future__ import annotations
@@ -8,52 +9,54 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Protocol
 
-from loquent.metrics.tagging import averaged, goes_on, kind, scores
+from loquent.metrics.labels.span_scores import averaged, goes_on, kind, scores
 
 Labels = tuple[str, ...]
-Tally = Any  # a value; what it holds is the running score's own business
+Tally = Any  # immutable; its content is private to the running score
 
 
 class Running(Protocol):
-    """A score that follows a sentence label by label."""
+    """A score that is updated label by label."""
 
     start: Tally
 
-    def after(self, tally: Tally, gold: Labels, said: Labels, label: str) -> Tally:
-        """The tally once `label` is said behind the labels `said`, where `gold` are the right ones."""
+    def after(self, tally: Tally, gold: Labels, labels: Labels, label: str) -> Tally:
+        """The tally after `label` follows the labels `labels`; `gold` is the target."""
         ...
 
     def score(self, tally: Tally) -> float:
-        """The score so far; 0 before the first token, so that the changes add up to the last score."""
+        """The score so far; 0 before the first token, so that the changes sum to the final score."""
         ...
 
 
 class Micro:
-    """Token F1 averaged over tokens, which is the share of right ones. A tally is (right, all)."""
+    """Micro-averaged token F1, which is the share of right tokens. A tally is (right, all)."""
 
     start = (0, 0)
 
-    def after(self, tally: tuple[int, int], gold: Labels, said: Labels, label: str) -> tuple[int, int]:
-        """One token more."""
+    def after(self, tally: tuple[int, int], gold: Labels, labels: Labels, label: str) -> tuple[int, int]:
+        """Add a token."""
         right, place = tally
         return right + (gold[place] == label), place + 1
 
     def score(self, tally: tuple[int, int]) -> float:
-        """Right over all."""
+        """Right tokens / all tokens."""
         return tally[0] / tally[1] if tally[1] else 0.0
 
 
 class Averaged:
-    """Token F1 averaged over labels. A tally is a triple of counts (as sorted pairs): right labels, said ones, and where both agree."""
+    """Token F1 averaged over labels. A tally holds three counts per label (as sorted pairs):
+    in the target, predicted, and both.
+    """
 
     start: tuple[tuple[tuple[str, int], ...], ...] = ((), (), ())
 
     def __init__(self, average: str) -> None:
         self.average = average
 
-    def after(self, tally: Tally, gold: Labels, said: Labels, label: str) -> Tally:
-        """One token more; the cost is in the number of labels."""
-        right = gold[len(said)]
+    def after(self, tally: Tally, gold: Labels, labels: Labels, label: str) -> Tally:
+        """Add a token; the cost is linear in the number of labels."""
+        right = gold[len(labels)]
         return _more(tally[0], right), _more(tally[1], label), _more(tally[2], label) if right == label else tally[2]
 
     def score(self, tally: Tally) -> float:
@@ -62,9 +65,10 @@ class Averaged:
 
 
 class Spans:
-    """F1 of whole spans; the last one of a beginning counts as far as it has come.
+    """F1 of whole spans. In an incomplete sentence, the last span counts up to the current token.
 
-    A tally is (closed spans that agree, right spans, said spans, whether the last right and the last said span agree and go on, tokens).
+    A tally is (agreeing closed spans, target spans, predicted spans,
+    whether the open spans agree so far, tokens).
     """
 
     start = (0, 0, 0, False, 0)
@@ -72,31 +76,31 @@ class Spans:
     def __init__(self, scheme: str) -> None:
         self.scheme = scheme
 
-    def after(self, tally: Tally, gold: Labels, said: Labels, label: str) -> Tally:
-        """One token more."""
-        closed, wanted, found, agreeing, tokens = tally
-        goes = [bool(said) and goes_on(gold[tokens - 1], gold[tokens], self.scheme), bool(said) and goes_on(said[-1], label, self.scheme)]
+    def after(self, tally: Tally, gold: Labels, labels: Labels, label: str) -> Tally:
+        """Add a token."""
+        closed, target, predicted, agreeing, tokens = tally
+        goes = [bool(labels) and goes_on(gold[tokens - 1], gold[tokens], self.scheme), bool(labels) and goes_on(labels[-1], label, self.scheme)]
         kinds = [kind(gold[tokens], self.scheme), kind(label, self.scheme)]
         begins = [bool(of) and not on for of, on in zip(kinds, goes, strict=True)]
         if agreeing and not any(goes):
             closed += 1
         agreeing = (agreeing and all(goes)) or (all(begins) and kinds[0] == kinds[1])
-        return closed, wanted + begins[0], found + begins[1], agreeing, tokens + 1
+        return closed, target + begins[0], predicted + begins[1], agreeing, tokens + 1
 
     def score(self, tally: Tally) -> float:
-        """F1; 1 where there is no span and none was said."""
-        closed, wanted, found, agreeing, tokens = tally
-        return scores(closed + agreeing, found, wanted).f1 if tokens else 0.0
+        """F1; 1 where neither the target nor the prediction has a span."""
+        closed, target, predicted, agreeing, tokens = tally
+        return scores(closed + agreeing, predicted, target).f1 if tokens else 0.0
 
 
 def running(reward: str, average: str, scheme: str) -> Running:
-    """The running form of a score by name."""
+    """The running score of the option `reward`."""
     if reward == "span_f1":
         return Spans(scheme)
     return Micro() if average == "micro" else Averaged(average)
 
 
 def _more(counts: tuple[tuple[str, int], ...], label: str) -> tuple[tuple[str, int], ...]:
-    found = dict(counts)
-    found[label] = found.get(label, 0) + 1
-    return tuple(sorted(found.items()))
+    more = dict(counts)
+    more[label] = more.get(label, 0) + 1
+    return tuple(sorted(more.items()))

@@ -1,13 +1,16 @@
 """Sequence tagging: one label per token, in order.
 
-Sees    the current token and a slash, such as "York/", and with `lookahead` the tokens behind it; so a finished game reads
-        "NEW/LOC YORK/LOC 1996-08-22/O". With lookahead=-1 the whole sentence stands before it.
-Says    one of the labels. Anything else is a wrong label.
-Earns   token_f1 (with "micro" the share of right labels, which the paper calls entity-level F1) or span_f1, whichever is chosen: at each
-        token its change, or at the end the score. The other one is told at the end and weighs nothing.
-Ends    "tagged", after as many answers as there are tokens; it is a rule, so nothing is bootstrapped.
-Rows    `tokens` and `labels`: 4,000 sentences of our own with named entities, CoNLL and CoNLL-U files, JSON lines, the hub, or samples.
-Paper   arXiv:2011.08272.
+Observation  the current token and a slash, such as "York/". A complete episode reads "NEW/LOC YORK/LOC
+             1996-08-22/O". With `lookahead`, the current and the next tokens come first, on a line of their
+             own; with lookahead=-1, the whole sentence comes first, once.
+Action       a label. Any other text is a wrong label.
+Reward       token_f1 (with "micro" the share of right labels; the paper calls it entity-level F1) or span_f1,
+             as `reward` chooses: its change at each token, or the score at the end. The other score is
+             recorded at the end with weight 0.
+Ends         "tagged", after one answer per token; it is a rule, so nothing is bootstrapped.
+Rows         `tokens` and `labels`: 4,000 built-in sentences with named entities, CoNLL and CoNLL-U files,
+             JSON lines, the hub, or samples.
+Paper        arXiv:2011.08272.
 """
 
 from __future__ import annotations
@@ -17,15 +20,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from loquent import registry
-from loquent.actions import Texts
+from loquent.core import registry
+from loquent.core.actions import Texts
+from loquent.core.seeding import Key
+from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.core.values import Record
 from loquent.data.annotated.rows import Rows
-from loquent.metrics import tagging
-from loquent.seeding import Key
-from loquent.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.metrics.labels import span_scores
 from loquent.tasks.tagging import rows
 from loquent.tasks.tagging.scores import Labels, Tally, running
-from loquent.values import Record
 
 SCORES = ("token_f1", "span_f1")
 CUSTOM = "custom"
@@ -33,7 +36,9 @@ CUSTOM = "custom"
 
 @dataclass(frozen=True)
 class State:
-    """A sentence, its right labels, the labels so far, the number of the last, and the running score with what it keeps."""
+    """A sentence, its target labels, the labels so far, the number of the last label,
+    and the running score with its tally.
+    """
 
     tokens: tuple[str, ...]
     gold: tuple[str, ...]
@@ -43,7 +48,7 @@ class State:
     score: float
 
     def __init__(self, tokens: Labels, gold: Labels, labels: Labels, previous: int, tally: Tally, score: float) -> None:
-        into = self.__dict__  # one is made at every step: the generated __init__ takes twice as long
+        into = self.__dict__  # every step makes a state, and the generated __init__ takes twice as long
         into["tokens"], into["gold"], into["labels"], into["previous"], into["tally"], into["score"] = tokens, gold, labels, previous, tally, score
 
 
@@ -59,82 +64,97 @@ class Tagging(Task):
 
     Options = rows.Options
     options: rows.Options
-    views: ClassVar[Mapping[str, str]] = {"dict": "loquent.tasks.tagging.views:fields", "ansi": "loquent.tasks.tagging.views:render"}
+    annotation: ClassVar[str] = "tags"
+    views: ClassVar[Mapping[str, str]] = {
+        "dict": "loquent.tasks.tagging.views:fields",
+        "ansi": "loquent.tasks.tagging.views:render",
+    }
+    vector_view: ClassVar[str] = "loquent.features.views:TaggingView"
 
     def __init__(self, options: rows.Options | None = None) -> None:
         super().__init__(options)
-        given = self.options
-        self.labels = rows.labels(given)
+        options = self.options
+        self.labels = rows.labels(options)
         self.actions: Texts = Texts(self.labels)
-        self.scheme = tagging.scheme_of(self.labels) if given.scheme == "auto" else given.scheme
-        self.reward: Callable[..., float] | None = None if given.reward in SCORES else registry.imported(given.reward)
-        chosen = given.reward if self.reward is None else CUSTOM
+        self.scheme = span_scores.scheme_of(self.labels) if options.scheme == "auto" else options.scheme
+        self.reward: Callable[..., float] | None = None if options.reward in SCORES else registry.function(options.reward, "tagging.reward")
+        chosen = options.reward if self.reward is None else CUSTOM
         self.spec = TaskSpec(
             id="tagging",
-            instruction=f"Label each token: {', '.join(self.labels)}." if given.instruct else "",
+            instruction=f"Label each token: {', '.join(self.labels)}." if options.instruct else "",
             rewards=Record({name: float(name == chosen) for name in (*SCORES, *([CUSTOM] if self.reward else []))}),
             invalid=("no label",),
             return_range=(0.0, 1.0) if self.reward is None else None,
             paper="arXiv:2011.08272",
-            licences=("Apache-2.0",) if given.source == "builtin" else (),
+            licences=("Apache-2.0",) if options.source == "builtin" else (),
         )
-        self._chosen, self._dense, self._running = chosen, given.dense, running(given.reward, given.average, self.scheme)
-        self._none, self._ahead = len(self.labels), given.lookahead
+        self._chosen, self._dense, self._running = chosen, options.dense, running(options.reward, options.average, self.scheme)
+        self._none, self._ahead = len(self.labels), options.lookahead
         self._numbers = {label: number for number, label in enumerate(self.labels)}
-        self._rows = Rows(self.spec.id, partial(rows.load, given), given.check, self.labels)
+        self._rows = Rows(self.spec.id, partial(rows.load, options), options.check, self.labels)
 
     def rows(self, split: str) -> tuple[Row, ...]:
-        """The sentences of a split; errors as `data.annotated.rows.Rows.of`."""
+        """The sentences of a split; errors as in `data.annotated.rows.Rows.of`."""
         return self._rows.of(split)
 
     def row_from(self, fields: Mapping[str, Any]) -> Row:
-        """A row from `tokens` (or `text`, cut at its spaces) and `labels`; BadRow where they are none of this task."""
+        """A row from `tokens` (or `text`, split at spaces) and `labels`;
+        BadRow where they are not valid for this task.
+        """
         return self._rows.added(fields)
 
     def first(self, row: Row, rng: Key) -> Opening:
-        """Show the first token; nothing is drawn."""
+        """Show the first token; there is no randomness."""
         state = State(row["tokens"], row["labels"], (), self._none, self._running.start, 0.0)
-        return Opening(state, self._seen(state))
+        return Opening(state, self._observation(state))
 
     def read(self, state: State, text: str) -> str | Invalid:
-        """The label, with nothing but space around it."""
+        """The label; surrounding white space is ignored."""
         label = text if text in self._numbers else text.strip()
         return label if label in self._numbers else Invalid("no label", text)
 
     def play(self, state: State, move: str | Invalid) -> Outcome:
-        """Write the label down and go on to the next token; what is no label is written as ""."""
+        """Store the label and go on to the next token; text that is not a label is stored as ""."""
         label = move if isinstance(move, str) else ""
-        gold, said, running = state.gold, state.labels, self._running
-        tally = running.after(state.tally, gold, said, label)
+        gold, labels, running = state.gold, state.labels, self._running
+        tally = running.after(state.tally, gold, labels, label)
         score = running.score(tally)
-        after = State(state.tokens, gold, (*said, label), self._numbers.get(label, self._none), tally, score)
+        after = State(state.tokens, gold, (*labels, label), self._numbers.get(label, self._none), tally, score)
         if self.reward is not None:
-            earned = {CUSTOM: float(self.reward(self._seen(state), move.text if isinstance(move, Invalid) else label, gold))}
+            rewards = {CUSTOM: float(self.reward(self._observation(state), move.text if isinstance(move, Invalid) else label, gold))}
         else:
-            earned = {self._chosen: score - state.score} if self._dense else {}
-        ended = len(said) + 1 == len(gold)
+            rewards = {self._chosen: score - state.score} if self._dense else {}
+        ended = len(labels) + 1 == len(gold)
         if ended:
-            earned = {**self._final(after), **earned}
-        return Outcome(after, self._seen(after), Record(earned), "tagged" if ended else None)
+            rewards = {**self._final(after), **rewards}
+        return Outcome(after, self._observation(after), Record(rewards), "tagged" if ended else None)
 
     def expert(self, state: State) -> str:
-        """The right label."""
+        """The target label."""
         return state.gold[len(state.labels)]
 
+    def solution(self, state: State) -> str:
+        """The tokens with their target labels."""
+        return " ".join(f"{token}/{label}" for token, label in zip(state.tokens, state.gold, strict=True))
+
     def told(self, state: State, ended: str | None) -> dict[str, Any]:
-        """What `info` tells beside the observation: the score so far, and after the end what was said and what was right."""
+        """Further keys of `info`: the score so far; after the end also the prediction,
+        the target and the success.
+        """
         if ended is None:
             return {"score": state.score}
-        score, said = state.score, state.labels
-        return {"score": score, "episode_score": score, "prediction": said, "target": state.gold, "is_success": said == state.gold}
+        score, labels = state.score, state.labels
+        return {"score": score, "episode_score": score, "prediction": labels, "target": state.gold, "is_success": labels == state.gold}
 
     def measure(self, ended: Sequence[tuple[Row, Observation]]) -> Record:
-        """Over a corpus: `token_f1` (all tokens together), `span_f1`, `span_precision`, `span_recall`, and `exact` (whole sentences)."""
-        pairs = [(row["labels"], seen.fields["labels"]) for row, seen in ended]
-        gold, said = [a for a, _ in pairs], [b for _, b in pairs]
-        spans = tagging.span_scores(gold, said, self.scheme)
+        """Over a corpus: `token_f1` (over all tokens), `span_f1`, `span_precision`, `span_recall`,
+        `exact` (whole sentences).
+        """
+        pairs = [(row["labels"], last.fields["labels"]) for row, last in ended]
+        gold, predictions = [a for a, _ in pairs], [b for _, b in pairs]
+        spans = span_scores.span_scores(gold, predictions, self.scheme)
         return Record(
-            token_f1=tagging.corpus_token_f1(gold, said, self.options.average),
+            token_f1=span_scores.corpus_token_f1(gold, predictions, self.options.average),
             span_f1=spans.f1,
             span_precision=spans.precision,
             span_recall=spans.recall,
@@ -142,12 +162,12 @@ class Tagging(Task):
         )
 
     def _final(self, state: State) -> dict[str, float]:
-        """Both scores of a whole sentence; the one that was followed is known."""
+        """Both scores of a complete sentence; the running score is already known."""
         if self.options.reward == "span_f1":
-            return {"token_f1": tagging.token_f1(state.gold, state.labels, self.options.average), "span_f1": state.score}
-        return {"token_f1": state.score, "span_f1": tagging.span_f1(state.gold, state.labels, self.scheme)}
+            return {"token_f1": span_scores.token_f1(state.gold, state.labels, self.options.average), "span_f1": state.score}
+        return {"token_f1": state.score, "span_f1": span_scores.span_f1(state.gold, state.labels, self.scheme)}
 
-    def _seen(self, state: State) -> Observation:
+    def _observation(self, state: State) -> Observation:
         tokens, labels = state.tokens, state.labels
         place, ahead = len(labels), self._ahead
         if place == len(tokens):

@@ -1,4 +1,4 @@
-"""A sentence under way for Gymnasium (a dictionary of texts and numbers) and for people."""
+"""Views of sequence tagging: a dictionary for Gymnasium, and a text for people."""
 
 from __future__ import annotations
 
@@ -7,43 +7,44 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from loquent.spaces import AnyText, check_lengths
-from loquent.task import Observation, Task
+from loquent.core.spaces import AnyText, check_lengths
+from loquent.core.task import Observation, Task
 
 LONGEST_TOKEN = 65_536  # characters
 
 
 class Fields:
-    """From an observation to a dictionary for one tagging task.
+    """The function from an observation to a dictionary. Let n be the number of the task's labels.
 
-    `token` is the current token ("" at the end), `position` its number, `previous` the number of the last label (their count for none).
-    With context=all, `labels` i64[max_tokens] holds the numbers of all labels so far (the count of labels for an answer that was none,
-    one more where there is no answer yet). With lookahead, `ahead` is the tuple of the tokens behind the current one.
+    `token` is the current token ("" at the end), `position` its number,
+    `previous` the number of the last label (n for none). With context=all, `labels` i64[max_tokens] holds the
+    numbers of all labels so far: n for an answer that was not a label, n + 1 for tokens without an answer.
+    With lookahead, `ahead` is the tuple of the next tokens.
     """
 
     def __init__(self, task: Task) -> None:
-        texts, options = task.actions.texts, task.options  # type: ignore[union-attr]
+        texts, options = task.actions.texts, task.options  # type: ignore[union-attr]  # this task has texts as actions
         self.numbers = {label: number for number, label in enumerate(texts)}
         self.size, self.ahead, self.everything = options.max_tokens, options.lookahead, options.context == "all"
 
     def __call__(self, observation: Observation) -> dict[str, Any]:
-        """An element of `space`; BadRow, when the sentence begins, where one of its tokens does not fit there."""
-        told = observation.fields
-        tokens, place = told["tokens"], told["position"]
+        """An element of `space`; BadRow, at the first token, where a token is too long for it."""
+        fields = observation.fields
+        tokens, place = fields["tokens"], fields["position"]
         if not place:
             check_lengths("a token", tokens, LONGEST_TOKEN)
-        seen = {"token": tokens[place] if place < len(tokens) else "", "position": place, "previous": told["previous"]}
+        view = {"token": tokens[place] if place < len(tokens) else "", "position": place, "previous": fields["previous"]}
         if self.everything:
             none = len(self.numbers)
-            seen["labels"] = np.full(self.size, none + 1, dtype=np.int64)
-            seen["labels"][:place] = [self.numbers.get(label, none) for label in told["labels"]]
+            view["labels"] = np.full(self.size, none + 1, dtype=np.int64)
+            view["labels"][:place] = [self.numbers.get(label, none) for label in fields["labels"]]
         if self.ahead:
-            seen["ahead"] = tokens[place + 1 :] if self.ahead < 0 else tokens[place + 1 : place + 1 + self.ahead]
-        return seen
+            view["ahead"] = tokens[place + 1 :] if self.ahead < 0 else tokens[place + 1 : place + 1 + self.ahead]
+        return view
 
     @property
     def space(self) -> spaces.Dict:
-        """Where the dictionaries lie."""
+        """The space of the dictionaries."""
         parts: dict[str, spaces.Space[Any]] = {"token": AnyText(LONGEST_TOKEN), "position": spaces.Discrete(self.size + 1)}
         parts["previous"] = spaces.Discrete(len(self.numbers) + 1)
         if self.everything:
@@ -60,9 +61,9 @@ def fields(task: Task) -> tuple[spaces.Dict, Fields]:
 
 
 def render(observation: Observation) -> str:
-    """Each token with its label, one a line; then the token that is next."""
-    told = observation.fields
-    lines = [f"Token: {token} -> Label: {label or '(no label)'}" for token, label in zip(told["tokens"], told["labels"])]
-    if told["position"] < len(told["tokens"]):
-        lines.append(f"Token: {told['tokens'][told['position']]} -> Label:")
+    """Each token with its label, one per line; then the next token."""
+    fields = observation.fields
+    lines = [f"Token: {token} -> Label: {label or '(no label)'}" for token, label in zip(fields["tokens"], fields["labels"])]
+    if fields["position"] < len(fields["tokens"]):
+        lines.append(f"Token: {fields['tokens'][fields['position']]} -> Label:")
     return "\n".join(lines)

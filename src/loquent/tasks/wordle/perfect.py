@@ -1,4 +1,4 @@
-"""The best player of Wordle there is: no guess of the list leads to fewer wrong ones on average."""
+"""The optimal player of Wordle, found by enumeration: it minimises the mean number of wrong guesses."""
 
 from __future__ import annotations
 
@@ -7,21 +7,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from loquent.core.task import Task
 from loquent.errors import LoquentError
-from loquent.task import Task
 from loquent.tasks.wordle.marks import SOLVED
-from loquent.tasks.wordle.players import Player, Seen, Uniform
+from loquent.tasks.wordle.players import Player
+from loquent.tasks.wordle.rules import Situation, Uniform
 
 MOST = 200_000  # situations
 
 
 class Perfect(Player):
-    """Says the word of the list that leads to the highest mean return, the secret being any fitting word; found by enumeration.
+    """Guesses the word of the list with the highest mean return,
+    where every fitting word is equally likely to be the secret.
 
-    Its value is the optimum over all players that say words of the task's list. Some dozens of words take seconds.
+    Its value is the optimum over all players that guess words of the task's list.
+    A list of a few dozen words takes seconds.
 
     Raises:
-        LoquentError: where more situations than `MOST` have to be looked at; a smaller list, or `wordle/optimal`, is right.
+        LoquentError: the search needs more than `MOST` situations; use a smaller list or `wordle/optimal`.
     """
 
     kind = "wordle/perfect"
@@ -30,25 +33,30 @@ class Perfect(Player):
         super().__init__(task, options, name)
         self._known: dict[tuple[bytes, int], tuple[int, int]] = {}
 
-    def parts(self, seen: Seen) -> list[tuple[float, Uniform]]:
-        fitting = self.lexicon.fits(seen.board)
+    def parts(self, situation: Situation) -> list[tuple[float, Uniform]]:
+        fitting = self.lexicon.fits(situation.board)
         if not len(fitting):
-            return [(1.0, self.fitting(seen))]
-        return [(1.0, Uniform(self.lexicon.words, np.array([self._best(fitting, seen.left)[1]])))]
+            return [(1.0, self.fitting(situation))]
+        return [(1.0, Uniform(self.lexicon.words, np.array([self._best(fitting, situation.left)[1]])))]
 
     def _best(self, fitting: NDArray[np.int64], left: int) -> tuple[int, int]:
-        """The fewest wrong guesses, summed over the fitting words as secrets, and the number of the word to say first."""
+        """The smallest number of wrong guesses, summed over the fitting words as secrets,
+        and the number of the word to guess.
+        """
         if len(fitting) <= 2:
             return len(fitting) - 1, int(fitting[0])
         place = fitting.tobytes(), left
         if place not in self._known:
             if len(self._known) >= MOST:
-                raise LoquentError(f"{self.name} has looked at {MOST:,} situations; fewer words (limit) or wordle/optimal are right")
+                what = f"{self.name} has searched {MOST:,} situations, the most allowed"
+                raise LoquentError(f"{what}; use fewer words (limit) or wordle/optimal")
             self._known[place] = self._searched(fitting, left)
         return self._known[place]
 
     def _searched(self, fitting: NDArray[np.int64], left: int) -> tuple[int, int]:
-        """Guesses in the order of what they could cost at least, until the next could not be better."""
+        """Search guesses in the order of a lower bound of their cost,
+        until the bound reaches the best cost.
+        """
         n, codes = len(fitting), self.lexicon.codes[:, fitting].astype(np.int64)
         ordered = np.sort(codes, axis=1)
         groups = 1 + (np.diff(ordered, axis=1) != 0).sum(axis=1)
@@ -56,7 +64,7 @@ class Perfect(Player):
         if left == 1:
             word = int(wrong.argmin())
             return int(wrong[word]), word
-        least = wrong + n - groups  # each group of k words costs k - 1 more at the least, the solved one nothing
+        least = wrong + n - groups  # each group of k words costs at least k - 1 more; the solved word costs nothing
         best = (n * left + 1, -1)
         for word in np.argsort(least, kind="stable"):
             if least[word] >= best[0]:
@@ -67,5 +75,5 @@ class Perfect(Player):
                     cost += self._best(fitting[codes[word] == code], left - 1)[0]
                 if cost >= best[0]:
                     break
-            best = min(best, (cost, int(word)), key=lambda one: one[0])
+            best = min(best, (cost, int(word)), key=lambda pair: pair[0])
         return best

@@ -1,4 +1,4 @@
-"""A person who plays Wordle at the terminal, and may ask another player for a hint."""
+"""A human player of Wordle at the terminal, who may ask another player for a hint."""
 
 from __future__ import annotations
 
@@ -6,24 +6,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from loquent.agent import Answer, Asked, make
-from loquent.episode import Episode
-from loquent.settings import setting
-from loquent.task import Task
-from loquent.values import Record
+from loquent.core.agent import Answer, Asked, make
+from loquent.core.episode import Episode
+from loquent.core.settings import setting
+from loquent.core.task import Task
+from loquent.core.values import Record
 
 
 @dataclass(frozen=True, kw_only=True)
 class PersonOptions:
-    """What wordle/person may be told."""
+    """The options of wordle/person."""
 
     hint: str | Record = setting(
-        "wordle/optimal", "the agent whose guess is made when ? is typed, as a name or {kind: NAME, OPTION: VALUE}; empty: none"
+        "wordle/optimal", "the agent that guesses for you when you type ?, as a name or {kind: NAME, OPTION: VALUE}; empty: none"
     )
 
 
 class Person:
-    """You, at the terminal: ? makes the guess of the hint's player, and a word that is no guess is asked for again."""
+    """You, at the terminal. Typing ? makes the guess of the hint's player.
+    After an invalid word you are asked again.
+    """
 
     Options: ClassVar[type] = PersonOptions
 
@@ -33,10 +35,10 @@ class Person:
         self._human = make("human", task, {"hint": hint, "again": True})
 
     def answer(self, asked: Sequence[Asked]) -> list[Answer]:
-        """One guess per game; PlayerLeft where the person leaves."""
-        said: list[Answer] = self._human.answer(asked)
-        return said
+        """One guess per question; PlayerLeft where the person leaves."""
+        answers: list[Answer] = self._human.answer(asked)
+        return answers
 
     def farewell(self, episode: Episode) -> None:
-        """Show how the game ended."""
+        """Show the end of the episode."""
         self._human.farewell(episode)

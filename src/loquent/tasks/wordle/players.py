@@ -1,55 +1,26 @@
-"""What players of Wordle have in common: what they know, and a rule that is a mixture of uniform choices."""
+"""The base class of players of Wordle, whose rules are mixtures of uniform distributions."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from loquent.agent import Answer, Asked, make
+from loquent.core.agent import Answer, Asked, make
+from loquent.core.task import NoOptions, Task
+from loquent.core.values import Record
 from loquent.errors import BadSetting, LoquentError
-from loquent.task import NoOptions, Task
 from loquent.tasks.wordle import rows
+from loquent.tasks.wordle.exact import value
 from loquent.tasks.wordle.lexicon import Lexicon, lexicon
-from loquent.tasks.wordle.marks import Board
-from loquent.tasks.wordle.task import GUESSES, Wordle
-from loquent.values import Record
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What a player knows: its guesses with their marks, all that it has said (words without marks included), and the guesses left."""
-
-    board: Board = ()
-    said: tuple[str, ...] = ()
-    left: int = GUESSES
-
-
-@dataclass(frozen=True, eq=False)
-class Uniform:
-    """One of these words, each equally likely: all of `words`, or those with these numbers."""
-
-    words: Sequence[str]
-    numbers: Any = None  # i64[n]
-
-    def __len__(self) -> int:
-        return len(self.words) if self.numbers is None else len(self.numbers)
-
-    def draw(self, rng: np.random.Generator) -> str:
-        """One of them."""
-        i = int(rng.integers(len(self)))
-        return self.words[i if self.numbers is None else self.numbers[i]]
-
-    def all(self) -> list[str]:
-        """The words, in order."""
-        return list(self.words) if self.numbers is None else [self.words[i] for i in self.numbers]
+from loquent.tasks.wordle.rules import Situation, Uniform
+from loquent.tasks.wordle.task import Wordle
 
 
 class Player(ABC):
-    """An agent that plays Wordle by a rule. A subclass says of which `parts` its choice is mixed."""
+    """An agent that plays Wordle by a rule. A subclass defines the `parts` of its mixture."""
 
     Options: ClassVar[type] = NoOptions
     kind: ClassVar[str]
@@ -57,17 +28,17 @@ class Player(ABC):
     def __init__(self, task: Task, options: Any = None, name: str = "") -> None:
         self.name = name or self.kind
         if not isinstance(task, Wordle):
-            raise LoquentError(f"{self.name} plays wordle, not {task.identity}")
+            raise LoquentError(f"{self.name} plays wordle, not {task.identity}; choose the task wordle or another agent")
         self.options = self.Options() if options is None else options
         self.task, self.lexicon = task, task.lexicon
 
     def answer(self, asked: Sequence[Asked]) -> list[Answer]:
-        """One guess per game."""
-        return [Answer(self.draw(seen(one), one.key.generator())) for one in asked]
+        """One guess per question."""
+        return [Answer(self.draw(situation_of(question), question.key.generator())) for question in asked]
 
-    def draw(self, seen: Seen, rng: np.random.Generator) -> str:
-        """One guess."""
-        chosen, parts = rng.random(), self.parts(seen)
+    def draw(self, situation: Situation, rng: np.random.Generator) -> str:
+        """A guess, drawn from the mixture."""
+        chosen, parts = rng.random(), self.parts(situation)
         for weight, words in parts[:-1]:
             if chosen < weight:
                 return words.draw(rng)
@@ -75,39 +46,41 @@ class Player(ABC):
         return parts[-1][1].draw(rng)
 
     @abstractmethod
-    def parts(self, seen: Seen) -> list[tuple[float, Uniform]]:
-        """The rule: words and the probability that one of them is said; the probabilities add up to 1, and no part is empty."""
+    def parts(self, situation: Situation) -> list[tuple[float, Uniform]]:
+        """The mixture: probabilities with sum 1, each with a uniform distribution that is not empty."""
 
     @property
-    def forgets(self) -> bool:
-        """Whether the words of the task that fit and the number of guesses left decide what it does from here on."""
+    def memoryless(self) -> bool:
+        """Whether the fitting words of the task and the number of remaining turns decide all later
+        choices.
+        """
         return True
 
     def exact_return(self, most: int) -> float:
-        """The exact mean return, the secret being any word of the task's list; LoquentError where there are more than `most` situations."""
-        from loquent.tasks.wordle.exact import value
-
+        """The exact mean return over all words of the task's list as secrets;
+        LoquentError for more than `most` situations.
+        """
         return value(self, most).mean
 
-    def fitting(self, seen: Seen, among: Lexicon | None = None) -> Uniform:
-        """The words of a list (the task's) that fit the board; all of them where none does."""
+    def fitting(self, situation: Situation, among: Lexicon | None = None) -> Uniform:
+        """The words of a list (default: the task's) that fit the board; all its words where none fits."""
         lexicon = among or self.lexicon
-        numbers = lexicon.fits(seen.board)
+        numbers = lexicon.fits(situation.board)
         return Uniform(lexicon.words, numbers if len(numbers) else None)
 
     def player(self, chosen: str | Record, option: str) -> Player:
         """The player of Wordle that an option names."""
-        made = make(chosen, self.task, place=f"{self.kind}.{option}")
-        if not isinstance(made, Player):
-            raise BadSetting(f"{self.kind}.{option}: {made.name} is no player of known rules; one of the wordle/ agents is right")
-        return made
+        agent = make(chosen, self.task, place=f"{self.kind}.{option}")
+        if not isinstance(agent, Player):
+            raise BadSetting(f"{self.kind}.{option}: {agent.name} has no rule of Wordle; name a wordle/ agent")
+        return agent
 
-    def own(self, words: str) -> Lexicon:
-        """A list of the player's own, or the task's."""
+    def word_list(self, words: str) -> Lexicon:
+        """The lexicon of an option `words`; the task's lexicon where it is empty."""
         return lexicon(rows.read(words), self.lexicon.rule) if words else self.lexicon
 
 
-def seen(asked: Asked) -> Seen:
-    """What a question tells a player."""
+def situation_of(asked: Asked) -> Situation:
+    """The situation in a question."""
     seat, fields = asked.observation.seat, asked.observation.fields
-    return Seen(fields["board"], tuple(turn.text for turn in asked.turns if turn.seat == seat), fields["left"])
+    return Situation(fields["board"], tuple(turn.text for turn in asked.turns if turn.seat == seat), fields["left"])

@@ -1,4 +1,6 @@
-"""A player of Wordle that tries out: it plays games to the end by another player's rule, and says what went best."""
+"""A Monte Carlo player of Wordle: it simulates episodes with another player and makes the guess with the best
+return.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +9,30 @@ from typing import Any
 
 import numpy as np
 
+from loquent.core.settings import check_ranges, setting
+from loquent.core.task import Task
+from loquent.core.values import Record
 from loquent.errors import LoquentError
-from loquent.settings import check_ranges, setting
-from loquent.task import Task
-from loquent.tasks.wordle.players import Player, Seen, Uniform
+from loquent.tasks.wordle.players import Player
+from loquent.tasks.wordle.rules import Situation, Uniform
 from loquent.tasks.wordle.task import GUESSES, State
-from loquent.values import Record
 
 
 @dataclass(frozen=True, kw_only=True)
 class MonteCarloOptions:
-    """What wordle/monte_carlo may be told."""
+    """The options of wordle/monte_carlo."""
 
-    samples: int = setting(100, "games played to the end before each guess", low=1)
-    player: str | Record = setting("wordle/consistent", "the player that plays them, as a name or {kind: NAME, OPTION: VALUE}")
+    samples: int = setting(100, "the number of simulated episodes before each guess", low=1)
+    player: str | Record = setting("wordle/consistent", "the simulating player, as a name or {kind: NAME, OPTION: VALUE}")
 
     def __post_init__(self) -> None:
         check_ranges(self)
 
 
 class MonteCarlo(Player):
-    """Plays games from here to the end by another player's rule, and says the first guess of those that returned most on average."""
+    """Simulates episodes from the current situation with another player,
+    and makes the first guess with the highest mean return.
+    """
 
     Options, kind = MonteCarloOptions, "wordle/monte_carlo"
 
@@ -35,26 +40,26 @@ class MonteCarlo(Player):
         super().__init__(task, options, name)
         self.sampled = self.player(self.options.player, "player")
 
-    def draw(self, seen: Seen, rng: np.random.Generator) -> str:
-        """The first guess with the highest mean return; of equal ones the one that was tried first."""
+    def draw(self, situation: Situation, rng: np.random.Generator) -> str:
+        """The first guess with the highest mean return; the earliest simulated guess among equals."""
         returns: dict[str, list[float]] = {}
         for _ in range(self.options.samples):
-            first, total = self._game(seen, rng)
+            first, total = self._game(situation, rng)
             returns.setdefault(first, []).append(total)
         return max(returns, key=lambda first: sum(returns[first]) / len(returns[first]))
 
-    def parts(self, seen: Seen) -> list[tuple[float, Uniform]]:
-        """Refused: what it says depends on games it plays."""
-        raise LoquentError(f"{self.name} has no rule in closed form; play games to estimate its value")
+    def parts(self, situation: Situation) -> list[tuple[float, Uniform]]:
+        """Raises LoquentError: the choice depends on simulated episodes."""
+        raise LoquentError(f"{self.name} has no rule in closed form; play episodes to estimate its value")
 
-    def _game(self, seen: Seen, rng: np.random.Generator) -> tuple[str, float]:
-        """A game from here with one of the words that fit as its secret: the first guess, and the return."""
-        state = State(seen.board, GUESSES - seen.left, self.fitting(seen).draw(rng), None)
-        said: list[str] = []
+    def _game(self, situation: Situation, rng: np.random.Generator) -> tuple[str, float]:
+        """Simulate an episode with a random fitting word as its secret: the first guess and the return."""
+        state = State(situation.board, GUESSES - situation.left, self.fitting(situation).draw(rng), None)
+        guesses: list[str] = []
         total, ended = 0.0, None
-        while ended is None and len(said) < max(seen.left, 1):
-            said.append(self.sampled.draw(Seen(state.board, (*seen.said, *said), seen.left - len(said)), rng))
-            outcome = self.task.play(state, self.task.read(state, said[-1]))
+        while ended is None and len(guesses) < max(situation.left, 1):
+            guesses.append(self.sampled.draw(Situation(state.board, (*situation.guesses, *guesses), situation.left - len(guesses)), rng))
+            outcome = self.task.play(state, self.task.read(state, guesses[-1]))
             state, ended = outcome.state, outcome.ended
             total += outcome.rewards["guess"]
-        return said[0], total
+        return guesses[0], total

@@ -1,4 +1,4 @@
-"""A Wordle board as a person at a terminal sees it: tiles in colour, and what is known of each letter."""
+"""A Wordle board for a terminal: coloured tiles, and an alphabet coloured by the marks so far."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ PLAIN = "\x1b[0m"
 
 
 def coloured(board: Board, left: int) -> str:
-    """All guesses so far in green, yellow and grey, the places left, and the alphabet in the colour of the best that is known of a letter."""
+    """The guesses in green, yellow and grey, the remaining turns, and the alphabet;
+    a letter has the colour of its best mark.
+    """
     best: dict[str, str] = {}
     lines = []
-    for guess, told in board:
-        lines.append("".join(f"{TILES[mark]} {letter.upper()} {PLAIN}" for letter, mark in zip(guess, told, strict=True)))
-        for letter, mark in zip(guess, told, strict=True):
+    for guess, marks in board:
+        lines.append("".join(f"{TILES[mark]} {letter.upper()} {PLAIN}" for letter, mark in zip(guess, marks, strict=True)))
+        for letter, mark in zip(guess, marks, strict=True):
             best[letter] = max(best.get(letter, ABSENT), mark, key=(ABSENT, ANYWHERE, IN_PLACE).index)
     lines += [" _ " * LENGTH] * left
     lines.append("".join(f"{KEYS[best[letter]]}{letter}{PLAIN}" if letter in best else letter for letter in ascii_lowercase))

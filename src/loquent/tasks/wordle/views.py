@@ -1,4 +1,4 @@
-"""Pictures of a Wordle board: pairs of a space and a function from the observation to an array."""
+"""The view of a Wordle board as an array: a space and a function from the observation to the array."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from loquent.task import Observation
+from loquent.core.task import Observation
 from loquent.tasks.wordle.marks import DIGIT, LENGTH
 from loquent.tasks.wordle.task import GUESSES
 
 
 def board(observation: Observation) -> NDArray[np.uint8]:
-    """u8[6, 5, 2]: the letter (a is 1, nothing 0) and the mark (b 1, y 2, g 3, nothing 0) of each place, oldest guess first."""
+    """u8[6, 5, 2]: the letter (a is 1) and the mark (b 1, y 2, g 3) of each place, oldest guess first;
+    0 where there is none.
+    """
     picture = np.zeros((GUESSES, LENGTH, 2), dtype=np.uint8)
-    for i, (guess, told) in enumerate(observation.fields["board"]):
+    for i, (guess, marks) in enumerate(observation.fields["board"]):
         picture[i, :, 0] = [ord(letter) - ord("a") + 1 for letter in guess]
-        picture[i, :, 1] = [DIGIT[mark] + 1 for mark in told]
+        picture[i, :, 1] = [DIGIT[mark] + 1 for mark in marks]
     return picture
 
 

@@ -1,0 +1,1 @@
+"""Learning from demonstrations: supervised, cloning, filtered cloning, Decision Transformer."""

@@ -1,0 +1,32 @@
+"""Behavioural cloning: the policy imitates the answers of recorded episodes, good and bad (BC in arXiv:2206.11871).
+
+It is supervised learning on recorded episodes. The policy loss of ILQL with `awac_beta = 0` is the same loss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from loquent.algorithms.imitation import supervised
+from loquent.algorithms.imitation.supervised import LOGGED, Supervised
+from loquent.core.settings import setting
+
+__all__ = ["LOGGED", "Cloning", "Config"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(supervised.Config):
+    """Settings of `cloning`."""
+
+    learning_rate: float = setting(
+        1e-4, "peak learning rate of AdamW; 1e-3 suits small models trained from scratch", source="ILQL's released code", low=0.0
+    )
+
+
+class Cloning(Supervised):
+    """Cross-entropy on the answers of recorded episodes."""
+
+    Config: ClassVar[type] = Config
+    name = "cloning"
+    reads = ("data", "expert")

@@ -1,0 +1,1 @@
+"""Policy gradient on language models: PPO and NLPO."""

@@ -1,0 +1,1 @@
+"""What several algorithms share: advantages, KL control, losses, optimizers, schedules."""

@@ -1,0 +1,196 @@
+"""Shared parts of gradient learners: trainable parameters, AdamW and its state by name, minibatches, means."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from loquent.core.seeding import Key
+from loquent.core.settings import Remark
+from loquent.errors import BadCheckpoint, LoquentError
+from loquent.machine import parallel
+
+Parameters = dict[str, nn.Parameter]
+
+
+def trainable(**networks: nn.Module | None) -> Parameters:
+    """Parameters of the named networks that require a gradient, by "network.path"; shared ones are listed once."""
+    listed: set[int] = set()
+    parameters: Parameters = {}
+    for network, module in networks.items():
+        for name, parameter in module.named_parameters() if module is not None else ():
+            if parameter.requires_grad and id(parameter) not in listed:
+                listed.add(id(parameter))
+                parameters[f"{network}.{name}"] = parameter
+    return parameters
+
+
+class RoundedAdamW(torch.optim.AdamW):
+    """AdamW for parameters of 16 bits, with float32 copies (arXiv:1710.03740 sec. 3.1).
+
+    It updates the copies and rounds the parameters from them. Without copies, rounding would undo most steps.
+    """
+
+    def __init__(self, groups: list[dict[str, Any]], **options: Any) -> None:
+        parameters = [p for group in groups for p in group["params"]]
+        self.copies = {p: p.detach().to(torch.float32).requires_grad_() for p in parameters if torch.finfo(p.dtype).bits < 32}
+        super().__init__([{**group, "params": [self.copies.get(p, p) for p in group["params"]]} for group in groups], **options)
+
+    def step(self, closure: Any = None) -> Any:
+        """One step of the copies; then the parameters with a gradient are rounded from them."""
+        for parameter, exact in self.copies.items():
+            exact.grad = None if parameter.grad is None else parameter.grad.to(torch.float32)
+        result = super().step(closure)
+        with torch.no_grad():
+            for parameter, exact in self.copies.items():
+                if exact.grad is not None:
+                    parameter.copy_(exact)
+                    exact.grad = None
+        return result
+
+    @torch.no_grad()
+    def refresh(self) -> None:
+        """Reset the copies to the parameters, after weights were loaded into these."""
+        for parameter, exact in self.copies.items():
+            exact.copy_(parameter)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Reset the gradients of the parameters."""
+        super().zero_grad(set_to_none)
+        for parameter in self.copies:
+            parameter.grad = None
+
+
+def adamw(parameters: Parameters, learning_rate: float, weight_decay: float) -> torch.optim.AdamW:
+    """AdamW (arXiv:1711.05101), fused where the device supports it; vectors (biases, norms) have no weight decay."""
+    matrices = [p for p in parameters.values() if p.dim() > 1]
+    vectors = [p for p in parameters.values() if p.dim() <= 1]
+    groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
+    fused = all(p.device.type in ("cpu", "cuda") and p.is_floating_point() for p in parameters.values())
+    if any(p.dtype == torch.float16 for p in parameters.values()):
+        why = "gradients below 6e-8 are lost; use bfloat16 or float32 for learning"
+        warnings.warn(f"model.dtype = 'float16': {why}", Remark, stacklevel=3)
+    kind = RoundedAdamW if any(torch.finfo(p.dtype).bits < 32 for p in parameters.values()) else torch.optim.AdamW
+    return kind(groups, lr=learning_rate, fused=fused or None)
+
+
+def exact_copies(optimizer: torch.optim.Optimizer) -> dict[Tensor, Tensor]:
+    """The float32 copies that an optimizer keeps of parameters of 16 bits; empty where it keeps none."""
+    return optimizer.copies if isinstance(optimizer, RoundedAdamW) else {}
+
+
+def state_by_name(optimizer: torch.optim.Optimizer, parameters: Parameters) -> dict[str, dict[str, Tensor]]:
+    """Copies of the optimizer's tensors, by the name of their parameter; empty before the first step.
+
+    Parameters of 16 bits also have `exact`, the float32 copy that they are rounded from.
+    """
+    copies = exact_copies(optimizer)
+    stepped = {name: copies.get(p, p) for name, p in parameters.items()}
+    entries = {name: dict(optimizer.state[p]) for name, p in stepped.items() if p in optimizer.state}
+    for name, entry in entries.items():
+        if parameters[name] in copies:
+            entry["exact"] = stepped[name]
+    return {name: {key: value.detach().clone() for key, value in entry.items()} for name, entry in entries.items()}
+
+
+def load_by_name(optimizer: torch.optim.Optimizer, parameters: Parameters, state: Mapping[str, Mapping[str, Tensor]]) -> None:
+    """Restore a state from `state_by_name`, after the weights are loaded.
+
+    A float32 copy that the state lacks is made from its parameter.
+
+    Raises:
+        BadCheckpoint: the name or shape of a parameter differs from the model's, or its moments are invalid.
+    """
+    fused = {id(p) for group in optimizer.param_groups if group.get("fused") for p in group["params"]}
+    unknown = sorted(set(state) - set(parameters))
+    if unknown:
+        what = f"the optimizer's state has {unknown[0]!r}, which the model does not have, so it belongs to another model"
+        raise BadCheckpoint(f"{what}; resume with the model of the run")
+    copies = exact_copies(optimizer)
+    optimizer.state.clear()
+    if isinstance(optimizer, RoundedAdamW):
+        optimizer.refresh()
+    for name, entry in state.items():
+        parameter = parameters[name]
+        _check_moments(name, entry, rounded=parameter in copies)
+        moments = [value for value in entry.values() if value.dim()]
+        if any(value.shape != parameter.shape for value in moments):
+            what = f"the optimizer's state of {name!r} has the shape {tuple(moments[0].shape)}"
+            raise BadCheckpoint(f"{what}; the parameter has {tuple(parameter.shape)}; resume with the model of the run")
+        # The step count, a scalar, is on the CPU unless the optimizer is fused, as in torch.optim.Optimizer.load_state_dict.
+        on_device = id(copies.get(parameter, parameter)) in fused
+        device = {key: parameter.device if value.dim() or on_device else value.device for key, value in entry.items()}
+        tensors = {key: value.to(device[key], copy=True) for key, value in entry.items()}
+        if parameter in copies:
+            with torch.no_grad():
+                copies[parameter].copy_(tensors.pop("exact"))
+        optimizer.state[copies.get(parameter, parameter)] = tensors
+
+
+def _check_moments(name: str, entry: Mapping[str, Tensor], rounded: bool) -> None:
+    """Check that a parameter's state is that of AdamW: a step count and two moments, and a float32 copy if `rounded`.
+
+    Raises:
+        BadCheckpoint: a tensor is missing, unknown or out of range.
+    """
+    parts = {"step", "exp_avg", "exp_avg_sq"}
+    if isinstance(entry, Mapping) and parts <= entry.keys() and rounded != ("exact" in entry):
+        raise BadCheckpoint(f"the optimizer's state of {name!r} is for another model.dtype; resume with the dtype of the run")
+    if not isinstance(entry, Mapping) or entry.keys() - {"exact"} != parts:
+        raise BadCheckpoint(f"the optimizer's state of {name!r} is not that of AdamW; it must have step, exp_avg and exp_avg_sq")
+    for part, value in entry.items():
+        if not isinstance(value, Tensor) or bool(value.isnan().any()):
+            raise BadCheckpoint(f"{part} of the optimizer's state of {name!r} must be a tensor of numbers without NaN")
+    if entry["step"].dim() or float(entry["step"]) < 0 or bool((entry["exp_avg_sq"] < 0).any()):
+        raise BadCheckpoint(f"the optimizer's state of {name!r} is out of range; step must be one number, and step and exp_avg_sq at least 0")
+
+
+def minibatches(rows: Tensor, size: int, key: Key) -> Iterator[Tensor]:
+    """Minibatches of `size` rows in a random order from the key; the last one may be smaller."""
+    order = torch.from_numpy(key.generator().permutation(len(rows)))
+    yield from rows[order.to(rows.device)].split(size)
+
+
+def clip_gradients(parameters: Parameters, limit: float | None) -> float:
+    """Scale all gradients to a joint norm of at most `limit` (None: no limit); returns the norm before.
+
+    Raises:
+        LoquentError: the norm is not finite; a step would make the parameters invalid.
+    """
+    gradients = [p.grad.to(torch.promote_types(p.dtype, torch.float32)) for p in parameters.values() if p.grad is not None]
+    norm = torch.nn.utils.get_total_norm(gradients)
+    if not bool(norm.isfinite()):
+        raise LoquentError(f"the norm of the gradient is {float(norm)}: training has diverged; try a lower learning_rate")
+    if limit is not None:
+        torch.nn.utils.clip_grads_with_norm_(list(parameters.values()), limit, norm)
+    return float(norm)
+
+
+class Means:
+    """Means over the tokens of all minibatches and epochs of an update."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, tuple[Tensor, int]] = {}
+        self._greatest: dict[str, float] = {}
+
+    def add(self, **per_token: Tensor) -> None:
+        """Add the entries of tensors, by name. An empty tensor adds its name, because all processes need the same names."""
+        for name, values in per_token.items():
+            total, count = self._sums.get(name, (torch.zeros((), dtype=torch.float64, device=values.device), 0))
+            self._sums[name] = (total + values.detach().double().sum(), count + values.numel())
+
+    def greatest(self, name: str, values: Tensor) -> None:
+        """Track the largest entry under a name instead of the mean."""
+        self._greatest[name] = max(float(values.detach().max()), self._greatest.get(name, float("-inf")))
+
+    def logged(self) -> dict[str, float]:
+        """The mean or the largest entry by name, over all processes that learn together; empty names are left out."""
+        sums = {name: (float(total), count) for name, (total, count) in sorted(self._sums.items())}
+        if parallel.size() > 1:
+            pairs = parallel.added(torch.tensor(list(sums.values()), dtype=torch.float64))
+            sums = {name: (float(total), int(count)) for name, (total, count) in zip(sums, pairs, strict=True)}
+        return {name: total / count for name, (total, count) in sums.items() if count} | self._greatest

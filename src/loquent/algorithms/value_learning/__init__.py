@@ -1,0 +1,1 @@
+"""Offline value learning on language models: ILQL and its relatives."""

@@ -1,0 +1,109 @@
+"""The quickstart: the paper's first comparison, small enough for a laptop, from one command.
+
+A language model is trained on reviews (or one is given), then zero-shot, supervised, PPO, NLPO and PPO without KL penalty
+are compared from the same start on the same held-out prompts: 2210.01241 table 5, with our numbers. The runs are those of
+`suites/quickstart.yaml`; what is added here is the plain table and a 5-gram model beside the language model.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import resource
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from loquent import recipes
+from loquent.bench import jobs, runner
+from loquent.bench import suite as suites
+from loquent.bench.suite import Suite
+from loquent.data.ngram import NGram
+from loquent.errors import BadCheckpoint, LoquentError
+from loquent.recipes import Recipe
+from loquent.statistics import tables
+from loquent.training.start import load_language, make_task
+
+BASE = "base"
+
+
+def quickstart(
+    out: str | Path,
+    *,
+    seeds: int = 1,
+    overrides: Sequence[str] = (),
+    profile: str | None = None,
+    progress: bool = True,
+    say: Callable[[str], None] = print,
+) -> dict[str, Any]:
+    """Run the comparison into the folder `out` and return its table.
+
+    Args:
+        seeds: how often the methods are trained; several give means and deviations.
+        overrides: `key.path=value` for every stage, or `STAGE:key.path=value` for one of them (base, ppo, ...).
+            With `model.path=...` the base model is that one, and none is trained.
+
+    Returns:
+        `rows` (one per method), `seconds` by stage, `n` prompts per row, peak memory in GiB, and the 5-gram model's perplexity.
+
+    Raises:
+        LoquentError: a run failed; names it and says why.
+    """
+    folder = Path(out)
+    if folder.exists() and any(folder.iterdir()):
+        raise BadCheckpoint(f"{folder} is not empty; name a new folder")
+    suite = suites.load("quickstart")
+    base = recipes.load(suite.stages[BASE].recipe, jobs.by_entry(overrides, list(suite.entries))[BASE], profile=profile)
+    if base.model.path:
+        suite = suites.with_model(suite, BASE, base.model.path)
+    plan, outcomes = runner.runs(suite, folder, profile=profile, seeds=seeds, overrides=overrides, processes=1, progress=progress, say=say)
+    seconds: dict[str, float] = {}
+    for job in plan.jobs:
+        outcome = outcomes[job.key]
+        if outcome.failure:
+            raise LoquentError(f"{job.folder}: {outcome.failure}")
+        seconds[job.name] = round(seconds.get(job.name, 0.0) + outcome.seconds, 1)
+    tested = [[_row(suite, cell, outcomes[keys[seed]].evaluation or {}) for cell, keys in plan.cells.items()] for seed in range(seeds)]
+    rows = tables.over_seeds(tested, "method") if seeds > 1 else tested[0]
+    before = time.perf_counter()
+    beside = _five_grams(base, base.model.path or str(folder / BASE))
+    seconds["5-gram"] = round(time.perf_counter() - before, 1)
+    whole = {"rows": rows, "seeds": seeds, "n": base.training.final_episodes, "seconds": seconds, "peak_gib": _peak(), **beside}
+    directions = {name: column.higher for name, column in suite.columns.items()}
+    _save(folder, whole, directions)
+    say("\n" + tables.markdown(rows, directions))
+    say(f"\nperplexity per word on the test texts: 5-gram {beside['five_gram_per_word']:.2f}, language model {beside['model_per_word']:.2f}")
+    say(f"{sum(seconds.values()):.0f} seconds, {whole['peak_gib']:.1f} GiB; table and sample texts are in {folder}")
+    return whole
+
+
+def _row(suite: Suite, method: str, evaluation: Mapping[str, Any]) -> dict[str, Any]:
+    values = evaluation.get("values", {})
+    return {"method": method, **{name: values.get(column.metric) for name, column in suite.columns.items()}}
+
+
+def _five_grams(base: Recipe, start: str) -> dict[str, float]:
+    """Perplexity per word of whole test texts, under a 5-gram model of the training texts and under the base model."""
+    from loquent import pretrained
+
+    task = make_task(base)
+    train_texts = [row["prompt"] + row["references"][0] for row in task.rows("train")]
+    test_texts = [row["prompt"] + row["references"][0] for row in task.rows("test")][: base.training.final_episodes]
+    language = load_language(start, base.model.device, base.model.dtype)
+    words = sum(len(text.split()) for text in test_texts)
+    total = sum(loss for loss, _ in pretrained.nll(language, [""] * len(test_texts), test_texts))
+    ngram = NGram(5).fit(train_texts)
+    return {"five_gram_per_word": ngram.perplexity(test_texts), "model_per_word": math.exp(total / words)}
+
+
+def _peak() -> float:
+    """The largest resident memory of this process so far, in GiB."""
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform != "darwin" else 1 << 30), 2)
+
+
+def _save(folder: Path, whole: dict[str, Any], directions: Mapping[str, bool | None]) -> None:
+    (folder / "table.json").write_text(json.dumps(whole, indent=1), encoding="utf-8")
+    (folder / "table.md").write_text(tables.markdown(whole["rows"], directions) + "\n", encoding="utf-8")
+    (folder / "table.csv").write_text(tables.as_csv(whole["rows"]), encoding="utf-8")

@@ -1,0 +1,1 @@
+"""The command line: `main`, its grammar, and one file a command."""

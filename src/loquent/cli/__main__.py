@@ -1,0 +1,6 @@
+"""`python -m loquent.cli` is the command `loquent`."""
+
+from loquent.cli.main import main
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,1 @@
+"""One file a command: `run(arguments)` returns the exit code and what `--json` prints."""

@@ -1,0 +1,28 @@
+"""`loquent bench`: a suite of recipes, its tables with intervals, and which of the paper's orderings hold."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from typing import Any
+
+from loquent.bench import pages, runner
+
+
+def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
+    """Run the suite and print its tables; the exit code is 1 where a run failed."""
+    out = arguments.out or f"runs/{arguments.suite.removesuffix('.yaml').rpartition('/')[2]}"
+    found = runner.bench(
+        arguments.suite,
+        out,
+        profile=arguments.profile,
+        seeds=arguments.seeds,
+        overrides=arguments.overrides,
+        only=[name.strip() for name in arguments.only.split(",")] if arguments.only else (),
+        processes=arguments.processes,
+        allow_imports=arguments.allow_imports,
+        say=lambda line: print(line, file=sys.stderr, flush=True),
+    )
+    print(pages.markdown(found), end="")
+    print(f"\nthe tables (table.md, .csv, .json, .html) and all runs are in {out}")
+    return 1 if found.failures else 0, {"out": str(out), **pages.as_json(found)}

@@ -1,0 +1,56 @@
+"""`loquent evaluate`: a run on its own task and metrics, or any agent on any task."""
+
+from __future__ import annotations
+
+import math
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from loquent.cli.commands.printed import scores
+from loquent.core import registry
+from loquent.errors import BadSetting
+from loquent.files.run_folder import RunFolder
+from loquent.training import by_name
+
+
+def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
+    """Play held-out rows, print the scores and return them."""
+    played = {"split": arguments.split, "episodes": arguments.episodes, "seed": arguments.seed}
+    if arguments.task is None:
+        if arguments.option:
+            raise BadSetting(f"--option {arguments.option[0]} needs --task; a run is evaluated on the task it was trained on")
+        _check_run(arguments.who)
+        from loquent.training.policies import policy_folder
+        from loquent.training.run import load_run  # a run needs torch, a script playing a task does not
+
+        one = load_run(arguments.who, allow_imports=arguments.allow_imports)
+        finished = one.files.evaluation_file.is_file()
+        print(f"with {policy_folder(one.folder).parent}" + ("" if finished else "; the run has not come to its end"))
+        found = one.evaluate(**played)
+    else:
+        from loquent.training.evaluate import evaluate_agent
+
+        mine, agents = by_name.split(arguments.option)
+        task = by_name.task(arguments.task, mine)
+        found = evaluate_agent(task, by_name.agent(arguments.who, task, agents, allow_imports=arguments.allow_imports), **played)
+    result = found.as_json()
+    result["values"] = {name: None if math.isnan(value) else value for name, value in found.values.items()}
+    scores(result)
+    return 0, {"who": arguments.who, **result}
+
+
+def _check_run(who: str) -> None:
+    """Raise BadSetting, which says what to write after --task, where `who` is an agent, a file of episodes or a model's folder."""
+    path = Path(who)
+    if path.is_dir() and (path / "config.json").is_file() and not RunFolder(path).is_run:
+        from loquent.models.exported import NOTE, read_note
+
+        task = read_note(who).get("task")
+        kind = task.get("kind") if isinstance(task, dict) else task
+        advice = f"--task {kind}, and the task's options in {path / NOTE} as --option KEY=VALUE" if kind else "--task TASK"
+        raise BadSetting(f"{who} is a model's folder, and no task is named; give {advice}")
+    if not path.exists() and (who in registry.names("agent") or registry.dotted(who)):
+        raise BadSetting(f"{who} is an agent, and no task is named; give --task TASK. Known: {', '.join(registry.names('task'))}")
+    if path.is_file() and path.suffix == ".jsonl":
+        raise BadSetting(f"{who} is a file of episodes, and no task is named; give --task with the task they were played on")

@@ -1,0 +1,55 @@
+"""`loquent export`: a run's model as an ordinary Hugging Face folder, which servers can serve."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from loquent.core import episode
+from loquent.core.options import read
+from loquent.errors import BadSetting
+from loquent.files import names
+from loquent.files.run_folder import RunFolder
+from loquent.machine.version import __version__
+from loquent.models import serving
+from loquent.models.format.names import FORMATS
+from loquent.pretrained.language import load_tokenizer
+from loquent.training import policies
+
+SECTIONS = ("task", "evaluation", "algorithm")  # of the recipe, beside its name: what a model was trained for, and how it answers
+
+EPISODES = 20  # recorded ones on which the chat template is tried
+
+
+def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
+    """Copy the model, write what a server needs, and say where it is."""
+    folder = policies.export(arguments.run, arguments.folder)
+    run_folder = RunFolder.around(Path(arguments.run))
+    if run_folder is not None:
+        _serve(folder, run_folder)
+    print(f"the model is in {folder}; transformers loads it with AutoModelForCausalLM.from_pretrained({str(folder)!r})")
+    return 0, {"run": str(arguments.run), "folder": str(folder)}
+
+
+def _serve(folder: Path, run_folder: RunFolder) -> None:
+    """Write the format of a run's recipe beside its model. The recipe is read, and nothing that it names is imported."""
+    recipe = read(run_folder.config, str(run_folder.config)).mapping(names.CONFIG)
+    model = recipe["model"].mapping("model") if "model" in recipe else {}
+    name = str(model["format"].value) if "format" in model else "plain"
+    if name not in FORMATS:
+        raise BadSetting(f"{run_folder.config}: model.format = {name!r} is none of {', '.join(FORMATS)}")
+    tokenizer = load_tokenizer(folder, None)
+    about = {"loquent": __version__, "name": recipe["name"].bare() if "name" in recipe else "", "format": name}
+    about |= {section: recipe[section].bare() for section in SECTIONS if section in recipe}
+    serving.write(folder, tokenizer, FORMATS[name](tokenizer), about, _histories(run_folder))
+
+
+def _histories(run: RunFolder) -> Iterator[serving.History]:
+    """What the model read before its answers in the newest recorded episodes of its run."""
+    for file in list(run.evaluations().values())[-1:]:
+        for one in islice(episode.read(file), EPISODES):
+            seen = one.seen_by(one.learning)
+            yield from ((one.instruction, seen[:i], one.learning) for i, turn in enumerate(seen) if turn.seat == one.learning)

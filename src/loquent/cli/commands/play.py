@@ -1,0 +1,130 @@
+"""`loquent play`: a person at the terminal plays a task, or watches an agent play it."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from loquent.agents.human import colours, ending
+from loquent.core import episode, registry
+from loquent.core.agent import Person
+from loquent.core.episode import Episode
+from loquent.core.guards.terminal import line, read_line, write_own
+from loquent.core.seeding import Key
+from loquent.core.task import Row, Task
+from loquent.errors import BadSetting, InputEnded, PlayerLeft
+from loquent.rollout.loop import Game, play, played_again, replay
+from loquent.training import by_name
+
+
+def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
+    """Play a game, say how it ended and what was right, and return its record; a person at a terminal is offered another."""
+    mine, agents = by_name.split((*arguments.overrides, *arguments.option))
+    task = by_name.task(arguments.task, mine)
+    if arguments.replay:
+        if arguments.agent or agents:
+            raise BadSetting("--replay shows what was said; leave out --agent and its options")
+        return _replayed(task, Path(arguments.replay), arguments.game)
+    player = by_name.agent(arguments.agent or _person(task), task, agents, allow_imports=arguments.allow_imports)
+    if arguments.save and not Path(arguments.save).parent.is_dir():  # before the game, which would be lost
+        raise BadSetting(f"--save {arguments.save}: there is no folder {Path(arguments.save).parent}")
+    person, number = isinstance(player, Person), 0
+    while True:
+        try:
+            [played] = play(task, [Game(_row(task, arguments, number), number)], player, seed=arguments.seed, split=arguments.split)
+        except PlayerLeft as left:
+            _left(left.unfinished[0], arguments.save)
+            if not isinstance(left, InputEnded):
+                raise
+            return 0, _unfinished(task, left.unfinished[0])
+        if person:  # who has seen the game
+            player.farewell(played)
+        else:
+            _show(task, played)
+        if arguments.save:
+            episode.write(arguments.save, [played], append=True)
+        found = _result(task, played)
+        if not person or arguments.json or not _another():
+            return 0, found
+        number += 1
+
+
+def _another() -> bool:
+    """Whether a person at a terminal wants another game."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    while (said := read_line("Another game? (y or n)> ")) is not None:
+        if said.strip().lower() in ("y", "yes", "n", "no", ""):
+            return said.strip().lower() in ("y", "yes")
+        print("y plays another game, n or Enter ends")
+    return False
+
+
+def _replayed(task: Task, file: Path, number: int) -> tuple[int, dict[str, Any]]:
+    """Play a recorded game again, word for word, show it, and say where the record differs."""
+    recorded = next(islice(episode.read(file), number - 1, None), None)
+    if recorded is None:
+        raise BadSetting(f"{file} has no game {number}; --game counts from 1")
+    if recorded.task != task.identity:
+        raise BadSetting(f"{file}: game {number} was played on {recorded.task}, not on {task.identity}; give the options it was played with")
+    again = replay(task, recorded)
+    _show(task, again)
+    if again != recorded:
+        print(f"loquent: the record of game {number} in {file} differs from the game as it is played", file=sys.stderr)
+        return 1, _result(task, again)
+    return 0, _result(task, again)
+
+
+def _show(task: Task, played: Episode) -> None:
+    """The turns of a game that nobody has seen, and how it ended."""
+    print("\n".join(f"{line(turn.seat)}: {turn.text.rstrip()}" for turn in played.turns if turn.text.strip()))
+    last = played.turns[-1].observation
+    picture = task.coloured(last) if last is not None and colours(sys.stdout) else None
+    write_own(sys.stdout, picture or "")
+    print(ending(played))
+
+
+def _result(task: Task, played: Episode) -> dict[str, Any]:
+    total, right = played.total(task.spec.rewards), task.solution(played_again(task, played).step.state)
+    if right is not None:
+        print(f"What was right: {right.strip()}")
+    print(f"Return: {total:g}.")
+    success = {} if task.succeeded(played.ended) is None else {"success": task.succeeded(played.ended)}
+    found = {"task": task.identity, "row": played.row, "ended": played.ended, **success, "return": total, "rewards": dict(played.rewards)}
+    return {**found, "solution": right, "episode": episode.to_json(played)}
+
+
+def _unfinished(task: Task, played: Episode) -> dict[str, Any]:
+    return {"task": task.identity, "row": played.row, "ended": None, "rewards": dict(played.rewards), "episode": episode.to_json(played)}
+
+
+def _person(task: Task) -> str:
+    """The agent for a person at this task: its own where it has one."""
+    own = f"{task.spec.id}/person"
+    return own if own in registry.names("agent") else "human"
+
+
+def _left(played: Episode, file: str | None) -> None:
+    """Keep a game that its player left, where it was to be kept, and say what became of it."""
+    answers = len(played.answers())
+    if not answers:
+        said = "nothing was played, so nothing is kept"
+    elif not file:
+        said = f"the game was left after {answers} answers; --save FILE would have kept it"
+    else:
+        episode.write(file, [played], append=True)
+        said = f"the game was left after {answers} answers, and stands in {file} as one that has not ended"
+    print(f"loquent: {said}", file=sys.stderr)
+
+
+def _row(task: Task, arguments: Namespace, number: int) -> Row:
+    """The row of a game: the one that is named, for the first game, or one that is drawn."""
+    if arguments.row is not None and not number:
+        return task.row(arguments.split, arguments.row)
+    rows = task.rows(arguments.split)
+    if not rows:
+        raise BadSetting(f"{task.identity} has no rows in its split {arguments.split!r}; its splits: {', '.join(task.spec.splits)}")
+    return rows[int(Key(arguments.seed, ("row", number) if number else ("row",)).generator().integers(len(rows)))]

@@ -1,0 +1,62 @@
+"""How results are printed, for the commands that share them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from loquent.core.guards.terminal import line
+
+
+def scores(evaluation: dict[str, Any]) -> None:
+    """Print the values of an evaluation, each with its standard error where it has one."""
+    print(f"{line(evaluation['task'])}, {line(evaluation['split'])}, n = {evaluation['n']}")
+    width = max((len(line(name)) for name in evaluation["values"]), default=0)
+    for name, value in evaluation["values"].items():
+        error = evaluation["errors"].get(name)
+        number = "none" if value is None else f"{value:.4g}"
+        print(f"  {line(name):<{width}}  {number}" + (f" ± {error:.2g}" if error is not None else ""))
+
+
+def estimated(found: Any) -> None:
+    """Print an estimate: parameters, memory, disk and time, each with its parts."""
+    sizes = found.sizes
+    of_actions = "actions" in sizes
+    rows = f"{sizes['games']} games seen as {sizes['width']} numbers" if of_actions else f"{sizes['rows_measured']} rows of {sizes['width']} tokens"
+    print(f"on {found.device}; measured on {rows}" + ("" if of_actions else " and a few decoded tokens"))
+    _parts("parameters", sum(found.parameters.values()), found.parameters, _count)
+    _parts("memory at its peak", found.peak, found.memory, _size)
+    _parts(
+        "checkpoints on disk",
+        found.disk["checkpoints"],
+        {"each": found.disk["checkpoint"], "reference": found.disk["reference"], "at most": found.disk["at_most"]},
+        _size,
+    )
+    seeds = f"{sizes['seeds']} seeds, each " if sizes["seeds"] > 1 else ""
+    each = f"{sizes['actions']} actions" if of_actions else f"{sizes['episodes']} episodes"
+    _parts(f"time, {seeds}{sizes['updates']} updates of {each}", found.total_seconds, found.seconds, _time)
+
+
+def _parts(what: str, total: float, parts: Mapping[str, float], written: Callable[[float], str]) -> None:
+    print(f"{what}: {written(total)}")
+    width = max(map(len, parts))
+    for name, value in parts.items():
+        print(f"  {name:<{width}}  {written(value)}")
+
+
+def _count(number: float) -> str:
+    return f"{number:,.0f}"
+
+
+def _size(number: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if number < 1024:
+            return f"{number:.3g} {unit}" if number < 100 else f"{number:.0f} {unit}"
+        number /= 1024
+    return f"{number:.2f} GiB"
+
+
+def _time(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,13 @@
+"""`loquent quickstart`: the paper's first comparison on the built-in reviews."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from loquent.bench import quickstart
+
+
+def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
+    """Run the comparison; it prints its stages and its table as they come."""
+    return 0, quickstart.quickstart(arguments.out, seeds=arguments.seeds, overrides=arguments.overrides, profile=arguments.profile)

@@ -1,0 +1,15 @@
+"""`loquent report`: one page about one run or several."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from loquent.report import write_report
+
+
+def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
+    """Write the page and say where it is."""
+    page = write_report(arguments.runs, arguments.out)
+    print(f"the report is in {page}; any browser opens it")
+    return 0, {"report": str(page), "bytes": page.stat().st_size}

@@ -1,0 +1,1 @@
+"""The laws of the task contract, as a tool."""

@@ -1,0 +1,1 @@
+"""The contracts, and what they stand on: values, seeds, settings, options, the registry."""

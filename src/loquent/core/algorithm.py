@@ -1,0 +1,104 @@
+"""Algorithms: how a model learns, from batches or by playing itself, and how it acts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from loquent.core.agent import Agent
+from loquent.core.episode import Episode
+from loquent.core.task import Task
+from loquent.core.values import EMPTY
+
+
+class AlgorithmConfig:
+    """Base of an algorithm's settings: the values of settings that it does not have.
+
+    Settings are frozen dataclasses of `setting` fields. A field with one of these names replaces the value.
+    """
+
+    gamma: float = 1.0
+    """Discount of rewards."""
+    discount: str = "turn"
+    """The unit that `gamma` counts: "token" or "turn"."""
+    minibatch: int | None = None
+    """Episodes in one gradient step; None: all episodes of the update."""
+    epochs: int = 1
+    """Passes over one batch of episodes."""
+    token_budget: int = 8192
+    """Padded tokens in one forward pass."""
+
+
+class Algorithm(ABC):
+    """Base of all algorithms. Derive from `BatchAlgorithm` or `Playing`.
+
+    An algorithm is constructed as `Class(config, model, key=key)`, with the `Config` of its class.
+    """
+
+    Config: ClassVar[type] = AlgorithmConfig
+    """The settings: a frozen dataclass derived from `AlgorithmConfig`; the section `algorithm:` of a recipe."""
+    name: ClassVar[str]
+    """The name in error messages, and the name of its agents."""
+    reads: ClassVar[tuple[str, ...]]
+    """Sources of episodes that it can learn from: "play" (its own agent), "expert" (another agent), "data" (recorded
+    episodes). The first is the default."""
+    scored: ClassVar[bool] = False
+    """Whether its batches need the log-probabilities and values of all networks, from `score`."""
+    unused: ClassVar[tuple[str, ...]] = ()
+    """Sections of a recipe that have no effect on it."""
+    smoke: ClassVar[tuple[str, ...]] = ()
+    """Overrides that make it small, for the profile "smoke"."""
+
+    @abstractmethod
+    def agent(self, model: Any, evaluating: bool) -> Agent:
+        """The agent that acts by the model, in training or in evaluation."""
+
+    @abstractmethod
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that affects later updates: optimizer, controllers, counters."""
+
+    @abstractmethod
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore a state from `state_dict`."""
+
+
+class BatchAlgorithm(Algorithm):
+    """An algorithm that learns from batches of episodes; it knows no task, no tokenizer and no file.
+
+    The training loop calls, in this order: `agent`, `prepare`, `update`, `after_update`. Recorded episodes are
+    prepared once, as one batch; each update receives some of its rows.
+    """
+
+    parameters: Any = EMPTY
+    """The parameters that learn, by name."""
+    optimizer: Any = None
+    """The optimizer of these parameters; None: it has none."""
+
+    @abstractmethod
+    def prepare(self, batch: Any) -> Any:
+        """The batch with rewards, advantages and targets; pure."""
+
+    @abstractmethod
+    def update(self, model: Any, batch: Any) -> dict[str, float]:
+        """Learn from one prepared batch; returns the logged values, as means over the whole update."""
+
+    def after_update(self, model: Any) -> dict[str, float]:
+        """Changes between updates, of controllers, target networks or masks; returns more logged values."""
+        return {}
+
+
+class Playing(Algorithm):
+    """An algorithm that collects its own episodes, as learners of other libraries do."""
+
+    @classmethod
+    @abstractmethod
+    def make_actor(cls, config: Any, task: Task, key: Any) -> Any:
+        """The untrained model for a task."""
+
+    @abstractmethod
+    def sit(self, table: Any, updates: int) -> None:
+        """Start to play at a table of live games (`adapters.table.Table`), for a run of `updates` updates."""
+
+    @abstractmethod
+    def play(self) -> tuple[list[Episode], dict[str, float]]:
+        """One update: act in the live games and learn. Returns the finished episodes and the logged values."""

@@ -1,0 +1,171 @@
+"""An episode: the record of one game, and the only thing learners learn from.
+
+`turns` holds every utterance: the task's with seat "task" (and `to`, the seat it spoke to), the agents' with theirs. On disk
+an episode is one JSON line; tokens, where asked for, lie in a safetensors file beside it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loquent.core import fields
+from loquent.core.guards import json_files
+from loquent.core.task import CUT, Observation, Stopped
+from loquent.core.values import EMPTY, Record, plain
+from loquent.errors import BadRow
+
+TASK = "task"
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """The tokens of one answer as they were drawn; arrays of length n, `support` a `models.support.Support` or None for all."""
+
+    ids: NDArray[np.int64]
+    drawn_logprob: NDArray[np.floating[Any]]  # in the support, temperature included: the ratio's denominator
+    policy_logprob: NDArray[np.floating[Any]]  # full softmax
+    support: Any = None
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One utterance. Rewards stand on turns of the learning seat; `observation`, `tokens` and `invalid` exist in memory only."""
+
+    seat: str
+    text: str
+    to: str = ""  # whom the task spoke to; "" on an agent's turn
+    rewards: Record = EMPTY
+    stopped: Stopped = "end"
+    observation: Observation | None = field(default=None, compare=False)
+    tokens: Tokens | None = field(default=None, compare=False)
+    token_rewards: Record = EMPTY  # name -> tuple of floats, one per token
+    invalid: str = field(default="", compare=False)  # why the task could not read it as a move
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One game. `row` names the row by id, so the episode can be replayed; `number` tells games on the same row apart."""
+
+    task: str
+    row: str
+    split: str
+    seed: int
+    number: int
+    turns: tuple[Turn, ...]
+    ended: str | None = None
+    learning: str = "agent"
+    instruction: str = ""
+    agents: Record = EMPTY  # seat -> who sat there
+    meta: Record = EMPTY  # how it came to be, where that is not plain play: kind, and of a fork its parent and its start
+
+    @property
+    def bootstraps(self) -> bool:
+        """Whether a value stands for what was never played: true for "cut" and for a game still running."""
+        return self.ended is None or self.ended == CUT
+
+    @property
+    def rewards(self) -> Record:
+        """The sum of each named reward over the learning seat's turns, terms per token included."""
+        sums: dict[str, float] = {}
+        for turn in self.turns:
+            for name, value in turn.rewards.items():
+                sums[name] = sums.get(name, 0.0) + value
+            for name, values in turn.token_rewards.items():
+                sums[name] = sums.get(name, 0.0) + sum(values, 0.0)
+        return Record(sums)
+
+    def total(self, weights: Record) -> float:
+        """The weighted return without discount; names without a weight do not count."""
+        return float(sum(weights[name] * value for name, value in self.rewards.items() if name in weights))
+
+    def seen_by(self, seat: str) -> tuple[Turn, ...]:
+        """The turns a seat has read or said, in order: what the task told it, and its own answers."""
+        return tuple(turn for turn in self.turns if turn.seat == seat or turn.to == seat)
+
+    def answers(self) -> tuple[Turn, ...]:
+        """The turns of the learning seat."""
+        return tuple(turn for turn in self.turns if turn.seat == self.learning)
+
+    def with_turn(self, index: int, turn: Turn) -> Episode:
+        """The same episode with one turn replaced."""
+        return replace(self, turns=(*self.turns[:index], turn, *self.turns[index + 1 :]))
+
+
+def to_json(episode: Episode) -> dict[str, Any]:
+    """What stands on disk for an episode; tokens and observations are left out."""
+    head = {name: getattr(episode, name) for name in ("task", "row", "split", "seed", "number", "ended", "learning", "instruction")}
+    meta = {"meta": plain(episode.meta)} if episode.meta else {}
+    return {**head, "agents": plain(episode.agents), **meta, "turns": [_turn_to_json(turn) for turn in episode.turns]}
+
+
+def from_json(line: Any) -> Episode:
+    """The episode a JSON object stands for; ValueError where one of its fields is missing, unknown or not what it should be, in words."""
+    try:
+        return Episode(**fields.checked(line, _EPISODE, ("task", "row", "split", "seed", "number", "turns")))
+    except ValueError as error:
+        said = str(error)
+        raise ValueError(said[1:] if said.startswith(".") else f"it{said}") from None
+
+
+def write(path: str | Path, episodes: Iterable[Episode], *, append: bool = False) -> int:
+    """Write episodes as JSON lines (null, never NaN); returns how many."""
+    count = 0
+    with Path(path).open("a" if append else "w", encoding="utf-8") as file:
+        for episode in episodes:
+            file.write(json.dumps(to_json(episode), allow_nan=False) + "\n")
+            count += 1
+    return count
+
+
+def read(path: str | Path) -> Iterator[Episode]:
+    """Read episodes from JSON lines.
+
+    Raises:
+        BadRow: a line is no JSON or no episode; names file and line.
+    """
+    with Path(path).open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                yield from_json(json_files.loads(line, nan="kept"))
+            except ValueError as error:
+                raise BadRow(f"this line is not an episode: {error}", file=path, line=number) from error
+
+
+def _turn_to_json(turn: Turn) -> dict[str, Any]:
+    line: dict[str, Any] = {"seat": turn.seat, "text": turn.text}
+    if turn.to:
+        line["to"] = turn.to
+    if turn.stopped != "end":
+        line["stopped"] = turn.stopped
+    for name in ("rewards", "token_rewards"):
+        if getattr(turn, name):
+            line[name] = plain(getattr(turn, name))
+    return line
+
+
+def _turn(line: Any) -> Turn:
+    return Turn(**fields.checked(line, _TURN, ("seat", "text")))
+
+
+_TEXTS = ("task", "row", "split", "learning", "instruction")
+_TURN = {
+    **dict.fromkeys(("seat", "text", "to"), fields.text),
+    "stopped": fields.one_of(get_args(Stopped)),
+    "rewards": fields.record_of(fields.number),
+    "token_rewards": fields.record_of(fields.tuple_of(fields.number)),
+}
+_EPISODE = {
+    **dict.fromkeys(_TEXTS, fields.text),
+    **dict.fromkeys(("seed", "number"), fields.whole),
+    "ended": fields.text_or_null,
+    "agents": fields.record_of(fields.text),
+    "meta": fields.object_of_anything,
+    "turns": fields.tuple_of(_turn),
+}

@@ -1,0 +1,287 @@
+"""The one reader of YAML. It takes text that may be hostile: no tags but those of plain values, and bounds on everything that can grow.
+
+A file of 350 bytes can stand for gigabytes (aliases of aliases), refer to itself, or nest deeper than Python recurses. `parse` reads
+events, not objects, so each bound is checked before memory is spent. Every failure is a `BadSetting` that names file and line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from loquent.core.values import Record, plain
+from loquent.errors import BadSetting
+
+MOST_BYTES = 2**20  # of a file; also of all texts in it, each alias counted as the text it stands for
+MOST_NODES = 50_000  # values, lists and mappings, each alias counted as what it stands for
+MOST_LEVELS = 32  # of lists and mappings in one another
+MOST_NUMBER = 100  # characters of a number
+LARGEST = 2**63 - 1  # of an integer, and its negative
+TAG = "tag:yaml.org,2002:"
+SCALARS = ("str", "int", "float", "bool", "null")
+TAGS = (*SCALARS, "seq", "map")
+
+
+@dataclass
+class Node:
+    """A piece of YAML: a scalar, a list of nodes or a dict of nodes, and where it stands."""
+
+    value: Any
+    file: str
+    line: int | None
+
+    @property
+    def place(self) -> str:
+        """`file:line`, or "command line"."""
+        return self.file if self.line is None else f"{self.file}:{self.line}"
+
+    def mapping(self, what: str) -> dict[str, Node]:
+        """The names inside; BadSetting when this is no mapping."""
+        if self.value is None:
+            return {}
+        if type(self.value) is not dict:  # a Record is a value, not names with nodes
+            raise BadSetting(f"{self.place}: {what} holds names and values, not {self.bare()!r:.200}")
+        return self.value
+
+    def plain(self) -> Any:
+        """The bare value: Records, tuples and scalars."""
+        if type(self.value) is dict:
+            return Record({name: node.plain() for name, node in self.value.items()})
+        if isinstance(self.value, list):
+            return tuple(node.plain() for node in self.value)
+        return self.value
+
+    def bare(self) -> Any:
+        """The value as YAML would read it, in dicts and lists: what an error shows."""
+        return plain(self.plain())
+
+
+def read(path: Path, shown: str | None = None) -> Node:
+    """Parse a YAML file. Errors name it as `shown`, by default as its name without the folder.
+
+    Raises:
+        BadSetting: as `parse`; the file is too large, or no UTF-8 text. OSError: the system refuses to read it.
+    """
+    name = path.name if shown is None else shown
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise BadSetting(f"{name}: the file has more than {MOST_BYTES:,} bytes; settings need far fewer: keep data in files of its own")
+    try:
+        return parse(content.decode("utf-8"), name)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise BadSetting(f"{name}:{line}: byte 0x{content[error.start]:02x} is no UTF-8; write the file as UTF-8 text") from error
+
+
+def parse(text: str, file: str, *, numbered: bool = True) -> Node:
+    """Parse one YAML document of plain values.
+
+    Args:
+        file: what errors call it.
+        numbered: whether lines mean something; not so for a value of the command line.
+
+    Raises:
+        BadSetting: the text is not YAML, has another tag, a key twice or one that is no text, or goes beyond a bound of this module.
+    """
+    builder = _Builder(file, numbered)
+    if len(text.encode("utf-8", "surrogatepass")) > MOST_BYTES:
+        raise builder.error(None, f"the text has more than {MOST_BYTES:,} bytes; settings need far fewer")
+    loader = yaml.SafeLoader("")  # resolves tags and reads scalars
+    try:
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            builder.take(event, loader)
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        place = Node(None, file, line if numbered else None).place
+        raise BadSetting(f"{place}: {chr(error.character)!a} may not stand in YAML: {error.reason}; write it escaped, in double quotes") from error
+    except yaml.MarkedYAMLError as error:
+        raise builder.error(error.problem_mark, f"this is not YAML: {error.problem}") from error
+    except (ValueError, OverflowError) as error:  # an escape or a version beyond what Python holds
+        if isinstance(error, BadSetting):
+            raise
+        raise builder.error(builder.mark, f"this is not YAML: {error}") from error
+    if builder.root is None:
+        return Node({} if numbered else None, file, 1 if numbered else None)
+    return builder.root
+
+
+@dataclass
+class _Open:
+    """A list or mapping that has not ended."""
+
+    node: Node
+    mark: Any
+    anchor: str | None
+    key: str | None = None  # of a mapping: the key whose value comes next
+    line: int | None = None  # where that key stands
+
+
+@dataclass
+class _Builder:
+    """Makes nodes of events, and counts."""
+
+    file: str
+    numbered: bool
+    root: Node | None = None
+    mark: Any = None
+    open: list[_Open] = field(default_factory=list)
+    anchors: dict[str, Node | None] = field(default_factory=dict)  # None: its value has not ended
+    nodes: int = 0
+    letters: int = 0
+    documents: int = 0
+
+    def error(self, mark: Any, why: str) -> BadSetting:
+        """The error at a mark of the parser."""
+        return BadSetting(f"{Node(None, self.file, self.line(mark)).place}: {why}")
+
+    def line(self, mark: Any) -> int | None:
+        """The line of a mark, from 1."""
+        return mark.line + 1 if mark is not None and self.numbered else None
+
+    def take(self, event: Any, loader: yaml.SafeLoader) -> None:
+        """The next event."""
+        self.mark = event.start_mark
+        if isinstance(event, yaml.DocumentStartEvent):
+            self.documents += 1
+            if self.documents > 1:
+                raise self.error(self.mark, "a second document begins here; one is read: remove the line ---")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            ended = self.open.pop()
+            if ended.anchor is not None:
+                self.anchors[ended.anchor] = ended.node
+            self._put(ended.node, ended.mark)
+        elif isinstance(event, yaml.AliasEvent):
+            self._put(self._alias(event.anchor), self.mark, alias=True)
+        elif isinstance(event, yaml.CollectionStartEvent):
+            self._begin(event)
+        elif isinstance(event, yaml.ScalarEvent):
+            node = self._scalar(event, loader)
+            if event.anchor is not None:
+                self.anchors[event.anchor] = node
+            self._put(node, self.mark)
+
+    def _begin(self, event: Any) -> None:
+        kind = "map" if isinstance(event, yaml.MappingStartEvent) else "seq"
+        if self.open and self._wants_key():
+            raise self.error(self.mark, f"a {'mapping' if kind == 'map' else 'list'} is no key; a text is right")
+        if event.tag not in (None, "!", TAG + kind):
+            raise self._tag(event.tag)
+        self._count(self.mark, len(self.open) + 1)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = None
+        value: Any = {} if kind == "map" else []
+        self.open.append(_Open(Node(value, self.file, self.line(self.mark)), self.mark, event.anchor))
+
+    def _wants_key(self) -> bool:
+        return type(self.open[-1].node.value) is dict and self.open[-1].key is None
+
+    def _put(self, node: Node, mark: Any, alias: bool = False) -> None:
+        """Put a finished node where it belongs."""
+        if not self.open:
+            self.root = node
+            return
+        outer = self.open[-1]
+        if isinstance(outer.node.value, list):
+            outer.node.value.append(node)
+        elif outer.key is None:
+            if alias:
+                raise self.error(mark, "an alias is no key; a text is right")
+            outer.key, outer.line = node.value, self.line(mark)
+            if outer.key in outer.node.value:
+                raise self.error(mark, f"{outer.key!r:.200} stands twice; keep one of them")
+        else:
+            outer.node.value[outer.key] = Node(node.value, self.file, outer.line)
+            outer.key = None
+
+    def _scalar(self, event: Any, loader: yaml.SafeLoader) -> Node:
+        """A scalar with its value, or a key with its text."""
+        self._count(self.mark, len(self.open), len(event.value))
+        tag = event.tag
+        if tag is None or tag == "!":
+            tag = loader.resolve(yaml.ScalarNode, event.value, event.implicit if tag is None else (False, True))  # type: ignore[no-untyped-call]  # PyYAML has no types here
+            tag = tag if tag in (TAG + name for name in SCALARS) else TAG + "str"  # a date is text
+        elif tag not in (TAG + name for name in SCALARS):
+            raise self._tag(tag)
+        line = self.line(self.mark)
+        if self.open and self._wants_key():
+            return Node(event.value, self.file, line)
+        value = self._value(tag, event.value, loader)
+        return Node(value if event.style is not None else number(value), self.file, line)  # in quotes it is text
+
+    def _value(self, tag: str, text: str, loader: yaml.SafeLoader) -> Any:
+        kind = tag.removeprefix(TAG)
+        if kind in ("int", "float") and len(text) > MOST_NUMBER:
+            raise self.error(self.mark, f"a number of {len(text)} characters; at most {MOST_NUMBER} are right, or put it in quotes to have text")
+        try:
+            value = loader.construct_object(yaml.ScalarNode(tag, text, self.mark, self.mark))
+        except (ValueError, KeyError, IndexError, yaml.YAMLError) as error:
+            raise self.error(self.mark, f"{text!r:.200} is no {kind}; put it in quotes to have text") from error
+        if kind == "int" and abs(value) > LARGEST:
+            raise self.error(self.mark, f"the integer {text} is outside [-{LARGEST}, {LARGEST}]; a smaller one is right")
+        return value
+
+    def _alias(self, anchor: str | None) -> Node:
+        if anchor is None or anchor not in self.anchors:
+            raise self.error(self.mark, f"*{anchor:.200} refers to no &{anchor:.200} before it")
+        node = self.anchors[anchor]
+        if node is None:
+            raise self.error(self.mark, f"*{anchor:.200} refers to what it stands in, which has no end; write the value itself")
+        return self._copied(node, len(self.open))
+
+    def _copied(self, node: Node, levels: int) -> Node:
+        """What an alias stands for, counted again: it is read, changed and written as often as it stands."""
+        inside = isinstance(node.value, dict | list)
+        self._count(self.mark, levels + inside, len(node.value) if isinstance(node.value, str) else 0)
+        value = node.value
+        if isinstance(value, dict):
+            value = {key: self._copied(item, levels + 1) for key, item in value.items()}
+            self.letters += sum(map(len, value))
+        elif isinstance(value, list):
+            value = [self._copied(item, levels + 1) for item in value]
+        return Node(value, node.file, node.line)
+
+    def _count(self, mark: Any, levels: int, letters: int = 0) -> None:
+        self.nodes += 1
+        self.letters += letters
+        if levels > MOST_LEVELS:
+            raise self.error(mark, f"lists and mappings are nested deeper than {MOST_LEVELS} levels")
+        if self.nodes > MOST_NODES:
+            raise self.error(mark, f"there are more than {MOST_NODES:,} values, aliases counted as what they stand for")
+        if self.letters > MOST_BYTES:
+            raise self.error(mark, f"the texts have more than {MOST_BYTES:,} letters, aliases counted as what they stand for")
+
+    def _tag(self, tag: str) -> BadSetting:
+        known = ", ".join(f"!!{name}" for name in TAGS)
+        shown = "!!" + tag.removeprefix(TAG) if tag.startswith(TAG) else tag
+        return self.error(self.mark, f"the tag {shown!r:.200} is not read here or does not fit; {known} are known, and plain values need none")
+
+
+def number(value: Any) -> Any:
+    """YAML 1.1 reads 1e-5 as a string; we read it as the number it is."""
+    if isinstance(value, str) and value[:1] in "+-.0123456789" and "e" in value.lower() and len(value) <= MOST_NUMBER:
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    return value
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes every text so that `parse` reads that text again: in quotes where it would be read as a number."""
+
+
+def _written(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar(TAG + "str", text, style=None if isinstance(number(text), str) else '"')
+
+
+_Dumper.add_representer(str, _written)
+
+
+def dump(value: Any) -> str:
+    """Dicts, lists and scalars as YAML, which `parse` reads back equal."""
+    text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=120)
+    return text

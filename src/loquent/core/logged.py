@@ -1,0 +1,104 @@
+"""Every key a run logs, with its unit and its meaning: one table, which the docs print and the report takes its axes from.
+
+What every run logs stands here; an algorithm's own keys stand in a table `LOGGED` beside its class. A key that is in neither is
+logged all the same, with the warning `UndefinedKey`; in the tests that warning is an error.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+SUCCESS_ERROR = "success_error"
+EPISODES = ("rollout/", "evaluation/")  # where keys of episodes stand in metrics.jsonl
+
+
+class Logged(NamedTuple):
+    """What one key means. An empty unit: a bare number."""
+
+    unit: str
+    meaning: str
+
+
+class UndefinedKey(UserWarning):
+    """A run logs a key that no table defines."""
+
+
+LOGGED = {
+    "update": Logged("updates", "the number of this update, from 1; 0: an evaluation before the first"),
+    "episodes": Logged("episodes", "episodes collected so far, or rows drawn from recorded ones"),
+    "data/return": Logged("reward per row", "mean weighted return of the rows drawn from recorded episodes; a long game may be in several rows"),
+    "data/tokens": Logged("tokens per row", "mean action tokens of the rows drawn from recorded episodes"),
+    "data/passes": Logged("passes", "how often all recorded rows have been drawn so far"),
+    "rollout/success": Logged("share of episodes", "share of all collected episodes whose ending the task declares a success"),
+    "rollout/success_error": Logged("share of episodes", "half the width of the Wilson interval (z = 1) of rollout/success"),
+    "rollout/ended/*": Logged("share of episodes", "share of all collected episodes with this ending; cut: the answer ran into the horizon"),
+    "rollout/return": Logged("reward per episode", "mean weighted return of the collected episodes, KL left out"),
+    "rollout/tokens": Logged("tokens per episode", "mean action tokens of a collected episode"),
+    "rollout/turns": Logged("answers per episode", "mean answers of a collected episode"),
+    "rollout/dropped_turns": Logged("turns", "turns left out of the batch because the context was full"),
+    "rollout/cut_tokens": Logged("tokens", "tokens left out of observations that alone are longer than the room for a prompt"),
+    "rollout/words": Logged("words per answer", "mean length of the collected answers"),
+    "rollout/repetition": Logged(
+        "share of trigrams", "mean, over the collected answers of at least three words, of the share of their trigrams that they have said before"
+    ),
+    "rollout/distinct_2": Logged("share of bigrams", "different bigrams of all collected answers, as a share of all their bigrams"),
+    "rollout/reward/*": Logged(
+        "reward per episode",
+        "mean over all collected episodes of one reward's sum over the episode, not weighted; an episode that did not earn it counts 0; "
+        "NAME/raw: its score, where that may not be what counts",
+    ),
+    "rollout/reward_where_present/*": Logged(
+        "reward per episode", "the same mean over the episodes that earned the reward alone; logged where these are some of the episodes and not all"
+    ),
+    "rollout/weighted/*": Logged("reward per episode", "what one named reward adds to the return: times its weight, a mean over all episodes"),
+    "evaluation/success": Logged("share of episodes", "share of all held-out episodes whose ending the task declares a success"),
+    "evaluation/success_error": Logged("share of episodes", "half the width of the Wilson interval (z = 1) of evaluation/success"),
+    "evaluation/ended/*": Logged("share of episodes", "share of all held-out episodes with this ending; cut: the answer ran into the horizon"),
+    "evaluation/return": Logged("reward per episode", "mean weighted return of held-out episodes, played after this update"),
+    "evaluation/reward/*": Logged("reward per episode", "rollout/reward/* of held-out episodes, which are never normalised or shaped"),
+    "evaluation/reward_where_present/*": Logged("reward per episode", "rollout/reward_where_present/* of held-out episodes"),
+    "evaluation/scored/*": Logged(
+        "share of episodes", "share of held-out episodes that a metric's value is a mean over, where it does not apply to all of them"
+    ),
+    "evaluation/answers": Logged("answers per episode", "mean number of answers in a held-out episode"),
+    "evaluation/kl": Logged("nats per episode", "how far a perturbed policy acts from the policy: log-probability drawn with less the policy's"),
+    "evaluation/entropy": Logged("nats per episode", "minus the log-probability that the tokens of a perturbed policy were drawn with"),
+    "evaluation/*": Logged("", "what a metric gives for the held-out episodes"),
+}
+
+
+def table(algorithm: type) -> dict[str, Logged]:
+    """All keys that a run with this algorithm may log: every run's, and those of the tables beside the algorithm's classes."""
+    found = dict(LOGGED)
+    for cls in reversed(algorithm.__mro__):
+        found |= getattr(sys.modules.get(cls.__module__), "LOGGED", {})
+    return found
+
+
+def definition(key: str, known: Mapping[str, Logged]) -> Logged | None:
+    """What a key means; one that ends in a name of its own (`evaluation/perplexity`) is defined by its family (`evaluation/*`)."""
+    parts = key.split("/")
+    families = ("/".join((*parts[:n], "*")) for n in range(len(parts) - 1, 0, -1))
+    return next((known[name] for name in (key, *families) if name in known), None)
+
+
+def value(line: Mapping[str, Any], key: str) -> Any:
+    """The value of a key in a line of metrics.jsonl, or among the values of an evaluation; None where it was not measured.
+
+    An ending is logged where an episode came to it, so its share is 0 where the line has other endings and not this one.
+    """
+    head, found, _ = key.partition("ended/")
+    absent = 0.0 if found and head in ("", *EPISODES) and f"{head}ended/cut" in line else None
+    return line.get(key, absent)
+
+
+def check(keys: Iterable[str], known: Mapping[str, Logged]) -> None:
+    """Warn of keys that no table defines."""
+    missing = [key for key in keys if definition(key, known) is None]
+    if missing:
+        warnings.warn(
+            UndefinedKey(f"{missing[0]!r} is logged and defined nowhere: give it a line in the table LOGGED of the algorithm's module"), stacklevel=2
+        )

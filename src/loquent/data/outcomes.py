@@ -1,0 +1,66 @@
+"""Outcomes of episodes: success, returns and endings, one number per episode and key.
+
+Evaluations and rollouts share them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from loquent.core.episode import Episode
+from loquent.core.task import CUT, OUT_OF_TURNS, TaskSpec
+from loquent.core.values import Record
+
+SUCCESS, ENDED, REWARD, PRESENT = "success", "ended/", "reward/", "reward_where_present/"
+RUNNING = "not ended"
+
+
+def columns(episodes: Sequence[Episode], spec: TaskSpec, weights: Record) -> dict[str, list[float]]:
+    """The outcomes by key: one number per episode, in their order.
+
+    A column `reward_where_present/NAME` is shorter.
+
+    Keys, in this order:
+        success: 1 where the episode's ending is in `spec.success`, else 0; absent where `spec.success` is
+            empty.
+        return: the weighted sum of the rewards.
+        reward/NAME: the unweighted sum of one reward over the episode's turns; 0 for an episode without this
+            reward.
+        reward_where_present/NAME: the same, for the episodes with this reward alone; absent where all or none
+            have it.
+        answers: the number of turns of the learning seat.
+        ended/NAME: 1 where the episode has this ending, else 0; for the names that `endings` gives.
+    """
+    table: dict[str, list[float]] = {}
+    if spec.success:
+        table[SUCCESS] = [float(episode.ended in spec.success) for episode in episodes]
+    table["return"] = [episode.total(weights) for episode in episodes]
+    earned = [episode.rewards for episode in episodes]
+    names = dict.fromkeys((*spec.rewards, *weights, *(name for rewards in earned for name in rewards)))
+    table |= {REWARD + name: [rewards.get(name, 0.0) for rewards in earned] for name in names}
+    present = {name: [rewards[name] for rewards in earned if name in rewards] for name in names}
+    table |= {PRESENT + name: column for name, column in present.items() if 0 < len(column) < len(episodes)}
+    table["answers"] = [float(len(episode.answers())) for episode in episodes]
+    ends = [RUNNING if episode.ended is None else episode.ended for episode in episodes]
+    return table | {ENDED + name: [float(end == name) for end in ends] for name in endings(spec, ends)}
+
+
+def is_share(key: str) -> bool:
+    """Whether the column under a key holds 0 and 1 alone, so that its mean is a share of episodes."""
+    return key == SUCCESS or key.startswith(ENDED)
+
+
+def share_error(share: float, n: int) -> float:
+    """The error of a share of n >= 1 episodes: half the width of the Wilson score interval with z = 1, in [0, 1].
+
+    sqrt(p (1 - p) / n + 1 / (4 n²)) / (1 + 1 / n). It approaches the standard error sqrt(p (1 - p) / n) for large n, and is
+    1 / (2 (n + 1)), not 0, where all episodes agree. Source: Wilson (1927), "Probable inference", equation of the interval.
+    """
+    return math.sqrt(share * (1 - share) / n + 0.25 / n**2) / (1 + 1 / n)
+
+
+def endings(spec: TaskSpec, occurred: Iterable[str] = ()) -> list[str]:
+    """The names of endings, each once: those of the spec, "cut", then the others that occurred, sorted."""
+    limit = () if spec.turn_limit is None else (OUT_OF_TURNS,)
+    return list(dict.fromkeys((*spec.success, *limit, CUT, *sorted(set(occurred)))))

@@ -1,0 +1,1 @@
+"""Datasets of episodes: collected in several processes, or made by a design."""

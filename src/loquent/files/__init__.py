@@ -1,0 +1,1 @@
+"""Files written safely: manifests, the files of a run, saved state, trackers."""

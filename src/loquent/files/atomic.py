@@ -1,0 +1,104 @@
+"""Atomic writes: a reader sees the old file or the new one, never half of one, even after a crash."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from loquent.core.guards.json_files import finite
+from loquent.errors import BadCheckpoint
+
+PARTIAL, REMOVED = ".partial", ".removed"  # end the names of files and folders that are being written or deleted
+
+
+@contextmanager
+def replacing(target: Path, *, private: bool = False) -> Iterator[Path]:
+    """Give a path at which a file or a folder is written, and rename it to `target` at the end of the block.
+
+    An error in the block deletes what was written and leaves `target` as it was. Parent folders are created.
+
+    Args:
+        private: give a path of this process alone that has the target's name. Use it where several processes may write
+            the same target, or where the content depends on the name.
+    """
+    aside = target.with_name(f".{target.name}{f'.{os.getpid()}' if private else ''}{PARTIAL}")
+    path = aside / target.name if private else aside
+    _delete(aside)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield path
+        if path.is_file():
+            sync(path)
+        os.replace(path, target)
+        sync(target.parent)
+    finally:
+        _delete(aside)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file atomically."""
+    with replacing(path) as aside:
+        write_synced(aside, text)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON file atomically; a number that is not finite becomes null."""
+    write_text(path, json.dumps(finite(value), allow_nan=False, indent=1))
+
+
+def append_line(path: Path, value: Any) -> None:
+    """Append one JSON value to a JSONL file and wait until it is on disk; a number that is not finite becomes null.
+
+    Raises:
+        BadCheckpoint: the disk is full.
+    """
+    line = memoryview((json.dumps(finite(value), allow_nan=False) + "\n").encode())
+    try:
+        with path.open("ab", buffering=0) as file:  # a buffer would be written again, and fail again, on closing
+            while line:
+                line = line[file.write(line) :]
+            os.fsync(file.fileno())
+    except OSError as error:
+        advice = f"`loquent resume {path.parent}` goes on when there is room"
+        raise BadCheckpoint(f"{path} could not be written ({error}); {advice}") from error
+
+
+def write_synced(path: Path, text: str) -> None:
+    """Write a text file in place and wait until it is on disk; for files in a folder that is renamed later."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def move(source: Path, target: Path) -> None:
+    """Rename a file or a folder; a file at `target` is replaced."""
+    os.replace(source, target)
+
+
+def remove(folder: Path) -> None:
+    """Delete a folder. It is renamed first, so that a crash never leaves half of it under its name."""
+    aside = folder.with_name(f".{folder.name}{REMOVED}")
+    os.replace(folder, aside)
+    shutil.rmtree(aside)
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

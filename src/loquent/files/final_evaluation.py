@@ -1,0 +1,80 @@
+"""The evaluation at the end of a run: its file, sealed and compared with its seal, and its episodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from loquent.core.guards import json_files
+from loquent.errors import BadCheckpoint
+from loquent.files import manifest, names
+from loquent.files.records import FileRecord, check
+
+FILES = "files"  # the key of the records of the episodes
+MOST = 1.7976931348623157e308  # the largest finite float
+
+
+def sealed(folder: Path, evaluation: Mapping[str, Any]) -> dict[str, Any]:
+    """The content of `evaluation.json`: the evaluation, the record of its episodes (already written), and a seal."""
+    episodes = FileRecord()
+    episodes.read_on(folder / names.EPISODES)
+    return manifest.sealed({**evaluation, FILES: {names.EPISODES: episodes.as_json()}})
+
+
+def exists(folder: Path) -> bool:
+    """Whether the run has ended. A broken link or a folder in the place of the file counts: reading it is an error."""
+    path = folder / names.EVALUATION
+    return path.exists() or path.is_symlink()
+
+
+def check_episodes(folder: Path) -> None:
+    """Compare the episodes with their record; an annotation session keeps no episodes.
+
+    Raises:
+        Damaged: the file is missing, or a line is missing, added or changed; names the file and the line.
+    """
+    files = _opened(folder).get(FILES, {})
+    if names.EPISODES in files:
+        check(folder / names.EPISODES, files[names.EPISODES], grows=False)
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """The evaluation, compared with its seal.
+
+    Raises:
+        BadCheckpoint: it is torn. Damaged: it is not what was written, or has no seal.
+    """
+    evaluation = _opened(folder)
+    evaluation.pop(FILES, None)
+    for name, kind in {"values": dict, "errors": dict, "task": str, "split": str, "n": int}.items():
+        if not isinstance(evaluation.get(name), kind):
+            raise _torn(folder, name, evaluation.get(name))
+    for name in ("values", "errors"):
+        for key, value in evaluation[name].items():
+            if not (value is None or is_number(value)):
+                raise _torn(folder, f"{name}.{key:.80}", value, "a finite number or null is right; ")
+    for name, kinds in (("higher_is_better", bool | None), ("owners", str)):
+        section = evaluation.get(name, {})
+        if not isinstance(section, dict) or not all(isinstance(value, kinds) for value in section.values()):
+            raise _torn(folder, name, section)
+    return evaluation
+
+
+def is_number(value: Any) -> bool:
+    """Whether a JSON value is a number that is finite as a float."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MOST
+
+
+def _opened(folder: Path) -> dict[str, Any]:
+    path, advice = folder / names.EVALUATION, _advice(folder)
+    return manifest.opened(json_files.load_object(path, advice, nan="null"), path, advice)
+
+
+def _torn(folder: Path, name: str, value: Any, right: str = "") -> BadCheckpoint:
+    place, text = folder / names.EVALUATION, json_files.shown(value)
+    return BadCheckpoint(f"{place} is torn: {name} is {text}; {right}{_advice(folder)}")
+
+
+def _advice(folder: Path) -> str:
+    return f"delete it, and `loquent resume {folder}` evaluates again"

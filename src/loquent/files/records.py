@@ -1,0 +1,85 @@
+"""The record of a file: lines, bytes, SHA-256 and a mark of each line, so that a changed line can be named."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from loquent.errors import Damaged
+
+MARK = 8  # hexadecimal digits of a line's CRC-32
+
+
+class FileRecord:
+    """The record of a file that grows. Each byte is read once, so a later change of a line is not followed."""
+
+    def __init__(self) -> None:
+        self._sha, self._bytes, self._marks = hashlib.sha256(), 0, list[str]()
+
+    def read_on(self, path: Path) -> None:
+        """Read what the file has gained."""
+        with path.open("rb") as file:
+            file.seek(self._bytes)
+            for line in file:
+                self._sha.update(line)
+                self._bytes += len(line)
+                self._marks.append(mark(line))
+
+    def as_json(self) -> dict[str, Any]:
+        """What is stored of it."""
+        lines, marks = len(self._marks), "".join(self._marks)
+        return {"lines": lines, "bytes": self._bytes, "sha256": self._sha.hexdigest(), "marks": marks}
+
+
+def mark(line: bytes) -> str:
+    """Four bytes that distinguish a line from others, in hexadecimal."""
+    return f"{zlib.crc32(line):0{MARK}x}"
+
+
+def check(path: Path, record: Mapping[str, Any], *, grows: bool) -> bytes:
+    """Compare a file with its record and return its bytes up to the record.
+
+    Args:
+        grows: whether the file may have gained lines since; they are not returned.
+
+    Raises:
+        Damaged: the file is missing, is not a file, or a line is missing, added or changed; names the file and the line.
+    """
+    advice = f"its {record['lines']} lines as they were written are right: put them back from a copy"
+    if not path.is_file():
+        raise Damaged(f"{path} {'is no file' if path.exists() else 'is missing'}; {advice}")
+    with path.open("rb") as file:
+        content = file.read(record["bytes"] if grows else record["bytes"] + 1)
+    if hashlib.sha256(content).hexdigest() != record["sha256"]:
+        raise Damaged(f"{path}{_difference(content, record['marks'])}; {advice}")
+    return content
+
+
+def is_record(value: Any) -> bool:
+    """Whether a JSON value is the record of a file."""
+    kinds = {"lines": int, "bytes": int, "sha256": str, "marks": str}
+    whole = isinstance(value, dict) and all(isinstance(value.get(name), kind) for name, kind in kinds.items())
+    return whole and value["bytes"] >= 0 and len(value["marks"]) == value["lines"] * MARK
+
+
+def _difference(content: bytes, marks: str) -> str:
+    """The first line that differs, and in what way."""
+    expected = [marks[i : i + MARK] for i in range(0, len(marks), MARK)]
+    actual = [mark(line) for line in _lines(content)]
+    shorter = min(len(actual), len(expected))
+    place = next((i for i in range(shorter) if actual[i] != expected[i]), shorter)
+    if place >= len(actual):
+        return f" ends after line {len(actual)}, and {len(expected)} were written"
+    if place < len(expected) and actual[place] in expected[place + 1 :]:
+        return f":{place + 1}: a line is missing before this one"
+    if place >= len(expected) or expected[place] in actual[place + 1 :]:
+        return f":{place + 1}: this line was not written by the run"
+    return f":{place + 1}: this line is not what the run wrote"
+
+
+def _lines(content: bytes) -> list[bytes]:
+    parts = content.split(b"\n")
+    return [part + b"\n" for part in parts[:-1]] + [parts[-1]] * bool(parts[-1])

@@ -1,0 +1,168 @@
+"""The owner of a run's folder: it knows every file there, writes it and reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from loquent.core import episode
+from loquent.core.episode import Episode
+from loquent.core.guards import json_files, trust
+from loquent.errors import AnotherRun, BadCheckpoint, Damaged
+from loquent.files import atomic, final_evaluation, manifest, names
+from loquent.files.run_checkpoints import RunCheckpoints
+from loquent.files.run_logs import RunLogs
+from loquent.files.run_records import Recorder, Records, evaluation_files
+from loquent.machine.version import RUN_FORMAT, __version__
+
+
+class RunFolder:
+    """The folder of one run, or a path where one may begin. Nothing is read or written on construction."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.config, self.machine, self.data = (self.path / name for name in (names.CONFIG, names.MACHINE, names.DATA))
+        self.samples, self.annotations = self.path / names.SAMPLES, self.path / names.ANNOTATIONS
+        self.draft = self.path / names.DRAFT
+        self.evaluation_file, self.episodes = self.path / names.EVALUATION, self.path / names.EPISODES
+        self.report, self.tensorboard = self.path / names.REPORT, self.path / names.TENSORBOARD
+        self.suite, self.failure = self.path / names.SUITE, self.path / names.FAILURE
+        self.logs = RunLogs(self.path)
+        self.checkpoints = RunCheckpoints(self.path / names.CHECKPOINTS)
+
+    @classmethod
+    def around(cls, path: Path) -> RunFolder | None:
+        """The run that a path belongs to: a run, one of its checkpoints, or a checkpoint's policy; None where there is none."""
+        above = (path, *path.absolute().parents[:2])
+        checkpoints = next((parent for parent in above if parent.name == names.CHECKPOINTS), None)
+        folders = [cls(path), *([] if checkpoints is None else [cls(checkpoints.parent)])]
+        return next((folder for folder in folders if folder.is_run), None)
+
+    @property
+    def is_run(self) -> bool:
+        """Whether a run has begun here."""
+        return self.config.is_file()
+
+    def require_free(self) -> None:
+        """Raise BadCheckpoint where a run has begun here."""
+        if self.config.exists():
+            advice = f"name another folder, or go on with it: loquent resume {self.path}"
+            raise BadCheckpoint(f"{self.path} holds a run already; {advice}")
+
+    def require_run(self) -> None:
+        """Raise BadCheckpoint where no run has begun here, with the reason."""
+        if self.is_run:
+            return
+        if not self.path.exists():
+            raise BadCheckpoint(f"there is no folder {self.path}")
+        if self.path.is_file():
+            raise BadCheckpoint(f"{self.path} is a file; the folder of a run is right")
+        if seed := self.one_seed():
+            raise BadCheckpoint(f"{self.path} is no run, it holds runs of several seeds; name one of them: {seed}")
+        raise BadCheckpoint(f"{self.path} is no run: it has no {names.CONFIG}")
+
+    def check_format(self) -> None:
+        """See that this version of Loquent can read the run.
+
+        Raises:
+            AnotherRun: another version wrote it. Damaged: machine.json, which says so, cannot be read.
+        """
+        machine = json_files.load_object(self.machine, "put it back from a copy", error=Damaged, nan="null")
+        if machine.get("run_format") != RUN_FORMAT:
+            written = json_files.shown(machine.get("run_format"))
+            raise AnotherRun(
+                f"{self.machine}: run_format is {written}, and this version of Loquent ({__version__}) reads {RUN_FORMAT} only: another "
+                f"version wrote this run. Read it with that one, or train it again; a model in a `{names.POLICY}/` of {self.path} can "
+                "be named itself"
+            )
+
+    def one_seed(self) -> Path | None:
+        """The first run in a folder of runs with several seeds; None where there is none."""
+        return min((path.parent for path in self.path.glob(f"seed-*/{names.CONFIG}") if path.is_file()), default=None)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the folder while it is written. The operating system releases it when the process ends, in any way.
+
+        Raises:
+            BadCheckpoint: another process holds it.
+        """
+        from filelock import FileLock, Timeout  # torch brings it
+
+        self.path.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.path / names.LOCK, timeout=0)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            advice = "wait until it has ended, or stop it first"
+            raise BadCheckpoint(f"another process is writing in {self.path} now; {advice}") from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def begin(self, config: str, machine: Mapping[str, Any], data: Mapping[str, Any] | None = None) -> None:
+        """Write the files that a run begins with. The recipe comes last, because it makes the folder a run.
+
+        Args:
+            config: the recipe as YAML, with every default.
+            machine: the machine, and the identity of the run.
+            data: the recorded episodes that the run learns from, if any.
+        """
+        self.logs.begin()
+        if data is not None:
+            atomic.write_json(self.data, data)
+        atomic.write_json(self.machine, machine)
+        atomic.write_text(self.config, config)
+        trust.sign(self.config)
+
+    def recorder(self) -> Recorder:
+        """A new recorder of what the run writes."""
+        return Recorder(self.path)
+
+    def records(self, checkpoint: Path) -> Records:
+        """The records that a checkpoint holds of the run's files; Damaged where they are not what was written."""
+        return Records.read(self.path, checkpoint)
+
+    def newest_records(self) -> Records:
+        """The records in the newest checkpoint that has them; empty where none has."""
+        for checkpoint in reversed(self.checkpoints.all()):
+            try:
+                return self.records(checkpoint)
+            except BadCheckpoint:
+                continue
+        return Records(self.path)
+
+    def write_evaluation_episodes(self, update: int, episodes: Sequence[Episode]) -> None:
+        """Write the episodes of an evaluation in training."""
+        _write_episodes(self.path / names.EVALUATIONS / f"{names.of_update(update)}.jsonl", episodes)
+
+    def evaluations(self) -> dict[int, Path]:
+        """The files of episodes of the evaluations in training, by update."""
+        files = [self.path / name for name in evaluation_files(self.path, 10**names.DIGITS)]
+        return dict(sorted((names.update_of(file.stem), file) for file in files))
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the run has its evaluation at the end."""
+        return final_evaluation.exists(self.path)
+
+    def evaluation(self) -> dict[str, Any]:
+        """The evaluation at the end, compared with its seal; BadCheckpoint where it is torn or not what was written."""
+        return final_evaluation.read(self.path)
+
+    def write_evaluation(self, evaluation: Mapping[str, Any], episodes: Sequence[Episode] | None = None) -> None:
+        """Write the evaluation at the end, sealed; before it its episodes, if they are kept."""
+        if episodes is None:
+            content = manifest.sealed(evaluation)
+        else:
+            _write_episodes(self.episodes, episodes)
+            content = final_evaluation.sealed(self.path, evaluation)
+        atomic.write_json(self.evaluation_file, content)
+
+
+def _write_episodes(path: Path, episodes: Sequence[Episode]) -> None:
+    with atomic.replacing(path) as aside:
+        episode.write(aside, episodes)

@@ -1,0 +1,122 @@
+"""Records of a run's files, one set per checkpoint: a lost or changed line is named before the run goes on.
+
+Each checkpoint holds `logs.json`: the record (`records.py`) of every log up to its update, of every file of `episodes/`, and of
+the files that are written when a run begins. The logs themselves hold values only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loquent.core.guards import json_files
+from loquent.errors import Damaged
+from loquent.files import manifest, names
+from loquent.files.records import FileRecord, check, is_record
+
+GROWING = (names.METRICS, names.TIMINGS, names.ROWS, names.SAMPLES, names.ANNOTATIONS)  # logs, which gain lines
+FIXED = (names.CONFIG, names.MACHINE, names.DATA)  # these never change
+FIRST = f"{names.EVALUATIONS}/{names.of_update(0)}.jsonl"  # of an evaluation before the first update
+
+
+class Recorder:
+    """Records what a run writes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._records: dict[str, FileRecord] = {}
+
+    def up_to(self, update: int) -> dict[str, dict[str, Any]]:
+        """The content of `logs.json` in the checkpoint of this update."""
+        written = [name for name in (*FIXED, *GROWING) if (self._folder / name).is_file()]
+        for name in written + evaluation_files(self._folder, update):
+            if name in GROWING or name not in self._records:
+                self._records.setdefault(name, FileRecord()).read_on(self._folder / name)
+        return {name: self._records[name].as_json() for name in sorted(self._records)}
+
+
+@dataclass(frozen=True)
+class Records:
+    """The records that a checkpoint holds of its run's files, by name; none where no checkpoint holds any."""
+
+    folder: Path
+    files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, folder: Path, checkpoint: Path) -> Records:
+        """The records in a checkpoint of a run.
+
+        Raises:
+            Damaged: there are none, or `logs.json` is not what was written.
+        """
+        manifest.check(checkpoint, (names.LOGS,))
+        files = json_files.load_object(checkpoint / names.LOGS, error=Damaged)
+        for name, record in files.items():
+            if not (_is_of_a_run(name) and is_record(record)):
+                why = "is no file of a run with its lines, bytes, SHA-256 and marks"
+                raise Damaged(f"{checkpoint / names.LOGS}: {name!r:.80} {why}")
+        return cls(folder, files)
+
+    def __bool__(self) -> bool:
+        return bool(self.files)
+
+    def check(self, name: str) -> bytes | None:
+        """The bytes of a file up to its record, without lines that a log has gained since; None where there is no record.
+
+        Raises:
+            Damaged: the file is missing, or a line is missing, added or changed; names the file and the line.
+        """
+        if name not in self.files:
+            return None
+        return check(self.folder / name, self.files[name], grows=name in GROWING)
+
+    def check_all(self, without: tuple[str, ...] = ()) -> dict[str, bytes]:
+        """Compare all files with their records, except `without`; return the bytes of each log up to its record.
+
+        Raises:
+            Damaged: as `check`; or there are episodes that the run has not written.
+        """
+        if names.METRICS not in self.files:
+            raise Damaged(f"the checkpoint knows of no {names.METRICS}; it belongs to no run")
+        self.check_evaluations()
+        contents = {name: self.check(name) for name in (*FIXED, *GROWING) if name not in without}
+        return {name: content for name, content in contents.items() if name in GROWING and content is not None}
+
+    def check_evaluations(self) -> None:
+        """Compare the episodes of evaluations in training with their records; later evaluations may exist.
+
+        Raises:
+            Damaged: as `check`; or there are episodes that the run has not written.
+        """
+        if not self.files:
+            return
+        lines = self.files.get(names.METRICS, {"lines": 0})["lines"]
+        update = lines - (FIRST in self.files)  # an evaluation before the first update has a line too
+        for name in evaluation_files(self.folder, update):
+            if name not in self.files:
+                place = self.folder / name
+                raise Damaged(f"{place} was not written by this run before update {update}; move it away")
+        for name in self.evaluations():
+            self.check(name)
+
+    def evaluations(self) -> list[str]:
+        """The recorded files of evaluations in training, as paths in the run's folder."""
+        return [name for name in self.files if name.startswith(f"{names.EVALUATIONS}/")]
+
+    def has(self, path: Path) -> bool:
+        """Whether there is a record of a file."""
+        return path.relative_to(self.folder).as_posix() in self.files
+
+
+def evaluation_files(folder: Path, update: int) -> list[str]:
+    """The files of the evaluations in training up to an update, as paths in the run's folder."""
+    files = [path for path in (folder / names.EVALUATIONS).glob(f"{names.UPDATE}*.jsonl") if names.is_of_update(path.stem)]
+    return sorted(f"{names.EVALUATIONS}/{path.name}" for path in files if names.update_of(path.stem) <= update)
+
+
+def _is_of_a_run(name: str) -> bool:
+    folder, _, file = name.rpartition("/")
+    evaluation = file.endswith(".jsonl") and names.is_of_update(file.removesuffix(".jsonl"))
+    return name in (*FIXED, *GROWING) or (folder == names.EVALUATIONS and evaluation)

@@ -1,0 +1,68 @@
+"""Files of tensors: read with errors that name the file; and the file of the reference, shared by all checkpoints."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from loquent.core.guards import json_files
+from loquent.files import atomic, names
+from loquent.files.run_checkpoints import reference_file
+
+DIGITS = 32  # hexadecimal, of a digest
+
+
+def read_tensors(file: Path) -> dict[str, torch.Tensor]:
+    """The tensors of a file; FileNotFoundError or ValueError names it, because the library's own errors do not."""
+    if not file.is_file():
+        raise FileNotFoundError(errno.ENOENT, "no such file", str(file))
+    try:
+        return load_file(file)
+    except (SafetensorError, ValueError, OSError) as error:
+        raise ValueError(f"{file.name} holds no tensors that can be read ({error})") from error
+
+
+def digest_of(tensors: Mapping[str, torch.Tensor]) -> str:
+    """A digest of names, dtypes, shapes and bytes."""
+    digest = hashlib.sha256()
+    for path in sorted(tensors):
+        tensor = tensors[path]
+        digest.update(json.dumps([path, str(tensor.dtype), list(tensor.shape)]).encode())
+        digest.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()[:DIGITS]
+
+
+def save_reference(tensors: dict[str, torch.Tensor], folder: Path) -> str:
+    """Write the tensors of the reference, unless a whole file of them exists; returns the digest that names the file."""
+    digest = digest_of(tensors)
+    file = reference_file(folder, digest)
+    if not file.is_file() or not _is_whole(file, digest):
+        with atomic.replacing(file) as aside:
+            save_file(tensors, aside)
+    return digest
+
+
+def read_reference(folder: Path, digest: object, key: str) -> dict[str, torch.Tensor]:
+    """The tensors that `save_reference` wrote; ValueError where they have changed, or `digest`, found under `key`, is none."""
+    if not (isinstance(digest, str) and len(digest) == DIGITS and digest.isalnum()):
+        raise ValueError(f"{key} is {json_files.shown(digest)} in {names.STATE}; {DIGITS} hexadecimal digits are right")
+    file = reference_file(folder, digest)
+    tensors = read_tensors(file)
+    if digest_of(tensors) != digest:
+        raise ValueError(f"{file.name} has other weights than those it was saved with")
+    return tensors
+
+
+def _is_whole(file: Path, digest: str) -> bool:
+    """Whether a file still has the weights that it is named for: a new checkpoint must not rely on a torn file."""
+    try:
+        return digest_of(read_tensors(file)) == digest
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,49 @@
+"""A state as two parts: a tree of JSON values, and its tensors by their path in the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+TENSOR = "tensor:"  # a JSON string that begins with it stands for the tensor of that path
+
+
+def split(tree: Any, path: str, tensors: dict[str, torch.Tensor]) -> Any:
+    """The tree with a name in the place of each tensor; the tensors are added to `tensors`, copied to the CPU."""
+    if isinstance(tree, torch.Tensor):
+        tensors[path] = tree.detach().contiguous().cpu().clone()
+        return TENSOR + path
+    if isinstance(tree, Mapping):
+        return {str(name): split(item, f"{path}/{name}", tensors) for name, item in tree.items()}
+    if isinstance(tree, list | tuple):
+        return [split(item, f"{path}/{i}", tensors) for i, item in enumerate(tree)]
+    return tree
+
+
+def joined(tree: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
+    """The tree that `split` was given; KeyError where a tensor is missing."""
+    if isinstance(tree, dict):
+        return {name: joined(item, tensors) for name, item in tree.items()}
+    if isinstance(tree, list):
+        return [joined(item, tensors) for item in tree]
+    if isinstance(tree, str) and tree.startswith(TENSOR):
+        return tensors[tree.removeprefix(TENSOR)]
+    return tree
+
+
+def paths(tree: Any) -> list[str]:
+    """The paths of all tensors that a tree names."""
+    if isinstance(tree, dict | list):
+        return [path for item in (tree.values() if isinstance(tree, dict) else tree) for path in paths(item)]
+    return [tree.removeprefix(TENSOR)] if isinstance(tree, str) and tree.startswith(TENSOR) else []
+
+
+def without(tree: Any, prefix: str) -> Any:
+    """The tree without the tensors whose path begins with `prefix`."""
+    if not isinstance(tree, dict):
+        return tree
+    start = TENSOR + prefix
+    kept = {name: item for name, item in tree.items() if not (isinstance(item, str) and item.startswith(start))}
+    return {name: without(item, prefix) for name, item in kept.items()}

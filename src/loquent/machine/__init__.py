@@ -1,0 +1,1 @@
+"""The machine a run computes on: identity, memory, processes, version."""

@@ -1,0 +1,1 @@
+"""Metrics of captions and concepts: CIDEr, SPICE, coverage."""

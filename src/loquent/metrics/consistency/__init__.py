@@ -1,0 +1,1 @@
+"""Metrics of consistency with a source: natural language inference and SummaC."""

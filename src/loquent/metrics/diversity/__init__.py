@@ -1,0 +1,1 @@
+"""Metrics of diversity: distinct n-grams, entropy, self-BLEU, repetition."""

@@ -1,0 +1,1 @@
+"""Metrics of words shared with references: ROUGE, BLEU, METEOR, chrF, TER, F1."""

@@ -1,0 +1,217 @@
+"""SacreBLEU, chrF and TER: sacrebleu's scores / 100, with any number of references per sample.
+
+Differences from the package: samples may have unequal numbers of references and empty texts, and one pass
+gives the sample and corpus scores. SacreBLEU of a sample uses only the n-gram orders that the sample has
+("effective order"), as sacrebleu's own sentence scores do. `sacre_counts` counts the n-grams, because it is
+faster. The tokenizers, the edits and the formulas are those of the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from loquent.core.metric import Context, Measured
+from loquent.core.options import takes
+from loquent.core.settings import setting
+from loquent.core.task import Row
+from loquent.errors import BadSetting, MissingExtra
+from loquent.metrics.lexical.sacre_counts import count_characters, count_edits, count_words
+from loquent.metrics.pairs import Tally, score_samples
+
+
+@dataclass(frozen=True, kw_only=True)
+class SacrebleuOptions:
+    """Options of the metric `sacrebleu`."""
+
+    tokenize: str = setting(
+        "13a",
+        "sacrebleu's tokenizer",
+        choices=("13a", "intl", "char", "zh", "ja-mecab", "ko-mecab", "flores101", "flores200", "none"),
+    )
+    lowercase: bool = setting(False, "ignore case")
+    smoothing: str = setting(
+        "exp",
+        "sacrebleu's smoothing of precisions that are 0",
+        choices=("exp", "floor", "add-k", "none"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChrfOptions:
+    """Options of the metric `chrf`."""
+
+    char_order: int = setting(6, "the largest n of the character n-grams", source="Popović 2015", low=1)
+    word_order: int = setting(0, "the largest n of the word n-grams; 2 is chrF++", source="Popović 2017", low=0)
+    beta: int = setting(2, "the weight of recall", source="Popović 2016", low=1)
+    lowercase: bool = setting(False, "ignore case")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TerOptions:
+    """Options of the metric and the reward `ter`."""
+
+    normalized: bool = setting(False, "split off punctuation and undo markup, as tercom's -N")
+    case_sensitive: bool = setting(False, "compare words with case")
+    punctuation: bool = setting(True, "compare punctuation too")
+
+
+# (a metric of sacrebleu, prediction, references) -> counts
+Count = Callable[[Any, str, Sequence[str]], list[float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Sacre:
+    """A metric of sacrebleu.
+
+    `make()` returns sacrebleu's metric for the corpus, and `make_single()` the one for samples if it differs.
+    """
+
+    name: str
+    make: Callable[[], Any]
+    count: Count
+    make_single: Callable[[], Any] | None = None
+    higher_is_better: bool | None = True
+    inverted: bool = False  # return 1 - score
+    version: int = 1
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The only key of this metric: its name."""
+        return (self.name,)
+
+    def __call__(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Measured:
+        """Score the corpus and each sample with references."""
+        counts = self._counts(predictions, references)
+        single = self._metrics[1]
+        samples = [None if values is None else self._scaled(single._compute_score_from_stats(values[:]).score) for values in counts]
+        return Measured({self.name: samples}, self.of_tally(_tally(counts).sum(0)))
+
+    def tally(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Tally:
+        """float[samples, 1 + counts]: 1 and sacrebleu's counts of each sample; zeros for a sample without
+        references.
+        """
+        return _tally(self._counts(predictions, references))
+
+    def of_tally(self, total: Tally) -> dict[str, float]:
+        """The corpus score."""
+        samples, *counts = total.tolist()
+        if not samples:
+            return {}
+        return {self.name: self._scaled(self._metrics[0]._compute_score_from_stats(counts).score)}
+
+    def _counts(self, predictions: Sequence[str], references: Sequence[Sequence[str]]) -> list[list[float] | None]:
+        metric = self._metrics[0]
+        return score_samples(lambda prediction, texts: self.count(metric, prediction, texts), predictions, references)
+
+    @cached_property
+    def _metrics(self) -> tuple[Any, Any]:
+        corpus = self.make()
+        return corpus, self.make_single() if self.make_single else corpus
+
+    def _scaled(self, score: float) -> float:
+        if self.inverted:
+            return 1 - score / 100
+        # an exponential of logarithms can exceed 1 by rounding; TER can exceed 1 by its definition
+        return min(1.0, score / 100) if self.higher_is_better else score / 100
+
+
+@takes(SacrebleuOptions)
+def sacrebleu(context: Context, options: SacrebleuOptions) -> Sacre:
+    """SacreBLEU / 100, with fixed tokens and exponential smoothing. Needs loquent[metrics].
+
+    Samples are scored with effective order.
+
+    Raises:
+        BadSetting: the tokenizer needs a package that is not installed.
+    """
+    library = _library("sacrebleu")
+
+    def make(effective: bool = False) -> Any:
+        return library.BLEU(
+            tokenize=options.tokenize,
+            lowercase=options.lowercase,
+            smooth_method=options.smoothing,
+            effective_order=effective,
+            force=True,
+        )
+
+    try:
+        make()
+    except (ImportError, RuntimeError, OSError) as error:
+        raise BadSetting(f"sacrebleu.tokenize = {options.tokenize!r} cannot be used here: {error}") from error
+    return Sacre("sacrebleu", make, count_words, lambda: make(True))
+
+
+@takes(ChrfOptions)
+def chrf(context: Context, options: ChrfOptions) -> Sacre:
+    """The chrF / 100: F of character n-grams, with recall weighted by `beta`. Needs loquent[metrics]."""
+    library = _library("chrf")
+
+    def make() -> Any:
+        return library.CHRF(
+            char_order=options.char_order,
+            word_order=options.word_order,
+            beta=options.beta,
+            lowercase=options.lowercase,
+        )
+
+    return Sacre("chrf", make, count_characters)
+
+
+@takes(TerOptions)
+def ter(context: Context, options: TerOptions) -> Sacre:
+    """TER / 100: edits per word of the reference; lower is better. Needs loquent[metrics].
+
+    Shifts count as edits. The score can exceed 1.
+    """
+    return _ter(options, False)
+
+
+@takes(TerOptions, "ter")
+def ter_reward(context: Context, options: TerOptions) -> Sacre:
+    """1 - TER / 100: 1 for the reference itself, below 0 for much longer texts. Needs loquent[metrics]."""
+    return _ter(options, True)
+
+
+def _ter(options: TerOptions, inverted: bool) -> Sacre:
+    library = _library("ter")
+
+    def make() -> Any:
+        return library.TER(
+            normalized=options.normalized,
+            case_sensitive=options.case_sensitive,
+            no_punct=not options.punctuation,
+        )
+
+    return Sacre("ter", make, count_edits, higher_is_better=inverted, inverted=inverted)
+
+
+def _tally(counts: Sequence[list[float] | None]) -> Tally:
+    width = next((len(values) for values in counts if values is not None), 0)
+    rows = [(0.0,) * (1 + width) if values is None else (1.0, *values) for values in counts]
+    return np.array(rows, dtype=np.float64).reshape(-1, 1 + width)
+
+
+def _library(metric: str) -> Any:
+    try:
+        from sacrebleu import metrics
+    except ImportError as error:
+        raise MissingExtra(metric, "metrics") from error
+    return metrics

@@ -1,0 +1,82 @@
+"""Exact match and token F1 of short answers (SQuAD, arXiv:1606.05250): the best score over the references.
+
+Answers are normalised first: lower case, without ASCII punctuation, without the articles a, an and the, with
+single spaces. F1 is the harmonic mean of precision and recall of the two bags of words. Two answers without a
+word after normalisation are equal.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import ClassVar
+
+from loquent.core.metric import Context, Measured
+from loquent.core.options import takes
+from loquent.core.task import Row
+from loquent.metrics.pairs import score_samples, with_means
+from loquent.metrics.text import bag_f1
+
+ARTICLE = re.compile(r"\b(a|an|the)\b")
+PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """`exact_match` and `token_f1` take no options."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The best `score(prediction, reference)` of a sample over its references, on the words of normalised
+    answers.
+    """
+
+    name: str
+    score: Callable[[list[str], list[str]], float]
+    version: ClassVar[int] = 1
+    higher_is_better: ClassVar[bool | None] = True
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The only key of this metric: its name."""
+        return (self.name,)
+
+    def __call__(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Measured:
+        """Score each prediction against its references."""
+        read = cache(answer_words)
+
+        def best(prediction: str, texts: Sequence[str]) -> float:
+            return max(self.score(read(prediction), read(text)) for text in texts)
+
+        return with_means({self.name: score_samples(best, predictions, references)})
+
+
+@takes(NoOptions)
+def exact_match(context: Context, options: NoOptions) -> Answers:
+    """1 where the normalised answer equals a normalised reference, else 0 (SQuAD)."""
+    return Answers("exact_match", _equal)
+
+
+@takes(NoOptions)
+def token_f1(context: Context, options: NoOptions) -> Answers:
+    """F1 of the words of an answer against its best reference, normalised (SQuAD)."""
+    return Answers("token_f1", partial(bag_f1, empty=1.0))
+
+
+def answer_words(answer: str) -> list[str]:
+    """The words of an answer in lower case, without punctuation and articles."""
+    return ARTICLE.sub(" ", answer.lower().translate(PUNCTUATION)).split()
+
+
+def _equal(prediction: list[str], reference: list[str]) -> float:
+    return float(prediction == reference)

@@ -1,0 +1,176 @@
+"""Scores of texts by metrics: per sample, for the corpus, and bootstrap intervals of the corpus scores.
+
+Each draw of the bootstrap computes the corpus score itself. If a metric has a tally (`metric.Tallied`: BLEU's
+counts), a draw sums tallies. If the corpus score is the mean of the sample scores, on all samples and on a
+few small test draws, a draw takes the mean. Any other metric is called again on each draw.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loquent.core.metric import Measured, Metric, Scores, Tallied
+from loquent.core.seeding import Key
+from loquent.data.pairs import Pairs
+from loquent.errors import BadSetting, BrokenMetric
+from loquent.statistics.resampling import Bounds, Numbers, Resampling, Statistic, bounds
+
+Column = NDArray[np.float64]
+# small draws that test whether a corpus score is a mean
+TEST_DRAWS, TEST_SAMPLES = 3, 8
+TOLERANCE = 1e-9
+DUPLICATES = "this metric depends on duplicates, so a bootstrap interval would be wrong"
+
+
+@dataclass
+class Scored:
+    """All scores of a list of texts.
+
+    `bounds` has the corpus scores with intervals; `silent` names metrics without one.
+    """
+
+    corpus: dict[str, float] = field(default_factory=dict)
+    samples: Scores = field(default_factory=dict)
+    bounds: dict[str, Bounds] = field(default_factory=dict)
+    silent: list[str] = field(default_factory=list)
+
+
+def score(
+    metrics: Mapping[str, Metric],
+    pairs: Pairs,
+    resampling: Resampling | None = None,
+    done: Callable[[], None] = lambda: None,
+) -> Scored:
+    """Score the texts by all metrics.
+
+    Args:
+        resampling: the method of the intervals; None for no intervals.
+        done: called after each metric and, with intervals, after each draw of each metric: `work(...)` times
+            at most.
+
+    Raises:
+        BadSetting: two metrics return the same key.
+        BrokenMetric: a metric returns NaN, an infinity, or a list of the wrong length.
+    """
+    result = Scored()
+    for name, metric in metrics.items():
+        measured = _measured(name, metric, pairs)
+        keys = result.corpus.keys() & measured.corpus.keys() | result.samples.keys() & measured.samples.keys()
+        if keys:
+            raise BadSetting(
+                f"two metrics give {min(keys)!r}; each key must be from one metric. "
+                "Write NAME=METRIC to give a metric another name, which becomes the prefix of its keys"
+            )
+        result.corpus |= measured.corpus
+        result.samples |= measured.samples
+        if not measured.corpus:
+            result.silent.append(name)
+        done()
+        if resampling:
+            result.bounds |= _bounds(name, metric, pairs, measured, resampling, done)
+    return result
+
+
+def work(metrics: int, resampling: Resampling | None) -> int:
+    """The largest number of calls of `done` by `score`."""
+    return metrics * (1 + (resampling.resamples if resampling else 0))
+
+
+def _bounds(
+    name: str,
+    metric: Metric,
+    pairs: Pairs,
+    measured: Measured,
+    resampling: Resampling,
+    done: Callable[[], None],
+) -> dict[str, Bounds]:
+    if len(pairs) < 2 or not measured.corpus:
+        return bounds(lambda numbers: {}, len(pairs), measured.corpus, resampling)
+    if isinstance(metric, Tallied):
+        return bounds(_tallied(metric, pairs), len(pairs), measured.corpus, resampling, done)
+    means = means_of_samples(lambda drawn: _measured(name, metric, drawn), pairs, measured)
+    others = {key: value for key, value in measured.corpus.items() if key not in means}
+    refused: dict[str, Bounds] = {}
+    if others:
+        doubled = _measured(name, metric, pairs.chosen([*range(len(pairs))] * 2)).corpus
+        refused = {key: Bounds(why=DUPLICATES) for key, value in others.items() if not _close(doubled.get(key), value)}
+    call_again = others.keys() - refused.keys()
+
+    def statistic(numbers: Numbers) -> dict[str, float]:
+        scores = {key: value for key, column in means.items() if (value := _mean(column[numbers])) is not None}
+        if call_again:
+            scores |= _measured(name, metric, pairs.chosen(numbers.tolist())).corpus
+        return scores
+
+    accepted = {key: value for key, value in measured.corpus.items() if key not in refused}
+    return refused | bounds(statistic, len(pairs), accepted, resampling, done)
+
+
+def _tallied(metric: Tallied, pairs: Pairs) -> Statistic:
+    rows = metric.tally(pairs.predictions, pairs.references, pairs.prompts, pairs.rows)
+    tally = np.asarray(rows, dtype=np.float64)
+
+    def statistic(numbers: Numbers) -> dict[str, float]:
+        return metric.of_tally(np.bincount(numbers, minlength=len(tally)) @ tally)
+
+    return statistic
+
+
+def means_of_samples(measure: Callable[[Pairs], Measured], pairs: Pairs, measured: Measured) -> dict[str, Column]:
+    """The sample scores of the keys whose corpus score is their mean, independent of the other samples.
+
+    Returns:
+        float64[samples] by key; NaN for a sample without a score.
+    """
+    means: dict[str, Column] = {}
+    for key, value in measured.corpus.items():
+        column = np.array([math.nan if score is None else score for score in measured.samples.get(key, ())])
+        if _close(_mean(column), value):
+            means[key] = column
+    for number in range(TEST_DRAWS if means else 0):
+        # the stream's name is "tried": another name would draw other samples
+        drawn = Key(0, ("tried", number)).generator().integers(len(pairs), size=min(len(pairs), TEST_SAMPLES))
+        corpus = measure(pairs.chosen(drawn.tolist())).corpus
+        means = {key: column for key, column in means.items() if _close(_mean(column[drawn]), corpus.get(key))}
+    return means
+
+
+def _mean(scores: Column) -> float | None:
+    present = scores[~np.isnan(scores)]
+    return float(present.mean()) if len(present) else None
+
+
+def _close(left: float | None, right: float | None) -> bool:
+    if left is None or right is None:
+        return left is right
+    return math.isclose(left, right, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+
+
+def _measured(name: str, metric: Metric, pairs: Pairs) -> Measured:
+    """The scores of a metric as finite Python numbers."""
+    measured = metric(pairs.predictions, pairs.references, pairs.prompts, pairs.rows)
+    for key, scores in measured.samples.items():
+        if len(scores) != len(pairs):
+            raise BrokenMetric(
+                f"the metric {name} gave {len(scores)} scores of {key} for {len(pairs)} samples; one score per sample is "
+                "needed, None for a sample without a score"
+            )
+        for row, value in zip(pairs.rows, scores, strict=True):
+            _check(value, name, key, f"sample {row.id}")
+    for key, corpus in measured.corpus.items():
+        _check(corpus, name, key, "the corpus")
+    samples: Scores = {key: [None if score is None else float(score) for score in scores] for key, scores in measured.samples.items()}
+    return Measured(samples, {key: float(corpus) for key, corpus in measured.corpus.items()})
+
+
+def _check(value: float | None, name: str, key: str, place: str) -> None:
+    if value is not None and not math.isfinite(value):
+        raise BrokenMetric(
+            f"the metric {name} gave {value} as {key} of {place}; a finite number is allowed. "
+            "Leave the score out where the metric does not apply (None for a sample)"
+        )

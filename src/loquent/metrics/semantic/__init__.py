@@ -1,0 +1,1 @@
+"""Metrics of meaning by encoders: BERTScore, embeddings, intent."""

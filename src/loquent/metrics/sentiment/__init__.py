@@ -1,0 +1,1 @@
+"""Metrics of sentiment: lexicons and trained classifiers."""

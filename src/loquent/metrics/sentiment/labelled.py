@@ -1,0 +1,149 @@
+"""The two sentiment classifiers of a task.
+
+Each is trained on one half of its labelled training rows, and cached.
+
+A row has a label if its field `label` is "positive", "pos", 1 or "negative", "neg", 0. Its text is the field
+`text`, or the prompt and the first reference.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import zipfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from loquent.core.metric import Context
+from loquent.core.task import Row, Task
+from loquent.errors import BadRow, BadSetting
+from loquent.files import atomic
+from loquent.metrics.sentiment.classifier import Classifier
+from loquent.metrics.text import joined
+
+Kind = Literal["sentiment", "judge"]
+
+VERSION = 1  # of features and training; a change makes new classifiers
+# limits of one classifier's training rows, which are chosen by the hash of their ids
+MOST_ROWS = 6_000
+MOST_CHARACTERS = 4_000_000
+LEAST_ROWS = 2  # of each class
+POSITIVE, NEGATIVE = ("positive", "pos", "1", "true"), ("negative", "neg", "0", "false")
+
+
+class Labelled(NamedTuple):
+    """A text with its label; `place` is the hash of the row's id, which decides the half and the order."""
+
+    place: bytes
+    text: str
+    positive: bool
+
+
+def classifier(kind: Kind, context: Context) -> Classifier:
+    """The classifier of the context's task: from the cache, or trained now and written to the cache.
+
+    Raises:
+        BadSetting: the context has no task, or its training rows have no labels or too few.
+        BadRow: a label has another value than the allowed ones.
+        MissingExtra: the classifier must be trained, and scikit-learn is not installed.
+    """
+    if context.task is None:
+        raise BadSetting(
+            f"{kind} is trained on the labelled rows of a task, and there is no task here. Name a trained classifier with classifier=..."
+        )
+    rows = half(labelled_rows(context.task), kind)
+    _check(rows, kind, context.task)
+    folder = context.cache / "classifiers" / f"{kind}-{fingerprint(rows)}"
+    cached = _cached(folder)
+    if cached is not None:
+        return cached
+    trained = train(kind, rows)
+    _keep(trained, folder)
+    return trained
+
+
+def labelled_rows(task: Task) -> list[Labelled]:
+    """The labelled rows of a task's training split, in the order of their ids' hashes.
+
+    Raises:
+        BadRow: a label has another value than the allowed ones.
+    """
+    return sorted(_labelled(row, task) for row in task.rows("train") if row.fields.get("label") is not None)
+
+
+def half(rows: Iterable[Labelled], kind: Kind) -> list[Labelled]:
+    """The training rows of one classifier. The two classifiers have no row in common."""
+    bit = 0 if kind == "sentiment" else 1
+    chosen: list[Labelled] = []
+    characters = 0
+    for row in rows:
+        if row.place[-1] & 1 != bit:
+            continue
+        characters += len(row.text)
+        if len(chosen) == MOST_ROWS or (characters > MOST_CHARACTERS and chosen):
+            break
+        chosen.append(row)
+    return chosen
+
+
+def train(kind: Kind, rows: Sequence[Labelled]) -> Classifier:
+    """Train a classifier on labelled texts; the same rows give the same classifier."""
+    import numpy as np
+
+    from loquent.metrics.sentiment import classifier_training
+
+    learner = classifier_training.train_sentiment if kind == "sentiment" else classifier_training.train_judge
+    return learner([row.text for row in rows], np.array([row.positive for row in rows], dtype=np.bool_))
+
+
+def fingerprint(rows: Iterable[Labelled]) -> str:
+    """A hash of the texts, the labels and `VERSION`. Equal rows of different tasks share a classifier."""
+    digest = hashlib.sha256(f"version {VERSION}".encode())
+    for row in rows:
+        digest.update(json.dumps([row.place.hex(), row.text, row.positive]).encode())
+    return digest.hexdigest()[:16]
+
+
+def _labelled(row: Row, task: Task) -> Labelled:
+    label = str(row["label"]).lower()
+    if label not in POSITIVE + NEGATIVE:
+        raise BadRow(f"row {row.id} of {task.identity} has the label {row['label']!r}; 'positive', 'pos', 1 or 'negative', 'neg', 0 are allowed")
+    text = row.fields.get("text")
+    if text is None:
+        text = joined(row.fields.get("prompt", ""), next(iter(row.fields.get("references", ())), ""))
+    place = hashlib.blake2b(row.id.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return Labelled(place, text, label in POSITIVE)
+
+
+def _check(rows: Sequence[Labelled], kind: Kind, task: Task) -> None:
+    positive = sum(row.positive for row in rows)
+    if min(positive, len(rows) - positive) >= LEAST_ROWS:
+        return
+    raise BadSetting(
+        f"{kind} is trained on labelled training rows of {task.identity}, and its half of them has {positive} positive "
+        f"and {len(rows) - positive} negative rows; at least {LEAST_ROWS} of each are needed. Add labels under the field "
+        "'label', or name a trained classifier with classifier=..."
+    )
+
+
+def _cached(folder: Path) -> Classifier | None:
+    """The classifier in the cache; None if there is none or its files are damaged."""
+    try:
+        return Classifier.load(folder)
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+        return None
+
+
+def _keep(trained: Classifier, folder: Path) -> None:
+    """Write the folder atomically; if another process was first, its equal result stays."""
+    try:
+        with atomic.replacing(folder, private=True) as aside:
+            aside.mkdir()
+            trained.save(aside)
+            if folder.exists() and _cached(folder) is None:
+                shutil.rmtree(folder, ignore_errors=True)
+    except OSError:
+        if _cached(folder) is None:
+            raise

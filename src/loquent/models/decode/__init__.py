@@ -1,0 +1,1 @@
+"""Decoding: the loop, sampling, caches, beams, and the record of drawn tokens."""

@@ -1,0 +1,113 @@
+"""One token for each row: greedy, or by inverting the cumulative distribution at a uniform given from outside.
+
+The sum runs in float64 over the kept ids in ascending order, and the last kept id takes the remainder; so a draw depends on the
+row's logits and its uniform alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from loquent.errors import BadModel
+from loquent.models.support import Support, filter_top_k, filter_top_p
+from loquent.models.values.perturb import Shift
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen for n rows: ids, log-probabilities in the support and in the full softmax (float64), and the support."""
+
+    ids: Int[Tensor, " n"]
+    drawn_logprob: Float[Tensor, " n"]
+    policy_logprob: Float[Tensor, " n"]
+    support: Support
+
+
+def choose(
+    logits: Float[Tensor, "n V"],
+    uniform: Float[Tensor, " n"] | None,
+    *,
+    temperature: float = 1.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    banned: Bool[Tensor, "n V"] | None = None,
+    limit: int | None = None,
+    shift: Shift | None = None,
+) -> Choice:
+    """Choose one id a row; the order of filters is bans, temperature, top-k, top-p.
+
+    Args:
+        uniform: numbers in [0, 1), float64; None takes the most probable id (the smallest of equals).
+        banned: True where an id may not be chosen.
+        limit: ids from here on are never chosen (padded rows of an embedding).
+        shift: what is added to the logits, after the filters or before them as it says. `policy_logprob` stays the logits' own.
+
+    Raises:
+        BadModel: logits are not numbers, or everything is banned for a row.
+    """
+    logits = logits if logits.dtype == torch.float64 else logits.float()
+    vocabulary = logits.shape[1]
+    limit = vocabulary if limit is None else min(limit, vocabulary)
+    work = logits[:, :limit]
+    if banned is not None:
+        work = work.masked_fill(banned[:, :limit], -torch.inf)
+    if shift is not None and shift.after:
+        work = shift.to(work)
+    if temperature != 1:
+        work = work / temperature
+    if 0 < top_k < limit:
+        values, columns = _first_ranks(work, top_k)
+    else:
+        values, columns = work, None
+    kept = filter_top_p(values, top_p) if top_p < 1 else None
+    if banned is not None:
+        possible = values > -torch.inf
+        kept = possible if kept is None else kept & possible
+    if kept is not None:
+        values = values.masked_fill(~kept, -torch.inf)
+    if shift is not None and not shift.after:
+        values = shift.to(values, columns)
+    place, drawn = _pick(values, uniform)
+    ids = place if columns is None else columns.gather(1, place[:, None])[:, 0]
+    plain = logits.gather(1, ids[:, None])[:, 0].double()
+    unfiltered = columns is None and kept is None and temperature == 1 and limit == vocabulary and shift is None
+    policy = drawn if unfiltered else plain - logits.logsumexp(1).double()
+    if not bool((torch.isfinite(drawn) & torch.isfinite(policy)).all()):
+        raise BadModel("no token can be chosen: the logits of the model, or the values it is perturbed by, are not finite, or every token is banned")
+    return Choice(ids, drawn, policy, _support(len(ids), kept, columns, vocabulary, limit, temperature))
+
+
+def _first_ranks(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The values and columns of the k first ranks, columns ascending; ties go to the smaller column."""
+    top, columns = values.topk(k, dim=1)
+    if bool(((values >= top[:, -1:]).sum(1) > k).any()):
+        columns = filter_top_k(values, k).nonzero()[:, 1].view(-1, k)
+    columns = columns.sort(1).values
+    return values.gather(1, columns), columns
+
+
+def _pick(values: Tensor, uniform: Tensor | None) -> tuple[Tensor, Tensor]:
+    """The chosen column of each row and its log-probability among the finite ones."""
+    most = values.amax(1, keepdim=True)  # max would find the places too, which takes ten times as long
+    mass = (values - most).exp_()  # in the logits' own precision; their sums are float64
+    if uniform is None:
+        place, total = values.argmax(1), mass.sum(1, dtype=torch.float64)
+    else:
+        sums = mass.cumsum(1, dtype=torch.float64)
+        total = sums[:, -1].contiguous()
+        last = torch.searchsorted(sums, total[:, None])  # the last id that adds anything
+        place = torch.minimum(torch.searchsorted(sums, (uniform * total)[:, None], right=True), last)[:, 0].clamp_max(values.shape[1] - 1)
+    chosen = values.gather(1, place[:, None]) - most
+    return place, chosen[:, 0].double() - total.log()
+
+
+def _support(n: int, kept: Tensor | None, columns: Tensor | None, vocabulary: int, limit: int, temperature: float) -> Support:
+    if columns is not None:
+        return Support.listed(columns, torch.ones_like(columns, dtype=torch.bool) if kept is None else kept, vocabulary, temperature)
+    if kept is None:
+        return Support.full(n, vocabulary, temperature, limit=limit)
+    return Support.pack(torch.nn.functional.pad(kept, (0, vocabulary - limit)), temperature)

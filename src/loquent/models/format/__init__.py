@@ -1,0 +1,1 @@
+"""Formats, which turn a conversation into token ids; only they know markers."""

@@ -1,0 +1,163 @@
+"""Plain text to ids and back: a private copy of a tokenizer in which marker strings are characters like any other.
+
+Two copies are kept where a tokenizer puts a space before a text (SentencePiece's dummy prefix, ByteLevel's `add_prefix_space`):
+one as it is, for the first text of a row, and one without, for every text that continues a row. So a prompt and its answer decode
+to the prompt's text followed by the answer's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import OrderedDict
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from loquent.core.guards import json_files
+from loquent.errors import BadModel, kind_of
+
+CACHED_IDS = 1 << 22  # how many ids of texts are kept, the latest
+ANCHORS = "aex0.,-_"  # a character to stand before a continuation when it is decoded
+Ids = tuple[int, ...]
+
+
+class Encoder:
+    """Text to ids and back for one tokenizer (a Hugging Face fast tokenizer, which is not changed).
+
+    Args:
+        markers: the strings the format alone may write; a text that holds them gets the ids of their characters.
+
+    Raises:
+        BadModel: the tokenizer has no `backend_tokenizer`.
+    """
+
+    def __init__(self, tokenizer: Any, markers: Collection[str] = ()) -> None:
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        if not isinstance(backend, Tokenizer):
+            raise BadModel(f"a format needs a fast tokenizer (one with a tokenizer.json), not {kind_of(tokenizer)}")
+        spec = json_files.loads(backend.to_str())
+        spec.update(truncation=None, padding=None, post_processor=None)
+        for added in spec["added_tokens"]:
+            added["special"] |= added["content"] in markers
+        without = {**spec, "normalizer": _unprefixed(spec["normalizer"]), "pre_tokenizer": _unprefixed(spec["pre_tokenizer"])}
+        self._rest = Tokenizer.from_str(json.dumps(without))
+        self._first = self._rest if without == spec else Tokenizer.from_str(json.dumps(spec))
+        self._markers = {self._rest.token_to_id(marker): marker for marker in markers if self._rest.token_to_id(marker) is not None}
+        self._added = [added["content"] for added in spec["added_tokens"]]
+        self._special = {added["id"] for added in spec["added_tokens"] if added["special"]}
+        self._cache: OrderedDict[tuple[str, bool], Ids] = OrderedDict()
+        self._held = 0
+        self.size = max(self._rest.get_vocab(with_added_tokens=True).values(), default=-1) + 1
+        self._anchor, self._anchor_text = self._find_anchor()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Encoder:
+        return self  # nothing in it changes but a cache
+
+    def encode(self, text: str, first: bool = False) -> Ids:
+        """The ids of a text in which nothing is a marker. Never raises: lone surrogates become U+FFFD, words that the
+        tokenizer cannot write are dropped. `first`: no text stands before it in the row."""
+        key = (text, first)
+        ids = self._cache.get(key)
+        if ids is not None:
+            self._cache.move_to_end(key)
+            return ids
+        ids = self._cache[key] = self._encode(text, first)
+        self._held += len(ids) + 1
+        while self._held > CACHED_IDS and len(self._cache) > 1:
+            self._held -= len(self._cache.popitem(last=False)[1]) + 1
+        return ids
+
+    def markup(self, text: str, first: bool = False) -> Ids:
+        """The ids of a format's own text, in which marker strings are markers."""
+        place = 0 if first else min((text.find(token) for token in self._added if token in text), default=len(text))
+        ids = []
+        for raw, part in ((self._rest, text[:place]), (self._first, text[place:])):  # some put a space after every marker: as they are, they do
+            raw.encode_special_tokens = False
+            ids += raw.encode(part, add_special_tokens=False).ids if part else []
+        return tuple(ids)
+
+    def decode(self, ids: Sequence[int], first: bool = False) -> str:
+        """The text of ids without special tokens, its leading space kept unless it is the `first` text of a row.
+
+        Ids that the tokenizer does not know (a model with more rows than it has words) are nothing.
+        """
+        known = [i for i in ids if 0 <= i < self.size]
+        if not first and self._anchor:
+            text = str(self._rest.decode([*self._anchor, *known], skip_special_tokens=True))
+            if text.startswith(self._anchor_text):
+                return text[len(self._anchor_text) :]
+        return str(self._first.decode(known, skip_special_tokens=True))
+
+    def token(self, i: int) -> str:
+        """The string of one id, as a chat template writes it."""
+        return str(self._rest.id_to_token(i))
+
+    def is_text(self, ids: Sequence[int]) -> bool:
+        """Whether any of the ids is more than a special token."""
+        return any(i not in self._special for i in ids)
+
+    def _encode(self, text: str, first: bool) -> Ids:
+        raw = self._first if first else self._rest
+        raw.encode_special_tokens = True  # each time: a copied or unpickled tokenizer forgets it
+        ids = self._ids(raw, _scalars(text))
+        if self._markers.keys().isdisjoint(ids):
+            return ids
+        # a model that knows a marker as an ordinary word (Unigram, WordLevel) finds it in plain text too: break the string up
+        broken = [part for marker in self._markers.values() for part in (marker[:1], marker[1:])]
+        parts = re.split("|".join(f"(?<={re.escape(head)})(?={re.escape(tail)})" for head, tail in zip(broken[::2], broken[1::2])), _scalars(text))
+        written = [i for n, part in enumerate(parts) for i in self._ids(self._rest if n else raw, part)]
+        return tuple(i for i in written if i not in self._markers)
+
+    def _ids(self, raw: Tokenizer, text: str) -> Ids:
+        try:
+            return tuple(raw.encode(text, add_special_tokens=False).ids)
+        except Exception:  # all that the library raises: a word without a token, and no token for the unknown
+            parts = _parts(raw, text)
+            known = {part: _word(raw, part) for part in set(parts)}
+            return tuple(i for part in parts for i in known[part])
+
+    def _find_anchor(self) -> tuple[Ids, str]:
+        for character in ANCHORS:
+            ids = self._encode(character, first=False)
+            written_whole = len(ids) == 1 and not (self._rest.id_to_token(ids[0]) or "<0x").startswith("<0x")
+            if written_whole and self._rest.decode(list(ids)) == character:
+                return ids, character
+        return (), ""
+
+
+def _parts(raw: Tokenizer, text: str) -> list[str]:
+    """What the model of a tokenizer is given of a text, word by word."""
+    text = text if raw.normalizer is None else raw.normalizer.normalize_str(text)
+    return [text] if raw.pre_tokenizer is None else [part for part, _ in raw.pre_tokenizer.pre_tokenize_str(text)]
+
+
+def _word(raw: Tokenizer, part: str) -> Ids:
+    try:
+        return tuple(token.id for token in raw.model.tokenize(part))
+    except Exception:  # as above
+        return ()
+
+
+def _scalars(text: str) -> str:
+    if text.isascii():
+        return text
+    return re.sub("[\ud800-\udfff]", "\ufffd", text)
+
+
+def _unprefixed(part: Any) -> Any:
+    """A normalizer or pre-tokenizer of a tokenizer.json that puts no space before a text."""
+    if not isinstance(part, dict):
+        return part
+    if part["type"] == "Prepend":
+        return None
+    changed = dict(part)
+    for children in ("normalizers", "pretokenizers"):
+        if children in part:
+            changed[children] = [child for child in map(_unprefixed, part[children]) if child is not None]
+    if part["type"] == "Metaspace":
+        changed["prepend_scheme"] = "never"
+    if part["type"] == "ByteLevel":
+        changed["add_prefix_space"] = False
+    return changed

@@ -1,0 +1,15 @@
+"""Formats: they alone write markers. `Plain`, `Chat` and `Ilql` turn a history of turns into pieces of token ids, and ids into text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from loquent.models.format.base import Fit, Format, Piece, Written
+from loquent.models.format.chat import Chat
+from loquent.models.format.ilql import Ilql
+from loquent.models.format.plain import Plain
+
+FORMATS: dict[str, Callable[[Any], Format]] = {"plain": Plain, "chat": Chat, "ilql": Ilql}  # by name, over a tokenizer
+
+__all__ = ["FORMATS", "Chat", "Fit", "Format", "Ilql", "Piece", "Plain", "Written"]

@@ -1,0 +1,45 @@
+"""`Plain`: one text after the other, as a language model without markers was trained on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from loquent.core.episode import Turn
+from loquent.errors import BadModel
+from loquent.models.format.base import TURNS, Format, Head, distinct_markers, literal
+from loquent.models.format.encoder import Encoder
+
+
+class Plain(Format):
+    """A start token, the instruction and a line break where there is one, then the turns' texts; an answer ends with the end token.
+
+    The start token is the tokenizer's bos, else its eos; the end token its eos, else its bos; both end an answer, since a model that
+    begins another document is done with this one.
+
+    Raises:
+        BadModel: the tokenizer has neither.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        named = {name: getattr(tokenizer, name, None) for name in ("bos_token", "eos_token", "pad_token", "unk_token")}
+        super().__init__(Encoder(tokenizer, distinct_markers(token for token in named.values() if token != named["unk_token"])))
+        bos, eos = tokenizer.bos_token_id, tokenizer.eos_token_id
+        if bos is None and eos is None:
+            raise BadModel("the tokenizer has neither a bos nor an eos token; a row begins with one and an answer ends with one")
+        self._start = bos if bos is not None else eos
+        self._ending = (eos if eos is not None else bos,)
+        self.end = frozenset({self._start, *self._ending})
+        self.pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self._ending[0]
+
+    def chat_template(self) -> str:
+        """The start token, the instruction with a line break, then all contents; the end token after each answer."""
+        start, end = literal(self.encoder.token(self._start)), literal(self.encoder.token(self._ending[0]))
+        return (
+            f"{TURNS}{{{{ {start} }}}}{{% if instruction %}}{{{{ instruction + '\\n' }}}}{{% endif %}}"
+            f"{{% for turn in turns %}}{{{{ turn.content or '' }}}}{{% if turn.role == 'assistant' %}}{{{{ {end} }}}}{{% endif %}}{{% endfor %}}"
+        )
+
+    def _head(self, instruction: str, turns: Sequence[Turn], seat: str) -> Head:
+        said = self.encoder.encode(instruction + "\n", first=True) if instruction else ()
+        return Head((self._start, *said), fresh=not said)

@@ -1,0 +1,1 @@
+"""Values of a model shown to people: readings, rankings, advantages."""

@@ -1,0 +1,1 @@
+"""Log-probabilities, hidden states and values of given tokens."""

@@ -1,0 +1,1 @@
+"""Batches made of episodes: rows, turns, utterances, token rewards."""

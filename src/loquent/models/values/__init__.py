@@ -1,0 +1,1 @@
+"""Value networks over token states, and policies perturbed by them."""

@@ -1,0 +1,206 @@
+"""Values per token: V and Q over hidden states, with target networks that follow slowly (arXiv:2206.11871 sec. 4)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, cast
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from loquent.core.seeding import Key, borrowed
+from loquent.errors import BadSetting
+from loquent.models.values.chunked import Columns, Rows, summed
+from loquent.models.values.low_rank import adapted
+from loquent.pretrained import exact
+from loquent.pretrained.trunk import trunk, width
+
+BACKBONES = ("separate", "shared", "lora", "frozen")
+CHUNK = 1 << 22  # values in one chunk of a Q-head's outputs, when all of them are needed
+
+
+class Head(nn.Module):
+    """Two linear layers with a ReLU between, twice as wide inside as the hidden states: the heads of arXiv:2206.11871.
+
+    Args:
+        initial: None leaves PyTorch's initialisation; a number makes every output begin at it (output weight 0, bias `initial`).
+    """
+
+    def __init__(self, width: int, outputs: int, initial: float | None = None) -> None:
+        super().__init__()
+        self.inner, self.outer = nn.Linear(width, 2 * width), nn.Linear(2 * width, outputs)
+        if initial is not None:
+            nn.init.zeros_(self.outer.weight)
+            nn.init.constant_(self.outer.bias, initial)
+
+    def forward(self, hidden: Float[Tensor, "*N H"]) -> Float[Tensor, "*N V"]:
+        """All outputs."""
+        outputs: Tensor = self.outer(self.features(hidden))
+        return outputs
+
+    def features(self, hidden: Float[Tensor, "*N H"]) -> Float[Tensor, "*N F"]:
+        """What the output layer reads, in its own precision (float32 at least)."""
+        return F.relu(self.inner(hidden.to(self.inner.weight.dtype)))
+
+    def taken(self, hidden: Float[Tensor, "N H"], tokens: Int64[Tensor, " N"]) -> Float[Tensor, " N"]:
+        """The output of one column a row, from that column of the output layer alone: the whole [N, V] is never formed."""
+        columns = F.embedding(tokens, self.outer.weight)
+        return (self.features(hidden) * columns).sum(-1) + self.outer.bias[tokens]
+
+    def summed(self, hidden: Float[Tensor, "N H"], function: Rows) -> tuple[Tensor, Columns]:
+        """The sum over rows of a function of all outputs, and columns it gives beside it; some rows at a time (`chunked.summed`)."""
+        return summed(self.outer, self.features(hidden), max(1, CHUNK // self.outer.out_features), function)
+
+
+def _heads(modules: nn.ModuleList) -> list[Head]:
+    """The heads of a list of modules that holds heads alone."""
+    return cast(list[Head], list(modules))
+
+
+class TokenValues(nn.Module):
+    """V and Q per token for a policy. Target parts never require a gradient and stay in evaluation mode.
+
+    `value_trunk` None: the heads read the policy's own hidden states. `target_trunk` None: the target heads read what the heads read.
+    """
+
+    def __init__(
+        self,
+        value_trunk: nn.Module | None,
+        target_trunk: nn.Module | None,
+        width: int,
+        vocabulary: int,
+        *,
+        double: bool = True,
+        initial: float | None = None,
+        value_min: float | None = None,
+        value_max: float | None = None,
+    ) -> None:
+        super().__init__()
+        self.value_trunk, self.target_trunk = value_trunk, target_trunk
+        self.value_min, self.value_max = value_min, value_max
+        self.size = vocabulary  # how many values a Q-head gives
+        self.v_head = Head(width, 1, initial)
+        self.q_heads = nn.ModuleList(Head(width, vocabulary, initial) for _ in range(2 if double else 1))
+        self.target_heads = copy.deepcopy(self.q_heads)
+        for part in self.targets():
+            part.requires_grad_(False)
+        self.eval()
+
+    @classmethod
+    def build(
+        cls,
+        policy: Any,
+        *,
+        backbones: str = "separate",
+        rank: int = 8,
+        outputs: int | None = None,
+        double: bool = True,
+        initial: float | None = None,
+        value_min: float | None = None,
+        value_max: float | None = None,
+        key: Key,
+    ) -> TokenValues:
+        """The values for a causal model, on its device.
+
+        Args:
+            backbones: "separate": a copy of the trunk for the values and one for their targets; "shared": the policy's trunk, which both
+                train; "frozen": the policy's trunk, which stays as it is; "lora": that frozen trunk with low-rank adapters for the values and
+                for their targets.
+            rank: of the adapters.
+            outputs: how many values a Q-head gives: one for each token that the model knows (None), or 1, that of a whole answer.
+            double: two Q-heads, the smaller of whose targets counts.
+            initial: where every value begins; None: PyTorch's initialisation.
+            key: all initial weights depend on it alone.
+
+        Raises:
+            BadSetting: no such backbones.
+        """
+        if backbones not in BACKBONES:
+            raise BadSetting(f"backbones = {backbones!r} is none of {', '.join(BACKBONES)}")
+        body = trunk(policy)
+        value_trunk: nn.Module | None = None
+        if backbones in ("lora", "frozen"):
+            policy.requires_grad_(False)
+        with borrowed(key.child("values")):
+            if backbones == "separate":
+                value_trunk = copy.deepcopy(body).to(exact(policy.dtype))
+            elif backbones == "lora":
+                value_trunk = adapted(body, rank)
+            target_trunk = None if value_trunk is None else _twin(value_trunk)
+            size = policy.get_input_embeddings().weight.shape[0] if outputs is None else outputs
+            limits = {"value_min": value_min, "value_max": value_max}
+            made = cls(value_trunk, target_trunk, width(policy), size, double=double, initial=initial, **limits)
+        for heads in (made.v_head, made.q_heads, made.target_heads):
+            heads.to(exact(policy.dtype))
+        return made.to(policy.device)
+
+    def v(self, hidden: Float[Tensor, "*N H"]) -> Float[Tensor, " *N"]:
+        """V of states, from the value trunk's hidden states."""
+        values: Tensor = self.v_head(hidden)[..., 0]
+        return values
+
+    def q(self, hidden: Float[Tensor, "*N H"]) -> tuple[Float[Tensor, "*N V"], ...]:
+        """Q of all tokens by each online head."""
+        return tuple(head(hidden) for head in self.q_heads)
+
+    @torch.no_grad()
+    def target_q(self, hidden: Float[Tensor, "*N H"]) -> Float[Tensor, "*N V"]:
+        """Q of all tokens by the target heads, from the target trunk's hidden states: the smaller of both, clipped."""
+        return self._clipped(torch.stack([head(hidden) for head in self.target_heads]).amin(0))
+
+    def taken(self, hidden: Float[Tensor, "N H"], tokens: Int64[Tensor, " N"]) -> tuple[Float[Tensor, " N"], ...]:
+        """Q of the token taken by each online head; [N, V] is never formed."""
+        return tuple(head.taken(hidden, tokens) for head in _heads(self.q_heads))
+
+    @torch.no_grad()
+    def target_taken(self, hidden: Float[Tensor, "N H"], tokens: Int64[Tensor, " N"]) -> Float[Tensor, " N"]:
+        """`target_q` of the token taken; [N, V] is never formed."""
+        return self._clipped(torch.stack([head.taken(hidden, tokens) for head in _heads(self.target_heads)]).amin(0))
+
+    def summed(self, hidden: Float[Tensor, "N H"], function: Rows) -> tuple[Float[Tensor, ""], tuple[Columns, ...]]:
+        """The sum over rows and online heads of a function of Q of all tokens, and of each head the columns it gives beside it.
+
+        Args:
+            function: from Q of some rows [n, V] and which rows they are, to the number of each that is summed, and further ones.
+        """
+        sums, columns = zip(*(head.summed(hidden, function) for head in _heads(self.q_heads)), strict=True)
+        return torch.stack(sums).sum(), columns
+
+    @torch.no_grad()
+    def target_wide(self, hidden: Float[Tensor, "N H"], function: Callable[[Tensor], Tensor]) -> Float[Tensor, " N"]:
+        """A function of `target_q`, [n, V] -> [n]; some rows at a time."""
+        step = max(1, CHUNK // _heads(self.target_heads)[0].outer.out_features)
+        parts = [function(self.target_q(some)) for some in hidden.split(step)]
+        return torch.cat(parts) if parts else hidden.new_zeros(0)
+
+    def targets(self) -> list[nn.Module]:
+        """The parts that follow: the target heads, and the target trunk where there is one."""
+        return [self.target_heads, *([self.target_trunk] if self.target_trunk is not None else [])]
+
+    @torch.no_grad()
+    def follow(self, rate: float) -> None:
+        """Each target moves by `rate` towards its online part: θ' <- rate θ + (1 - rate) θ'; 1 copies."""
+        online = [self.q_heads, *([self.value_trunk] if self.value_trunk is not None else [])]
+        for part, followed in zip(self.targets(), online, strict=True):
+            own, other = list(part.parameters()), list(followed.parameters())
+            pairs = [(mine, its) for mine, its in zip(own, other, strict=True) if mine is not its]  # adapters share what is frozen
+            torch._foreach_lerp_([mine for mine, _ in pairs], [its for _, its in pairs], rate)
+
+    def train(self, mode: bool = True) -> TokenValues:
+        """Training mode for the online parts; targets stay in evaluation mode."""
+        super().train(mode)
+        for part in self.targets():
+            part.eval()
+        return self
+
+    def _clipped(self, values: Tensor) -> Tensor:
+        return values if self.value_min is None and self.value_max is None else values.clamp(self.value_min, self.value_max)
+
+
+def _twin(module: nn.Module) -> nn.Module:
+    """A copy that shares the parameters that do not learn."""
+    shared = {id(parameter): parameter for parameter in module.parameters() if not parameter.requires_grad}
+    return copy.deepcopy(module, shared)

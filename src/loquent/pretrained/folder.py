@@ -1,0 +1,161 @@
+"""The one door to model folders: what a folder may hold, checked before anything in it is read, and the one call that loads it.
+
+A folder is data from a stranger. Its weights are safetensors, its settings are JSON of a bounded size, and no code in it ever runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from loquent.core.guards import json_files
+from loquent.core.guards.json_files import shown
+from loquent.errors import BadModel
+
+MEGABYTE = 1 << 20
+SETTINGS = ("config.json", "generation_config.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "chat_template.json")
+PROCESSORS = ("preprocessor_config.json", "processor_config.json")
+BYTES = {  # the largest file that is read, many times the largest of known models; tokenizer.json of Gemma 3 has 33 MB
+    "config.json": MEGABYTE, "generation_config.json": MEGABYTE, "chat_template.json": MEGABYTE,
+    "tokenizer_config.json": 16 * MEGABYTE, "special_tokens_map.json": 16 * MEGABYTE, "added_tokens.json": 16 * MEGABYTE,
+    "preprocessor_config.json": MEGABYTE, "processor_config.json": MEGABYTE,
+    "tokenizer.json": 256 * MEGABYTE, "vocab.json": 256 * MEGABYTE, "vocab.txt": 256 * MEGABYTE, "merges.txt": 256 * MEGABYTE,
+    "tokenizer.model": 64 * MEGABYTE, "spiece.model": 64 * MEGABYTE, "sentencepiece.bpe.model": 64 * MEGABYTE,
+}  # fmt: skip
+TEMPLATE_BYTES = 1 << 17
+TEMPLATES = ("*.jinja", "additional_chat_templates/*.jinja")
+MOST_LABELS = 1 << 20  # the library makes a name for each
+MOST_LAYERS = 4096  # a million layers would be made one by one, whatever the weights hold
+NO_CODE = (
+    "Loquent runs no code of a model folder: only architectures that transformers has itself are allowed. Choose a model without code of its "
+    "own; where transformers knows the architecture, delete auto_map from the file"
+)
+
+
+def from_pretrained(kind: Any, path: str | Path, revision: str | None, what: str, **more: Any) -> Any:
+    """`kind.from_pretrained` of a folder or a Hugging Face name, the only such call in the package: code that comes with it is not run.
+
+    Raises:
+        BadModel: the folder holds what is not allowed, or `what` (as in "model") cannot be loaded.
+    """
+    check(path)
+    try:
+        with _unasked():
+            return kind.from_pretrained(str(path), revision=revision, trust_remote_code=False, **more)
+    except BaseException as error:  # the library's loaders raise OSError, ValueError, SafetensorError, RuntimeError and more;
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # its Rust parts panic on some files
+            raise
+        if "trust_remote_code" in str(error):
+            raise BadModel(f"{path}: the {what} needs Python code that comes with it. {NO_CODE}") from error
+        raise BadModel(f"{path}: no {what} could be loaded ({type(error).__name__}: {_first_line(error)})") from error
+
+
+@contextmanager
+def _unasked() -> Iterator[None]:
+    """Let transformers refuse code inside, not ask for a yes on standard input: classes such as RagTokenizer load further parts by calls of
+    their own, to which they do not pass `trust_remote_code`."""
+    from transformers import dynamic_module_utils
+
+    patience = dynamic_module_utils.TIME_OUT_REMOTE_CODE
+    dynamic_module_utils.TIME_OUT_REMOTE_CODE = 0
+    try:
+        yield
+    finally:
+        dynamic_module_utils.TIME_OUT_REMOTE_CODE = patience
+
+
+def check(path: str | Path) -> None:
+    """Look at the small files of a model folder; of a name that is no folder here there is nothing to look at.
+
+    Raises:
+        BadModel: a file is too large or malformed, asks for code to be run, or names weights that are no safetensors.
+    """
+    place = Path(path)
+    if not place.is_dir():
+        return
+    for file, most in _sized(place):
+        _check_size(file, most)
+    for name in (*SETTINGS, *PROCESSORS):
+        if (place / name).is_file():
+            _check_settings(place / name)
+    for index in place.glob("*.safetensors.index.json"):
+        if index.is_file():
+            _check_index(index)
+    if (place / "adapter_config.json").is_file():
+        raise BadModel(f"{place} holds an adapter (adapter_config.json), which names another model; merge it into its model and save that")
+
+
+def _sized(place: Path) -> Iterator[tuple[Path, int]]:
+    yield from ((place / name, most) for name, most in BYTES.items() if (place / name).is_file())
+    yield from ((file, TEMPLATE_BYTES) for pattern in TEMPLATES for file in place.glob(pattern) if file.is_file())
+
+
+def _object(file: Path) -> dict[str, Any]:
+    """The JSON object of a file."""
+    found = json_files.load_object(file, "get the file again from where the model comes from", error=BadModel, nan="kept")
+    if any(isinstance(value, float) and math.isnan(value) for _, value, _ in _entries(found)):
+        raise BadModel(f"{file}: NaN is no number; correct the file")  # infinities stay, as some configs have limits without end
+    return found
+
+
+def _check_size(file: Path, most: int) -> None:
+    if file.stat().st_size > most:
+        raise BadModel(f"{file} has {file.stat().st_size:,} bytes; at most {most:,} are allowed. Use a model whose file is smaller")
+
+
+def _check_settings(file: Path) -> None:
+    for name, value, top in _entries(_object(file)):
+        if name == "auto_map" and value:
+            raise BadModel(f"{file}: auto_map = {shown(value)} names Python code in the model folder. {NO_CODE}")
+        if name.lstrip("_") == "attn_implementation" and isinstance(value, str) and ("/" in value or ":" in value):
+            raise BadModel(f"{file}: {name} = {value!r} names a kernel that would be fetched and run; delete it, or name one of transformers")
+        if top and name == "model_max_length" and not (type(value) in (int, float) and value >= 1):
+            raise BadModel(f"{file}: {name} = {shown(value)} must be a number of at least 1; correct the file")
+        if file.name not in ("config.json", "generation_config.json"):
+            continue
+        if type(value) is int and name.startswith(("num_", "n_")) and value < 0:
+            raise BadModel(f"{file}: {name} = {value} must be an integer of at least 0; correct the file")
+        if type(value) is int and value > MOST_LAYERS and _counts_layers(name):
+            raise BadModel(f"{file}: {name} = {value:,} is more than {MOST_LAYERS:,}, the most that are made; no known model has so many")
+        if type(value) is int and name == "num_labels" and value > MOST_LABELS:
+            raise BadModel(f"{file}: {name} = {value:,} is more than {MOST_LABELS:,}, the most that are made; correct the file")
+        if top and name.endswith("_token_id") and not _is_ids(value):
+            raise BadModel(f"{file}: {name} = {shown(value)} must be null, an id of at least -1, or a list of such ids; correct the file")
+        if top and name in ("max_position_embeddings", "n_positions") and not (value is None or (type(value) is int and value > 0)):
+            raise BadModel(f"{file}: {name} = {shown(value)} must be an integer of at least 1; correct the file")
+
+
+def _counts_layers(name: str) -> bool:
+    return ("layer" in name or "expert" in name) and not any(part in name for part in ("size", "dim", "index", "interval"))
+
+
+def _entries(found: Any) -> Iterator[tuple[str, Any, bool]]:
+    """Each name with its value, at any depth, and whether it stands at the top."""
+    stack = [(found, True)]
+    while stack:
+        value, top = stack.pop()
+        if isinstance(value, dict):
+            yield from ((name, inner, top) for name, inner in value.items())
+        stack.extend((inner, False) for inner in (value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()))
+
+
+def _check_index(index: Path) -> None:
+    _check_size(index, 64 * MEGABYTE)
+    shards = _object(index).get("weight_map")
+    names = shards.values() if isinstance(shards, dict) else [shards]
+    for name in names:
+        if not isinstance(name, str) or not name.endswith(".safetensors") or Path(name).name != name:
+            raise BadModel(f"{index}: {shown(name)} is no safetensors file of this folder; other weights are never read. Convert the model")
+
+
+def _is_ids(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(type(i) is int and i >= -1 for i in value)
+    return value is None or (type(value) is int and value >= -1)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [""])[0][:200]

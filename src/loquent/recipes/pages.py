@@ -1,0 +1,20 @@
+"""What the pages of the built-in recipes say: the comments at the top of their files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+
+from loquent.recipes.loading import FOLDER
+
+TRAINS = re.compile(r"^#.*\b(loquent train \S+ --out (\S+))", re.MULTILINE)
+
+
+def maker(folder: str) -> str:
+    """The command on a built-in recipe's page that makes this folder; "" where no page has one."""
+    for file in sorted(FOLDER.iterdir(), key=lambda file: file.name):
+        if file.name.endswith(".yaml"):
+            for command, out in TRAINS.findall(file.read_text(encoding="utf-8")):
+                if PurePath(out) == PurePath(folder):
+                    return str(command)
+    return ""

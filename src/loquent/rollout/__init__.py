@@ -1,0 +1,1 @@
+"""The loop in which agents play tasks, and forks of games."""

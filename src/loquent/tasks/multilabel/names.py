@@ -1,0 +1,10 @@
+"""The registered names of this task. The registry and Gymnasium read them without importing the task."""
+
+TASKS = {
+    "multilabel": "loquent.tasks.multilabel.task:MultiLabel",
+}
+AGENTS: dict[str, str] = {}
+DESIGNS: dict[str, str] = {}
+ENVIRONMENTS = {
+    "loquent/MultiLabel-v0": {"task": "multilabel", "form": "index"},
+}

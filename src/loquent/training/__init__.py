@@ -1,0 +1,1 @@
+"""One run: start, training loop, evaluation, checkpoints, resuming, runs by name."""

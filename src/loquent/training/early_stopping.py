@@ -1,0 +1,81 @@
+"""Early stopping: the best watched value so far, and for how many evaluations no better one has come."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from loquent.core.metric import Metric
+from loquent.core.values import Record
+from loquent.errors import BadSetting, nearest
+from loquent.files import saved_state
+from loquent.recipes.sections import TrainingSettings
+from loquent.training.evaluate import higher_is_better
+
+
+class EarlyStopping:
+    """Watches `training.stop_metric`; without one it never stops a run.
+
+    Raises:
+        BadSetting: nothing says whether more of the watched value is better.
+    """
+
+    def __init__(self, settings: TrainingSettings, metrics: Sequence[Metric], weights: Record) -> None:
+        self.settings = settings
+        self._sign = 1.0
+        if settings.stop_metric:
+            self._sign = 1.0 if _is_higher_better(settings.stop_metric, metrics, weights) else -1.0
+        self.waited = 0  # evaluations since the last improvement
+        self.best: float | None = None  # larger is better: where less is better, the negated value
+        self.best_update: int | None = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the run ends now."""
+        return bool(self.settings.stop_metric) and self.waited >= self.settings.patience
+
+    def improves(self, values: Mapping[str, float], update: int) -> bool:
+        """Take the values of an evaluation after an update; whether the watched one is the best so far.
+
+        A value that is not finite is never the best.
+
+        Raises:
+            BadSetting: the watched value was not measured.
+        """
+        name = self.settings.stop_metric
+        if not name:
+            return False
+        if name not in values:
+            near = nearest(name, values) or next(iter(values))
+            what = f"training.stop_metric = {name!r} is not measured in evaluation (nearest: {near})"
+            raise BadSetting(f"{what}; metrics: adds what is measured")
+        value = self._sign * values[name]
+        best = -math.inf if self.best is None else self.best
+        if not math.isfinite(value) or value <= best:
+            self.waited += 1
+            return False
+        enough = self.best is None or value > best + self.settings.margin * abs(best)
+        self.waited = 0 if enough else self.waited + 1
+        self.best, self.best_update = value, update
+        return True
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint holds of it."""
+        return {"waited": self.waited, "best": self.best, "best_update": self.best_update}
+
+    def restore(self, state: Mapping[str, Any], updates: int) -> None:
+        """Take back `state` after so many updates; BadCheckpoint names a value outside its range."""
+        self.waited = saved_state.count(state, "waited", most=updates)
+        self.best = None if saved_state.field(state, "best") is None else saved_state.number(state, "best")
+        known = saved_state.field(state, "best_update") is not None
+        self.best_update = saved_state.count(state, "best_update", most=updates) if known else None
+
+
+def _is_higher_better(name: str, metrics: Sequence[Metric], weights: Record) -> bool:
+    try:
+        return higher_is_better(name, metrics, weights)
+    except BadSetting as error:
+        known = [key for metric in metrics for key in getattr(metric, "keys", ())] + ["return"]
+        near = nearest(name, known)
+        raise BadSetting(f"training.stop_metric: {error}" + (f". Nearest: {near}" if near else "")) from error

@@ -1,0 +1,97 @@
+"""Which policy of a run is meant: the best checkpoint or else the newest; and its export."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from pathlib import Path
+
+from loquent.core.guards import json_files
+from loquent.core.settings import Remark
+from loquent.errors import BadCheckpoint, Damaged
+from loquent.files import manifest, names
+from loquent.files.run_folder import RunFolder
+from loquent.training import checkpoint
+
+MODEL = "config.json"  # of a Hugging Face folder
+
+
+def policy_folder(path: str | Path) -> Path:
+    """The Hugging Face folder of a run's best or newest checkpoint, of a checkpoint, or the folder itself.
+
+    Raises:
+        BadCheckpoint: there is no model in that folder. Damaged: the checkpoint is not what was written.
+    """
+    folder = Path(path)
+    if (folder / MODEL).is_file():
+        return folder
+    chosen = folder if has_policy(folder) else best(RunFolder(folder))
+    manifest.check(chosen)
+    if not has_policy(chosen):
+        raise BadCheckpoint(f"{chosen} holds no model: {names.POLICY}/{MODEL} is missing")
+    return chosen / names.POLICY
+
+
+def has_policy(checkpoint: Path) -> bool:
+    """Whether a checkpoint has a policy that can be loaded."""
+    return (checkpoint / names.POLICY / MODEL).is_file()
+
+
+def best(run: RunFolder) -> Path:
+    """The best checkpoint of a run as its newest one knows it, or else the newest; its manifest is not compared.
+
+    Raises:
+        BadCheckpoint: the run has no checkpoint, or its `best.json` or evaluation is torn or names a missing one.
+
+    Warns:
+        Remark: `best.json` names another.
+    """
+    checkpoints = run.checkpoints.all()
+    if not checkpoints:
+        raise BadCheckpoint(_no_model(run))
+    newest = checkpoints[-1]
+    counters = checkpoint.read_state(newest).get("counters")
+    update = counters.get("best_update") if isinstance(counters, dict) else None
+    chosen = newest if update is None else run.checkpoints.of(update)
+    if chosen not in checkpoints:
+        missing = f"{chosen}, the best checkpoint of the run, is missing"
+        raise Damaged(f"{missing}; {newest} is the newest, and may be named itself")
+    noted = run.checkpoints.noted_best()
+    if noted not in (None, chosen.name):
+        note = f"{run.checkpoints.note} names {noted}"
+        why = f"by the newest checkpoint {newest.name} it is {chosen.name}, which is taken"
+        warnings.warn(f"{note}; {why}; `loquent resume {run.path}` writes the note anew", Remark, stacklevel=3)
+    if run.has_ended:
+        evaluated = run.evaluation().get("checkpoint", chosen.name)
+        if evaluated != chosen.name:
+            of = f"{run.evaluation_file} is of the checkpoint {json_files.shown(evaluated)}"
+            raise Damaged(f"{of}, and {chosen} is the best or newest one there is")
+    return chosen
+
+
+def export(run: str | Path, folder: str | Path) -> Path:
+    """Copy a run's best or newest policy into an ordinary Hugging Face folder; returns that folder.
+
+    Raises:
+        BadCheckpoint: there is no language model in the run, or the target folder is not empty.
+    """
+    source, target = policy_folder(run), Path(folder)
+    if "model_type" not in json_files.load_object(source / MODEL):
+        what = f"{run} holds no language model but a network that chooses among actions, in {source}"
+        raise BadCheckpoint(f"{what}; only language models are exported")
+    if target.exists() and any(target.iterdir()):
+        raise BadCheckpoint(f"{target} is not empty; name a new folder")
+    shutil.copytree(source, target, dirs_exist_ok=True)
+    return target
+
+
+def _no_model(run: RunFolder) -> str:
+    """Why a path gives no model, and what would."""
+    if not run.path.exists():
+        return f"there is no {run.path}"
+    if run.is_run:
+        why = "was stopped before its first checkpoint, so it has no model yet"
+        return f"the run {run.path} {why}: loquent resume {run.path}"
+    if seed := run.one_seed():
+        return f"{run.path} holds runs of several seeds; name one of them: {seed}"
+    return f"{run.path} holds neither a model ({MODEL}) nor a run's {names.CHECKPOINTS}/{names.UPDATE}N"

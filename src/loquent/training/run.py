@@ -1,0 +1,139 @@
+"""A run on disk: its recipe, what it logged, its model. `load_run(folder)` gives one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from loquent import recipes
+from loquent.agents.language_model import LanguageModelAgent
+from loquent.core import registry
+from loquent.core.agent import Agent
+from loquent.core.metric import Context
+from loquent.core.seeding import Key
+from loquent.core.task import Task
+from loquent.errors import BadCheckpoint
+from loquent.files import names, saved_state
+from loquent.files.run_folder import RunFolder
+from loquent.files.run_logs import read_log
+from loquent.pretrained import LanguageModel
+from loquent.recipes import Recipe
+from loquent.rewards import compose
+from loquent.training import checkpoint
+from loquent.training.evaluate import Evaluation, build_metrics, evaluate_agent
+from loquent.training.policies import policy_folder
+from loquent.training.start import make_actor, make_format, make_task
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished or running run's folder."""
+
+    folder: Path
+    allow_imports: bool = False
+    """Whether code that its recipe names is imported wherever the run lies; otherwise as `loquent.core.guards.trust` says."""
+
+    @property
+    def files(self) -> RunFolder:
+        """The files of the run."""
+        return RunFolder(self.folder)
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe with every default written out, as it was when the run began."""
+        self._compare(names.CONFIG)
+        return recipes.load(self.files.config, imports="all" if self.allow_imports else "trusted")
+
+    @property
+    def metrics(self) -> list[dict[str, Any]]:
+        """What was logged, one object per update."""
+        self._compare(names.METRICS)
+        return list(read_log(self.files.logs.metrics))
+
+    @property
+    def evaluation(self) -> dict[str, Any]:
+        """The evaluation at the end of the run."""
+        if not self.files.has_ended:
+            raise BadCheckpoint(f"{self.folder} has not come to its end: {names.EVALUATION} is missing")
+        return self.files.evaluation()
+
+    def _compare(self, name: str) -> None:
+        """Raise Damaged where a file differs from its record in the newest checkpoint."""
+        self.files.newest_records().check(name)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what the run did: its policy's weights, all it logged, and its last evaluation. Equal runs have equal ones."""
+        found = hashlib.sha256()
+        for path in sorted(policy_folder(self.folder).glob("*.safetensors")):
+            found.update(path.read_bytes())
+        found.update(json.dumps([self.metrics, self.evaluation], sort_keys=True).encode())
+        return found.hexdigest()[:16]
+
+    def task(self) -> Task:
+        """The task the run was trained on."""
+        return make_task(self.recipe)
+
+    def agent(self, **decoding: Any) -> Agent:
+        """The best or newest policy as its algorithm acts in evaluation: masked where a recipe says so, decoding as it says.
+
+        Args:
+            decoding: fields of the recipe's `evaluation` to replace, as in `max_new_tokens=5`.
+        """
+        return self._acting(**decoding)[0]
+
+    def evaluate(self, *, split: str = "test", episodes: int = 200, seed: int = 0) -> Evaluation:
+        """Evaluate the best or newest policy on held-out rows, with the recipe's rewards and metrics."""
+        agent, language = self._acting()
+        return _evaluated(self.recipe, agent, language, split, episodes, seed)
+
+    def _acting(self, **decoding: Any) -> tuple[Agent, LanguageModel | None]:
+        """The algorithm's own agent, from the state of the chosen checkpoint, and the language model behind it, where there is one.
+
+        The reference is that of learning alone: a copy of the policy stands in its place, so what it was made from may be gone.
+        """
+        chosen, settings = policy_folder(self.folder).parent, self.recipe
+        state = checkpoint.load(chosen, reference=False)
+        update = names.update_of(chosen.name)
+        saved_state.count(saved_state.part(state, "counters"), "updates", update, least=update)
+        reference = "none" if settings.model.reference == "none" else "copy"
+        model = replace(settings.model, path=str(chosen), revision="", reference=reference)
+        evaluation = replace(settings.evaluation, **decoding)
+        start = replace(settings, model=model, evaluation=evaluation)
+        actor = make_actor(start, self.task(), Key(settings.training.seed))
+        learned = {name: tensor for name, tensor in saved_state.part(state, "actor").items() if not name.startswith("reference.")}
+        copied = {name: tensor for name, tensor in actor.state_dict().items() if name.startswith("reference.")}
+        algorithm = registry.named("algorithm", settings.algorithm)(settings.config, actor)  # it may attach networks, values say, to the actor
+        with saved_state.whole():
+            actor.load_state_dict({**copied, **learned})
+            algorithm.load_state_dict(state["algorithm"])
+        return algorithm.agent(actor, True), actor.language
+
+
+def evaluate_language(recipe: Recipe, language: LanguageModel, *, split: str, episodes: int, seed: int) -> Evaluation:
+    """Evaluate any language model on a recipe's task, decoding as its `evaluation` says."""
+    agent = LanguageModelAgent(language.module, make_format(recipe.model.format, language), recipe.evaluation, name=recipe.name)
+    return _evaluated(recipe, agent, language, split, episodes, seed)
+
+
+def _evaluated(recipe: Recipe, agent: Agent, language: LanguageModel | None, split: str, episodes: int, seed: int) -> Evaluation:
+    task = make_task(recipe)
+    context = Context(task=task, model=language)
+    terms, weights = compose.build(recipe.rewards, context)
+    metrics = build_metrics(recipe.metrics, context)
+    return evaluate_agent(task, agent, split=split, episodes=episodes, seed=seed, metrics=metrics, terms=terms, weights=weights)
+
+
+def load_run(folder: str | Path, *, allow_imports: bool = False) -> Run:
+    """The run in a folder; for `allow_imports` see `Run`.
+
+    Raises:
+        BadCheckpoint: there is none. AnotherRun: another version of Loquent wrote it. Damaged: its machine.json cannot be read.
+    """
+    files = RunFolder(folder)
+    files.require_run()
+    files.check_format()
+    return Run(files.path, allow_imports)

@@ -1,0 +1,131 @@
+"""Where a run starts: the task, the language model and the networks a recipe asks for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from loquent import pretrained
+from loquent.agents.scripted import Random
+from loquent.core import registry
+from loquent.core.algorithm import Algorithm, Playing
+from loquent.core.seeding import Key
+from loquent.core.task import Task
+from loquent.errors import BadSetting
+from loquent.machine import parallel
+from loquent.models.actor import Actor
+from loquent.models.exported import format_name, read_note
+from loquent.models.format.names import FORMATS, Format
+from loquent.pretrained import LanguageModel
+from loquent.recipes import Recipe
+from loquent.recipes.pages import maker
+from loquent.recipes.sections import TrainingSettings
+from loquent.rollout.loop import games, play
+from loquent.training.policies import policy_folder
+
+SAMPLED_GAMES = 300
+
+
+def make_task(recipe: Recipe) -> Task:
+    """The recipe's task with its options."""
+    task: Task = registry.named("task", recipe.task)(recipe.options)
+    return task
+
+
+def make_language(recipe: Recipe, task: Task, key: Key) -> LanguageModel:
+    """The starting language model: loaded from a name, a folder or a run, or made here with a tokenizer of its own."""
+    settings = recipe.model
+    if settings.path:
+        return load_language(settings.path, settings.device, settings.dtype, revision=settings.revision or None)
+    return pretrained.build(
+        texts(task, settings.tokenizer_texts, key),
+        vocabulary=settings.vocabulary,
+        shape=settings.shape,
+        layers=settings.layers,
+        width=settings.width,
+        heads=settings.heads,
+        context=settings.context,
+        dropout=settings.dropout,
+        key=key.child("model"),
+        device=settings.device,
+        dtype=settings.dtype,
+    )
+
+
+def load_language(path: str, device: str, dtype: str, *, revision: str | None = None) -> LanguageModel:
+    """A language model by Hugging Face name, by folder, or from a run's best or newest checkpoint."""
+    folder = policy_folder(path) if Path(path).is_dir() else path
+    command = maker(path)
+    advice = f"; `{command}` makes it" if command else "; check the spelling"
+    return pretrained.load(str(folder), revision=revision, device=device, dtype=dtype, advice=advice)
+
+
+def make_format(name: str, language: LanguageModel) -> Format:
+    """The format of that name over the model's tokenizer."""
+    return FORMATS[name](language.tokenizer)
+
+
+def folder_format(folder: str | Path, language: LanguageModel) -> Format:
+    """The format that an exported folder was trained with; plain for any other model's.
+
+    Raises:
+        BadCheckpoint, BadSetting: what the folder says of itself cannot be read, or names no format.
+    """
+    name = format_name(read_note(folder), folder, "plain")
+    return make_format(name, language)
+
+
+def make_actor(recipe: Recipe, task: Task, key: Key) -> Any:
+    """The policy with its critic and its reference, an `Actor`; or the model that the algorithm makes for itself."""
+    algorithm = registry.named("algorithm", recipe.algorithm)
+    if issubclass(algorithm, Playing):
+        return algorithm.make_actor(recipe.config, task, key)
+    settings = recipe.model
+    language = make_language(recipe, task, key)
+    reference: Any = settings.reference
+    if reference not in ("copy", "none"):
+        reference = load_language(reference, settings.device, settings.dtype)
+    return Actor.build(
+        language,
+        critic=settings.critic,
+        reference=reference,
+        format=make_format(settings.format, language),
+        decoding=recipe.decoding,
+        evaluation=recipe.evaluation,
+        key=key.child("critic"),
+    )
+
+
+def texts(task: Task, limit: int, key: Key) -> list[str]:
+    """Texts in the task's language: its rows' own, or those of games a random player plays."""
+    rows = task.rows("train")[:limit]
+    if rows and "text" in rows[0].fields:
+        return [str(row["text"]) for row in rows]
+    queue = games(rows, each=max(1, SAMPLED_GAMES // max(1, len(rows))))
+    played = play(task, queue, Random(task), seed=key.integer(53))
+    return [text for episode in played for text in (episode.instruction, *(turn.text for turn in episode.turns)) if text]
+
+
+def source(algorithm: type[Algorithm], settings: TrainingSettings) -> str:
+    """Where the episodes come from: "play", "expert" or "data".
+
+    Raises:
+        BadSetting: the algorithm cannot learn from what the recipe says.
+    """
+    reads = algorithm.reads
+    source = "data" if settings.data else "expert" if settings.teacher else reads[0]
+    if source == "data" and not settings.data:
+        raise BadSetting(
+            f"{algorithm.name} learns from others' episodes: training.data names files or folders of recorded ones (`loquent collect` makes them), "
+            "or training.teacher an agent that plays for it"
+        )
+    if source not in reads:
+        given = f"training.data = {', '.join(settings.data)!r}" if settings.data else f"training.teacher = {settings.teacher!r}"
+        raise BadSetting(f"{given}: {algorithm.name} learns from its own play only; from others' episodes learn {', '.join(_readers(source))}")
+    if parallel.size() > 1 and "data" not in reads:
+        raise BadSetting(f"{algorithm.name} learns in one process; together learn {', '.join(_readers('data'))}")
+    return source
+
+
+def _readers(source: str) -> list[str]:
+    return [name for name in registry.names("algorithm") if source in registry.find("algorithm", name).reads]

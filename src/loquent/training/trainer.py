@@ -1,0 +1,243 @@
+"""The trainer: the parts of a recipe, built, and one update of them.
+
+    rows -> play -> rewards.apply -> token_batch -> score -> prepare -> update -> after_update
+
+Recorded episodes (`training.data`) are read, laid out and prepared once; then an update begins with rows drawn from them.
+All that influences the future is in `Trainer.state`, so a run that is killed and resumed gives the same results.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from loquent.adapters.table import Table
+from loquent.core import registry
+from loquent.core.agent import make as make_agent
+from loquent.core.algorithm import Playing
+from loquent.core.episode import Episode
+from loquent.core.metric import Context
+from loquent.core.seeding import Key
+from loquent.core.task import Row
+from loquent.core.values import EMPTY, Record
+from loquent.data.pools import Pool, Sampler
+from loquent.errors import BadSetting
+from loquent.files import saved_state
+from loquent.machine import parallel
+from loquent.machine.identity import machine
+from loquent.models.score.tokens import score
+from loquent.models.tokens.batch import TokenBatch, token_batch
+from loquent.models.tokens.rewards import ends_by, learner_rewards
+from loquent.recipes import Recipe
+from loquent.rewards import compose, learner
+from loquent.rollout.loop import Game, play
+from loquent.training import identity, recorded, rollout_summary
+from loquent.training.early_stopping import EarlyStopping
+from loquent.training.evaluate import Evaluation, build_metrics, chosen_rows, evaluate_agent
+from loquent.training.recorded import Draws, Recording, RunRewards
+from loquent.training.start import make_actor, make_task, source
+
+
+class Trainer:
+    """One run under way: the recipe's parts, built, and the counters. It knows no folder.
+
+    Args:
+        policy: the policy's folder of the checkpoint that `restore` will be given; the model in the recipe is not needed then.
+        pool: the rows to learn from, in place of those that `training` chooses; a pool that grows may be empty at first.
+
+    Raises:
+        BadSetting: the parts of the recipe do not fit together.
+    """
+
+    def __init__(self, recipe: Recipe, policy: Path | None = None, pool: Pool | None = None) -> None:
+        self.recipe, self.settings = recipe, recipe.training
+        self.key = Key(self.settings.seed)
+        kind = registry.named("algorithm", recipe.algorithm)
+        self.source = source(kind, self.settings)
+        _check_processes(recipe)
+        self.task = make_task(recipe)
+        self.actor: Any = make_actor(_from_policy(recipe, policy), self.task, self.key)
+        self.algorithm = kind(recipe.config, self.actor, key=self.key.child("algorithm"))
+        context = Context(task=self.task, model=self.actor.language)
+        self.terms, self.weights = compose.build(recipe.rewards, context)
+        self.learner = learner.of_run(
+            self.terms,
+            recipe.config,
+            name=self.algorithm.name,
+            playing=isinstance(self.algorithm, Playing),
+            recorded=self.source == "data",
+            ends=ends_by(getattr(self.actor, "format", None)),
+        )
+        self.metrics = build_metrics(recipe.metrics, context)
+        self.growing = pool is not None
+        pool = weighted(chosen_rows(self.task, self.settings.split, self.settings.only)) if pool is None else pool
+        self.rows = {row.id: row for row in pool.rows}
+        self.recording = self._record() if self.source == "data" else None
+        self.draws = None if self.recording is None else self._draws(self.recording)
+        self.sampler = Sampler(pool, self.key.child("rows"), scale=self.settings.priority)
+        self.stopping = EarlyStopping(self.settings, self.metrics, self.weights)
+        self.updates = self.games = 0
+        self.seconds: dict[str, float] = {}
+        if isinstance(self.algorithm, Playing):
+            self.algorithm.sit(self._table(), self.settings.updates)
+
+    def update(self) -> dict[str, float]:
+        """Make one update and return what is logged."""
+        self.seconds = {}
+        if isinstance(self.algorithm, Playing):
+            return self._play(self.algorithm)
+        batch, summary = self.next()
+        with self._timed("learn"):
+            logs = self.algorithm.update(self.actor, batch)
+            logs |= self.algorithm.after_update(self.actor)
+        self.updates += 1
+        return {"update": self.updates, "episodes": self.games, **summary, **logs}
+
+    def next(self) -> tuple[TokenBatch, dict[str, float]]:
+        """The prepared batch of one update, and what is logged of it: recorded rows, or a collection that is played now."""
+        if self.draws is not None:
+            with self._timed("collect"):
+                batch = self.draws.draw(self.settings.episodes)
+            self.games += len(batch)
+            return batch, recorded.summary(batch, self.draws)
+        with self._timed("collect"):
+            episodes = self.collect()
+        with self._timed("score"):
+            batch = self.algorithm.prepare(self.batch(episodes))
+        return batch, rollout_summary.summary(episodes, batch, self.weights, self.task.spec)
+
+    def collect(self) -> list[Episode]:
+        """Play one collection of episodes and add the rewards of all terms."""
+        rows = self.sampler.draw(self.settings.episodes)
+        queue = [Game(row, self.games + i) for i, row in enumerate(rows)]
+        self.games += len(queue)
+        episodes = play(self.task, queue, self._player(), seed=self.settings.seed, split=self.settings.split)
+        return learner_rewards(self.terms, episodes, self.rows, self.learner, self.actor.format)
+
+    def batch(self, episodes: Sequence[Episode]) -> TokenBatch:
+        """The batch that the algorithm reads: tokens, rewards, and for a learner from its own play the scores of all networks."""
+        actor = self.actor
+        batch = token_batch(episodes, actor.format, self.weights, max_length=actor.context, room=actor.room)
+        batch = batch.to(actor.device)
+        return score(actor, batch) if self.algorithm.scored else batch
+
+    def evaluate(self, split: str, episodes: int, only: Record = EMPTY) -> Evaluation:
+        """Evaluate the policy, with the decoding meant for evaluation."""
+        return evaluate_agent(
+            self.task,
+            self.algorithm.agent(self.actor, True),
+            split=split,
+            episodes=episodes,
+            seed=self.settings.seed,
+            metrics=self.metrics,
+            terms=self.terms,
+            weights=self.weights,
+            only=only,
+        )
+
+    def state(self) -> dict[str, Any]:
+        """All that influences the future, except the policy's own weights."""
+        return {
+            **self._identity(),
+            "counters": {"updates": self.updates, "games": self.games, **self.stopping.state()},
+            "sampler": (self.draws or self.sampler).state_dict(),
+            "actor": self.actor.state_dict(),
+            "algorithm": self.algorithm.state_dict(),
+            **({"rewards": statistics} if (statistics := self.learner.state_dict()) else {}),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take back `state`.
+
+        Raises:
+            AnotherRun: it belongs to another recipe, other held-out rows or another machine.
+            BadCheckpoint: it is not whole.
+        """
+        identity.compare(state, self._identity())
+        with saved_state.whole():
+            counters = saved_state.part(state, "counters")
+            most = saved_state.MOST if self.growing else self.settings.updates
+            updates = saved_state.count(counters, "updates", most=most)
+            self.updates, self.games = updates, saved_state.count(counters, "games")
+            self.stopping.restore(counters, updates)
+            (self.draws or self.sampler).load_state_dict(state["sampler"])
+            self.restore_policy(state)
+            self.learner.load_state_dict(state.get("rewards", {}))
+
+    def restore_policy(self, state: Mapping[str, Any]) -> None:
+        """Take back the networks and the algorithm alone."""
+        self.actor.load_state_dict(state["actor"])
+        self.algorithm.load_state_dict(state["algorithm"])
+
+    def held_out_rows(self) -> dict[str, str]:
+        """A digest of the rows of each evaluation, by split. A growing pool has none."""
+        return {} if self.growing else identity.held_out_rows(self.task, self.settings)
+
+    def _identity(self) -> dict[str, Any]:
+        """The parts of the state that must be equal where the run goes on."""
+        return {
+            "fingerprint": self.recipe.fingerprint,
+            "machine": machine(self.actor.device),
+            "rows": self.held_out_rows(),
+        }
+
+    def _play(self, algorithm: Playing) -> dict[str, float]:
+        """An update of an algorithm that collects by itself."""
+        with self._timed("play"):
+            episodes, logs = algorithm.play()
+        self.updates += 1
+        self.games += len(episodes)
+        summary = rollout_summary.turns(episodes, self.weights, self.task.spec)
+        return {"update": self.updates, "episodes": self.games, **summary, **logs}
+
+    def _table(self) -> Table:
+        return Table(
+            self.task,
+            self.sampler,
+            places=self.recipe.config.games,
+            seed=self.settings.seed,
+            split=self.settings.split,
+            terms=self.terms,
+            weights=self.weights,
+            learner=self.learner,
+            teacher=self._player() if self.source == "expert" else None,
+        )
+
+    def _player(self) -> Any:
+        if self.source == "expert":
+            return make_agent(self.settings.teacher or "expert", self.task, place="training.teacher")
+        return self.algorithm.agent(self.actor, False)
+
+    def _record(self) -> Recording:
+        rewards = RunRewards(tuple(self.terms), self.weights, self.learner)
+        return recorded.record(self.settings, self.task, self.actor, rewards)
+
+    def _draws(self, recording: Recording) -> Draws:
+        return Draws(self.algorithm.prepare(recording.batch), recording.digest, self.key.child("recorded rows"))
+
+    @contextmanager
+    def _timed(self, phase: str) -> Iterator[None]:
+        before = time.perf_counter()
+        yield
+        self.seconds[phase] = round(time.perf_counter() - before, 4)
+
+
+def weighted(rows: Sequence[Row]) -> Pool:
+    """A pool of rows, each with the weight in its field `weight`, or 1."""
+    return Pool(tuple(rows), tuple(row.fields.get("weight", 1.0) for row in rows))
+
+
+def _from_policy(recipe: Recipe, policy: Path | None) -> Recipe:
+    """The recipe with the model to build from: its own, or the policy of a checkpoint."""
+    return recipe if policy is None else replace(recipe, model=replace(recipe.model, path=str(policy), revision=""))
+
+
+def _check_processes(recipe: Recipe) -> None:
+    episodes = recipe.training.episodes
+    if min(episodes, recipe.config.minibatch or episodes) < parallel.size():
+        needed = f"at least the {parallel.size()} processes that learn together"
+        raise BadSetting(f"training.episodes and algorithm.minibatch are {needed}")

@@ -1,0 +1,73 @@
+"""Several seeds of one recipe: a run each, a table over them, and going on where it was stopped."""
+
+import json
+import shutil
+
+import pytest
+
+from loquent import recipes
+from loquent.bench import seeds
+from loquent.cli import main as cli
+from loquent.errors import BadCheckpoint
+from loquent.training.run import Run
+
+SMALL = ["task.limit=60", "training.checkpoint_every=1"]
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    """Three seeds of one small recipe, by the command."""
+    folder = tmp_path_factory.mktemp("runs") / "three"
+    line = ["train", "reviews_ppo", *SMALL, "metrics={diversity: {}}", "rewards={lexicon: 1.0}", "--profile", "smoke", "--seeds", "3"]
+    assert cli.main([*line, "--out", str(folder)]) == 0
+    return folder
+
+
+def test_each_seed_has_a_run_of_its_own(three):
+    assert sorted(path.name for path in three.iterdir() if path.is_dir()) == ["seed-0", "seed-1", "seed-2"]
+    runs = [Run(three / f"seed-{seed}") for seed in range(3)]
+    assert [run.recipe.training.seed for run in runs] == [0, 1, 2]
+    assert len({run.fingerprint for run in runs}) == 3
+    assert (three / "report.html").stat().st_size > 10_000
+
+
+def test_the_table_is_means_and_deviations(three):
+    rows = {row["value"]: row for row in json.loads((three / "table.json").read_text())["rows"]}
+    row = rows["return ↑"]
+    values = [Run(three / f"seed-{seed}").evaluation["values"]["return"] for seed in range(3)]
+    mean = sum(values) / 3
+    assert [row[f"seed-{seed}"] for seed in range(3)] == values
+    assert row["mean"] == pytest.approx(mean)
+    assert row["mean/sd"] == pytest.approx((sum((x - mean) ** 2 for x in values) / 2) ** 0.5)
+    assert row["n"] == 3
+    assert "± " in (three / "table.md").read_text()
+    assert (three / "table.csv").read_text().startswith("value,mean,mean/sd,seed-0")
+
+
+def test_a_folder_of_seeds_goes_on_where_it_was_stopped(three, tmp_path, capsys):
+    cut = shutil.copytree(three, tmp_path / "cut")
+    shutil.rmtree(cut / "seed-2")
+    (cut / "seed-1" / "evaluation.json").unlink()
+    shutil.rmtree(cut / "seed-1" / "checkpoints" / "update-2")
+    (cut / "table.json").unlink()
+    assert cli.main(["resume", str(cut), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out.splitlines()[-1])["runs"]) == 3
+    assert (cut / "table.json").read_text() == (three / "table.json").read_text()
+
+
+def test_a_folder_with_runs_is_refused(three):
+    with pytest.raises(BadCheckpoint, match="holds runs already"):
+        seeds.train_seeds(recipes.load("reviews_ppo", profile="smoke"), three, 2, progress=False)
+
+
+@pytest.mark.parametrize(
+    "seeds", ["[[[", '{"seeds": [-5]}', '{"seeds": [1, 1]}', '{"seeds": ["../x"]}', '{"seeds": []}', '{"seeds": 3}', "[]", '{"seeds": [true]}']
+)
+def test_an_odd_plan_of_seeds_is_named(seeds, tmp_path):
+    from loquent.bench.seeds import resume_seeds
+
+    (tmp_path / "recipe.yaml").write_text(recipes.load("reviews_base").yaml())
+    (tmp_path / "seeds.json").write_text(seeds)
+    with pytest.raises(BadCheckpoint, match=r"seeds\.json"):
+        resume_seeds(tmp_path, progress=False)
+    assert not list(tmp_path.glob("seed-*"))

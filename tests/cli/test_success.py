@@ -1,0 +1,37 @@
+"""Success on the command line: evaluated, collected and played games say the share that succeeded, first and of all games."""
+
+import json
+
+import pytest
+
+from loquent.cli import main as cli
+from loquent.core import episode
+
+SMALL = ("limit=30", "feedback=letters")
+
+
+def said(capsys, *line):
+    assert cli.main([*line, "--json"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    return lines, json.loads(lines[-1])
+
+
+def test_a_collection_says_how_many_games_succeeded(tmp_path, capsys):
+    out = tmp_path / "games"
+    line = ("collect", "wordle", *SMALL, "--agent", "wordle/random", "--episodes", "40", "--out", str(out))
+    lines, found = said(capsys, *line)
+    solved = sum(one.ended == "solved" for one in episode.read(out / "episodes.jsonl"))
+    assert 0 < solved < 40
+    assert found["success"] == solved / 40
+    assert any(f"success {solved / 40:.4g}, mean return" in line for line in lines)
+
+
+def test_an_evaluation_and_a_game_say_it(capsys):
+    options = [word for one in SMALL for word in ("--option", one)]
+    lines, found = said(capsys, "evaluate", "wordle/random", "--task", "wordle", *options, "--episodes", "40")
+    assert lines[1].split()[0] == "success"
+    assert found["values"]["success"] == found["values"]["ended/solved"] == pytest.approx(1 - found["values"]["ended/out of turns"])
+    assert 0 < found["values"]["success"] < 1
+    assert 0 < found["errors"]["success"] < 0.1
+    _, found = said(capsys, "play", "wordle", *SMALL, "--agent", "wordle/optimal")
+    assert found["success"] is (found["ended"] == "solved")

@@ -1,0 +1,133 @@
+"""The 44 files that RL4LMs comes with: all become recipes, nothing of them is dropped in silence, and all run at smoke."""
+
+import copy
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from loquent import recipes
+from loquent.cli import main as cli
+from loquent.convert import rl4lms
+from loquent.errors import BadSetting
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "importing.md"
+ORIGINALS = Path(__file__).resolve().parents[3] / "shared" / "data" / "rl4lms_configs"
+COUNTS = {"files": 44, "as they are": 38, "with --accept-changes": 6, "trainable as they are": 5, "need rows": 38, "need a causal model": 28}
+FILES = sorted(str(path.relative_to(ORIGINALS)) for path in ORIGINALS.glob("*/*.yml"))
+
+pytestmark = pytest.mark.data
+
+
+@pytest.fixture
+def originals(beside):
+    folder = beside / "data" / "rl4lms_configs"
+    if not folder.is_dir():
+        pytest.skip("RL4LMs' files are not beside this checkout")
+    return folder
+
+
+def test_all_files_become_recipes_that_run_or_say_what_is_missing(originals, tmp_path):
+    counts = dict.fromkeys(COUNTS, 0)
+    for file in sorted(originals.glob("*/*.yml")):
+        found = rl4lms.convert(file, accept_changes=True)
+        if found.changed:
+            with pytest.raises(BadSetting, match=r"another experiment: .*--accept-changes"):
+                rl4lms.convert(file)
+        page = tmp_path / "made.yaml"
+        page.write_text(found.text)
+        made = recipes.load(page)
+        rows, model = ("task.path" in [n.target for n in found.missing], "model.path" in [n.target for n in found.missing])
+        assert rows == (made.options.source == "path"), "rows that nothing is built in for are said to be missing"
+        assert model == bool(re.search("t5|bart|blenderbot", made.model.path)), "and so is a model of a kind that is trained here"
+        assert made.rewards or made.algorithm == "supervised" or any(note.key == "reward_fn" for note in found.changed)
+        counts["files"] += 1
+        counts["with --accept-changes" if found.changed else "as they are"] += 1
+        counts["need rows"] += rows
+        counts["need a causal model"] += model
+        counts["trainable as they are"] += not found.changed and not found.missing
+    assert counts == COUNTS
+
+
+def test_the_page_has_the_counts():
+    text = PAGE.read_text(encoding="utf-8")
+    assert {name: count for name, count in COUNTS.items() if f"| {name} | {count} |" not in text} == {}
+
+
+def places(tree, way=()):
+    """Each value of a file that holds no further ones, with the way to it."""
+    inside = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    for name, value in inside:
+        yield from places(value, (*way, name))
+    if not inside:
+        yield way, tree
+
+
+def dotted(way):
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in way)[1:]
+
+
+def told(tree, way):
+    """What a key means: its name, and of a reward's or metric's option whose it is."""
+    here, owner = tree, ""
+    for part in way:
+        owner = here.get("id", "") if isinstance(here, dict) and "args" in here and part == "args" else owner
+        here = here[part]
+    return re.sub(r"\[\d+\]", "[]", dotted(way)), owner, tree["alg"]["id"] == "supervised"
+
+
+def other(value):
+    """A value of the same type that is not this one."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1 if value >= 1 or isinstance(value, int) else value / 2
+    return {"made_up": 1} if value == {} else "other" if value is None else f"{value}-other"
+
+
+def test_no_key_of_any_file_is_dropped_in_silence(originals, tmp_path, monkeypatch):
+    """Changed, each key changes the recipe, or is refused, or is named in the report with the reason why it does not."""
+    monkeypatch.setattr(rl4lms, "_check", lambda *_: None)  # whether a recipe is one is asked above
+    seen, silent = set(), []
+    for file in sorted(originals.glob("*/*.yml")):
+        tree = yaml.safe_load(file.read_text())
+        body = _body(rl4lms.convert(file, accept_changes=True))
+        for way, value in places(tree):
+            if (what := told(tree, way)) in seen:
+                continue
+            seen.add(what)
+            mutant = copy.deepcopy(tree)
+            inside = mutant
+            for part in way[:-1]:
+                inside = inside[part]
+            inside[way[-1]] = other(value)
+            (tmp_path / file.name).write_text(yaml.safe_dump(mutant))
+            try:
+                found = rl4lms.convert(tmp_path / file.name, accept_changes=True)
+            except BadSetting:
+                continue
+            key = dotted(way)
+            named = any(note.why and (_within(key, note.key) or _within(note.key, key)) for note in found.notes)
+            if _body(found) == body and not named:
+                silent.append((what, value))
+    assert silent == []
+    assert len(seen) > 100
+
+
+def _within(key, above):
+    return key == above or key.startswith((f"{above}.", f"{above}["))
+
+
+def _body(found):
+    return "\n".join(line for line in found.text.splitlines() if not line.startswith("#"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", FILES)
+def test_every_file_runs_at_smoke(file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = rl4lms.convert(ORIGINALS / file, accept_changes=True)
+    (tmp_path / "made.yaml").write_text(found.text)
+    assert cli.main(["train", "made.yaml", "--profile", "smoke", "model.device=cpu", "--out", "run"]) == 0
+    assert (tmp_path / "run" / "report.html").is_file()

@@ -1,0 +1,45 @@
+"""The one table of logged keys: every key has its line, and one that has none is an error here."""
+
+import warnings
+
+import pytest
+
+from loquent.algorithms.imitation.supervised import Supervised
+from loquent.algorithms.policy_gradient.nlpo import NLPO
+from loquent.algorithms.policy_gradient.ppo import PPO
+from loquent.core import logged
+from loquent.core.logged import Logged, UndefinedKey
+
+
+def test_a_key_is_known_by_itself_or_by_its_family():
+    known = logged.table(PPO)
+    assert logged.definition("rollout/return", known).unit == "reward per episode"
+    assert logged.definition("rollout/reward/sentiment", known) is known["rollout/reward/*"]
+    assert logged.definition("evaluation/diversity/distinct-2", known) is known["evaluation/*"]
+    assert logged.definition("kl/reference", known).unit == "nats per token"
+    for unknown in ("rollout/retrun", "evaluation", "rollout/reward", "nlpo/age", ""):
+        assert logged.definition(unknown, known) is None
+
+
+def test_an_algorithm_brings_its_own_keys_and_its_parents():
+    assert "nlpo/age" in logged.table(NLPO)
+    assert "policy/loss" in logged.table(NLPO)
+    assert "policy/loss" not in logged.table(Supervised)
+    assert logged.table(Supervised)["gradient/norm"] != logged.table(PPO)["gradient/norm"]
+
+
+def test_an_unknown_key_is_an_error_in_tests_and_a_warning_for_users():
+    known = {"a": Logged("", "one")}
+    logged.check(["a"], known)
+    with pytest.raises(UndefinedKey, match="'b' is logged and defined nowhere"):
+        logged.check(["a", "b"], known)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("default", UndefinedKey)
+        logged.check(["a", "b"], known)
+    assert [one.category for one in seen] == [UndefinedKey]
+
+
+def test_every_meaning_is_a_phrase_and_every_unit_is_short():
+    for key, one in {**logged.LOGGED, **logged.table(NLPO), **logged.table(Supervised)}.items():
+        assert len(one.meaning.split()) > 2, key
+        assert len(one.unit) < 24, key

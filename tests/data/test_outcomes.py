@@ -1,0 +1,180 @@
+"""How episodes ended and what they earned, from episodes whose numbers are plain to see; and the same through an evaluation."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from loquent.adapters.gymnasium import Environment
+from loquent.cli.commands.printed import scores
+from loquent.core import logged
+from loquent.core.agent import Answer
+from loquent.core.metric import Measured
+from loquent.core.task import OUT_OF_TURNS, Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.core.values import Record
+from loquent.data import outcomes
+from loquent.errors import BadSetting, BrokenTask
+from loquent.rollout.loop import games, play
+from loquent.tasks.wordle.task import Wordle
+from loquent.training.evaluate import evaluate_agent, higher_is_better
+
+ENDED = {"out": "left", "down": "fell"}
+EARNS = {"out": Record(exit=1.0), "down": Record()}
+
+
+class Maze(Task):
+    """Whoever says "out" leaves and earns `exit`; "down" is a fall; anything else pays a toll, and the second toll is the last."""
+
+    spec = TaskSpec(id="maze", rewards=Record(exit=1.0, toll=0.5), success=("left",), turn_limit=2)
+
+    def rows(self, split):
+        return tuple(Row(f"{split}-{i}", Record(number=i)) for i in range(20))
+
+    def first(self, row, rng):
+        return Opening(row["number"], Observation("?"))
+
+    def read(self, state, text):
+        return text
+
+    def play(self, state, move):
+        return Outcome(state, Observation(""), EARNS.get(move, Record(toll=-1.0)), ENDED.get(move))
+
+
+class Player:
+    """Says in the game on row i what text i of a list is."""
+
+    name = "player"
+
+    def __init__(self, texts):
+        self.texts = texts
+
+    def answer(self, asked):
+        return [Answer(self.texts[one.state]) for one in asked]
+
+
+class Sometimes:
+    """A metric that applies to answers of three letters alone."""
+
+    name, version, higher_is_better = "sometimes", 1, True
+
+    def __call__(self, predictions, references, prompts, rows):
+        found = [1.0 if len(one) == 3 else None for one in predictions]
+        return Measured({"sometimes": found}, {"sometimes": 1.0} if any(found) else {})
+
+
+SEVEN = Player(["out"] * 7 + ["down"] * 10 + ["what"] * 3)
+
+
+def test_seven_of_twenty_is_no_success_of_all():
+    found = evaluate_agent(Maze(), SEVEN, episodes=20)
+    error = math.sqrt(0.35 * 0.65 / 19)
+    assert next(iter(found.values)) == "success"
+    assert (found.values["success"], found.errors["success"]) == (0.35, pytest.approx(math.sqrt(0.35 * 0.65 / 20 + 1 / 1600) / 1.05))
+    assert (found.values["reward/exit"], found.errors["reward/exit"]) == (0.35, pytest.approx(error))
+    assert found.values["reward_where_present/exit"] == 1.0
+    # the toll is a sum over two turns: 3 episodes of -2
+    assert (found.values["reward/toll"], found.values["reward_where_present/toll"]) == (pytest.approx(-0.3), -2.0)
+    assert found.values["return"] == pytest.approx(0.35 - 0.5 * 0.3)
+    shares = {key: value for key, value in found.values.items() if key.startswith("ended/")}
+    assert shares == {"ended/left": 0.35, "ended/out of turns": 0.15, "ended/cut": 0.0, "ended/fell": 0.5}
+    assert [key for key in found.values if logged.definition(f"evaluation/{key}", logged.LOGGED) is None] == []
+
+
+@pytest.mark.parametrize(("share", "n"), [(0.0, 20), (1.0, 20), (0.35, 20), (0.5, 2), (1.0, 1), (0.1, 1000)])
+def test_the_error_of_a_share_is_half_of_wilsons_interval(share, n):
+    """The interval's ends solve (p - share)^2 = p (1 - p) / n."""
+    centre, half = (share + 0.5 / n) / (1 + 1 / n), outcomes.share_error(share, n)
+    for p in (centre - half, centre + half):
+        assert (p - share) ** 2 == pytest.approx(p * (1 - p) / n, abs=1e-12)
+
+
+def test_a_share_of_all_episodes_has_an_error_that_is_not_0():
+    found = evaluate_agent(Maze(), Player(["out"] * 20), episodes=20)
+    assert (found.values["success"], found.errors["success"]) == (1.0, pytest.approx(1 / 42))
+    assert (found.values["ended/left"], found.errors["ended/left"]) == (1.0, pytest.approx(1 / 42))
+    assert found.errors["ended/cut"] == pytest.approx(1 / 42)
+
+
+def test_success_is_printed_first(capsys):
+    scores(evaluate_agent(Maze(), SEVEN, episodes=20).as_json())
+    assert capsys.readouterr().out.splitlines()[1].split() == ["success", "0.35", "±", "0.1"]
+
+
+def test_a_reward_that_nobody_earned_is_0_and_can_be_watched():
+    # before, the key was absent, and early stopping on it ended the run with an error
+    found = evaluate_agent(Maze(), Player(["down"] * 20), episodes=20)
+    assert found.values["reward/exit"] == found.values["success"] == 0.0
+    assert "reward_where_present/exit" not in found.values
+
+
+def test_a_task_without_the_notion_has_no_success():
+    class Plain(Maze):
+        spec = TaskSpec(id="plain", rewards=Record(exit=1.0, toll=0.5))
+
+    found = evaluate_agent(Plain(), Player(["down"] * 20), episodes=3)
+    assert "success" not in found.values
+    assert found.values["ended/fell"] == 1.0
+
+
+def test_what_a_metric_does_not_apply_to_is_told():
+    values = evaluate_agent(Maze(), SEVEN, episodes=20, metrics=[Sometimes()]).values
+    assert (values["sometimes"], values["scored/sometimes"]) == (1.0, 0.35)
+    assert "scored/sometimes" not in evaluate_agent(Maze(), Player(["out"] * 20), episodes=20, metrics=[Sometimes()]).values
+
+
+def test_success_is_watched_upwards_and_a_mean_over_some_episodes_is_not():
+    assert higher_is_better("success", (), Record(exit=1.0)) is True
+    for key in ("reward_where_present/exit", "ended/left", "scored/sometimes"):
+        with pytest.raises(BadSetting, match="cannot be watched"):
+            higher_is_better(key, (), Record(exit=1.0))
+
+
+def test_an_episode_under_way_has_no_ending():
+    [episode] = play(Maze(), games(Maze().rows("train")[:1]), SEVEN, seed=0)
+    columns = outcomes.columns([episode, replace(episode, ended=None)], Maze.spec, Record(exit=1.0))
+    assert columns["ended/not ended"] == [0.0, 1.0]
+    assert columns["success"] == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("success", ["solved", ["solved"], ("",), ("cut",), (1,), (OUT_OF_TURNS,)])
+def test_a_spec_refuses_what_no_episode_can_end_with(success):
+    with pytest.raises(BrokenTask, match="success"):
+        TaskSpec(id="t", success=success)
+
+
+def test_the_last_turn_may_be_a_success_where_there_is_a_limit():
+    assert TaskSpec(id="t", success=(OUT_OF_TURNS,), turn_limit=3).success == (OUT_OF_TURNS,)
+
+
+def test_wordle_declares_solved():
+    task = Wordle()
+    assert task.spec.success == ("solved",)
+    assert [task.succeeded(ended) for ended in ("solved", OUT_OF_TURNS, None)] == [True, False, False]
+    assert evaluate_agent(task, Knowing(), split="test", episodes=3).values["success"] == 1.0
+
+
+class Knowing:
+    """Knows the word."""
+
+    name = "secret"
+
+    def answer(self, asked):
+        return [Answer(one.row["secret"]) for one in asked]
+
+
+def test_an_ending_nobody_came_to_is_0_and_what_was_not_measured_is_none():
+    line = {"rollout/ended/cut": 0.0, "rollout/ended/left": 0.5}
+    assert logged.value(line, "rollout/ended/left") == 0.5
+    assert logged.value(line, "rollout/ended/fell") == 0.0
+    assert logged.value(line, "evaluation/ended/fell") is None
+    assert logged.value(line, "rollout/success") is None
+
+
+def test_gymnasium_tells_of_success_at_the_end():
+    env = Environment(Maze())
+    env.reset(seed=0)
+    assert "is_success" not in env.step("what")[-1]
+    info = env.step("out")[-1]
+    assert (info["ended"], info["is_success"]) == ("left", True)
+    env.reset(seed=0)
+    assert env.step("down")[-1]["is_success"] is False

@@ -1,0 +1,178 @@
+"""Scoring: which way a corpus score is drawn again, and that all ways agree."""
+
+import math
+
+import numpy as np
+import pytest
+
+from loquent.core.metric import Measured, Tallied
+from loquent.core.seeding import Key
+from loquent.core.task import Row
+from loquent.data.pairs import Pairs
+from loquent.errors import BadSetting, BrokenMetric
+from loquent.metrics.diversity.diversity import Diversity
+from loquent.metrics.scoring import means_of_samples, score, work
+from loquent.metrics.sentiment.lexicon import Lexicon
+from loquent.statistics.resampling import Resampling, bounds
+
+DRAWS = Resampling(resamples=200, seed=3)
+
+
+class Words:
+    """Words right of words said, of which the corpus score is the ratio of the sums; `way` is how its draws are made."""
+
+    name, version, higher_is_better, keys = "words", 1, True, ("words",)
+
+    def __init__(self, change=None):
+        self.calls, self.change = [], change
+
+    def __call__(self, predictions, references, prompts, rows):
+        self.calls.append(len(predictions))
+        counts = self.tally_of(predictions, references)
+        samples = [right / said if said else None for right, said in counts.tolist()]
+        found = Measured({"words": samples}, self.ratio(counts.sum(0)))
+        return self.change(found) if self.change else found
+
+    @staticmethod
+    def tally_of(predictions, references):
+        pairs = [(said.split(), set(" ".join(own).split())) for said, own in zip(predictions, references)]
+        return np.array([(sum(word in right for word in said), len(said)) for said, right in pairs], dtype=float).reshape(-1, 2)
+
+    @staticmethod
+    def ratio(total):
+        return {"words": float(total[0] / total[1])} if total[1] else {}
+
+
+class Counted(Words):
+    def tally(self, predictions, references, prompts, rows):
+        return self.tally_of(predictions, references)
+
+    def of_tally(self, total):
+        return self.ratio(total)
+
+
+class Average(Words):
+    """The mean of the samples' shares in place of the ratio of sums."""
+
+    @staticmethod
+    def ratio(total):
+        return {}
+
+    def __call__(self, *given):
+        found = super().__call__(*given)
+        there = [one for one in found.samples["words"] if one is not None]
+        return Measured(found.samples, {"words": sum(there) / len(there)} if there else {})
+
+
+def texts(n=30, seed=0):
+    rng = Key(seed, ("texts",)).generator()
+    word = lambda: "abcdefgh"[rng.integers(8)]  # noqa: E731
+    said = tuple(" ".join(word() for _ in range(rng.integers(0, 9))) for _ in range(n))
+    right = tuple((" ".join(word() for _ in range(3)),) for _ in range(n))
+    return Pairs(said, right, ("",) * n, tuple(Row(str(i)) for i in range(n)))
+
+
+def by_hand(metric, pairs):
+    """The interval of drawing texts again and measuring each draw whole."""
+    value = metric(pairs.predictions, pairs.references, pairs.prompts, pairs.rows).corpus
+
+    def statistic(numbers):
+        chosen = pairs.chosen(numbers.tolist())
+        return metric(chosen.predictions, chosen.references, chosen.prompts, chosen.rows).corpus
+
+    return bounds(statistic, len(pairs), value, DRAWS)["words"]
+
+
+@pytest.mark.parametrize(("metric", "calls"), [(Words, 1 + 1 + 200), (Counted, 1), (Average, 1 + 3)])
+def test_every_way_gives_the_interval_of_measuring_each_draw(metric, calls):
+    pairs, made = texts(), metric()
+    found = score({"words": made}, pairs, DRAWS)
+    assert len(made.calls) == calls
+    wanted = by_hand(metric(), pairs)
+    assert (found.bounds["words"].low, found.bounds["words"].high) == pytest.approx((wanted.low, wanted.high), abs=1e-12)
+    assert found.corpus["words"] == metric()(*_of(pairs)).corpus["words"]
+    assert isinstance(made, Tallied) == (metric is Counted)
+
+
+def test_a_ratio_of_sums_is_not_drawn_as_a_mean_of_shares():
+    pairs = texts()
+    sums, means = (score({"words": metric()}, pairs, DRAWS).bounds["words"] for metric in (Words, Average))
+    assert abs(sums.low - means.low) > 1e-3
+
+
+def test_a_corpus_score_that_is_a_mean_by_chance_is_not_taken_for_one():
+    """Sums and shares agree where all texts are equally long; with one empty text in a draw they still do, with a longer one they do not."""
+    pairs = texts(40)
+    longer = Pairs(("a b c",) * 38 + ("a", "b c d e f"), (("a b",),) * 40, pairs.prompts, pairs.rows)
+    value = Words()(*_of(longer))
+    forced = Measured(value.samples, {"words": math.fsum(value.samples["words"]) / 40})
+    measure = lambda chosen: Words()(*_of(chosen))  # noqa: E731
+    assert set(means_of_samples(lambda chosen: Average()(*_of(chosen)), longer, forced)) == {"words"}
+    assert set(means_of_samples(lambda chosen: Measured({}, {"words": 0.1}), longer, forced)) == set()
+    assert set(means_of_samples(measure, pairs, Words()(*_of(pairs)))) == set()
+
+
+def test_samples_without_a_score_are_left_out_of_the_mean():
+    pairs = texts(12)
+    half = Pairs(("good", "nothing") * 6, pairs.references, pairs.prompts, pairs.rows)
+    mixed = Pairs(("good", "nothing", "bad", "dull") * 3, pairs.references, pairs.prompts, pairs.rows)
+    lexicon = Lexicon({"good": 1.0, "bad": -1.0})
+    assert score({"lexicon": lexicon}, half, DRAWS).bounds["lexicon/balance"].why == "all draws score alike"
+    found = score({"lexicon": lexicon}, mixed, DRAWS)
+    assert found.corpus == {"lexicon/balance": 0.0}
+    assert found.samples["lexicon/balance"][:4] == [1.0, None, -1.0, None]
+    assert -1 <= found.bounds["lexicon/balance"].low < 0 < found.bounds["lexicon/balance"].high <= 1
+
+
+def test_counts_and_different_words_have_no_interval():
+    found = score({"diversity": Diversity(window=5)}, texts(200), Resampling(resamples=100))
+    refused = {key.removeprefix("diversity/") for key, one in found.bounds.items() if one.low is None and "nopunct" not in key}
+    assert {"distinct-2", "unique-3", "total_length", "vocabulary-3", "entropy-3", "min_length", "max_length"} <= refused
+    assert "mean_length" not in refused
+    assert all(one.why for one in found.bounds.values() if one.low is None)
+
+
+def test_intervals_do_not_depend_on_the_other_metrics_nor_on_the_order_they_are_named_in():
+    pairs = texts()
+    together = score({"d": Diversity(), "words": Words()}, pairs, DRAWS)
+    assert together.bounds["words"] == score({"words": Words()}, pairs, DRAWS).bounds["words"]
+
+
+def test_without_resampling_there_are_no_intervals_and_no_call_more():
+    metric, done = Words(), []
+    found = score({"words": metric}, texts(), None, lambda: done.append(1))
+    assert metric.calls == [30]
+    assert found.bounds == {}
+    assert len(done) == work(1, None) == 1
+    done.clear()
+    score({"words": metric}, texts(), DRAWS, lambda: done.append(1))
+    assert len(done) == work(1, DRAWS) == 201
+
+
+def test_nothing_to_score_is_no_zero():
+    found = score({"words": Words()}, texts(1).chosen([]), DRAWS)
+    assert (found.corpus, found.silent) == ({}, ["words"])
+    one = score({"words": Words()}, Pairs(("a",), (("a",),), ("",), (Row("1"),)), DRAWS)
+    assert one.bounds["words"].why.startswith("one sample")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda found: Measured({"words": [math.nan, *found.samples["words"][1:]]}, {}), "gave nan as words of sample 0"),
+        (lambda found: Measured({"words": found.samples["words"][1:]}, {}), "29 scores of words for 30 samples"),
+        (lambda found: Measured({}, {"words": math.inf}), "gave inf as words of the corpus"),
+    ],
+)
+def test_a_broken_metric_is_named(change, says):
+    with pytest.raises(BrokenMetric, match=says):
+        score({"mine": Words(change)}, texts(), DRAWS)
+
+
+def test_two_metrics_of_one_key_are_refused():
+    with pytest.raises(BadSetting, match="two metrics give 'words'"):
+        score({"a": Words(), "b": Counted()}, texts())
+
+
+def _of(pairs):
+    return pairs.predictions, pairs.references, pairs.prompts, pairs.rows

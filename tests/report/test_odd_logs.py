@@ -1,0 +1,104 @@
+"""A report over logs that hold odd values: the page is there, and says what it left out."""
+
+import json
+import re
+
+import pytest
+from report_folders import run
+
+from loquent.files import manifest
+from loquent.report import write_report
+
+ODD = {
+    "a string": ('{"update": 3, "rollout/return": "abc"}', "rollout/return is 'abc'"),
+    "a list": ('{"update": 3, "rollout/return": [1]}', r"rollout/return is [1]"),
+    "an object": ('{"update": 3, "rollout/return": {"a": 1}}', "rollout/return is {'a': 1}"),
+    "a truth": ('{"update": 3, "rollout/return": true}', "rollout/return is true"),
+    "a huge integer": ('{"update": 3, "rollout/return": 1' + "0" * 400 + "}", "rollout/return is 1000"),
+    "a huge float": ('{"update": 3, "rollout/return": 1e308}', "rollout/return is 1e+308"),
+    "more than a float": ('{"update": 3, "rollout/return": 1e999}', "rollout/return is inf"),
+    "no update": ('{"rollout/return": 1}', "its update is null"),
+    "an update that is a text": ('{"update": "3"}', "its update is '3'"),
+    "an update that is none": ('{"update": -5}', "its update is -5"),
+    "a huge update": ('{"update": 1' + "0" * 30 + "}", "its update is 1000"),
+    "half an update": ('{"update": 2.5}', "its update is 2.5"),
+    "an update twice": ('{"update": 2}', "its update 2 stands after update 2"),
+    "an update from before": ('{"update": 1}', "its update 1 stands after update 2"),
+    "a list for a line": ("[1, 2]", "it holds [1, 2]"),
+    "null for a line": ("null", "it holds null"),
+    "no JSON": ("nonsense", "it is not JSON"),
+    "an empty line": ("", "it is not JSON"),
+    "deep": ('{"update": 3, "a": ' + "[" * 100_000, "nested too deep"),
+    "many digits": ('{"update": 3, "a": ' + "9" * 5000 + "}", "thousands of digits"),
+    "no UTF-8": (b'{"update": 3, "a\xff": 1}', "it is not UTF-8"),
+}
+
+
+def page_of(folder, out):
+    page = write_report([folder], out).read_text(encoding="utf-8")
+    found = re.search(r'<section id="left-out">.*?</section>', page, re.DOTALL)
+    return page, found.group() if found else ""
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "timings.jsonl"])
+@pytest.mark.parametrize("kind", ODD)
+def test_the_page_says_what_it_left_out(kind, name, tmp_path):
+    line, says = ODD[kind]
+    folder = run(tmp_path / "run")
+    lines = (folder / name).read_bytes().splitlines()
+    lines[2] = line if isinstance(line, bytes) else line.encode()
+    (folder / name).write_bytes(b"\n".join(lines) + b"\n")
+    page, left_out = page_of(folder, tmp_path / "page.html")
+    assert f"{name}:3: " in left_out
+    assert says in left_out.replace("&#x27;", "'")
+    assert "rollout/return" in page
+
+
+@pytest.mark.parametrize("value", ["null", "NaN", "Infinity", "-Infinity"])
+def test_a_number_that_is_none_is_a_gap(value, tmp_path):
+    folder = run(tmp_path / "run")
+    lines = (folder / "metrics.jsonl").read_text().splitlines()
+    lines[2] = f'{{"update": 3, "rollout/return": {value}}}'
+    (folder / "metrics.jsonl").write_text("\n".join(lines) + "\n")
+    assert "metrics.jsonl" not in page_of(folder, tmp_path / "page.html")[1]
+
+
+def test_every_line_may_be_odd(tmp_path):
+    folder = run(tmp_path / "run")
+    for name in ("metrics.jsonl", "timings.jsonl"):
+        (folder / name).write_text("\n".join(json.dumps({"update": [i]}) for i in range(80)) + "\n")
+    page, left_out = page_of(folder, tmp_path / "page.html")
+    assert left_out.count("<li>") == 50
+    assert "And 111 more." in left_out
+    assert "<td>0</td>" in page, "no update can be drawn"
+
+
+EVALUATIONS = {
+    "a text among the values": (("values", "return", "x"), "values.return is 'x'"),
+    "a list of values": (("values", None, [1]), r"values is \[1\]"),
+    "no number of episodes": (("n", None, "3"), "n is '3'"),
+    "a split that is none": (("split", None, None), "split is null"),
+    "a direction that is none": (("higher_is_better", "return", "up"), "higher_is_better is"),
+    "an owner that is none": (("owners", None, {"return": 1}), "owners is"),
+}
+
+
+@pytest.mark.parametrize("kind", EVALUATIONS)
+def test_an_odd_evaluation_is_left_out_by_the_name_of_its_field(kind, tmp_path):
+    (name, key, value), says = EVALUATIONS[kind]
+    folder = run(tmp_path / "run")
+    found = json.loads((folder / "evaluation.json").read_text())
+    if key is None:
+        found[name] = value
+    else:
+        found[name][key] = value
+    (folder / "evaluation.json").write_text(json.dumps(manifest.sealed(found)))
+    assert re.search(rf"evaluation\.json is torn: {says}", page_of(folder, tmp_path / "page.html")[1].replace("&#x27;", "'"))
+
+
+def test_a_value_that_no_chart_can_hold_is_left_out(tmp_path):
+    folder = run(tmp_path / "run")
+    found = json.loads((folder / "evaluation.json").read_text())
+    found["values"]["perplexity"] = 1e300
+    (folder / "evaluation.json").write_text(json.dumps(manifest.sealed(found)))
+    assert "perplexity is too large to be drawn" in page_of(folder, tmp_path / "page.html")[1]

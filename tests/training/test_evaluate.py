@@ -1,0 +1,109 @@
+"""Evaluation: metrics of one kind beside each other, and what may be watched."""
+
+from collections import namedtuple
+
+import pytest
+
+from loquent.core import registry
+from loquent.core.metric import Context, Measured
+from loquent.core.values import Record
+from loquent.errors import BadSetting
+from loquent.rollout.loop import games, play
+from loquent.training.evaluate import build_metrics, higher_is_better, measure, owners
+from tracers.echo import Echo
+
+Dictionary = namedtuple("Dictionary", "name higher_is_better")  # a metric that does not tell its keys
+
+
+class Keyless:
+    """Gives `same/value`, whatever it is called, and does not say so beforehand."""
+
+    version, higher_is_better = 1, True
+
+    def __init__(self, name):
+        self.name = name
+
+    def __call__(self, predictions, references, prompts, rows):
+        return Measured(corpus={"same/value": 1.0})
+
+
+def measured(metrics):
+    task = Echo()
+    queue = games(task.rows("train")[:3])
+    return measure(metrics, play(task, queue, registry.find("agent", "expert")(task), seed=0), {game.row.id: game.row for game in queue})
+
+
+def test_two_metrics_of_one_kind_have_keys_of_their_own():
+    settings = Record(one=Record(of="diversity", window=1), two=Record(of="diversity", window=2), diversity=Record(window=1))
+    metrics = build_metrics(settings, Context())
+    values = measured(metrics)
+    assert values["one/diversity/distinct-1"] == values["two/diversity/distinct-1"] == values["diversity/distinct-1"]
+    assert {key for key in values if "msttr" in key and "nopunct" not in key} == {
+        "one/diversity/msttr-1",
+        "two/diversity/msttr-2",
+        "diversity/msttr-1",
+    }
+    assert values.keys() <= {key for metric in metrics for key in metric.keys}
+    assert [metric.name for metric in metrics] == ["one", "two", "diversity"]
+
+
+def test_one_key_twice_is_refused(monkeypatch):
+    with pytest.raises(BadSetting, match="same/value"):
+        measured([Keyless("a"), Keyless("b")])
+    of = Record({"diversity": Record(of="lexicon"), "diversity/lexicon": Record(of="lexicon")})
+    assert [metric.keys for metric in build_metrics(of, Context())] == [("diversity/lexicon/balance",), ("diversity/lexicon/lexicon/balance",)]
+    made = type("Made", (Keyless,), {"keys": ("same/value",)})
+    find = registry.find
+    monkeypatch.setattr(registry, "find", lambda kind, name: (lambda context: made(name)) if name in "ab" else find(kind, name))
+    with pytest.raises(BadSetting, match="same/value"):
+        build_metrics(Record(a=Record(), b=Record()), Context())
+
+
+def test_a_metric_may_be_ones_own(tmp_path, monkeypatch):
+    lines = [
+        "class Made:",
+        "    version, higher_is_better, keys = 1, True, ('made',)",
+        "    def __init__(self, context, n):",
+        "        self.n = n",
+        "",
+    ]
+    (tmp_path / "own_metric_of_a_test.py").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    [metric] = build_metrics(Record(mine=Record(of="own_metric_of_a_test:Made", n=3)), Context())
+    assert metric.keys == ("mine/made",)
+    assert metric.metric.n == 3
+
+
+def test_each_value_has_the_owner_whose_keys_say_so():
+    settings = Record(meteor=Record(), mine=Record(of="watch"), own=Record(of="lexicon"))
+    keys = ["return", "reward/meteor", "meteor-exact-stem", "mine/watch/same", "own/lexicon/balance"]
+    metrics = [Dictionary("meteor-exact-stem", True), *build_metrics(Record(list(settings.items())[1:]), Context())]
+    assert owners(settings, metrics, keys) == {"meteor-exact-stem": "meteor", "mine/watch/same": "mine", "own/lexicon/balance": "own"}
+
+
+METRICS = build_metrics(Record(diversity=Record(), lexicon=Record(), mine=Record(of="perplexity")), Context(model=object()))
+METRICS += [Dictionary("up", True), Dictionary("down", False)]
+
+
+@pytest.mark.parametrize(
+    ("key", "up"),
+    [
+        ("return", True),
+        ("reward/good", True),
+        ("reward/bad", False),
+        ("lexicon/balance", True),
+        ("mine/perplexity", False),
+        ("up", True),
+        ("down/deep", False),
+    ],
+)
+def test_what_may_be_watched_has_a_direction(key, up):
+    assert higher_is_better(key, METRICS, Record(good=0.5, bad=-2.0)) is up
+
+
+@pytest.mark.parametrize(
+    "key", ["diversity/distinct-1", "diversity/mean_length", "answers", "reward/none", "reward/other", "perplexity", "downwards"]
+)
+def test_what_says_neither_up_nor_down_is_not_watched(key):
+    with pytest.raises(BadSetting, match=r"neither.*reward/NAME"):
+        higher_is_better(key, METRICS, Record(good=0.5, none=0.0))

@@ -1,0 +1,114 @@
+"""Shipped recipes evaluate often enough for the watch for reward hacking, which then has something to say."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from loquent import recipes
+from loquent.bench import jobs
+from loquent.bench import suite as suites
+from loquent.errors import BadCheckpoint
+from loquent.report import runs, watch, write_report
+from loquent.report.divergence import FEWEST
+from loquent.training.loop import train
+
+IMITATION = {"supervised", "cloning", "filtered_cloning", "sb3/cloning"}
+SHIPPED = {name: recipes.load(name) for name in sorted(path.stem for path in recipes.FOLDER.iterdir() if path.name.endswith(".yaml"))}
+LEARNING = [name for name, whole in SHIPPED.items() if whole.algorithm not in IMITATION]
+SMALL = ("model.path=", "model.layers=1", "model.width=16", "model.heads=2", "model.vocabulary=300", "model.tokenizer_texts=200", "model.context=512")
+TINY = ("training.episodes=4", "training.evaluate_episodes=4", "training.final_episodes=4", "decoding.max_new_tokens=6", "algorithm.epochs=1")
+CHEAP = ("task.limit=60", "task.prompt_words=6", "algorithm.minibatch=4", "metrics={watch: {}}", "rewards={lexicon: 1.0}")
+
+
+def test_the_recipes_that_are_meant_are_there():
+    assert {"reviews_ppo", "reviews_nlpo", "tagging_dqn", "wordle_ilql"} <= set(LEARNING)
+    assert not {"reviews_base", "wordle_clone", "tagging_supervised"} & set(LEARNING)
+
+
+@pytest.mark.parametrize("name", LEARNING)
+def test_a_recipe_of_reinforcement_learning_evaluates_often_enough_for_the_watch(name):
+    training = SHIPPED[name].training
+    assert training.evaluations >= FEWEST
+    assert training.evaluate_every <= training.updates // (FEWEST - 1)
+
+
+@pytest.mark.parametrize(("name", "profile"), [(name, profile) for name in suites.names() for profile in suites.load(name).profiles])
+def test_so_does_each_run_of_a_suite_that_rewards_something(name, profile):
+    planned = jobs.plan(suites.load(name), Path("out"), profile, 1, {})
+    made = [job for job in planned.jobs if isinstance(job, jobs.Job) and not job.agent and job.recipe.algorithm not in IMITATION]
+    few = [job.name for job in made if job.recipe.rewards and job.recipe.training.updates and job.recipe.training.evaluations < FEWEST]
+    assert few == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "evaluations"),
+    [
+        (("training.updates=18", "training.evaluate_every=2", "training.evaluate_first=true"), 10),
+        (("training.updates=18", "training.evaluate_every=4", "training.evaluate_first=false"), 4),
+        (("training.updates=18", "training.evaluate_every=0", "training.evaluate_first=true"), 0),
+        (("training.updates=0", "training.evaluate_every=2", "training.evaluate_first=true"), 0),
+    ],
+)
+def test_evaluations_by_hand(settings, evaluations):
+    assert SHIPPED["reviews_ppo"].replace(*settings).training.evaluations == evaluations
+
+
+def small(*overrides):
+    return recipes.load("reviews_ppo", [*SMALL, *TINY, *CHEAP, *overrides])
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The recipe's own updates and evaluations, with a tiny model and few episodes."""
+    return train(small("training.checkpoint_every=16"), tmp_path_factory.mktemp("runs") / "whole", progress=False)
+
+
+def test_the_watch_gives_a_verdict(whole):
+    [group] = runs.read([whole.folder])
+    keys = list(dict.fromkeys(key for line in whole.metrics for key in line))
+    found = watch.seen(group, keys, whole.evaluation["higher_is_better"])
+    assert found.evaluations == whole.recipe.training.evaluations == 10
+    assert {"evaluation/watch/distinct_2", "evaluation/watch/repetition"} <= set(found.judged)
+    said = watch.statement(group, keys, whole.evaluation["higher_is_better"])
+    assert 'class="verdict' in said
+    assert "unknown" not in said
+
+
+def test_the_first_evaluation_is_before_the_first_update(whole):
+    first = whole.metrics[0]
+    assert (first["update"], first["episodes"]) == (0, 0)
+    assert all(key.startswith("evaluation/") for key in first.keys() - {"update", "episodes"})
+    assert (whole.folder / "episodes" / "update-0.jsonl").is_file()
+    assert [line["update"] for line in whole.metrics] == list(range(19))
+    assert [line["update"] for line in whole.metrics if "evaluation/return" in line] == list(range(0, 19, 2))
+
+
+def test_looking_first_changes_nothing_that_comes_after(whole, tmp_path):
+    other = train(small("training.evaluate_first=false", "training.updates=4"), tmp_path / "other", progress=False)
+    assert other.metrics == whole.metrics[1:5]
+
+
+def test_a_run_that_was_evaluated_first_is_resumed(whole, tmp_path):
+    half = tmp_path / "half"
+    shutil.copytree(whole.folder, half)
+    shutil.rmtree(half / "checkpoints" / "update-18")
+    (half / "evaluation.json").unlink()
+    resumed = train(whole.recipe, half, progress=False, resume=True)
+    assert resumed.metrics == whole.metrics
+    assert resumed.evaluation == whole.evaluation
+    lines = (half / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (half / "metrics.jsonl").write_text("".join(lines[1:]))
+    with pytest.raises(BadCheckpoint, match="a line is missing"):
+        train(whole.recipe, half, progress=False, resume=True)
+    assert json.loads(lines[0])["update"] == 0
+
+
+def test_a_report_of_a_run_under_way_reads_evaluations_that_are_newer_than_its_checkpoint(tmp_path):
+    often = small("training.updates=2", "training.evaluate_every=1", "training.checkpoint_every=1")
+    made = train(often, tmp_path / "run", progress=False).folder
+    shutil.rmtree(made / "checkpoints" / "update-2")
+    for name in ("evaluation.json", "episodes.jsonl"):
+        (made / name).unlink()
+    assert write_report([made], tmp_path / "page.html").is_file()

@@ -1,0 +1,55 @@
+"""Every learner that reads recorded episodes learns from those of every task: nothing in it knows a task."""
+
+import math
+
+import pytest
+import torch
+
+from loquent import recipes
+from loquent.agents.scripted import Random
+from loquent.core import episode, registry
+from loquent.rollout.loop import games, play
+from loquent.training.loop import train
+from loquent.training.run import load_run
+
+LEARNERS = [name for name in registry.names("algorithm") if "data" in registry.find("algorithm", name).reads]
+TASKS = registry.names("task")
+SMALL = (
+    "model={layers: 1, width: 16, heads: 2, context: 1024, vocabulary: 260, tokenizer_texts: 50, critic: none, reference: none}",
+    "decoding={max_new_tokens: 4}",
+    "training={updates: 2, episodes: 6, evaluate_every: 0, final_episodes: 2}",
+    "algorithm.learning_rate=0.01",
+)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A file of six games a random player played, for each task."""
+    folder = tmp_path_factory.mktemp("recorded")
+    for name in TASKS:
+        task = registry.find("task", name)()
+        (folder / name).mkdir()
+        played = play(task, games(task.rows("train")[:6]), Random(task), seed=1)
+        episode.write(folder / name / "episodes.jsonl", played)
+    return folder
+
+
+def test_there_are_learners_and_tasks():
+    assert {"supervised", "cloning", "filtered_cloning", "monte_carlo", "ilql", "cql", "psi"} <= set(LEARNERS)
+    assert {"ilql_utterance", "decision_transformer", "chai"} <= set(LEARNERS)
+    assert "ppo" not in LEARNERS
+    assert {"wordle", "generation"} <= set(TASKS)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_every_offline_learner_learns_from_every_task(learner, task, recorded, tmp_path):
+    more = ["algorithm.top=0.5"] if learner == "filtered_cloning" else []
+    given = [f"task={{kind: {task}}}", f"algorithm={{kind: {learner}}}", *SMALL, f"training.data={recorded / task}", *more]
+    run = train(recipes.load("wordle_clone", given), tmp_path / "run", progress=False)
+    assert len(run.metrics) == 2
+    assert all(math.isfinite(value) for line in run.metrics for value in line.values())
+    assert run.metrics[0]["gradient/norm"] > 0
+    assert load_run(run.folder).evaluate(episodes=2).n == 2
+    first = load_run(run.folder).agent().module.state_dict()
+    assert all(bool(torch.isfinite(tensor).all()) for tensor in first.values())

@@ -1,0 +1,198 @@
+"""Recorded episodes: what is refused, what is kept, and that a run on them is drawn in a keyed order."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from loquent import recipes
+from loquent.agents.scripted import Random
+from loquent.core import episode
+from loquent.core.settings import Remark
+from loquent.data.filters import shares
+from loquent.errors import BadCheckpoint, BadRow, BadSetting
+from loquent.rollout.loop import games, play
+from loquent.tasks.wordle.task import Wordle
+from loquent.training import recorded
+from loquent.training.loop import train
+from loquent.training.trainer import Trainer
+
+SMALL = (
+    "task={kind: wordle, limit: 20, instruct: false}",
+    "model={layers: 1, width: 16, heads: 2, context: 128, vocabulary: 260, critic: none, reference: none}",
+    "decoding={max_new_tokens: 6}",
+    "training={updates: 3, episodes: 8, evaluate_every: 0, final_episodes: 4}",
+)
+
+
+@pytest.fixture(scope="module")
+def games_(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("games")
+    task = Wordle(Wordle.Options(limit=20, instruct=False))
+    episode.write(folder / "episodes.jsonl", play(task, games(task.rows("train"), each=2), Random(task), seed=3))
+    return folder
+
+
+def made(*overrides, algorithm="{kind: ilql, minibatch: 4, learning_rate: 0.01}"):
+    return recipes.load("wordle_clone", [*SMALL, f"algorithm={algorithm}", *overrides])
+
+
+def lines(folder):
+    return [json.loads(line) for line in (folder / "episodes.jsonl").read_text().splitlines()]
+
+
+def written(folder, changed, *, rows=()):
+    folder.mkdir(exist_ok=True)
+    (folder / "episodes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in changed))
+    if rows:
+        (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+def test_all_episodes_are_laid_out_once_and_drawn_in_a_keyed_order(games_, tmp_path):
+    trainer = Trainer(made(f"training.data={games_}"))
+    batch = trainer.recording.batch
+    assert (trainer.recording.episodes, len(batch)) == (40, 40)
+    assert float(batch.reward.sum()) == pytest.approx(sum(one.total(trainer.weights) for one in episode.read(games_ / "episodes.jsonl")))
+    drawn = torch.cat([trainer.draws.draw(8).episode for _ in range(5)])
+    assert sorted(drawn.tolist()) == list(range(40)), "one pass has every row once"
+    assert drawn.tolist() != list(range(40))
+    again = Trainer(made(f"training.data={games_}"))
+    assert torch.cat([again.draws.draw(8).episode for _ in range(5)]).equal(drawn)
+    other = Trainer(made(f"training.data={games_}", "training.seed=1"))
+    assert not torch.cat([other.draws.draw(8).episode for _ in range(5)]).equal(drawn)
+
+
+def test_a_folder_a_file_and_several_of_them_are_the_same_games(games_, tmp_path):
+    whole = lines(games_)
+    one, two = written(tmp_path / "one", whole[:13]), written(tmp_path / "two", whole[13:])
+    expected = Trainer(made(f"training.data={games_}")).recording
+    for data in (f"{games_}/episodes.jsonl", f"[{one}, {two}]", f"[{one}/episodes.jsonl, {two}]"):
+        assert Trainer(made(f"training.data={data}")).recording.digest == expected.digest
+    assert Trainer(made(f"training.data=[{two}, {one}]")).recording.digest != expected.digest
+
+
+def test_the_hash_sees_which_rows_are_one_episode_s(games_, tmp_path):
+    recording = Trainer(made(f"training.data={games_}")).recording
+    batch = recording.batch
+    assert recorded._digest(batch) == recording.digest
+    assert recorded._digest(replace(batch, episode=batch.episode // 2)) != recording.digest
+
+
+def test_rewards_without_a_weight_are_named_and_other_forms_are_told_how_to_become_lines(games_, tmp_path):
+    renamed = json.loads(json.dumps(lines(games_)).replace('"guess": -1.0', '"gess": -1.0', 1))
+    with pytest.warns(Remark, match="rewards gess of the recorded episodes have no weight here and count nothing; known: guess"):
+        Trainer(made(f"training.data={written(tmp_path / 'renamed', renamed)}"))
+    (tmp_path / "games.parquet").write_bytes(b"PAR1")
+    with pytest.raises(BadSetting, match=r"games.parquet' is no JSON lines; `loquent convert .*games.parquet games.jsonl` makes it so"):
+        Trainer(made(f"training.data={tmp_path}/games.parquet"))
+
+
+def test_rewards_of_tokens_reach_games_that_were_never_drawn_as_tokens(games_, tmp_path):
+    plain = Trainer(made(f"training.data={games_}")).recording.batch
+    rewards = "rewards={guess: 1.0, tax: {of: token_constant, weight: 2.0, value: -0.25}}"
+    taxed = Trainer(made(f"training.data={games_}", rewards)).recording.batch
+    assert torch.equal(taxed.tokens, plain.tokens)
+    assert torch.allclose(taxed.reward, plain.reward - 0.5 * plain.is_action)
+    assert not torch.allclose(taxed.reward, plain.reward)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"task": "wordle-v1"}, r"episodes.jsonl:3: an episode of wordle-v1; the recipe's task is wordle-v1#\w+, with the options"),
+        ({"task": "generation-v1"}, "episodes.jsonl:3: an episode of generation-v1"),
+        ({"split": "test"}, "episodes.jsonl:3: an episode on the split 'test'; training.split = 'train' is learned from"),
+        ({"row": "nobody"}, r"episodes.jsonl:3: wordle-v1#\w+ has no row 'nobody' in its split 'train', and .*rows.jsonl does not hold it either"),
+        ({"turns": 3}, "episodes.jsonl:3: this line is not an episode"),
+        ({"turns": [{"seat": "agent", "tex": "x"}]}, "episodes.jsonl:3: this line is not an episode"),
+    ],
+)
+def test_a_bad_episode_names_its_file_and_line(change, why, games_, tmp_path):
+    changed = lines(games_)
+    changed[2] |= change
+    folder = written(tmp_path / "bad", changed)
+    with pytest.raises(BadRow, match=why):
+        Trainer(made(f"training.data={folder}"))
+
+
+def test_rows_of_a_file_beside_the_episodes_are_known(games_, tmp_path):
+    changed = lines(games_)
+    changed[2]["row"] = "added:1"
+    rows = [{"id": "added:1", "fields": {"word": "crane"}}]
+    assert Trainer(made(f"training.data={written(tmp_path / 'good', changed, rows=rows)}")).recording.episodes == 40
+    for wrong in ({"id": 1, "fields": {}}, {"id": "added:1"}, {"id": "added:1", "fields": {}, "more": 1}):
+        with pytest.raises(BadRow, match=r"rows.jsonl:1: a row is"):
+            Trainer(made(f"training.data={written(tmp_path / 'wrong', changed, rows=[wrong])}"))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "algorithm", "why"),
+    [
+        (("training.data=nowhere",), "ilql", "training.data = 'nowhere': there is no such file or folder; `loquent collect` makes one"),
+        (("training.data=@empty",), "ilql", "the folder has no episodes.jsonl"),
+        ((), "ilql", "ilql learns from others' episodes: training.data names files or folders"),
+        (
+            ("training.data=@", "model.critic=head"),
+            "ppo",
+            "training.data = .*: ppo learns from its own play only; from others' episodes learn .*ilql",
+        ),
+        (("training.teacher=random", "model.critic=head"), "ppo", "training.teacher = 'random': ppo learns from its own play only"),
+        (("training.data=@", "training.teacher=random"), "ilql", "teacher = 'random' would never play"),
+        (("training.data_top=0.5",), "ilql", "data_top and data_bottom choose among recorded episodes"),
+        (("training.data=@", "training.data_top=0.001"), "ilql", "top = 0.001 of 40 episodes keeps none"),
+        (("training.data=@", "training.only={word: none}"), "ilql", "has no rows in its split"),
+    ],
+)
+def test_what_cannot_be_is_refused(overrides, algorithm, why, games_, tmp_path):
+    (tmp_path / "empty").mkdir()
+    given = [text.replace("@empty", str(tmp_path / "empty")).replace("@", str(games_)) for text in overrides]
+    with pytest.raises(Exception, match=why) as caught:
+        Trainer(made(*given, algorithm=f"{{kind: {algorithm}}}"))
+    assert isinstance(caught.value, BadSetting) or "no rows" in why
+
+
+def test_shares():
+    returns = np.array([3.0, 1.0, 2.0, 2.0, 5.0, 0.0])
+    assert shares(returns).tolist() == [0, 1, 2, 3, 4, 5]
+    assert shares(returns, top=0.5).tolist() == [0, 3, 4]  # of the equal ones the later
+    assert shares(returns, bottom=0.5).tolist() == [1, 2, 5]
+    assert shares(returns, bottom=0.5, top=0.34).tolist() == [2], "the worse half is taken first"
+    for share, why in (({"top": 0.0}, "must be greater than 0"), ({"bottom": 0.16}, "of 6 episodes keeps none")):
+        with pytest.raises(BadSetting, match=why):
+            shares(returns, **share)
+
+
+def test_the_best_share_of_the_data_alone_is_learned_from(games_, tmp_path):
+    whole, best = (Trainer(made(f"training.data={games_}", f"training.data_top={top}")).recording for top in (1.0, 0.25))
+    assert (best.episodes, len(best.batch)) == (10, 10)
+    returns = torch.zeros(40, dtype=torch.float64).index_add_(0, whole.batch.episode, whole.batch.reward.double().sum(1))
+    assert best.mean_return == pytest.approx(float(returns.sort().values[-10:].mean()))
+
+
+def test_a_run_resumes_on_the_same_data_only(games_, tmp_path):
+    trainer = Trainer(made(f"training.data={games_}"))
+    trainer.update()
+    state = trainer.state()
+    again = Trainer(made(f"training.data={games_}"))
+    again.restore(state)
+    assert again.draws.draw(4).tokens.equal(trainer.draws.draw(4).tokens)
+    folder = written(tmp_path / "copy", lines(games_))
+    first = Trainer(made(f"training.data={folder}"))
+    changed = lines(games_)
+    changed[0]["turns"][-2]["rewards"]["guess"] = -7.0
+    written(folder, changed)
+    with pytest.raises(BadCheckpoint, match=r"training.data, its filters or the way it is written"):
+        Trainer(made(f"training.data={folder}")).restore(first.state())
+
+
+def test_a_run_keeps_what_it_learned_from(games_, tmp_path):
+    run = train(made(f"training.data={games_}"), tmp_path / "run", progress=False)
+    kept = json.loads((run.folder / "data.json").read_text())
+    assert (kept["episodes"], kept["rows"]) == (40, 40)
+    assert kept["tokens"] > kept["action_tokens"] > 0
+    assert [line["data/passes"] for line in run.metrics] == pytest.approx([0.2, 0.4, 0.6])
+    assert run.metrics[-1]["episodes"] == 24
+    assert run.metrics[0]["data/return"] < 0
