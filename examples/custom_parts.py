@@ -37,7 +37,10 @@ class Shapes(Featurizer):
     dimension, bound = 3, 1.0
 
     def encode(self, texts):
-        rows = [[text[:1].isupper(), any(map(str.isdigit, text)), min(1.0, len(text) / self.longest)] for text in texts]
+        rows = [
+            [text[:1].isupper(), any(map(str.isdigit, text)), min(1.0, len(text) / self.longest)]
+            for text in texts
+        ]
         return np.array(rows, dtype=np.float32).reshape(-1, 3)
 
 

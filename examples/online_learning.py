@@ -19,8 +19,19 @@ task = loquent.task("tagging", **({"source": "path", "path": path} if path else 
 
 # an environment without samples; it knows its labels
 featurizer = {"kind": "hashed", "dimension": 128}
-env = gymnasium.make("loquent/SequenceTagging-v0", source="samples", labels=task.labels, view="vector", featurizer=featurizer)
-model = PPO("MlpPolicy", env, n_steps=128, gamma=0.5, learning_rate=2e-3, policy_kwargs={"net_arch": [100, 100]}, seed=0, device="cpu")
+env = gymnasium.make(
+    "loquent/SequenceTagging-v0", source="samples", labels=task.labels, view="vector", featurizer=featurizer
+)
+model = PPO(
+    "MlpPolicy",
+    env,
+    n_steps=128,
+    gamma=0.5,
+    learning_rate=2e-3,
+    policy_kwargs={"net_arch": [100, 100]},
+    seed=0,
+    device="cpu",
+)
 
 
 def predict(tokens):

@@ -20,7 +20,15 @@ data = {"source": "path", "path": path} if path else {}
 
 def make(split):
     """Sentences of a split as vectors: hashed n-grams of the token, and the label before it. The reward is the change of token F1."""
-    return gymnasium.make("loquent/SequenceTagging-v0", view="vector", split=split, reward="token_f1", dense=True, average="micro", **data)
+    return gymnasium.make(
+        "loquent/SequenceTagging-v0",
+        view="vector",
+        split=split,
+        reward="token_f1",
+        dense=True,
+        average="micro",
+        **data,
+    )
 
 
 def score(model, env, games=50):

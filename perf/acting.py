@@ -19,10 +19,15 @@ GAMES, GUESSES, TURN, NEW = 32, 6, 12, 6  # Wordle's: a turn has 12 tokens, an a
 ADV_BETA = 16.0
 
 
-def acting(rounds: int, *, size: str = "tiny", way: str = "batched", adv_clip: float | None = None) -> dict[str, Any]:
+def acting(
+    rounds: int, *, size: str = "tiny", way: str = "batched", adv_clip: float | None = None
+) -> dict[str, Any]:
     """Games of mixed lengths: the history of 0 to 5 guesses, and an answer to each. Values have trunks of their own."""
     games = 6 if size == "quick" else GAMES
-    prompts = [row[: 1 + TURN * (i % GUESSES)] for i, row in enumerate(workloads.prompts(size, games, 1 + TURN * GUESSES))]
+    prompts = [
+        row[: 1 + TURN * (i % GUESSES)]
+        for i, row in enumerate(workloads.prompts(size, games, 1 + TURN * GUESSES))
+    ]
     module = workloads.network(size)
     perturbation = Perturbation(values_of(module), ADV_BETA, adv_clip)
     other = reference_of(module, perturbation)
@@ -30,7 +35,10 @@ def acting(rounds: int, *, size: str = "tiny", way: str = "batched", adv_clip: f
 
     def ours(method: str = "sample") -> list[list[int]]:
         how = Decoding(method=method, max_new_tokens=NEW)
-        return [one.tokens.ids.tolist() for one in decode(module, prompts, keys, how, end=(), pad=0, perturbation=perturbation)]
+        return [
+            one.tokens.ids.tolist()
+            for one in decode(module, prompts, keys, how, end=(), pad=0, perturbation=perturbation)
+        ]
 
     def reference(greedy: bool = False) -> list[list[int]]:
         return getattr(other, way)(prompts, NEW, greedy)  # type: ignore[no-any-return]
@@ -60,7 +68,9 @@ def reference_of(module: Any, perturbation: Perturbation) -> OldActor:
 
 
 @torch.no_grad()
-def agreement(other: OldActor, prompts: list[list[int]], ours: list[list[int]], theirs: list[list[int]]) -> str:
+def agreement(
+    other: OldActor, prompts: list[list[int]], ours: list[list[int]], theirs: list[list[int]]
+) -> str:
     """That both sides say the same when greedy, but for scores that are equal within rounding.
 
     Raises:
@@ -73,6 +83,10 @@ def agreement(other: OldActor, prompts: list[list[int]], ours: list[list[int]], 
             ids = torch.tensor([[*prompt, *mine[:first]]])
             scores = other.scores([network(ids, output_hidden_states=True) for network in other.networks])[0]
             apart = float((scores[mine[first]] - scores[its[first]]).abs())
-            assert apart < 1e-4 * float(scores.abs().max()), f"greedy answers differ at token {first}, where the scores are {apart} apart"
+            assert apart < 1e-4 * float(scores.abs().max()), (
+                f"greedy answers differ at token {first}, where the scores are {apart} apart"
+            )
             ties += 1
-    return f"greedy tokens identical in {len(ours) - ties} of {len(ours)} rows" + (f", {ties} differ at a tie of scores" * bool(ties))
+    return f"greedy tokens identical in {len(ours) - ties} of {len(ours)} rows" + (
+        f", {ties} differ at a tie of scores" * bool(ties)
+    )

@@ -17,7 +17,11 @@ from loquent.models.decode.loop import Decoding, decode
 from loquent.pretrained import gpt2
 
 LIVE = 64
-TIES = {torch.float32: 1e-4, torch.bfloat16: 2**-5, torch.float16: 2**-8}  # of the largest logit: some units in the last place
+TIES = {
+    torch.float32: 1e-4,
+    torch.bfloat16: 2**-5,
+    torch.float16: 2**-8,
+}  # of the largest logit: some units in the last place
 
 
 def decoding(
@@ -39,11 +43,17 @@ def decoding(
     wide, new = (8, 6) if size == "quick" else (64, 48)
     rows = min(rows, 12) if size == "quick" else rows
     prompts = workloads.prompts(size, rows, wide)
-    lengths = Key(0, ("lengths",)).generator().integers(min(4, new), new + 1, rows).tolist() if ragged else [new] * rows
+    lengths = (
+        Key(0, ("lengths",)).generator().integers(min(4, new), new + 1, rows).tolist()
+        if ragged
+        else [new] * rows
+    )
     theirs = workloads.network(size, shape, device=device, dtype=dtype)
     module = copy.deepcopy(theirs)
     keys = [Key(0, ("row", i)) for i in range(rows)]
-    stop: list[Callable[[list[int]], bool] | None] = [(lambda ids, n=n: len(ids) >= n) if ragged else None for n in lengths]
+    stop: list[Callable[[list[int]], bool] | None] = [
+        (lambda ids, n=n: len(ids) >= n) if ragged else None for n in lengths
+    ]
 
     def ours(method: str = "sample") -> list[list[int]]:
         how = Decoding(method=method, top_k=top_k if method == "sample" else 0, max_new_tokens=new, live=LIVE)
@@ -62,7 +72,9 @@ def decoding(
 
 
 @torch.no_grad()
-def agreement(module: Any, prompts: Sequence[list[int]], ours: list[list[int]], theirs: list[list[int]]) -> str:
+def agreement(
+    module: Any, prompts: Sequence[list[int]], ours: list[list[int]], theirs: list[list[int]]
+) -> str:
     """That both sides say the same when greedy, but for logits that are equal within rounding.
 
     Raises:
@@ -72,13 +84,17 @@ def agreement(module: Any, prompts: Sequence[list[int]], ours: list[list[int]], 
     for prompt, mine, other in zip(prompts, ours, theirs, strict=True):
         if mine != other:
             first = next(i for i, (a, b) in enumerate(zip(mine, other, strict=True)) if a != b)
-            logits = module(torch.tensor([[*prompt, *mine[:first]]], device=module.device)).logits[0, -1].float()
+            logits = (
+                module(torch.tensor([[*prompt, *mine[:first]]], device=module.device)).logits[0, -1].float()
+            )
             apart = float((logits[mine[first]] - logits[other[first]]).abs())
             assert apart < TIES[module.dtype] * float(logits.abs().max()), (
                 f"greedy answers differ at token {first}, where the logits are {apart} apart"
             )
             ties += 1
-    return f"greedy tokens identical to generate's in {len(ours) - ties} of {len(ours)} rows" + (f", {ties} differ at a tie of logits" * bool(ties))
+    return f"greedy tokens identical to generate's in {len(ours) - ties} of {len(ours)} rows" + (
+        f", {ties} differ at a tie of logits" * bool(ties)
+    )
 
 
 @contextmanager

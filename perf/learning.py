@@ -44,21 +44,44 @@ class Ours:
         self.task = workloads.Continuation(size, wide, episodes)
         language = workloads.language(size, device=device)
         decoding = Decoding(max_new_tokens=settings.new)
-        build = {"critic": critic, "format": workloads.Endless(language.tokenizer), "decoding": decoding, "evaluation": decoding}
+        build = {
+            "critic": critic,
+            "format": workloads.Endless(language.tokenizer),
+            "decoding": decoding,
+            "evaluation": decoding,
+        }
         self.actor = Actor.build(language, **build, key=Key(0, ("actor",)))
-        names = ("epochs", "gamma", "lam", "clip", "value_coefficient", "beta", "learning_rate", "max_grad_norm")
-        config = Config(minibatch=minibatch, token_budget=budget, **{name: getattr(settings, name) for name in names})
+        names = (
+            "epochs",
+            "gamma",
+            "lam",
+            "clip",
+            "value_coefficient",
+            "beta",
+            "learning_rate",
+            "max_grad_norm",
+        )
+        config = Config(
+            minibatch=minibatch, token_budget=budget, **{name: getattr(settings, name) for name in names}
+        )
         self.ppo = PPO(config, self.actor)
         self.number = 0
 
     def collect(self) -> list[Episode]:
         """One episode on every row."""
         self.number += 1
-        return play(self.task, games(self.task.rows("train"), first=self.number), self.ppo.agent(self.actor, False), seed=0)
+        return play(
+            self.task,
+            games(self.task.rows("train"), first=self.number),
+            self.ppo.agent(self.actor, False),
+            seed=0,
+        )
 
     def batch(self, episodes: list[Episode]) -> TokenBatch:
         """The scored and prepared batch."""
-        made = token_batch(episodes, self.actor.format, WEIGHTS, max_length=self.actor.context, room=self.actor.room).to(self.actor.device)
+        made = token_batch(
+            episodes, self.actor.format, WEIGHTS, max_length=self.actor.context, room=self.actor.room
+        ).to(self.actor.device)
         return self.ppo.prepare(score(self.actor, made, token_budget=self.ppo.config.token_budget))
 
     def update(self) -> None:
@@ -83,14 +106,21 @@ def agreement(ours: Ours, other: Learner, wide: int) -> str:
     assert bool(at.real.all())
     assert batch.tokens.shape[1] == wide + at.action.shape[1]
     theirs: Rollout = other.collect(batch.tokens[:, :wide], reward, batch.tokens[:, wide:])
-    columns = {"logprob": (batch.policy_logprob, at.action), "reference": (batch.reference_logprob, at.action), "value": (batch.value, at.action)}
+    columns = {
+        "logprob": (batch.policy_logprob, at.action),
+        "reference": (batch.reference_logprob, at.action),
+        "value": (batch.value, at.action),
+    }
     columns |= {"advantage": (batch.advantage, at.action), "target": (batch.target, at.action)}
     worst = 0.0
     for name, (column, where) in columns.items():
         apart = float((column.gather(1, where) - getattr(theirs, name)).abs().max())
         assert apart < 1e-4, f"{name} differs by {apart}"
         worst = max(worst, apart)
-    gradients = _gradient(ours, batch), other.gradient(other.minibatch(theirs, torch.arange(_rows(other, theirs))))
+    gradients = (
+        _gradient(ours, batch),
+        other.gradient(other.minibatch(theirs, torch.arange(_rows(other, theirs)))),
+    )
     apart = float((gradients[0] - gradients[1]).norm() / gradients[1].norm())
     assert apart < 1e-3, f"the gradient differs by {apart} of its norm"
     return f"log-probabilities, values, advantages equal within {worst:.0e}, the gradient within {apart:.0e} of its norm"
@@ -108,10 +138,18 @@ def _gradient(ours: Ours, batch: TokenBatch) -> torch.Tensor:
     ours.ppo.optimizer.zero_grad(set_to_none=True)
     ours.ppo.loss(ours.actor, batch)["total"].mean().backward()
     parts = (ours.actor.policy, ours.actor.critic.trunk, ours.actor.critic.head)
-    return torch.cat([p.grad.flatten() if p.grad is not None else torch.zeros_like(p).flatten() for part in parts for p in part.parameters()])
+    return torch.cat(
+        [
+            p.grad.flatten() if p.grad is not None else torch.zeros_like(p).flatten()
+            for part in parts
+            for p in part.parameters()
+        ]
+    )
 
 
-def old_way(rounds: int, *, size: str = "tiny", new: int = 48, device: str = "cpu", dtype: str = "float32") -> dict[str, Any]:
+def old_way(
+    rounds: int, *, size: str = "tiny", new: int = 48, device: str = "cpu", dtype: str = "float32"
+) -> dict[str, Any]:
     """Ours against RL4LMs' way: prompt 64, five epochs, separate value network.
 
     All of the old way's collection is timed, and of its learning so many gradient steps a round as `steps` says: they all cost the same.
@@ -134,12 +172,16 @@ def old_way(rounds: int, *, size: str = "tiny", new: int = 48, device: str = "cp
     share = settings.epochs * -(-total // MINIBATCH) / steps
     # the steps that were not made cost what those that were did
     rest = [tuple((share - 1) * spent for spent in during) for during in learning[-rounds:]]
-    sides.reference = [tuple(a + b for a, b in zip(*pair, strict=True)) for pair in zip(sides.reference, rest, strict=True)]
+    sides.reference = [
+        tuple(a + b for a, b in zip(*pair, strict=True)) for pair in zip(sides.reference, rest, strict=True)
+    ]
     extra = {"timed_learning_steps": steps, "of_learning_steps": round(share * steps)}
     return {"checked": checked, **measuring.summary(sides, total, "tokens"), **extra}
 
 
-def modern_loop(rounds: int, *, size: str = "tiny", new: int = 48, device: str = "cpu", dtype: str = "float32") -> dict[str, Any]:
+def modern_loop(
+    rounds: int, *, size: str = "tiny", new: int = 48, device: str = "cpu", dtype: str = "float32"
+) -> dict[str, Any]:
     """Ours against a plain modern loop: prompt 64, 64 episodes, five epochs, minibatches of 16, separate value network."""
     wide, episodes = (8, 4) if size == "quick" else (64, 64)
     settings = Settings(new=min(new, 6) if size == "quick" else new)
@@ -152,20 +194,30 @@ def modern_loop(rounds: int, *, size: str = "tiny", new: int = 48, device: str =
     return {"checked": checked, **measuring.summary(sides, episodes * settings.new, "tokens")}
 
 
-def _small(size: str, wide: int, settings: Settings, kind: type[Learner], device: str = "cpu") -> tuple[Ours, Learner]:
+def _small(
+    size: str, wide: int, settings: Settings, kind: type[Learner], device: str = "cpu"
+) -> tuple[Ours, Learner]:
     """Both programs with equal weights and few episodes, for the comparison of what they compute; in float32 always."""
     ours = Ours(size, wide, settings, 2, device=device)
     return ours, kind(workloads.network(size, device=device), ours.actor.critic.head, settings)
 
 
-def against_trl(rounds: int, *, size: str = "tiny", critic: str = "network", device: str = "cpu", dtype: str = "float32") -> dict[str, Any]:
+def against_trl(
+    rounds: int, *, size: str = "tiny", critic: str = "network", device: str = "cpu", dtype: str = "float32"
+) -> dict[str, Any]:
     """Ours against TRL 1.12's PPO: 64 episodes, prompt 64, 48 new tokens, four epochs, one gradient step an epoch."""
     from references.trl_ppo import TrlPpo
 
     wide, episodes = (8, 4) if size == "quick" else (64, 64)
     settings = Settings(new=6 if size == "quick" else 48, epochs=4, learning_rate=3e-6)
     ours = Ours(size, wide, settings, episodes, critic=critic, minibatch=episodes, device=device)
-    other = TrlPpo(workloads.language(size, device=device), workloads.prompts(size, episodes, wide), settings, reward, dtype)
+    other = TrlPpo(
+        workloads.language(size, device=device),
+        workloads.prompts(size, episodes, wide),
+        settings,
+        reward,
+        dtype,
+    )
     checked = other.check(ours)
 
     def mine() -> None:
@@ -174,4 +226,9 @@ def against_trl(rounds: int, *, size: str = "tiny", critic: str = "network", dev
 
     sides = measuring.alternate(mine, other.iteration, rounds)
     result = measuring.summary(sides, episodes * settings.new, "tokens")
-    return {"checked": checked, **result, "critic": critic, "reference_seconds": round(statistics.median(wall for wall, _ in sides.reference), 2)}
+    return {
+        "checked": checked,
+        **result,
+        "critic": critic,
+        "reference_seconds": round(statistics.median(wall for wall, _ in sides.reference), 2),
+    }

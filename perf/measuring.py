@@ -45,7 +45,11 @@ def synchronize() -> None:
 
 def mixed(device: str, dtype: str) -> AbstractContextManager[Any]:
     """Both sides of a learning benchmark in half precision: weights stay float32, products are made in `dtype`; nothing for float32."""
-    return nullcontext() if dtype == "float32" else torch.autocast(torch.device(device).type, devices.dtype(dtype))
+    return (
+        nullcontext()
+        if dtype == "float32"
+        else torch.autocast(torch.device(device).type, devices.dtype(dtype))
+    )
 
 
 def alternate(ours: Callable[[], Any], reference: Callable[[], Any], rounds: int, warm: int = 1) -> Sides:
@@ -78,7 +82,10 @@ def limits(seconds: float = 0.3, device: str = "cpu", dtype: str = "float32") ->
     large = torch.ones(1 << 26, device=device)  # 256 MB: far more than any cache
     product = min(_repeated(lambda: left @ right, seconds))
     reading = min(_repeated(large.sum, seconds))
-    return {"matrix_gflops": round(2 * 1024**3 / product / 1e9, 1), "memory_gb_per_s": round(4 * large.numel() / reading / 1e9, 1)}
+    return {
+        "matrix_gflops": round(2 * 1024**3 / product / 1e9, 1),
+        "memory_gb_per_s": round(4 * large.numel() / reading / 1e9, 1),
+    }
 
 
 def _repeated(work: Callable[[], Any], seconds: float) -> list[float]:
@@ -93,7 +100,9 @@ def summary(sides: Sides, work: int, unit: str) -> dict[str, Any]:
     """The figures of a comparison, of `work` units a round: throughput of both sides, the median ratio and its interval."""
     ratios = sides.ratios()
     low, high, covered = interval(ratios)
-    mine, other = (statistics.median(wall for wall, _ in seconds) for seconds in (sides.ours, sides.reference))
+    mine, other = (
+        statistics.median(wall for wall, _ in seconds) for seconds in (sides.ours, sides.reference)
+    )
     return {
         f"{unit}_per_second": round(work / mine, 2),
         f"reference_{unit}_per_second": round(work / other, 2),

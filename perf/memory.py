@@ -46,7 +46,11 @@ def rises(script: str, sides: tuple[str, str], rounds: int, size: str, *, most: 
         files = [str(Path(folder) / f"{side}.safetensors") for side in sides]
         for _ in range(rounds):
             for side, file in zip(sides, files, strict=True):
-                found = json.loads(subprocess.run([sys.executable, script, side, size, file], check=True, capture_output=True, text=True).stdout)
+                found = json.loads(
+                    subprocess.run(
+                        [sys.executable, script, side, size, file], check=True, capture_output=True, text=True
+                    ).stdout
+                )
                 risen[side].append(found["bytes"])
                 seconds[side].append(tuple(found["seconds"]))
         mine, other = (load_file(file)["gradient"] for file in files)
@@ -60,7 +64,12 @@ def rises(script: str, sides: tuple[str, str], rounds: int, size: str, *, most: 
         "checked": f"gradients equal within {apart:.0e} of the largest",
         "steps_per_second": speed["steps_per_second"],
         "reference_steps_per_second": speed["reference_steps_per_second"],
-        **{"ratio": round(statistics.median(ratios), 3), "low": round(low, 3), "high": round(high, 3), "coverage": round(covered, 3)},
+        **{
+            "ratio": round(statistics.median(ratios), 3),
+            "low": round(low, 3),
+            "high": round(high, 3),
+            "coverage": round(covered, 3),
+        },
         "megabytes": round(statistics.median(ours) / 1e6, 1),
         "reference_megabytes": round(statistics.median(reference) / 1e6, 1),
     }
@@ -74,7 +83,9 @@ def side(name: str, size: str, file: str) -> None:
     parts = {"format": workloads.Endless(language.tokenizer), "decoding": decoding, "evaluation": decoding}
     actor = Actor.build(language, critic="head", reference="none", **parts, key=Key(0))
     ppo = (Whole if name == "whole" else PPO)(Config(beta=0.0, minibatch=rows, max_grad_norm=None), actor)
-    step(ppo, actor, batch(size, 1, 2, 2))  # threads, buffers and the optimizer's state come before the measurement
+    step(
+        ppo, actor, batch(size, 1, 2, 2)
+    )  # threads, buffers and the optimizer's state come before the measurement
     start = memory("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
     whole = batch(size, rows, wide, new)
@@ -87,7 +98,9 @@ def batch(size: str, rows: int, wide: int, new: int) -> TokenBatch:
     """A prepared batch with made-up advantages and targets."""
     tokens = torch.tensor(workloads.prompts(size, rows, wide + new))
     place = torch.arange(wide + new).expand(rows, -1)
-    numbers = torch.from_numpy(Key(0, ("advantage",)).generator().standard_normal((4, rows, wide + new))).float()
+    numbers = torch.from_numpy(
+        Key(0, ("advantage",)).generator().standard_normal((4, rows, wide + new))
+    ).float()
     is_action = place >= wide
     return TokenBatch(
         tokens=tokens,
@@ -97,7 +110,9 @@ def batch(size: str, rows: int, wide: int, new: int) -> TokenBatch:
         reward=numbers[0],
         ended=torch.ones(rows, dtype=torch.bool),
         episode=torch.arange(rows),
-        drawn_logprob=torch.full((rows, wide + new), -float(torch.log(torch.tensor(workloads.SIZES[size].vocabulary)))),
+        drawn_logprob=torch.full(
+            (rows, wide + new), -float(torch.log(torch.tensor(workloads.SIZES[size].vocabulary)))
+        ),
         value=numbers[1],
         advantage=numbers[2],
         target=numbers[3],
@@ -130,7 +145,14 @@ class Whole(PPO):
 
 def memory(name: str) -> int:
     """A line of /proc/self/status, in bytes."""
-    return next(int(line.split()[1]) for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name + ":")) * 1024
+    return (
+        next(
+            int(line.split()[1])
+            for line in Path("/proc/self/status").read_text().splitlines()
+            if line.startswith(name + ":")
+        )
+        * 1024
+    )
 
 
 if __name__ == "__main__":

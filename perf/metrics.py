@@ -47,22 +47,65 @@ class Comparison:
 
 COMPARISONS = {
     "meteor": Comparison("METEOR, against NLTK's", metric_loops.meteor, 3.0),
-    "cider": Comparison("CIDEr-D, five references, against pycocoevalcap's", metric_loops.cider, 3.0, {"tokenizer": "whitespace"}, 5, plain=True),
-    "parent": Comparison("PARENT, against ToTTo's script", metric_loops.parent, 3.0, references=2, plain=True),
+    "cider": Comparison(
+        "CIDEr-D, five references, against pycocoevalcap's",
+        metric_loops.cider,
+        3.0,
+        {"tokenizer": "whitespace"},
+        5,
+        plain=True,
+    ),
+    "parent": Comparison(
+        "PARENT, against ToTTo's script", metric_loops.parent, 3.0, references=2, plain=True
+    ),
     "rouge": Comparison("ROUGE-1, 2, L and Lsum, against rouge-score", metric_loops.rouge),
-    "rouge_l_max": Comparison("NarrativeQA's ROUGE-L, against py-rouge", metric_loops.rouge_l_max, references=2, plain=True),
+    "rouge_l_max": Comparison(
+        "NarrativeQA's ROUGE-L, against py-rouge", metric_loops.rouge_l_max, references=2, plain=True
+    ),
     "bleu": Comparison("BLEU of samples and corpus, against NLTK's sentence_bleu", metric_loops.bleu),
-    "sacrebleu": Comparison("SacreBLEU of samples and corpus, against sentence_bleu", lambda: metric_loops.sacrebleu("sentence_bleu"), references=2),
-    "chrf": Comparison("chrF of samples and corpus, against sentence_chrf", lambda: metric_loops.sacrebleu("sentence_chrf"), references=2),
-    "ter": Comparison("TER of samples and corpus, against sentence_ter", lambda: metric_loops.sacrebleu("sentence_ter"), references=2),
+    "sacrebleu": Comparison(
+        "SacreBLEU of samples and corpus, against sentence_bleu",
+        lambda: metric_loops.sacrebleu("sentence_bleu"),
+        references=2,
+    ),
+    "chrf": Comparison(
+        "chrF of samples and corpus, against sentence_chrf",
+        lambda: metric_loops.sacrebleu("sentence_chrf"),
+        references=2,
+    ),
+    "ter": Comparison(
+        "TER of samples and corpus, against sentence_ter",
+        lambda: metric_loops.sacrebleu("sentence_ter"),
+        references=2,
+    ),
     "token_f1": Comparison("F1 of SQuAD, against a plain reading", metric_loops.token_f1, references=2),
-    "exact_match": Comparison("exact match of SQuAD, against a plain reading", metric_loops.exact_match, references=2),
-    "bleu_totto": Comparison("ToTTo's BLEU of samples and corpus, against sentence_bleu", metric_loops.bleu_totto, references=3, plain=True),
-    "self_bleu": Comparison("self-BLEU, against NLTK's sentence_bleu with all other answers", metric_loops.self_bleu, plain=True, pairs=100),
+    "exact_match": Comparison(
+        "exact match of SQuAD, against a plain reading", metric_loops.exact_match, references=2
+    ),
+    "bleu_totto": Comparison(
+        "ToTTo's BLEU of samples and corpus, against sentence_bleu",
+        metric_loops.bleu_totto,
+        references=3,
+        plain=True,
+    ),
+    "self_bleu": Comparison(
+        "self-BLEU, against NLTK's sentence_bleu with all other answers",
+        metric_loops.self_bleu,
+        plain=True,
+        pairs=100,
+    ),
     "tagging": Comparison("F1 of tokens, against scikit-learn", metric_loops.tagging, tagged=True),
     "span_f1": Comparison("F1 of spans, against seqeval", metric_loops.span_f1, tagged=True),
-    "multilabel": Comparison("F1, Jaccard and nDCG of sets, against scikit-learn's F1", metric_loops.multilabel, plain=True),
-    "bert_score": Comparison("BERTScore by a small BERT, against a pair at a time", metric_loops.bert_score, encoder=True, pairs=100, inexact=1e-5),
+    "multilabel": Comparison(
+        "F1, Jaccard and nDCG of sets, against scikit-learn's F1", metric_loops.multilabel, plain=True
+    ),
+    "bert_score": Comparison(
+        "BERTScore by a small BERT, against a pair at a time",
+        metric_loops.bert_score,
+        encoder=True,
+        pairs=100,
+        inexact=1e-5,
+    ),
 }
 
 
@@ -95,7 +138,13 @@ def metric(rounds: int, *, name: str, size: str = "tiny") -> dict[str, Any]:
     return {"checked": checked, "pairs": pairs, **measuring.summary(sides, pairs, "pairs")}
 
 
-def agreement(name: str, measure: Callable[[Texts], list[float | None]], loop: metric_loops.Loop, texts: Texts, inexact: float) -> str:
+def agreement(
+    name: str,
+    measure: Callable[[Texts], list[float | None]],
+    loop: metric_loops.Loop,
+    texts: Texts,
+    inexact: float,
+) -> str:
     """That both sides give equal scores; AssertionError where they do not."""
     apart = [abs((a or 0.0) - b) for a, b in zip(measure(texts), loop(*texts), strict=True)]
     assert max(apart) <= inexact, f"{name} differs by {max(apart)} at {texts.said[int(np.argmax(apart))]!r}"
@@ -105,7 +154,11 @@ def agreement(name: str, measure: Callable[[Texts], list[float | None]], loop: m
 def made(pairs: int, one: Comparison, which: str | int) -> Texts:
     """So many pairs with tables."""
     known, rng = sentences(), Key(0, ("metric texts", which)).generator()
-    vocabulary = [f"{word}/{KINDS[len(word) % len(KINDS)]}" if one.tagged else word for sentence in known for word in sentence]
+    vocabulary = [
+        f"{word}/{KINDS[len(word) % len(KINDS)]}" if one.tagged else word
+        for sentence in known
+        for word in sentence
+    ]
     said, wanted, rows = [], [], []
     for number in range(pairs):
         first, second = (known[i] for i in rng.integers(len(known), size=2))
@@ -113,7 +166,10 @@ def made(pairs: int, one: Comparison, which: str | int) -> Texts:
         if one.plain:
             whole = [bare for word in whole if (bare := re.sub("[^a-z]", "", word.lower()))] or ["nothing"]
         if one.tagged:
-            whole = [f"{word}/{kind}" for word, kind in zip(whole, rng.choice(KINDS, len(whole), p=OFTEN), strict=True)]
+            whole = [
+                f"{word}/{kind}"
+                for word, kind in zip(whole, rng.choice(KINDS, len(whole), p=OFTEN), strict=True)
+            ]
         told = [whole, *(varied(whole, vocabulary, rng, one.plain) for _ in range(one.references))]
         said.append(" ".join(told.pop()))
         wanted.append([" ".join(text) for text in told])
@@ -123,7 +179,9 @@ def made(pairs: int, one: Comparison, which: str | int) -> Texts:
 
 def varied(words: list[str], vocabulary: list[str], rng: np.random.Generator, plain: bool) -> list[str]:
     """A text with words dropped, swapped with the next one, and replaced."""
-    kept = [word for word, chance in zip(words, rng.random(len(words)), strict=True) if chance < KEPT] or words[:1]
+    kept = [
+        word for word, chance in zip(words, rng.random(len(words)), strict=True) if chance < KEPT
+    ] or words[:1]
     for place in np.flatnonzero(rng.random(len(kept) - 1) < SWAPPED):
         kept[place], kept[place + 1] = kept[place + 1], kept[place]
     for place in np.flatnonzero(rng.random(len(kept)) < REPLACED):
@@ -148,7 +206,9 @@ def sentences() -> list[list[str]]:
     """The words of sentences of Python's documentation, always in the same order."""
     from pydoc_data.topics import topics
 
-    texts = (re.sub(r"\s+", " ", paragraph) for name in sorted(topics) for paragraph in topics[name].split("\n\n"))
+    texts = (
+        re.sub(r"\s+", " ", paragraph) for name in sorted(topics) for paragraph in topics[name].split("\n\n")
+    )
     cut = (sentence.split() for text in texts for sentence in SENTENCE.split(text))
     return [words for words in cut if len(words) in LENGTHS and words[0][0].isalpha()]
 
@@ -160,13 +220,24 @@ def made_encoder(folder: Path) -> Path:
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
     learned = BertWordPieceTokenizer()
-    learned.train_from_iterator((" ".join(words) for words in sentences()), vocab_size=4000, show_progress=False)
+    learned.train_from_iterator(
+        (" ".join(words) for words in sentences()), vocab_size=4000, show_progress=False
+    )
     marks = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    PreTrainedTokenizerFast(tokenizer_object=_bounded(learned), model_max_length=512, **marks).save_pretrained(folder)
+    PreTrainedTokenizerFast(
+        tokenizer_object=_bounded(learned), model_max_length=512, **marks
+    ).save_pretrained(folder)
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        shape = {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536}
-        BertModel(BertConfig(vocab_size=learned.get_vocab_size(), **shape), add_pooling_layer=False).eval().save_pretrained(folder)
+        shape = {
+            "hidden_size": 384,
+            "num_hidden_layers": 6,
+            "num_attention_heads": 12,
+            "intermediate_size": 1536,
+        }
+        BertModel(
+            BertConfig(vocab_size=learned.get_vocab_size(), **shape), add_pooling_layer=False
+        ).eval().save_pretrained(folder)
     return folder
 
 
@@ -174,5 +245,7 @@ def _bounded(tokenizer: Any) -> Any:
     """The tokenizer with the markers at both ends of each text."""
     from tokenizers.processors import BertProcessing
 
-    tokenizer._tokenizer.post_processor = BertProcessing(*((mark, tokenizer.token_to_id(mark)) for mark in ("[SEP]", "[CLS]")))
+    tokenizer._tokenizer.post_processor = BertProcessing(
+        *((mark, tokenizer.token_to_id(mark)) for mark in ("[SEP]", "[CLS]"))
+    )
     return tokenizer._tokenizer

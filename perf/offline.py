@@ -43,7 +43,13 @@ class Ours:
 
     def __init__(self, size: str) -> None:
         language = workloads.language(size)
-        self.actor = Actor.build(language, critic="none", reference="none", format=workloads.Endless(language.tokenizer), key=Key(0))
+        self.actor = Actor.build(
+            language,
+            critic="none",
+            reference="none",
+            format=workloads.Endless(language.tokenizer),
+            key=Key(0),
+        )
         self.ilql = ILQL(ILQL.Config(minibatch=GAMES, max_grad_norm=None, **SETTINGS), self.actor, key=Key(0))
         self.batch = games(size)
 
@@ -63,11 +69,16 @@ class Plain:
     """The reference on copies of the same weights."""
 
     def __init__(self, actor: Actor, size: str) -> None:
-        values, rates = actor.values, {"follow": SETTINGS["target_rate"], "learning_rate": SETTINGS["learning_rate"]}
+        values, rates = (
+            actor.values,
+            {"follow": SETTINGS["target_rate"], "learning_rate": SETTINGS["learning_rate"]},
+        )
         assert values is not None
         trunks = copy.deepcopy((actor.policy, values.value_trunk, values.target_trunk))
         heads = copy.deepcopy((values.q_heads, values.target_heads, values.v_head))
-        self.plain = PlainILQL(trunks, heads, gamma=SETTINGS["gamma"], tau=SETTINGS["tau"], cql=SETTINGS["cql_weight"], **rates)
+        self.plain = PlainILQL(
+            trunks, heads, gamma=SETTINGS["gamma"], tau=SETTINGS["tau"], cql=SETTINGS["cql_weight"], **rates
+        )
         batch = games(size)
         self.batch = batch.tokens, batch.real, batch.is_action, batch.reward, batch.ended
 
@@ -108,7 +119,9 @@ def games(size: str) -> TokenBatch:
 
 def flat(modules: list[Any]) -> torch.Tensor:
     """All gradients of some modules, one after the other."""
-    return torch.cat([p.grad.flatten() for module in modules for p in module.parameters() if p.grad is not None])
+    return torch.cat(
+        [p.grad.flatten() for module in modules for p in module.parameters() if p.grad is not None]
+    )
 
 
 def agreement(ours: Ours, plain: Plain, batch: TokenBatch) -> str:
@@ -118,7 +131,10 @@ def agreement(ours: Ours, plain: Plain, batch: TokenBatch) -> str:
         AssertionError: they are not.
     """
     with torch.no_grad():
-        mine, other = (float(loss) for loss in (ours.ilql.loss(ours.actor, batch, batch)[0], plain.plain.loss(*plain.batch)))
+        mine, other = (
+            float(loss)
+            for loss in (ours.ilql.loss(ours.actor, batch, batch)[0], plain.plain.loss(*plain.batch))
+        )
     assert abs(mine - other) < 1e-4 * abs(other), f"the losses are {mine} and {other}"
     one, two = ours.gradient(), plain.gradient()
     apart = float((one - two).abs().max() / two.abs().max())

@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: spinning threads of one process starve another's
+os.environ.setdefault(
+    "OMP_WAIT_POLICY", "PASSIVE"
+)  # before torch: spinning threads of one process starve another's
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 sys.path.insert(0, str(Path(__file__).parent))
@@ -36,49 +38,137 @@ class Benchmark:
 
 
 BENCHMARKS = {
-    "decode-equal": Benchmark("sampling, batch 64, equal lengths, GPT-2-shaped, our forward pass", "decoding", "decoding", 1.7),
-    "decode-top-k": Benchmark("the same, drawn from the 50 likeliest tokens", "decoding", "decoding", 1.7, {"top_k": 50}),
-    "decode-own-forward": Benchmark("the same, by the model's own forward pass", "decoding", "decoding", 1.15, {"own_forward": True}),
-    "decode-llama": Benchmark("a Llama-shaped model, by its own forward pass", "decoding", "decoding", 1.15, {"shape": "llama"}),
+    "decode-equal": Benchmark(
+        "sampling, batch 64, equal lengths, GPT-2-shaped, our forward pass", "decoding", "decoding", 1.7
+    ),
+    "decode-top-k": Benchmark(
+        "the same, drawn from the 50 likeliest tokens", "decoding", "decoding", 1.7, {"top_k": 50}
+    ),
+    "decode-own-forward": Benchmark(
+        "the same, by the model's own forward pass", "decoding", "decoding", 1.15, {"own_forward": True}
+    ),
+    "decode-llama": Benchmark(
+        "a Llama-shaped model, by its own forward pass", "decoding", "decoding", 1.15, {"shape": "llama"}
+    ),
     "decode-ragged": Benchmark(
-        "512 prompts, answers end uniformly between 4 and 48 tokens", "decoding", "decoding", 2.0, {"rows": 512, "ragged": True}, 5
+        "512 prompts, answers end uniformly between 4 and 48 tokens",
+        "decoding",
+        "decoding",
+        2.0,
+        {"rows": 512, "ragged": True},
+        5,
     ),
-    "ppo-old-way-24": Benchmark("a PPO iteration against RL4LMs' way, 24 new tokens", "learning", "old_way", 20, {"new": 24}, 5),
-    "ppo-old-way-48": Benchmark("a PPO iteration against RL4LMs' way, 48 new tokens", "learning", "old_way", 35, {"new": 48}, 5),
-    "ppo-old-way-96": Benchmark("a PPO iteration against RL4LMs' way, 96 new tokens", "learning", "old_way", 75, {"new": 96}, 5),
-    "ppo-modern-loop": Benchmark("a PPO iteration against a plain modern loop", "learning", "modern_loop", 1.3, {}, 5),
-    "ppo-trl": Benchmark("a PPO iteration against TRL 1.12's, separate value networks", "learning", "against_trl", 1.25, {}, 5),
-    "ppo-trl-head": Benchmark("the same, our value function a head on the trunk", "learning", "against_trl", 2.0, {"critic": "head"}, 5),
-    "ilql-acting": Benchmark("acting with values on 32 games of mixed lengths against ILQL's way", "acting", "acting", 10),
-    "ilql-acting-clipped": Benchmark("the same with clipped advantages: we read V too", "acting", "acting", 10, {"adv_clip": 0.0}),
-    "ilql-acting-by-row": Benchmark("the same, the reference row by row without a cache", "acting", "acting", 10, {"way": "by_row"}, 5),
-    "wordle-act": Benchmark("Wordle steps through Task.act, 2,315 words, against the letter-flag filter", "wordle", "act", 1000),
-    "wordle-optimal": Benchmark("the first move of the most informative player of Wordle, against letter flags", "wordle", "optimal", 350),
-    "ilql-training": Benchmark("a gradient step of ILQL, 50,257 words, against a plain reading of its loss", "offline", "training", 1.7, {}, 5),
-    "ilql-training-memory": Benchmark("the rise of memory in that step", "offline", "training_memory", 2.0, {}, 3),
+    "ppo-old-way-24": Benchmark(
+        "a PPO iteration against RL4LMs' way, 24 new tokens", "learning", "old_way", 20, {"new": 24}, 5
+    ),
+    "ppo-old-way-48": Benchmark(
+        "a PPO iteration against RL4LMs' way, 48 new tokens", "learning", "old_way", 35, {"new": 48}, 5
+    ),
+    "ppo-old-way-96": Benchmark(
+        "a PPO iteration against RL4LMs' way, 96 new tokens", "learning", "old_way", 75, {"new": 96}, 5
+    ),
+    "ppo-modern-loop": Benchmark(
+        "a PPO iteration against a plain modern loop", "learning", "modern_loop", 1.3, {}, 5
+    ),
+    "ppo-trl": Benchmark(
+        "a PPO iteration against TRL 1.12's, separate value networks", "learning", "against_trl", 1.25, {}, 5
+    ),
+    "ppo-trl-head": Benchmark(
+        "the same, our value function a head on the trunk",
+        "learning",
+        "against_trl",
+        2.0,
+        {"critic": "head"},
+        5,
+    ),
+    "ilql-acting": Benchmark(
+        "acting with values on 32 games of mixed lengths against ILQL's way", "acting", "acting", 10
+    ),
+    "ilql-acting-clipped": Benchmark(
+        "the same with clipped advantages: we read V too", "acting", "acting", 10, {"adv_clip": 0.0}
+    ),
+    "ilql-acting-by-row": Benchmark(
+        "the same, the reference row by row without a cache", "acting", "acting", 10, {"way": "by_row"}, 5
+    ),
+    "wordle-act": Benchmark(
+        "Wordle steps through Task.act, 2,315 words, against the letter-flag filter", "wordle", "act", 1000
+    ),
+    "wordle-optimal": Benchmark(
+        "the first move of the most informative player of Wordle, against letter flags",
+        "wordle",
+        "optimal",
+        350,
+    ),
+    "ilql-training": Benchmark(
+        "a gradient step of ILQL, 50,257 words, against a plain reading of its loss",
+        "offline",
+        "training",
+        1.7,
+        {},
+        5,
+    ),
+    "ilql-training-memory": Benchmark(
+        "the rise of memory in that step", "offline", "training_memory", 2.0, {}, 3
+    ),
     "steps-tagging": Benchmark(
-        "steps a second of tagging against CartPole", "stepping", "against_cartpole", 0.6, {"id": "loquent/SequenceTagging-v0"}
+        "steps a second of tagging against CartPole",
+        "stepping",
+        "against_cartpole",
+        0.6,
+        {"id": "loquent/SequenceTagging-v0"},
     ),
-    "steps-labels": Benchmark("steps a second of labels against CartPole", "stepping", "against_cartpole", 0.4, {"id": "loquent/MultiLabel-v0"}),
+    "steps-labels": Benchmark(
+        "steps a second of labels against CartPole",
+        "stepping",
+        "against_cartpole",
+        0.4,
+        {"id": "loquent/MultiLabel-v0"},
+    ),
     "steps-choices": Benchmark(
-        "steps a second of choices against CartPole", "stepping", "against_cartpole", 0.4, {"id": "loquent/MultipleChoice-v0"}
+        "steps a second of choices against CartPole",
+        "stepping",
+        "against_cartpole",
+        0.4,
+        {"id": "loquent/MultipleChoice-v0"},
     ),
-    **{f"metric-{name}": Benchmark(one.about, "metrics", "metric", one.target, {"name": name}, 7) for name, one in metrics.COMPARISONS.items()},
-    "memory-vocabulary": Benchmark("peak memory of an update with 50,257 words against whole logits", "memory", "vocabulary", 3.0, {}, 3),
+    **{
+        f"metric-{name}": Benchmark(one.about, "metrics", "metric", one.target, {"name": name}, 7)
+        for name, one in metrics.COMPARISONS.items()
+    },
+    "memory-vocabulary": Benchmark(
+        "peak memory of an update with 50,257 words against whole logits", "memory", "vocabulary", 3.0, {}, 3
+    ),
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one benchmark; the last line printed is its JSON."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog="\n".join(listed()), formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0],
+        epilog="\n".join(listed()),
+        formatter_class=argparse.RawTextHelpFormatter,
+    )
     parser.add_argument("name", choices=BENCHMARKS, metavar="NAME", help="a benchmark, see below")
     parser.add_argument("--json", action="store_true", help="print the last line only")
     parser.add_argument("--rounds", type=int, help="alternating rounds; more make the interval narrower")
     parser.add_argument("--threads", type=int, default=1, help="of torch; 1 by default")
-    parser.add_argument("--size", choices=("tiny", "small", "gpt2"), help="of the model: 1M parameters (the default), 7M, or 124M")
+    parser.add_argument(
+        "--size",
+        choices=("tiny", "small", "gpt2"),
+        help="of the model: 1M parameters (the default), 7M, or 124M",
+    )
     parser.add_argument("--device", default="cpu", help="cpu (the default) or cuda, for decoding and PPO")
-    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="of the weights in decoding, of the products in PPO")
-    parser.add_argument("--quick", action="store_true", help="a toy size in one round, to see that it runs; its figures mean nothing")
+    parser.add_argument(
+        "--dtype",
+        choices=("float32", "bfloat16"),
+        default="float32",
+        help="of the weights in decoding, of the products in PPO",
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="a toy size in one round, to see that it runs; its figures mean nothing",
+    )
     given = parser.parse_args(arguments)
     for name in ("rounds", "threads"):
         if (value := getattr(given, name)) is not None and value < 1:
@@ -95,17 +185,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         result = measured(given.name, benchmark, rounds, given.threads, options)
     except ModuleNotFoundError as error:
-        parser.error(f"{given.name} needs {error.name}, which is not installed; docs/speed.md says what its reference takes")
+        parser.error(
+            f"{given.name} needs {error.name}, which is not installed; docs/speed.md says what its reference takes"
+        )
     if not given.json:
-        print(f"{given.name}: {benchmark.about}", *(f"  {name}: {value}" for name, value in result.items()), sep="\n")
-        print(f"  {'reached' if result['ratio'] >= benchmark.target else 'NOT reached'}: {result['ratio']} of at least {benchmark.target}")
+        print(
+            f"{given.name}: {benchmark.about}",
+            *(f"  {name}: {value}" for name, value in result.items()),
+            sep="\n",
+        )
+        print(
+            f"  {'reached' if result['ratio'] >= benchmark.target else 'NOT reached'}: {result['ratio']} of at least {benchmark.target}"
+        )
         for name, seconds, most in result.get("bounds", ()):
-            print(f"  {'reached' if seconds <= most else 'NOT reached'}: {name} {seconds} s of at most {most} s")
+            print(
+                f"  {'reached' if seconds <= most else 'NOT reached'}: {name} {seconds} s of at most {most} s"
+            )
     print(json.dumps(result))
     return 0
 
 
-def measured(name: str, benchmark: Benchmark, rounds: int, threads: int, options: dict[str, Any]) -> dict[str, Any]:
+def measured(
+    name: str, benchmark: Benchmark, rounds: int, threads: int, options: dict[str, Any]
+) -> dict[str, Any]:
     """The figures of one benchmark, and beside them what the machine can do."""
     import importlib
 
@@ -117,7 +219,9 @@ def measured(name: str, benchmark: Benchmark, rounds: int, threads: int, options
 
     device, dtype = options.get("device", "cpu"), options.get("dtype", "float32")
     devices.device(device)  # an error in words where it is not here
-    work: Callable[..., dict[str, Any]] = getattr(importlib.import_module(benchmark.module), benchmark.function)
+    work: Callable[..., dict[str, Any]] = getattr(
+        importlib.import_module(benchmark.module), benchmark.function
+    )
     seconds = 0.01 if options.get("size") == "quick" else 0.3
     with redirect_stdout(sys.stderr):  # what other programs print; only ours goes to stdout
         before = measuring.limits(seconds, device, dtype)
@@ -125,7 +229,15 @@ def measured(name: str, benchmark: Benchmark, rounds: int, threads: int, options
         after = measuring.limits(seconds, device, dtype)
     limits = {limit: max(before[limit], after[limit]) for limit in before}
     size = options.get("size", "tiny")
-    return {"name": name, "size": size, "dtype": dtype, "target": benchmark.target, **found, **measuring.machine(device), **limits}
+    return {
+        "name": name,
+        "size": size,
+        "dtype": dtype,
+        "target": benchmark.target,
+        **found,
+        **measuring.machine(device),
+        **limits,
+    }
 
 
 def listed() -> list[str]:

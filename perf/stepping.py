@@ -23,11 +23,18 @@ def against_cartpole(rounds: int, id: str, size: str = "tiny") -> dict[str, Any]
     steps = STEPS[size]
     ours = gymnasium.make(id, view="vector", limit=ROWS)
     reference = gymnasium.make(REFERENCE)
-    mine, other = (Key(0, ("actions", env.spec.id)).generator().integers(int(env.action_space.n), size=steps).tolist() for env in (ours, reference))
+    mine, other = (
+        Key(0, ("actions", env.spec.id)).generator().integers(int(env.action_space.n), size=steps).tolist()
+        for env in (ours, reference)
+    )
     checked = agreement(ours, gymnasium.make(id, view="vector", limit=ROWS), mine[:200])
     sides = measuring.alternate(lambda: play(ours, mine), lambda: play(reference, other), rounds)
     episodes = play(ours, mine)
-    return {**measuring.summary(sides, steps, "steps"), "steps_per_episode": round(steps / episodes, 2), "checked": checked}
+    return {
+        **measuring.summary(sides, steps, "steps"),
+        "steps_per_episode": round(steps / episodes, 2),
+        "checked": checked,
+    }
 
 
 def play(env: Any, actions: list[int]) -> int:

@@ -50,10 +50,17 @@ def act(rounds: int, *, size: str = "tiny") -> dict[str, Any]:
     checked = agreement(task, few)
     mine, theirs = steps(recorded), steps(few)
     sides = measuring.alternate(lambda: replay(task, recorded), lambda: by_flags(words, few), rounds)
-    scaled = measuring.Sides(sides.ours, [(wall * mine / theirs, own * mine / theirs) for wall, own in sides.reference])
+    scaled = measuring.Sides(
+        sides.ours, [(wall * mine / theirs, own * mine / theirs) for wall, own in sides.reference]
+    )
     with_draws = statistics.median(measuring.timed(lambda: replay(redrawn, recorded))[0] for _ in range(3))
     table = statistics.median(measuring.timed(lambda: Lexicon(words, RULE).codes)[0] for _ in range(3))
-    more = {"words": number, "timed_steps": mine, "timed_reference_steps": theirs, "table_seconds": round(table, 4)}
+    more = {
+        "words": number,
+        "timed_steps": mine,
+        "timed_reference_steps": theirs,
+        "table_seconds": round(table, 4),
+    }
     more["steps_per_second_redrawn"] = round(mine / with_draws)
     return {"checked": checked, **measuring.summary(scaled, mine, "steps"), **more}
 
@@ -65,15 +72,24 @@ def optimal(rounds: int, *, size: str = "tiny") -> dict[str, Any]:
     lexicon = Lexicon(words, RULE)
     some = [words[i] for i in Key(0, ("guesses",)).generator().permutation(number)[:guesses]]
     checked = same_information(lexicon, some)
-    sides = measuring.alternate(lambda: Lexicon(words, RULE).best(()), lambda: [letter_flags.information(words, guess) for guess in some], rounds)
+    sides = measuring.alternate(
+        lambda: Lexicon(words, RULE).best(()),
+        lambda: [letter_flags.information(words, guess) for guess in some],
+        rounds,
+    )
     share = number / guesses
     scaled = measuring.Sides(sides.ours, [(wall * share, own * share) for wall, own in sides.reference])
     later = later_moves(made_task(words), played)
     more = {"words": number, "timed_reference_guesses": guesses, "of_reference_guesses": number}
     more |= {
-        name: round(statistics.median(took[i] for took in sides.ours), 5) for i, name in enumerate(("first_move_seconds", "first_move_processor"))
+        name: round(statistics.median(took[i] for took in sides.ours), 5)
+        for i, name in enumerate(("first_move_seconds", "first_move_processor"))
     }
-    more |= {"later_moves": len(later), "later_move_seconds": round(statistics.median(later), 6), "slowest_later_move_seconds": round(max(later), 6)}
+    more |= {
+        "later_moves": len(later),
+        "later_move_seconds": round(statistics.median(later), 6),
+        "slowest_later_move_seconds": round(max(later), 6),
+    }
     bounds = (("first_move_seconds", 0.2), ("slowest_later_move_seconds", 0.002))
     more |= {"bounds": [(name, more[name], most) for name, most in bounds]}
     return {"checked": checked, **measuring.summary(scaled, 1, "steps"), **more}
@@ -119,13 +135,18 @@ def agreement(task: Wordle, recorded: Recorded) -> str:
     """
     vocabulary = letter_flags.Vocabulary(task.words)
     for secret, said in recorded:
-        game, step = letter_flags.Environment(vocabulary), task.start(task.row("train", f"train:{secret}"), Key(0))
+        game, step = (
+            letter_flags.Environment(vocabulary),
+            task.start(task.row("train", f"train:{secret}"), Key(0)),
+        )
         for text in said:
             rows, reward, over = game.step(text, secret)
             step = task.act(step, text)
             board = step.observation.fields["board"]
             assert rows == [told for _, told in board], f"marks differ: {rows}, {board}"
-            assert (reward, over) == (step.rewards["guess"], step.ended is not None), f"rewards or ends differ at {text}"
+            assert (reward, over) == (step.rewards["guess"], step.ended is not None), (
+                f"rewards or ends differ at {text}"
+            )
             left = [task.words[i] for i in task.lexicon.fits(board)]
             assert left == vocabulary.filtered(game.state), f"fitting words differ after {board}"
     return f"marks, rewards, ends and fitting words equal in all {steps(recorded)} steps of {len(recorded)} games"

@@ -35,17 +35,30 @@ SIZES = {
 }
 
 
-def network(size: str, shape: str = "gpt2", seed: int = 0, *, device: str = "cpu", dtype: str = "float32") -> Any:
+def network(
+    size: str, shape: str = "gpt2", seed: int = 0, *, device: str = "cpu", dtype: str = "float32"
+) -> Any:
     """A causal network of the library's own class, as its users make it; equal seeds give equal weights, and no token ends a text."""
     import transformers
 
     of = SIZES[size]
     marks = {"bos_token_id": 0, "eos_token_id": None, "pad_token_id": 0}
     if shape == "gpt2":
-        config = transformers.GPT2Config(vocab_size=of.vocabulary, n_positions=CONTEXT, n_embd=of.width, n_layer=of.layers, n_head=of.heads, **marks)
+        config = transformers.GPT2Config(
+            vocab_size=of.vocabulary,
+            n_positions=CONTEXT,
+            n_embd=of.width,
+            n_layer=of.layers,
+            n_head=of.heads,
+            **marks,
+        )
     else:
         sizes = {"vocab_size": of.vocabulary, "hidden_size": of.width, "intermediate_size": 8 * of.width // 3}
-        layers = {"num_hidden_layers": of.layers, "num_attention_heads": of.heads, "max_position_embeddings": CONTEXT}
+        layers = {
+            "num_hidden_layers": of.layers,
+            "num_attention_heads": of.heads,
+            "max_position_embeddings": CONTEXT,
+        }
         config = transformers.LlamaConfig(**sizes, **layers, **marks)
     with borrowed(Key(seed, (shape, size))):
         return transformers.AutoModelForCausalLM.from_config(config).eval().to(device, devices.dtype(dtype))
@@ -67,7 +80,9 @@ def language(size: str, seed: int = 0, shape: str = "gpt2", *, device: str = "cp
     core = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
     core.decoder = decoders.Fuse()
     marks = dict.fromkeys(("bos_token", "eos_token", "pad_token"), "<|end|>")
-    return LanguageModel(network(size, shape, seed, device=device), PreTrainedTokenizerFast(tokenizer_object=core, **marks))
+    return LanguageModel(
+        network(size, shape, seed, device=device), PreTrainedTokenizerFast(tokenizer_object=core, **marks)
+    )
 
 
 def character(token: int) -> str:

@@ -8,14 +8,18 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="loquent-state-")  # the key that marks runs is not this user's own
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(
+    prefix="loquent-state-"
+)  # the key that marks runs is not this user's own
 
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("loquent", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "loquent", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("loquent")
 
 BESIDE = Path(__file__).resolve().parents[2] / "shared"

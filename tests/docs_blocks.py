@@ -12,7 +12,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-BLOCK = re.compile(r"^(?P<marks>(?:<!--[^\n]*-->\n)*)```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^(?P<marks>(?:<!--[^\n]*-->\n)*)```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
+)
 MARK = re.compile(r"<!--\s*(slow|file:\s*(\S+))\s*-->")
 OFFLINE = Path(__file__).with_name("offline")
 
@@ -36,7 +38,9 @@ def blocks(text: str) -> list[Block]:
         marks = MARK.findall(match["marks"])
         slow, file = any(mark == "slow" for mark, _ in marks), next((name for _, name in marks if name), "")
         line = text.count("\n", 0, match.start("language")) + 1
-        found.append(Block(match["language"], match["body"], line, not text[end : match.start()].strip(), slow, file))
+        found.append(
+            Block(match["language"], match["body"], line, not text[end : match.start()].strip(), slow, file)
+        )
         end = match.end()
     return found
 

@@ -14,7 +14,12 @@ from pathlib import Path
 
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(
-    ["loquent.training.loop", "loquent.cli.commands.train", "transformers.models.gpt2.modeling_gpt2", "sklearn.linear_model"]
+    [
+        "loquent.training.loop",
+        "loquent.cli.commands.train",
+        "transformers.models.gpt2.modeling_gpt2",
+        "sklearn.linear_model",
+    ]
 )
 
 
@@ -90,7 +95,9 @@ def in_rollout(count):
     from loquent.training.trainer import Trainer
 
     inside, tick = [False], _counted(count, lambda *_: die())
-    _around(Trainer, "collect", lambda *_: inside.__setitem__(0, True), lambda *_: inside.__setitem__(0, False))
+    _around(
+        Trainer, "collect", lambda *_: inside.__setitem__(0, True), lambda *_: inside.__setitem__(0, False)
+    )
     _around(Live, "act", lambda *_: inside[0] and tick())
 
 
@@ -123,7 +130,9 @@ def in_decoding(count):
     from loquent.training.trainer import Trainer
 
     inside, tick = [False], _counted(count, lambda *_: die())
-    _around(Trainer, "collect", lambda *_: inside.__setitem__(0, True), lambda *_: inside.__setitem__(0, False))
+    _around(
+        Trainer, "collect", lambda *_: inside.__setitem__(0, True), lambda *_: inside.__setitem__(0, False)
+    )
     _around(loop, "choose", lambda *_: inside[0] and tick())
 
 
@@ -169,7 +178,13 @@ def in_json(count):
 def before_rename(count):
     """All of a checkpoint is written; it has not yet got its name."""
     tick = _counted(count, lambda *_: die())
-    _around(os, "replace", lambda source, target: str(source).endswith(".partial") and Path(target).name.startswith("update-") and tick())
+    _around(
+        os,
+        "replace",
+        lambda source, target: (
+            str(source).endswith(".partial") and Path(target).name.startswith("update-") and tick()
+        ),
+    )
 
 
 def after_rename(count):
@@ -233,7 +248,9 @@ def in_rewriting(count):
     from loquent.files import atomic
 
     tick = _counted(count, _halved)
-    _around(atomic, "write_synced", after=lambda path, text: path.name == ".metrics.jsonl.partial" and tick(path))
+    _around(
+        atomic, "write_synced", after=lambda path, text: path.name == ".metrics.jsonl.partial" and tick(path)
+    )
 
 
 def at_the_end(count):
@@ -249,7 +266,11 @@ def anywhere(count):
     from loquent.training.trainer import Trainer
 
     tick = _counted(count, lambda *_: die())
-    _around(Trainer, "__init__", after=lambda *_: sys.setprofile(lambda frame, event, _: tick() if event == "call" else None))
+    _around(
+        Trainer,
+        "__init__",
+        after=lambda *_: sys.setprofile(lambda frame, event, _: tick() if event == "call" else None),
+    )
 
 
 POINTS = {

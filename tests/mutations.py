@@ -38,7 +38,9 @@ HOSTILE = (
     "{kind: callable, function: 'os:system'}", "{of: rouge, weight: .inf}", "[x, x]", "1_000", "0b2", "-", ": ", "!!str", "!!map [1]", "!!null x",
     "{kind: }", "{kind: [a]}", "{weight: []}", "{of: }", "{of: {a: b}}", "{key: 3}", "&b {<<: *b}",
 )  # fmt: skip
-LEAF = re.compile(r"(?<=[:\-,\[{] )[^\s,\]}{\[#][^,\]}\n#]*")  # a value, roughly: what stands behind a colon, a dash or a comma
+LEAF = re.compile(
+    r"(?<=[:\-,\[{] )[^\s,\]}{\[#][^,\]}\n#]*"
+)  # a value, roughly: what stands behind a colon, a dash or a comma
 NAME = re.compile(r"[\w./-]+(?=:(?:\s|$))", re.MULTILINE)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 
@@ -63,7 +65,11 @@ def _bytes(content: bytes, draw: random.Random) -> bytes:
 
 def _letter(text: str, draw: random.Random) -> str:
     at = draw.randrange(len(text) + 1)
-    return text[:at] + draw.choice("\n \t:-[]{}&*!|>'\"%@`#?,~=<0e\0\x85\ufeff\u2028") + text[at + draw.choice((0, 1, 1)) :]
+    return (
+        text[:at]
+        + draw.choice("\n \t:-[]{}&*!|>'\"%@`#?,~=<0e\0\x85\ufeff\u2028")
+        + text[at + draw.choice((0, 1, 1)) :]
+    )
 
 
 def _cut(text: str, draw: random.Random) -> str:
@@ -88,7 +94,9 @@ def _line(text: str, draw: random.Random) -> str:
     return "\n".join(lines)
 
 
-def _replaced(pattern: re.Pattern[str], new: Callable[[str, random.Random], str]) -> Callable[[str, random.Random], str]:
+def _replaced(
+    pattern: re.Pattern[str], new: Callable[[str, random.Random], str]
+) -> Callable[[str, random.Random], str]:
     def change(text: str, draw: random.Random) -> str:
         places = [match.span() for match in pattern.finditer(text)]
         if not places:
@@ -100,11 +108,27 @@ def _replaced(pattern: re.Pattern[str], new: Callable[[str, random.Random], str]
 
 
 def _other_name(old: str, draw: random.Random) -> str:
-    return draw.choice((*NAMES, old + "x", old[:-1], f"'{old}:{old}'", "? " + old, "!!str " + old, old + ": {" + old))
+    return draw.choice(
+        (*NAMES, old + "x", old[:-1], f"'{old}:{old}'", "? " + old, "!!str " + old, old + ": {" + old)
+    )
 
 
 def _number(old: str, draw: random.Random) -> str:
-    return draw.choice(("-" + old, old + "0" * draw.choice((1, 18)), "0", "-1", "0.5", "1e-320", ".inf", ".nan", "true", f"'{old}'", f"[{old}]"))
+    return draw.choice(
+        (
+            "-" + old,
+            old + "0" * draw.choice((1, 18)),
+            "0",
+            "-1",
+            "0.5",
+            "1e-320",
+            ".inf",
+            ".nan",
+            "true",
+            f"'{old}'",
+            f"[{old}]",
+        )
+    )
 
 
 NAMES = (
@@ -134,7 +158,9 @@ def again(file: Path) -> None:
     assert one.fingerprint
 
 
-READERS: dict[str, tuple[str, int, Callable[[Path], object]]] = {  # what is read, how often among 100, and how
+READERS: dict[
+    str, tuple[str, int, Callable[[Path], object]]
+] = {  # what is read, how often among 100, and how
     "train": ("recipe", 15, recipes.load),
     "train --profile smoke": ("recipe", 14, partial(recipes.load, profile="smoke")),
     "show": ("recipe", 12, partial(recipes.load, imports="none")),
@@ -155,16 +181,29 @@ def sources(rl4lms_files: Path | None) -> list[tuple[str, str, str]]:
     return [(kind, path.name, path.read_text(encoding="utf-8")) for kind, path in found]
 
 
-def run(count: int, seed: int, rl4lms_files: Path | None, folder: Path, keep: Path | None = None, longest: int | None = None) -> dict[str, object]:
+def run(
+    count: int,
+    seed: int,
+    rl4lms_files: Path | None,
+    folder: Path,
+    keep: Path | None = None,
+    longest: int | None = None,
+) -> dict[str, object]:
     """Try so many mutations, shared out over recipes, RL4LMs' files, suites and papers as `READERS` says.
 
     Args:
         longest: characters of the files that are mutated, so that a run is quick; the shortest file of each kind is always among them.
     """
     files = sources(rl4lms_files)
-    by_kind = {kind: sorted((one for one in files if one[0] == kind), key=lambda one: len(one[2])) for kind, _, _ in READERS.values()}
+    by_kind = {
+        kind: sorted((one for one in files if one[0] == kind), key=lambda one: len(one[2]))
+        for kind, _, _ in READERS.values()
+    }
     if longest is not None:
-        by_kind = {kind: [one for i, one in enumerate(some) if not i or len(one[2]) <= longest] for kind, some in by_kind.items()}
+        by_kind = {
+            kind: [one for i, one in enumerate(some) if not i or len(one[2]) <= longest]
+            for kind, some in by_kind.items()
+        }
     draw, tried, ended, failures = random.Random(seed), Counter[str](), Counter[str](), list[dict[str, str]]()
     slowest, before = 0.0, time.perf_counter()
     readers = [reader for reader, (kind, _, _) in READERS.items() if by_kind[kind]]
@@ -183,16 +222,31 @@ def run(count: int, seed: int, rl4lms_files: Path | None, folder: Path, keep: Pa
             ended[type(error).__name__] += 1
         except Exception as error:
             ended[f"traceback {type(error).__name__}"] += 1
-            failures.append({"reader": reader, "file": name, "number": str(number), "error": traceback.format_exc()[-1500:]})
+            failures.append(
+                {
+                    "reader": reader,
+                    "file": name,
+                    "number": str(number),
+                    "error": traceback.format_exc()[-1500:],
+                }
+            )
             if keep is not None:
                 (keep / f"{kind}-{type(error).__name__}-{number}.yaml").write_bytes(content)
         took = time.process_time() - began
         slowest = max(slowest, took)
         if took > SLOW:
-            failures.append({"reader": reader, "file": name, "number": str(number), "error": f"took {took:.1f} s"})
+            failures.append(
+                {"reader": reader, "file": name, "number": str(number), "error": f"took {took:.1f} s"}
+            )
         tried[reader] += 1
     seconds = round(time.perf_counter() - before, 1)
-    counts = {"mutations": count, "seed": seed, "files": len(files), "tried": dict(tried), "ended": dict(sorted(ended.items()))}
+    counts = {
+        "mutations": count,
+        "seed": seed,
+        "files": len(files),
+        "tried": dict(tried),
+        "ended": dict(sorted(ended.items())),
+    }
     return {**counts, "failures": failures, "slowest_seconds": round(slowest, 2), "seconds": seconds}
 
 

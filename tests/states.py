@@ -19,27 +19,51 @@ def same(one, two, place="state"):
     if isinstance(one, dict) and isinstance(two, dict) and one.keys() == two.keys():
         return next((found for name in one if (found := same(one[name], two[name], f"{place}/{name}"))), None)
     if isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
-        return next((found for i, pair in enumerate(zip(one, two)) if (found := same(*pair, f"{place}/{i}"))), None)
+        return next(
+            (found for i, pair in enumerate(zip(one, two)) if (found := same(*pair, f"{place}/{i}"))), None
+        )
     return None if type(one) is type(two) and one == two else place
 
 
 def difference(one, two):
     """Where two finished runs differ first: the logs and results byte by byte, then the saved states; None where they do not."""
-    for name in ("metrics.jsonl", "evaluation.json", "episodes.jsonl", "config.yaml", "machine.json", "checkpoints/best.json"):
+    for name in (
+        "metrics.jsonl",
+        "evaluation.json",
+        "episodes.jsonl",
+        "config.yaml",
+        "machine.json",
+        "checkpoints/best.json",
+    ):
         if (one / name).read_bytes() != (two / name).read_bytes():
             return name
     ours, theirs = RunFolder(one).checkpoints.all(), RunFolder(two).checkpoints.all()
     if [path.name for path in ours] != [path.name for path in theirs]:
         return "checkpoints"
-    episodes = [sorted((path.name, path.read_bytes()) for path in (run / "episodes").iterdir()) for run in (one, two)]
+    episodes = [
+        sorted((path.name, path.read_bytes()) for path in (run / "episodes").iterdir()) for run in (one, two)
+    ]
     if episodes[0] != episodes[1]:
         return "episodes"
-    return next((found for a, b in zip(ours, theirs, strict=True) if (found := same(checkpoint.load(a), checkpoint.load(b), a.name))), None)
+    return next(
+        (
+            found
+            for a, b in zip(ours, theirs, strict=True)
+            if (found := same(checkpoint.load(a), checkpoint.load(b), a.name))
+        ),
+        None,
+    )
 
 
 def leaves(tree, path=()):
     """The paths of all that is saved; an empty mapping or list is a leaf too."""
-    inside = list(tree.items()) if isinstance(tree, dict) else list(enumerate(tree)) if isinstance(tree, list) else []
+    inside = (
+        list(tree.items())
+        if isinstance(tree, dict)
+        else list(enumerate(tree))
+        if isinstance(tree, list)
+        else []
+    )
     return [leaf for name, item in inside for leaf in leaves(item, (*path, name))] or [path]
 
 
@@ -47,8 +71,16 @@ def without(tree, path):
     """A copy of a saved state in which one leaf is missing."""
     first, *rest = path
     if isinstance(tree, dict):
-        return {name: without(item, rest) if name == first and rest else item for name, item in tree.items() if rest or name != first}
-    return [without(item, rest) if i == first and rest else item for i, item in enumerate(tree) if rest or i != first]
+        return {
+            name: without(item, rest) if name == first and rest else item
+            for name, item in tree.items()
+            if rest or name != first
+        }
+    return [
+        without(item, rest) if i == first and rest else item
+        for i, item in enumerate(tree)
+        if rest or i != first
+    ]
 
 
 def at(tree, path):

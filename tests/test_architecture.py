@@ -17,7 +17,9 @@ def tree(house):
     for room in rooms:
         text = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8"))) or ""
         depth = len(room.relative_to(house).parts)
-        lines.append(f"{'  ' * depth}{room.name + '/':<{26 - 2 * depth}}{text.partition(chr(10))[0]}".rstrip())
+        lines.append(
+            f"{'  ' * depth}{room.name + '/':<{26 - 2 * depth}}{text.partition(chr(10))[0]}".rstrip()
+        )
     return "\n".join(["src/loquent/", *lines])
 
 
@@ -29,7 +31,9 @@ def test_the_tree_on_the_page_is_the_tree_of_the_package():
 def test_every_file_that_the_pages_name_is_there():
     for page in ("docs/architecture.md", "CONTRIBUTING.md"):
         text = (ROOT / page).read_text(encoding="utf-8")
-        for name in re.findall(r"`((?:src/loquent/|docs/|tests/|perf/)?(?:[\w<>-]+/)+[\w<>*-]+\.(?:py|md|yaml|jsonl))`", text):
+        for name in re.findall(
+            r"`((?:src/loquent/|docs/|tests/|perf/)?(?:[\w<>-]+/)+[\w<>*-]+\.(?:py|md|yaml|jsonl))`", text
+        ):
             assert any(found(name)), f"{page}: {name}"
 
 
@@ -42,8 +46,17 @@ def found(name):
 
 def changes():
     """Rows of the table of typical changes: what, and the files it touches."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Typical changes")[2].partition("\n## ")[0]
-    return [re.split(r"\s*\|\s*", line.strip().strip("|").strip()) for line in text.splitlines() if line.startswith("|")][2:]
+    text = (
+        (ROOT / "CONTRIBUTING.md")
+        .read_text(encoding="utf-8")
+        .partition("## Typical changes")[2]
+        .partition("\n## ")[0]
+    )
+    return [
+        re.split(r"\s*\|\s*", line.strip().strip("|").strip())
+        for line in text.splitlines()
+        if line.startswith("|")
+    ][2:]
 
 
 def test_the_table_of_changes_has_ten_rows_whose_files_exist():

@@ -47,7 +47,10 @@ def test_the_blocks_of_a_page_run(page, room, request):
 
 def test_the_pages_have_blocks_to_run():
     """The test above would also pass on pages without code."""
-    found = {page.name: [block.language for block in docs_blocks.blocks(page.read_text()) if not block.slow] for page in PAGES}
+    found = {
+        page.name: [block.language for block in docs_blocks.blocks(page.read_text()) if not block.slow]
+        for page in PAGES
+    }
     for name in (
         "README.md",
         "first-run.md",
@@ -61,9 +64,7 @@ def test_the_pages_have_blocks_to_run():
         assert {"python", "console"} & set(found[name]), name
 
 
-PAGE = (
-    "# A page\n\n```python\nx = 1\nprint(x)\n```\n\n```text\n{}\n```\n\nWords.\n\n```console\n$ python -c 'print(1); print(2); print(3)'\n{}\n```\n"
-)
+PAGE = "# A page\n\n```python\nx = 1\nprint(x)\n```\n\n```text\n{}\n```\n\nWords.\n\n```console\n$ python -c 'print(1); print(2); print(3)'\n{}\n```\n"
 
 
 def write(folder, text):
@@ -72,12 +73,16 @@ def write(folder, text):
     return page
 
 
-@pytest.mark.parametrize(("printed", "listed"), [("1", "1\n2\n3"), ("...", "..."), ("1", "1\n...\n3"), ("1", "1\n...")])
+@pytest.mark.parametrize(
+    ("printed", "listed"), [("1", "1\n2\n3"), ("...", "..."), ("1", "1\n...\n3"), ("1", "1\n...")]
+)
 def test_a_true_page_passes(room, printed, listed):
     assert docs_blocks.run(write(room, PAGE.format(printed, listed)), room, slow=False) == 2
 
 
-@pytest.mark.parametrize(("printed", "listed"), [("2", "1\n2\n3"), ("1", "1\n2"), ("1", "1\n...\n4"), ("", "1\n2\n3"), ("1", "")])
+@pytest.mark.parametrize(
+    ("printed", "listed"), [("2", "1\n2\n3"), ("1", "1\n2"), ("1", "1\n...\n4"), ("", "1\n2\n3"), ("1", "")]
+)
 def test_a_false_page_is_caught(room, printed, listed):
     with pytest.raises(AssertionError, match=r"page\.md:"):
         docs_blocks.run(write(room, PAGE.format(printed, listed)), room, slow=False)
@@ -107,7 +112,9 @@ def test_slow_blocks_wait_and_files_are_written(room):
 
 def headings(text):
     """The code names in a page's headings: "## `ppo`" or "## `ppo`: ..."."""
-    return {name for line in text.splitlines() if line.startswith("#") for name in re.findall(r"`([^`]+)`", line)}
+    return {
+        name for line in text.splitlines() if line.startswith("#") for name in re.findall(r"`([^`]+)`", line)
+    }
 
 
 def undocumented(kind, names, text):
@@ -137,13 +144,23 @@ def logged():
     from loquent.annotation import session
     from loquent.core.logged import LOGGED
 
-    own = ppo.LOGGED | nlpo.LOGGED | supervised.LOGGED | value_learner.LOGGED | ilql_utterance.LOGGED | chai.LOGGED
+    own = (
+        ppo.LOGGED
+        | nlpo.LOGGED
+        | supervised.LOGGED
+        | value_learner.LOGGED
+        | ilql_utterance.LOGGED
+        | chai.LOGGED
+    )
     return LOGGED | own | learners.LOGGED | cloning.LOGGED | session.LOGGED
 
 
 def test_every_logged_key_is_defined_on_its_page():
     page = (HERE / "docs" / "logged.md").read_text()
-    lines = {key: f"| `{key}` | {unit} | {meaning.replace('|', chr(92) + '|')} |" for key, (unit, meaning) in logged().items()}
+    lines = {
+        key: f"| `{key}` | {unit} | {meaning.replace('|', chr(92) + '|')} |"
+        for key, (unit, meaning) in logged().items()
+    }
     assert [key for key, line in lines.items() if line not in page] == []
     assert "| `policy/forgotten` |" not in page, "it can fail"
 
@@ -162,11 +179,19 @@ def test_links_between_pages_lead_somewhere():
 
 def test_no_page_is_out_of_reach():
     index = (HERE / "docs" / "index.md").read_text()
-    assert sorted(page.name for page in PAGES[1:] if page.name != "index.md" and f"({page.name})" not in index) == []
+    assert (
+        sorted(page.name for page in PAGES[1:] if page.name != "index.md" and f"({page.name})" not in index)
+        == []
+    )
 
 
 def test_the_readme_test_command_is_what_ci_runs():
-    command = re.search(r"^pip install .* && (pytest.*)$", (HERE / "README.md").read_text(), re.MULTILINE).group(1).split("#")[0].strip()
+    command = (
+        re.search(r"^pip install .* && (pytest.*)$", (HERE / "README.md").read_text(), re.MULTILINE)
+        .group(1)
+        .split("#")[0]
+        .strip()
+    )
     script = (HERE / ".ci" / "run").read_text()
     assert f"-m {command.replace('pytest', 'pytest -q', 1)}" in script
     assert subprocess.run(["bash", "-n", str(HERE / ".ci" / "run")], check=False).returncode == 0

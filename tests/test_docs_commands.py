@@ -16,10 +16,20 @@ from loquent.errors import MissingExtra
 HERE = Path(__file__).resolve().parents[1]
 PAGES = [HERE / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")]
 PAGES += [*sorted((HERE / "docs").rglob("*.md")), *sorted((HERE / "src").rglob("*.md"))]
-COMMAND = re.compile(r"(?:^\$ |^|&& |`)loquent ((?:[^`\n\\]|\\\n)+)(?=[`\n]|\Z)(?!\n[^\n]* is named )", re.MULTILINE)  # an error may be shown too
+COMMAND = re.compile(
+    r"(?:^\$ |^|&& |`)loquent ((?:[^`\n\\]|\\\n)+)(?=[`\n]|\Z)(?!\n[^\n]* is named )", re.MULTILINE
+)  # an error may be shown too
 CELL = re.compile(r"^\| `([^`]+)` \|", re.MULTILINE)
 INSTALL = re.compile(r"pip3? install ((?:[^`\n\\]|\\\n)+)")
-NAMES = {"train": "recipe", "show": "recipe", "annotate": "recipe", "bench": "suite", "play": "task", "check": "task", "collect": "task"}
+NAMES = {
+    "train": "recipe",
+    "show": "recipe",
+    "annotate": "recipe",
+    "bench": "suite",
+    "play": "task",
+    "check": "task",
+    "collect": "task",
+}
 
 
 def known(kind):
@@ -37,7 +47,11 @@ def wrong(words):
     Words in capitals stand for what the reader puts there, brackets for what may be left out.
     """
     words = words[: words.index("|")] if "|" in words else words
-    words = [re.sub(r"[\[\]]", "", word) for word in words if word not in ("...", "…") and not word.startswith("...")]
+    words = [
+        re.sub(r"[\[\]]", "", word)
+        for word in words
+        if word not in ("...", "…") and not word.startswith("...")
+    ]
     words = ["1" if re.fullmatch(r"[A-Z]", word) or word == "SHARE" else word for word in words]
     words = ["tasks" if word == "KIND" else word for word in words]
     if len(words) == 1:  # a command by its name
@@ -54,19 +68,34 @@ def wrong(words):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(HERE)))
 def test_every_command_of_a_page_can_be_typed(page, capsys):
-    found = {" ".join(words): wrong(words) for words in commands(page.read_text(encoding="utf-8")) if words[0] != "is"}
+    found = {
+        " ".join(words): wrong(words)
+        for words in commands(page.read_text(encoding="utf-8"))
+        if words[0] != "is"
+    }
     assert {line: why for line, why in found.items() if why} == {}, capsys.readouterr().err
 
 
 def test_every_command_has_a_line_in_the_table_that_can_be_typed():
-    lines = [shlex.split(cell) for cell in CELL.findall((HERE / "docs" / "command-line.md").read_text(encoding="utf-8"))]
+    lines = [
+        shlex.split(cell)
+        for cell in CELL.findall((HERE / "docs" / "command-line.md").read_text(encoding="utf-8"))
+    ]
     known = next(action.choices for action in grammar.parser()._actions if isinstance(action.choices, dict))
     assert {words[0] for words in lines} == set(known)
     assert {" ".join(words): why for words in lines if (why := wrong(words))} == {}
 
 
 @pytest.mark.parametrize(
-    "line", ["trian x", "train --out x", "train no_such_recipe", "play wordle --agnet expert", "bench nothing", "convert a b --top 7"]
+    "line",
+    [
+        "trian x",
+        "train --out x",
+        "train no_such_recipe",
+        "play wordle --agnet expert",
+        "bench nothing",
+        "convert a b --top 7",
+    ],
 )
 def test_a_command_that_cannot_be_typed_is_seen(line):
     (words,) = commands(f"As in `loquent {line}`.")
@@ -76,11 +105,18 @@ def test_a_command_that_cannot_be_typed_is_seen(line):
 def unavailable(text):
     """What pip is told to install by the name `loquent`, which no index has: not from a clone (`.`) and not from a wheel."""
     lines = [line.partition("&&")[0] for line in INSTALL.findall(text)]
-    return [line for line in lines if any(re.match(r"loquent\b(?!.*\.whl)", word.strip("'\"")) for word in line.split())]
+    return [
+        line
+        for line in lines
+        if any(re.match(r"loquent\b(?!.*\.whl)", word.strip("'\"")) for word in line.split())
+    ]
 
 
 def test_nothing_is_installed_from_an_index_that_does_not_have_it():
-    texts = {page.name: page.read_text(encoding="utf-8") for page in (*PAGES, *sorted((HERE / "src").rglob("*.py")))}
+    texts = {
+        page.name: page.read_text(encoding="utf-8")
+        for page in (*PAGES, *sorted((HERE / "src").rglob("*.py")))
+    }
     texts["MissingExtra"] = str(MissingExtra("x", "train"))
     assert {name: found for name, text in texts.items() if (found := unavailable(text))} == {}
     assert unavailable("`pip install 'loquent[train]'`")

@@ -15,9 +15,19 @@ OFFLINE = Path(__file__).with_name("offline")
 
 def run(name, *words, folder=EXAMPLES.parent):
     """What an example prints."""
-    paths = os.pathsep.join(filter(None, [str(OFFLINE), os.environ.get("PYTHONPATH", ""), str(EXAMPLES.parent / "src")]))
+    paths = os.pathsep.join(
+        filter(None, [str(OFFLINE), os.environ.get("PYTHONPATH", ""), str(EXAMPLES.parent / "src")])
+    )
     line = [sys.executable, str(EXAMPLES / name), *map(str, words)]
-    done = subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=300, check=False, env={**os.environ, "PYTHONPATH": paths})
+    done = subprocess.run(
+        line,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
     return done.stdout
@@ -34,7 +44,9 @@ def test_a_random_player_answers_a_question():
 
 
 def test_questions_of_ones_own(tmp_path):
-    (tmp_path / "train.jsonl").write_text('{"question": "Flowers require _.", "choices": ["insects"], "answer": "A"}\n')
+    (tmp_path / "train.jsonl").write_text(
+        '{"question": "Flowers require _.", "choices": ["insects"], "answer": "A"}\n'
+    )
     printed = run("answer_questions.py", tmp_path)
     assert "Flowers require _." in printed
     assert "Chosen: A, right: A. Total reward: 1.0" in printed
@@ -48,7 +60,9 @@ def test_a_tagger_is_trained():
 
 def test_suggestions_get_better_while_samples_come():
     pytest.importorskip("stable_baselines3")
-    first, second = map(float, re.findall(r"suggestions (\d\.\d\d)$", run("online_learning.py"), re.MULTILINE))
+    first, second = map(
+        float, re.findall(r"suggestions (\d\.\d\d)$", run("online_learning.py"), re.MULTILINE)
+    )
     assert second > first
 
 

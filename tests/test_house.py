@@ -66,7 +66,9 @@ def test_a_room_has_at_most_sixteen_modules():
 
 def test_every_folder_with_modules_is_a_room_that_says_its_purpose():
     for folder in {file.parent for file in HOUSE.rglob("*.py")}:
-        first = (ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or "").partition("\n")[0]
+        first = (
+            ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
+        ).partition("\n")[0]
         assert first.endswith("."), folder
 
 
@@ -74,7 +76,14 @@ def test_no_circle_of_imports_exists():
     assert circle(imports(HOUSE)) is None
 
 
-@pytest.mark.parametrize("line", ["import loquent.b", "def f():\n    from loquent import b", "if TYPE_CHECKING:\n    from loquent.b import B"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import loquent.b",
+        "def f():\n    from loquent import b",
+        "if TYPE_CHECKING:\n    from loquent.b import B",
+    ],
+)
 def test_a_circle_is_found(tmp_path, line):
     (tmp_path / "__init__.py").write_text("")
     (tmp_path / "a.py").write_text(line)
@@ -84,7 +93,11 @@ def test_a_circle_is_found(tmp_path, line):
 
 def test_the_face_has_its_names_and_leaks_nothing():
     code = "import loquent; print(*sorted(name for name in dir(loquent) if not name.startswith('_')))"
-    names = set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+    names = set(
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.split()
+    )
     submodules = {folder.name for folder in rooms(HOUSE)} | {file.stem for file in HOUSE.glob("*.py")}
     assert names - submodules == set(loquent.__all__) - {"__version__"}
     assert all(hasattr(loquent, name) for name in loquent.__all__)
@@ -107,10 +120,19 @@ def worlds_named(house, worlds, registered):
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom | ast.Import):
                 text = ast.unparse(node)
-                if any(f"loquent.tasks.{world}" in text or f"loquent.tasks import {world}" in text for world in worlds):
+                if any(
+                    f"loquent.tasks.{world}" in text or f"loquent.tasks import {world}" in text
+                    for world in worlds
+                ):
                     found.append((str(place), text))
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
-                found += [(str(place), node.value) for name in registered if node.value == name or node.value.startswith(name + "/")]
+            elif (
+                isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented
+            ):
+                found += [
+                    (str(place), node.value)
+                    for name in registered
+                    if node.value == name or node.value.startswith(name + "/")
+                ]
     return found
 
 
@@ -122,7 +144,9 @@ def test_only_a_world_names_itself():
 
 
 def test_a_world_that_is_named_elsewhere_is_found(tmp_path):
-    (tmp_path / "a.py").write_text("from loquent.tasks.wordle.task import Wordle\nx = 'wordle/optimal'\n'''wordle'''\ny = 'a wordle'")
+    (tmp_path / "a.py").write_text(
+        "from loquent.tasks.wordle.task import Wordle\nx = 'wordle/optimal'\n'''wordle'''\ny = 'a wordle'"
+    )
     assert worlds_named(tmp_path, ["wordle"], ["wordle"]) == [
         ("a.py", "from loquent.tasks.wordle.task import Wordle"),
         ("a.py", "wordle/optimal"),
@@ -134,21 +158,42 @@ def test_every_world_has_the_same_files():
 
     for world in WORLDS:
         files = {file.name for file in (HOUSE / "tasks" / world).iterdir()}
-        assert {"__init__.py", "names.py", "task.py", "rows.py", "views.py", "README.md", "golden.jsonl"} <= files, world
+        assert {
+            "__init__.py",
+            "names.py",
+            "task.py",
+            "rows.py",
+            "views.py",
+            "README.md",
+            "golden.jsonl",
+        } <= files, world
 
 
 def test_few_lines_leave_the_types_and_each_says_why():
-    lines = [line for file in HOUSE.rglob("*.py") for line in file.read_text(encoding="utf-8").splitlines() if "# type: ignore" in line]
+    lines = [
+        line
+        for file in HOUSE.rglob("*.py")
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if "# type: ignore" in line
+    ]
     assert len(lines) <= 30
     assert [line for line in lines if not re.search(r"# type: ignore\[[a-z, -]+\]  # \w", line)] == []
 
 
 def test_one_module_names_the_note_of_an_export():
     files = Path(loquent.__file__).parent.rglob("*.py")
-    assert [path.name for path in files if re.search(r"[\"'/]loquent\.json[\"']", path.read_text(encoding="utf-8"))] == ["exported.py"]
+    assert [
+        path.name
+        for path in files
+        if re.search(r"[\"'/]loquent\.json[\"']", path.read_text(encoding="utf-8"))
+    ] == ["exported.py"]
 
 
 def test_one_function_shortens_values_for_errors():
     rooms = ("agents", "data", "pretrained", "rewards", "files", "models", "training")
     files = [path for room in rooms for path in (Path(loquent.__file__).parent / room).rglob("*.py")]
-    assert [path.name for path in files if re.search(r"^def _?short\(", path.read_text(encoding="utf-8"), re.MULTILINE)] == []
+    assert [
+        path.name
+        for path in files
+        if re.search(r"^def _?short\(", path.read_text(encoding="utf-8"), re.MULTILINE)
+    ] == []

@@ -12,7 +12,11 @@ HEAVY = ("torch", "transformers", "tokenizers", "safetensors", "sklearn", "datas
 def loaded(code):
     """The top-level modules a fresh process has after running `code`."""
     done = subprocess.run(
-        [sys.executable, "-c", f"{code}\nimport sys\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))"],
+        [
+            sys.executable,
+            "-c",
+            f"{code}\nimport sys\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))",
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -40,13 +44,17 @@ def test_it_loads_nothing_heavy(code):
     assert loaded(code).isdisjoint(HEAVY)
 
 
-@pytest.mark.parametrize("line", [["--help"], ["train", "--help"], ["collect", "--help"], ["list", "algorithms"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "line", [["--help"], ["train", "--help"], ["collect", "--help"], ["list", "algorithms"]], ids=" ".join
+)
 def test_help_loads_next_to_nothing(line):
     code = f"from loquent.cli.main import main\ntry:\n    main({line!r})\nexcept SystemExit:\n    pass"
     assert loaded(code).isdisjoint({*HEAVY, "tqdm"})
 
 
-@pytest.mark.parametrize("setting", ["training.episodes", "model.layers", "decoding.top_p", "task.wordle.rule", "wordle"])
+@pytest.mark.parametrize(
+    "setting", ["training.episodes", "model.layers", "decoding.top_p", "task.wordle.rule", "wordle"]
+)
 def test_help_of_a_setting_outside_the_algorithms_loads_no_torch(setting):
     assert loaded(f"from loquent.cli.main import main\nmain(['help', {setting!r}])").isdisjoint(HEAVY)
 
@@ -76,7 +84,12 @@ def test_without_the_extra_a_learner_says_which_one_is_missing():
     blocked = "import sys\nfor name in ('torch', 'transformers', 'sklearn', 'safetensors', 'tokenizers'): sys.modules[name] = None\n"
     assert "loquent" in loaded(blocked + "import loquent\nloquent.play('wordle', 'expert')")
     done = subprocess.run(
-        [sys.executable, "-c", blocked + "from loquent.cli.main import main\nsys.exit(main(['train', 'reviews_ppo', '--out', 'x']))"],
+        [
+            sys.executable,
+            "-c",
+            blocked
+            + "from loquent.cli.main import main\nsys.exit(main(['train', 'reviews_ppo', '--out', 'x']))",
+        ],
         capture_output=True,
         text=True,
         check=False,

@@ -25,7 +25,9 @@ SMALL = (
 
 
 PAGE = (Path(__file__).parent.parent / "docs" / "recipes.md").read_text()
-COMMANDS = dict(re.findall(r"^\| `(\w+)` \| `(wordle_.*)` \|$", PAGE, re.MULTILINE))  # of each learner what its table says
+COMMANDS = dict(
+    re.findall(r"^\| `(\w+)` \| `(wordle_.*)` \|$", PAGE, re.MULTILINE)
+)  # of each learner what its table says
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +35,13 @@ def clone(tmp_path_factory):
     """Recorded games, and the run of a clone of them."""
     folder = tmp_path_factory.mktemp("clone")
     task = Wordle(Wordle.Options(limit=20, instruct=False))
-    episode.write(folder / "episodes.jsonl", play(task, games(task.rows("train"), each=2), Random(task), seed=3))
-    one = recipes.load("wordle_bc", [*SMALL, MODEL, "algorithm={kind: cloning, learning_rate: 0.01}", f"training.data={folder}"])
+    episode.write(
+        folder / "episodes.jsonl", play(task, games(task.rows("train"), each=2), Random(task), seed=3)
+    )
+    one = recipes.load(
+        "wordle_bc",
+        [*SMALL, MODEL, "algorithm={kind: cloning, learning_rate: 0.01}", f"training.data={folder}"],
+    )
     return folder, train(one, folder / "bc", progress=False)
 
 
@@ -45,7 +52,10 @@ def logits_of(policy, tokens):
 
 def values_beside(clone, *overrides):
     folder, run = clone
-    return recipes.load("wordle_ilql", [*SMALL, f"model.path={run.folder}", f"training.data={folder}", "algorithm.minibatch=4", *overrides])
+    return recipes.load(
+        "wordle_ilql",
+        [*SMALL, f"model.path={run.folder}", f"training.data={folder}", "algorithm.minibatch=4", *overrides],
+    )
 
 
 @pytest.mark.parametrize("backbones", ["separate", "frozen", "lora"])
@@ -60,11 +70,17 @@ def test_the_policy_is_the_clone_before_and_after_values_are_learned(backbones, 
     assert torch.equal(logits_of(acting.module, tokens), logits_of(cloned, tokens))
     values = acting.perturbation.values
     first = Trainer(one).actor.values
-    assert not torch.equal(values.v_head.outer.weight, first.v_head.outer.weight), "the values did learn, and were taken back"
+    assert not torch.equal(values.v_head.outer.weight, first.v_head.outer.weight), (
+        "the values did learn, and were taken back"
+    )
 
 
 def test_a_policy_that_learns_too_does_not_stay_the_clone(clone, tmp_path):
-    run = train(values_beside(clone, "algorithm.awac_weight=1.0", "algorithm.learning_rate=0.01"), tmp_path / "ilql", progress=False)
+    run = train(
+        values_beside(clone, "algorithm.awac_weight=1.0", "algorithm.learning_rate=0.01"),
+        tmp_path / "ilql",
+        progress=False,
+    )
     tokens = torch.arange(8)[None]
     assert not torch.equal(logits_of(run.agent().module, tokens), logits_of(clone[1].agent().module, tokens))
 
@@ -81,10 +97,16 @@ def test_evaluations_are_the_same_however_many_games_are_live(clone, tmp_path):
 
 
 def test_without_beta_it_acts_as_the_clone(clone, tmp_path):
-    one = values_beside(clone, "algorithm.awac_weight=0", "algorithm.backbones=separate", "algorithm.adv_beta=0.0")
+    one = values_beside(
+        clone, "algorithm.awac_weight=0", "algorithm.backbones=separate", "algorithm.adv_beta=0.0"
+    )
     run = train(one, tmp_path / "ilql", progress=False)
-    ours, theirs = (evaluate_agent(run.task(), one.agent(), episodes=12, seed=4).episodes for one in (run, clone[1]))
-    assert [[turn.text for turn in one.turns] for one in ours] == [[turn.text for turn in one.turns] for one in theirs]
+    ours, theirs = (
+        evaluate_agent(run.task(), one.agent(), episodes=12, seed=4).episodes for one in (run, clone[1])
+    )
+    assert [[turn.text for turn in one.turns] for one in ours] == [
+        [turn.text for turn in one.turns] for one in theirs
+    ]
 
 
 def test_token_rewards_reach_recorded_answers(clone, tmp_path):
@@ -95,7 +117,9 @@ def test_token_rewards_reach_recorded_answers(clone, tmp_path):
 
 
 def test_every_learner_from_recorded_episodes_has_a_command():
-    assert set(COMMANDS) == {name for name in registry.names("algorithm") if "data" in registry.find("algorithm", name).reads}
+    assert set(COMMANDS) == {
+        name for name in registry.names("algorithm") if "data" in registry.find("algorithm", name).reads
+    }
 
 
 @pytest.mark.parametrize("kind", COMMANDS)
@@ -103,7 +127,11 @@ def test_the_command_of_every_learner_learns(kind, clone, tmp_path):
     name, *overrides = shlex.split(COMMANDS[kind])
     folder, _ = clone
     one = recipes.load(name, overrides)
-    assert (one.algorithm, one.training.data, one.model.path) == (kind, ("games",), "runs/bc" if name == "wordle_ilql" else "")
+    assert (one.algorithm, one.training.data, one.model.path) == (
+        kind,
+        ("games",),
+        "runs/bc" if name == "wordle_ilql" else "",
+    )
     beside = ["algorithm.top=1.0"] if kind == "filtered_cloning" else []  # a tenth of eight games is none
     trainer = Trainer(recipes.load(name, [*overrides, *SMALL, MODEL, f"training.data={folder}", *beside]))
     assert trainer.algorithm.name == kind

@@ -145,7 +145,9 @@ def test_all_benchmarks_are_tried_and_listed(perf):
     assert all(f"`{name}`" in page for name in run.BENCHMARKS)
     for path in sorted((PERF / "references").glob("*.py")):
         if path.name not in ("__init__.py", "learner.py"):
-            assert "§" in path.read_text().split('"""')[1], f"{path.name} does not say which paragraph it follows"
+            assert "§" in path.read_text().split('"""')[1], (
+                f"{path.name} does not say which paragraph it follows"
+            )
 
 
 def test_without_trl_the_benchmark_says_how_to_get_it(perf, monkeypatch):
@@ -159,15 +161,33 @@ def test_the_json_alone(perf, capsys):
     assert json.loads(capsys.readouterr().out)["name"] == "decode-equal"
 
 
-@pytest.mark.parametrize("name", ["decode-equal", "decode-own-forward", "decode-llama", "decode-ragged", "ppo-old-way-24", "ppo-modern-loop"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "decode-equal",
+        "decode-own-forward",
+        "decode-llama",
+        "decode-ragged",
+        "ppo-old-way-24",
+        "ppo-modern-loop",
+    ],
+)
 def test_half_precision_is_honoured(perf, name, monkeypatch, capsys):
     """Both sides: decoding has its weights in bfloat16, learning float32 weights and products in bfloat16."""
     workloads, learning, learner = perf("workloads"), perf("learning"), perf("references.learner").Learner
     made, inside = [], {"ours": set(), "theirs": set()}
     build, update, step = workloads.network, learning.Ours.update, learner.step
     monkeypatch.setattr(workloads, "network", lambda *a, **k: made.append(build(*a, **k)) or made[-1])
-    monkeypatch.setattr(learning.Ours, "update", lambda self: (inside["ours"].add(torch.is_autocast_enabled("cpu")), update(self)))
-    monkeypatch.setattr(learner, "step", lambda self, loss: (inside["theirs"].add(torch.is_autocast_enabled("cpu")), step(self, loss)))
+    monkeypatch.setattr(
+        learning.Ours,
+        "update",
+        lambda self: (inside["ours"].add(torch.is_autocast_enabled("cpu")), update(self)),
+    )
+    monkeypatch.setattr(
+        learner,
+        "step",
+        lambda self, loss: (inside["theirs"].add(torch.is_autocast_enabled("cpu")), step(self, loss)),
+    )
     assert perf("run").main([name, "--quick", "--json", "--device", "cpu", "--dtype", "bfloat16"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["dtype"], found["device"]) == ("bfloat16", "cpu")
@@ -258,7 +278,11 @@ def test_against_trl_alternates_too(perf, monkeypatch):
 
 
 def test_a_reference_that_computes_something_else_is_caught(perf):
-    learning, settings, modern = perf("learning"), perf("references.learner").Settings, perf("references.modern_loop").ModernLoop
+    learning, settings, modern = (
+        perf("learning"),
+        perf("references.learner").Settings,
+        perf("references.modern_loop").ModernLoop,
+    )
     ours, other = learning._small("quick", 8, settings(new=6), modern)
     assert "equal" in learning.agreement(ours, other, 8)
     other.settings = settings(new=6, gamma=0.9)
@@ -273,7 +297,9 @@ def test_a_reference_that_computes_something_else_is_caught(perf):
 def test_other_greedy_tokens_are_caught(perf):
     decoding, module = perf("decoding"), perf("workloads").network("quick")
     rows = [[1, 2, 3], [4, 5, 6]]
-    assert "identical to generate's in 2 of 2" in decoding.agreement(module, [[7], [8]], rows, copy.deepcopy(rows))
+    assert "identical to generate's in 2 of 2" in decoding.agreement(
+        module, [[7], [8]], rows, copy.deepcopy(rows)
+    )
     with torch.no_grad():
         order = module(torch.tensor([[7]])).logits[0, -1].argsort(descending=True).tolist()
     with pytest.raises(AssertionError, match="token 0"):
@@ -290,14 +316,19 @@ def test_other_greedy_answers_of_a_perturbed_policy_are_caught(perf):
     worst = [[(token + 1) % 64 for token in row] for row in said]
     with pytest.raises(AssertionError, match="token 0"):
         acting.agreement(other, prompts, said, worst)
-    unperturbed = acting.reference_of(module, perf("loquent.models.values.perturb").Perturbation(perturbation.values, 0.0))
+    unperturbed = acting.reference_of(
+        module, perf("loquent.models.values.perturb").Perturbation(perturbation.values, 0.0)
+    )
     assert unperturbed.by_row(prompts, 3, greedy=True) != said  # the perturbation is in it
 
 
 def test_other_steps_are_caught(perf):
     import gymnasium
 
-    stepping, make = perf("stepping"), lambda limit: gymnasium.make("loquent/MultipleChoice-v0", view=VIEW, limit=limit)
+    stepping, make = (
+        perf("stepping"),
+        lambda limit: gymnasium.make("loquent/MultipleChoice-v0", view=VIEW, limit=limit),
+    )
     assert "equal" in stepping.agreement(make(50), make(50), [0, 1] * 10)
     with pytest.raises(AssertionError, match="differ"):
         stepping.agreement(make(50), make(20), [0, 1] * 10)

@@ -11,7 +11,9 @@ def run(task, count, folder, *given):
     """Run `task(folder, rank, *given)` in `count` processes of one group; the exit codes."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "meeting").unlink(missing_ok=True)
-    processes = [SERVER.Process(target=_member, args=(task, rank, count, folder, given)) for rank in range(count)]
+    processes = [
+        SERVER.Process(target=_member, args=(task, rank, count, folder, given)) for rank in range(count)
+    ]
     for process in processes:
         process.start()
     for process in processes:
@@ -25,7 +27,9 @@ def _member(task, rank, count, folder, given):
     import torch
 
     torch.set_num_threads(1)
-    torch.distributed.init_process_group("gloo", init_method=f"file://{folder / 'meeting'}", rank=rank, world_size=count)
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{folder / 'meeting'}", rank=rank, world_size=count
+    )
     task(folder, rank, *given)
     torch.distributed.destroy_process_group()
 
@@ -70,9 +74,20 @@ def after_steps(backbones):
 
     model = fork.actor(layers=1, width=16)
     settings = {"awac_weight": 0.0} if backbones in ("lora", "frozen") else {}
-    config = ILQL.Config(minibatch=12, epochs=5, cql_weight=0.1, awac_beta=0.5, target_rate=0.1, backbones=backbones, token_budget=24, **settings)
+    config = ILQL.Config(
+        minibatch=12,
+        epochs=5,
+        cql_weight=0.1,
+        awac_beta=0.5,
+        target_rate=0.1,
+        backbones=backbones,
+        token_budget=24,
+        **settings,
+    )
     algorithm = ILQL(config, model, key=Key(0))
-    algorithm.optimizer = torch.optim.SGD(algorithm.parameters.values(), lr=0.1)  # Adam's division makes much of rounding
+    algorithm.optimizer = torch.optim.SGD(
+        algorithm.parameters.values(), lr=0.1
+    )  # Adam's division makes much of rounding
     algorithm.update(model, algorithm.prepare(fork.recorded(model)))
     return {name: tensor.clone() for name, tensor in model.state_dict().items()}
 

@@ -26,7 +26,13 @@ class OldActor:
         heads: two target Q-heads, and V.
     """
 
-    def __init__(self, networks: Sequence[Any], heads: Sequence[torch.nn.Module], adv_beta: float, adv_clip: float | None) -> None:
+    def __init__(
+        self,
+        networks: Sequence[Any],
+        heads: Sequence[torch.nn.Module],
+        adv_beta: float,
+        adv_clip: float | None,
+    ) -> None:
         self.networks, self.heads, self.adv_beta, self.adv_clip = networks, heads, adv_beta, adv_clip
 
     def scores(self, outs: Sequence[Any]) -> Tensor:
@@ -34,7 +40,9 @@ class OldActor:
         target, value = (out.hidden_states[-1][:, -1] for out in outs[1:])
         q = torch.minimum(self.heads[0](target), self.heads[1](target))
         advantage = self.adv_beta * (q - self.heads[2](value))
-        return outs[0].logits[:, -1] + (advantage if self.adv_clip is None else advantage.clamp_max(self.adv_clip))
+        return outs[0].logits[:, -1] + (
+            advantage if self.adv_clip is None else advantage.clamp_max(self.adv_clip)
+        )
 
     @torch.inference_mode()
     def by_row(self, prompts: Sequence[Sequence[int]], new: int, greedy: bool = False) -> list[list[int]]:
@@ -55,7 +63,10 @@ class OldActor:
         tokens = torch.zeros(len(prompts), max(lengths) + new, dtype=torch.long)
         for row, prompt in zip(tokens, prompts, strict=True):
             row[: len(prompt)] = torch.tensor(prompt)
-        caches = [StaticCache(config=network.config, max_cache_len=network.config.n_positions) for network in self.networks]
+        caches = [
+            StaticCache(config=network.config, max_cache_len=network.config.n_positions)
+            for network in self.networks
+        ]
         place, ids = min(lengths), tokens[:, : min(lengths)]
         while True:
             outs = [self._read(number, ids, caches, place) for number in range(3)]
@@ -80,7 +91,12 @@ class OldActor:
         where = torch.arange(place - ids.shape[1], place)
         seen = torch.arange(self.networks[0].config.n_positions)[None] <= where[:, None]
         mask = seen[None, None].expand(len(ids), 1, -1, -1)
-        given = {"attention_mask": mask, "position_ids": where[None], "past_key_values": caches[number], "use_cache": True}
+        given = {
+            "attention_mask": mask,
+            "position_ids": where[None],
+            "past_key_values": caches[number],
+            "use_cache": True,
+        }
         return self.networks[number](ids, **given, output_hidden_states=True)
 
 

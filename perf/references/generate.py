@@ -14,7 +14,13 @@ import torch
 
 @torch.inference_mode()
 def generate(
-    module: Any, prompts: Sequence[Sequence[int]], new: int, *, batch: int = 64, lengths: Sequence[int] | None = None, **options: Any
+    module: Any,
+    prompts: Sequence[Sequence[int]],
+    new: int,
+    *,
+    batch: int = 64,
+    lengths: Sequence[int] | None = None,
+    **options: Any,
 ) -> list[list[int]]:
     """Answers of `new` tokens, or of each row's own length."""
     from transformers import StoppingCriteriaList
@@ -23,8 +29,22 @@ def generate(
     for first in range(0, len(prompts), batch):
         ids = torch.tensor(prompts[first : first + batch], device=module.device)
         mine = None if lengths is None else torch.tensor(lengths[first : first + batch], device=module.device)
-        stopping = None if mine is None else StoppingCriteriaList([lambda ids, scores, mine=mine, wide=ids.shape[1]: ids.shape[1] - wide >= mine])
-        settings = {"max_new_tokens": new, "pad_token_id": 0, "eos_token_id": None, "stopping_criteria": stopping, **options}
-        said = module.generate(ids, attention_mask=torch.ones_like(ids), **settings)[:, ids.shape[1] :].tolist()
+        stopping = (
+            None
+            if mine is None
+            else StoppingCriteriaList(
+                [lambda ids, scores, mine=mine, wide=ids.shape[1]: ids.shape[1] - wide >= mine]
+            )
+        )
+        settings = {
+            "max_new_tokens": new,
+            "pad_token_id": 0,
+            "eos_token_id": None,
+            "stopping_criteria": stopping,
+            **options,
+        }
+        said = module.generate(ids, attention_mask=torch.ones_like(ids), **settings)[
+            :, ids.shape[1] :
+        ].tolist()
         found += said if mine is None else [row[:n] for row, n in zip(said, mine.tolist(), strict=True)]
     return found

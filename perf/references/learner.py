@@ -48,7 +48,9 @@ class Learner:
         self.parameters = [p for part in (self.policy, self.trunk, self.head) for p in part.parameters()]
         self.optimizer = torch.optim.AdamW(self.parameters, lr=settings.learning_rate, weight_decay=1e-6)
 
-    def rollout(self, tokens: Tensor, wide: int, logprob: Tensor, value: Tensor, reference: Tensor, task: Tensor) -> Rollout:
+    def rollout(
+        self, tokens: Tensor, wide: int, logprob: Tensor, value: Tensor, reference: Tensor, task: Tensor
+    ) -> Rollout:
         """Penalise, place the task's reward on the last token, and estimate advantages (RL4LMs notes §1.8 and §1.9)."""
         of = self.settings
         reward = -of.beta * (logprob - reference)
@@ -79,4 +81,9 @@ class Learner:
         """All gradients of a loss as one vector; nothing is learnt."""
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        return torch.cat([p.grad.flatten() if p.grad is not None else torch.zeros_like(p).flatten() for p in self.parameters])
+        return torch.cat(
+            [
+                p.grad.flatten() if p.grad is not None else torch.zeros_like(p).flatten()
+                for p in self.parameters
+            ]
+        )

@@ -24,7 +24,8 @@ def meteor() -> Loop:
     tokenize = NLTKWordTokenizer().tokenize
     known = wordnet if _found(wordnet) else SimpleNamespace(synsets=lambda word: [])
     return lambda said, wanted, rows: [
-        meteor_score([tokenize(one) for one in own], tokenize(text), wordnet=known) for text, own in zip(said, wanted, strict=True)
+        meteor_score([tokenize(one) for one in own], tokenize(text), wordnet=known)
+        for text, own in zip(said, wanted, strict=True)
     ]
 
 
@@ -53,7 +54,10 @@ def bleu() -> Loop:
     def score(said: Sequence[str], wanted: Sequence[Sequence[str]], rows: Sequence[Any]) -> list[float]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return [sentence_bleu([tokenize(one).split() for one in own], tokenize(text).split()) for text, own in zip(said, wanted, strict=True)]
+            return [
+                sentence_bleu([tokenize(one).split() for one in own], tokenize(text).split())
+                for text, own in zip(said, wanted, strict=True)
+            ]
 
     return score
 
@@ -63,7 +67,9 @@ def sacrebleu(function: str, **options: Any) -> Loop:
     import sacrebleu as library
 
     score = getattr(library, function)
-    return lambda said, wanted, rows: [score(text, list(own), **options).score / 100 for text, own in zip(said, wanted, strict=True)]
+    return lambda said, wanted, rows: [
+        score(text, list(own), **options).score / 100 for text, own in zip(said, wanted, strict=True)
+    ]
 
 
 def cider() -> Loop:
@@ -82,19 +88,34 @@ def rouge_l_max() -> Loop:
     from pathlib import Path
     from types import ModuleType
 
-    absent = "pkg_resources" not in sys.modules  # gone from setuptools; py-rouge asks it for the place of its files
+    absent = (
+        "pkg_resources" not in sys.modules
+    )  # gone from setuptools; py-rouge asks it for the place of its files
     if absent:
         stand_in = ModuleType("pkg_resources")
-        vars(stand_in)["resource_filename"] = lambda module, name: str(Path(str(sys.modules[module].__file__)).parent / name)
+        vars(stand_in)["resource_filename"] = lambda module, name: str(
+            Path(str(sys.modules[module].__file__)).parent / name
+        )
         sys.modules["pkg_resources"] = stand_in
     from rouge.rouge import Rouge
 
     lengths = {"limit_length": True, "length_limit": 100, "length_limit_type": "words"}
-    scorer = Rouge(metrics=["rouge-l"], **lengths, apply_avg=False, apply_best=False, alpha=0.5, weight_factor=1.2, stemming=True)
+    scorer = Rouge(
+        metrics=["rouge-l"],
+        **lengths,
+        apply_avg=False,
+        apply_best=False,
+        alpha=0.5,
+        weight_factor=1.2,
+        stemming=True,
+    )
     Rouge.WORDNET_KEY_VALUE = {}
     if absent:
         del sys.modules["pkg_resources"]
-    return lambda said, wanted, rows: [max(scorer.get_scores([text], [list(own)])["rouge-l"][0]["f"]) for text, own in zip(said, wanted, strict=True)]
+    return lambda said, wanted, rows: [
+        max(scorer.get_scores([text], [list(own)])["rouge-l"][0]["f"])
+        for text, own in zip(said, wanted, strict=True)
+    ]
 
 
 def token_f1() -> Loop:
@@ -106,12 +127,17 @@ def token_f1() -> Loop:
         same = sum((Counter(said) & Counter(wanted)).values())
         return 2 * same / (len(said) + len(wanted)) if same else float(said == wanted)
 
-    return lambda said, wanted, rows: [max(f1(text, one) for one in own) for text, own in zip(said, wanted, strict=True)]
+    return lambda said, wanted, rows: [
+        max(f1(text, one) for one in own) for text, own in zip(said, wanted, strict=True)
+    ]
 
 
 def exact_match() -> Loop:
     """SQuAD's exact match in the same way."""
-    return lambda said, wanted, rows: [max(float(_answer(text) == _answer(one)) for one in own) for text, own in zip(said, wanted, strict=True)]
+    return lambda said, wanted, rows: [
+        max(float(_answer(text) == _answer(one)) for one in own)
+        for text, own in zip(said, wanted, strict=True)
+    ]
 
 
 def bleu_totto() -> Loop:
@@ -127,7 +153,13 @@ def self_bleu() -> Loop:
 
     def score(said: Sequence[str], wanted: Sequence[Sequence[str]], rows: Sequence[Any]) -> list[float]:
         cut = [text.split() for text in said]
-        return [sum(sentence_bleu(cut[:i] + cut[i + 1 :], own, smoothing_function=smooth) for i, own in enumerate(cut)) / len(cut)]
+        return [
+            sum(
+                sentence_bleu(cut[:i] + cut[i + 1 :], own, smoothing_function=smooth)
+                for i, own in enumerate(cut)
+            )
+            / len(cut)
+        ]
 
     return score
 
@@ -152,7 +184,11 @@ def span_f1() -> Loop:
 
     def one(text: str, right: str) -> float:
         found, wanted = ([label or "O" for label in own] for own in _labels(text, right))
-        return float(f1_score([wanted], [found], zero_division=0)) if get_entities(wanted) or get_entities(found) else 1.0
+        return (
+            float(f1_score([wanted], [found], zero_division=0))
+            if get_entities(wanted) or get_entities(found)
+            else 1.0
+        )
 
     return lambda said, wanted, rows: [one(text, own[0]) for text, own in zip(said, wanted, strict=True)]
 
@@ -164,7 +200,13 @@ def multilabel() -> Loop:
 
     def one(text: str, right: str) -> float:
         said, gold = text.split(), set(right.split())
-        plain = float(f1_score(*MultiLabelBinarizer().fit_transform([gold, set(said)])[:, None], average="samples", zero_division=0))
+        plain = float(
+            f1_score(
+                *MultiLabelBinarizer().fit_transform([gold, set(said)])[:, None],
+                average="samples",
+                zero_division=0,
+            )
+        )
         return plain * (len(set(said)) + len(gold)) / (len(said) + len(gold))
 
     return lambda said, wanted, rows: [one(text, own[0]) for text, own in zip(said, wanted, strict=True)]
@@ -175,18 +217,26 @@ def bert_score(path: str) -> Loop:
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    tokenizer, model = AutoTokenizer.from_pretrained(path), AutoModel.from_pretrained(path, add_pooling_layer=False).eval()
+    tokenizer, model = (
+        AutoTokenizer.from_pretrained(path),
+        AutoModel.from_pretrained(path, add_pooling_layer=False).eval(),
+    )
 
     @torch.no_grad()
     def one(text: str, right: str) -> float:
         said, wanted = (
-            torch.nn.functional.normalize(model(**tokenizer(one, return_tensors="pt")).last_hidden_state[0], dim=-1) for one in (text, right)
+            torch.nn.functional.normalize(
+                model(**tokenizer(one, return_tensors="pt")).last_hidden_state[0], dim=-1
+            )
+            for one in (text, right)
         )
         cosines = said @ wanted.T
         precision, recall = cosines[1:-1].max(1).values.mean(), cosines[:, 1:-1].max(0).values.mean()
         return float(2 * precision * recall / (precision + recall))
 
-    return lambda said, wanted, rows: [max(one(text, right) for right in own) for text, own in zip(said, wanted, strict=True)]
+    return lambda said, wanted, rows: [
+        max(one(text, right) for right in own) for text, own in zip(said, wanted, strict=True)
+    ]
 
 
 def parent() -> Loop:
@@ -201,9 +251,16 @@ def parent() -> Loop:
         found = []
         for text, own, row in zip(said, wanted, rows, strict=True):
             cells = [(["cell"], read(value)) for line in row["table"] for value in line]
-            marked = [(["cell"], read(row["table"][line][column])) for line, column in row["highlighted_cells"]]
+            marked = [
+                (["cell"], read(row["table"][line][column])) for line, column in row["highlighted_cells"]
+            ]
             padded = [*own, *["<null>"] * (3 - len(own))]
-            found.append(official.parent([read(text)], [[read(one) for one in padded]], [cells], [marked], lambda_weight=None)[2] / 100)
+            found.append(
+                official.parent(
+                    [read(text)], [[read(one) for one in padded]], [cells], [marked], lambda_weight=None
+                )[2]
+                / 100
+            )
         return found
 
     return score

@@ -20,10 +20,15 @@ MINIBATCH = 16  # sequences
 class ModernLoop(Learner):
     """One iteration is `learn(collect(prompts, reward))`."""
 
-    def collect(self, prompts: Tensor, reward: Callable[[list[int]], float], answers: Tensor | None = None) -> Rollout:
+    def collect(
+        self, prompts: Tensor, reward: Callable[[list[int]], float], answers: Tensor | None = None
+    ) -> Rollout:
         """Sample answers (or take the given ones) and measure them in one pass for each network."""
         if answers is None:
-            answers = torch.tensor(generate(self.policy, prompts.tolist(), self.settings.new, do_sample=True, top_k=0), device=prompts.device)
+            answers = torch.tensor(
+                generate(self.policy, prompts.tolist(), self.settings.new, do_sample=True, top_k=0),
+                device=prompts.device,
+            )
         tokens = torch.cat([prompts, answers], 1)
         with torch.no_grad():
             logprob, value = self.read(tokens, prompts.shape[1])
@@ -47,7 +52,9 @@ class ModernLoop(Learner):
     def minibatch(self, rollout: Rollout, chosen: Tensor) -> Tensor:
         """The loss of some sequences."""
         new, value = self.read(rollout.tokens[chosen], rollout.wide)
-        return self.loss(new, value, rollout.logprob[chosen], rollout.advantage[chosen], rollout.target[chosen])
+        return self.loss(
+            new, value, rollout.logprob[chosen], rollout.advantage[chosen], rollout.target[chosen]
+        )
 
     def learn(self, rollout: Rollout) -> None:
         """All epochs."""

@@ -23,10 +23,15 @@ MINIBATCH = 64  # tokens, §2
 class OldWay(Learner):
     """One iteration is `learn(collect(prompts, reward))`."""
 
-    def collect(self, prompts: Tensor, reward: Callable[[list[int]], float], answers: Tensor | None = None) -> Rollout:
+    def collect(
+        self, prompts: Tensor, reward: Callable[[list[int]], float], answers: Tensor | None = None
+    ) -> Rollout:
         """Sample answers (or take the given ones) and measure them, token by token."""
         if answers is None:
-            answers = torch.tensor(generate(self.policy, prompts.tolist(), self.settings.new, do_sample=True, top_k=0), device=prompts.device)
+            answers = torch.tensor(
+                generate(self.policy, prompts.tolist(), self.settings.new, do_sample=True, top_k=0),
+                device=prompts.device,
+            )
         tokens = torch.cat([prompts, answers], 1)
         columns: list[list[Tensor]] = [[], [], []]
         caches: list[Any] = [None, None, None]
@@ -37,12 +42,21 @@ class OldWay(Learner):
                 place = torch.arange(real.shape[1] - ids.shape[1], real.shape[1], device=ids.device)[None]
                 for number, module in enumerate((self.policy, self.trunk, self.frozen)):
                     keep = {} if module is self.trunk else {"logits_to_keep": 1}
-                    out = module(ids, attention_mask=real, position_ids=place, past_key_values=caches[number], use_cache=True, **keep)
+                    out = module(
+                        ids,
+                        attention_mask=real,
+                        position_ids=place,
+                        past_key_values=caches[number],
+                        use_cache=True,
+                        **keep,
+                    )
                     caches[number] = out.past_key_values
                     if module is self.trunk:
                         columns[number].append(self.head(out.last_hidden_state[:, -1])[:, 0])
                     else:
-                        columns[number].append(out.logits[:, -1].log_softmax(-1).gather(1, answers[:, t : t + 1])[:, 0])
+                        columns[number].append(
+                            out.logits[:, -1].log_softmax(-1).gather(1, answers[:, t : t + 1])[:, 0]
+                        )
         logprob, value, reference = (torch.stack(column, 1) for column in columns)
         task = torch.tensor([reward(row) for row in answers.tolist()], device=prompts.device)
         return self.rollout(tokens, prompts.shape[1], logprob, value, reference, task)
@@ -56,11 +70,17 @@ class OldWay(Learner):
         real = column >= 0
         ids = torch.where(real, rollout.tokens[row[:, None], column.clamp_min(0)], 0)
         place = column.clamp_min(0)
-        logits = self.policy(ids, attention_mask=real.long(), position_ids=place, use_cache=False, logits_to_keep=1).logits[:, -1]
-        hidden = self.trunk(ids, attention_mask=real.long(), position_ids=place, use_cache=False).last_hidden_state[:, -1]
+        logits = self.policy(
+            ids, attention_mask=real.long(), position_ids=place, use_cache=False, logits_to_keep=1
+        ).logits[:, -1]
+        hidden = self.trunk(
+            ids, attention_mask=real.long(), position_ids=place, use_cache=False
+        ).last_hidden_state[:, -1]
         action = rollout.tokens[row, length]
         new = logits.log_softmax(-1).gather(1, action[:, None])[:, 0]
-        old, advantage, target = (column[row, t] for column in (rollout.logprob, rollout.advantage, rollout.target))
+        old, advantage, target = (
+            column[row, t] for column in (rollout.logprob, rollout.advantage, rollout.target)
+        )
         return self.loss(new, self.head(hidden)[:, 0], old, advantage, target)
 
     def learn(self, rollout: Rollout, steps: int | None = None) -> int:

@@ -35,8 +35,15 @@ class PlainILQL:
         self.policy, self.value, self.target = trunks
         self.q, self.target_q, self.v = heads
         self.gamma, self.tau, self.cql, self.follow = gamma, tau, cql, rates["follow"]
-        self.learned = [*self.policy.parameters(), *self.value.parameters(), *self.q.parameters(), *self.v.parameters()]
-        self.optimizer = torch.optim.AdamW(self.learned, lr=rates["learning_rate"], weight_decay=0.0, fused=True)
+        self.learned = [
+            *self.policy.parameters(),
+            *self.value.parameters(),
+            *self.q.parameters(),
+            *self.v.parameters(),
+        ]
+        self.optimizer = torch.optim.AdamW(
+            self.learned, lr=rates["learning_rate"], weight_decay=0.0, fused=True
+        )
 
     def loss(self, tokens: Tensor, real: Tensor, is_action: Tensor, reward: Tensor, ended: Tensor) -> Tensor:
         """The whole loss of a batch."""
@@ -49,7 +56,9 @@ class PlainILQL:
         logits = self.policy(input_ids=tokens, use_cache=False).logits
         count = is_action.sum()
         total = hidden.new_zeros(())
-        rows, places = is_action.nonzero(as_tuple=True)  # row-major: the next of the same row is the next state
+        rows, places = is_action.nonzero(
+            as_tuple=True
+        )  # row-major: the next of the same row is the next state
         states = places - 1
         last = torch.ones_like(rows, dtype=torch.bool)
         last[:-1] = rows[1:] != rows[:-1]
@@ -74,4 +83,6 @@ class PlainILQL:
         self.optimizer.step()
         with torch.no_grad():
             online = [*self.value.parameters(), *self.q.parameters()]
-            torch._foreach_lerp_([*self.target.parameters(), *self.target_q.parameters()], online, self.follow)
+            torch._foreach_lerp_(
+                [*self.target.parameters(), *self.target_q.parameters()], online, self.follow
+            )

@@ -67,17 +67,46 @@ class TrlPpo:
         value = transformers.AutoModelForSequenceClassification.from_config(config)
         value.base_model.load_state_dict(policy.base_model.state_dict())
         size = len(language.tokenizer.get_vocab())
-        ids = [[1 + i % (size - 1) for i in row] for row in prompts]  # 0 is the padding, which no prompt may hold here
+        ids = [
+            [1 + i % (size - 1) for i in row] for row in prompts
+        ]  # 0 is the padding, which no prompt may hold here
         micro = min(MICRO, len(prompts))
         of = settings
-        names = {"num_ppo_epochs": of.epochs, "response_length": of.new, "kl_coef": of.beta, "learning_rate": of.learning_rate, "gamma": of.gamma}
-        names |= {"lam": of.lam, "cliprange": of.clip, "vf_coef": of.value_coefficient, "max_grad_norm": of.max_grad_norm}
-        batch = {"per_device_train_batch_size": micro, "gradient_accumulation_steps": len(prompts) // micro, "num_mini_batches": 1}
-        quiet = {"report_to": "none", "save_strategy": "no", "disable_tqdm": True, "num_sample_generations": 0, "eval_strategy": "no"}
+        names = {
+            "num_ppo_epochs": of.epochs,
+            "response_length": of.new,
+            "kl_coef": of.beta,
+            "learning_rate": of.learning_rate,
+            "gamma": of.gamma,
+        }
+        names |= {
+            "lam": of.lam,
+            "cliprange": of.clip,
+            "vf_coef": of.value_coefficient,
+            "max_grad_norm": of.max_grad_norm,
+        }
+        batch = {
+            "per_device_train_batch_size": micro,
+            "gradient_accumulation_steps": len(prompts) // micro,
+            "num_mini_batches": 1,
+        }
+        quiet = {
+            "report_to": "none",
+            "save_strategy": "no",
+            "disable_tqdm": True,
+            "num_sample_generations": 0,
+            "eval_strategy": "no",
+        }
         speed = {"local_rollout_forward_batch_size": len(prompts), "temperature": 1.0}
-        speed |= {"use_cpu": policy.device.type == "cpu", "bf16": dtype == "bfloat16", "gradient_checkpointing": False}
+        speed |= {
+            "use_cpu": policy.device.type == "cpu",
+            "bf16": dtype == "bfloat16",
+            "gradient_checkpointing": False,
+        }
         self.trainer = PPOTrainer(
-            args=PPOConfig(output_dir=tempfile.mkdtemp(), total_episodes=len(prompts), **names, **batch, **quiet, **speed),
+            args=PPOConfig(
+                output_dir=tempfile.mkdtemp(), total_episodes=len(prompts), **names, **batch, **quiet, **speed
+            ),
             processing_class=language.tokenizer,
             model=policy,
             ref_model=copy.deepcopy(policy),
@@ -109,11 +138,15 @@ class TrlPpo:
             critic.trunk.load_state_dict(model.critic_backbone.state_dict())
         critic.head.load_state_dict(model.value_model.score.state_dict())
         size = policy.get_input_embeddings().weight.shape[0]
-        tokens = torch.randint(1, size, (4, self.wide + 6), generator=torch.Generator().manual_seed(0)).to(policy.device)
+        tokens = torch.randint(1, size, (4, self.wide + 6), generator=torch.Generator().manual_seed(0)).to(
+            policy.device
+        )
         with torch.no_grad():
             output, value = forward(model, tokens, 0)
             states = hidden(policy, tokens)
-            apart = [float((output.logits.log_softmax(-1) - policy.lm_head(states).log_softmax(-1)).abs().max())]
+            apart = [
+                float((output.logits.log_softmax(-1) - policy.lm_head(states).log_softmax(-1)).abs().max())
+            ]
             if critic.trunk is not None:
                 apart.append(float((value[:, :, 0] - critic(tokens)).abs().max()))
         assert max(apart) < 1e-4, f"log-probabilities and values differ by {apart}"

@@ -46,5 +46,7 @@ __all__ = [
     "train",
 ]
 
-_os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch reads it when it is first loaded: spinning threads slow shared cores down
+_os.environ.setdefault(
+    "OMP_WAIT_POLICY", "PASSIVE"
+)  # torch reads it when it is first loaded: spinning threads slow shared cores down
 _register()

@@ -12,7 +12,11 @@ MANY, FEW = 60, 5  # of more than MANY known names an error lists the nearest FE
 class LoquentError(Exception):
     """The root of all errors raised on purpose."""
 
-    def __reduce__(self) -> tuple[Any, ...]:  # an error of a worker process is built again from its sentence, not from its arguments
+    def __reduce__(
+        self,
+    ) -> tuple[
+        Any, ...
+    ]:  # an error of a worker process is built again from its sentence, not from its arguments
         return _again, (type(self), self.args)
 
 
@@ -94,7 +98,9 @@ class MissingExtra(LoquentError, ImportError):
     """An optional dependency is not installed; names the extra that brings it."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs the libraries of loquent[{extra}]: run pip install -e '.[{extra}]' in the clone of Loquent")
+        super().__init__(
+            f"{what} needs the libraries of loquent[{extra}]: run pip install -e '.[{extra}]' in the clone of Loquent"
+        )
 
 
 class UnknownName(LoquentError, KeyError):
@@ -105,7 +111,9 @@ class UnknownName(LoquentError, KeyError):
         advice: a last sentence, which says where else to look.
     """
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], *, more: int = 0, advice: str = "") -> None:
+    def __init__(
+        self, kind: str, name: str, known: Iterable[str], *, more: int = 0, advice: str = ""
+    ) -> None:
         known = sorted(known)
         near = nearest(name, known)
         hint = f" Did you mean {near!r}?" if near else ""
@@ -113,7 +121,10 @@ class UnknownName(LoquentError, KeyError):
         shown = known if len(known) <= MANY else close
         more += len(known) - len(shown)
         listed = ", ".join(shown) + (f", and {more} more" if more else "")
-        super().__init__(f"no {kind} is named {name!r}.{hint} Known: {listed or 'none'}" + (f". {advice}" if advice else ""))
+        super().__init__(
+            f"no {kind} is named {name!r}.{hint} Known: {listed or 'none'}"
+            + (f". {advice}" if advice else "")
+        )
 
     def __str__(self) -> str:  # KeyError would show the repr of the sentence
         return str(self.args[0])
@@ -128,7 +139,13 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 def kind_of(thing: object) -> str:
     """The name of a thing's type with its article, as a sentence wants it: "an int", "a str"; "None" for None."""
     name = type(thing).__name__
-    return "None" if thing is None else f"an {name}" if name[0].lower() in "aeio" or name == "ndarray" else f"a {name}"
+    return (
+        "None"
+        if thing is None
+        else f"an {name}"
+        if name[0].lower() in "aeio" or name == "ndarray"
+        else f"a {name}"
+    )
 
 
 def _again(kind: type[LoquentError], args: tuple[Any, ...]) -> LoquentError:

@@ -37,7 +37,13 @@ def task(name: str, **options: Any) -> Task:
 
 
 def play(
-    task: Task | str, agents: Agent | str | Mapping[str, Agent], *, episodes: int = 1, split: str = "train", seed: int = 0, learning: str = "agent"
+    task: Task | str,
+    agents: Agent | str | Mapping[str, Agent],
+    *,
+    episodes: int = 1,
+    split: str = "train",
+    seed: int = 0,
+    learning: str = "agent",
 ) -> list[Episode]:
     """Play `episodes` games, one row after the other, and return them.
 
@@ -78,13 +84,24 @@ def train(
     from loquent.training.loop import train as run
 
     imports: Imports = "all" if allow_imports else "trusted"
-    whole = recipe.replace(*overrides) if isinstance(recipe, Recipe) else load(recipe, overrides, profile=profile, imports=imports)
+    whole = (
+        recipe.replace(*overrides)
+        if isinstance(recipe, Recipe)
+        else load(recipe, overrides, profile=profile, imports=imports)
+    )
     finished = run(whole, out, progress=progress)
     write_report([finished.folder], finished.files.report)
     return finished
 
 
-def evaluate(run: str | Path | Run, *, split: str = "test", episodes: int = 200, seed: int = 0, allow_imports: bool = False) -> Evaluation:
+def evaluate(
+    run: str | Path | Run,
+    *,
+    split: str = "test",
+    episodes: int = 200,
+    seed: int = 0,
+    allow_imports: bool = False,
+) -> Evaluation:
     """Evaluate a run's model on held-out rows with the recipe's metrics; every mean comes with its standard error.
 
     For `allow_imports` see `load_run`.

@@ -110,7 +110,14 @@ for id in {IDS!r}:
     outputs = []
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed}
-        child = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, env=environment, check=True)
+        child = subprocess.run(
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env=environment,
+            check=True,
+        )
         outputs.append(child.stdout)
     assert outputs[0] == outputs[1]
     assert "B-LOC" in outputs[0]
@@ -132,7 +139,14 @@ for task in ("tagging", "multilabel"):
     outputs = []
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed}
-        child = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, env=environment, check=True)
+        child = subprocess.run(
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env=environment,
+            check=True,
+        )
         outputs.append(child.stdout.splitlines())
     assert outputs[0][1:] == outputs[1][1:]
     assert outputs[0][0] != outputs[1][0]  # an order of the set itself would be seen
@@ -143,7 +157,10 @@ def test_api_3_a_sample_is_played_and_nothing_else_moves(id):
     env, other = gymnasium.make(id), gymnasium.make(id)
     env.reset(seed=1)
     other.reset(seed=1)
-    before, count = copy.deepcopy(env.unwrapped.np_random.bit_generator.state), env.unwrapped.drawn_rows.count("train")
+    before, count = (
+        copy.deepcopy(env.unwrapped.np_random.bit_generator.state),
+        env.unwrapped.drawn_rows.count("train"),
+    )
     seen, info = env.reset(options={"sample": SAMPLES[id]})
     again, same = env.reset(options={"sample": SAMPLES[id]})
     assert repr(seen) == repr(again)
@@ -153,14 +170,22 @@ def test_api_3_a_sample_is_played_and_nothing_else_moves(id):
     assert env.unwrapped.drawn_rows.count("train") == count
     assert repr(env.reset()) == repr(other.reset())
     row = env.unwrapped.task.rows("train")[2]
-    ways = [env.reset(options=options)[1]["row"] for options in ({"sample": row}, {"id": row.id}, {"index": 2})]
+    ways = [
+        env.reset(options=options)[1]["row"] for options in ({"sample": row}, {"id": row.id}, {"index": 2})
+    ]
     assert ways == [row.id] * 3
 
 
 RAW = {
     TAGGING: {"tokens": "NEW YORK 1996", "labels": "B-LOC I-LOC O"},
     LABELS: {"text": "wheat and ships", "labels": "grain ship"},
-    CHOICE: {"question": {"stem": "which?", "choices": [{"text": "this", "label": "A"}, {"text": "that", "label": "B"}]}, "answerKey": "B"},
+    CHOICE: {
+        "question": {
+            "stem": "which?",
+            "choices": [{"text": "this", "label": "A"}, {"text": "that", "label": "B"}],
+        },
+        "answerKey": "B",
+    },
 }
 
 
@@ -179,8 +204,12 @@ def test_api_3_a_row_object_is_read_as_its_fields_are(id):
 
 
 def test_api_3_a_row_of_another_task_is_read_by_this_one_s_rules():
-    row = next(row for row in gymnasium.make(TAGGING).unwrapped.task.rows("train") if "B-LOC" in row["labels"])
-    env = gymnasium.make(TAGGING, source="samples", labels=("LOC", "MISC", "O", "ORG", "PER"), prefixes="strip").unwrapped
+    row = next(
+        row for row in gymnasium.make(TAGGING).unwrapped.task.rows("train") if "B-LOC" in row["labels"]
+    )
+    env = gymnasium.make(
+        TAGGING, source="samples", labels=("LOC", "MISC", "O", "ORG", "PER"), prefixes="strip"
+    ).unwrapped
     env.reset(options={"sample": row})
     for label in row["labels"]:
         *_, info = env.step(env.task.labels.index(label.split("-")[-1]))
@@ -224,7 +253,10 @@ def test_api_3_numbers_of_any_kind_and_options_that_are_none():
         assert env.reset(seed=1, options={"index": index})[1]["row"] == rows[3].id
     drawn = [env.reset(seed=1 if i == 0 else None)[1]["row"] for i in range(6)]
     assert env.reset(seed=1, options={"number": np.int64(5)})[1]["row"] == drawn[5]
-    assert env.reset(seed=1, options=dict.fromkeys(("split", "sample", "index", "id", "number")))[1]["row"] == drawn[0]
+    assert (
+        env.reset(seed=1, options=dict.fromkeys(("split", "sample", "index", "id", "number")))[1]["row"]
+        == drawn[0]
+    )
     assert env.reset()[1]["row"] == drawn[1]  # and the numbering has gone on
 
 
@@ -235,7 +267,14 @@ def test_api_4_numbers_of_any_kind_are_actions(id):
         env.reset(seed=2)
         return repr(env.step(action))
 
-    assert after(1) == after(np.int64(1)) == after(np.array(1)) == after(np.array([1])) == after(np.uint8(1)) != after(0)
+    assert (
+        after(1)
+        == after(np.int64(1))
+        == after(np.array(1))
+        == after(np.array([1]))
+        == after(np.uint8(1))
+        != after(0)
+    )
     env = gymnasium.make(id).unwrapped
     env.reset(seed=2)
     for action in (-1, env.action_space.n, 1.5, "A", None, True, np.array([1, 1]), np.array(1.0)):
@@ -264,7 +303,9 @@ def test_api_5_no_step_without_a_game(id):
     env.step(0)
 
 
-@pytest.mark.parametrize(("scale", "want"), [(0, [1 / 3, 1 / 3, 1 / 3]), (0.5, [0.2929, 0.2929, 0.4142]), (1, [0.25, 0.25, 0.5])])
+@pytest.mark.parametrize(
+    ("scale", "want"), [(0, [1 / 3, 1 / 3, 1 / 3]), (0.5, [0.2929, 0.2929, 0.4142]), (1, [0.25, 0.25, 0.5])]
+)
 @pytest.mark.parametrize("id", IDS)
 def test_api_6_rows_are_drawn_by_weight(id, scale, want):
     env = empty(id, priority_scale=scale).unwrapped
@@ -300,7 +341,9 @@ def test_api_6_an_added_row_weighs_what_its_field_says(id):
     for name, weight in (("none", 0), ("five", 5)):
         env.add_sample({**SAMPLES[id], "id": name, "weight": weight})
     assert {env.drawn_rows.draw("train", i, 3).id for i in range(60)} == {"five"}
-    env.add_sample({**SAMPLES[id], "id": "told", "weight": 0}, 5)  # what is said here is taken before the field
+    env.add_sample(
+        {**SAMPLES[id], "id": "told", "weight": 0}, 5
+    )  # what is said here is taken before the field
     assert {env.drawn_rows.draw("train", i, 3).id for i in range(60)} == {"five", "told"}
 
 
@@ -308,7 +351,10 @@ def test_api_6_an_added_row_weighs_what_its_field_says(id):
 def test_api_7_an_environment_without_rows_and_rows_that_come_later(id):
     env = empty(id).unwrapped  # Gymnasium's passive checker does not survive a first reset that raises
     assert env.action_space.n >= 2
-    assert env.observation_space["text" if id == LABELS else "token" if id == TAGGING else "question"] is not None
+    assert (
+        env.observation_space["text" if id == LABELS else "token" if id == TAGGING else "question"]
+        is not None
+    )
     with pytest.raises(BadSetting, match="no row in train to draw from; add a row with add_sample"):
         env.reset(seed=0)
     row = env.unwrapped.add_sample(SAMPLES[id])
@@ -411,7 +457,9 @@ def test_api_12_rows_by_place_and_splits_that_share_labels(id):
 
 @pytest.mark.parametrize("id", IDS)
 def test_api_12_one_file_is_divided_once(id, tmp_path):
-    (tmp_path / "all.jsonl").write_text("".join(json.dumps({**SAMPLES[id], "id": f"r{i}"}) + "\n" for i in range(300)))
+    (tmp_path / "all.jsonl").write_text(
+        "".join(json.dumps({**SAMPLES[id], "id": f"r{i}"}) + "\n" for i in range(300))
+    )
     task = gymnasium.make(id, source="path", path=str(tmp_path / "all.jsonl"), **EMPTY[id]).unwrapped.task
     ids = [[row.id for row in task.rows(split)] for split in ("train", "validation", "test")]
     assert sorted(id for part in ids for id in part) == sorted(f"r{i}" for i in range(300))
@@ -492,7 +540,13 @@ def test_every_task_has_the_same_ways_in():
 
 def test_views_by_name():
     assert set(gymnasium.make(TAGGING).observation_space) == {"token", "position", "previous"}
-    assert set(gymnasium.make(TAGGING, context="all", lookahead=1).observation_space) == {"token", "position", "previous", "labels", "ahead"}
+    assert set(gymnasium.make(TAGGING, context="all", lookahead=1).observation_space) == {
+        "token",
+        "position",
+        "previous",
+        "labels",
+        "ahead",
+    }
     with pytest.raises(BadSetting, match="has the views text, vector, dict"):
         gymnasium.make(TAGGING, view="pixels")
     with pytest.raises(BadSetting, match="belongs to view='vector'"):

@@ -8,7 +8,24 @@ from loquent.core.seeding import Key, borrowed
 
 pytest.importorskip("stable_baselines3")
 features = pytest.importorskip("loquent.features")
-ANIMALS = ("ant", "bee", "cat", "dog", "elk", "fox", "gnu", "hen", "ibis", "jay", "kite", "lynx", "mole", "newt", "owl", "pig")
+ANIMALS = (
+    "ant",
+    "bee",
+    "cat",
+    "dog",
+    "elk",
+    "fox",
+    "gnu",
+    "hen",
+    "ibis",
+    "jay",
+    "kite",
+    "lynx",
+    "mole",
+    "newt",
+    "owl",
+    "pig",
+)
 
 
 def questions():
@@ -17,7 +34,14 @@ def questions():
     for _ in range(60):
         choices = [ANIMALS[i] for i in rng.permutation(len(ANIMALS))[:4]]
         right = int(rng.integers(4))
-        made.append({"question": f"which is {choices[right]} ?", "facts": [choices[right]], "choices": choices, "answer": "ABCD"[right]})
+        made.append(
+            {
+                "question": f"which is {choices[right]} ?",
+                "facts": [choices[right]],
+                "choices": choices,
+                "answer": "ABCD"[right],
+            }
+        )
     return made
 
 
@@ -25,7 +49,13 @@ def questions():
 @pytest.mark.parametrize(
     ("id", "options", "settings", "steps", "wanted"),
     [
-        ("loquent/SequenceTagging-v0", {"limit": 20}, {"gamma": 0.5, "n_steps": 256, "policy_kwargs": {"net_arch": [100, 100]}}, 20_000, 0.95),
+        (
+            "loquent/SequenceTagging-v0",
+            {"limit": 20},
+            {"gamma": 0.5, "n_steps": 256, "policy_kwargs": {"net_arch": [100, 100]}},
+            20_000,
+            0.95,
+        ),
         (
             "loquent/MultiLabel-v0",
             {"limit": 20},
@@ -33,7 +63,13 @@ def questions():
             30_000,
             0.9,
         ),
-        ("loquent/MultipleChoice-v0", {"source": "samples"}, {"gamma": 0.99, "n_steps": 256, "policy_kwargs": {"net_arch": [64, 64]}}, 20_000, 0.9),
+        (
+            "loquent/MultipleChoice-v0",
+            {"source": "samples"},
+            {"gamma": 0.99, "n_steps": 256, "policy_kwargs": {"net_arch": [64, 64]}},
+            20_000,
+            0.9,
+        ),
     ],
 )
 def test_api_11_ppo_learns_a_small_pool(id, options, settings, steps, wanted):
@@ -42,7 +78,9 @@ def test_api_11_ppo_learns_a_small_pool(id, options, settings, steps, wanted):
     samples = {"samples": questions()} if options.get("source") == "samples" else {}
     env = gymnasium.make(id, view="vector", featurizer=features.Hashed(dimension=128), **options, **samples)
     with borrowed(Key(0, ("learn", id))):
-        learner = PPO("MlpPolicy", env, batch_size=64, n_epochs=8, learning_rate=1e-3, seed=0, device="cpu", **settings)
+        learner = PPO(
+            "MlpPolicy", env, batch_size=64, n_epochs=8, learning_rate=1e-3, seed=0, device="cpu", **settings
+        )
         before = greedy(env, learner)
         learner.learn(steps)
     assert greedy(env, learner) >= wanted > before

@@ -36,8 +36,18 @@ def test_every_form_has_its_own_observation(id):
     [
         (TAGGING, lambda text: {"tokens": ["a", text], "labels": ["O", "O"]}, 1 << 16, {}),
         (LABELS, lambda text: {"text": text, "labels": []}, 1 << 20, {"max_observation": 1 << 21}),
-        (CHOICE, lambda text: {"question": "which?", "choices": ["a", text], "answer": "A"}, 1 << 20, {"max_observation": 1 << 21}),
-        (CHOICE, lambda text: {"question": "which?", "choices": ["a"], "facts": [text], "answer": "A"}, 1 << 20, {"max_observation": 1 << 21}),
+        (
+            CHOICE,
+            lambda text: {"question": "which?", "choices": ["a", text], "answer": "A"},
+            1 << 20,
+            {"max_observation": 1 << 21},
+        ),
+        (
+            CHOICE,
+            lambda text: {"question": "which?", "choices": ["a"], "facts": [text], "answer": "A"},
+            1 << 20,
+            {"max_observation": 1 << 21},
+        ),
     ],
 )
 def test_what_a_dictionary_cannot_hold_is_refused_when_the_game_begins(id, fields, limit, longer):
@@ -45,7 +55,9 @@ def test_what_a_dictionary_cannot_hold_is_refused_when_the_game_begins(id, field
     seen, _ = env.reset(options={"sample": fields("x" * limit)})
     assert seen in env.observation_space
     assert env.step(1)[0] in env.observation_space
-    with pytest.raises(BadRow, match=f"has {limit + 1:,} characters .*; a dictionary shows at most {limit:,}"):
+    with pytest.raises(
+        BadRow, match=f"has {limit + 1:,} characters .*; a dictionary shows at most {limit:,}"
+    ):
         env.reset(options={"sample": fields("x" * (limit + 1))})
     env = gymnasium.make(id, view="text", **longer).unwrapped
     env.reset(options={"sample": fields("x" * (limit + 1))})

@@ -18,7 +18,15 @@ from loquent.core.live import Live
 from loquent.core.metric import Measured
 from loquent.core.spaces import AnyText
 from loquent.core.values import Record
-from loquent.errors import BadModel, BadSetting, BrokenAgent, BrokenTask, EpisodeOver, InvalidAction, UnknownName
+from loquent.errors import (
+    BadModel,
+    BadSetting,
+    BrokenAgent,
+    BrokenTask,
+    EpisodeOver,
+    InvalidAction,
+    UnknownName,
+)
 from loquent.features.token_view import END, TokenView
 from loquent.rewards import Term, TokenTerm, apply
 from loquent.rollout.loop import Game, play
@@ -71,7 +79,9 @@ def test_the_checker_on_every_tracer(name, form):
         return
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", message=".*due to the environment not having a spec.*")  # these are not registered
+        warnings.filterwarnings(
+            "ignore", message=".*due to the environment not having a spec.*"
+        )  # these are not registered
         check_env(Environment(task, form=form, agents=seats(task), answer_length=4, render_mode="ansi"))
 
 
@@ -89,7 +99,9 @@ def test_the_checker_can_fail():
 def test_an_environment_plays_what_the_loop_plays(name):
     task = TRACERS[name]()
     for number, row in enumerate(task.rows("validation")[:3]):
-        want = play(task, [Game(row, number)], {"agent": Random(task), **seats(task)}, seed=11, split="validation")[0]
+        want = play(
+            task, [Game(row, number)], {"agent": Random(task), **seats(task)}, seed=11, split="validation"
+        )[0]
         env = Environment(task, agents=seats(task), split="validation")
         _, info = env.reset(seed=11, options={"id": row.id, "number": number})
         total, over = 0.0, False
@@ -133,7 +145,12 @@ def test_flags_of_rules_and_cuts():
     board.reset(seed=0)
     for _ in range(6):
         *_, terminated, truncated, info = board.step("nonsense")
-    assert (terminated, truncated, info["ended"], info["bootstrap"]) == (False, True, "out of turns", False)  # the spec truncates there
+    assert (terminated, truncated, info["ended"], info["bootstrap"]) == (
+        False,
+        True,
+        "out of turns",
+        False,
+    )  # the spec truncates there
     guess = Environment(Guess())
     guess.reset(seed=0, options={"id": "train:1"})
     *_, terminated, truncated, info = guess.step("0")
@@ -146,7 +163,13 @@ def test_only_the_token_form_truncates_an_over_long_answer():
     text = Environment(Echo(), max_length=10)
     text.reset(seed=0)
     *_, terminated, truncated, info = text.step("x" * 11)
-    assert (terminated, truncated, info["ended"], info["bootstrap"], info["text"]) == (True, False, "length", False, "x" * 10)
+    assert (terminated, truncated, info["ended"], info["bootstrap"], info["text"]) == (
+        True,
+        False,
+        "length",
+        False,
+        "x" * 10,
+    )
     assert text.episode().ended == "length"
     text.reset(seed=0)
     assert text.step("x" * 10)[-1]["ended"] == "said"
@@ -154,7 +177,13 @@ def test_only_the_token_form_truncates_an_over_long_answer():
     token.reset(seed=0)
     for _ in range(10):
         *_, terminated, truncated, info = token.step(ord("x"))
-    assert (terminated, truncated, info["ended"], info["bootstrap"], info["text"]) == (False, True, "cut", True, "x" * 10)
+    assert (terminated, truncated, info["ended"], info["bootstrap"], info["text"]) == (
+        False,
+        True,
+        "cut",
+        True,
+        "x" * 10,
+    )
     token.reset(seed=0)
     for byte in (*b"x" * 9, END):
         *_, terminated, truncated, info = token.step(byte)
@@ -229,7 +258,10 @@ def test_the_numbers_of_games_are_those_of_the_loop():
 # actions
 
 
-@pytest.mark.parametrize("action", [-1, 738, 1.0, True, np.True_, "0", None, np.float32(1), np.array([1.0]), np.array([1, 2]), np.array([])])
+@pytest.mark.parametrize(
+    "action",
+    [-1, 738, 1.0, True, np.True_, "0", None, np.float32(1), np.array([1.0]), np.array([1, 2]), np.array([])],
+)
 def test_a_malformed_index_is_refused_and_nothing_is_played(action):
     env = gymnasium.make(WORDLE, form="index").unwrapped
     env.reset(seed=0)
@@ -342,7 +374,9 @@ def folder(tmp_path):
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = tokenizers.decoders.ByteLevel()
     alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
-    trainer = tokenizers.trainers.BpeTrainer(vocab_size=300, special_tokens=["<|end|>"], initial_alphabet=alphabet)
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=300, special_tokens=["<|end|>"], initial_alphabet=alphabet
+    )
     tokenizer.train_from_iterator(["the film was good", "the film was bad"] * 20, trainer)
     tokenizer.save(str(tmp_path / "tokenizer.json"))
     return tmp_path
@@ -355,7 +389,11 @@ def test_a_tokenizer_s_own_tokens(folder):
     size, end = tokenizer.get_vocab_size(), tokenizer.token_to_id("<|end|>")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        check_env(gymnasium.make(GENERATION, form="token", tokenizer=str(folder), limit=5, answer_length=4).unwrapped)
+        check_env(
+            gymnasium.make(
+                GENERATION, form="token", tokenizer=str(folder), limit=5, answer_length=4
+            ).unwrapped
+        )
     env = gymnasium.make(GENERATION, form="token", tokenizer=str(folder), limit=5)
     seen, info = env.reset(seed=0)
     assert env.action_space.n == size
@@ -426,7 +464,11 @@ def test_a_term_per_token_inside_step():
     env = Environment(Echo(), form="token", terms=terms, weights={"right": 1.0})
     env.reset(seed=0, options={"id": "train:0"})
     rewards = [env.step(token)[1] for token in (ord("a"), ord("x"), END)]
-    assert rewards == [0.0, 0.0, pytest.approx(1 / 3)]  # "ab" was shown; "a" is right, "x" and the end are not: one of three tokens
+    assert rewards == [
+        0.0,
+        0.0,
+        pytest.approx(1 / 3),
+    ]  # "ab" was shown; "a" is right, "x" and the end are not: one of three tokens
     plain = env.episode()
     scored = apply(terms, [plain], {plain.row: Echo().row("train", plain.row)})[0]
     assert scored.total(Record(right=1.0)) == pytest.approx(1 / 3)
@@ -470,7 +512,9 @@ def test_texts_do_not_pass_through_shared_memory():
 
 
 def test_vectors_of_arrays():
-    envs = gymnasium.make_vec(WORDLE, num_envs=3, vectorization_mode="sync", form="index", view=BOARD, limit=20)
+    envs = gymnasium.make_vec(
+        WORDLE, num_envs=3, vectorization_mode="sync", form="index", view=BOARD, limit=20
+    )
     observations, info = envs.reset(seed=0)
     assert observations.shape == (3, 6, 5, 2)
     assert info["action_mask"].shape == (3, 20)
@@ -494,7 +538,9 @@ def test_options_of_the_task_are_settings_of_make():
         gymnasium.make(WORDLE, ruel="official")
     with pytest.raises(BadSetting, match="form = 'words'"):
         gymnasium.make(WORDLE, form="words")
-    with pytest.raises(BadSetting, match=r"^vocabulary_of_frogs is not an option of the task wordle; options: words"):
+    with pytest.raises(
+        BadSetting, match=r"^vocabulary_of_frogs is not an option of the task wordle; options: words"
+    ):
         gymnasium.make(WORDLE, vocabulary_of_frogs=1)
     with pytest.raises(BadSetting, match="takes none"):
         Environment(Echo(), rule="x")
@@ -596,12 +642,24 @@ def test_a_wrong_argument_of_make_is_named(name, value):
 
 
 def test_right_arguments_of_make_are_taken():
-    env = Environment(Echo(), terms=(), agents={}, weights={"right": 2}, view=None, max_length=1, max_observation=9, split="train")
+    env = Environment(
+        Echo(),
+        terms=(),
+        agents={},
+        weights={"right": 2},
+        view=None,
+        max_length=1,
+        max_observation=9,
+        split="train",
+    )
     assert env.weights == Record(right=2)
 
 
 def test_whole_numbers_of_numpy_are_lengths_and_seeds():
-    env, same = Environment(Echo(), max_length=np.int64(5), split="train"), Environment(Echo(), max_length=5, split="train")
+    env, same = (
+        Environment(Echo(), max_length=np.int64(5), split="train"),
+        Environment(Echo(), max_length=5, split="train"),
+    )
     assert env.reset(seed=np.int64(3))[0] == same.reset(seed=3)[0]
     assert type(env.episode().seed) is int
     for seed in (-1, np.int64(-1), 1.5, "3"):
@@ -614,7 +672,9 @@ def test_whole_numbers_of_numpy_are_lengths_and_seeds():
 
 def test_sb3_s_make_vec_env_makes_our_environments():
     env_util = pytest.importorskip("stable_baselines3.common.env_util")
-    env = env_util.make_vec_env("loquent/SequenceTagging-v0", n_envs=2, env_kwargs={"view": "vector", "limit": 5})
+    env = env_util.make_vec_env(
+        "loquent/SequenceTagging-v0", n_envs=2, env_kwargs={"view": "vector", "limit": 5}
+    )
     assert env.reset().shape == (2, *env.observation_space.shape)
     with pytest.raises(BadSetting, match="rgb_array"):
         gymnasium.make("loquent/SequenceTagging-v0", render_mode="rgb_array", limit=5)

@@ -28,7 +28,11 @@ class Longest:
         return Measured({"length": [float(len(text)) for text in predictions]}, {})
 
 
-SENTENCES = [{"tokens": ["a", "b"], "labels": ["X", "Y"]}, {"tokens": ["c"], "labels": ["Y"]}, {"tokens": ["d", "e", "f"], "labels": ["X", "X", "X"]}]
+SENTENCES = [
+    {"tokens": ["a", "b"], "labels": ["X", "Y"]},
+    {"tokens": ["c"], "labels": ["Y"]},
+    {"tokens": ["d", "e", "f"], "labels": ["X", "X", "X"]},
+]
 
 
 def tagging():
@@ -37,7 +41,16 @@ def tagging():
 
 def table(task, places=2, terms=(), weights=None, scale=None, learner=None):
     sampler = Sampler(Pool(tuple(task.rows("train"))), Key(3, ("rows",)), scale=scale)
-    return Table(task, sampler, places=places, seed=3, split="train", terms=terms, weights=weights or task.spec.rewards, learner=learner)
+    return Table(
+        task,
+        sampler,
+        places=places,
+        seed=3,
+        split="train",
+        terms=terms,
+        weights=weights or task.spec.rewards,
+        learner=learner,
+    )
 
 
 def test_games_by_hand():
@@ -83,7 +96,9 @@ def test_the_record_is_what_play_records():
 
 def test_terms_come_with_the_last_step():
     task = tagging()
-    one = table(task, places=1, terms=(Term("length", Longest(), ""),), weights=Record(token_f1=1.0, length=0.5))
+    one = table(
+        task, places=1, terms=(Term("length", Longest(), ""),), weights=Record(token_f1=1.0, length=0.5)
+    )
     total = 0.0
     for _ in range(10):
         [moved] = one.act([0])
@@ -157,9 +172,15 @@ def test_a_score_by_statistics_of_all_is_refused_where_episodes_are_scored_alone
     """CIDEr of one episode by the idf of its own references is 0, whatever was said."""
     [batched], _ = build({"cider": 1.0}, Context())
     for playing in (True, False):
-        with pytest.raises(BadSetting, match=r"rewards.cider: its score .* depends on the episodes scored with it.*cider has with a corpus"):
+        with pytest.raises(
+            BadSetting,
+            match=r"rewards.cider: its score .* depends on the episodes scored with it.*cider has with a corpus",
+        ):
             of_run([batched], None, name="sb3/ppo", playing=playing, recorded=not playing, ends=None)
-    with pytest.raises(BadSetting, match=r"the term 'cider': .* an environment scores each alone; .*bert_score with idf: task"):
+    with pytest.raises(
+        BadSetting,
+        match=r"the term 'cider': .* an environment scores each alone; .*bert_score with idf: task",
+    ):
         Environment("generation", terms=[batched])
     of_run([batched], AlgorithmConfig(), name="ppo", playing=False, recorded=False, ends=None)
 
@@ -176,6 +197,13 @@ def test_what_needs_a_collection_or_every_step_is_refused(counting, said):
     with pytest.raises(BadSetting, match=said):
         of_run([term], None, name="double_dqn", playing=True, recorded=False, ends=None)
     with pytest.raises(BadSetting, match=r"recorded episodes are scored once, in parts.*use 'none'"):
-        of_run([Term("x", Longest(), "", Counting(normalization="running"))], None, name="ilql", playing=False, recorded=True, ends=None)
+        of_run(
+            [Term("x", Longest(), "", Counting(normalization="running"))],
+            None,
+            name="ilql",
+            playing=False,
+            recorded=True,
+            ends=None,
+        )
     with pytest.raises(BadSetting, match="normalization and potential work only in training"):
         Environment("generation", terms=[term])

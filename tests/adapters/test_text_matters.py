@@ -25,13 +25,18 @@ class Permuted:
     def shown(self, observation):
         text = observation.fields[self.field]
         order = Key(0, ("permuted", str(text))).generator().permutation(len(text))
-        return replace(observation, fields=observation.fields.with_(**{self.field: tuple(text[i] for i in order)}))
+        return replace(
+            observation, fields=observation.fields.with_(**{self.field: tuple(text[i] for i in order)})
+        )
 
 
 def compared(folder, field="tokens", episodes=500):
     """Mean return on the test split with the text as it is, and with its words permuted, and the standard error of each."""
     run = load_run(folder)
-    own, other = (evaluate_agent(run.task(), agent, split="test", episodes=episodes) for agent in (run.agent(), Permuted(run.agent(), field)))
+    own, other = (
+        evaluate_agent(run.task(), agent, split="test", episodes=episodes)
+        for agent in (run.agent(), Permuted(run.agent(), field))
+    )
     return [(found.values["return"], found.errors["return"]) for found in (own, other)]
 
 

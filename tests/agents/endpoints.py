@@ -60,7 +60,19 @@ class Server:
 
 
 def agent(server, **options):
-    return Http(None, HttpOptions(**{"base_url": server.url, "model": "small", "pause": 0.0, "retries": 2, "timeout": 5.0, **options}))
+    return Http(
+        None,
+        HttpOptions(
+            **{
+                "base_url": server.url,
+                "model": "small",
+                "pause": 0.0,
+                "retries": 2,
+                "timeout": 5.0,
+                **options,
+            }
+        ),
+    )
 
 
 def asked(task=None, row=0, seed=0):

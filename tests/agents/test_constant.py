@@ -23,12 +23,17 @@ def labelling():
 
 
 def answering(places="BBBA"):
-    samples = [{"question": f"q{i}", "choices": ["one", "two", "three"], "answer": place} for i, place in enumerate(places)]
+    samples = [
+        {"question": f"q{i}", "choices": ["one", "two", "three"], "answer": place}
+        for i, place in enumerate(places)
+    ]
     return loquent.task("multiple_choice", source="samples", samples=samples)
 
 
 def test_the_commonest_label():
-    assert Majority(tagging()).script == ("Y",)  # 4 of 10 tokens; P, which ends most sentences, is an ordinary label (3)
+    assert Majority(tagging()).script == (
+        "Y",
+    )  # 4 of 10 tokens; P, which ends most sentences, is an ordinary label (3)
     assert Majority(labelling()).script == ("B", "terminate")  # in 5 of 7 texts
 
 
@@ -42,7 +47,10 @@ def test_the_best_constant_answer():
     assert Constant(answering("AACAB")).script == ("ANSWER",)
 
 
-@pytest.mark.parametrize(("name", "task", "said"), [("majority", tagging, ["Y", "Y", "Y"]), ("constant", answering, ["CONTINUE", "ANSWER"])])
+@pytest.mark.parametrize(
+    ("name", "task", "said"),
+    [("majority", tagging, ["Y", "Y", "Y"]), ("constant", answering, ["CONTINUE", "ANSWER"])],
+)
 def test_they_play(name, task, said):
     task = task()
     [episode] = loquent.play(task, make(name, task), episodes=1)
@@ -50,7 +58,10 @@ def test_they_play(name, task, said):
 
 
 def test_the_last_text_is_said_for_ever():
-    samples = [{"tokens": ["a"] * 5, "labels": ["X"] * 5, "split": "test"}, {"tokens": ["a", "b"], "labels": ["X", "Y"], "split": "train"}]
+    samples = [
+        {"tokens": ["a"] * 5, "labels": ["X"] * 5, "split": "test"},
+        {"tokens": ["a", "b"], "labels": ["X", "Y"], "split": "train"},
+    ]
     task = loquent.task("tagging", source="samples", samples=samples, labels=("X", "Y"))
     [episode] = loquent.play(task, Constant(task), split="test", episodes=1)
     assert [turn.text for turn in episode.answers()] == ["X", "Y", "Y", "Y", "Y"]

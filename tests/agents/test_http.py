@@ -33,7 +33,11 @@ def test_a_whole_game_is_played_through_the_protocol(serve):
     path, headers, body = server.seen[3]
     assert path == "/v1/chat/completions"
     assert "Authorization" not in headers
-    assert {name: body[name] for name in ("model", "temperature", "max_tokens")} == {"model": "small", "temperature": 0.5, "max_tokens": 7}
+    assert {name: body[name] for name in ("model", "temperature", "max_tokens")} == {
+        "model": "small",
+        "temperature": 0.5,
+        "max_tokens": 7,
+    }
     marks = [turn.text.strip() for turn in episode.turns if turn.seat == "task"]
     assert [(message["role"], message["content"].strip()) for message in body["messages"]] == [
         ("system", task.spec.instruction),
@@ -75,7 +79,11 @@ def test_a_key_comes_from_the_environment_and_stands_nowhere_else(serve, monkeyp
     assert server.seen[0][1]["Authorization"] == "Bearer secret-123"
     assert "secret-123" not in str(error.value) + repr(chosen.options) + chosen.name
     assert len(server.seen) == 1, "what is refused is not asked again"
-    for value, why in (("", "is not set"), ("a b", "holds something that is no key"), ("a\nX-Other: 1", "no key")):
+    for value, why in (
+        ("", "is not set"),
+        ("a b", "holds something that is no key"),
+        ("a\nX-Other: 1", "no key"),
+    ):
         monkeypatch.setenv("MY_KEY", value)
         with pytest.raises(BadSetting, match=why) as error:
             agent(server, api_key_variable="MY_KEY")
@@ -214,7 +222,9 @@ def test_a_redirect_is_not_followed(serve):
 def test_nobody_at_the_address(serve):
     server = serve(chat("crane"))
     server.close()
-    with pytest.raises(BrokenAgent, match=rf"{server.url}/chat/completions: no response \(ConnectionRefusedError"):
+    with pytest.raises(
+        BrokenAgent, match=rf"{server.url}/chat/completions: no response \(ConnectionRefusedError"
+    ):
         said(server)
 
 
@@ -272,14 +282,25 @@ def test_one_refused_question_stops_the_others_from_waiting(serve):
 
 
 @pytest.mark.parametrize(
-    "url", ["", "ftp://x/v1", "file:///etc/passwd", "127.0.0.1:8000/v1", "http://user:pass@x/v1", "http://x/v1?key=1", "http:///v1"]
+    "url",
+    [
+        "",
+        "ftp://x/v1",
+        "file:///etc/passwd",
+        "127.0.0.1:8000/v1",
+        "http://user:pass@x/v1",
+        "http://x/v1?key=1",
+        "http:///v1",
+    ],
 )
 def test_an_address_that_is_none_is_refused(url):
     with pytest.raises(BadSetting, match="base_url"):
         HttpOptions(base_url=url, model="m")
 
 
-@pytest.mark.parametrize("options", [{"model": ""}, {"timeout": 0.0}, {"retries": -1}, {"concurrency": 0}, {"api": "chats"}])
+@pytest.mark.parametrize(
+    "options", [{"model": ""}, {"timeout": 0.0}, {"retries": -1}, {"concurrency": 0}, {"api": "chats"}]
+)
 def test_options_outside_their_range_are_refused(options):
     with pytest.raises(BadSetting):
         HttpOptions(**{"base_url": "http://127.0.0.1:1/v1", "model": "m", **options})
@@ -296,7 +317,17 @@ def test_it_is_made_by_name(serve):
 
 def test_an_endpoint_plays_on_the_command_line(serve, tmp_path, capsys):
     server = serve(chat("crane"))
-    line = ["collect", "wordle", "limit=20", "--agent", "http", f"agent.base_url={server.url}", "agent.model=m", "--episodes", "5"]
+    line = [
+        "collect",
+        "wordle",
+        "limit=20",
+        "--agent",
+        "http",
+        f"agent.base_url={server.url}",
+        "agent.model=m",
+        "--episodes",
+        "5",
+    ]
     assert cli.main([*line, "--out", str(tmp_path / "games")]) == 0
     assert "5 episodes" in capsys.readouterr().out
     down = serve((500, {}, b"down"))

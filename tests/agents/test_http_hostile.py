@@ -45,7 +45,9 @@ def slow_letters(handler, _):
 @pytest.mark.parametrize("late", [slow_head, slow_letters])
 def test_the_deadline_covers_a_head_that_drips(serve, late):
     server, begun = serve(late), time.monotonic()
-    with pytest.raises(BrokenAgent, match=r"no response \(TimeoutError: it was not complete after 0.3 seconds"):
+    with pytest.raises(
+        BrokenAgent, match=r"no response \(TimeoutError: it was not complete after 0.3 seconds"
+    ):
         said(server, timeout=0.3, retries=1)
     assert time.monotonic() - begun < 5.0
     assert len(server.seen) == 2
@@ -55,7 +57,10 @@ def test_the_deadline_covers_the_connection():
     with socket.socket() as deaf:  # it takes connections and never says its part of a handshake
         deaf.bind(("127.0.0.1", 0))
         deaf.listen()
-        server, begun = type("Deaf", (), {"url": f"https://127.0.0.1:{deaf.getsockname()[1]}/v1"}), time.monotonic()
+        server, begun = (
+            type("Deaf", (), {"url": f"https://127.0.0.1:{deaf.getsockname()[1]}/v1"}),
+            time.monotonic(),
+        )
         with pytest.raises(BrokenAgent, match="no response"):
             said(server, timeout=0.3, retries=0)
     assert time.monotonic() - begun < 5.0
@@ -71,26 +76,47 @@ ECHOES = {
     "in capitals": KEY.upper(),
     "at the end of what is shown": "x" * 180 + KEY,
 }
-TOLD = [KEY, quote(KEY, safe=""), KEY.encode().hex(), "pass/word", "word+12", *(b64encode(b" " * i + KEY.encode()).decode()[4:-4] for i in range(3))]
+TOLD = [
+    KEY,
+    quote(KEY, safe=""),
+    KEY.encode().hex(),
+    "pass/word",
+    "word+12",
+    *(b64encode(b" " * i + KEY.encode()).decode()[4:-4] for i in range(3)),
+]
 
 
 @pytest.mark.parametrize("echo", ECHOES)
 def test_an_echoed_key_stands_in_no_error_and_no_episode(serve, echo, monkeypatch):
     monkeypatch.setenv("MY_KEY", KEY)
     dressed = json.dumps({"error": ECHOES[echo]}).replace("/", "\\/").replace("s", "\\u0073").encode()
-    replies = [(401, {}, {"error": ECHOES[echo]}), (400, {}, ECHOES[echo].encode()), {"error": {"message": ECHOES[echo]}}, (403, {}, dressed)]
+    replies = [
+        (401, {}, {"error": ECHOES[echo]}),
+        (400, {}, ECHOES[echo].encode()),
+        {"error": {"message": ECHOES[echo]}},
+        (403, {}, dressed),
+    ]
     for reply in replies:
         with pytest.raises(BrokenAgent, match="x" * 9 if echo.startswith("at") else r"\*\*\*") as error:
             said(serve(reply), api_key_variable="MY_KEY", retries=0)
         assert not [form for form in TOLD if form.lower() in str(error.value).lower()]
     escaped = json.dumps(chat(ECHOES[echo])).replace("s", "\\u0073").encode()
-    text, _ = said(serve(escaped.replace(b"me\\u0073\\u0073age", b"message").replace(b"choice\\u0073", b"choices")), api_key_variable="MY_KEY")
+    text, _ = said(
+        serve(escaped.replace(b"me\\u0073\\u0073age", b"message").replace(b"choice\\u0073", b"choices")),
+        api_key_variable="MY_KEY",
+    )
     assert "***" in text
     assert not [form for form in TOLD if form.lower() in text.lower()]
 
 
 def test_a_key_in_an_address_is_refused_and_not_shown():
-    for url in ("http://user:hunter22@x/v1", "http://x/v1?key=hunter22", "ftp://:hunter22@x", "http://x/v1#hunter22", "http://hunter22@[x/v1"):
+    for url in (
+        "http://user:hunter22@x/v1",
+        "http://x/v1?key=hunter22",
+        "ftp://:hunter22@x",
+        "http://x/v1#hunter22",
+        "http://hunter22@[x/v1",
+    ):
         with pytest.raises(BadSetting, match="api_key_variable") as error:
             HttpOptions(base_url=url, model="m")
         assert "hunter22" not in str(error.value)
@@ -115,13 +141,19 @@ HOSTILE = {
     "deep object": deep(b'{"a":'),
     "digits": b'{"choices": ' + b"9" * 100_000 + b"}",
     "surrogates": (500, {}, b'{"error": "\\ud800\\udfff \xed\xa0\x80 \x1b[31m"}'),
-    "a head without end": lambda handler, _: handler.wfile.write(b"HTTP/1.1 200 OK\r\n" + b"X: " + b"a" * 3_000_000 + b"\r\n\r\n{}") and None,
-    "many heads": lambda handler, _: handler.wfile.write(b"HTTP/1.1 200 OK\r\n" + b"X: a\r\n" * 300_000 + b"\r\n{}") and None,
+    "a head without end": lambda handler, _: (
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\n" + b"X: " + b"a" * 3_000_000 + b"\r\n\r\n{}") and None
+    ),
+    "many heads": lambda handler, _: (
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\n" + b"X: a\r\n" * 300_000 + b"\r\n{}") and None
+    ),
     "two lengths": (200, {"Content-Length": "1, 2"}, b"{}"),
     "a length below zero": (200, {"Content-Length": "-5"}, b"{}"),
     "chunks of nonsense": (200, {"Transfer-Encoding": "chunked"}, b"zz\r\n{}\r\n0\r\n\r\n"),
     "a status of its own": lambda handler, _: handler.wfile.write(b"HTTP/1.1 999999 what\r\n\r\n") and None,
-    "interim for ever": lambda handler, _: handler.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000) and None,
+    "interim for ever": lambda handler, _: (
+        handler.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000) and None
+    ),
     "null": b"null",
     "true": b"true",
     "choices of a type": {"choices": {"0": "x"}},
@@ -145,16 +177,29 @@ def test_hostile_responses_are_failures_in_words_or_empty_answers(serve, kind):
     assert time.monotonic() - begun < 6.0
 
 
-@pytest.mark.parametrize("body", [b'{"choices": [{"message": {"content": "crane"}, "logprob": NaN, "x": [Infinity, 1e999]}]}', b"gzip"])
+@pytest.mark.parametrize(
+    "body",
+    [b'{"choices": [{"message": {"content": "crane"}, "logprob": NaN, "x": [Infinity, 1e999]}]}', b"gzip"],
+)
 def test_good_answers_in_odd_dress_are_answers(serve, body):
-    reply = (200, {"Content-Encoding": "gzip"}, gzip.compress(json.dumps(chat("crane")).encode())) if body == b"gzip" else body
+    reply = (
+        (200, {"Content-Encoding": "gzip"}, gzip.compress(json.dumps(chat("crane")).encode()))
+        if body == b"gzip"
+        else body
+    )
     assert said(serve(reply), retries=0) == ("crane", "end")
 
 
 def test_no_redirect_is_followed_anywhere(serve):
     other = serve(chat("crane"))
     for status in (301, 302, 303, 307, 308):
-        for place in (f"{other.url}/chat/completions", "/v1/chat/completions", "//x/", "\x00", "javascript:x"):
+        for place in (
+            f"{other.url}/chat/completions",
+            "/v1/chat/completions",
+            "//x/",
+            "\x00",
+            "javascript:x",
+        ):
             server = serve((status, {"Location": place}, b""))
             with pytest.raises(BrokenAgent, match=f"status {status}|no response"):
                 said(server, retries=0)
@@ -191,10 +236,25 @@ def test_connections_are_kept(serve):
 
 def test_ctrl_c_ends_a_run_at_once_and_in_words(serve, tmp_path):
     server = serve(lambda handler, _: time.sleep(8))
-    words = ["evaluate", "http", "--task", "wordle", "--option", "limit=20", "--option", f"agent.base_url={server.url}", "--option", "agent.model=m"]
+    words = [
+        "evaluate",
+        "http",
+        "--task",
+        "wordle",
+        "--option",
+        "limit=20",
+        "--option",
+        f"agent.base_url={server.url}",
+        "--option",
+        "agent.model=m",
+    ]
     command = [str(Path(sys.executable).with_name("loquent")), *words, "--episodes", "5"]
-    heard = partial(signal.signal, signal.SIGINT, signal.default_int_handler)  # a shell's background jobs are started deaf to it
-    run = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard)
+    heard = partial(
+        signal.signal, signal.SIGINT, signal.default_int_handler
+    )  # a shell's background jobs are started deaf to it
+    run = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard
+    )
     limit = time.monotonic() + 60
     while len(server.seen) < 5 and time.monotonic() < limit:
         time.sleep(0.02)
@@ -215,7 +275,9 @@ def test_ctrl_c_keeps_games_that_have_ended_and_another_address_goes_on(serve, t
     words = ["collect", "wordle", "limit=20", "--agent", "http", "agent.model=m", "--episodes", "20", "--out"]
     command = [str(Path(sys.executable).with_name("loquent")), *words, "cut", f"agent.base_url={hanging.url}"]
     heard = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
-    run = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard)
+    run = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard
+    )
     limit = time.monotonic() + 60
     while len(hanging.seen) < 25 and time.monotonic() < limit:
         time.sleep(0.02)
@@ -224,16 +286,23 @@ def test_ctrl_c_keeps_games_that_have_ended_and_another_address_goes_on(serve, t
     errors = run.communicate(timeout=60)[1]
     assert time.monotonic() - begun < 6.0
     assert run.returncode == 130
-    assert errors.splitlines()[-2:] == ["1 of 20 games are kept in cut; the same command goes on", "loquent: interrupted"]
+    assert errors.splitlines()[-2:] == [
+        "1 of 20 games are kept in cut; the same command goes on",
+        "loquent: interrupted",
+    ]
     assert "Traceback" not in errors
     assert cli.main([*words, "whole", f"agent.base_url={good.url}"]) == 0
     before = len(good.seen)
     assert cli.main([*words, "cut", f"agent.base_url={good.url}", "agent.retries=9", "agent.timeout=7"]) == 0
     assert len(good.seen) - before == before - 1, "the game that had ended is not asked about again"
-    assert (tmp_path / "cut" / "episodes.jsonl").read_bytes() == (tmp_path / "whole" / "episodes.jsonl").read_bytes()
+    assert (tmp_path / "cut" / "episodes.jsonl").read_bytes() == (
+        tmp_path / "whole" / "episodes.jsonl"
+    ).read_bytes()
 
 
-@pytest.mark.parametrize("proxy", ["foo://me:hunter22@x:1", "http://me:hunter22@127.0.0.1:9", "http://me:hunter22@[x"])
+@pytest.mark.parametrize(
+    "proxy", ["foo://me:hunter22@x:1", "http://me:hunter22@127.0.0.1:9", "http://me:hunter22@[x"]
+)
 def test_a_proxy_s_password_is_not_shown(proxy, monkeypatch):
     monkeypatch.setenv("HTTP_PROXY", proxy)
     monkeypatch.setenv("http_proxy", proxy)
@@ -243,7 +312,17 @@ def test_a_proxy_s_password_is_not_shown(proxy, monkeypatch):
     assert "hunter22" not in str(error.value)
 
 
-@pytest.mark.parametrize("url", ["http://exa mple/v1", "http://x:99999/v1", "http://[::1/v1", "http://é\u0000/v1", "http://x\n/v1", "http://.../v1"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://exa mple/v1",
+        "http://x:99999/v1",
+        "http://[::1/v1",
+        "http://é\u0000/v1",
+        "http://x\n/v1",
+        "http://.../v1",
+    ],
+)
 def test_an_odd_address_is_refused_or_a_failure_in_words(url):
     with pytest.raises((BadSetting, BrokenAgent)):
         said(type("Odd", (), {"url": url}), retries=0, timeout=2.0)

@@ -42,7 +42,11 @@ def test_a_prompt_that_is_to_be_continued_ends_where_the_task_ends_it(serve):
     server = serve(text(" and the sea .\nMore", finish_reason="length"))
     question = asked(Echo(), 1)
     [answer] = agent(server, api="completions").answer([question])
-    assert server.seen[0][2]["prompt"] == f"{question.instruction}\n{question.observation.text}" == "Say it again.\necho"
+    assert (
+        server.seen[0][2]["prompt"]
+        == f"{question.instruction}\n{question.observation.text}"
+        == "Say it again.\necho"
+    )
     assert "stop" not in server.seen[0][2], "its answers are texts of any lines"
     assert answer.text == " and the sea .\nMore", "the space that parts it from its prompt is not taken away"
 
@@ -66,7 +70,9 @@ def test_no_more_stops_are_sent_than_the_protocol_takes_and_all_are_heeded(serve
     server = serve(chat("one|two"))
     question = asked(Echo())
     stops = ("1", "2", "", "3", "4", "5", "|")
-    [answer] = agent(server).answer([replace(question, observation=replace(question.observation, stop=stops))])
+    [answer] = agent(server).answer(
+        [replace(question, observation=replace(question.observation, stop=stops))]
+    )
     assert server.seen[0][2]["stop"] == ["1", "2", "3", "4"]
     assert (answer.text, answer.stopped) == ("one", "stop")
     told = serve(chat("one", stop_reason="|"))  # a server that says where it stopped
@@ -82,7 +88,11 @@ def test_an_invalid_move_is_told_with_its_text_and_the_task_s_reason(serve):
     task = Wordle(WordleOptions(limit=5, guesses="words"))
     play(task, games(task.rows("train")[:1]), agent(server), seed=0)
     messages = server.seen[3][2]["messages"]
-    assert [message["content"] for message in messages if message["role"] == "assistant"] == ["zzzzz", "a\nb", "(no reply)"]
+    assert [message["content"] for message in messages if message["role"] == "assistant"] == [
+        "zzzzz",
+        "a\nb",
+        "(no reply)",
+    ]
     assert [message["content"] for message in messages if message["role"] == "user"][1:] == [
         "'zzzzz' is no valid answer: not in the list of guesses",
         "'a\\nb' is no valid answer: not five letters a-z",
@@ -93,7 +103,14 @@ def test_an_invalid_move_is_told_with_its_text_and_the_task_s_reason(serve):
 def test_a_valid_move_and_a_text_of_the_task_s_own_are_told_as_they_are():
     said = Turn("agent", "x" * 200, invalid="no label")
     question = replace(
-        asked(), turns=(Turn(TASK, "a", to="agent"), said, Turn(TASK, "b", to="agent"), Turn("agent", "c"), Turn(TASK, "", to="agent"))
+        asked(),
+        turns=(
+            Turn(TASK, "a", to="agent"),
+            said,
+            Turn(TASK, "b", to="agent"),
+            Turn("agent", "c"),
+            Turn(TASK, "", to="agent"),
+        ),
     )
     found = prompts.messages(question, 0, "(nothing)")
     assert found[3] == {"role": "user", "content": f"{'x' * 80!r} is no valid answer: no label\nb"}
@@ -109,7 +126,14 @@ def test_the_seed_and_the_name_of_the_length_are_chosen_and_further_fields_are_s
     made = make(
         "http",
         Wordle(),
-        {"base_url": server.url, "model": "m", "seed": False, "length_field": "max_completion_tokens", "max_tokens": 9, "extra": extra},
+        {
+            "base_url": server.url,
+            "model": "m",
+            "seed": False,
+            "length_field": "max_completion_tokens",
+            "max_tokens": 9,
+            "extra": extra,
+        },
     )
     made.answer([asked()])
     body = server.seen[0][2]
@@ -121,7 +145,21 @@ def test_the_seed_and_the_name_of_the_length_are_chosen_and_further_fields_are_s
     assert {"seed", "max_tokens"} <= server.seen[1][2].keys()
 
 
-@pytest.mark.parametrize("name", ["model", "messages", "prompt", "stop", "seed", "temperature", "max_tokens", "max_completion_tokens", "n", "stream"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "model",
+        "messages",
+        "prompt",
+        "stop",
+        "seed",
+        "temperature",
+        "max_tokens",
+        "max_completion_tokens",
+        "n",
+        "stream",
+    ],
+)
 def test_no_further_field_takes_the_place_of_the_agent_s_own(name):
     with pytest.raises(BadSetting, match=f"the field '{name}' itself"):
         make("http", Wordle(), {"base_url": "http://x/v1", "model": "m", "extra": {name: 1}})
@@ -136,16 +174,57 @@ def test_a_further_field_is_json(value):
 # -- a full context ----------------------------------------------------------------------------------------------------------------------------
 
 COMPLAINTS = {
-    "OpenAI": (400, {"error": {"message": "This model's maximum context length is 16 tokens. However, ...", "code": "context_length_exceeded"}}),
-    "vLLM": (400, {"error": {"message": "You passed 25 input tokens and requested 9 output tokens. However, the model's context length is only 24"}}),
-    "vLLM before": (400, {"object": "error", "message": "The decoder prompt (length 99) is longer than the maximum model length of 24."}),
-    "llama.cpp": (500, {"error": {"message": "the request exceeds the available context size.", "type": "exceed_context_size_error"}}),
-    "llama.cpp, no status": (200, {"error": {"code": 400, "message": "the request exceeds the available context size."}}),
-    "TGI": (422, {"error": "`inputs` tokens + `max_new_tokens` must be <= 24. Given: 25", "error_type": "validation"}),
+    "OpenAI": (
+        400,
+        {
+            "error": {
+                "message": "This model's maximum context length is 16 tokens. However, ...",
+                "code": "context_length_exceeded",
+            }
+        },
+    ),
+    "vLLM": (
+        400,
+        {
+            "error": {
+                "message": "You passed 25 input tokens and requested 9 output tokens. However, the model's context length is only 24"
+            }
+        },
+    ),
+    "vLLM before": (
+        400,
+        {
+            "object": "error",
+            "message": "The decoder prompt (length 99) is longer than the maximum model length of 24.",
+        },
+    ),
+    "llama.cpp": (
+        500,
+        {
+            "error": {
+                "message": "the request exceeds the available context size.",
+                "type": "exceed_context_size_error",
+            }
+        },
+    ),
+    "llama.cpp, no status": (
+        200,
+        {"error": {"code": 400, "message": "the request exceeds the available context size."}},
+    ),
+    "TGI": (
+        422,
+        {"error": "`inputs` tokens + `max_new_tokens` must be <= 24. Given: 25", "error_type": "validation"},
+    ),
     "TGI, inputs": (422, {"error": "`inputs` must have less than 24 tokens. Given: 25"}),
-    "SGLang": (400, {"message": "The input (99 tokens) is longer than the model's context length (24 tokens)."}),
+    "SGLang": (
+        400,
+        {"message": "The input (99 tokens) is longer than the model's context length (24 tokens)."},
+    ),
     "another": (400, {"error": "prompt is too long: 200001 tokens > 200000 maximum"}),
-    "a third": (400, {"message": "Prompt contains 99 tokens, too large for model with 24 maximum context length"}),
+    "a third": (
+        400,
+        {"message": "Prompt contains 99 tokens, too large for model with 24 maximum context length"},
+    ),
     "size": (413, {"error": "request entity too large"}),
 }
 
@@ -157,7 +236,9 @@ def small(complaint, most):
         held = len(body["messages"]) - 1 if "messages" in body else body["prompt"].count("\n") - 1
         status, said = complaint
         return (
-            (chat("crane") | text("crane") | {"choices": [{**chat("crane")["choices"][0], "text": "crane"}]}) if held <= most else (status, {}, said)
+            (chat("crane") | text("crane") | {"choices": [{**chat("crane")["choices"][0], "text": "crane"}]})
+            if held <= most
+            else (status, {}, said)
         )
 
     return reply
@@ -183,7 +264,9 @@ def test_where_the_context_is_full_the_oldest_turns_are_left_out(serve, kind):
         {"role": "user", "content": marks[5]},
     ]
     refused = len(bodies) - 6
-    assert refused == 4, "each question is refused once: what did not fit is not asked again in the game's next question"
+    assert refused == 4, (
+        "each question is refused once: what did not fit is not asked again in the game's next question"
+    )
 
 
 def test_the_same_turns_are_left_out_with_and_without_what_is_remembered(serve):
@@ -196,7 +279,9 @@ def test_the_same_turns_are_left_out_with_and_without_what_is_remembered(serve):
             [episode] = play(task, games([row]), one, seed=0)
         seen = episode.seen_by("agent")
         for n in (5, 7, 9, 11):
-            question = replace(asked(task), game=f"{row.id}#0", turns=seen[:n], observation=Observation(seen[n - 1].text))
+            question = replace(
+                asked(task), game=f"{row.id}#0", turns=seen[:n], observation=Observation(seen[n - 1].text)
+            )
             with pytest.warns(Remark):
                 alone = agent(serve(small(COMPLAINTS["OpenAI"], most)), api=api).answer([question])
             assert alone == one.answer([question])

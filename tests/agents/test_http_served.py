@@ -31,10 +31,33 @@ CONTEXT = 56  # so few that the oldest guesses of a game do not fit
 def exported(tmp_path_factory):
     """The folder of an exported run that has learned some words and marks, beside its run."""
     folder = tmp_path_factory.mktemp("exported")
-    collected = ["collect", "wordle", "limit=20", "feedback=letters", "instruct=false", "--agent", "wordle/random_mixture"]
-    assert cli.main([*collected, "agent.prob_smart=0.25", "--episodes", "200", "--out", str(folder / "games")]) == 0
-    shape = ["model.layers=1", "model.width=32", "model.heads=2", f"model.context={CONTEXT}", f"training.data=[{folder / 'games'}]"]
-    learn = ["training.updates=60", "training.episodes=32", "algorithm.learning_rate=0.02", "algorithm.warmup=0", "training.checkpoint_every=60"]
+    collected = [
+        "collect",
+        "wordle",
+        "limit=20",
+        "feedback=letters",
+        "instruct=false",
+        "--agent",
+        "wordle/random_mixture",
+    ]
+    assert (
+        cli.main([*collected, "agent.prob_smart=0.25", "--episodes", "200", "--out", str(folder / "games")])
+        == 0
+    )
+    shape = [
+        "model.layers=1",
+        "model.width=32",
+        "model.heads=2",
+        f"model.context={CONTEXT}",
+        f"training.data=[{folder / 'games'}]",
+    ]
+    learn = [
+        "training.updates=60",
+        "training.episodes=32",
+        "algorithm.learning_rate=0.02",
+        "algorithm.warmup=0",
+        "training.checkpoint_every=60",
+    ]
     recipe = ["wordle_bc", "task.limit=20", "training.final_episodes=2", *shape, *learn]
     assert cli.main(["train", *recipe, "--out", str(folder / "run")]) == 0
     assert cli.main(["export", str(folder / "run"), str(folder / "out")]) == 0
@@ -50,7 +73,16 @@ def address(tmp_path_factory):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     log = (tmp_path_factory.mktemp("served") / "log").open("w+")
-    command = [str(Path(sys.executable).with_name("transformers")), "serve", "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
+    command = [
+        str(Path(sys.executable).with_name("transformers")),
+        "serve",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+        "--device",
+        "cpu",
+    ]
     server = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
     yield f"http://127.0.0.1:{port}", server, log
     server.terminate()
@@ -87,7 +119,9 @@ class Noted:
 
     def answer(self, asked):
         given = self.agent.answer(asked)
-        self.answers |= {(one.game, len(one.turns)): (answer.text, answer.dropped) for one, answer in zip(asked, given)}
+        self.answers |= {
+            (one.game, len(one.turns)): (answer.text, answer.dropped) for one, answer in zip(asked, given)
+        }
         return given
 
 
@@ -98,7 +132,15 @@ def played(task, agent):
 
 
 def over_http(exported, url, task, **options):
-    told = {"base_url": url, "model": str(exported), "temperature": 0.0, "max_tokens": TOKENS, "concurrency": 2, "retries": 0, **options}
+    told = {
+        "base_url": url,
+        "model": str(exported),
+        "temperature": 0.0,
+        "max_tokens": TOKENS,
+        "concurrency": 2,
+        "retries": 0,
+        **options,
+    }
     return make("http", task, told)
 
 
@@ -122,7 +164,9 @@ def test_an_exported_folder_plays_here_in_the_format_it_was_trained_with(exporte
     shutil.copytree(exported, chat)
     (chat / "loquent.json").write_text('{"format": "chat"}')
     ends = "{% if add_generation_prompt %}<|end|>assistant:{% endif %}"
-    (chat / "chat_template.jinja").write_text("{% for m in messages %}<|end|>{{ m.role }}:{{ m.content }}<|end|>{% endfor %}" + ends)
+    (chat / "chat_template.jinja").write_text(
+        "{% for m in messages %}<|end|>{{ m.role }}:{{ m.content }}<|end|>{% endfor %}" + ends
+    )
     assert isinstance(by_name.agent(str(chat), task).format, Chat)
     (chat / "loquent.json").write_text('{"format": 3}')
     with pytest.raises(BadSetting, match="export the run again"):
@@ -161,7 +205,9 @@ def test_a_server_that_takes_no_ids_is_sent_their_text(exported, serve):
     assert kinds.count(list) <= 5, "once refused, ids are not sent again"
     takes = serve({"choices": [{"text": " crane ", "finish_reason": "stop"}]})
     agent = over_http(exported, takes.url, task, api="completions", strip=True)
-    assert {text for text, _ in played(task, agent).values()} == {" crane "}, "what a local agent says is not stripped"
+    assert {text for text, _ in played(task, agent).values()} == {" crane "}, (
+        "what a local agent says is not stripped"
+    )
     assert {type(body["prompt"]) for _, _, body in takes.seen} == {list}
 
 
@@ -169,9 +215,16 @@ def test_a_text_that_the_tokenizer_reads_otherwise_is_sent_with_a_remark(exporte
     exact = Exact(str(exported), "auto", "completions", TOKENS)
     ids = exact.tokenizer("<|end|>ab")["input_ids"]
     assert exact.tokenizer(exact._text(ids))["input_ids"] == ids
-    apart = [*exact.tokenizer("<|end|>")["input_ids"], *exact.tokenizer("a")["input_ids"], 0, *exact.tokenizer("b")["input_ids"]]
+    apart = [
+        *exact.tokenizer("<|end|>")["input_ids"],
+        *exact.tokenizer("a")["input_ids"],
+        0,
+        *exact.tokenizer("b")["input_ids"],
+    ]
     assert exact.tokenizer(exact._text(apart))["input_ids"] == apart
-    exact.tokenizer = type("Adds", (), {"decode": exact.tokenizer.decode, "__call__": lambda self, text: {"input_ids": [7, 7]}})()
+    exact.tokenizer = type(
+        "Adds", (), {"decode": exact.tokenizer.decode, "__call__": lambda self, text: {"input_ids": [7, 7]}}
+    )()
     with pytest.warns(Remark, match="answers may differ"):
         exact._text(ids)
 
@@ -190,6 +243,8 @@ def test_folders_that_say_nonsense_are_refused_in_words(exported, tmp_path):
             Exact(str(bad), "auto", "chat", TOKENS)
     with pytest.raises(BadSetting, match=f"max_tokens = {CONTEXT} leaves no room"):
         Exact(str(exported), "auto", "chat", CONTEXT)
-    (bad / "loquent.json").write_text('{"template_is_exact": false, "format": "plain", "evaluation": {"max_prompt_tokens": 20}}')
+    (bad / "loquent.json").write_text(
+        '{"template_is_exact": false, "format": "plain", "evaluation": {"max_prompt_tokens": 20}}'
+    )
     with pytest.warns(Remark, match="api=completions"):
         assert Exact(str(bad), "auto", "chat", TOKENS).room == 20

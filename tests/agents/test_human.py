@@ -34,7 +34,9 @@ def sit(task, typed, row=0, **settings):
 
 def test_a_game_as_it_looks():
     one, shown, human = sit(Guess(), "x\n0\n", row=0)
-    assert shown == "Find my number.\nbelow 1\nagent> no number: 'x'; once more\nagent> "  # the instruction once; nonsense costs nothing, once
+    assert (
+        shown == "Find my number.\nbelow 1\nagent> no number: 'x'; once more\nagent> "
+    )  # the instruction once; nonsense costs nothing, once
     human.farewell(one)
     assert human._out.getvalue().endswith("right\nThe game ended: found. Rewards: guess 0.\n")
 
@@ -78,7 +80,12 @@ def test_a_game_that_is_left_stands_as_far_as_it_was_played(typed):
 
 def test_of_several_games_each_is_kept():
     with pytest.raises(PlayerLeft) as left:
-        play(Guess(), games(Guess().rows("train")[:2]), Human(stdin=io.StringIO("0\n"), stdout=io.StringIO()), seed=0)
+        play(
+            Guess(),
+            games(Guess().rows("train")[:2]),
+            Human(stdin=io.StringIO("0\n"), stdout=io.StringIO()),
+            seed=0,
+        )
     assert len(left.value.unfinished) == 2
 
 
@@ -116,7 +123,11 @@ def test_legal_actions_are_offered():
     ("task", "typed", "says"),
     [
         (Tagging(), "foo", r"no label: 'foo'; once more.* \(allowed: .*O.*\)"),
-        (MultipleChoice(), "answer", r"neither ANSWER nor CONTINUE: 'answer'; once more; did you mean ANSWER\? \(allowed: ANSWER \| CONTINUE\)"),
+        (
+            MultipleChoice(),
+            "answer",
+            r"neither ANSWER nor CONTINUE: 'answer'; once more; did you mean ANSWER\? \(allowed: ANSWER \| CONTINUE\)",
+        ),
         (MultiLabel(), "terminat", r"no label: 'terminat'; once more; did you mean terminate\?"),
         (Wordle(), "stee1", r"not five letters a-z: 'stee1'; once more; did you mean steer\?"),
     ],
@@ -136,10 +147,17 @@ def test_what_a_task_cannot_read_is_asked_again_and_the_game_is_as_without_it(ta
 def test_the_second_mistake_of_a_turn_counts_unless_it_may_be_made_again():
     task = MultipleChoice()
     out = io.StringIO()
-    [one] = play(task, games(task.rows("train")[:1]), Human(task, stdin=io.StringIO("answer\nanswer\nANSWER\n"), stdout=out), seed=0)
+    [one] = play(
+        task,
+        games(task.rows("train")[:1]),
+        Human(task, stdin=io.StringIO("answer\nanswer\nANSWER\n"), stdout=out),
+        seed=0,
+    )
     assert [turn.text for turn in one.answers()] == ["answer", "ANSWER"]
     assert "'answer'; it counts as your answer\n" in out.getvalue()
-    patient = Human(task, HumanOptions(again=True), stdin=io.StringIO("answer\n" * 9 + "ANSWER\n"), stdout=out)
+    patient = Human(
+        task, HumanOptions(again=True), stdin=io.StringIO("answer\n" * 9 + "ANSWER\n"), stdout=out
+    )
     [one] = play(task, games(task.rows("train")[:1]), patient, seed=0)
     assert [turn.text for turn in one.answers()] == ["ANSWER"]
 

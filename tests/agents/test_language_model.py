@@ -37,7 +37,10 @@ class Parrot(Task):
     actions = Texts(WORDS)
 
     def rows(self, split):
-        return tuple(Row(f"{split}-{i}", Record(word=word)) for i, word in enumerate(("hello", "a", "naïve 字", "word " * 9)))
+        return tuple(
+            Row(f"{split}-{i}", Record(word=word))
+            for i, word in enumerate(("hello", "a", "naïve 字", "word " * 9))
+        )
 
     def first(self, row, rng):
         return Opening(0, Observation(row["word"], legal=bitset([0, 2, 5], len(WORDS)), stop=("\n", "end.")))
@@ -48,7 +51,12 @@ class Parrot(Task):
     def play(self, state, move):
         legal = bitset([state % 2, 3], len(WORDS))
         ended = "enough" if state + 1 >= self.options.turns else None
-        return Outcome(state + 1, Observation(f"\nyou said {move}\n", legal=legal, stop=("\n", "end.")), Record(said=1.0 * len(move)), ended)
+        return Outcome(
+            state + 1,
+            Observation(f"\nyou said {move}\n", legal=legal, stop=("\n", "end.")),
+            Record(said=1.0 * len(move)),
+            ended,
+        )
 
 
 def language(device="cpu", dtype="float64", context=128):
@@ -92,22 +100,31 @@ def test_it_plays_and_its_tokens_are_what_it_said(device):
     batch = token_batch(episodes, agent.format, Record(said=1.0), max_length=128)
     with torch.no_grad():
         scores = action_scores(model.module, batch.to(device))
-    assert (scores.drawn.cpu() - batch.drawn_logprob[batch.is_action]).abs().max() < 1e-5  # a batch keeps float32
+    assert (
+        scores.drawn.cpu() - batch.drawn_logprob[batch.is_action]
+    ).abs().max() < 1e-5  # a batch keeps float32
 
 
 def test_many_live_games_or_one_say_the_same():
     task, agent = Parrot(), agent_of(language())
     wanted = said(play(task, games(task.rows("train"), each=2), agent, seed=3))
     assert said(play(task, games(task.rows("train"), each=2), agent, seed=3, live=1)) == wanted
-    assert said(play(task, games(task.rows("train"), each=2), agent_of(language(), {"live": 2}), seed=3, live=3)) == wanted
+    assert (
+        said(play(task, games(task.rows("train"), each=2), agent_of(language(), {"live": 2}), seed=3, live=3))
+        == wanted
+    )
     assert said(play(task, games(task.rows("train"), each=2), agent, seed=4)) != wanted
 
 
 def test_legal_words_only():
     task, model = Parrot(), language()
     for how in ({"max_new_tokens": 40}, {"method": "greedy", "max_new_tokens": 40}):
-        for episode in play(task, games(task.rows("train"), each=5), agent_of(model, how, legal_only=True), seed=0):
-            for turn, legal in zip(episode.answers(), ({"crane", "crate", "the end"}, {"crane", "plumb"}, {"slate", "plumb"})):
+        for episode in play(
+            task, games(task.rows("train"), each=5), agent_of(model, how, legal_only=True), seed=0
+        ):
+            for turn, legal in zip(
+                episode.answers(), ({"crane", "crate", "the end"}, {"crane", "plumb"}, {"slate", "plumb"})
+            ):
                 assert turn.text in legal
                 assert turn.stopped == "end"
     free = play(task, games(task.rows("train")), agent_of(model), seed=0)
@@ -116,7 +133,9 @@ def test_legal_words_only():
 
 def one(text="hello", stop=(), turns=(), instruction=""):
     observation = Observation(text, stop=stop)
-    return Asked("g", (*turns, Turn(TASK, text, to="agent", observation=observation)), observation, Key(5), instruction)
+    return Asked(
+        "g", (*turns, Turn(TASK, text, to="agent", observation=observation)), observation, Key(5), instruction
+    )
 
 
 def test_stop_strings_end_an_answer_where_they_are_complete():
@@ -145,7 +164,9 @@ def test_long_games_lose_their_oldest_turns_not_the_run():
     model = language(context=40)
     agent = agent_of(model, {"max_new_tokens": 8})
     assert agent.room == 32
-    turns = tuple(turn for i in range(30) for turn in (Turn(TASK, f"hello {i}", to="agent"), Turn("agent", "word")))
+    turns = tuple(
+        turn for i in range(30) for turn in (Turn(TASK, f"hello {i}", to="agent"), Turn("agent", "word"))
+    )
     answer = agent.answer([one("crane?", turns=turns, instruction="Say")])[0]
     assert 1 <= len(answer.tokens.ids) <= 8
     with pytest.raises(BadModel, match="may have 32 tokens"):
@@ -158,7 +179,9 @@ def test_a_vocabulary_larger_than_the_tokenizers_is_never_drawn():
     import transformers
 
     model = language()
-    config = transformers.GPT2Config.from_dict({**model.module.config.to_dict(), "vocab_size": model.vocabulary + 200})
+    config = transformers.GPT2Config.from_dict(
+        {**model.module.config.to_dict(), "vocab_size": model.vocabulary + 200}
+    )
     wide = transformers.GPT2LMHeadModel(config).double().eval()
     agent = LanguageModelAgent(wide, Plain(model.tokenizer), Decoding(max_new_tokens=20))
     for answer in agent.answer([one(str(i)) for i in range(20)]):
@@ -191,8 +214,16 @@ def test_no_text_and_no_state_of_torch_is_disturbed():
 @pytest.mark.data
 def test_real_weights_tell_a_story(beside):
     stories = load(beside / "models" / "stories260K", device="cpu")
-    actor = Actor.build(stories, critic="none", reference="none", key=Key(0), decoding=Decoding(method="greedy", max_new_tokens=24))
+    actor = Actor.build(
+        stories,
+        critic="none",
+        reference="none",
+        key=Key(0),
+        decoding=Decoding(method="greedy", max_new_tokens=24),
+    )
     agent = LanguageModelAgent(actor.policy, actor.format, actor.decoding)
     said = agent.answer([one("Once upon a time, there was a little")])[0]
-    assert said.text == " girl named Lily. She loved to play outside in the park. One day, s"[: len(said.text)]
+    assert (
+        said.text == " girl named Lily. She loved to play outside in the park. One day, s"[: len(said.text)]
+    )
     assert len(said.text) > 30

@@ -46,7 +46,9 @@ def parrot(monkeypatch):
 def test_options_are_filled_and_checked(parrot):
     assert make("parrot", TASK).options == Options()
     assert make("parrot", TASK, {"times": 2}).options == Options(times=2)
-    assert make(Record(kind="parrot", says="slate"), TASK, {"times": 3}).options == Options(says="slate", times=3)
+    assert make(Record(kind="parrot", says="slate"), TASK, {"times": 3}).options == Options(
+        says="slate", times=3
+    )
     assert make({"kind": f"{__name__}:Parrot", "times": 2}, TASK).options.times == 2
     assert make("parrot", TASK).task is TASK
 
@@ -72,28 +74,76 @@ def test_what_is_wrong_is_said_with_its_place(parrot, chosen, options, kind, say
 
 def test_names_and_mappings_play(parrot):
     assert loquent.play(TASK, "parrot")[0].answers()[0].text == "crane"
-    player = make({"kind": "wordle/mixture", "first": {"kind": "wordle/random_mixture", "prob_smart": 1.0}, "prob_first": 1.0}, TASK)
+    player = make(
+        {
+            "kind": "wordle/mixture",
+            "first": {"kind": "wordle/random_mixture", "prob_smart": 1.0},
+            "prob_first": 1.0,
+        },
+        TASK,
+    )
     assert player.first.options.prob_smart == 1.0
 
 
 def collected(out, *more):
-    line = ["collect", "wordle", "limit=30", "--agent", "wordle/random_mixture", "--episodes", "70", "--out", str(out)]
+    line = [
+        "collect",
+        "wordle",
+        "limit=30",
+        "--agent",
+        "wordle/random_mixture",
+        "--episodes",
+        "70",
+        "--out",
+        str(out),
+    ]
     assert cli.main([*line, *more]) == 0
     return [one.total(Record(guess=1.0)) for one in episode.read(out / "episodes.jsonl")]
 
 
 def test_options_on_the_command_line(tmp_path, capsys):
-    smart, dull = collected(tmp_path / "a", "agent.prob_smart=1.0"), collected(tmp_path / "b", "--option", "agent.prob_smart=0.0")
+    smart, dull = (
+        collected(tmp_path / "a", "agent.prob_smart=1.0"),
+        collected(tmp_path / "b", "--option", "agent.prob_smart=0.0"),
+    )
     assert sum(smart) / 70 > sum(dull) / 70 + 2
-    assert json.loads((tmp_path / "a" / "collect.json").read_text())["options"] == ["limit=30", "agent.prob_smart=1.0"]
+    assert json.loads((tmp_path / "a" / "collect.json").read_text())["options"] == [
+        "limit=30",
+        "agent.prob_smart=1.0",
+    ]
     assert (
-        cli.main(["collect", "wordle", "--agent", "wordle/random_mixture", "agent.prob_smart=2", "--episodes", "1", "--out", str(tmp_path / "c")])
+        cli.main(
+            [
+                "collect",
+                "wordle",
+                "--agent",
+                "wordle/random_mixture",
+                "agent.prob_smart=2",
+                "--episodes",
+                "1",
+                "--out",
+                str(tmp_path / "c"),
+            ]
+        )
         == 2
     )
-    assert "command line: agent wordle/random_mixture.prob_smart = 2.0 is outside [0, 1]" in capsys.readouterr().err
+    assert (
+        "command line: agent wordle/random_mixture.prob_smart = 2.0 is outside [0, 1]"
+        in capsys.readouterr().err
+    )
     values = []
     for share in (0.0, 1.0):
-        line = ["evaluate", "wordle/random_mixture", "--task", "wordle", "--option", "limit=30", "--option", f"agent.prob_smart={share}", "--json"]
+        line = [
+            "evaluate",
+            "wordle/random_mixture",
+            "--task",
+            "wordle",
+            "--option",
+            "limit=30",
+            "--option",
+            f"agent.prob_smart={share}",
+            "--json",
+        ]
         assert cli.main([*line, "--episodes", "30"]) == 0
         values.append(json.loads(capsys.readouterr().out.splitlines()[-1])["values"]["return"])
     assert values[1] > values[0] + 2
@@ -109,7 +159,10 @@ def test_an_option_of_a_folder_is_refused(tmp_path, capsys):
 
 def test_help_knows_the_options(capsys):
     assert cli.main(["help", "wordle/random_mixture"]) == 0
-    assert "agent.wordle/random_mixture.prob_smart (default 0.5, [0, 1]): the probability" in capsys.readouterr().out
+    assert (
+        "agent.wordle/random_mixture.prob_smart (default 0.5, [0, 1]): the probability"
+        in capsys.readouterr().out
+    )
 
 
 def test_a_teacher_has_options():
@@ -117,19 +170,32 @@ def test_a_teacher_has_options():
 
     one = recipes.load("wordle_clone", ["training.teacher={kind: wordle/random_mixture, prob_smart: 0.25}"])
     assert one.training.teacher == Record(kind="wordle/random_mixture", prob_smart=0.25)
-    again = recipes.load("wordle_clone", ["training.teacher.kind=wordle/random_mixture", "training.teacher.prob_smart=0.25"])
+    again = recipes.load(
+        "wordle_clone", ["training.teacher.kind=wordle/random_mixture", "training.teacher.prob_smart=0.25"]
+    )
     assert again.fingerprint == one.fingerprint != recipes.load("wordle_clone").fingerprint
-    assert yaml.safe_load(one.yaml())["training"]["teacher"] == {"kind": "wordle/random_mixture", "prob_smart": 0.25}
+    assert yaml.safe_load(one.yaml())["training"]["teacher"] == {
+        "kind": "wordle/random_mixture",
+        "prob_smart": 0.25,
+    }
 
 
 def test_a_teacher_with_options_teaches(tmp_path):
     from loquent.training.trainer import Trainer
 
     small = ["model.layers=1", "model.width=16", "model.heads=2", "training.episodes=8", "task.limit=10"]
-    trainer = Trainer(recipes.load("wordle_clone", [*small, "training.teacher={kind: wordle/optimal, start: wordle/start_word}"]))
+    trainer = Trainer(
+        recipes.load(
+            "wordle_clone", [*small, "training.teacher={kind: wordle/optimal, start: wordle/start_word}"]
+        )
+    )
     episodes = trainer.collect()
     assert {one.agents["agent"] for one in episodes} == {"wordle/optimal"}
     assert all(one.ended == "solved" for one in episodes)
-    wrong = Trainer(recipes.load("wordle_clone", [*small, "training.teacher={kind: wordle/optimal, strat: x}"]))
-    with pytest.raises(BadSetting, match=r"training\.teacher: 'strat' is no setting of agent wordle/optimal\. Nearest: start"):
+    wrong = Trainer(
+        recipes.load("wordle_clone", [*small, "training.teacher={kind: wordle/optimal, strat: x}"])
+    )
+    with pytest.raises(
+        BadSetting, match=r"training\.teacher: 'strat' is no setting of agent wordle/optimal\. Nearest: start"
+    ):
         wrong.collect()

@@ -22,7 +22,9 @@ def test_the_same_games_again(name):
     queue = games(task.rows("train"), each=2)
     done = play(task, queue, Random(task), seed=3)
     again = play(task, queue[::-1], Replay(done), seed=3, live=2)[::-1]
-    assert [replace(one, agents=done[0].agents) for one in again] == [replace(one, agents=done[0].agents) for one in done]
+    assert [replace(one, agents=done[0].agents) for one in again] == [
+        replace(one, agents=done[0].agents) for one in done
+    ]
     assert {seat for one in again for seat, who in one.agents.items() if who == "replay"} >= {"agent"}
 
 
@@ -47,7 +49,10 @@ def test_other_games_are_refused():
     queue = games(task.rows("train")[2:])
     done = play(task, queue, Random(task), seed=3)
     for other in ({"seed": 4}, {"seed": 3, "first": 1}):
-        with pytest.raises(BrokenAgent, match=r"the record of the game train:100#\d with seed \d for the seat 'agent' is missing"):
+        with pytest.raises(
+            BrokenAgent,
+            match=r"the record of the game train:100#\d with seed \d for the seat 'agent' is missing",
+        ):
             play(task, games(task.rows("train")[2:], first=other.pop("first", 0)), Replay(done), **other)
 
 

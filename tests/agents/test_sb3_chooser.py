@@ -21,7 +21,12 @@ def chooser(actions):
 
 def test_equal_actions_are_chosen_among():
     assert [one.text for one in chooser(Texts(["a", "b"])).answer(asked(Texts(["a", "b"])))] == ["a"]
-    assert chooser(Slots(3)).answer([Asked("game", (), Observation("x", legal=("u", "v", "w")), Key(0), actions=Slots(3))])[0].text == "u"
+    assert (
+        chooser(Slots(3))
+        .answer([Asked("game", (), Observation("x", legal=("u", "v", "w")), Key(0), actions=Slots(3))])[0]
+        .text
+        == "u"
+    )
 
 
 @pytest.mark.parametrize(

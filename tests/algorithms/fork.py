@@ -79,10 +79,17 @@ class Greedy:
             tokens = torch.tensor([[*prompt, *said]])
             values = actor.values
             own = hidden(actor.policy, tokens)
-            online, target = (own if part is None else hidden(part, tokens) for part in (values.value_trunk, values.target_trunk))
+            online, target = (
+                own if part is None else hidden(part, tokens)
+                for part in (values.value_trunk, values.target_trunk)
+            )
             target = online if values.target_trunk is None else target
             logits = actor.policy.get_output_embeddings()(own)[0, -1]
-            said.append(int((logits + self.beta * (values.target_q(target)[0, -1] - values.v(online)[0, -1])).argmax()))
+            said.append(
+                int(
+                    (logits + self.beta * (values.target_q(target)[0, -1] - values.v(online)[0, -1])).argmax()
+                )
+            )
             if said[-1] in actor.format.end:
                 break
         return actor.format.text(said, prompt)
@@ -93,23 +100,42 @@ def language(seed=0, layers=2, width=64, dropout=0.0) -> LanguageModel:
     vocabulary = {token: i for i, token in enumerate((*MARKERS, *WORDS))}
     core = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
     core.decoder = decoders.Fuse()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, eos_token="</eod>", pad_token="</eod>", additional_special_tokens=list(MARKERS[:4]))
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=core,
+        eos_token="</eod>",
+        pad_token="</eod>",
+        additional_special_tokens=list(MARKERS[:4]),
+    )
     rates = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), dropout)
-    sizes = {"vocab_size": len(vocabulary), "n_positions": 128, "n_embd": width, "n_layer": layers, "n_head": 4}
+    sizes = {
+        "vocab_size": len(vocabulary),
+        "n_positions": 128,
+        "n_embd": width,
+        "n_layer": layers,
+        "n_head": 4,
+    }
     with borrowed(Key(seed, ("fork",))):
-        module = GPT2LMHeadModel(GPT2Config(**sizes, **rates, bos_token_id=4, eos_token_id=4, pad_token_id=4)).eval()
+        module = GPT2LMHeadModel(
+            GPT2Config(**sizes, **rates, bos_token_id=4, eos_token_id=4, pad_token_id=4)
+        ).eval()
     return LanguageModel(module, tokenizer)
 
 
 def actor(seed=0, **of_language) -> Actor:
     """A small actor that reads the game in ILQL's own format."""
     made = language(seed, **of_language)
-    return Actor.build(made, critic="none", reference="none", format=Ilql(made.tokenizer), key=Key(seed, ("actor",)))
+    return Actor.build(
+        made, critic="none", reference="none", format=Ilql(made.tokenizer), key=Key(seed, ("actor",))
+    )
 
 
 def recorded(model):
     """The twelve recorded games as a batch."""
-    played = [one for row, words in zip(TASK.rows("train"), RECORDED) for one in play(TASK, games([row]), Said(words), seed=0)]
+    played = [
+        one
+        for row, words in zip(TASK.rows("train"), RECORDED)
+        for one in play(TASK, games([row]), Said(words), seed=0)
+    ]
     return token_batch(played, model.format, TASK.spec.rewards, max_length=32).to(torch.float32)
 
 
@@ -125,4 +151,10 @@ def closed(tau) -> dict[str, float]:
 
 def greedy_return(agent) -> float:
     """The mean return of an agent that draws nothing."""
-    return sum(one.total(TASK.spec.rewards) for one in play(TASK, games(TASK.rows("test")[:3]), agent, seed=0, split="test")) / 3
+    return (
+        sum(
+            one.total(TASK.spec.rewards)
+            for one in play(TASK, games(TASK.rows("test")[:3]), agent, seed=0, split="test")
+        )
+        / 3
+    )

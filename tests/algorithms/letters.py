@@ -30,7 +30,10 @@ class Letters(Task):
 
     def rows(self, split):
         draw = random.Random(split)
-        return [Row(f"{split}{i}", Record(text="".join(draw.choices(LETTERS[2:], k=1 + i % 4)))) for i in range(64)]
+        return [
+            Row(f"{split}{i}", Record(text="".join(draw.choices(LETTERS[2:], k=1 + i % 4))))
+            for i in range(64)
+        ]
 
     def first(self, row, rng):
         return Opening(row["text"], Observation(row["text"]))
@@ -73,7 +76,9 @@ def language(seed=0, *, dropout=0.0, spread=0.4, layers=1, width=32, dtype=torch
     return LanguageModel(module, tokenizer)
 
 
-def actor(seed=0, *, critic="network", reference="copy", decoding=None, evaluation=None, **of_language) -> Actor:
+def actor(
+    seed=0, *, critic="network", reference="copy", decoding=None, evaluation=None, **of_language
+) -> Actor:
     """A small actor; it draws up to six letters."""
     made = language(seed, **of_language)
     decoding = decoding or Decoding(max_new_tokens=6)
@@ -108,7 +113,13 @@ def one_update(algorithm, model, number, *, count=16, seed=0):
 
 def mean_share(agent, *, seed=99, count=64, rounds=2):
     """Mean reward of an agent over many games and its standard error."""
-    returns = torch.tensor([e.total(TASK.spec.rewards) for i in range(rounds) for e in episodes(agent, count, i, seed=seed, split="test")])
+    returns = torch.tensor(
+        [
+            e.total(TASK.spec.rewards)
+            for i in range(rounds)
+            for e in episodes(agent, count, i, seed=seed, split="test")
+        ]
+    )
     return float(returns.mean()), float(returns.std() / len(returns) ** 0.5)
 
 
@@ -135,7 +146,9 @@ def gradients(algorithm, model, batch) -> dict[str, torch.Tensor]:
     taken = {}
     step, algorithm.optimizer.step = (
         algorithm.optimizer.step,
-        lambda: taken.update({name: p.grad.clone() for name, p in algorithm.parameters.items() if p.grad is not None}),
+        lambda: taken.update(
+            {name: p.grad.clone() for name, p in algorithm.parameters.items() if p.grad is not None}
+        ),
     )
     try:
         algorithm.update(model, batch)
@@ -151,11 +164,25 @@ def padded(batch: TokenBatch, extra: int) -> TokenBatch:
         if column is None or column.dim() == 1:
             return column
         rubbish = (
-            torch.zeros(len(column), extra, dtype=column.dtype) if column.dtype in (torch.bool, torch.long) else torch.full((len(column), extra), 7.0)
+            torch.zeros(len(column), extra, dtype=column.dtype)
+            if column.dtype in (torch.bool, torch.long)
+            else torch.full((len(column), extra), 7.0)
         )
         return torch.cat([column, rubbish.to(column.dtype)], 1)
 
-    names = ("tokens", "real", "is_action", "turn", "reward", "drawn_logprob", "policy_logprob", "reference_logprob", "value", "advantage", "target")
+    names = (
+        "tokens",
+        "real",
+        "is_action",
+        "turn",
+        "reward",
+        "drawn_logprob",
+        "policy_logprob",
+        "reference_logprob",
+        "value",
+        "advantage",
+        "target",
+    )
     return replace(batch, **{name: longer(getattr(batch, name)) for name in names})
 
 
@@ -171,7 +198,11 @@ def through_json(state):
 
     def back(tree):
         if isinstance(tree, dict):
-            return tensors[tree["tensor"]] if set(tree) == {"tensor"} else {name: back(item) for name, item in tree.items()}
+            return (
+                tensors[tree["tensor"]]
+                if set(tree) == {"tensor"}
+                else {name: back(item) for name, item in tree.items()}
+            )
         return tree
 
     return back(json.loads(json.dumps(out(state), allow_nan=False)))

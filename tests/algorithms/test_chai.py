@@ -24,7 +24,9 @@ def made(*, seed=0, cloned=False, **settings):
     model = fork.actor(seed, layers=1, width=64 if cloned else 16)
     model.decoding = model.evaluation = Decoding(max_new_tokens=2, top_k=2 if cloned else 0)
     if cloned:
-        Cloning(Cloning.Config(epochs=100, minibatch=12, learning_rate=1e-2), model).update(model, fork.recorded(model))
+        Cloning(Cloning.Config(epochs=100, minibatch=12, learning_rate=1e-2), model).update(
+            model, fork.recorded(model)
+        )
     settings = {"minibatch": 12, "learning_rate": 1e-2, "candidates": 3, **settings}
     algorithm = Chai(Chai.Config(**settings), model, key=KEY)
     return model, algorithm, algorithm.prepare(fork.recorded(model))
@@ -44,7 +46,11 @@ def loss_of(algorithm, model, batch, whole=None):
 
 
 def test_the_conservative_term_by_hand():
-    data, candidates, logprob = torch.tensor([0.5]), torch.tensor([[1.0, 2.0]]), torch.tensor([[math.log(0.5), math.log(0.25)]])
+    data, candidates, logprob = (
+        torch.tensor([0.5]),
+        torch.tensor([[1.0, 2.0]]),
+        torch.tensor([[math.log(0.5), math.log(0.25)]]),
+    )
     random, density = torch.tensor([[0.0, -1.0]]), -3 * math.log(2)  # uniform on (-1, 1)³: 1/8
     found = losses.candidates_cql_loss(data, candidates, logprob, random, density)
     whole = 2 * math.e + 4 * math.e**2 + 8 + 8 / math.e
@@ -73,7 +79,12 @@ def test_the_loss_in_numbers_by_hand():
     model, algorithm, batch = made(gamma=0.5, cql_weight=0.0)
     set_heads(model.values, -1.0, -2.0)
     total, logged = algorithm.loss(model, batch, batch)
-    expected = [*6 * [2 * 0.5**2], *5 * [0.0, 2 * 2.0**2], 0.0, 2 * 1.0**2]  # of a the aim is 0 + 0.5 * -2, which Q is
+    expected = [
+        *6 * [2 * 0.5**2],
+        *5 * [0.0, 2 * 2.0**2],
+        0.0,
+        2 * 1.0**2,
+    ]  # of a the aim is 0 + 0.5 * -2, which Q is
     assert logged["answers/q_loss"].tolist() == pytest.approx(expected)
     assert float(total.detach()) == pytest.approx(sum(expected) / 18)
     assert logged["answers/best_q"].tolist() == [-2.0] * 6
@@ -85,11 +96,15 @@ def test_it_is_drawn_towards_the_best_candidate_of_the_next_state():
     where = [int(p) for p in row.is_action[0].nonzero().flatten()]
     state = row.tokens[0, : where[2]].tolist()
     values = model.values.target_q(algorithm.candidates.of([state])[0][0])
-    assert algorithm.loss(model, row, row)[1]["answers/best_q"].tolist() == [pytest.approx(float(values.max()))]
+    assert algorithm.loss(model, row, row)[1]["answers/best_q"].tolist() == [
+        pytest.approx(float(values.max()))
+    ]
     assert float(values.max()) > float(values.min())
     means = running_mean(hidden(model.policy, row.tokens))
     q = model.values.q(means[0, where[1]])[0]
-    assert algorithm.loss(model, row, row)[1]["answers/q_loss"].tolist()[0] == pytest.approx(float((0.5 * values.max() - q).detach()) ** 2, rel=1e-4)
+    assert algorithm.loss(model, row, row)[1]["answers/q_loss"].tolist()[0] == pytest.approx(
+        float((0.5 * values.max() - q).detach()) ** 2, rel=1e-4
+    )
 
 
 def test_features_are_means_and_candidates_are_those_of_the_policy():
@@ -98,7 +113,15 @@ def test_features_are_means_and_candidates_are_those_of_the_policy():
     features, logprob = algorithm.candidates.of([state])
     name = next(iter(algorithm.candidates._kept))
     keys = [KEY.child("candidates", name, i) for i in range(3)]
-    drawn = decode(model.policy, [state] * 3, keys, model.decoding, end=model.format.end, pad=model.format.pad, vocabulary=model.format.vocabulary)
+    drawn = decode(
+        model.policy,
+        [state] * 3,
+        keys,
+        model.decoding,
+        end=model.format.end,
+        pad=model.format.pad,
+        vocabulary=model.format.vocabulary,
+    )
     for i, answer in enumerate(drawn):
         row = torch.tensor([[*state, *answer.tokens.ids.tolist()]])
         assert torch.allclose(features[0, i], hidden(model.policy, row)[0].mean(0), atol=1e-5)
@@ -106,7 +129,9 @@ def test_features_are_means_and_candidates_are_those_of_the_policy():
     short, long = [1, 5], [1, 5, 2, 6, 3]
     together = features_of(model.policy, [short, long], 0, 100)
     assert torch.allclose(together[0], hidden(model.policy, torch.tensor([short]))[0].mean(0), atol=1e-5)
-    assert FeatureScore(model.policy, model.values, 0)([state] * 3, drawn) == pytest.approx(model.values.target_q(features[0]).tolist(), abs=1e-5)
+    assert FeatureScore(model.policy, model.values, 0)([state] * 3, drawn) == pytest.approx(
+        model.values.target_q(features[0]).tolist(), abs=1e-5
+    )
 
 
 def test_candidates_are_drawn_once_and_a_full_cache_draws_the_same_again():
@@ -142,7 +167,13 @@ def test_a_batch_is_the_mean_of_its_rows_whatever_the_padding():
 
 def test_it_learns_what_its_features_can_tell_apart():
     """Features are means over whole rows: those of `a d` and `a e` differ by a 300th here, those of `b` and `a` by a 30th."""
-    settings = {"candidates": 32, "epochs": 600, "learning_rate": 1e-2, "max_grad_norm": None, "target_rate": 0.1}
+    settings = {
+        "candidates": 32,
+        "epochs": 600,
+        "learning_rate": 1e-2,
+        "max_grad_norm": None,
+        "target_rate": 0.1,
+    }
     model, algorithm, batch = made(cloned=True, gamma=1.0, cql_weight=0.0, **settings)
     first, second = (algorithm.update(model, batch)["answers/q_loss"] for _ in range(2))
     assert second < first
@@ -154,7 +185,10 @@ def test_it_learns_what_its_features_can_tell_apart():
 def test_resumed_with_its_candidates_it_is_the_same_run_to_the_bit():
     model, algorithm, batch = made(minibatch=5)
     algorithm.update(model, batch)
-    state, weights = algorithm.state_dict(), {key: tensor.clone() for key, tensor in model.state_dict().items()}
+    state, weights = (
+        algorithm.state_dict(),
+        {key: tensor.clone() for key, tensor in model.state_dict().items()},
+    )
     assert state["candidates"]["features"].shape == (2, 3, 16)
     logs = algorithm.update(model, batch)
     again, other, _ = made(seed=1, minibatch=5)

@@ -32,7 +32,9 @@ def test_a_row_is_told_the_return_of_its_whole_episode():
     assert batch.target[:, 0].tolist() == [-1.5] * 6 + [-3.0] * 5 + [0.0]
     assert bool((batch.target == batch.target[:, :1]).all())
     several = replace(cat([batch, batch], 0), episode=torch.tensor([*range(12), *range(12)]))
-    assert episode_returns(several).tolist() == [-3.0] * 6 + [-6.0] * 5 + [0.0] + [-3.0] * 6 + [-6.0] * 5 + [0.0]
+    assert episode_returns(several).tolist() == [-3.0] * 6 + [-6.0] * 5 + [0.0] + [-3.0] * 6 + [-6.0] * 5 + [
+        0.0
+    ]
     with pytest.raises(LoquentError, match="has not been prepared"):
         algorithm._nll(fork.actor(0), replace(batch, target=None))
 
@@ -48,7 +50,9 @@ def test_the_shift_is_a_linear_map_of_the_return_added_to_the_first_embedding():
     expected = trunk(inputs_embeds=embedded).last_hidden_state
     with conditioned(model.policy, shift):
         assert torch.allclose(hidden(model.policy, tokens), expected, atol=1e-5)
-        assert torch.allclose(model.policy(input_ids=tokens, use_cache=False).logits, model.policy.lm_head(expected), atol=1e-5)
+        assert torch.allclose(
+            model.policy(input_ids=tokens, use_cache=False).logits, model.policy.lm_head(expected), atol=1e-5
+        )
     plain = hidden(model.policy, tokens)
     assert torch.allclose(plain, trunk(tokens).last_hidden_state, atol=1e-5), "nothing is left behind"
     assert not torch.allclose(plain, expected, atol=1e-3)
@@ -66,7 +70,10 @@ def test_decoding_with_a_cache_is_the_pass_over_whole_rows():
         row = list(model.format.prompt(one.instruction, one.turns, one.observation.seat, 64)[0])
         for token in said.tokens.ids.tolist():
             with torch.no_grad(), conditioned(model.policy, model.conditioning(torch.tensor([-3.0]))):
-                assert int(model.policy(input_ids=torch.tensor([row]), use_cache=False).logits[0, -1].argmax()) == token
+                assert (
+                    int(model.policy(input_ids=torch.tensor([row]), use_cache=False).logits[0, -1].argmax())
+                    == token
+                )
             row.append(token)
 
 
@@ -96,7 +103,10 @@ def test_resumed_it_is_the_same_run_to_the_bit():
     before = parameters(model.conditioning)
     algorithm.update(model, batch)
     assert not same(parameters(model.conditioning), before)
-    state, weights = algorithm.state_dict(), {key: tensor.clone() for key, tensor in model.state_dict().items()}
+    state, weights = (
+        algorithm.state_dict(),
+        {key: tensor.clone() for key, tensor in model.state_dict().items()},
+    )
     assert "conditioning.layer.weight" in weights
     logs = algorithm.update(model, batch)
     again, other, _ = made(seed=1, minibatch=5)

@@ -121,7 +121,9 @@ def test_nothing_of_a_float64_run_passes_through_float32(case, recorded, tmp_pat
 @pytest.mark.parametrize(
     ("case", "dtype"),
     [
-        *((case, dtype) for case in LEARNERS for dtype in DTYPES if dtype != "float64"),  # which the test above runs
+        *(
+            (case, dtype) for case in LEARNERS for dtype in DTYPES if dtype != "float64"
+        ),  # which the test above runs
         *((case, "bfloat16") for case in ("psi, lora", "psi, frozen", "ppo, head", "ilql, shared")),
     ],
 )
@@ -165,7 +167,9 @@ def test_small_steps_of_16_bits_add_up():
             optimizer.step()
 
     steps(optimizer, named, 10)
-    assert parameter.tolist() == [[1.0, 1.0]] * 2, "ten steps of 1e-4 are less than half of what bfloat16 tells apart here"
+    assert parameter.tolist() == [[1.0, 1.0]] * 2, (
+        "ten steps of 1e-4 are less than half of what bfloat16 tells apart here"
+    )
     state = optimization.state_by_name(optimizer, named)
     assert state["a"]["exact"].dtype == torch.float32
     assert state["a"]["exact"][0, 0].item() == pytest.approx(0.999, abs=1e-6)
@@ -214,7 +218,10 @@ def test_the_norm_of_16_bit_gradients_is_that_of_float32(dtype):
 
 
 def test_float64_and_float32_begin_with_the_same_weights(recorded, tmp_path):
-    one, two = (load(run("psi", dtype, recorded, tmp_path / dtype).files.checkpoints.all()[0])["actor"] for dtype in ("float32", "float64"))
+    one, two = (
+        load(run("psi", dtype, recorded, tmp_path / dtype).files.checkpoints.all()[0])["actor"]
+        for dtype in ("float32", "float64")
+    )
     assert one.keys() == two.keys()
     assert all(torch.allclose(one[name].double(), two[name].double(), atol=0.05) for name in one)
 
@@ -248,12 +255,18 @@ def test_gae_is_that_of_float64():
 
 
 def test_losses_and_weights_of_values_are_those_of_float64():
-    target, value = (torch.tensor(numbers, dtype=torch.float64) for numbers in ([1.0, 0.1, -0.3], [0.4, 0.6, 0.2]))
+    target, value = (
+        torch.tensor(numbers, dtype=torch.float64) for numbers in ([1.0, 0.1, -0.3], [0.4, 0.6, 0.2])
+    )
     gaps = [0.6, 0.1 - 0.6, -0.3 - 0.2]
     expectile = [(0.9 if gap >= 0 else 1 - 0.9) * gap**2 for gap in gaps]
     assert losses.expectile_loss(target, value, 0.9).tolist() == pytest.approx(expectile, abs=1e-12)
-    assert losses.awac_weight(target, value, beta=0.3, mode="sign").tolist() == pytest.approx([0.3, 0.7, 0.7], abs=1e-12)
-    assert losses.awac_weight(target, value, beta=0.3).tolist() == pytest.approx([math.exp(0.3 * gap) for gap in gaps], abs=1e-12)
+    assert losses.awac_weight(target, value, beta=0.3, mode="sign").tolist() == pytest.approx(
+        [0.3, 0.7, 0.7], abs=1e-12
+    )
+    assert losses.awac_weight(target, value, beta=0.3).tolist() == pytest.approx(
+        [math.exp(0.3 * gap) for gap in gaps], abs=1e-12
+    )
     shift = added(target[None], value[:1], adv_beta=0.7, mode="sign")[0].tolist()
     assert shift == pytest.approx([math.log(0.7), math.log1p(-0.7), math.log1p(-0.7)], abs=1e-12)
     alive = torch.tensor([True, True, False])
@@ -265,14 +278,19 @@ def test_losses_and_weights_of_values_are_those_of_float64():
 def test_the_norm_of_the_gradient_is_that_of_float64(limit):
     draw = np.random.default_rng(4)
     parts = [draw.standard_normal(shape) for shape in ((3, 5), (7,))]
-    parameters = {str(i): torch.nn.Parameter(torch.zeros(part.shape, dtype=torch.float64)) for i, part in enumerate(parts)}
+    parameters = {
+        str(i): torch.nn.Parameter(torch.zeros(part.shape, dtype=torch.float64))
+        for i, part in enumerate(parts)
+    }
     for parameter, part in zip(parameters.values(), parts, strict=True):
         parameter.grad = torch.from_numpy(part.copy())
     norm = math.sqrt(math.fsum(float(x) ** 2 for part in parts for x in part.flatten()))
     assert optimization.clip_gradients(parameters, limit) == pytest.approx(norm, rel=1e-12)
     scale = 1.0 if limit is None else limit / (norm + 1e-6)
     for parameter, part in zip(parameters.values(), parts, strict=True):
-        assert parameter.grad.flatten().tolist() == pytest.approx((part * scale).flatten().tolist(), rel=1e-12)
+        assert parameter.grad.flatten().tolist() == pytest.approx(
+            (part * scale).flatten().tolist(), rel=1e-12
+        )
 
 
 def test_a_wanted_return_is_not_rounded():
@@ -280,7 +298,11 @@ def test_a_wanted_return_is_not_rounded():
 
     asked = []
     agent = ConditionedAgent.__new__(ConditionedAgent)
-    agent.target_return, agent.module, agent.conditioning = 0.1, SimpleNamespace(device="cpu"), lambda numbers: asked.append(numbers) or 1 / 0
+    agent.target_return, agent.module, agent.conditioning = (
+        0.1,
+        SimpleNamespace(device="cpu"),
+        lambda numbers: asked.append(numbers) or 1 / 0,
+    )
     with pytest.raises(ZeroDivisionError):
         agent.answer([])
     assert asked[0].item() == 0.1

@@ -42,7 +42,9 @@ class Tables:
         number = {one: i for i, one in enumerate(sorted({one for row in beginnings for one in row}))}
         states = torch.tensor([[number[one] for one in row] for row in beginnings])
         self.state, self.following = (states.gather(1, place)[at.real] for place in (at.state, at.next))
-        self.taken, self.reward = (column.gather(1, at.action)[at.real] for column in (batch.tokens, batch.reward))
+        self.taken, self.reward = (
+            column.gather(1, at.action)[at.real] for column in (batch.tokens, batch.reward)
+        )
         self.v = torch.zeros(len(number), requires_grad=True)
         self.q = torch.full((len(number), vocabulary), first, requires_grad=True)
 
@@ -50,9 +52,16 @@ class Tables:
         optimizer, target = torch.optim.Adam([self.v, self.q], lr=0.05), self.q.detach().clone()
         for step in range(steps):
             optimizer.param_groups[0]["lr"] = 0.05 * (1 - step / steps)
-            aim = losses.bellman_target(self.reward, self.v[self.following], self.at.alive[self.at.real], torch.full_like(self.reward, fork.GAMMA))
+            aim = losses.bellman_target(
+                self.reward,
+                self.v[self.following],
+                self.at.alive[self.at.real],
+                torch.full_like(self.reward, fork.GAMMA),
+            )
             wide, followed = self.q[self.state], losses.of(target[self.state], self.taken)
-            loss = losses.q_loss((losses.of(wide, self.taken),), aim) + losses.expectile_loss(followed, self.v[self.state], tau)
+            loss = losses.q_loss((losses.of(wide, self.taken),), aim) + losses.expectile_loss(
+                followed, self.v[self.state], tau
+            )
             loss = loss + cql * losses.cql_loss(wide, self.taken)
             optimizer.zero_grad()
             loss.mean().backward()
@@ -63,8 +72,13 @@ class Tables:
     def named(self, ids):
         """The table's own entries by the names of the closed forms; the first row began with b, the last with a e."""
         start, later = self.state[0], self.state[-2]
-        q = {f"Q(s0,{word})": self.q[start, ids[word]] for word in "abz"} | {f"Q(s1,{word})": self.q[later, ids[word]] for word in "dez"}
-        return {name: float(value.detach()) for name, value in {"V(s0)": self.v[start], "V(s1)": self.v[later], **q}.items()}
+        q = {f"Q(s0,{word})": self.q[start, ids[word]] for word in "abz"} | {
+            f"Q(s1,{word})": self.q[later, ids[word]] for word in "dez"
+        }
+        return {
+            name: float(value.detach())
+            for name, value in {"V(s0)": self.v[start], "V(s1)": self.v[later], **q}.items()
+        }
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +113,10 @@ def test_a_word_that_was_never_said_is_never_asked_for(game):
     held = Tables(batch, vocabulary)
     with torch.no_grad():
         held.q[:, ids["z"]] = 10.0
-    kept, without = held.learn(0.9, cql=0.01).named(ids), Tables(batch, vocabulary).learn(0.9, cql=0.01).named(ids)
+    kept, without = (
+        held.learn(0.9, cql=0.01).named(ids),
+        Tables(batch, vocabulary).learn(0.9, cql=0.01).named(ids),
+    )
     assert kept["Q(s0,z)"] < min(kept["Q(s0,a)"], kept["Q(s0,b)"])
     assert kept["Q(s1,z)"] < min(kept["Q(s1,d)"], kept["Q(s1,e)"])
     assert kept["Q(s0,a)"] > kept["Q(s0,b)"]
@@ -133,7 +150,9 @@ def learned(tau, seed):
     """
     model = fork.actor(seed)
     # words that were never said keep the value they begin with: the lowest there is, so that acting by values does not choose them
-    config = ILQL.Config(tau=tau, cql_weight=0.0, initial_value=-3.0, learning_rate=1e-3, target_rate=0.1, minibatch=12)
+    config = ILQL.Config(
+        tau=tau, cql_weight=0.0, initial_value=-3.0, learning_rate=1e-3, target_rate=0.1, minibatch=12
+    )
     algorithm = ILQL(config, model, key=Key(seed))
     batch = algorithm.prepare(fork.recorded(model))
     for rate, steps in ((1e-3, 350), (3e-4, 150), (1e-4, 150)):
@@ -149,7 +168,12 @@ def values_of(model):
     start, later = seen.state[0], seen.state[-2]
     with torch.no_grad():
         v, q = model.values.v(seen.online), model.values.target_q(seen.target)
-    found = {"V(s0)": v[start], "V(s1)": v[later], "Q(s0,a)": q[start, ids["a"]], "Q(s0,b)": q[start, ids["b"]]}
+    found = {
+        "V(s0)": v[start],
+        "V(s1)": v[later],
+        "Q(s0,a)": q[start, ids["a"]],
+        "Q(s0,b)": q[start, ids["b"]],
+    }
     found |= {"Q(s1,d)": q[later, ids["d"]], "Q(s1,e)": q[later, ids["e"]]}
     return {name: float(value) for name, value in found.items()}
 
@@ -160,6 +184,13 @@ def test_a_transformer_finds_the_way_that_one_step_does_not(tau, expected, seed)
     model = learned(tau, seed)
     assert values_of(model) == pytest.approx(fork.closed(tau), abs=0.15)
     assert fork.greedy_return(fork.Greedy(model, beta=4.0)) == expected
-    how = {"decoding": Decoding(method="greedy", max_new_tokens=4), "perturbation": Perturbation(model.values, adv_beta=4.0)}
-    assert fork.greedy_return(LanguageModelAgent(model.policy, model.format, **how)) == expected, "the library's own way of acting"
-    assert fork.greedy_return(fork.Greedy(model, beta=0.0)) < expected or tau == 0.5, "the policy alone, a clone, does not"
+    how = {
+        "decoding": Decoding(method="greedy", max_new_tokens=4),
+        "perturbation": Perturbation(model.values, adv_beta=4.0),
+    }
+    assert fork.greedy_return(LanguageModelAgent(model.policy, model.format, **how)) == expected, (
+        "the library's own way of acting"
+    )
+    assert fork.greedy_return(fork.Greedy(model, beta=0.0)) < expected or tau == 0.5, (
+        "the policy alone, a clone, does not"
+    )

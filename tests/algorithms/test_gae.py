@@ -21,9 +21,14 @@ def one(reward, value, *, alive=None, bootstrap=0.0, gamma=0.99, lam=0.95, turn=
     """The estimator on a single row of doubles, with `pad` places of rubbish at its right."""
     n = len(reward)
     real = torch.tensor([[True] * n + [False] * pad])
-    alive = torch.tensor([(alive if alive is not None else [True] * (n - 1) + [bootstrap != 0]) + [True] * pad])
+    alive = torch.tensor(
+        [(alive if alive is not None else [True] * (n - 1) + [bootstrap != 0]) + [True] * pad]
+    )
     turns = torch.tensor([(turn or [1] * n) + [9] * pad])
-    padded = [torch.tensor([row + [float(7 + i)] * pad], dtype=torch.float64) for i, row in enumerate((reward, value))]
+    padded = [
+        torch.tensor([row + [float(7 + i)] * pad], dtype=torch.float64)
+        for i, row in enumerate((reward, value))
+    ]
     factor = discounts(turns, real, gamma, per).double()
     advantage, target = gae(*padded, real, alive, torch.tensor([bootstrap], dtype=torch.float64), factor, lam)
     assert not advantage[:, n:].any()
@@ -61,7 +66,9 @@ def test_a3_as_rows_of_unequal_length():
     value = torch.tensor([A2_VALUE, [*A3_VALUE, nan]], dtype=torch.float64)
     real = torch.tensor([[True] * 3, [True, True, False]])
     alive = torch.tensor([[True, True, False], [True, True, False]])
-    advantage, target = gae(reward, value, real, alive, torch.tensor([0.0, 0.4]).double(), torch.full((2, 3), 0.99).double(), 0.95)
+    advantage, target = gae(
+        reward, value, real, alive, torch.tensor([0.0, 0.4]).double(), torch.full((2, 3), 0.99).double(), 0.95
+    )
     assert advantage[0].tolist() == pytest.approx(A2, abs=1e-7)
     assert advantage[1].tolist() == pytest.approx([*A3, 0.0], abs=1e-6)
     assert target.isfinite().all()
@@ -70,22 +77,45 @@ def test_a3_as_rows_of_unequal_length():
 def test_a_turn_is_discounted_once():
     # two answers of two tokens; r = (0, 0, 0, 1), V = 0, lambda 1, gamma 1/2, ended: by turns the reward crosses one border,
     # by tokens three
-    assert one([0.0, 0.0, 0.0, 1.0], [0.0] * 4, gamma=0.5, lam=1.0, turn=[1, 1, 3, 3], per="turn")[0] == [0.5, 0.5, 1.0, 1.0]
-    assert one([0.0, 0.0, 0.0, 1.0], [0.0] * 4, gamma=0.5, lam=1.0, turn=[1, 1, 3, 3], per="token")[0] == [0.125, 0.25, 0.5, 1.0]
+    assert one([0.0, 0.0, 0.0, 1.0], [0.0] * 4, gamma=0.5, lam=1.0, turn=[1, 1, 3, 3], per="turn")[0] == [
+        0.5,
+        0.5,
+        1.0,
+        1.0,
+    ]
+    assert one([0.0, 0.0, 0.0, 1.0], [0.0] * 4, gamma=0.5, lam=1.0, turn=[1, 1, 3, 3], per="token")[0] == [
+        0.125,
+        0.25,
+        0.5,
+        1.0,
+    ]
     touching = one([0.0, 0.0, 0.0, 1.0], [0.0] * 4, gamma=0.5, lam=1.0, turn=[1, 1, 2, 2], per="turn")[0]
     assert touching == [0.5, 0.5, 1.0, 1.0]  # answers that touch are two turns
-    assert one([0.0, 0.0], [0.0, 0.0], bootstrap=1.0, gamma=0.5, lam=1.0, per="turn", pad=3)[0] == [0.5, 0.5]  # the cut is a border too
+    assert one([0.0, 0.0], [0.0, 0.0], bootstrap=1.0, gamma=0.5, lam=1.0, per="turn", pad=3)[0] == [
+        0.5,
+        0.5,
+    ]  # the cut is a border too
 
 
 numbers = st.floats(-2, 2, allow_nan=False, width=32)
 
 
-@given(st.lists(st.tuples(numbers, numbers), min_size=1, max_size=6), numbers, st.floats(0, 1), st.floats(0, 1), st.integers(1, 4))
+@given(
+    st.lists(st.tuples(numbers, numbers), min_size=1, max_size=6),
+    numbers,
+    st.floats(0, 1),
+    st.floats(0, 1),
+    st.integers(1, 4),
+)
 def test_laws(steps, bootstrap, gamma, lam, pad):
     reward, value = [r for r, _ in steps], [v for _, v in steps]
     plain = one(reward, value, bootstrap=bootstrap, gamma=gamma, lam=lam)
-    assert one(reward, value, bootstrap=bootstrap, gamma=gamma, lam=lam, pad=pad) == plain  # padding changes nothing
+    assert (
+        one(reward, value, bootstrap=bootstrap, gamma=gamma, lam=lam, pad=pad) == plain
+    )  # padding changes nothing
     gamma, following = float(torch.tensor(gamma)), [*value[1:], bootstrap]
     residuals = [r + gamma * after - v for r, v, after in zip(reward, value, following)]
     for n, advantage in enumerate(plain[0]):  # eq. 5 as it is printed: the sum of λ^t δ
-        assert advantage == pytest.approx(sum((gamma * lam) ** t * delta for t, delta in enumerate(residuals[n:])), abs=1e-5)
+        assert advantage == pytest.approx(
+            sum((gamma * lam) ** t * delta for t, delta in enumerate(residuals[n:])), abs=1e-5
+        )

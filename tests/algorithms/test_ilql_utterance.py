@@ -49,7 +49,12 @@ def test_the_loss_in_numbers_by_hand():
     model, algorithm, batch = made(gamma=0.5, tau=0.9, awac_weight=0.0)
     set_heads(model.values, -1.0, -0.5)
     total, logged = algorithm.loss(model, batch, batch)
-    q = [6 * 2 * 0.5**2, 6 * 2 * 0.75**2, 5 * 2 * 2.0**2, 1 * 2 * 1.0**2]  # b; a (aim 0 + 0.5 * -0.5 = -0.25); d; e
+    q = [
+        6 * 2 * 0.5**2,
+        6 * 2 * 0.75**2,
+        5 * 2 * 2.0**2,
+        1 * 2 * 1.0**2,
+    ]  # b; a (aim 0 + 0.5 * -0.5 = -0.25); d; e
     v = 18 * 0.1 * 0.5**2  # T = -1 lies below V = -0.5 in all 18 answers
     assert float(logged["answers/q_loss"].detach().sum()) == pytest.approx(sum(q))
     assert float(total.detach()) == pytest.approx((sum(q) + v) / 18)
@@ -61,8 +66,12 @@ def test_fractional_rewards_are_kept_and_a_cut_game_goes_on():
     set_heads(model.values, 0.0, -2.0)
     batch = replace(batch, reward=torch.where(batch.reward != 0, 0.25, 0.0))
     cut = replace(batch, ended=torch.zeros(12, dtype=torch.bool)).take([0])
-    assert algorithm.loss(model, batch.take([0]), batch.take([0]))[1]["answers/q_loss"].tolist() == pytest.approx([0.25**2])
-    assert algorithm.loss(model, cut, cut)[1]["answers/q_loss"].tolist() == pytest.approx([(0.25 - 0.5 * 2) ** 2])
+    assert algorithm.loss(model, batch.take([0]), batch.take([0]))[1][
+        "answers/q_loss"
+    ].tolist() == pytest.approx([0.25**2])
+    assert algorithm.loss(model, cut, cut)[1]["answers/q_loss"].tolist() == pytest.approx(
+        [(0.25 - 0.5 * 2) ** 2]
+    )
 
 
 @pytest.mark.parametrize("backbones", ["separate", "shared", "lora", "frozen"])
@@ -71,11 +80,20 @@ def test_values_are_read_where_an_answer_begins_and_has_ended(backbones):
     model, algorithm, batch = made(backbones=backbones, **still)
     values, heard = model.values, algorithm.loss_inputs(model, batch)
     own = hidden(model.policy, batch.tokens).detach()
-    online, target = (own if part is None else hidden(part, batch.tokens).detach() for part in (values.value_trunk, values.target_trunk))
+    online, target = (
+        own if part is None else hidden(part, batch.tokens).detach()
+        for part in (values.value_trunk, values.target_trunk)
+    )
     where = [(b, begins, ends) for b in range(12) for begins, ends in spans(batch, b)]
-    assert heard.v.tolist() == pytest.approx([values.v(online[b, begins]).item() for b, begins, _ in where], abs=1e-5)
-    assert heard.q[1].tolist() == pytest.approx([values.q(online[b, ends])[1].item() for b, _, ends in where], abs=1e-5)
-    assert heard.target_q.tolist() == pytest.approx([values.target_q(target[b, ends]).item() for b, _, ends in where], abs=1e-5)
+    assert heard.v.tolist() == pytest.approx(
+        [values.v(online[b, begins]).item() for b, begins, _ in where], abs=1e-5
+    )
+    assert heard.q[1].tolist() == pytest.approx(
+        [values.q(online[b, ends])[1].item() for b, _, ends in where], abs=1e-5
+    )
+    assert heard.target_q.tolist() == pytest.approx(
+        [values.target_q(target[b, ends]).item() for b, _, ends in where], abs=1e-5
+    )
     assert all(int(batch.tokens[b, ends]) in model.format.end for b, _, ends in where)
 
 
@@ -91,9 +109,13 @@ def test_all_tokens_of_an_answer_have_its_weight():
     model, algorithm, batch = made(awac_beta=2.0)
     heard = algorithm.loss_inputs(model, batch)
     weight = algorithm.weights(batch, heard)
-    expected = (2.0 * (heard.target_q - heard.v)).exp().repeat_interleave(2)  # every answer is a word and its end
+    expected = (
+        (2.0 * (heard.target_q - heard.v)).exp().repeat_interleave(2)
+    )  # every answer is a word and its end
     assert torch.allclose(weight, expected.detach())
-    q, v = (algorithm.loss(model, batch, batch)[1][f"answers/{name}"].sum() / 18 for name in ("q_loss", "v_loss"))
+    q, v = (
+        algorithm.loss(model, batch, batch)[1][f"answers/{name}"].sum() / 18 for name in ("q_loss", "v_loss")
+    )
     said = -(weight * action_scores(model.policy, batch, support=False).policy).sum() / 36
     assert loss_of(algorithm, model, batch) == pytest.approx(float((q + v + said).detach()), rel=1e-5)
 
@@ -130,7 +152,10 @@ def test_it_meets_the_closed_forms_of_the_game():
 def test_the_score_is_target_q_after_the_answer_and_the_weighted_log_probability():
     model, _, batch = made()
     prompt, answers = batch.tokens[6, :1].tolist(), [[5, 2], [6]]
-    drawn = [Drawn(Tokens(np.array(ids), np.full(len(ids), -0.5), np.zeros(len(ids)), None), "end") for ids in answers]
+    drawn = [
+        Drawn(Tokens(np.array(ids), np.full(len(ids), -0.5), np.zeros(len(ids)), None), "end")
+        for ids in answers
+    ]
     found = AnswerScore(model.policy, model.values, model.format.pad, 2.0)([prompt, prompt], drawn)
     for ids, score in zip(answers, found, strict=True):
         states = hidden(model.values.target_trunk, torch.tensor([[*prompt, *ids]]))[0, -1]

@@ -14,11 +14,15 @@ from loquent.errors import BadCheckpoint, BadSetting
 def test_a1_controller():
     # coefficient .1, target .1: kl -.2 -> e = clip(-3) = -.2 -> .1 * (1 - .1 * .2) = .098; kl .3 -> e = .2 -> .098 * 1.02 = .09996
     controller = Controller(0.1, 0.1, gain=0.1)
-    assert [controller.step(kl) for kl in (-0.2, 0.3, 0.4)] == pytest.approx([0.098, 0.09996, 0.1019592], abs=1e-12)
+    assert [controller.step(kl) for kl in (-0.2, 0.3, 0.4)] == pytest.approx(
+        [0.098, 0.09996, 0.1019592], abs=1e-12
+    )
     # kl .105 -> e = .05 -> .1 * 1.005; with the paper's gain of .2, .1 * 1.01
     assert Controller(0.1, 0.1, gain=0.1).step(0.105) == pytest.approx(0.1005)
     assert Controller(0.1, 0.1, gain=0.2).step(0.105) == pytest.approx(0.101)
-    assert Controller(0.1, 0.1, gain=0.1, clip=math.inf).step(-0.2) != pytest.approx(0.098, abs=1e-3)  # it can fail
+    assert Controller(0.1, 0.1, gain=0.1, clip=math.inf).step(-0.2) != pytest.approx(
+        0.098, abs=1e-3
+    )  # it can fail
 
 
 @pytest.mark.parametrize("target", [None, math.inf])
@@ -55,13 +59,18 @@ def test_the_coefficient_moves_towards_the_target_and_at_most_by_gain_times_clip
 
 
 def test_the_estimators_average_to_the_divergence():
-    p, q = torch.tensor([0.5, 0.25, 0.25], dtype=torch.float64), torch.tensor([0.25, 0.25, 0.5], dtype=torch.float64)
+    p, q = (
+        torch.tensor([0.5, 0.25, 0.25], dtype=torch.float64),
+        torch.tensor([0.25, 0.25, 0.5], dtype=torch.float64),
+    )
     exact = 0.25 * math.log(2)  # .5 log 2 + 0 + .25 log(1/2)
     for estimate in (k1, k3):
         assert float((p * estimate(p.log(), q.log())).sum()) == pytest.approx(exact)
     assert (k3(p.log(), q.log()) >= 0).all()
     assert (k1(p.log(), q.log()) < 0).any()
-    assert float((q * k1(p.log(), q.log())).sum()) != pytest.approx(exact)  # drawn from the wrong policy it is another number
+    assert float((q * k1(p.log(), q.log())).sum()) != pytest.approx(
+        exact
+    )  # drawn from the wrong policy it is another number
     same = torch.randn(100)
     assert not k1(same, same).any()  # exactly 0 for equal policies (A9)
     assert not k3(same, same).any()

@@ -20,8 +20,12 @@ def test_a4_clipped_surrogate():
     assert loss.tolist() == pytest.approx([-1, -1.2, 0.8, 2.2103418], abs=1e-6)
     assert float(loss.mean()) == pytest.approx(0.2025855, abs=1e-6)
     assert clipped.tolist() == [False, True, True, False]
-    assert float(kl.k3(old, old + LOG_RATIO).mean()) == pytest.approx(0.0239620, abs=1e-6)  # mean((r - 1) - log r)
-    assert float(losses.clipped_surrogate(old + LOG_RATIO, old, ADVANTAGE, 0.25)[0].mean()) != pytest.approx(0.2025855, abs=1e-3)
+    assert float(kl.k3(old, old + LOG_RATIO).mean()) == pytest.approx(
+        0.0239620, abs=1e-6
+    )  # mean((r - 1) - log r)
+    assert float(losses.clipped_surrogate(old + LOG_RATIO, old, ADVANTAGE, 0.25)[0].mean()) != pytest.approx(
+        0.2025855, abs=1e-3
+    )
 
 
 def test_a4_the_gradient_stops_where_the_ratio_is_clipped():
@@ -33,7 +37,9 @@ def test_a4_the_gradient_stops_where_the_ratio_is_clipped():
 
 def test_a4_normalised():
     # mean -1/4, deviations (5/4, 5/4, -3/4, -7/4), unbiased deviation sqrt(27/4 / 3) = 3/2
-    assert losses.normalised(ADVANTAGE).tolist() == pytest.approx([0.8333333, 0.8333333, -0.5, -1.1666667], abs=1e-6)
+    assert losses.normalised(ADVANTAGE).tolist() == pytest.approx(
+        [0.8333333, 0.8333333, -0.5, -1.1666667], abs=1e-6
+    )
     biased = (ADVANTAGE - ADVANTAGE.mean()) / ADVANTAGE.std(unbiased=False)
     assert biased.tolist() != pytest.approx([0.8333333, 0.8333333, -0.5, -1.1666667], abs=1e-2)  # it can fail
     assert not losses.normalised(torch.zeros(4)).any()
@@ -57,7 +63,16 @@ def test_explained_variance():
     assert losses.explained_variance(target[:1], target[:1]) is None
 
 
-PURE = [losses.clipped_surrogate, losses.squared_error, losses.normalised, losses.explained_variance, kl.k1, kl.k3, gae.gae, gae.discounts]
+PURE = [
+    losses.clipped_surrogate,
+    losses.squared_error,
+    losses.normalised,
+    losses.explained_variance,
+    kl.k1,
+    kl.k3,
+    gae.gae,
+    gae.discounts,
+]
 
 
 def test_the_annotated_shapes_hold():
@@ -70,7 +85,18 @@ def test_the_annotated_shapes_hold():
     checked["explained_variance"](n, n)
     checked["k1"](grid, grid)
     checked["k3"](n, n)
-    checked["gae"](grid, grid, real, real, torch.zeros(2), checked["discounts"](torch.ones(2, 3, dtype=torch.long), real, 0.9, "turn"), 0.9)
-    for wrong in (lambda: checked["clipped_surrogate"](n, n[:4], n, 0.2), lambda: checked["gae"](grid, grid, real, real, torch.zeros(3), grid, 0.9)):
+    checked["gae"](
+        grid,
+        grid,
+        real,
+        real,
+        torch.zeros(2),
+        checked["discounts"](torch.ones(2, 3, dtype=torch.long), real, 0.9, "turn"),
+        0.9,
+    )
+    for wrong in (
+        lambda: checked["clipped_surrogate"](n, n[:4], n, 0.2),
+        lambda: checked["gae"](grid, grid, real, real, torch.zeros(3), grid, 0.9),
+    ):
         with pytest.raises(TypeCheckError):
             wrong()

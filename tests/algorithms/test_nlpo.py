@@ -8,7 +8,18 @@ from dataclasses import fields
 import numpy as np
 import pytest
 import torch
-from letters import TASK, actor, episodes, mean_share, one_update, parameters, ratio_error, same, scored, through_json
+from letters import (
+    TASK,
+    actor,
+    episodes,
+    mean_share,
+    one_update,
+    parameters,
+    ratio_error,
+    same,
+    scored,
+    through_json,
+)
 from transformers import GPT2LMHeadModel
 
 from loquent.algorithms.policy_gradient import nlpo
@@ -35,12 +46,17 @@ def three_updates(kind, config, seed):
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("nothing", [{"top_p": 1.0}, {"top_p": 1.0, "top_k": 9}, {"top_p": 0.5, "min_keep": 9}])
+@pytest.mark.parametrize(
+    "nothing", [{"top_p": 1.0}, {"top_p": 1.0, "top_k": 9}, {"top_p": 0.5, "min_keep": 9}]
+)
 def test_n1_without_a_mask_it_is_ppo_to_the_bit(seed, nothing):
     theirs, ppo_end, _ = three_updates(PPO, PPOConfig(**QUICK), seed)
     ours, nlpo_end, algorithm = three_updates(NLPO, Config(**QUICK, **nothing), seed)
     for (a, log_a), (b, log_b) in zip(theirs, ours):
-        assert all(torch.equal(getattr(a, name), getattr(b, name)) for name in ("tokens", "drawn_logprob", "policy_logprob", "advantage"))
+        assert all(
+            torch.equal(getattr(a, name), getattr(b, name))
+            for name in ("tokens", "drawn_logprob", "policy_logprob", "advantage")
+        )
         assert log_a == log_b
     assert same(ppo_end, nlpo_end)
     assert algorithm.masking_policy is None
@@ -126,7 +142,10 @@ def supports(agent):
         for turn in episode.answers():
             kept = turn.tokens.support.kept()
             ids = turn.tokens.ids.tolist()
-            found |= {(episode.turns[0].text, *ids[:i]): tuple(np.flatnonzero(kept[i]).tolist()) for i in range(len(ids))}
+            found |= {
+                (episode.turns[0].text, *ids[:i]): tuple(np.flatnonzero(kept[i]).tolist())
+                for i in range(len(ids))
+            }
     return found
 
 
@@ -172,9 +191,13 @@ def test_n6_the_mask_that_was_drawn_with_is_stored_and_replayed(mask):
         kept = batch.support.kept()
         assert batch.support.contains(batch.tokens[chosen].numpy()).all()
         with torch.no_grad():
-            logits = algorithm.masking_policy(batch.tokens, attention_mask=batch.real.long()).logits[:, :-1][chosen[:, 1:]]
+            logits = algorithm.masking_policy(batch.tokens, attention_mask=batch.real.long()).logits[:, :-1][
+                chosen[:, 1:]
+            ]
         rank = logits.argsort(dim=1, descending=True).argsort(dim=1)
-        expected = filter_top_p(logits, mask["top_p"], mask.get("min_keep", 1)) & (rank < mask.get("top_k", 9))
+        expected = filter_top_p(logits, mask["top_p"], mask.get("min_keep", 1)) & (
+            rank < mask.get("top_k", 9)
+        )
         expected[:, 0] = True  # the end token is never masked
         assert torch.equal(kept, expected)
         assert not kept.all()
@@ -202,7 +225,9 @@ def test_n6_raw_ratio_is_one_too_and_another_objective():
 def test_n7_the_end_is_never_masked_unless_the_answer_is_too_short():
     model = actor(decoding=LONG)
     with torch.no_grad():
-        model.policy.lm_head.weight[0] = 0.0  # tied: the end token is unlikely, and outside every small nucleus
+        model.policy.lm_head.weight[0] = (
+            0.0  # tied: the end token is unlikely, and outside every small nucleus
+        )
     algorithm = NLPO(Config(**QUICK, top_p=0.3), model)
     seen = {True: 0, False: 0}
     for history, kept in supports(algorithm.agent(model, False)).items():
@@ -221,7 +246,9 @@ def test_n7_a_formats_end_is_as_special_as_the_tokenizers():
 
 def test_n8_the_mask_in_evaluation_is_a_switch():
     model = actor(evaluation=LONG)
-    off, on = (NLPO(Config(**QUICK, top_p=0.01, mask_in_evaluation=switch), model) for switch in (False, True))
+    off, on = (
+        NLPO(Config(**QUICK, top_p=0.01, mask_in_evaluation=switch), model) for switch in (False, True)
+    )
     plain = PPO(PPOConfig(**QUICK), model)
 
     def said(agent):
@@ -242,7 +269,9 @@ def test_n9_a_mask_is_stored_in_a_bit_a_word():
     whole = Support.cat(parts)
     assert len(whole) == 5120
     assert whole.nbytes <= 21e6  # 1,316 MB as float64
-    assert Support.pack(torch.rand(64, 32128, generator=rng) < 0.001).nbytes < 64 * 32128 / 8 / 10  # few words are listed
+    assert (
+        Support.pack(torch.rand(64, 32128, generator=rng) < 0.001).nbytes < 64 * 32128 / 8 / 10
+    )  # few words are listed
 
 
 def test_resumed_with_its_mask_is_the_same_run():
@@ -266,8 +295,20 @@ def test_resumed_with_its_mask_is_the_same_run():
 
 def test_the_presets():
     paper, released = preset("paper"), preset("rl4lms", learning_rate=1e-4)
-    assert (paper.mu, paper.min_keep, paper.ratio, paper.mask_in_evaluation, paper.kl_gain) == (5, 1, "support", False, 0.2)
-    assert (released.mu, released.min_keep, released.ratio, released.mask_in_evaluation, released.entropy) == (0, 100, "raw", True, "raw")
+    assert (paper.mu, paper.min_keep, paper.ratio, paper.mask_in_evaluation, paper.kl_gain) == (
+        5,
+        1,
+        "support",
+        False,
+        0.2,
+    )
+    assert (
+        released.mu,
+        released.min_keep,
+        released.ratio,
+        released.mask_in_evaluation,
+        released.entropy,
+    ) == (0, 100, "raw", True, "raw")
     assert released.learning_rate == 1e-4
     with pytest.raises(UnknownName, match="rl4lms"):
         preset("rl4lm")
@@ -314,7 +355,9 @@ def test_what_cannot_be_measured_or_drawn_is_refused_when_built():
 
 def test_it_learns_a_letter():
     model = actor(1, spread=0.05)
-    algorithm = NLPO(Config(learning_rate=3e-3, minibatch=16, epochs=3, beta=0.0, gamma=1.0, top_p=0.9, mu=2), model)
+    algorithm = NLPO(
+        Config(learning_rate=3e-3, minibatch=16, epochs=3, beta=0.0, gamma=1.0, top_p=0.9, mu=2), model
+    )
     before, error = mean_share(algorithm.agent(model, True))
     for number in range(12):
         one_update(algorithm, model, number, count=48)

@@ -6,7 +6,15 @@ import pytest
 import torch
 from torch import nn
 
-from loquent.algorithms.shared.optimization import Means, adamw, clip_gradients, load_by_name, minibatches, state_by_name, trainable
+from loquent.algorithms.shared.optimization import (
+    Means,
+    adamw,
+    clip_gradients,
+    load_by_name,
+    minibatches,
+    state_by_name,
+    trainable,
+)
 from loquent.core.seeding import Key
 from loquent.errors import LoquentError
 
@@ -95,11 +103,20 @@ def test_the_count_of_steps_lies_where_the_optimizer_wants_it():
         for group in optimizer.param_groups:
             group["fused"] = fused
         state = {
-            name: {"step": torch.tensor(3.0), "exp_avg": torch.zeros(p.shape), "exp_avg_sq": torch.zeros(p.shape)} for name, p in parameters.items()
+            name: {
+                "step": torch.tensor(3.0),
+                "exp_avg": torch.zeros(p.shape),
+                "exp_avg_sq": torch.zeros(p.shape),
+            }
+            for name, p in parameters.items()
         }
         load_by_name(optimizer, parameters, state)
         for p in parameters.values():
-            assert {key: value.device.type for key, value in optimizer.state[p].items()} == {"step": where, "exp_avg": "meta", "exp_avg_sq": "meta"}
+            assert {key: value.device.type for key, value in optimizer.state[p].items()} == {
+                "step": where,
+                "exp_avg": "meta",
+                "exp_avg_sq": "meta",
+            }
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

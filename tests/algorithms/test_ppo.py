@@ -71,19 +71,33 @@ def test_a5_in_float64_the_ratio_is_one_to_nine_digits(decoding):
     model = actor(decoding=decoding, dtype=torch.float64)
     algorithm = PPO(Config(**QUICK), model)
     batch = algorithm.prepare(scored(algorithm, model, 24))  # played, and made a batch by token_batch
-    real = {field.name: getattr(batch, field.name) for field in fields(batch) if isinstance(getattr(batch, field.name), torch.Tensor)}
+    real = {
+        field.name: getattr(batch, field.name)
+        for field in fields(batch)
+        if isinstance(getattr(batch, field.name), torch.Tensor)
+    }
     assert {column.dtype for column in real.values() if column.is_floating_point()} == {torch.float64}
     assert algorithm.update(model, batch)["policy/ratio_error"] <= 1e-9
     single = replace(batch, drawn_logprob=batch.drawn_logprob.float())
     again = PPO(Config(**QUICK), actor(decoding=decoding, dtype=torch.float64))
-    assert again.update(actor(decoding=decoding, dtype=torch.float64), single)["policy/ratio_error"] > 1e-9  # what float32 would leave
+    assert (
+        again.update(actor(decoding=decoding, dtype=torch.float64), single)["policy/ratio_error"] > 1e-9
+    )  # what float32 would leave
 
 
 def test_a_float32_model_has_float32_batches():
     model = actor()
     algorithm = PPO(Config(**QUICK), model)
     batch = algorithm.prepare(scored(algorithm, model, 4))
-    columns = (batch.reward, batch.drawn_logprob, batch.policy_logprob, batch.reference_logprob, batch.value, batch.bootstrap, batch.advantage)
+    columns = (
+        batch.reward,
+        batch.drawn_logprob,
+        batch.policy_logprob,
+        batch.reference_logprob,
+        batch.value,
+        batch.bootstrap,
+        batch.advantage,
+    )
     assert {column.dtype for column in columns} == {torch.float32}
 
 
@@ -100,7 +114,9 @@ def test_a7_rewards_stand_on_the_last_token_and_the_penalty_on_every_one():
     # k1 = (1/8, 1/4, -3/8) and (0, -1/8); reward - k1 / 2
     assert penalised(batch, 0.5).tolist() == [[0, -0.0625, -0.125, 1.1875], [0, 0, 0.125, 0]]
     kl = divergence(batch)
-    assert float(penalised(batch, 0.5).sum()) == float(batch.reward.sum() - 0.5 * kl.sum())  # sum of rewards = R - beta * sum of kl
+    assert float(penalised(batch, 0.5).sum()) == float(
+        batch.reward.sum() - 0.5 * kl.sum()
+    )  # sum of rewards = R - beta * sum of kl
     assert float(penalised(batch, 0.25).sum()) != float(batch.reward.sum() - 0.5 * kl.sum())
     model = actor()
     drawn = scored(PPO(Config(), model), model, 24)
@@ -126,7 +142,12 @@ def test_a7_advantages_by_hand():
 
 
 def test_discounting_by_turns():
-    batch = replace(hand_made(), turn=torch.tensor([[-1, 1, 1, 3], [-1, 1, 2, 0]]), value=torch.zeros(2, 4), bootstrap=torch.zeros(2))
+    batch = replace(
+        hand_made(),
+        turn=torch.tensor([[-1, 1, 1, 3], [-1, 1, 2, 0]]),
+        value=torch.zeros(2, 4),
+        bootstrap=torch.zeros(2),
+    )
     settings = {"beta": 0.0, "gamma": 0.5, "lam": 1.0}
     by_turn = PPO(Config(**settings, discount="turn"), actor()).prepare(batch)
     by_token = PPO(Config(**settings, discount="token"), actor()).prepare(batch)
@@ -152,13 +173,21 @@ def test_a7_padding_changes_no_advantage_and_no_gradient():
 def test_accumulation_is_exact():
     model = actor(dtype=torch.float64)
     whole, single = (
-        PPO(Config(**{**QUICK, "minibatch": 64, "epochs": 1, "entropy_coefficient": 0.01, "token_budget": budget}), model) for budget in (9999, 1)
+        PPO(
+            Config(
+                **{**QUICK, "minibatch": 64, "epochs": 1, "entropy_coefficient": 0.01, "token_budget": budget}
+            ),
+            model,
+        )
+        for budget in (9999, 1)
     )
     batch = whole.prepare(scored(whole, model, 16))
     a, b = gradients(whole, model, batch), gradients(single, model, batch)
     assert max(float((a[name] - b[name]).abs().max()) for name in a) < 1e-6
     less = gradients(PPO(whole.config, model), model, batch.take(torch.arange(8)))
-    assert max(float((a[name] - less[name]).abs().max()) for name in a) > 1e-4  # gradients do depend on what is in the minibatch
+    assert (
+        max(float((a[name] - less[name]).abs().max()) for name in a) > 1e-4
+    )  # gradients do depend on what is in the minibatch
 
 
 @pytest.mark.parametrize("critic", ["network", "head"])
@@ -200,7 +229,12 @@ def test_a10_dropout_is_off_in_rollouts_and_updates():
 
 def test_a11_the_first_gradient_is_that_of_the_policy_gradient():
     model = actor(dtype=torch.float64)
-    algorithm = PPO(Config(**{**QUICK, "epochs": 1, "minibatch": 64, "normalize_advantages": False, "max_grad_norm": None}), model)
+    algorithm = PPO(
+        Config(
+            **{**QUICK, "epochs": 1, "minibatch": 64, "normalize_advantages": False, "max_grad_norm": None}
+        ),
+        model,
+    )
     batch = algorithm.prepare(scored(algorithm, model))
     got = gradients(algorithm, model, batch)
     model.zero_grad()
@@ -220,20 +254,34 @@ def by_the_papers(model, batch, advantage, config):
     logprob = model.policy(batch.tokens, **given).logits[:, :-1].log_softmax(-1)
     new = logprob.gather(2, batch.tokens[:, 1:, None])[..., 0][chosen[:, 1:]]
     entropy = -(logprob.exp() * logprob).sum(-1)[chosen[:, 1:]]
-    value = model.critic.head(model.critic.trunk(batch.tokens, **given).last_hidden_state)[:, :-1, 0][chosen[:, 1:]]
+    value = model.critic.head(model.critic.trunk(batch.tokens, **given).last_hidden_state)[:, :-1, 0][
+        chosen[:, 1:]
+    ]
     ratio = torch.exp(new - batch.drawn_logprob[chosen])
-    surrogate = torch.minimum(ratio * advantage, torch.clamp(ratio, 1 - config.clip, 1 + config.clip) * advantage)
+    surrogate = torch.minimum(
+        ratio * advantage, torch.clamp(ratio, 1 - config.clip, 1 + config.clip) * advantage
+    )
     old, target = batch.value[chosen], batch.target[chosen]
     kept = torch.minimum(torch.maximum(value, old - config.value_clip), old + config.value_clip)
     error = torch.maximum((value - target) ** 2, (kept - target) ** 2)
     model.zero_grad()
     (-surrogate + config.value_coefficient * error - config.entropy_coefficient * entropy).mean().backward()
-    return {name: p.grad.clone() for name, p in trainable(policy=model.policy, critic=model.critic).items()}, ratio.detach(), value.detach()
+    return (
+        {name: p.grad.clone() for name, p in trainable(policy=model.policy, critic=model.critic).items()},
+        ratio.detach(),
+        value.detach(),
+    )
 
 
 @pytest.mark.parametrize("normalize", [True, False])
 def test_the_objective_is_the_papers(normalize):
-    changes = {"epochs": 1, "minibatch": 64, "value_clip": 0.6, "entropy_coefficient": 0.1, "max_grad_norm": None}
+    changes = {
+        "epochs": 1,
+        "minibatch": 64,
+        "value_clip": 0.6,
+        "entropy_coefficient": 0.1,
+        "max_grad_norm": None,
+    }
     config = Config(**{**QUICK, **changes, "normalize_advantages": normalize})
     model = actor(dtype=torch.float64)
     algorithm = PPO(config, model)
@@ -242,14 +290,20 @@ def test_the_objective_is_the_papers(normalize):
     if normalize:
         advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
     _, ratio, value = by_the_papers(model, batch, advantage, config)
-    assert torch.allclose(value, batch.value[batch.is_action], atol=1e-9, rtol=0)  # value(new) = value(old), A5
+    assert torch.allclose(
+        value, batch.value[batch.is_action], atol=1e-9, rtol=0
+    )  # value(new) = value(old), A5
     assert float((ratio - 1).abs().max()) < 1e-9
     for _ in range(2):
         algorithm.update(model, batch)
     got = gradients(algorithm, model, batch)
     expected, ratio, value = by_the_papers(model, batch, advantage, config)
-    assert 0.1 < float(((ratio - 1).abs() > config.clip).double().mean()) < 0.9  # some ratios are clipped, some are not
-    assert 0.1 < float(((value - batch.value[batch.is_action]).abs() > config.value_clip).double().mean()) < 0.9
+    assert (
+        0.1 < float(((ratio - 1).abs() > config.clip).double().mean()) < 0.9
+    )  # some ratios are clipped, some are not
+    assert (
+        0.1 < float(((value - batch.value[batch.is_action]).abs() > config.value_clip).double().mean()) < 0.9
+    )
     for name, gradient in expected.items():
         assert torch.allclose(got[name], gradient, atol=1e-6), name
         assert float(gradient.abs().max()) > 1e-6 or "k_proj" in name, name
@@ -261,7 +315,9 @@ def test_the_coefficient_follows_the_divergence_of_this_update():
     for number in range(3):
         _, logs = one_update(algorithm, model, number)
         error = min(max((logs["kl/reference"] - 0.05) / 0.05, -0.2), 0.2)
-        assert logs["kl/coefficient_next"] == pytest.approx(logs["kl/coefficient"] * (1 + 0.1 * error), rel=1e-12)
+        assert logs["kl/coefficient_next"] == pytest.approx(
+            logs["kl/coefficient"] * (1 + 0.1 * error), rel=1e-12
+        )
     assert logs["kl/reference"] > 0.05  # it rose above the target, so beta grew
     assert logs["kl/coefficient_next"] > logs["kl/coefficient"]
 
@@ -275,8 +331,12 @@ def test_e8_one_forward_and_one_backward_per_sequence_epoch_and_network(critic):
 
     def count(name, module):
         passes[name] = [0, 0]
-        module.register_forward_hook(lambda m, given, out: passes[name].__setitem__(0, passes[name][0] + len(out)))
-        module.register_full_backward_hook(lambda m, into, out: passes[name].__setitem__(1, passes[name][1] + len(out[0])))
+        module.register_forward_hook(
+            lambda m, given, out: passes[name].__setitem__(0, passes[name][0] + len(out))
+        )
+        module.register_full_backward_hook(
+            lambda m, into, out: passes[name].__setitem__(1, passes[name][1] + len(out[0]))
+        )
 
     last_norms = [module for name, module in model.named_modules() if name.endswith("ln_f")]
     for i, module in enumerate(last_norms):

@@ -93,8 +93,12 @@ def test_means_are_over_the_whole_update_and_weighted_by_tokens():
     batch = algorithm.prepare(scored(algorithm, model))
     logs = algorithm.update(model, batch)
     parts = algorithm.loss(model, batch)
-    assert logs["critic/loss"] == pytest.approx(float(parts["critic/loss"].detach().double().mean()), rel=1e-5)
-    assert logs["policy/entropy"] == pytest.approx(float(parts["policy/entropy"].detach().double().mean()), rel=1e-5)
+    assert logs["critic/loss"] == pytest.approx(
+        float(parts["critic/loss"].detach().double().mean()), rel=1e-5
+    )
+    assert logs["policy/entropy"] == pytest.approx(
+        float(parts["policy/entropy"].detach().double().mean()), rel=1e-5
+    )
 
 
 def test_an_update_that_diverges_is_stopped():
@@ -122,7 +126,9 @@ def test_a_refused_minibatch_is_in_no_mean():
     free.update(model, batch)
 
     def mean(name, count):
-        return float(torch.cat([parts[name].detach().double() for step, parts in made if step < count]).mean())
+        return float(
+            torch.cat([parts[name].detach().double() for step, parts in made if step < count]).mean()
+        )
 
     for name in ("policy/kl_old", "policy/loss", "critic/loss"):
         assert logs[name] == pytest.approx(mean(name, steps), rel=1e-6)
@@ -165,7 +171,9 @@ def test_algorithms_have_all_that_the_training_loop_reads(kind):
     algorithm = kind(kind.Config(), actor())
     assert isinstance(algorithm, Algorithm)
     assert {"Config", "name", "scored", "reads"} <= set(Algorithm.__annotations__)
-    assert not isinstance(SimpleNamespace(**{name: print for name in dir(algorithm) if name != "reads"}), Algorithm)
+    assert not isinstance(
+        SimpleNamespace(**{name: print for name in dir(algorithm) if name != "reads"}), Algorithm
+    )
 
 
 def test_unusable_input_is_named():
@@ -173,12 +181,21 @@ def test_unusable_input_is_named():
     algorithm = PPO(Config(), model)
     batch = scored(algorithm, model, 4)
     with pytest.raises(LoquentError, match="no action token"):
-        algorithm.update(model, replace(algorithm.prepare(batch), is_action=torch.zeros_like(batch.is_action), support=None))
+        algorithm.update(
+            model,
+            replace(algorithm.prepare(batch), is_action=torch.zeros_like(batch.is_action), support=None),
+        )
     with pytest.raises(LoquentError, match="scored"):
         algorithm.prepare(replace(batch, value=None))
     with pytest.raises(BadSetting, match="value function"):
         PPO(Config(), actor(critic="none"))
-    for wrong in ({"epochs": 0}, {"gamma": 1.5}, {"clip": -0.1}, {"discount": "word"}, {"learning_rate": float("nan")}):
+    for wrong in (
+        {"epochs": 0},
+        {"gamma": 1.5},
+        {"clip": -0.1},
+        {"discount": "word"},
+        {"learning_rate": float("nan")},
+    ):
         with pytest.raises(BadSetting, match=next(iter(wrong))):
             Config(**wrong)
     spoilt = replace(algorithm.prepare(batch), target=torch.full_like(batch.reward, float("nan")))

@@ -20,11 +20,19 @@ from loquent.training.run import load_run
 from loquent.training.trainer import Trainer
 
 SENTENCES = [
-    {"tokens": list(text), "labels": ["vowel" if letter in "aeiou" else "other" for letter in text]} for text in ("abc", "eel", "of", "xyz", "a")
+    {"tokens": list(text), "labels": ["vowel" if letter in "aeiou" else "other" for letter in text]}
+    for text in ("abc", "eel", "of", "xyz", "a")
 ]
 TASK = {"kind": "tagging", "source": "samples", "labels": ["vowel", "other"], "instruct": False}
 SAMPLES = [{**row, "split": split} for split in ("train", "validation", "test") for row in SENTENCES]
-TRAINING = {"updates": 4, "evaluate_every": 2, "evaluate_episodes": 5, "final_episodes": 5, "checkpoint_every": 1, "keep": 9}
+TRAINING = {
+    "updates": 4,
+    "evaluate_every": 2,
+    "evaluate_episodes": 5,
+    "final_episodes": 5,
+    "checkpoint_every": 1,
+    "keep": 9,
+}
 FEATURES = {"kind": "hashed", "dimension": 16}
 SMALL = {"features": FEATURES, "network": [8], "steps": 24}
 KINDS = {
@@ -55,9 +63,15 @@ def written(folder, kind, *overrides, task=None, training=None, **config):
 def leaves(tree, place="state"):
     """Every leaf of a state, by its place."""
     if isinstance(tree, dict):
-        return {path: leaf for name, item in tree.items() for path, leaf in leaves(item, f"{place}/{name}").items()}
+        return {
+            path: leaf
+            for name, item in tree.items()
+            for path, leaf in leaves(item, f"{place}/{name}").items()
+        }
     if isinstance(tree, list | tuple):
-        return {path: leaf for i, item in enumerate(tree) for path, leaf in leaves(item, f"{place}/{i}").items()}
+        return {
+            path: leaf for i, item in enumerate(tree) for path, leaf in leaves(item, f"{place}/{i}").items()
+        }
     return {place: tree}
 
 
@@ -67,7 +81,11 @@ def different(one, two):
     unlike = {
         place
         for place in one.keys() & two.keys()
-        if not (torch.equal(one[place], two[place]) if isinstance(one[place], torch.Tensor) else one[place] == two[place])
+        if not (
+            torch.equal(one[place], two[place])
+            if isinstance(one[place], torch.Tensor)
+            else one[place] == two[place]
+        )
     }
     return sorted(unlike | (one.keys() ^ two.keys()))
 
@@ -87,7 +105,12 @@ class Streams:
             found = theirs(model, *given, **named)
             state = np.random.get_state()  # noqa: NPY002 - the library draws from it
             self.seen.setdefault((name, model.num_timesteps), []).append(
-                (state[1].tolist(), state[2], torch.get_rng_state().tolist(), str(model.action_space.np_random.bit_generator.state))
+                (
+                    state[1].tolist(),
+                    state[2],
+                    torch.get_rng_state().tolist(),
+                    str(model.action_space.np_random.bit_generator.state),
+                )
             )
             return found
 
@@ -99,7 +122,14 @@ def test_a_resumed_run_is_the_same_run_leaf_by_leaf(tmp_path, kind, monkeypatch)
     streams = Streams(
         monkeypatch,
         getattr(
-            learners, {"sb3/double_dqn": "DoubleDQN", "sb3/ppo": "PPO", "sb3/a2c": "A2C", "sb3/maskable_ppo": "MaskablePPO", "sb3/trpo": "TRPO"}[kind]
+            learners,
+            {
+                "sb3/double_dqn": "DoubleDQN",
+                "sb3/ppo": "PPO",
+                "sb3/a2c": "A2C",
+                "sb3/maskable_ppo": "MaskablePPO",
+                "sb3/trpo": "TRPO",
+            }[kind],
         ).library(),
     )
     made = written(tmp_path, kind)
@@ -111,19 +141,29 @@ def test_a_resumed_run_is_the_same_run_leaf_by_leaf(tmp_path, kind, monkeypatch)
     (tmp_path / "killed" / "evaluation.json").unlink()
     again = train(made, tmp_path / "killed", progress=False, resume=True)
     for update in (3, 4):
-        one, two = (checkpoint.load(run.folder / "checkpoints" / f"update-{update}") for run in (whole, again))
+        one, two = (
+            checkpoint.load(run.folder / "checkpoints" / f"update-{update}") for run in (whole, again)
+        )
         assert different(one, two) == []
     assert again.fingerprint == whole.fingerprint
     later = {name: state for name, state in seen.items() if name[1] > 48}
     assert later
     assert streams.seen == later  # every stream, after every collection and every phase of learning
     names = set(leaves(one))
-    assert {"state/algorithm/learner/counters/num_timesteps", "state/algorithm/table/dealt", "state/sampler/place"} <= names
+    assert {
+        "state/algorithm/learner/counters/num_timesteps",
+        "state/algorithm/table/dealt",
+        "state/sampler/place",
+    } <= names
     assert any(name.startswith("state/algorithm/learner/optimizer/") for name in names) or kind == "sb3/trpo"
     if kind == "sb3/double_dqn":
         replay = one["algorithm"]["learner"]["replay"]
         assert replay["full"]
-        assert replay["observations"].shape == (20, 2, 18)  # 40 turns, two games at a time; 16 features and two labels
+        assert replay["observations"].shape == (
+            20,
+            2,
+            18,
+        )  # 40 turns, two games at a time; 16 features and two labels
         assert replay["rewards"].any()
 
 
@@ -135,8 +175,12 @@ def test_a_run_that_sees_through_a_network_is_resumed_too(tmp_path):
     for update in (2, 3, 4):
         shutil.rmtree(tmp_path / "killed" / "checkpoints" / f"update-{update}")
     again = train(made, tmp_path / "killed", progress=False, resume=True)
-    assert different(*(checkpoint.load(run.folder / "checkpoints" / "update-4") for run in (whole, again))) == []
-    assert (tmp_path / "whole" / "metrics.jsonl").read_text() == (tmp_path / "killed" / "metrics.jsonl").read_text()
+    assert (
+        different(*(checkpoint.load(run.folder / "checkpoints" / "update-4") for run in (whole, again))) == []
+    )
+    assert (tmp_path / "whole" / "metrics.jsonl").read_text() == (
+        tmp_path / "killed" / "metrics.jsonl"
+    ).read_text()
 
 
 def test_the_comparison_can_fail(tmp_path):
@@ -156,8 +200,19 @@ def test_the_comparison_can_fail(tmp_path):
 def test_a_run_has_its_folder_and_acts_again(tmp_path):
     run = train(written(tmp_path, "sb3/ppo", training={"updates": 2}), tmp_path / "run", progress=False)
     files = {str(path.relative_to(run.folder)) for path in run.folder.rglob("*") if path.is_file()}
-    assert {"config.yaml", "metrics.jsonl", "timings.jsonl", "evaluation.json", "episodes.jsonl", "episodes/update-2.jsonl"} <= files
-    assert {"checkpoints/update-2/policy/model.safetensors", "checkpoints/update-2/policy/config.json", "checkpoints/update-2/state.json"} <= files
+    assert {
+        "config.yaml",
+        "metrics.jsonl",
+        "timings.jsonl",
+        "evaluation.json",
+        "episodes.jsonl",
+        "episodes/update-2.jsonl",
+    } <= files
+    assert {
+        "checkpoints/update-2/policy/model.safetensors",
+        "checkpoints/update-2/policy/config.json",
+        "checkpoints/update-2/state.json",
+    } <= files
     assert not [name for name in files if name.endswith((".zip", ".pkl", ".pt", ".pth"))]
     told = json.loads((run.folder / "checkpoints/update-2/policy/config.json").read_text())
     assert told["names"] == ["vowel", "other"]
@@ -173,10 +228,18 @@ def test_a_run_has_its_folder_and_acts_again(tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_learns_to_tell_vowels(tmp_path, kind):
     """Twenty letters at most, and two labels: what a learner that learns at all tells apart."""
-    longer = {"sb3/double_dqn": {"learning_rate": 5e-3, "replay": 2000, "minibatch": 32, "explore_share": 0.5}}.get(kind, {"learning_rate": 1e-2})
+    longer = {
+        "sb3/double_dqn": {"learning_rate": 5e-3, "replay": 2000, "minibatch": 32, "explore_share": 0.5}
+    }.get(kind, {"learning_rate": 1e-2})
     if kind == "sb3/trpo":
         longer |= {"target_kl": 0.05, "steps": 48, "rollout": 24}
-    made = written(tmp_path, kind, training={"updates": 60, "evaluate_every": 0, "checkpoint_every": 0}, gamma=0.0, **longer)
+    made = written(
+        tmp_path,
+        kind,
+        training={"updates": 60, "evaluate_every": 0, "checkpoint_every": 0},
+        gamma=0.0,
+        **longer,
+    )
     run = train(made, tmp_path / "run", progress=False)
     untrained = Trainer(made).evaluate("test", 5).values["return"]
     assert run.evaluation["values"]["return"] > 0.9 > untrained
@@ -184,15 +247,31 @@ def test_it_learns_to_tell_vowels(tmp_path, kind):
 
 def test_masked_actions_are_never_chosen(tmp_path):
     texts = [{"text": "a b", "labels": ["A", "B"]}, {"text": "c", "labels": ["C"]}]
-    task = {"kind": "multilabel", "source": "samples", "labels": ["A", "B", "C"], "repeats": False, "max_steps": 4, "instruct": False}
+    task = {
+        "kind": "multilabel",
+        "source": "samples",
+        "labels": ["A", "B", "C"],
+        "repeats": False,
+        "max_steps": 4,
+        "instruct": False,
+    }
     task["samples"] = [{**row, "split": split} for split in ("train", "validation", "test") for row in texts]
 
     def repeats(kind, **config):
-        made = written(tmp_path, kind, task=task, training={"updates": 1, "evaluate_every": 0, "final_episodes": 2}, **config)
+        made = written(
+            tmp_path,
+            kind,
+            task=task,
+            training={"updates": 1, "evaluate_every": 0, "final_episodes": 2},
+            **config,
+        )
         trainer = Trainer(made)
         episodes, _ = trainer.algorithm.play()
         episodes += trainer.evaluate("test", 2).episodes
-        return sum(len(said) != len(set(said)) for said in ([turn.text for turn in episode.answers()] for episode in episodes))
+        return sum(
+            len(said) != len(set(said))
+            for said in ([turn.text for turn in episode.answers()] for episode in episodes)
+        )
 
     assert repeats("sb3/maskable_ppo", steps=240) == 0
     assert repeats("sb3/ppo", steps=240) > 0  # so it can fail
@@ -205,7 +284,11 @@ def test_agents_explore_with_the_streams_of_their_questions(tmp_path):
 
         playing, judged = (
             [
-                [turn.text for episode in loquent.play(trainer.task, agent, episodes=5) for turn in episode.answers()]
+                [
+                    turn.text
+                    for episode in loquent.play(trainer.task, agent, episodes=5)
+                    for turn in episode.answers()
+                ]
                 for agent in [trainer.algorithm.agent(trainer.actor, evaluating)] * 2
             ]
             for evaluating in (False, True)
@@ -284,7 +367,12 @@ def test_settings_in_a_run_are_written_out_and_read_back(tmp_path):
     assert made.config.features["characters"] == (2, 3, 4)
     (tmp_path / "again.yaml").write_text(made.yaml())
     assert recipes.load(tmp_path / "again.yaml").fingerprint == made.fingerprint
-    assert recipes.load(tmp_path / "again.yaml", ["algorithm.features.dimension=32"]).config.features["dimension"] == 32
+    assert (
+        recipes.load(tmp_path / "again.yaml", ["algorithm.features.dimension=32"]).config.features[
+            "dimension"
+        ]
+        == 32
+    )
 
 
 def test_the_library_takes_every_setting():
@@ -309,7 +397,11 @@ def test_wordle_is_learned_from_its_board(tmp_path):
     task = {"kind": "wordle", "limit": 5}
     config = {"features": {}, "view": "loquent.tasks.wordle.views:BOARD", "network": [32]}
     run = train(
-        written(tmp_path, "sb3/maskable_ppo", task=task, training={"updates": 1, "evaluate_every": 0}, **config), tmp_path / "run", progress=False
+        written(
+            tmp_path, "sb3/maskable_ppo", task=task, training={"updates": 1, "evaluate_every": 0}, **config
+        ),
+        tmp_path / "run",
+        progress=False,
     )
     assert run.evaluation["values"]["return"] <= 0
 
@@ -321,8 +413,12 @@ def test_what_a_run_would_need(tmp_path, kind):
     found = estimate(written(tmp_path, kind))
     # 16 hashed numbers and two labels into 8 into two values; PPO has the same again for the value, with one number at its end; DQN its target
     body = 18 * 8 + 8
-    assert found.parameters == {"network": 2 * (body + 8 * 2 + 2) if kind == "sb3/double_dqn" else 2 * body + 8 * 2 + 2 + 8 + 1}
-    turns = 40 if kind == "sb3/double_dqn" else 0  # each: two pictures of 18 float32, an action of 8 bytes, a reward, an end and a cut of 4
+    assert found.parameters == {
+        "network": 2 * (body + 8 * 2 + 2) if kind == "sb3/double_dqn" else 2 * body + 8 * 2 + 2 + 8 + 1
+    }
+    turns = (
+        40 if kind == "sb3/double_dqn" else 0
+    )  # each: two pictures of 18 float32, an action of 8 bytes, a reward, an end and a cut of 4
     assert found.memory["replay"] == turns * (2 * 18 * 4 + 8 + 3 * 4)
     assert found.total_seconds == pytest.approx(sum(found.seconds.values()))
     assert found.sizes["actions"] == 24

@@ -17,7 +17,10 @@ from states import same
 pytest.importorskip("sb3_contrib")
 
 WORDS = ("abc", "eel", "of", "xyz", "a")
-ROWS = [{"tokens": list(word), "labels": ["vowel" if letter in "aeiou" else "other" for letter in word]} for word in WORDS]
+ROWS = [
+    {"tokens": list(word), "labels": ["vowel" if letter in "aeiou" else "other" for letter in word]}
+    for word in WORDS
+]
 TASK = {
     "kind": "tagging", "source": "samples", "labels": ["vowel", "other"], "instruct": False,
     "samples": [{**row, "split": split} for split in ("train", "validation", "test") for row in ROWS],
@@ -29,7 +32,12 @@ ALGORITHM = {
 
 
 def written(folder, training=None, **more):
-    whole = {"task": TASK, "algorithm": ALGORITHM, "training": {"updates": 4, "final_episodes": 5, "checkpoint_every": 1, **(training or {})}, **more}
+    whole = {
+        "task": TASK,
+        "algorithm": ALGORITHM,
+        "training": {"updates": 4, "final_episodes": 5, "checkpoint_every": 1, **(training or {})},
+        **more,
+    }
     (folder / "recipe.yaml").write_text(json.dumps(whole))
     return recipes.load(folder / "recipe.yaml")
 
@@ -38,12 +46,18 @@ def test_the_loss_by_hand():
     from loquent.algorithms.sb3.cloning import negative_log_likelihood
 
     logits = torch.tensor([[math.log(3.0), 0.0], [0.0, 0.0]])  # 3/4 and 1/4; a half each
-    assert negative_log_likelihood(logits, torch.tensor([0, 1])).item() == pytest.approx((math.log(4 / 3) + math.log(2)) / 2)
-    assert negative_log_likelihood(logits, torch.tensor([1, 1])).item() == pytest.approx((math.log(4) + math.log(2)) / 2)
+    assert negative_log_likelihood(logits, torch.tensor([0, 1])).item() == pytest.approx(
+        (math.log(4 / 3) + math.log(2)) / 2
+    )
+    assert negative_log_likelihood(logits, torch.tensor([1, 1])).item() == pytest.approx(
+        (math.log(4) + math.log(2)) / 2
+    )
 
 
 def test_it_learns_what_the_expert_does_and_looks_at_no_reward(tmp_path):
-    made = written(tmp_path, {"updates": 30, "checkpoint_every": 0}, rewards={"length": {"weight": -1.0, "high": 1}})
+    made = written(
+        tmp_path, {"updates": 30, "checkpoint_every": 0}, rewards={"length": {"weight": -1.0, "high": 1}}
+    )
     run = train(made, tmp_path / "run", progress=False)
     first, last = run.metrics[0], run.metrics[-1]
     assert last["sb3/cloning_loss"] < 0.3 < first["sb3/cloning_loss"]
@@ -60,7 +74,9 @@ def test_it_goes_on_where_it_stopped(tmp_path):
     train(made, tmp_path / "killed", progress=False, resume=True)
     one, two = (checkpoint.load(tmp_path / name / "checkpoints" / "update-4") for name in ("whole", "killed"))
     assert same(one, two) is None
-    assert (tmp_path / "whole" / "metrics.jsonl").read_text() == (tmp_path / "killed" / "metrics.jsonl").read_text()
+    assert (tmp_path / "whole" / "metrics.jsonl").read_text() == (
+        tmp_path / "killed" / "metrics.jsonl"
+    ).read_text()
 
 
 def test_another_teacher_teaches_what_it_does(tmp_path):
@@ -81,7 +97,9 @@ def test_what_is_no_action_cannot_be_taught(tmp_path, monkeypatch):
     sys.path.insert(0, str(tmp_path))
     try:
         trainer = Trainer(written(tmp_path, {"teacher": "mumbler:Mumbler"}))
-        with pytest.raises(BadSetting, match=r"the teacher mumbler answers 'hm' in episode .*, which is not a legal action"):
+        with pytest.raises(
+            BadSetting, match=r"the teacher mumbler answers 'hm' in episode .*, which is not a legal action"
+        ):
             trainer.update()
     finally:
         sys.path.remove(str(tmp_path))

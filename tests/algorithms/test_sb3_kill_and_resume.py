@@ -17,8 +17,15 @@ from states import at, difference, goes_on, is_in, leaves, put, same, without
 pytest.importorskip("sb3_contrib")
 
 WORDS = ("abc", "eel", "of", "xyz", "a")
-ROWS = [{"tokens": list(word), "labels": ["vowel" if letter in "aeiou" else "other" for letter in word]} for word in WORDS]
-SAMPLES = [{**row, "split": split, "weight": 1.0 + i} for split in ("train", "validation", "test") for i, row in enumerate(ROWS)]
+ROWS = [
+    {"tokens": list(word), "labels": ["vowel" if letter in "aeiou" else "other" for letter in word]}
+    for word in WORDS
+]
+SAMPLES = [
+    {**row, "split": split, "weight": 1.0 + i}
+    for split in ("train", "validation", "test")
+    for i, row in enumerate(ROWS)
+]
 SMALL = {
     "task": {"kind": "tagging", "source": "samples", "labels": ["vowel", "other"], "instruct": False, "samples": SAMPLES},
     "training": {
@@ -56,7 +63,15 @@ def wholes(tmp_path_factory):
     for kind, config in LEARNERS.items():
         priority = {"priority": 0.5} if kind == "sb3/double_dqn" else {}  # the others draw epoch by epoch
         file, run = folder / f"{kind[4:]}.yaml", folder / kind[4:]
-        file.write_text(json.dumps({**SMALL, "training": {**SMALL["training"], **priority}, "algorithm": {"kind": kind, **SHARED, **config}}))
+        file.write_text(
+            json.dumps(
+                {
+                    **SMALL,
+                    "training": {**SMALL["training"], **priority},
+                    "algorithm": {"kind": kind, **SHARED, **config},
+                }
+            )
+        )
         assert killed.loquent("train", str(file), "--out", str(run)) == 0
         made[kind] = file, run
     return made
@@ -66,7 +81,10 @@ def wholes(tmp_path_factory):
 def test_a_run_killed_at_eleven_moments_is_the_same_run(kind, wholes, tmp_path):
     file, whole = wholes[kind]
     draw = random.Random(kind)
-    moments = [(name, draw.randint(1, max(1, often * 3 // 2))) for name, often in draw.sample(sorted(MOMENTS.items()), len(MOMENTS))]
+    moments = [
+        (name, draw.randint(1, max(1, often * 3 // 2)))
+        for name, often in draw.sample(sorted(MOMENTS.items()), len(MOMENTS))
+    ]
     run, words = tmp_path / "run", ("train", str(file), "--out", str(tmp_path / "run"))
     for place, (moment, call) in enumerate([*moments, ("at_the_end", 1)]):
         assert killed.loquent(*words, point=moment, count=call) == -9, f"kill {place} ({moment}, call {call})"
@@ -101,8 +119,15 @@ def test_a_leaf_that_was_never_saved_would_be_seen(kind, wholes, tmp_path):
     right = goes_on(trainer, state)
     moved = [path for path in leaves(state) if is_in(fresh, path) and same(at(state, path), at(fresh, path))]
     names = {"/".join(map(str, path)) for path in moved}
-    assert {"counters/updates", "counters/games", "algorithm/learner/counters/num_timesteps", "algorithm/table/dealt"} <= names
-    assert [path for path in moved if same(right, goes_on(trainer, put(state, path, at(fresh, path)))) is None] == []
+    assert {
+        "counters/updates",
+        "counters/games",
+        "algorithm/learner/counters/num_timesteps",
+        "algorithm/table/dealt",
+    } <= names
+    assert [
+        path for path in moved if same(right, goes_on(trainer, put(state, path, at(fresh, path)))) is None
+    ] == []
 
 
 @pytest.mark.parametrize("part", ["rewards", "observations", "actions", "dones"])
@@ -126,4 +151,10 @@ def test_what_is_missing_is_named(wholes, tmp_path):
     with pytest.raises(BadCheckpoint, match="counters: _n_updates of the learner's state is missing"):
         trainer.restore(without(state, ("algorithm", "learner", "counters", "_n_updates")))
     with pytest.raises(BadCheckpoint, match="optimizer: more of the learner's state is not of it"):
-        trainer.restore(put(state, ("algorithm", "learner", "optimizer"), {**state["algorithm"]["learner"]["optimizer"], "more": 1}))
+        trainer.restore(
+            put(
+                state,
+                ("algorithm", "learner", "optimizer"),
+                {**state["algorithm"]["learner"]["optimizer"], "more": 1},
+            )
+        )

@@ -58,7 +58,10 @@ def test_the_loss_is_the_librarys(learn_on):
 
 def test_accumulation_is_exact():
     model = actor(dtype=torch.float64)
-    whole, single = (Supervised(Config(**{**QUICK, "minibatch": 64, "token_budget": budget}), model) for budget in (9999, 1))
+    whole, single = (
+        Supervised(Config(**{**QUICK, "minibatch": 64, "token_budget": budget}), model)
+        for budget in (9999, 1)
+    )
     batch = taught(whole, model)
     a, b = gradients(whole, model, batch), gradients(single, model, batch)
     assert max(float((a[name] - b[name]).abs().max()) for name in a) < 1e-6
@@ -67,11 +70,19 @@ def test_accumulation_is_exact():
 
 def test_a10_dropout_is_on_in_its_updates_and_only_there():
     ends = {}
-    for name, dropout, key in (("a", 0.5, 1), ("again", 0.5, 1), ("other key", 0.5, 2), ("none", 0.0, 1), ("none, other key", 0.0, 2)):
+    for name, dropout, key in (
+        ("a", 0.5, 1),
+        ("again", 0.5, 1),
+        ("other key", 0.5, 2),
+        ("none", 0.0, 1),
+        ("none, other key", 0.0, 2),
+    ):
         model = actor(dropout=dropout)
         algorithm = Supervised(Config(**{**QUICK, "minibatch": 64}), model, key=Key(key))
         batch = taught(algorithm, model)
-        algorithm.update(model, batch.take(torch.arange(1)))  # one row: the order of a minibatch plays no part
+        algorithm.update(
+            model, batch.take(torch.arange(1))
+        )  # one row: the order of a minibatch plays no part
         assert not any(module.training for module in model.modules())
         ends[name] = parameters(model)
     assert same(ends["a"], ends["again"])
@@ -109,16 +120,22 @@ def test_the_schedule():
     assert [step_size(i, constant) for i in (0, 1, 3, 4, 100)] == [0.25, 0.5, 1.0, 1.0, 1.0]
     # half a cosine from step 2 to step 6: (1 + cos(pi t)) / 2 at t = 0, 1/4, 1/2, 1, then 0
     cosine = Config(learning_rate=1.0, warmup=2, schedule="cosine", total_steps=6)
-    assert [step_size(i, cosine) for i in (0, 1, 2, 3, 4, 6, 9)] == pytest.approx([0.5, 1.0, 1.0, 0.8535534, 0.5, 0.0, 0.0])
+    assert [step_size(i, cosine) for i in (0, 1, 2, 3, 4, 6, 9)] == pytest.approx(
+        [0.5, 1.0, 1.0, 0.8535534, 0.5, 0.0, 0.0]
+    )
     # the same from 1 to a floor of .2: .2 + .8 of the above
     floored = Config(learning_rate=1.0, warmup=2, schedule="cosine", total_steps=6, floor=0.2)
-    assert [step_size(i, floored) for i in (0, 1, 2, 3, 4, 6, 9)] == pytest.approx([0.5, 1.0, 1.0, 0.8828427, 0.6, 0.2, 0.2])
+    assert [step_size(i, floored) for i in (0, 1, 2, 3, 4, 6, 9)] == pytest.approx(
+        [0.5, 1.0, 1.0, 0.8828427, 0.6, 0.2, 0.2]
+    )
     assert step_size(3, cosine) != pytest.approx(0.75)  # it is no straight line
     with pytest.raises(BadSetting, match="total_steps"):
         Config(schedule="cosine")
     model = actor()
     algorithm = Supervised(Config(**{**QUICK, "learning_rate": 1.0}, warmup=100), model)
-    assert algorithm.update(model, taught(algorithm, model))["learning_rate"] == pytest.approx(0.02)  # two steps of a hundred
+    assert algorithm.update(model, taught(algorithm, model))["learning_rate"] == pytest.approx(
+        0.02
+    )  # two steps of a hundred
 
 
 def test_resumed_is_the_same_run_to_the_bit():
@@ -146,7 +163,11 @@ def test_it_learns_what_the_expert_says():
     assert loss_of(model, unseen) < 0.1
     assert logs["supervised/loss"] < before
     played = episodes(algorithm.agent(model, True), 32, split="test")
-    exact = [episode.answers()[0].text == TASK.expert(episode.turns[0].text) for episode in played if len(episode.turns[0].text) < 4]
+    exact = [
+        episode.answers()[0].text == TASK.expert(episode.turns[0].text)
+        for episode in played
+        if len(episode.turns[0].text) < 4
+    ]
     assert sum(exact) > 0.8 * len(exact)
 
 

@@ -46,7 +46,11 @@ def gradients_of(algorithm, model, batch):
         parameter.grad = None
     total, _ = algorithm.loss(model, batch, batch)
     total.backward()
-    return {name: p.grad.clone() for name, p in algorithm.parameters.items() if p.grad is not None and p.grad.abs().sum() > 0}
+    return {
+        name: p.grad.clone()
+        for name, p in algorithm.parameters.items()
+        if p.grad is not None and p.grad.abs().sum() > 0
+    }
 
 
 def loss_of(algorithm, model, batch, whole=None):
@@ -58,7 +62,9 @@ def loss_of(algorithm, model, batch, whole=None):
 
 
 def test_the_loss_is_that_of_its_parts_by_hand():
-    model, algorithm, batch = made(cql_weight=0.5, margin_weight=0.25, margin=0.1, awac_weight=2.0, awac_beta=1.5, tau=0.8)
+    model, algorithm, batch = made(
+        cql_weight=0.5, margin_weight=0.25, margin=0.1, awac_weight=2.0, awac_beta=1.5, tau=0.8
+    )
     seen, at = states_of(model, batch, policy=True), positions(batch)
     taken, reward = batch.tokens.gather(1, at.action)[at.real], batch.reward.gather(1, at.action)[at.real]
     with torch.no_grad():
@@ -66,9 +72,15 @@ def test_the_loss_is_that_of_its_parts_by_hand():
         t = losses.of(model.values.target_q(seen.target)[seen.state], taken)
         aim = reward + torch.where(at.alive[at.real], 0.99 * v[seen.following], 0.0)
         value, q = v[seen.state], [losses.of(head, taken) for head in heads]
-        parts = sum((aim - one).square() for one in q) + torch.where(t >= value, 0.8, 0.2) * (t - value).square()
-        parts = parts + 0.5 * sum(torch.nn.functional.cross_entropy(head, taken, reduction="none") for head in heads)
-        parts = parts + 0.25 * sum((head - one[:, None] + 0.1).clamp_min(0).square().sum(1) for head, one in zip(heads, q))
+        parts = (
+            sum((aim - one).square() for one in q) + torch.where(t >= value, 0.8, 0.2) * (t - value).square()
+        )
+        parts = parts + 0.5 * sum(
+            torch.nn.functional.cross_entropy(head, taken, reduction="none") for head in heads
+        )
+        parts = parts + 0.25 * sum(
+            (head - one[:, None] + 0.1).clamp_min(0).square().sum(1) for head, one in zip(heads, q)
+        )
         logprob = action_scores(model.policy, batch, support=False).policy
         parts = parts - 2.0 * (1.5 * (t - value)).exp() * logprob
     assert loss_of(algorithm, model, batch) == pytest.approx(float(parts.sum() / at.real.sum()), rel=1e-5)
@@ -86,7 +98,9 @@ def test_a_batch_is_the_mean_of_its_rows_whatever_the_padding(kind, normaliser):
     assert sum(loss_of(algorithm, model, row, batch) for row in rows) == pytest.approx(whole, rel=1e-5)
     if not more:  # the policy's loss has another divisor than the values'
         counts = [int(row.is_action.sum()) for row in rows]
-        assert sum(n * loss_of(algorithm, model, row) for n, row in zip(counts, rows)) / sum(counts) == pytest.approx(whole, rel=1e-5)
+        assert sum(n * loss_of(algorithm, model, row) for n, row in zip(counts, rows)) / sum(
+            counts
+        ) == pytest.approx(whole, rel=1e-5)
     assert loss_of(algorithm, model, padded(batch, 100)) == pytest.approx(whole, rel=1e-6)
     assert loss_of(algorithm, model, rows[0]) != pytest.approx(whole, rel=1e-2)
 
@@ -98,7 +112,11 @@ def test_micro_batches_change_no_gradient():
         parameter.grad = None
     for rows in ([0, 5, 11], [1, 2, 3, 4], [6, 7, 8, 9, 10]):
         algorithm.loss(model, batch.take(rows), batch)[0].backward()
-    parts = {name: p.grad for name, p in algorithm.parameters.items() if p.grad is not None and p.grad.abs().sum() > 0}
+    parts = {
+        name: p.grad
+        for name, p in algorithm.parameters.items()
+        if p.grad is not None and p.grad.abs().sum() > 0
+    }
     assert parts.keys() == whole.keys()
     assert all(torch.allclose(parts[name], whole[name], rtol=1e-4, atol=1e-7) for name in whole)
 
@@ -110,7 +128,9 @@ def test_without_beta_the_policy_s_loss_is_cloning_s_to_the_bit():
     model, algorithm, batch = made(awac_beta=0.0)
     said, logged = algorithm.policy_loss(model, algorithm.loss_inputs(model, batch))
     assert set(logged["policy/weight"].tolist()) == {1.0}
-    assert torch.equal(said, weighted_nll(model.policy, batch)[0]), "which is what cloning and supervised learning minimise"
+    assert torch.equal(said, weighted_nll(model.policy, batch)[0]), (
+        "which is what cloning and supervised learning minimise"
+    )
     cloned = Cloning(Cloning.Config(minibatch=12), fork.actor(0, layers=1, width=16))
     logs = cloned.update(fork.actor(0, layers=1, width=16), batch)
     assert logs["supervised/loss"] == float(logged["policy/loss"].double().sum()) / len(seen_actions(batch))
@@ -142,7 +162,12 @@ def seen_actions(batch):
 
 def trunks(names):
     """Which networks hold these parameters."""
-    places = {"policy": "policy.", "value trunk": "values.value_trunk.", "v": "values.v_head.", "q": "values.q_heads."}
+    places = {
+        "policy": "policy.",
+        "value trunk": "values.value_trunk.",
+        "v": "values.v_head.",
+        "q": "values.q_heads.",
+    }
     return {place for place, prefix in places.items() if any(name.startswith(prefix) for name in names)}
 
 
@@ -176,7 +201,9 @@ def test_the_policy_s_loss_may_stop_at_its_output_layer():
 
 
 def test_a_trunk_that_the_values_losses_move_is_remarked_on():
-    with pytest.warns(Remark, match=r"awac_weight = 0 with backbones = 'shared'.*separate, lora and frozen leave the policy"):
+    with pytest.warns(
+        Remark, match=r"awac_weight = 0 with backbones = 'shared'.*separate, lora and frozen leave the policy"
+    ):
         made(backbones="shared", awac_weight=0.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error", Remark)
@@ -195,7 +222,9 @@ def test_targets_have_no_dropout(backbones):
     torch.manual_seed(0)
     learning = states_of(model, batch, cache=algorithm.cache)
     assert torch.allclose(learning.target, without.target, atol=1e-5)
-    assert torch.allclose(learning.online, without.online) == (backbones == "frozen"), "the heads that learn have it"
+    assert torch.allclose(learning.online, without.online) == (backbones == "frozen"), (
+        "the heads that learn have it"
+    )
     assert {name: part.training for name, part in model.named_modules()} == training
     drawn = torch.get_rng_state()
     torch.manual_seed(0)
@@ -219,7 +248,10 @@ def test_targets_have_no_gradient_and_follow(backbones):
     online = [values.q_heads, *([values.value_trunk] if values.value_trunk is not None else [])]
     sources = [p.detach() for part in online for p in part.parameters()]
     after = [p.detach() for part in values.targets() for p in part.parameters()]
-    assert all(torch.allclose(now, before + 0.25 * (source - before), atol=1e-6) for before, source, now in zip(ends, sources, after, strict=True))
+    assert all(
+        torch.allclose(now, before + 0.25 * (source - before), atol=1e-6)
+        for before, source, now in zip(ends, sources, after, strict=True)
+    )
     assert any(not torch.equal(before, now) for before, now in zip(ends, after))
 
 
@@ -259,39 +291,61 @@ def test_each_network_runs_once_for_a_minibatch(kind, backbones):
     for network in algorithm.learning:
         network.train()  # without dropout
     counts = dict.fromkeys(("policy", "value", "target"), 0)
-    trunks_ = {"policy": model.policy.base_model, "value": model.values.value_trunk, "target": model.values.target_trunk}
+    trunks_ = {
+        "policy": model.policy.base_model,
+        "value": model.values.value_trunk,
+        "target": model.values.target_trunk,
+    }
     for name, module in trunks_.items():
         if module is not None:
             module.register_forward_hook(lambda *given, name=name: counts.__setitem__(name, counts[name] + 1))
     algorithm.loss(model, batch, batch)[0].backward()
     policy = int(kind is Psi or backbones != "lora")
-    assert counts == {"policy": policy, "value": int(backbones != "shared"), "target": int(backbones != "shared")}
+    assert counts == {
+        "policy": policy,
+        "value": int(backbones != "shared"),
+        "target": int(backbones != "shared"),
+    }
 
 
 def test_all_values_of_a_token_are_formed_only_where_they_are_needed(monkeypatch):
     formed = []
-    for settings, wide in (({"cql_weight": 0.0}, set()), ({"cql_weight": 0.1}, {"online"}), ({"cql_weight": 0.0, "margin_weight": 1.0}, {"online"})):
+    for settings, wide in (
+        ({"cql_weight": 0.0}, set()),
+        ({"cql_weight": 0.1}, {"online"}),
+        ({"cql_weight": 0.0, "margin_weight": 1.0}, {"online"}),
+    ):
         model, algorithm, batch = made(**settings)
         for name, heads in (("online", model.values.q_heads), ("target", model.values.target_heads)):
             for one in heads:
                 monkeypatch.setattr(one, "forward", lambda hidden, name=name: formed.append(name))
-                monkeypatch.setattr(one, "summed", lambda *given, name=name, own=one.summed: (formed.append(name), own(*given))[1])
+                monkeypatch.setattr(
+                    one,
+                    "summed",
+                    lambda *given, name=name, own=one.summed: (formed.append(name), own(*given))[1],
+                )
         algorithm.loss(model, batch, batch)[0].backward()
         assert set(formed) == wide
         formed.clear()
 
 
 def test_a_taken_token_s_value_is_its_column_and_chunks_change_nothing(monkeypatch):
-    values = TokenValues.build(fork.language(layers=1, width=16).module, key=KEY, value_min=-0.05, value_max=0.05)
+    values = TokenValues.build(
+        fork.language(layers=1, width=16).module, key=KEY, value_min=-0.05, value_max=0.05
+    )
     states, tokens = torch.randn(30, 16), torch.randint(0, 11, (30,))
     for head, column in zip(values.q(states), values.taken(states, tokens), strict=True):
         assert torch.allclose(column, losses.of(head, tokens), atol=1e-6)
-    assert torch.allclose(values.target_taken(states, tokens), losses.of(values.target_q(states), tokens), atol=1e-6)
+    assert torch.allclose(
+        values.target_taken(states, tokens), losses.of(values.target_q(states), tokens), atol=1e-6
+    )
     assert values.target_q(states).abs().max() == pytest.approx(0.05)
     best = values.target_wide(states, lambda q: q.amax(-1))
 
     def rows(q, here):
-        return 0.5 * losses.cql_loss(q, tokens[here]) + losses.of(q, tokens[here]).square(), losses.of(q, tokens[here])
+        return 0.5 * losses.cql_loss(q, tokens[here]) + losses.of(q, tokens[here]).square(), losses.of(
+            q, tokens[here]
+        )
 
     def gradients_of_sum(total):
         values.zero_grad()
@@ -304,7 +358,10 @@ def test_a_taken_token_s_value_is_its_column_and_chunks_change_nothing(monkeypat
         monkeypatch.setattr("loquent.models.values.networks.CHUNK", chunk)
         total, columns = values.summed(states, rows)
         assert float(total.detach()) == pytest.approx(float(plain.detach()), rel=1e-6)
-        assert all(torch.allclose(column, head, atol=1e-6) for (column,), head in zip(columns, values.taken(states, tokens)))
+        assert all(
+            torch.allclose(column, head, atol=1e-6)
+            for (column,), head in zip(columns, values.taken(states, tokens))
+        )
         assert not any(column.requires_grad for (column,) in columns)
         assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(gradients_of_sum(total), expected))
         assert torch.equal(values.target_wide(states, lambda q: q.amax(-1)), best)
@@ -322,7 +379,11 @@ def test_the_states_of_a_frozen_trunk_are_computed_once_and_are_those_of_a_pass(
     assert torch.allclose(seen.online, plain.online, atol=1e-5)
     assert torch.equal(seen.state, plain.state)
     own = states_of(model, batch, policy=True, cache=algorithm.cache).policy
-    assert torch.allclose(own[batch.is_action.roll(-1, 1)], hidden(model.policy, batch.tokens)[batch.is_action.roll(-1, 1)], atol=1e-5)
+    assert torch.allclose(
+        own[batch.is_action.roll(-1, 1)],
+        hidden(model.policy, batch.tokens)[batch.is_action.roll(-1, 1)],
+        atol=1e-5,
+    )
 
 
 def test_a_full_cache_changes_nothing():
@@ -342,7 +403,9 @@ def test_a_policy_that_is_to_stay_stays(backbones):
     algorithm.update(model, batch)
     assert same(parameters(model.policy), before)
     assert not same(parameters(model.values.v_head), values)
-    with pytest.raises(BadSetting, match=f"backbones = '{backbones}' leaves the policy as it is: awac_weight = 1.0"):
+    with pytest.raises(
+        BadSetting, match=f"backbones = '{backbones}' leaves the policy as it is: awac_weight = 1.0"
+    ):
         made(backbones=backbones)
 
 
@@ -366,11 +429,20 @@ def seen_with(kind, **settings):
 
 def test_monte_carlo_is_drawn_towards_the_rewards_to_go():
     model, algorithm, _, seen = seen_with(MonteCarlo)
-    expected = [*6 * [-1.5 * 0.99, -1.5], *5 * [-3 * 0.99**3, -3 * 0.99**2, -3 * 0.99, -3.0], 0.0, 0.0, 0.0, 0.0]
+    expected = [
+        *6 * [-1.5 * 0.99, -1.5],
+        *5 * [-3 * 0.99**3, -3 * 0.99**2, -3 * 0.99, -3.0],
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+    ]
     assert algorithm.q_target(model, seen).tolist() == pytest.approx(expected, abs=1e-5)
     assert algorithm.v_target(seen).tolist() == pytest.approx(expected, abs=1e-5)
     per_turn = made(MonteCarlo, discount="turn", model=model)[2]
-    assert per_turn.target[per_turn.is_action][12:16].tolist() == pytest.approx([-3 * 0.99] * 2 + [-3.0] * 2, abs=1e-5)
+    assert per_turn.target[per_turn.is_action][12:16].tolist() == pytest.approx(
+        [-3 * 0.99] * 2 + [-3.0] * 2, abs=1e-5
+    )
     assert seen_with(ILQL, mc_returns=True)[3].returns.tolist() == pytest.approx(expected, abs=1e-5)
     with pytest.raises(LoquentError, match="has not been prepared"):
         replace(seen, batch=replace(seen.batch, target=None)).returns  # noqa: B018
@@ -384,18 +456,26 @@ def test_rewards_to_go_pass_from_row_to_row_of_one_episode():
     later = [-3 + 0.5 * last[0]] * 2
     middle = [0.5 * later[0]] * 2 + later
     latest = [-3 + 0.5 * middle[0]] * 2
-    assert found.tolist() == [pytest.approx([0.5 * latest[0]] * 2 + latest), pytest.approx(middle), pytest.approx(last)]
+    assert found.tolist() == [
+        pytest.approx([0.5 * latest[0]] * 2 + latest),
+        pytest.approx(middle),
+        pytest.approx(last),
+    ]
     apart = value_learner.with_returns(replace(one, episode=torch.tensor([0, 1, 2])), 0.5, "turn")
     assert apart.target[one.is_action].reshape(3, 4).tolist() == [pytest.approx(last)] * 3
     with torch.device("meta"):  # whatever is made without a device lands there
-        assert torch.equal(value_learner.with_returns(one, 0.5, "turn").target[one.is_action].reshape(3, 4), found)
+        assert torch.equal(
+            value_learner.with_returns(one, 0.5, "turn").target[one.is_action].reshape(3, 4), found
+        )
 
 
 def test_conservative_q_learning_is_drawn_towards_the_best_next_token():
     model, algorithm, batch, seen = seen_with(CQL)
     best = model.values.target_q(seen.states.target).amax(-1)
     alive = seen.alive
-    assert torch.allclose(algorithm.q_target(model, seen)[alive], seen.reward[alive] + 0.99 * best[seen.states.following][alive])
+    assert torch.allclose(
+        algorithm.q_target(model, seen)[alive], seen.reward[alive] + 0.99 * best[seen.states.following][alive]
+    )
     assert algorithm.q_target(model, seen)[~alive].tolist() == seen.reward[~alive].tolist()
     cut = replace(batch, ended=torch.zeros(12, dtype=torch.bool))
     again = algorithm.loss_inputs(model, cut)
@@ -435,7 +515,10 @@ def test_resumed_it_is_the_same_run_to_the_bit(name):
     backbones = {"backbones": "frozen"} if name == "psi" else backbones
     model, algorithm, batch = made(kind, minibatch=5, **backbones)
     algorithm.update(model, batch)
-    state, weights = algorithm.state_dict(), {key: tensor.clone() for key, tensor in model.state_dict().items()}
+    state, weights = (
+        algorithm.state_dict(),
+        {key: tensor.clone() for key, tensor in model.state_dict().items()},
+    )
     logs = algorithm.update(model, batch)
     again, other, _ = made(kind, seed=1, minibatch=5, **backbones)
     again.load_state_dict(weights)

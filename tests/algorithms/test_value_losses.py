@@ -37,7 +37,9 @@ def test_bellman_targets_and_their_loss():
     assert float(both.detach()) == pytest.approx(0.3954525, abs=1e-7), "heads are added, not averaged"
     both.backward()
     assert following.grad is None, "no gradient reaches the value of the next state"
-    assert q1.grad[REAL].tolist() == pytest.approx([2 * (q - t) / 4 for q, t in zip(Q1[REAL].tolist(), target[REAL].tolist())])
+    assert q1.grad[REAL].tolist() == pytest.approx(
+        [2 * (q - t) / 4 for q, t in zip(Q1[REAL].tolist(), target[REAL].tolist())]
+    )
     assert q1.grad[~REAL].tolist() == [0, 0], "nor padding"
 
 
@@ -48,7 +50,9 @@ def test_a_game_that_was_cut_bootstraps_and_the_count_stays_that_of_actions():
     assert float(target[1, 0]) == pytest.approx(8.93, abs=1e-6)
     error = losses.q_loss((Q1, Q2), target)
     assert float(mean(error)) == pytest.approx(float(error[REAL].sum()) / 4)
-    assert float(mean(error)) != pytest.approx(float(error[REAL].sum()) / 5), "the released code counts a fifth"
+    assert float(mean(error)) != pytest.approx(float(error[REAL].sum()) / 5), (
+        "the released code counts a fifth"
+    )
 
 
 @pytest.mark.parametrize(("tau", "expected"), [(0.7, 0.0775), (0.5, 0.1225)])
@@ -67,14 +71,18 @@ def test_expectile(tau, expected):
 def test_an_equal_target_counts_as_better():
     assert losses.expectile_loss(torch.tensor([1.0]), torch.tensor([1.0]), 0.9).tolist() == [0.0]
     v = leaf(torch.tensor([1.0 - 1e-3, 1.0 + 1e-3]))
-    assert losses.expectile_loss(torch.tensor([1.0, 1.0]), v, 0.9).tolist() == pytest.approx([0.9e-6, 0.1e-6], rel=1e-3)
+    assert losses.expectile_loss(torch.tensor([1.0, 1.0]), v, 0.9).tolist() == pytest.approx(
+        [0.9e-6, 0.1e-6], rel=1e-3
+    )
 
 
 def test_the_cross_entropy_of_q():
     q, taken = torch.tensor([[1.0, 0.0, -1.0, 2.0]]), torch.tensor([3])
     assert losses.cql_loss(q, taken).tolist() == pytest.approx([0.440190], abs=1e-6)
     assert losses.cql_loss(q, taken, 2.0).tolist() == pytest.approx([0.787338], abs=1e-6)
-    assert losses.cql_loss(q, taken).tolist() == pytest.approx([float(torch.nn.functional.cross_entropy(q, taken))])
+    assert losses.cql_loss(q, taken).tolist() == pytest.approx(
+        [float(torch.nn.functional.cross_entropy(q, taken))]
+    )
     assert losses.cql_loss(q, torch.tensor([0])).tolist() != pytest.approx([0.440190], abs=0.1)
 
 
@@ -82,7 +90,9 @@ def test_the_large_margin():
     q = torch.tensor([[1.0, 0.0, -1.0, 2.0]])
     assert losses.margin_loss(q, torch.tensor([3]), 0.0).tolist() == [0.0]
     assert losses.margin_loss(q, torch.tensor([0]), 0.0).tolist() == [1.0]
-    assert losses.margin_loss(q, torch.tensor([3]), 1.5).tolist() == [1.5**2 + 0.5**2]  # of itself, and of the 1.0 that is 1 below
+    assert losses.margin_loss(q, torch.tensor([3]), 1.5).tolist() == [
+        1.5**2 + 0.5**2
+    ]  # of itself, and of the 1.0 that is 1 below
 
 
 def test_advantage_weights():
@@ -91,7 +101,9 @@ def test_advantage_weights():
     assert weight.tolist() == pytest.approx([0.449329, math.exp(1.6), 1.0], abs=1e-6)
     assert losses.awac_weight(target, value, beta=0.0).tolist() == [1.0, 1.0, 1.0]
     assert losses.awac_weight(target, value, beta=0.8, mode="sign").tolist() == pytest.approx([0.2, 0.8, 0.2])
-    assert losses.awac_weight(target, value, beta=4.0, clip=2.0).tolist() == pytest.approx([0.449329, 2.0, 1.0], abs=1e-6)
+    assert losses.awac_weight(target, value, beta=4.0, clip=2.0).tolist() == pytest.approx(
+        [0.449329, 2.0, 1.0], abs=1e-6
+    )
     assert not losses.awac_weight(leaf(target), leaf(value), beta=4.0).requires_grad
 
 
@@ -105,4 +117,6 @@ def test_rewards_to_go():
 
 def test_huber():
     q, target = leaf(torch.tensor([0.5, 3.0])), torch.tensor([0.0, 0.0])
-    assert losses.huber_loss((q, q), target).tolist() == pytest.approx([0.25, 5.0])  # both heads: 2 * 0.125, 2 * 2.5
+    assert losses.huber_loss((q, q), target).tolist() == pytest.approx(
+        [0.25, 5.0]
+    )  # both heads: 2 * 0.125, 2 * 2.5

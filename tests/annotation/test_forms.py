@@ -12,7 +12,9 @@ def tags():
 
 
 def labels():
-    return form_of(loquent.task("multilabel", source="samples", samples=[], labels=["corn", "wheat"], max_steps=4))
+    return form_of(
+        loquent.task("multilabel", source="samples", samples=[], labels=["corn", "wheat"], max_steps=4)
+    )
 
 
 def choice():
@@ -53,7 +55,12 @@ def test_labels_by_hand():
     assert form.edits(("wheat",), ("corn",)) == 2
     assert (form.decisions(("corn",)), form.decisions(())) == (1, 0)
     assert form.played({"labels": ("corn", "", "corn")}) == ("corn",)
-    for line, why in (("wheat", "neither"), ("+wheat", "there already"), ("-corn", "not there"), ("+maize", "no label")):
+    for line, why in (
+        ("wheat", "neither"),
+        ("+wheat", "there already"),
+        ("-corn", "not there"),
+        ("+maize", "no label"),
+    ):
         with pytest.raises(ValueError, match=why):
             form.changed(row, ("wheat",), line)
 
@@ -64,7 +71,12 @@ def test_labels_by_hand():
         {"question": "Which?", "choices": ["sugar", "insects"]},
         {"question": "Which?", "choices": {"A": "sugar", "B": "insects"}},
         {"question": "Which?", "choices": ["sugar", "insects"], "ids": ["A", "B"]},
-        {"question": {"stem": "Which?", "choices": [{"label": "A", "text": "sugar"}, {"label": "B", "text": "insects"}]}},
+        {
+            "question": {
+                "stem": "Which?",
+                "choices": [{"label": "A", "text": "sugar"}, {"label": "B", "text": "insects"}],
+            }
+        },
         {"question": "Which?", "choices": {"text": ["sugar", "insects"], "label": ["A", "B"]}},
     ],
 )
@@ -82,7 +94,11 @@ def test_choices_by_hand(fields):
 
 
 def test_what_is_no_sample_is_refused():
-    for form, fields in ((tags(), {"words": "a"}), (labels(), {"text": " "}), (choice(), {"question": "Which?", "choices": []})):
+    for form, fields in (
+        (tags(), {"words": "a"}),
+        (labels(), {"text": " "}),
+        (choice(), {"question": "Which?", "choices": []}),
+    ):
         with pytest.raises(BadRow):
             form.blank(fields)
     with pytest.raises(BadSetting, match="tags, labels, choice are the forms"):

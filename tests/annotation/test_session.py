@@ -28,8 +28,18 @@ def written(folder, kind="sb3/double_dqn", **training):
         "sb3/double_dqn": {"games": 1, "learning_starts": 4, "replay": 40, "minibatch": 4},
         "sb3/ppo": {"games": 2, "rollout": 4, "minibatch": 4},
     }[kind]
-    algorithm = {"kind": kind, "features": {"kind": "hashed", "dimension": 16}, "network": [8], "steps": 16, **config}
-    whole = {"task": {**TASK, "samples": TEST}, "algorithm": algorithm, "training": {"updates": 6, "final_episodes": 6, **training}}
+    algorithm = {
+        "kind": kind,
+        "features": {"kind": "hashed", "dimension": 16},
+        "network": [8],
+        "steps": 16,
+        **config,
+    }
+    whole = {
+        "task": {**TASK, "samples": TEST},
+        "algorithm": algorithm,
+        "training": {"updates": 6, "final_episodes": 6, **training},
+    }
     (folder / "recipe.yaml").write_text(dump(whole))
     return recipes.load(folder / "recipe.yaml")
 
@@ -67,7 +77,9 @@ def test_what_is_given_is_learned_from_and_told(tmp_path, kind):
     one = begun(tmp_path, written(tmp_path, kind))
     logs = annotated(one)
     assert len(one.trainer.sampler.pool) == 6
-    kept = [json.loads(line) for line in (tmp_path / "session" / "annotations.jsonl").read_text().splitlines()]
+    kept = [
+        json.loads(line) for line in (tmp_path / "session" / "annotations.jsonl").read_text().splitlines()
+    ]
     assert [line["given"] for line in kept] == [list(GOLD[text]) for text in TEXTS]
     wrong = sum(a != b for line in kept for a, b in zip(line["suggested"], line["given"], strict=True))
     assert one.effort == Effort(6, wrong, sum(map(len, TEXTS)))
@@ -89,14 +101,26 @@ def test_only_what_was_given_is_played(tmp_path):
     assert {game.row.id for game in one.trainer.algorithm.table.games} == {"abc"}
 
 
-@pytest.mark.parametrize("left", ["whole", "after the annotation", "after the log", "a torn checkpoint", "no checkpoint", "a torn annotation"])
+@pytest.mark.parametrize(
+    "left",
+    [
+        "whole",
+        "after the annotation",
+        "after the log",
+        "a torn checkpoint",
+        "no checkpoint",
+        "a torn annotation",
+    ],
+)
 def test_a_session_that_was_killed_becomes_the_one_that_was_not(tmp_path, left):
     whole, killed = _mkdir(tmp_path / "whole"), tmp_path / "killed"
     annotated(begun(whole))
     made = written(whole)
     annotated(begun(_mkdir(killed), made), 3)
     folder = killed / "session"
-    ahead = [json.loads(line) for line in (whole / "session" / "annotations.jsonl").read_text().splitlines()][3]
+    ahead = [json.loads(line) for line in (whole / "session" / "annotations.jsonl").read_text().splitlines()][
+        3
+    ]
     if left in ("after the annotation", "after the log"):
         atomic.append_line(folder / "annotations.jsonl", ahead)
     if left == "after the log":
@@ -176,7 +200,11 @@ def test_what_does_not_fit_is_refused_and_nothing_is_kept(tmp_path):
 def test_samples_may_be_added_later_and_weighted(tmp_path):
     one = begun(tmp_path, weight=2.0)
     annotated(one)
-    again = Session(one.recipe, one.folder, [one.form.blank({"tokens": ("z", "o"), "id": "zo"}), one.form.blank({"tokens": ("a",), "id": "a"})])
+    again = Session(
+        one.recipe,
+        one.folder,
+        [one.form.blank({"tokens": ("z", "o"), "id": "zo"}), one.form.blank({"tokens": ("a",), "id": "a"})],
+    )
     assert again.pending.id == "zo"
     assert again.trainer.sampler.pool.weights == (2.0,) * 6
 
@@ -196,6 +224,13 @@ def test_other_folders_and_learners_are_refused(tmp_path):
     (one.folder / "annotations.jsonl").unlink()
     with pytest.raises(BadCheckpoint, match="no annotation session"):
         Session(written(tmp_path), one.folder)
-    small = ["model.layers=1", "model.width=16", "model.heads=2", "model.vocabulary=300", "model.tokenizer_texts=50", "task.limit=20"]
+    small = [
+        "model.layers=1",
+        "model.width=16",
+        "model.heads=2",
+        "model.vocabulary=300",
+        "model.tokenizer_texts=50",
+        "task.limit=20",
+    ]
     with pytest.raises(BadSetting, match="learns from texts"):
         Session(recipes.load("reviews_ppo", ["model.path=", *small]), tmp_path / "other")

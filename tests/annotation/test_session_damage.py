@@ -31,7 +31,9 @@ def copy(whole, tmp_path):
 DAMAGES = {
     "a line dropped": lambda text: b"".join(text.splitlines(True)[1:]),
     "a line twice": lambda text: b"".join([*text.splitlines(True)[:1], text]),
-    "a word changed": lambda text: text.replace(b"vowel", b"other", 1).replace(b'"a"', b'"e"', 1).replace(b"1", b"2", 1),
+    "a word changed": lambda text: (
+        text.replace(b"vowel", b"other", 1).replace(b'"a"', b'"e"', 1).replace(b"1", b"2", 1)
+    ),
     "emptied": lambda text: b"",
     "cut in half": lambda text: text[: len(text) // 2],
     "deep": lambda text: b'{"id": ' + b"[" * 100_000 + b"\n",
@@ -48,7 +50,11 @@ def told(folder, name, right):
         draft = again.draft(again.pending)
     except LoquentError as error:
         return str(error)
-    if name != "draft.json" or state(folder) != right or len(draft or ()) not in (0, len(again.pending["tokens"])):
+    if (
+        name != "draft.json"
+        or state(folder) != right
+        or len(draft or ()) not in (0, len(again.pending["tokens"]))
+    ):
         return "taken in silence"
     return name
 
@@ -92,4 +98,6 @@ def test_a_value_out_of_its_range_is_refused_by_its_name(place, copy):
             warnings.simplefilter("error")
             with pytest.raises(LoquentError) as error:
                 Session(written(copy), copy / "session")
-        assert any(name in str(error.value) for name in (place[-1], "number", "row", "update", "games")), error.value
+        assert any(name in str(error.value) for name in (place[-1], "number", "row", "update", "games")), (
+            error.value
+        )

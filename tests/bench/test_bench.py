@@ -35,8 +35,15 @@ def test_a_suite_runs_and_goes_on(suite, monkeypatch):
     assert rows["zero"].task.startswith("generation-v1#")
     assert rows["zero"].paper["sentiment"].text == "0.489 ± 0.006"
     first, second, third = found.verdicts
-    assert (len(third.steps), third.ends.low, third.ends.high, third.verdict) == (2, "ppo", "expert", UNDECIDED)
-    assert (third.ends.verdict, second.ends) == (third.steps[1].verdict, None), "equal runs differ from a third by the same"
+    assert (len(third.steps), third.ends.low, third.ends.high, third.verdict) == (
+        2,
+        "ppo",
+        "expert",
+        UNDECIDED,
+    )
+    assert (third.ends.verdict, second.ends) == (third.steps[1].verdict, None), (
+        "equal runs differ from a third by the same"
+    )
     assert (first.verdict, second.verdict) == (first.steps[0].verdict, UNDECIDED)
     assert second.steps[0].difference.mean == 0.0
     _tables(Path("out"), found)
@@ -48,7 +55,11 @@ def _tables(out, found):
     assert (whole["suite"], whole["version"], whole["profile"], whole["seeds"]) == ("small", 3, "smoke", 2)
     cell = whole["cells"]["zero"]
     assert cell["intervals"]["words"]["mean"] == pytest.approx(sum(cell["values"]["words"].values()) / 2)
-    assert cell["published"]["figures"]["sentiment"] == {"text": "0.489 ± 0.006", "value": 0.489, "deviation": 0.006}
+    assert cell["published"]["figures"]["sentiment"] == {
+        "text": "0.489 ± 0.006",
+        "value": 0.489,
+        "deviation": 0.006,
+    }
     assert "Table 5" in cell["published"]["where"]
     lines = list(csv.DictReader((out / "table.csv").open()))
     assert [line["cell"] for line in lines[::2]] == ["zero", "ppo", "same", "expert"]
@@ -89,7 +100,9 @@ class _Page(HTMLParser):
     def handle_starttag(self, tag, attributes):
         if tag not in ("meta", "br", "link"):
             self.unclosed.append(tag)
-        self.outside += [v for name, v in attributes if (name in ("src", "href") or "//" in (v or "")) and v != "data:,"]
+        self.outside += [
+            v for name, v in attributes if (name in ("src", "href") or "//" in (v or "")) and v != "data:,"
+        ]
 
     def handle_startendtag(self, tag, attributes):
         pass
@@ -124,9 +137,25 @@ def _resumed(suite, found, monkeypatch):
 
 
 def test_a_run_that_fails_is_in_the_table_and_ends_no_other(suite, capsys):
-    suite.write_text(suite.read_text().replace('label: "PPO | <b>", set: {', "label: PPO, set: {model.critic: none, "))
-    line = ["bench", "small.yaml", "--profile", "smoke", "--processes", "1", "--seeds", "1", "--out", "out", "--json"]
-    assert cli.main([*line, "base:algorithm.learning_rate=nan"]) == 2, "a setting that no recipe takes ends it at once"
+    suite.write_text(
+        suite.read_text().replace('label: "PPO | <b>", set: {', "label: PPO, set: {model.critic: none, ")
+    )
+    line = [
+        "bench",
+        "small.yaml",
+        "--profile",
+        "smoke",
+        "--processes",
+        "1",
+        "--seeds",
+        "1",
+        "--out",
+        "out",
+        "--json",
+    ]
+    assert cli.main([*line, "base:algorithm.learning_rate=nan"]) == 2, (
+        "a setting that no recipe takes ends it at once"
+    )
     assert cli.main(line) == 1
     said = capsys.readouterr()
     found = json.loads(said.out.splitlines()[-1])
@@ -139,7 +168,12 @@ def test_a_run_that_fails_is_in_the_table_and_ends_no_other(suite, capsys):
 
 
 def test_what_starts_from_a_failed_run_is_not_made(suite):
-    suite.write_text(suite.read_text().replace("base: {recipe: reviews_base}", "base: {recipe: reviews_base, set: {training.final_split: nowhere}}"))
+    suite.write_text(
+        suite.read_text().replace(
+            "base: {recipe: reviews_base}",
+            "base: {recipe: reviews_base, set: {training.final_split: nowhere}}",
+        )
+    )
     found, _ = bench(suite, seeds=1)
     assert set(found.failures) == {"base", "zero-0", "ppo-0"}
     assert found.failures["zero-0"].startswith("not made: what it starts from failed (")

@@ -40,7 +40,9 @@ def here(made, tmp_path, monkeypatch):
 def _bench(seeds=1, processes=1, **options):
     said = []
     options.setdefault("overrides", ["ppo:training.checkpoint_every=1", "same:training.checkpoint_every=1"])
-    found = runner.bench("small.yaml", "out", profile="smoke", seeds=seeds, processes=processes, say=said.append, **options)
+    found = runner.bench(
+        "small.yaml", "out", profile="smoke", seeds=seeds, processes=processes, say=said.append, **options
+    )
     return found, said
 
 
@@ -106,7 +108,9 @@ def test_a_torn_checkpoint_is_gone_on_from_an_older_one_and_said(here):
     _unfinish(folder)
     _tear(folder, 2)
     found, said = _bench()
-    assert found.rows["ppo"].values == {name: {int(seed): value for seed, value in by.items()} for name, by in before.items()}
+    assert found.rows["ppo"].values == {
+        name: {int(seed): value for seed, value in by.items()} for name, by in before.items()
+    }
     line = next(line for line in said if "ppo-0" in line)
     assert "went on from an older checkpoint" in line
     assert "update-2 is refused" in line
@@ -155,7 +159,11 @@ def test_threads_do_not_depend_on_how_many_runs_are_left(here, monkeypatch):
     assert crew.threads(1, [*made, Outcome("d", threads=1)]) == 3
 
     seen = []
-    monkeypatch.setattr(crew, "make", lambda job, progress: seen.append(torch.get_num_threads()) or Outcome(job.key, failure="x"))
+    monkeypatch.setattr(
+        crew,
+        "make",
+        lambda job, progress: seen.append(torch.get_num_threads()) or Outcome(job.key, failure="x"),
+    )
     before = torch.get_num_threads()
     jobs = runner.jobs.plan(runner.suites.load("small.yaml"), Path("elsewhere"), "smoke", 1, {}).jobs[:1]
     crew.run(jobs, 2, lambda job, outcome: None)  # one is left: it is made in this process
@@ -169,7 +177,9 @@ def test_a_run_says_with_what_it_was_made_and_the_page_where_that_differs(here, 
     found, _ = _bench()
     assert found.notes == ()
     older = here / "out" / "zero-0" / names.SUITE
-    older.write_text(json.dumps(manifest.sealed(json.loads(older.read_text()) | {"loquent": "0.0.9", "threads": 7})))
+    older.write_text(
+        json.dumps(manifest.sealed(json.loads(older.read_text()) | {"loquent": "0.0.9", "threads": 7}))
+    )
     found, said = _bench()
     assert all(line.endswith("found") for line in said)
     version, threads = found.notes
@@ -235,7 +245,9 @@ def test_the_page_says_what_its_intervals_leave_out(here):
         assert "about 0.3 would still" in text
     assert "(n = 2)" in pages.step_text(found.verdicts[0].steps[0])
     one = found.rows["zero"]
-    fewer = type(one)(**{**vars(one), "intervals": {**one.intervals, "words": pages.Interval(3.0, None, None, None, 1)}})
+    fewer = type(one)(
+        **{**vars(one), "intervals": {**one.intervals, "words": pages.Interval(3.0, None, None, None, 1)}}
+    )
     assert pages.cell(fewer, "words") == "3.000 (n = 1)"
     assert "n =" not in pages.cell(one, "words")
 
@@ -244,7 +256,9 @@ def test_a_column_may_be_of_the_log(here):
     suite = here / "small.yaml"
     suite.write_text(
         suite.read_text().replace(
-            "profiles:\n", "  kl: {metric: kl/reference, logged: true}\n  no: {metric: kl/refrence, logged: true}\nprofiles:\n", 1
+            "profiles:\n",
+            "  kl: {metric: kl/reference, logged: true}\n  no: {metric: kl/refrence, logged: true}\nprofiles:\n",
+            1,
         )
     )
     found, _ = _bench()
@@ -258,5 +272,10 @@ def test_the_command_names_the_folder_that_is_in_the_way(here, capsys):
     config = here / "out" / "ppo-0" / "config.yaml"
     config.write_text(config.read_text().replace("gamma: 0.9", "gamma: 0.8"))
     _unfinish(here / "out" / "ppo-0")
-    assert cli.main(["bench", "small.yaml", "--profile", "smoke", "--seeds", "1", "--processes", "1", "--out", "out"]) == 2
+    assert (
+        cli.main(
+            ["bench", "small.yaml", "--profile", "smoke", "--seeds", "1", "--processes", "1", "--out", "out"]
+        )
+        == 2
+    )
     assert "out/ppo-0 holds a run of other settings" in capsys.readouterr().err

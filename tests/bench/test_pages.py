@@ -6,7 +6,9 @@ from loquent.bench import pages
 
 
 def test_a_table_has_the_columns_in_which_it_has_a_number():
-    results = SimpleNamespace(suite=SimpleNamespace(columns={"token_f1": None, "accuracy": None, "micro_f1": None}))
+    results = SimpleNamespace(
+        suite=SimpleNamespace(columns={"token_f1": None, "accuracy": None, "micro_f1": None})
+    )
 
     def row(*measured, paper=()):
         return SimpleNamespace(intervals=dict.fromkeys(measured), paper=dict.fromkeys(paper))

@@ -18,7 +18,17 @@ SMALL = ["task.limit=60", "training.checkpoint_every=1"]
 def three(tmp_path_factory):
     """Three seeds of one small recipe, by the command."""
     folder = tmp_path_factory.mktemp("runs") / "three"
-    line = ["train", "reviews_ppo", *SMALL, "metrics={diversity: {}}", "rewards={lexicon: 1.0}", "--profile", "smoke", "--seeds", "3"]
+    line = [
+        "train",
+        "reviews_ppo",
+        *SMALL,
+        "metrics={diversity: {}}",
+        "rewards={lexicon: 1.0}",
+        "--profile",
+        "smoke",
+        "--seeds",
+        "3",
+    ]
     assert cli.main([*line, "--out", str(folder)]) == 0
     return folder
 
@@ -61,7 +71,17 @@ def test_a_folder_with_runs_is_refused(three):
 
 
 @pytest.mark.parametrize(
-    "seeds", ["[[[", '{"seeds": [-5]}', '{"seeds": [1, 1]}', '{"seeds": ["../x"]}', '{"seeds": []}', '{"seeds": 3}', "[]", '{"seeds": [true]}']
+    "seeds",
+    [
+        "[[[",
+        '{"seeds": [-5]}',
+        '{"seeds": [1, 1]}',
+        '{"seeds": ["../x"]}',
+        '{"seeds": []}',
+        '{"seeds": 3}',
+        "[]",
+        '{"seeds": [true]}',
+    ],
 )
 def test_an_odd_plan_of_seeds_is_named(seeds, tmp_path):
     from loquent.bench.seeds import resume_seeds

@@ -48,12 +48,16 @@ def sets(tmp_path, monkeypatch):
 
 def planned(path, profile="cpu", overrides=()):
     whole = suites.load(path)
-    return jobs.plan(whole, Path("out"), profile, 2, jobs.by_entry(overrides, list(whole.entries), list(whole.data)))
+    return jobs.plan(
+        whole, Path("out"), profile, 2, jobs.by_entry(overrides, list(whole.entries), list(whole.data))
+    )
 
 
 def bench(path, overrides=(), **options):
     said = []
-    found = runner.bench(path, "out", profile="smoke", seeds=1, processes=1, overrides=overrides, say=said.append, **options)
+    found = runner.bench(
+        path, "out", profile="smoke", seeds=1, processes=1, overrides=overrides, say=said.append, **options
+    )
     return found, said
 
 
@@ -75,7 +79,13 @@ def test_sets_that_are_needed_come_once_and_before_what_needs_them(sets):
 def test_a_key_is_of_what_is_collected(sets):
     here, there = planned(sets), planned(sets, overrides=["games:episodes=51"])
     keys = [{job.folder.name: job.key for job in plan.jobs} for plan in (here, there)]
-    assert {name for name in keys[0] if keys[0][name] != keys[1][name]} == {"games", "clone-0", "clone-1", "ilql-0", "ilql-1"}
+    assert {name for name in keys[0] if keys[0][name] != keys[1][name]} == {
+        "games",
+        "clone-0",
+        "clone-1",
+        "ilql-0",
+        "ilql-1",
+    }
 
 
 def test_other_sets_may_be_given(sets, tmp_path):
@@ -115,7 +125,14 @@ def test_a_mistake_is_named(sets, old, new, says):
 def test_a_suite_collects_learns_and_ranks(sets):
     found, said = bench(sets)
     assert not found.failures, found.failures
-    assert [line.split()[1].rstrip(":") for line in said] == ["player-0", "games", "others", "branching", "clone-0", "ilql-0"]
+    assert [line.split()[1].rstrip(":") for line in said] == [
+        "player-0",
+        "games",
+        "others",
+        "branching",
+        "clone-0",
+        "ilql-0",
+    ]
     games = found.sets["games"]
     assert (games["episodes"], games["label"], games["optimum_of"]) == (20, "half", "wordle/optimal")
     assert len(Path("out/games/episodes.jsonl").read_text().splitlines()) == 20
@@ -127,7 +144,10 @@ def test_a_suite_collects_learns_and_ranks(sets):
     row = found.rows["ilql"]
     assert 0 <= row.values["forks"][0] <= 1
     assert found.rows["clone"].values["forks"] == {}, "a clone has no values"
-    assert row.error("forks") == json.loads(Path("out/ilql-0/ranking.json").read_text())["found"]["forks"]["online_error"]
+    assert (
+        row.error("forks")
+        == json.loads(Path("out/ilql-0/ranking.json").read_text())["found"]["forks"]["online_error"]
+    )
     (step,) = found.verdicts[0].steps
     error = (found.rows["clone"].error("return") ** 2 + found.rows["player"].error("return") ** 2) ** 0.5
     assert step.error == pytest.approx(error)
@@ -152,11 +172,15 @@ def _gone_on_with(sets, found):
     assert again.sets == found.sets
     assert again.rows["ilql"].values == found.rows["ilql"].values
     sets.write_text(SUITE.replace("forks: {data", "splits: {data").replace("ranking/forks", "ranking/splits"))
-    weights = {path: path.stat().st_mtime_ns for path in Path("out/ilql-0/checkpoints").rglob("*.safetensors")}
+    weights = {
+        path: path.stat().st_mtime_ns for path in Path("out/ilql-0/checkpoints").rglob("*.safetensors")
+    }
     again, said = bench(sets)
     assert {line.split()[1] for line in said if not line.endswith("found")} == {"clone-0:", "ilql-0:"}
     assert again.rows["ilql"].values["forks"] == found.rows["ilql"].values["forks"]
-    assert weights == {path: path.stat().st_mtime_ns for path in Path("out/ilql-0/checkpoints").rglob("*.safetensors")}
+    assert weights == {
+        path: path.stat().st_mtime_ns for path in Path("out/ilql-0/checkpoints").rglob("*.safetensors")
+    }
     with pytest.raises(BadCheckpoint, match="clone-0 holds a run of other settings"):
         bench(sets, ["games:episodes=21"])
     again, _ = bench(sets, ["branching:episodes=21"])
@@ -164,6 +188,8 @@ def _gone_on_with(sets, found):
     assert again.failures["ilql-0"].startswith("not made: what it starts from failed (")
 
 
-@pytest.mark.parametrize(("difference", "verdict"), [(0.31, HOLDS), (0.29, UNDECIDED), (-0.29, UNDECIDED), (-0.31, CONTRADICTED)])
+@pytest.mark.parametrize(
+    ("difference", "verdict"), [(0.31, HOLDS), (0.29, UNDECIDED), (-0.29, UNDECIDED), (-0.31, CONTRADICTED)]
+)
 def test_one_seed_is_decided_by_three_standard_errors(difference, verdict):
     assert compare_episodes(difference, 0.1)[1] == verdict

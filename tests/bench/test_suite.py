@@ -17,7 +17,15 @@ def planned(suite, profile="cpu", seeds=2, overrides=()):
 
 def test_stages_come_once_and_first_and_equal_cells_share_a_run(suite):
     plan = planned(suite)
-    assert [job.folder.name for job in plan.jobs] == ["base", "zero-0", "zero-1", "ppo-0", "ppo-1", "expert-0", "expert-1"]
+    assert [job.folder.name for job in plan.jobs] == [
+        "base",
+        "zero-0",
+        "zero-1",
+        "ppo-0",
+        "ppo-1",
+        "expert-0",
+        "expert-1",
+    ]
     assert plan.cells["ppo"] == plan.cells["same"] != plan.cells["zero"]
     base, ppo = plan.jobs[0], plan.jobs[3]
     assert (ppo.recipe.model.path, ppo.needs) == (str(base.folder), (base.key,))
@@ -32,7 +40,9 @@ def test_a_key_says_what_a_run_does_wherever_it_lies(suite):
     there = jobs.plan(whole, Path("elsewhere"), "cpu", 2, {})
     assert [job.key for job in here.jobs] == [job.key for job in there.jobs]
     changed = planned(suite, overrides=["base:algorithm.learning_rate=0.5"])
-    assert [a.key == b.key for a, b in zip(here.jobs, changed.jobs, strict=True)] == [False] * 5 + [True] * 2, "and what it starts from"
+    assert [a.key == b.key for a, b in zip(here.jobs, changed.jobs, strict=True)] == [False] * 5 + [
+        True
+    ] * 2, "and what it starts from"
 
 
 def test_overrides_are_for_all_or_for_one(suite):
@@ -41,7 +51,13 @@ def test_overrides_are_for_all_or_for_one(suite):
     assert {one.training.final_episodes for one in found.values()} == {7}
     assert (found["ppo-0"].config.clip, found["zero-0"].config.clip) == (0.3, 0.2)
     some = planned(suite, overrides=["*o:training.final_episodes=9"])
-    assert {job.name: job.recipe.training.final_episodes for job in some.jobs} == {"base": 4, "zero": 9, "ppo": 9, "same": 4, "expert": 4}
+    assert {job.name: job.recipe.training.final_episodes for job in some.jobs} == {
+        "base": 4,
+        "zero": 9,
+        "ppo": 9,
+        "same": 4,
+        "expert": 4,
+    }
     with pytest.raises(BadSetting, match=r"names no stage"):
         planned(suite, overrides=["x*:x=1"])
     with pytest.raises(BadSetting, match=r"'pop:x=1' names no stage; known: base, zero"):
@@ -52,7 +68,9 @@ def test_some_cells_alone_are_run_with_what_they_start_from(suite):
     whole = suites.load(suite)
     plan = jobs.plan(whole, Path("out"), "cpu", 1, {}, only=["ppo"])
     assert [job.folder.name for job in plan.jobs] == ["base", "ppo-0"]
-    assert [job.key for job in plan.jobs] == [job.key for job in planned(suite, seeds=1).jobs if job.name in ("base", "ppo")], "as in the whole"
+    assert [job.key for job in plan.jobs] == [
+        job.key for job in planned(suite, seeds=1).jobs if job.name in ("base", "ppo")
+    ], "as in the whole"
     shown = suites.only(whole, ["ppo"])
     assert list(shown.cells) == ["ppo"]
     assert all(set(table.cells) == {"ppo"} for table in shown.tables)
@@ -85,7 +103,11 @@ WRONG = [
     ("title:", "titel:", ["small.yaml:3", "'titel'", "title"]),
     ("agent: expert", "agnet: expert", ["small.yaml", "'agnet'", "agent"]),
     ("any: {task", "reviews_pop: {task", ["small.yaml", "reviews_pop"]),
-    ("  base: {recipe: reviews_base}", "  base: {recipe: reviews_base, at: {gpu: {}}}", ["small.yaml", "'gpu'", "cpu"]),
+    (
+        "  base: {recipe: reviews_base}",
+        "  base: {recipe: reviews_base, at: {gpu: {}}}",
+        ["small.yaml", "'gpu'", "cpu"],
+    ),
     ("tables:", "tables: 3\nold:", ["small.yaml"]),
     ("title: Small", "title: [Small", ["small.yaml", "not YAML"]),
 ]
@@ -106,8 +128,13 @@ def test_mistakes_that_only_planning_sees_name_the_entry(suite):
     suite.write_text(text.replace("algorithm.gamma: 0.9", "algorithm.gamma: 2"))
     with pytest.raises(BadSetting, match=r"suite small, ppo: .*algorithm.gamma"):
         planned(suite)
-    suite.write_text(text.replace("base: {recipe: reviews_base}", "base: {recipe: reviews_base, set: {model.path: <ppo>}}"))
-    with pytest.raises(BadSetting, match=r"starts from base, which is a circle|starts from zero, which is a circle|which is a circle"):
+    suite.write_text(
+        text.replace("base: {recipe: reviews_base}", "base: {recipe: reviews_base, set: {model.path: <ppo>}}")
+    )
+    with pytest.raises(
+        BadSetting,
+        match=r"starts from base, which is a circle|starts from zero, which is a circle|which is a circle",
+    ):
         planned(suite)
     with pytest.raises(UnknownName, match="gpu"):
         suites.load(suite).profile("gpu")
@@ -119,7 +146,9 @@ def test_mistakes_that_only_planning_sees_name_the_entry(suite):
         suites.load(suite)
 
 
-@pytest.mark.parametrize("value", [0.5, 1e-6, None, True, "inf", float("inf"), "a: b", "<x", [1, 2], {"label": 1}, "été", 'quo"te'])
+@pytest.mark.parametrize(
+    "value", [0.5, 1e-6, None, True, "inf", float("inf"), "a: b", "<x", [1, 2], {"label": 1}, "été", 'quo"te']
+)
 def test_an_override_gives_a_setting_this_very_value(value):
     from loquent.core.options import parse
     from loquent.core.values import frozen
@@ -147,7 +176,10 @@ def test_the_ablations_follow_the_paper():
     whole = suites.load("imdb-ablations")
     assert [len(table.cells) for table in whole.tables] == [14, 6, 9]
     assert sorted(entry.published for entry in whole.cells.values()) == sorted(
-        f"{name}/{row}" for name, table in published.load("rl4lms").tables.items() for row in table.rows if (name, row) != ("table-6", "Zero-Shot")
+        f"{name}/{row}"
+        for name, table in published.load("rl4lms").tables.items()
+        for row in table.rows
+        if (name, row) != ("table-6", "Zero-Shot")
     )
     cells = jobs.plan(whole, Path("out"), "paper", 5, {}).cells
     assert cells["nlpo-gamma-0.95"] == cells["nlpo-mu-20"] == cells["nlpo-p-0.9"] != cells["nlpo-mu-10"]
@@ -156,13 +188,22 @@ def test_the_ablations_follow_the_paper():
     assert (ppo.model.path, ppo.options.name, ppo.config.learning_rate, ppo.config.epochs, ppo.config.lam) == (
         "lvwerra/gpt2-imdb", "stanfordnlp/imdb", 1e-6, 5, 0.95,
     )  # fmt: skip
-    assert (ppo.decoding.top_k, ppo.decoding.max_new_tokens, ppo.decoding.max_prompt_tokens, ppo.training.updates) == (50, 48, 64, 50)
+    assert (
+        ppo.decoding.top_k,
+        ppo.decoding.max_new_tokens,
+        ppo.decoding.max_prompt_tokens,
+        ppo.training.updates,
+    ) == (50, 48, 64, 50)
     assert (settings["ppo-no-kl-0"].config.beta, settings["ppo-no-kl-0"].config.kl_target) == (0.0, None)
 
 
 def test_the_figures_are_read_as_printed():
     _, row = published.load("rl4lms").row("table-5/PPO/inf")
-    assert (row["sentiment"].value, row["sentiment"].deviation, row["unique_1"].text) == (0.838, 0.061, "4214 ± 260")
+    assert (row["sentiment"].value, row["sentiment"].deviation, row["unique_1"].text) == (
+        0.838,
+        0.061,
+        "4214 ± 260",
+    )
     with pytest.raises(UnknownName, match="PPO/inf"):
         published.load("rl4lms").row("table-5/PPO/ind")
     with pytest.raises(UnknownName, match="rl4lms"):
@@ -202,14 +243,18 @@ def test_nlpgym_s_table_stands_in_the_paper(beside):
         line = f"{agent} Fasttext {printed['fasttext']} Byte-Pair {printed['bytepair']} - -"
         assert line in text
         assert line.replace("0.9", "0.8") not in text, "a wrong figure would be caught"
-    assert [ordering.quote for ordering in suites.load("nlpgym").orderings if ordering.quote not in text] == []
+    assert [
+        ordering.quote for ordering in suites.load("nlpgym").orderings if ordering.quote not in text
+    ] == []
 
 
 def test_nlpgym_s_learners_have_the_paper_s_settings():
     whole = suites.load("nlpgym")
     made = {job.folder.name: job.recipe for job in jobs.plan(whole, Path("out"), "given", 1, {}).jobs}
     found = {
-        name: (one.config.network, one.config.learning_rate, one.config.minibatch, one.config.gamma) for name, one in made.items() if "-ppo" in name
+        name: (one.config.network, one.config.learning_rate, one.config.minibatch, one.config.gamma)
+        for name, one in made.items()
+        if "-ppo" in name
     }
     assert found == {
         "tagging-ppo-0": ((100, 100), 5e-4, 64, 0.99), "labels-ppo-0": ((200, 200), 1e-3, 64, 0.99), "choices-ppo-0": ((64, 64), 1e-4, 64, 0.99),
@@ -217,8 +262,14 @@ def test_nlpgym_s_learners_have_the_paper_s_settings():
     assert {made[f"{task}-dqn-0"].config.minibatch for task in ("tagging", "labels", "choices")} == {32}
     for task in ("tagging", "labels", "choices"):
         ppo, supervised = made[f"{task}-ppo-0"], made[f"{task}-supervised-0"]
-        assert (ppo.config.network, ppo.config.features, ppo.options) == (supervised.config.network, supervised.config.features, supervised.options)
-        assert ppo.config.steps * ppo.training.updates == supervised.config.steps * supervised.training.updates
+        assert (ppo.config.network, ppo.config.features, ppo.options) == (
+            supervised.config.network,
+            supervised.config.features,
+            supervised.options,
+        )
+        assert (
+            ppo.config.steps * ppo.training.updates == supervised.config.steps * supervised.training.updates
+        )
 
 
 @pytest.mark.data
@@ -233,7 +284,10 @@ def test_every_published_figure_and_quote_stands_in_the_paper(beside):
             assert f"{row.rpartition('/')[2]}\t{line}" in bare, row
             assert f"{row.rpartition('/')[2]}\t{line[:-1]}X" not in bare, "a wrong figure would be caught"
     for whole in (suites.load(name) for name in suites.names()):
-        assert whole.paper != "rl4lms" or [ordering.quote for ordering in whole.orderings if ordering.quote not in text] == []
+        assert (
+            whole.paper != "rl4lms"
+            or [ordering.quote for ordering in whole.orderings if ordering.quote not in text] == []
+        )
 
 
 def test_recipes_beside_a_suite_are_found(suite, tmp_path):

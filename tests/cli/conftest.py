@@ -104,7 +104,14 @@ def loquent(folder):
 
     def run(*words, stdin="", timeout=120, **environment):
         return subprocess.run(
-            _command(*words), cwd=folder, input=stdin, capture_output=True, text=True, timeout=timeout, check=False, env={**os.environ, **environment}
+            _command(*words),
+            cwd=folder,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+            env={**os.environ, **environment},
         )
 
     return run

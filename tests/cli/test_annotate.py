@@ -37,8 +37,12 @@ def folder(tmp_path):
         "minibatch": 4,
     }
     task = {"kind": "tagging", "source": "samples", "labels": ["other", "vowel"], "instruct": False}
-    (tmp_path / "mine.yaml").write_text(dump({"task": task, "algorithm": algorithm, "training": {"updates": 3}}))
-    (tmp_path / "samples.jsonl").write_text("".join(json.dumps({"id": id, "tokens": list(text)}) + "\n" for id, text in TEXTS.items()))
+    (tmp_path / "mine.yaml").write_text(
+        dump({"task": task, "algorithm": algorithm, "training": {"updates": 3}})
+    )
+    (tmp_path / "samples.jsonl").write_text(
+        "".join(json.dumps({"id": id, "tokens": list(text)}) + "\n" for id, text in TEXTS.items())
+    )
     return tmp_path
 
 
@@ -53,11 +57,29 @@ class Terminal:
 
     def __init__(self, folder, *more):
         self.mine, theirs = pty.openpty()
-        line = [sys.executable, "-m", "loquent.cli.main", "annotate", "mine.yaml", "--samples", "samples.jsonl", "--out", "session", *more]
+        line = [
+            sys.executable,
+            "-m",
+            "loquent.cli.main",
+            "annotate",
+            "mine.yaml",
+            "--samples",
+            "samples.jsonl",
+            "--out",
+            "session",
+            *more,
+        ]
         places = os.pathsep.join(place for place in sys.path if place)
         environment = {**os.environ, "PYTHONPATH": places, "OMP_NUM_THREADS": "1"}
         self.process = subprocess.Popen(
-            line, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True, preexec_fn=in_terminal
+            line,
+            cwd=folder,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env=environment,
+            start_new_session=True,
+            preexec_fn=in_terminal,
         )
         os.close(theirs)
         self.seen = ""
@@ -150,7 +172,9 @@ def test_a_session_at_a_terminal(folder):
 
 def test_an_oracle_corrects(folder, capsys, monkeypatch):
     monkeypatch.chdir(folder)
-    (folder / "samples.jsonl").write_text("".join(json.dumps({"id": id, "tokens": list(TEXTS[id]), "labels": GOLD[id]}) + "\n" for id in TEXTS))
+    (folder / "samples.jsonl").write_text(
+        "".join(json.dumps({"id": id, "tokens": list(TEXTS[id]), "labels": GOLD[id]}) + "\n" for id in TEXTS)
+    )
     line = ["annotate", "mine.yaml", "--samples", "samples.jsonl", "--oracle", "--out", "session", "--json"]
     assert cli.main([*line, "--limit", "2"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["left"] == 1

@@ -32,7 +32,9 @@ def annotate(tmp_path, monkeypatch, capsys):
 
     def run(kind, samples, typed, *more, **options):
         task = {"kind": kind, "source": "samples", "instruct": False, **TASKS[kind], **options}
-        (tmp_path / "mine.yaml").write_text(dump({"task": task, "algorithm": algorithm, "training": {"updates": 3}}))
+        (tmp_path / "mine.yaml").write_text(
+            dump({"task": task, "algorithm": algorithm, "training": {"updates": 3}})
+        )
         (tmp_path / "samples.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in samples))
         given = typed if isinstance(typed, bytes) else typed.encode()
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given), encoding="utf-8"))
@@ -79,16 +81,28 @@ def test_two_samples_of_one_id_are_refused_with_both_lines(annotate, tmp_path):
         ("tagging", {"text": 5}, "'text' is 5"),
         ("tagging", {"tokens": {"a": "b"}}, "'tokens' is"),
         ("multilabel", {"text": None}, "text"),
-        ("multiple_choice", {"question": "which?", "choices": ["a", "b"], "ids": 5}, "two lists of the same length"),
+        (
+            "multiple_choice",
+            {"question": "which?", "choices": ["a", "b"], "ids": 5},
+            "two lists of the same length",
+        ),
         ("multiple_choice", {"question": "which?", "choices": [None], "ids": None}, "the choice"),
         ("multiple_choice", {"question": "which?", "choices": 5}, "the choices are 5"),
         ("multiple_choice", {"question": "which?", "choices": None}, "the choices are None"),
         ("multiple_choice", {"question": {"stem": "which?", "choices": 7}}, "the choices are 7"),
-        ("multiple_choice", {"question": "which?", "choices": {"text": 3, "label": 4}}, "two lists of the same length"),
+        (
+            "multiple_choice",
+            {"question": "which?", "choices": {"text": 3, "label": 4}},
+            "two lists of the same length",
+        ),
     ],
 )
 def test_a_bad_sample_is_named_with_its_line(annotate, kind, fields, words):
-    good = {"tagging": {"tokens": ["a"]}, "multilabel": {"text": "a"}, "multiple_choice": {"question": "which?", "choices": ["a", "b"]}}[kind]
+    good = {
+        "tagging": {"tokens": ["a"]},
+        "multilabel": {"text": "a"},
+        "multiple_choice": {"question": "which?", "choices": ["a", "b"]},
+    }[kind]
     code, _, why = annotate(kind, [good, fields], "q\n")
     assert code == 2
     assert "samples.jsonl:2: " in why
@@ -121,7 +135,9 @@ def test_finding_the_annotated_samples_takes_one_look_at_each():
         task = "[O, V]"
         whole = recipes.load("tagging_ppo", [f"task.labels={task}", "task.source=samples"])
         with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
-            file.writelines(json.dumps({"id": str(i), "tokens": ["a"], "labels": ["O"]}) + "\n" for i in range(n))
+            file.writelines(
+                json.dumps({"id": str(i), "tokens": ["a"], "labels": ["O"]}) + "\n" for i in range(n)
+            )
             file.flush()
             count = 0
 
@@ -140,7 +156,9 @@ def test_finding_the_annotated_samples_takes_one_look_at_each():
 
 
 def test_bytes_that_are_no_text_lose_nothing(annotate, tmp_path):
-    code, shown, why = annotate("tagging", [{"id": "x", "tokens": ["a", "b"]}], b"1 vowel\n\xff\xfe\n2 vowel\xe9\n2 other\r\n\n")
+    code, shown, why = annotate(
+        "tagging", [{"id": "x", "tokens": ["a", "b"]}], b"1 vowel\n\xff\xfe\n2 vowel\xe9\n2 other\r\n\n"
+    )
     assert (code, why) == (0, "")
     assert r"'\\xff\\xfe' is neither" in shown
     assert r"'vowel\\xe9' is no label" in shown
@@ -149,14 +167,18 @@ def test_bytes_that_are_no_text_lose_nothing(annotate, tmp_path):
 
 def test_a_choice_may_be_called_as_a_command_is(annotate, tmp_path):
     asked = {"question": "which?", "choices": {"q": "this", "?": "that", "B": "those"}}
-    code, shown, _ = annotate("multiple_choice", [{**asked, "id": "x"}, {**asked, "id": "y"}], "B\nq\n\n?\n\n")
+    code, shown, _ = annotate(
+        "multiple_choice", [{**asked, "id": "x"}, {**asked, "id": "y"}], "B\nq\n\n?\n\n"
+    )
     assert code == 0
     assert "? lists the ids; u undoes; the end of the input (Ctrl-D) leaves" in shown
     assert kept(tmp_path) == {"x": ["q"], "y": ["?"]}
 
 
 def test_q_leaves_where_no_choice_is_called_so(annotate, tmp_path):
-    _, shown, _ = annotate("multiple_choice", [{"question": "which?", "choices": {"Q": "this", "B": "that"}}], "?\nq\n")
+    _, shown, _ = annotate(
+        "multiple_choice", [{"question": "which?", "choices": {"Q": "this", "B": "that"}}], "?\nq\n"
+    )
     assert "? lists the ids; u undoes; q leaves" in shown
     assert "> Q B\n" in shown
     assert kept(tmp_path) == {}
@@ -164,17 +186,40 @@ def test_q_leaves_where_no_choice_is_called_so(annotate, tmp_path):
 
 def test_labels_of_several_words_are_given_and_listed_one_a_line(annotate, tmp_path):
     labels = ["noun phrase", "O", "verb  phrase"]
-    code, shown, _ = annotate("tagging", [{"id": "x", "tokens": ["a", "b", "c"]}], "?\n1-2 Noun Phrase\n3 verb  phrase\n\n", labels=labels)
+    code, shown, _ = annotate(
+        "tagging",
+        [{"id": "x", "tokens": ["a", "b", "c"]}],
+        "?\n1-2 Noun Phrase\n3 verb  phrase\n\n",
+        labels=labels,
+    )
     assert code == 0
     assert "> noun phrase\nO\nverb  phrase\n" in shown
     assert kept(tmp_path) == {"x": ["noun phrase", "noun phrase", "verb  phrase"]}
-    _, shown, _ = annotate("multilabel", [{"id": "x", "text": "a"}], "?\nq\n", "--out", "other", labels=labels)
+    _, shown, _ = annotate(
+        "multilabel", [{"id": "x", "text": "a"}], "?\nq\n", "--out", "other", labels=labels
+    )
     assert "> noun phrase\nO\nverb  phrase\n" in shown
 
 
 def test_corrections_and_whole_samples_are_undone(annotate, tmp_path):
     texts = [{"id": "s1", "tokens": ["a", "b"]}, {"id": "s2", "tokens": ["c"]}]
-    typed = ["u", "1 vowel", "1 other", "u", "u", "2 vowel", "1-2 vowel", "u", "1 vowel", "", "u", "1-2 other", "", "1 other", ""]
+    typed = [
+        "u",
+        "1 vowel",
+        "1 other",
+        "u",
+        "u",
+        "2 vowel",
+        "1-2 vowel",
+        "u",
+        "1 vowel",
+        "",
+        "u",
+        "1-2 other",
+        "",
+        "1 other",
+        "",
+    ]
     code, shown, _ = annotate("tagging", texts, "\n".join(typed) + "\n", "--json")
     assert code == 0
     assert "there is nothing to undo" in shown

@@ -40,17 +40,46 @@ def test_the_number_of_processes_changes_nothing(folder):
 
 def test_what_is_refused_leaves_nothing_that_bars_the_next_call(folder, capsys):
     out = folder / "refused"
-    assert cli.main(["collect", "wordle", "--agent", "expert", "agent.foo=3", "--episodes", "3", "--out", str(out)]) == 2
+    assert (
+        cli.main(
+            ["collect", "wordle", "--agent", "expert", "agent.foo=3", "--episodes", "3", "--out", str(out)]
+        )
+        == 2
+    )
     assert "foo" in capsys.readouterr().err
     assert not out.exists()
-    assert cli.main(["collect", "wordle", "--agent", "expert", "--episodes", "3", "--split", "nosplit", "--out", str(out)]) == 2
+    assert (
+        cli.main(
+            [
+                "collect",
+                "wordle",
+                "--agent",
+                "expert",
+                "--episodes",
+                "3",
+                "--split",
+                "nosplit",
+                "--out",
+                str(out),
+            ]
+        )
+        == 2
+    )
     assert cli.main(["collect", "wordle", "--agent", "expert", "--episodes", "3", "--out", str(out)]) == 0
 
 
 def test_the_episodes_are_the_games_in_order(folder):
     collected(folder, "one")
     read = list(episode.read(folder / "one" / "episodes.jsonl"))
-    assert [(one.row, one.number) for one in read[:7]] == [("r0", 0), ("r1", 0), ("r2", 0), ("r3", 0), ("r4", 0), ("r0", 1), ("r1", 1)]
+    assert [(one.row, one.number) for one in read[:7]] == [
+        ("r0", 0),
+        ("r1", 0),
+        ("r2", 0),
+        ("r3", 0),
+        ("r4", 0),
+        ("r0", 1),
+        ("r1", 1),
+    ]
     assert len({(one.row, one.number) for one in read}) == len(read) == 200
     assert {one.agents["agent"] for one in read} == {"counter"}
 
@@ -67,11 +96,16 @@ def test_json_is_the_last_line_and_says_what_was_made(folder, capsys):
 
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_killed_and_called_again_it_makes_the_same_file(folder, processes, command):
-    line = [word.replace(":Count", ":Slow") if word.startswith("counting:Count") and "er" not in word else word for word in LINE]
+    line = [
+        word.replace(":Count", ":Slow") if word.startswith("counting:Count") and "er" not in word else word
+        for word in LINE
+    ]
     whole = folder / "whole"
     assert cli.main([*line, "--out", str(whole)]) == 0
     out = folder / "killed"
-    first = subprocess.Popen(command(*line, "--out", str(out), "--processes", processes), cwd=folder, stderr=subprocess.DEVNULL)
+    first = subprocess.Popen(
+        command(*line, "--out", str(out), "--processes", processes), cwd=folder, stderr=subprocess.DEVNULL
+    )
     limit = time.monotonic() + 60
     while not list(out.glob("shards/*.jsonl")) and time.monotonic() < limit:
         time.sleep(0.005)
@@ -81,7 +115,13 @@ def test_killed_and_called_again_it_makes_the_same_file(folder, processes, comma
     kept = {path: path.stat().st_mtime_ns for path in out.glob("shards/*.jsonl")}
     assert kept
     (out / "shards" / "000002.99999.partial").write_text('{"torn')
-    again = subprocess.run(command(*line, "--out", str(out), "--processes", processes), cwd=folder, capture_output=True, text=True, check=False)
+    again = subprocess.run(
+        command(*line, "--out", str(out), "--processes", processes),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert again.returncode == 0, again.stderr
     assert (out / "episodes.jsonl").read_bytes() == (whole / "episodes.jsonl").read_bytes()
 
@@ -120,13 +160,19 @@ def test_a_damaged_shard_is_refused_with_its_line(folder, capsys, damage):
         shard.with_suffix(journal.DIGEST).write_bytes(b"\xff")
     assert cli.main([*LINE, "--out", str(out)]) == 2
     said = capsys.readouterr().err
-    assert f"{shard}: 000001.digest is missing" in said if damage == "no digest" else f"{shard}:{1 if 'digest' in damage else 7}: " in said
+    assert (
+        f"{shard}: 000001.digest is missing" in said
+        if damage == "no digest"
+        else f"{shard}:{1 if 'digest' in damage else 7}: " in said
+    )
     assert not (out / "episodes.jsonl").exists()
     shard.unlink()
     assert collected(folder, "one").splitlines(keepends=True) == lines
 
 
-@pytest.mark.parametrize("change", [["--seed", "8"], ["--episodes", "201"], ["--agent", "random"], ["--option", "rounds=2"]])
+@pytest.mark.parametrize(
+    "change", [["--seed", "8"], ["--episodes", "201"], ["--agent", "random"], ["--option", "rounds=2"]]
+)
 def test_a_folder_of_another_collection_is_refused(folder, change, capsys):
     before = collected(folder, "one")
     assert cli.main([*LINE, "--out", str(folder / "one"), *change]) == 2
@@ -148,7 +194,12 @@ def test_no_process_outlives_a_killed_parent(folder, command):
     limit = time.monotonic() + 60
     while not list((folder / "o").glob("shards/*.jsonl")) and time.monotonic() < limit:
         time.sleep(0.01)
-    children = [int(pid) for pid in subprocess.run(["pgrep", "-P", str(parent.pid)], capture_output=True, text=True, check=False).stdout.split()]
+    children = [
+        int(pid)
+        for pid in subprocess.run(
+            ["pgrep", "-P", str(parent.pid)], capture_output=True, text=True, check=False
+        ).stdout.split()
+    ]
     assert len(children) >= 2
     assert all(_runs(pid) for pid in children)
     parent.kill()
@@ -170,7 +221,9 @@ def _runs(pid):
 def test_ctrl_c_exits_130_and_leaves_whole_shards(folder, command):
     line = [*LINE, "--out", str(folder / "o")]
     line[1], line[5] = "counting:Slow", "100000"
-    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs are started deaf to it
+    heard = partial(
+        signal.signal, signal.SIGINT, signal.SIG_DFL
+    )  # a shell's background jobs are started deaf to it
     parent = subprocess.Popen(command(*line), cwd=folder, stderr=subprocess.PIPE, text=True, preexec_fn=heard)
     limit = time.monotonic() + 60
     while not list((folder / "o").glob("shards/*.jsonl")) and time.monotonic() < limit:

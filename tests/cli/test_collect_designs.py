@@ -11,7 +11,16 @@ from loquent.cli import main as cli
 from loquent.core import episode
 
 PLAYERS = ["--agent", "expert", "--suboptimal", "counting:Counter"]
-ADVERSARIAL = [*PLAYERS, "--adversary", "random", "--design", "adversarial", "design.rollouts=2", "design.games=1", "design.before=2"]
+ADVERSARIAL = [
+    *PLAYERS,
+    "--adversary",
+    "random",
+    "--design",
+    "adversarial",
+    "design.rollouts=2",
+    "design.games=1",
+    "design.before=2",
+]
 BRANCHING = [*PLAYERS, "--design", "branching"]
 TWEETS = ["--design", "tweets", "design.file=tweets.csv"]
 LINES = {
@@ -35,7 +44,10 @@ def _own_modules(folder, monkeypatch):
 
 
 def collected(folder, name, line, *more):
-    assert cli.main(["collect", *line, "--episodes", "130", "--seed", "3", "--out", str(folder / name), *more]) == 0
+    assert (
+        cli.main(["collect", *line, "--episodes", "130", "--seed", "3", "--out", str(folder / name), *more])
+        == 0
+    )
     return (folder / name / "episodes.jsonl").read_bytes()
 
 
@@ -52,7 +64,11 @@ def test_what_is_made_is_counted_by_kind(folder, capsys):
     collected(folder, "one", LINES["adversarial"], "--json")
     *said, found = capsys.readouterr().out.splitlines()
     found = json.loads(found)
-    assert {kind: made["episodes"] for kind, made in found["kinds"].items()} == {"expert": 130, "adversarial": 260, "suboptimal": 130}
+    assert {kind: made["episodes"] for kind, made in found["kinds"].items()} == {
+        "expert": 130,
+        "adversarial": 260,
+        "suboptimal": 130,
+    }
     assert found["episodes"] == 520
     assert found["kinds"]["expert"]["return"] == 3.0
     read = list(episode.read(folder / "one" / "episodes.jsonl"))
@@ -66,7 +82,18 @@ def test_what_is_made_is_counted_by_kind(folder, capsys):
 def test_killed_and_called_again_it_makes_the_same_file(folder, processes, command):
     line = ["counting:Slow", *ADVERSARIAL]
     whole = collected(folder, "whole", line)
-    words = ["collect", *line, "--episodes", "130", "--seed", "3", "--out", str(folder / "killed"), "--processes", processes]
+    words = [
+        "collect",
+        *line,
+        "--episodes",
+        "130",
+        "--seed",
+        "3",
+        "--out",
+        str(folder / "killed"),
+        "--processes",
+        processes,
+    ]
     first = subprocess.Popen(command(*words), cwd=folder, stderr=subprocess.DEVNULL)
     limit = time.monotonic() + 60
     while not list((folder / "killed").glob("shards/*.jsonl")) and time.monotonic() < limit:
@@ -80,13 +107,21 @@ def test_killed_and_called_again_it_makes_the_same_file(folder, processes, comma
     assert (folder / "killed" / "episodes.jsonl").read_bytes() == whole
 
 
-@pytest.mark.parametrize("change", [["design.rollouts=3"], ["--suboptimal", "random"], ["--adversary", "expert"], ["--design", "branching"]])
+@pytest.mark.parametrize(
+    "change",
+    [["design.rollouts=3"], ["--suboptimal", "random"], ["--adversary", "expert"], ["--design", "branching"]],
+)
 def test_a_folder_of_another_design_is_refused(folder, change, capsys):
     before = collected(folder, "one", LINES["adversarial"])
     line = list(LINES["adversarial"])
     if change == ["--design", "branching"]:
         line, change = LINES["branching"], []
-    assert cli.main(["collect", *line, "--episodes", "130", "--seed", "3", "--out", str(folder / "one"), *change]) == 2
+    assert (
+        cli.main(
+            ["collect", *line, "--episodes", "130", "--seed", "3", "--out", str(folder / "one"), *change]
+        )
+        == 2
+    )
     assert "holds another collection" in capsys.readouterr().err
     assert (folder / "one" / "episodes.jsonl").read_bytes() == before
 
@@ -94,12 +129,19 @@ def test_a_folder_of_another_design_is_refused(folder, change, capsys):
 def test_other_tweets_make_another_collection(folder, capsys):
     collected(folder, "one", LINES["tweets"])
     (folder / "tweets.csv").write_text((folder / "tweets.csv").read_text() + "214,🟩🟩🟩🟩🟩\n")
-    assert cli.main(["collect", *LINES["tweets"], "--episodes", "130", "--seed", "3", "--out", str(folder / "one")]) == 2
+    assert (
+        cli.main(
+            ["collect", *LINES["tweets"], "--episodes", "130", "--seed", "3", "--out", str(folder / "one")]
+        )
+        == 2
+    )
     assert "inputs is" in capsys.readouterr().err
 
 
 def test_plain_collections_are_written_down_as_before(folder):
-    assert cli.main(["collect", "counting:Count", "--agent", "expert", "--episodes", "2", "--out", "plain"]) == 0
+    assert (
+        cli.main(["collect", "counting:Count", "--agent", "expert", "--episodes", "2", "--out", "plain"]) == 0
+    )
     assert set(json.loads((folder / "plain" / "collect.json").read_text())) == {
         "task", "options", "identity", "agent", "episodes", "split", "seed", "version"
     }  # fmt: skip
@@ -110,16 +152,31 @@ def test_plain_collections_are_written_down_as_before(folder):
     ("words", "says"),
     [
         ([], "--agent is missing: the design 'games' takes --agent"),
-        (["--agent", "expert", "--suboptimal", "random"], "--suboptimal is one too many: the design 'games' takes --agent"),
-        (["--agent", "expert", "--design", "branching"], "--suboptimal is missing: the design 'branching' takes --agent, --suboptimal"),
+        (
+            ["--agent", "expert", "--suboptimal", "random"],
+            "--suboptimal is one too many: the design 'games' takes --agent",
+        ),
+        (
+            ["--agent", "expert", "--design", "branching"],
+            "--suboptimal is missing: the design 'branching' takes --agent, --suboptimal",
+        ),
         ([*PLAYERS, "--design", "adversarial"], "--adversary is missing"),
-        (["--agent", "expert", "--design", "tweets", "design.file=tweets.csv"], "--agent is one too many: the design 'tweets' takes no player"),
-        (["--agent", "expert", "--design", "branchin"], "no design is named 'branchin'. Did you mean 'branching'?"),
+        (
+            ["--agent", "expert", "--design", "tweets", "design.file=tweets.csv"],
+            "--agent is one too many: the design 'tweets' takes no player",
+        ),
+        (
+            ["--agent", "expert", "--design", "branchin"],
+            "no design is named 'branchin'. Did you mean 'branching'?",
+        ),
         ([*BRANCHING, "design.rollout=2"], "'rollout' is no setting of design branching. Nearest: rollouts"),
         ([*BRANCHING, "design.rollouts=0"], "rollouts = 0"),
         ([*BRANCHING, "adversary.x=2"], "adversary.x=2: there is no --adversary"),
         ([*BRANCHING, "suboptimal.x=2"], "the agent counting:Counter has no options"),
-        (["--agent", "expert", "--suboptimal", "human", "--design", "branching"], "--suboptimal human: a person plays game by game"),
+        (
+            ["--agent", "expert", "--suboptimal", "human", "--design", "branching"],
+            "--suboptimal human: a person plays game by game",
+        ),
         (["--design", "tweets"], "design tweets needs file"),
         (["--design", "tweets", "design.file=none.csv"], "none.csv"),
         (["--design", "tweets", "design.file=tweets.csv"], "tweets need the task wordle with secret=row"),

@@ -55,7 +55,9 @@ def halting(loquent, folder):
     return loquent
 
 
-def test_a_collection_that_is_stopped_in_the_middle_of_a_shard_plays_only_the_games_that_had_not_ended(halting, folder):
+def test_a_collection_that_is_stopped_in_the_middle_of_a_shard_plays_only_the_games_that_had_not_ended(
+    halting, folder
+):
     assert halting(*LINE, "--out", "whole").returncode == 0
     (folder / "asked").unlink()
     seen, kept = set(), 0
@@ -66,7 +68,10 @@ def test_a_collection_that_is_stopped_in_the_middle_of_a_shard_plays_only_the_ga
             assert stopped.returncode == 130
             assert "Traceback" not in stopped.stderr
             assert "of 150 games are kept in cut; the same command goes on" in stopped.stderr
-        journals = {path.stem: journal.read(path, range(150))[0] for path in (folder / "cut" / "shards").glob("*.journal")}
+        journals = {
+            path.stem: journal.read(path, range(150))[0]
+            for path in (folder / "cut" / "shards").glob("*.journal")
+        }
         ended = {game for one in journals.values() for game in one} | {
             int(path.stem) * 64 + i for path in (folder / "cut" / "shards").glob("*.jsonl") for i in range(64)
         }
@@ -78,7 +83,9 @@ def test_a_collection_that_is_stopped_in_the_middle_of_a_shard_plays_only_the_ga
         seen, kept = {names[game] for game in ended}, len(ended)
     assert halting(*LINE, "--out", "cut").returncode == 0
     assert not set((folder / "asked").read_text().split()) & seen
-    assert (folder / "cut" / "episodes.jsonl").read_bytes() == (folder / "whole" / "episodes.jsonl").read_bytes()
+    assert (folder / "cut" / "episodes.jsonl").read_bytes() == (
+        folder / "whole" / "episodes.jsonl"
+    ).read_bytes()
     assert not (folder / "cut" / "shards").exists()
 
 
@@ -101,12 +108,20 @@ def test_of_a_journal_a_torn_end_is_played_again_and_damage_is_refused(halting, 
     whole = kept.read_bytes()
     digit = whole.replace(b".0}", b".5}", 1)
     assert digit != whole
-    begun = {"all": whole, "cut": whole[:-40], "a line and a piece": whole + b"nonsense", "zeros": whole + bytes(40), "nothing": b""}
+    begun = {
+        "all": whole,
+        "cut": whole[:-40],
+        "a line and a piece": whole + b"nonsense",
+        "zeros": whole + bytes(40),
+        "nothing": b"",
+    }
     second = whole.index(b"\n") + 1
     damaged = {1: [digit, b"nonsense\n" + whole, b"\n"], 2: [whole[:second] + whole[second + 1 :]]}
     odd = (b'[99, ["x"]]', b"[3, []]", b'[true, ["x"]]', b'{"3": 4}', b"\xff")
     damaged[4] = [whole + b"[" * 5000 + b"\n", *(whole + _marked(text) for text in odd)]
-    cases = [(found, None) for found in begun.values()] + [(found, place) for place, some in damaged.items() for found in some]
+    cases = [(found, None) for found in begun.values()] + [
+        (found, place) for place, some in damaged.items() for found in some
+    ]
     for number, (found, place) in enumerate(cases):
         out = folder / f"cut{number}"
         (out / "shards").mkdir(parents=True)
@@ -116,7 +131,10 @@ def test_of_a_journal_a_torn_end_is_played_again_and_damage_is_refused(halting, 
         capsys.readouterr()
         assert cli.main([*line, "--out", str(out)]) == (2 if place else 0)
         if place:
-            assert f"{kept}:{place}: this line is not what was written; delete this file" in capsys.readouterr().err
+            assert (
+                f"{kept}:{place}: this line is not what was written; delete this file"
+                in capsys.readouterr().err
+            )
             kept.unlink()
             assert cli.main([*line, "--out", str(out)]) == 0
         assert (out / "episodes.jsonl").read_bytes() == right
@@ -133,12 +151,21 @@ def test_options_of_transport_do_not_make_another_collection(halting, folder):
     assert halting(*LINE, "agent.patience=9", "--out", "cut").returncode == 0
     assert json.loads((folder / "cut" / "collect.json").read_text())["options"] == ["limit=30"]
     assert halting(*LINE, "--out", "whole").returncode == 0
-    assert (folder / "cut" / "episodes.jsonl").read_bytes() == (folder / "whole" / "episodes.jsonl").read_bytes()
+    assert (folder / "cut" / "episodes.jsonl").read_bytes() == (
+        folder / "whole" / "episodes.jsonl"
+    ).read_bytes()
 
 
 def test_what_decides_a_collection_is_looked_for_in_players_of_players_too():
     find = collection.designed.decisive
-    http = ["limit=2", "agent.retries=3", " agent.timeout =1", "agent.model=m", "agent.base_url=x", "retries=3"]
+    http = [
+        "limit=2",
+        "agent.retries=3",
+        " agent.timeout =1",
+        "agent.model=m",
+        "agent.base_url=x",
+        "retries=3",
+    ]
     assert find({"agent": "http"}, http) == ["limit=2", "agent.model=m", "retries=3"]
     assert find({"agent": "expert"}, ["agent.retries=3"]) == ["agent.retries=3"]
     inside = "agent.first={kind: http, base_url: 'http://x/v1', model: m}"
@@ -155,18 +182,35 @@ def test_a_teacher_s_transport_is_no_part_of_a_recipe(folder):
         return recipes.load("wordle_bc", [f"training.teacher={teacher}", "training.data=[]"]).fingerprint
 
     one = "{kind: http, base_url: 'http://x/v1', model: m"
-    assert fingerprint(one + "}") == fingerprint(one.replace("//x", "//y") + ", retries: 9, timeout: 3, concurrency: 2, pause: 0.5}")
+    assert fingerprint(one + "}") == fingerprint(
+        one.replace("//x", "//y") + ", retries: 9, timeout: 3, concurrency: 2, pause: 0.5}"
+    )
     assert fingerprint(one + "}") != fingerprint(one + ", temperature: 0.5}")
     assert transport(Http) == {"base_url", "api_key_variable", "timeout", "retries", "pause", "concurrency"}
     assert decisive("http") == "http"
-    assert dict(decisive({"kind": "nobody:Here", "x": 1})) == {"kind": "nobody:Here", "x": 1}, "a name that stands in a file is not imported"
+    assert dict(decisive({"kind": "nobody:Here", "x": 1})) == {"kind": "nobody:Here", "x": 1}, (
+        "a name that stands in a file is not imported"
+    )
 
 
 def test_ctrl_c_waits_for_no_process(folder, command):
     task = (folder / "counting.py").read_text().replace("time.sleep(0.005)", "time.sleep(30)")
     (folder / "counting.py").write_text(task)
-    line = ["collect", "counting:Slow", "--agent", "counting:Counter", "--episodes", "200", "--out", str(folder / "o"), "--processes", "2"]
-    heard = partial(signal.signal, signal.SIGINT, signal.default_int_handler)  # a shell's background jobs are started deaf to it
+    line = [
+        "collect",
+        "counting:Slow",
+        "--agent",
+        "counting:Counter",
+        "--episodes",
+        "200",
+        "--out",
+        str(folder / "o"),
+        "--processes",
+        "2",
+    ]
+    heard = partial(
+        signal.signal, signal.SIGINT, signal.default_int_handler
+    )  # a shell's background jobs are started deaf to it
     parent = subprocess.Popen(command(*line), cwd=folder, stderr=subprocess.PIPE, text=True, preexec_fn=heard)
     limit = time.monotonic() + 60
     while len(children := _children(parent.pid)) < 3 and time.monotonic() < limit:
@@ -184,7 +228,12 @@ def test_ctrl_c_waits_for_no_process(folder, command):
 
 
 def _children(pid):
-    return [int(one) for one in subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False).stdout.split()]
+    return [
+        int(one)
+        for one in subprocess.run(
+            ["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False
+        ).stdout.split()
+    ]
 
 
 def _state(pid):

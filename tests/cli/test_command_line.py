@@ -47,7 +47,14 @@ def test_settings_may_stand_before_and_behind_options():
 
 @pytest.mark.parametrize(
     "line",
-    [["train", "ppo", "--out", "x", "stray"], ["train", "ppo", "--outt=x"], ["list", "tasks", "a=1"], ["list", "things"], ["collect", "w"], []],
+    [
+        ["train", "ppo", "--out", "x", "stray"],
+        ["train", "ppo", "--outt=x"],
+        ["list", "tasks", "a=1"],
+        ["list", "things"],
+        ["collect", "w"],
+        [],
+    ],
 )
 def test_what_is_unknown_exits_2(line, capsys):
     with pytest.raises(SystemExit) as stop:
@@ -67,7 +74,10 @@ def test_a_count_is_a_whole_number_of_at_least_one(number, capsys):
     ("line", "says"),
     [
         (["check", "wrodle"], ["no task is named 'wrodle'", "Did you mean 'wordle'?"]),
-        (["collect", "counting:Count", "--agent", "randm", "--episodes", "1", "--out", "o"], ["no agent is named 'randm'", "'random'"]),
+        (
+            ["collect", "counting:Count", "--agent", "randm", "--episodes", "1", "--out", "o"],
+            ["no agent is named 'randm'", "'random'"],
+        ),
         (["play", "counting:Count", "task.round=3"], ["round", "Nearest: rounds"]),
         (["play", "counting:Count", "--option", "rounds=99"], ["rounds = 99", "[1, 9]"]),
         (["play", "counting:Count", "--option", "rounds"], ["'rounds'", "key=value"]),
@@ -75,9 +85,29 @@ def test_a_count_is_a_whole_number_of_at_least_one(number, capsys):
         (["play", "nowhere:Nothing"], ["no module 'nowhere'"]),
         (["play", "counting:dataclass"], ["is no task"]),
         (["play", "counting:Count", "--row", "r9"], ["r9", "r0"]),
-        (["collect", "counting:Count", "--agent", "none.jsonl", "--episodes", "1", "--out", "o"], ["none.jsonl"]),
-        (["collect", "counting:Count", "--agent", "human", "--episodes", "9", "--out", "o"], ["--agent human", "loquent play counting:Count --save"]),
-        (["collect", "counting:Liar", "--agent", "counting:Counter", "--episodes", "9", "--processes", "2", "--out", "o"], ["wrong = 1.0", "right"]),
+        (
+            ["collect", "counting:Count", "--agent", "none.jsonl", "--episodes", "1", "--out", "o"],
+            ["none.jsonl"],
+        ),
+        (
+            ["collect", "counting:Count", "--agent", "human", "--episodes", "9", "--out", "o"],
+            ["--agent human", "loquent play counting:Count --save"],
+        ),
+        (
+            [
+                "collect",
+                "counting:Liar",
+                "--agent",
+                "counting:Counter",
+                "--episodes",
+                "9",
+                "--processes",
+                "2",
+                "--out",
+                "o",
+            ],
+            ["wrong = 1.0", "right"],
+        ),
     ],
 )
 def test_an_error_is_one_clear_line(line, says, loquent):
@@ -112,14 +142,20 @@ def test_list_shows_every_registered_name(kind, capsys):
 def test_a_closed_pipe_is_no_error(command, folder):
     import subprocess
 
-    first = subprocess.Popen(command("list", "metrics"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder)
+    first = subprocess.Popen(
+        command("list", "metrics"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder
+    )
     first.stdout.close()
     first.wait(timeout=60)
     assert b"Traceback" not in first.stderr.read()
 
 
 @pytest.mark.parametrize("seed", ["-1", "1.5", "x"])
-@pytest.mark.parametrize("line", [["play", "wordle"], ["collect", "wordle"], ["evaluate", "random"], ["generate", "x"]], ids=lambda line: line[0])
+@pytest.mark.parametrize(
+    "line",
+    [["play", "wordle"], ["collect", "wordle"], ["evaluate", "random"], ["generate", "x"]],
+    ids=lambda line: line[0],
+)
 def test_a_seed_on_the_command_line_is_not_negative(line, seed, capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main([*line, "--seed", seed])
@@ -136,10 +172,26 @@ def test_a_seed_on_the_command_line_is_not_negative(line, seed, capsys):
             "counting.py/x",
             "a part of this path is a file",
         ),
-        (["collect", "counting:Count", "--agent", "random", "--episodes", "1", "--out", "counting.py"], "counting.py", "a file"),
-        (["collect", "counting:Count", "--agent", "random", "--episodes", "1", "--out", "x" * 300], "x" * 300, "longer than the file system takes"),
-        (["play", "counting:Count", "--agent", "random", "--save", "."], ".", "this is a folder, and a file is wanted"),
-        (["collect", "counting:Count", "--agent", "none.jsonl", "--episodes", "1", "--out", "o"], "none.jsonl", "there is no such file"),
+        (
+            ["collect", "counting:Count", "--agent", "random", "--episodes", "1", "--out", "counting.py"],
+            "counting.py",
+            "a file",
+        ),
+        (
+            ["collect", "counting:Count", "--agent", "random", "--episodes", "1", "--out", "x" * 300],
+            "x" * 300,
+            "longer than the file system takes",
+        ),
+        (
+            ["play", "counting:Count", "--agent", "random", "--save", "."],
+            ".",
+            "this is a folder, and a file is wanted",
+        ),
+        (
+            ["collect", "counting:Count", "--agent", "none.jsonl", "--episodes", "1", "--out", "o"],
+            "none.jsonl",
+            "there is no such file",
+        ),
     ],
 )
 def test_what_the_system_refuses_is_said_with_its_path(line, path, says, loquent):
@@ -155,18 +207,25 @@ def test_what_the_system_refuses_is_said_with_its_path(line, path, says, loquent
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device here that is always full")
 def test_a_full_disk_is_said(loquent):
     done = loquent("play", "counting:Count", "--agent", "random", "--save", "/dev/full")
-    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, "OSError: the disk is full; make room, and give the same command again")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        2,
+        "OSError: the disk is full; make room, and give the same command again",
+    )
 
 
 def test_what_a_user_may_not_do_is_said_with_what_to_do():
     said = cli.refused(PermissionError(errno.EACCES, "Permission denied", "runs/a"))
     assert said == "runs/a: this user may not read or write it; name another place, or change its permissions"
-    assert cli.refused(OSError(errno.EIO, "Input/output error", "a", None, "b")) == "a -> b: Input/output error"
+    assert (
+        cli.refused(OSError(errno.EIO, "Input/output error", "a", None, "b")) == "a -> b: Input/output error"
+    )
     assert cli.refused(OSError("odd")) == "odd"
 
 
 def test_a_setting_without_effect_is_remarked_in_one_line(capsys):
     assert cli.main(["show", "reviews_ppo", "model.layers=7"]) == 0
     out, errors = capsys.readouterr()
-    assert next(line for line in errors.splitlines() if "model.layers" in line).startswith("Remark: command line: model.layers = 7 has no effect")
+    assert next(line for line in errors.splitlines() if "model.layers" in line).startswith(
+        "Remark: command line: model.layers = 7 has no effect"
+    )
     assert "layers" not in out

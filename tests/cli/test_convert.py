@@ -14,7 +14,11 @@ from loquent.data.episodes import read, write
 
 
 def game(number, value, kind, task="wordle-v1#0123abcd"):
-    turns = (Turn("task", "", to="agent"), Turn("agent", "crane", rewards=Record(guess=value)), Turn("task", "bbbbb\n", to="agent"))
+    turns = (
+        Turn("task", "", to="agent"),
+        Turn("agent", "crane", rewards=Record(guess=value)),
+        Turn("task", "bbbbb\n", to="agent"),
+    )
     return Episode(task, "train:crane", "train", 0, number, turns, "solved", meta=Record(kind=kind))
 
 
@@ -64,11 +68,25 @@ def test_a_part_is_kept(capsys):
     best = converted("games.jsonl", "best.jsonl", "--top", "0.2", "--json")
     assert [one.number for one in read(best)] == [0, 1]
     said = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert said == {"source": "games.jsonl", "target": "best.jsonl", "form": "jsonl", "read": 10, "episodes": 2}
+    assert said == {
+        "source": "games.jsonl",
+        "target": "best.jsonl",
+        "form": "jsonl",
+        "read": 10,
+        "episodes": 2,
+    }
     assert [one.number for one in read(converted("games.jsonl", "worst.jsonl", "--bottom", "0.2"))] == [8, 9]
-    assert [one.number for one in read(converted("games.jsonl", "both.jsonl", "--bottom", "0.5", "--top", "0.4"))] == [5, 6]
-    assert [one.number for one in read(converted("games.jsonl", "experts.jsonl", "--kind", "expert", "--top", "0.4"))] == [1, 3]
-    assert [one.number for one in read(converted("games.jsonl", "turned.jsonl", "--top", "0.1", "--weight", "guess=-1"))] == [9]
+    assert [
+        one.number for one in read(converted("games.jsonl", "both.jsonl", "--bottom", "0.5", "--top", "0.4"))
+    ] == [5, 6]
+    assert [
+        one.number
+        for one in read(converted("games.jsonl", "experts.jsonl", "--kind", "expert", "--top", "0.4"))
+    ] == [1, 3]
+    assert [
+        one.number
+        for one in read(converted("games.jsonl", "turned.jsonl", "--top", "0.1", "--weight", "guess=-1"))
+    ] == [9]
 
 
 @pytest.mark.parametrize(
@@ -83,9 +101,15 @@ def test_a_part_is_kept(capsys):
             ["games.jsonl", "x.jsonl", "--kind", "adversarial"],
             "none of 10 episodes is of kind adversarial; the dataset has the kinds: 'expert', 'suboptimal'",
         ),
-        (["games.jsonl", "x.jsonl", "--top", "0.5", "--weight", "guess"], "--weight guess: NAME=NUMBER is right"),
+        (
+            ["games.jsonl", "x.jsonl", "--top", "0.5", "--weight", "guess"],
+            "--weight guess: NAME=NUMBER is right",
+        ),
         (["games.jsonl", "x.jsonl", "--top", "0.5", "--weight", "guess=nan"], "NAME=NUMBER"),
-        (["games.jsonl", "x.jsonl", "--top", "0.5", "--weight", "gess=1"], "no episode has a reward of that name. Nearest: guess. Known: guess"),
+        (
+            ["games.jsonl", "x.jsonl", "--top", "0.5", "--weight", "gess=1"],
+            "no episode has a reward of that name. Nearest: guess. Known: guess",
+        ),
         (["games.jsonl", "x", "--to", "minari"], "as in wordle-v0"),
     ],
 )
@@ -103,27 +127,52 @@ def test_what_is_no_share_is_refused(share, capsys):
 
 
 def test_returns_of_two_tasks_are_not_ranked_together(capsys):
-    write("two.jsonl", [game(i, 0.0, "expert", task) for i, task in enumerate(("wordle-v1", "generation-v1") * 2)], "jsonl", Record())
+    write(
+        "two.jsonl",
+        [game(i, 0.0, "expert", task) for i, task in enumerate(("wordle-v1", "generation-v1") * 2)],
+        "jsonl",
+        Record(),
+    )
     assert cli.main(["convert", "two.jsonl", "x.jsonl", "--top", "0.5", "--weight", "guess=1"]) == 2
-    assert "generation-v1, wordle-v1: returns of several tasks cannot be ranked together" in capsys.readouterr().err
+    assert (
+        "generation-v1, wordle-v1: returns of several tasks cannot be ranked together"
+        in capsys.readouterr().err
+    )
     assert cli.main(["convert", "two.jsonl", "x.jsonl"]) == 0
 
 
 @pytest.mark.parametrize("tasks", [("mine-v1",), ("generation-v1",)])
 def test_returns_need_weights_where_the_task_does_not_say_them(tasks, capsys):
-    write("other.jsonl", [game(i, 0.0, "expert", task) for i, task in enumerate(tasks * 2)], "jsonl", Record())
+    write(
+        "other.jsonl", [game(i, 0.0, "expert", task) for i, task in enumerate(tasks * 2)], "jsonl", Record()
+    )
     assert cli.main(["convert", "other.jsonl", "x.jsonl", "--top", "0.5"]) == 2
     assert "as in --weight guess=1; rewards of these episodes: guess" in capsys.readouterr().err
     assert cli.main(["convert", "other.jsonl", "x.jsonl", "--top", "0.5", "--weight", "guess=1"]) == 0
 
 
-REWARDED = sorted(set(registry.names("task")) - {"generation"})  # text generation has the rewards of a run alone
+REWARDED = sorted(
+    set(registry.names("task")) - {"generation"}
+)  # text generation has the rewards of a run alone
 
 
 @pytest.mark.parametrize("task", REWARDED)
 def test_every_task_has_its_own_weights(task):
     assert (
-        cli.main(["collect", task, "--agent", "expert" if task == "wordle" else "random", "--episodes", "8", "--out", "some", "--processes", "1"])
+        cli.main(
+            [
+                "collect",
+                task,
+                "--agent",
+                "expert" if task == "wordle" else "random",
+                "--episodes",
+                "8",
+                "--out",
+                "some",
+                "--processes",
+                "1",
+            ]
+        )
         == 0
     )
     own = loquent.task(task)
@@ -137,10 +186,23 @@ def test_every_task_has_its_own_weights(task):
 def test_a_collection_says_the_weights_of_a_task_that_is_not_registered(tmp_path, monkeypatch, capsys):
     (tmp_path / "mine.py").write_text(OWN)
     monkeypatch.syspath_prepend(tmp_path)
-    collect = ["collect", "mine:Mine", "--agent", "random", "--episodes", "3", "--out", "some", "--processes", "1"]
+    collect = [
+        "collect",
+        "mine:Mine",
+        "--agent",
+        "random",
+        "--episodes",
+        "3",
+        "--out",
+        "some",
+        "--processes",
+        "1",
+    ]
     assert cli.main(collect) == 0
     assert cli.main(collect) == 0, "and it is known again"
-    assert [one.row for one in read(converted("some", "best.jsonl", "--top", "0.4"))] == ["0"], "less of the cost is better"
+    assert [one.row for one in read(converted("some", "best.jsonl", "--top", "0.4"))] == ["0"], (
+        "less of the cost is better"
+    )
     plan = json.loads((tmp_path / "some" / "collect.json").read_text())
     (tmp_path / "some" / "collect.json").write_text(json.dumps({**plan, "weights": {"cost": "much"}}))
     assert cli.main(["convert", "some", "x.jsonl", "--top", "0.5"]) == 2
@@ -151,11 +213,21 @@ def test_a_collection_says_the_weights_of_a_task_that_is_not_registered(tmp_path
 
 @pytest.mark.parametrize("folder", ["collection", "run"])
 def test_the_options_beside_the_episodes_choose_the_reward(folder, tmp_path, capsys):
-    pair = [Turn("agent", "O", rewards=Record(token_f1=token, span_f1=span)) for token, span in ((1.0, 0.0), (0.0, 1.0))]
+    pair = [
+        Turn("agent", "O", rewards=Record(token_f1=token, span_f1=span))
+        for token, span in ((1.0, 0.0), (0.0, 1.0))
+    ]
     identity = loquent.task("tagging", reward="span_f1").identity
     (tmp_path / "some").mkdir()
-    write("some/episodes.jsonl", [Episode(identity, "train-0", "train", 0, i, (turn,), "tagged") for i, turn in enumerate(pair)], "jsonl", Record())
-    assert cli.main(["convert", "some", "x.jsonl", "--top", "0.5"]) == 2, "nothing says which of the two counts"
+    write(
+        "some/episodes.jsonl",
+        [Episode(identity, "train-0", "train", 0, i, (turn,), "tagged") for i, turn in enumerate(pair)],
+        "jsonl",
+        Record(),
+    )
+    assert cli.main(["convert", "some", "x.jsonl", "--top", "0.5"]) == 2, (
+        "nothing says which of the two counts"
+    )
     assert "as in --weight span_f1=1; rewards of these episodes: span_f1, token_f1" in capsys.readouterr().err
     texts = {
         "collect.json": '{"task": "tagging", "options": ["reward=span_f1"]}',
@@ -167,28 +239,53 @@ def test_the_options_beside_the_episodes_choose_the_reward(folder, tmp_path, cap
 
 
 def test_the_weights_of_a_run_are_those_of_its_recipe(tmp_path):
-    turns = [Turn("agent", "x", rewards=Record({"sentiment": 1.0 - i, "sentiment/raw": 5.0, "length": float(i)})) for i in range(2)]
+    turns = [
+        Turn("agent", "x", rewards=Record({"sentiment": 1.0 - i, "sentiment/raw": 5.0, "length": float(i)}))
+        for i in range(2)
+    ]
     (tmp_path / "run").mkdir()
-    write("run/episodes.jsonl", [Episode("generation-v1", "a", "test", 0, i, (turn,), "end") for i, turn in enumerate(turns)], "jsonl", Record())
-    (tmp_path / "run" / "config.yaml").write_text("task: {kind: generation}\nrewards: {sentiment: {weight: 1.0, key: x}, length: 3}\n")
+    write(
+        "run/episodes.jsonl",
+        [Episode("generation-v1", "a", "test", 0, i, (turn,), "end") for i, turn in enumerate(turns)],
+        "jsonl",
+        Record(),
+    )
+    (tmp_path / "run" / "config.yaml").write_text(
+        "task: {kind: generation}\nrewards: {sentiment: {weight: 1.0, key: x}, length: 3}\n"
+    )
     assert [one.number for one in read(converted("run", "best.jsonl", "--top", "0.5"))] == [1]
     assert [one.number for one in read(converted("run/episodes.jsonl", "again.jsonl", "--top", "0.5"))] == [1]
 
 
 @pytest.mark.parametrize(
-    "rewards", ["[1]", "{sentiment: much}", "{sentiment: {weight: [1]}}", "{sentiment: .inf}", "{sentiment: true}", "{? [a] : 1}"]
+    "rewards",
+    [
+        "[1]",
+        "{sentiment: much}",
+        "{sentiment: {weight: [1]}}",
+        "{sentiment: .inf}",
+        "{sentiment: true}",
+        "{? [a] : 1}",
+    ],
 )
 def test_weights_that_are_none_are_refused_with_their_place(rewards, tmp_path, capsys):
     (tmp_path / "run").mkdir()
     turn = Turn("agent", "x", rewards=Record(sentiment=1.0))
-    write("run/episodes.jsonl", [Episode("generation-v1", "a", "test", 0, 0, (turn,), "end")], "jsonl", Record())
+    write(
+        "run/episodes.jsonl", [Episode("generation-v1", "a", "test", 0, 0, (turn,), "end")], "jsonl", Record()
+    )
     (tmp_path / "run" / "config.yaml").write_text(f"task: generation\nrewards: {rewards}\n")
     assert cli.main(["convert", "run", "best.jsonl", "--top", "0.9"]) == 2
     assert "config.yaml:2" in capsys.readouterr().err
 
 
 def test_episodes_without_a_reward_are_not_ranked(capsys):
-    write("plain.jsonl", [Episode("generation-v1", "a", "train", 0, i, (Turn("agent", "x"),), "end") for i in range(2)], "jsonl", Record())
+    write(
+        "plain.jsonl",
+        [Episode("generation-v1", "a", "train", 0, i, (Turn("agent", "x"),), "end") for i in range(2)],
+        "jsonl",
+        Record(),
+    )
     assert cli.main(["convert", "plain.jsonl", "x.jsonl", "--top", "0.5"]) == 2
     assert "plain.jsonl: no episode has a reward, so there is no best" in capsys.readouterr().err
     converted("plain.jsonl", "generation-v0", "--to", "minari")
@@ -199,7 +296,12 @@ def test_no_code_is_imported_by_a_name_beside_the_episodes(tmp_path, monkeypatch
     monkeypatch.syspath_prepend(str(tmp_path))
     turn = Turn("agent", "O", rewards=Record(custom=1.0))
     (tmp_path / "some").mkdir()
-    write("some/episodes.jsonl", [Episode("tagging-v1#0123abcd", "train-0", "train", 0, 0, (turn,), "tagged")], "jsonl", Record())
+    write(
+        "some/episodes.jsonl",
+        [Episode("tagging-v1#0123abcd", "train-0", "train", 0, 0, (turn,), "tagged")],
+        "jsonl",
+        Record(),
+    )
     (tmp_path / "some" / "collect.json").write_text('{"options": ["reward=evil:f"]}')
     assert cli.main(["convert", "some", "x.jsonl", "--top", "1", "--to", "jsonl", "--bottom", "0.5"]) == 2
     assert "evil" not in sys.modules

@@ -18,7 +18,9 @@ SMALL = ["task.limit=60", "rewards={lexicon: 1.0}", "metrics={diversity: {}}"]
 def run(tmp_path_factory):
     """A small run that came to its end."""
     folder = tmp_path_factory.mktemp("mistakes") / "run"
-    return train(recipes.load("reviews_ppo", [*SMALL, "model.path="], profile="smoke"), folder, progress=False).folder
+    return train(
+        recipes.load("reviews_ppo", [*SMALL, "model.path="], profile="smoke"), folder, progress=False
+    ).folder
 
 
 def said(capsys, *words, code=2):
@@ -30,13 +32,17 @@ def said(capsys, *words, code=2):
 
 def test_a_metric_that_nothing_measures_is_refused_before_anything_is_written(tmp_path, capsys):
     given = ["training.stop_metric=foo", "training.evaluate_every=1", "model.path=", *SMALL]
-    assert "'foo' cannot be watched" in said(capsys, "train", "reviews_ppo", *given, "--profile", "smoke", "--out", tmp_path / "x")
+    assert "'foo' cannot be watched" in said(
+        capsys, "train", "reviews_ppo", *given, "--profile", "smoke", "--out", tmp_path / "x"
+    )
     assert not (tmp_path / "x").exists()
 
 
 def test_a_base_that_is_not_there_is_not_looked_for_on_the_hub(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    told = said(capsys, "train", "reviews_ppo", *SMALL, "--profile", "smoke", "model.path=runs/base", "--out", "x")
+    told = said(
+        capsys, "train", "reviews_ppo", *SMALL, "--profile", "smoke", "model.path=runs/base", "--out", "x"
+    )
     assert "runs/base: there is no such folder; `loquent train reviews_base --out runs/base` makes it" in told
 
 
@@ -44,32 +50,48 @@ def test_the_advice_for_a_missing_folder_is_the_command_that_makes_it(tmp_path, 
     monkeypatch.chdir(tmp_path)
     told = said(capsys, "generate", "runs/bc", "--prompt", "x")
     assert "runs/bc: there is no such folder; `loquent train wordle_bc --out runs/bc` makes it" in told
-    assert said(capsys, "generate", "runs/typo", "--prompt", "x") == "BadModel: runs/typo: there is no such folder; check the spelling\n"
+    assert (
+        said(capsys, "generate", "runs/typo", "--prompt", "x")
+        == "BadModel: runs/typo: there is no such folder; check the spelling\n"
+    )
 
 
 def test_evaluate_asks_for_the_task_of_what_is_no_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert "BadSetting: expert is an agent, and no task is named; give --task TASK. Known: " in said(capsys, "evaluate", "expert")
+    assert "BadSetting: expert is an agent, and no task is named; give --task TASK. Known: " in said(
+        capsys, "evaluate", "expert"
+    )
     (tmp_path / "exp").mkdir()
     (tmp_path / "exp" / "config.json").write_text("{}")
-    assert "exp is a model's folder, and no task is named; give --task TASK\n" in said(capsys, "evaluate", "exp")
+    assert "exp is a model's folder, and no task is named; give --task TASK\n" in said(
+        capsys, "evaluate", "exp"
+    )
     (tmp_path / "exp" / "loquent.json").write_text('{"task": {"kind": "wordle", "limit": 30}}')
-    assert "give --task wordle, and the task's options in exp/loquent.json as --option KEY=VALUE" in said(capsys, "evaluate", "exp")
+    assert "give --task wordle, and the task's options in exp/loquent.json as --option KEY=VALUE" in said(
+        capsys, "evaluate", "exp"
+    )
     (tmp_path / "a.jsonl").touch()
     assert "a.jsonl is a file of episodes, and no task is named" in said(capsys, "evaluate", "a.jsonl")
 
 
 @pytest.mark.parametrize("episodes", [0, -3])
 def test_python_refuses_fewer_than_one_episode_too(run, episodes):
-    for call in (lambda: loquent.play("wordle", "expert", episodes=episodes), lambda: loquent.evaluate(run, episodes=episodes)):
-        with pytest.raises(BadSetting, match=f"episodes = {episodes}: the number of episodes must be at least 1"):
+    for call in (
+        lambda: loquent.play("wordle", "expert", episodes=episodes),
+        lambda: loquent.evaluate(run, episodes=episodes),
+    ):
+        with pytest.raises(
+            BadSetting, match=f"episodes = {episodes}: the number of episodes must be at least 1"
+        ):
             call()
     with pytest.raises(BadSetting, match="at least 1"):
         loquent.check("wordle", episodes=episodes)
 
 
 def test_one_name_is_a_list_of_one():
-    assert recipes.load("reviews_ppo", ["training.trackers=tensorboard"]).training.trackers == ("tensorboard",)
+    assert recipes.load("reviews_ppo", ["training.trackers=tensorboard"]).training.trackers == (
+        "tensorboard",
+    )
 
 
 def test_a_folder_of_several_seeds_asks_for_one(run, tmp_path, capsys):
@@ -86,7 +108,9 @@ def test_a_path_that_is_none_and_one_that_is_a_file(run, tmp_path, capsys):
 def test_a_run_stopped_before_its_first_checkpoint_says_so(run, tmp_path, capsys):
     shutil.copytree(run, tmp_path / "run")
     shutil.rmtree(tmp_path / "run" / "checkpoints")
-    assert "was stopped before its first checkpoint" in said(capsys, "evaluate", tmp_path / "run", "--episodes", "2")
+    assert "was stopped before its first checkpoint" in said(
+        capsys, "evaluate", tmp_path / "run", "--episodes", "2"
+    )
 
 
 def test_evaluation_says_with_which_checkpoint(run, tmp_path, capsys):
@@ -95,20 +119,27 @@ def test_evaluation_says_with_which_checkpoint(run, tmp_path, capsys):
     unfinished = shutil.copytree(run, tmp_path / "run")
     (unfinished / "evaluation.json").unlink()
     (unfinished / "checkpoints" / "best.json").write_text('{"checkpoint": "update-99"}')
-    assert "names update-99; by the newest checkpoint update-" in said(capsys, "evaluate", unfinished, "--episodes", "2", code=0)
+    assert "names update-99; by the newest checkpoint update-" in said(
+        capsys, "evaluate", unfinished, "--episodes", "2", code=0
+    )
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
 def test_a_report_has_a_gap_where_a_number_is_none(number, run, tmp_path, capsys):
     odd = shutil.copytree(run, tmp_path / "run")
     whole, value = (odd / "metrics.jsonl").read_text(), load_run(run).metrics[0]["rollout/return"]
-    (odd / "metrics.jsonl").write_text(whole.replace(f'"rollout/return": {value}', f'"rollout/return": {number}'))
+    (odd / "metrics.jsonl").write_text(
+        whole.replace(f'"rollout/return": {value}', f'"rollout/return": {number}')
+    )
     assert number in (odd / "metrics.jsonl").read_text()
     assert said(capsys, "report", odd, "--out", tmp_path / "page.html", code=0) == ""
     assert said(capsys, "report", odd, run, "--out", tmp_path / "page.html", code=0) == ""
 
 
-TORN = {"config.yaml": ("name: [", "config.yaml:1"), "evaluation.json": ("{", "evaluation.json:1: it is not JSON")}
+TORN = {
+    "config.yaml": ("name: [", "config.yaml:1"),
+    "evaluation.json": ("{", "evaluation.json:1: it is not JSON"),
+}
 
 
 @pytest.mark.parametrize("name", TORN)
@@ -124,7 +155,9 @@ def test_a_report_of_a_torn_file_names_it(name, run, tmp_path, capsys):
 def test_a_report_of_an_empty_recipe_names_it(run, tmp_path, capsys):
     odd = shutil.copytree(run, tmp_path / "run")
     (odd / "config.yaml").write_text("")
-    assert f"{odd / 'config.yaml'} is not what a run writes" in said(capsys, "report", odd, "--out", tmp_path / "page.html")
+    assert f"{odd / 'config.yaml'} is not what a run writes" in said(
+        capsys, "report", odd, "--out", tmp_path / "page.html"
+    )
 
 
 def test_a_report_is_a_file(run, tmp_path, capsys):
@@ -132,7 +165,9 @@ def test_a_report_is_a_file(run, tmp_path, capsys):
 
 
 def test_a_suite_does_not_go_into_a_run(run, capsys):
-    assert "holds a run; name another folder for the suite" in said(capsys, "bench", "quickstart", "--profile", "smoke", "--out", run)
+    assert "holds a run; name another folder for the suite" in said(
+        capsys, "bench", "quickstart", "--profile", "smoke", "--out", run
+    )
 
 
 def test_ctrl_c_says_how_to_go_on(tmp_path, capsys, monkeypatch):
@@ -143,7 +178,9 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, capsys, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command, "train", interrupted)
-    assert f"to go on: loquent resume {tmp_path / 'x'}" in said(capsys, "train", "reviews_ppo", *SMALL, "--out", tmp_path / "x", code=130)
+    assert f"to go on: loquent resume {tmp_path / 'x'}" in said(
+        capsys, "train", "reviews_ppo", *SMALL, "--out", tmp_path / "x", code=130
+    )
 
 
 @pytest.mark.parametrize("name", [":Name", ".:Name", ".x:Name", "a..b:Name", "x:"])

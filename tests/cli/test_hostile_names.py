@@ -165,7 +165,9 @@ def test_an_evil_endpoint_is_quoted(seen):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         address = f"agent.base_url=http://127.0.0.1:{server.server_port}/v1"
-        code, shown = seen("play", "counting:Count", "--agent", "http", address, f"agent.model={json.dumps(EVIL)}")
+        code, shown = seen(
+            "play", "counting:Count", "--agent", "http", address, f"agent.model={json.dumps(EVIL)}"
+        )
     finally:
         server.shutdown()
         server.server_close()

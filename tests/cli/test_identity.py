@@ -9,7 +9,14 @@ from loquent.files.run_folder import RunFolder
 from loquent.training.checkpoint import load
 from loquent.training.run import load_run
 
-SMALL = ["model.path=", "model.layers=1", "model.width=16", "model.heads=2", "model.vocabulary=2000", "model.tokenizer_texts=2000"]
+SMALL = [
+    "model.path=",
+    "model.layers=1",
+    "model.width=16",
+    "model.heads=2",
+    "model.vocabulary=2000",
+    "model.tokenizer_texts=2000",
+]
 SHORT = [
     "model.context=256",
     "training.updates=3",
@@ -31,7 +38,9 @@ def test_nlpo_that_masks_nothing_is_ppo_to_the_bit(tmp_path, capsys, seed):
     ppo = trained(tmp_path / "ppo", "reviews_ppo", f"training.seed={seed}")
     same = trained(tmp_path / "same", "reviews_nlpo", f"training.seed={seed}", "algorithm.top_p=1.0")
     assert json.loads(capsys.readouterr().out.strip().splitlines()[-1])
-    logged = [{key: value for key, value in line.items() if not key.startswith("nlpo/")} for line in same.metrics]
+    logged = [
+        {key: value for key, value in line.items() if not key.startswith("nlpo/")} for line in same.metrics
+    ]
     assert logged == ppo.metrics
     assert same.evaluation["values"] == ppo.evaluation["values"]
     ours, theirs = (load(RunFolder(run.folder).checkpoints.all()[-1])["actor"] for run in (ppo, same))

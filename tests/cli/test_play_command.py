@@ -16,7 +16,11 @@ def test_a_person_plays_to_the_end(loquent):
     assert found["ended"] == "done"
     assert found["rewards"] == {"right": 2.0}
     assert found["return"] == 2.0
-    assert [turn["text"] for turn in found["episode"]["turns"] if turn["seat"] == "agent"] == ["3", "seven", "5"]
+    assert [turn["text"] for turn in found["episode"]["turns"] if turn["seat"] == "agent"] == [
+        "3",
+        "seven",
+        "5",
+    ]
 
 
 def test_what_a_task_writes_cannot_move_the_cursor(loquent):
@@ -50,7 +54,9 @@ def test_a_game_that_is_left_is_kept_as_one_that_has_not_ended(loquent, folder):
 
 def test_a_game_left_by_ctrl_c_is_kept_too(command, folder):
     line = command("play", "counting:Count", "--row", "r2", "--save", "kept.jsonl")
-    game = subprocess.Popen(line, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    game = subprocess.Popen(
+        line, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     game.stdin.write(b"3\n")
     game.stdin.flush()
     shown = b""
@@ -66,7 +72,19 @@ def test_a_game_left_by_ctrl_c_is_kept_too(command, folder):
 @pytest.mark.parametrize("agent", ["expert", "random", "counting:Counter"])
 def test_an_agent_is_watched_and_the_game_kept(loquent, folder, agent):
     lines = [
-        loquent("play", "counting:Count", "rounds=2", "--agent", agent, "--seed", "3", "--save", "kept.jsonl", "--json").stdout for _ in range(2)
+        loquent(
+            "play",
+            "counting:Count",
+            "rounds=2",
+            "--agent",
+            agent,
+            "--seed",
+            "3",
+            "--save",
+            "kept.jsonl",
+            "--json",
+        ).stdout
+        for _ in range(2)
     ]
     assert lines[0] == lines[1], "the same seed is the same game"
     kept = list(episode.read(folder / "kept.jsonl"))
@@ -75,7 +93,17 @@ def test_an_agent_is_watched_and_the_game_kept(loquent, folder, agent):
 
 
 def test_a_kept_game_can_be_replayed(loquent, folder):
-    first = loquent("play", "counting:Count", "--row", "r1", "--agent", "counting:Counter", "--save", "kept.jsonl", "--json")
+    first = loquent(
+        "play",
+        "counting:Count",
+        "--row",
+        "r1",
+        "--agent",
+        "counting:Counter",
+        "--save",
+        "kept.jsonl",
+        "--json",
+    )
     again = loquent("play", "counting:Count", "--row", "r1", "--agent", "kept.jsonl", "--json")
     assert again.returncode == 0, again.stderr
     said = [json.loads(done.stdout.splitlines()[-1])["episode"]["turns"] for done in (first, again)]
@@ -83,9 +111,23 @@ def test_a_kept_game_can_be_replayed(loquent, folder):
 
 
 def test_a_recorded_game_is_shown_again(loquent, folder, tmp_path):
-    loquent("collect", "counting:Count", "rounds=2", "--agent", "counting:Counter", "--episodes", "12", "--seed", "5", "--out", "kept")
+    loquent(
+        "collect",
+        "counting:Count",
+        "rounds=2",
+        "--agent",
+        "counting:Counter",
+        "--episodes",
+        "12",
+        "--seed",
+        "5",
+        "--out",
+        "kept",
+    )
     kept = list(episode.read(folder / "kept" / "episodes.jsonl"))
-    shown = loquent("play", "counting:Count", "rounds=2", "--replay", "kept/episodes.jsonl", "--game", "8", "--json")
+    shown = loquent(
+        "play", "counting:Count", "rounds=2", "--replay", "kept/episodes.jsonl", "--game", "8", "--json"
+    )
     assert shown.returncode == 0, shown.stderr
     assert json.loads(shown.stdout.splitlines()[-1])["episode"] == episode.to_json(kept[7])
     for turn in kept[7].answers():
@@ -115,7 +157,9 @@ def test_wordle_is_played_with_hints_and_watched_in_colours(loquent):
     assert done.returncode == 0, done.stderr
     assert "(? for a hint)> hint: " in done.stdout
     assert "not five letters a-z: 'nope'; once more" in done.stdout
-    assert done.stdout.endswith("The game ended: solved. Rewards: guess -2.\nWhat was right: steel\nReturn: -2.\n")
+    assert done.stdout.endswith(
+        "The game ended: solved. Rewards: guess -2.\nWhat was right: steel\nReturn: -2.\n"
+    )
     line = ("play", "wordle", "--row", "train:steel", "--agent", "wordle/optimal")
     plain, coloured = loquent(*line), loquent(*line, FORCE_COLOR="1")
     assert "\x1b" not in plain.stdout
@@ -124,7 +168,11 @@ def test_wordle_is_played_with_hints_and_watched_in_colours(loquent):
 
 def test_another_seed_is_another_game(loquent):
     rows = {
-        json.loads(loquent("play", "counting:Count", "--agent", "expert", "--seed", str(seed), "--json").stdout.splitlines()[-1])["row"]
+        json.loads(
+            loquent(
+                "play", "counting:Count", "--agent", "expert", "--seed", str(seed), "--json"
+            ).stdout.splitlines()[-1]
+        )["row"]
         for seed in range(6)
     }
     assert len(rows) > 1
@@ -137,7 +185,19 @@ def test_a_mistyped_row_names_the_place(loquent):
 
 
 def test_any_agent_is_evaluated_on_any_task(loquent):
-    done = loquent("evaluate", "expert", "--task", "counting:Count", "--option", "rounds=2", "--split", "train", "--episodes", "10", "--json")
+    done = loquent(
+        "evaluate",
+        "expert",
+        "--task",
+        "counting:Count",
+        "--option",
+        "rounds=2",
+        "--split",
+        "train",
+        "--episodes",
+        "10",
+        "--json",
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["values"]["return"] == 2.0

@@ -21,7 +21,15 @@ class Terminal:
     def __init__(self, line, folder):
         self.mine, theirs = pty.openpty()
         environment = {**os.environ, "NO_COLOR": "1", "TERM": "xterm"}
-        self.process = subprocess.Popen(line, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True)
+        self.process = subprocess.Popen(
+            line,
+            cwd=folder,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env=environment,
+            start_new_session=True,
+        )
         os.close(theirs)
 
     def until(self, pattern, seconds=60):
@@ -47,7 +55,9 @@ def test_lines_are_edited_and_another_game_is_offered(command, folder):
     terminal = Terminal(command("play", "wordle", "--row", "train:steel", "--save", "kept.jsonl"), folder)
     terminal.until("hint\\)> $")
     assert "once more" in terminal.type("nope\n", "hint\\)> $")
-    terminal.type("pee\x1b[D\x1b[D\x1b[Ds\x1b[C\x1b[C\x1b[Cd\n", "hint\\)> $")  # left, left, left, s, right, right, right, d
+    terminal.type(
+        "pee\x1b[D\x1b[D\x1b[Ds\x1b[C\x1b[C\x1b[Cd\n", "hint\\)> $"
+    )  # left, left, left, s, right, right, right, d
     terminal.type("\x1b[A\n", "hint\\)> $")  # the line before
     shown = terminal.type("steel\n", r"Another game\? \(y or n\)> $")
     assert "What was right: steel" in shown

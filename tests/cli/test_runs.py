@@ -27,7 +27,10 @@ def runs(tmp_path_factory):
     base = ["train", "reviews_base", *SMALL, "--profile", "smoke", "--out", str(folder / "base")]
     assert cli.main(base) == 0
     start = [f"model.path={folder / 'base'}", "training.checkpoint_every=1"]
-    assert cli.main(["train", "reviews_ppo", *SMALL, *start, "--profile", "smoke", "--out", str(folder / "ppo")]) == 0
+    assert (
+        cli.main(["train", "reviews_ppo", *SMALL, *start, "--profile", "smoke", "--out", str(folder / "ppo")])
+        == 0
+    )
     return folder
 
 
@@ -49,7 +52,17 @@ def last_line(capsys):
 
 
 def test_train_says_what_the_run_reached(runs, capsys):
-    line = ["train", "reviews_ppo", *SMALL, f"model.path={runs / 'base'}", "--profile", "smoke", "--out", str(runs / "again"), "--json"]
+    line = [
+        "train",
+        "reviews_ppo",
+        *SMALL,
+        f"model.path={runs / 'base'}",
+        "--profile",
+        "smoke",
+        "--out",
+        str(runs / "again"),
+        "--json",
+    ]
     assert cli.main(line) == 0
     found = last_line(capsys)
     assert found["updates"] == 2
@@ -60,7 +73,21 @@ def test_train_says_what_the_run_reached(runs, capsys):
 
 
 def test_a_folder_that_holds_a_run_is_refused(runs, capsys):
-    assert cli.main(["train", "reviews_ppo", *SMALL, f"model.path={runs / 'base'}", "--profile", "smoke", "--out", str(runs / "ppo")]) == 2
+    assert (
+        cli.main(
+            [
+                "train",
+                "reviews_ppo",
+                *SMALL,
+                f"model.path={runs / 'base'}",
+                "--profile",
+                "smoke",
+                "--out",
+                str(runs / "ppo"),
+            ]
+        )
+        == 2
+    )
     assert "holds a run already" in capsys.readouterr().err
 
 
@@ -87,7 +114,19 @@ def test_evaluate_gives_errors_beside_means(runs, capsys):
 
 
 def test_generate_repeats_itself_and_follows_its_seed(runs, capsys):
-    line = ["generate", str(runs / "ppo"), "--prompt", "the film was", "--prompt", "a\x1b[31m", "--number", "2", "--max-new-tokens", "5", "--json"]
+    line = [
+        "generate",
+        str(runs / "ppo"),
+        "--prompt",
+        "the film was",
+        "--prompt",
+        "a\x1b[31m",
+        "--number",
+        "2",
+        "--max-new-tokens",
+        "5",
+        "--json",
+    ]
     texts = []
     for seed in ("0", "0", "1"):
         assert cli.main([*line, "--seed", seed]) == 0
@@ -116,12 +155,23 @@ def test_generate_draws_with_the_mask_that_evaluation_draws_with(runs, tmp_path,
     said = {}
     for masked in ("true", "false"):
         out = str(tmp_path / masked)
-        more = [f"model.path={runs / 'base'}", "algorithm.top_p=0.05", f"algorithm.mask_in_evaluation={masked}", "training.updates=1"]
+        more = [
+            f"model.path={runs / 'base'}",
+            "algorithm.top_p=0.05",
+            f"algorithm.mask_in_evaluation={masked}",
+            "training.updates=1",
+        ]
         assert cli.main(["train", "reviews_nlpo", *SMALL, *more, "--profile", "smoke", "--out", out]) == 0
         capsys.readouterr()
         assert cli.main(["generate", out, "--number", "4", "--seed", "3", "--json"]) == 0
         said[masked] = [pair["text"] for pair in last_line(capsys)["texts"]]
-        again = play(load_run(out).task(), games(load_run(out).task().rows("test")[:4]), load_run(out).agent(), seed=3, split="test")
+        again = play(
+            load_run(out).task(),
+            games(load_run(out).task().rows("test")[:4]),
+            load_run(out).agent(),
+            seed=3,
+            split="test",
+        )
         assert said[masked] == [one.answers()[0].text for one in again]
     assert said["true"] != said["false"]
 
@@ -133,7 +183,10 @@ def test_a_run_acts_when_its_reference_is_gone(runs, tmp_path, capsys):
     shutil.copytree(runs / "base", reference)
     start = [f"model.path={runs / 'base'}", f"model.reference={reference}", "training.updates=1"]
     assert cli.main(["train", "reviews_ppo", *SMALL, *start, "--profile", "smoke", "--out", str(out)]) == 0
-    acting = (["generate", str(out), "--number", "2", "--json"], ["evaluate", str(out), "--episodes", "3", "--json"])
+    acting = (
+        ["generate", str(out), "--number", "2", "--json"],
+        ["evaluate", str(out), "--episodes", "3", "--json"],
+    )
     said = {}
     for gone in (False, True):
         capsys.readouterr()
@@ -175,7 +228,9 @@ def test_export_is_a_folder_that_transformers_alone_loads(runs, tmp_path, capsys
     folder = last_line(capsys)["folder"]
     model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
     assert model(**tokenizer("the film", return_tensors="pt")).logits.shape[-1] == model.config.vocab_size
-    assert cli.main(["export", str(runs / "ppo"), str(tmp_path / "exported")]) == 2, "a folder that is not empty is refused"
+    assert cli.main(["export", str(runs / "ppo"), str(tmp_path / "exported")]) == 2, (
+        "a folder that is not empty is refused"
+    )
     assert cli.main(["generate", folder, "--prompt", "the", "--number", "1"]) == 0
     assert cli.main(["generate", folder]) == 2
     assert "--prompt" in capsys.readouterr().err
@@ -190,13 +245,27 @@ def test_an_exported_run_has_what_a_server_needs(place, runs, tmp_path):
     task = load_run(runs / "ppo").task()
     for played in play(task, games(task.rows("test")[:5]), agent, seed=0, split="test"):
         seen = played.seen_by("agent")
-        messages = [{"role": "user" if turn.seat == "task" else "assistant", "content": turn.text} for turn in seen]
-        assert tokenizer.apply_chat_template(messages[:1], return_dict=False) == list(agent.format.prompt("", seen[:1], "agent", 999)[0])
-        ids = [i for piece in agent.format.pieces("", [*seen[:1], replace(seen[1], tokens=None, stopped="end")], "agent") for i in piece.ids]
+        messages = [
+            {"role": "user" if turn.seat == "task" else "assistant", "content": turn.text} for turn in seen
+        ]
+        assert tokenizer.apply_chat_template(messages[:1], return_dict=False) == list(
+            agent.format.prompt("", seen[:1], "agent", 999)[0]
+        )
+        ids = [
+            i
+            for piece in agent.format.pieces(
+                "", [*seen[:1], replace(seen[1], tokens=None, stopped="end")], "agent"
+            )
+            for i in piece.ids
+        ]
         assert tokenizer.apply_chat_template(messages[:2], return_dict=False) == ids
     assert GenerationConfig.from_pretrained(tmp_path / "out").eos_token_id == next(iter(agent.format.end))
     about = json.loads((tmp_path / "out" / "loquent.json").read_text())
-    assert (about["task"]["kind"], about["format"], about["template_is_exact"]) == ("generation", "plain", True)
+    assert (about["task"]["kind"], about["format"], about["template_is_exact"]) == (
+        "generation",
+        "plain",
+        True,
+    )
     assert about["evaluation"]["max_new_tokens"] == load_run(runs / "ppo").recipe.evaluation.max_new_tokens
 
 
@@ -205,20 +274,46 @@ def test_an_exported_run_answers_as_the_run_does(runs, tmp_path):
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     assert cli.main(["export", str(runs / "ppo"), str(tmp_path / "out")]) == 0
-    model, tokenizer = AutoModelForCausalLM.from_pretrained(tmp_path / "out"), AutoTokenizer.from_pretrained(tmp_path / "out")
-    agent, task = load_run(runs / "ppo").agent(method="greedy", max_new_tokens=8), load_run(runs / "ppo").task()
+    model, tokenizer = (
+        AutoModelForCausalLM.from_pretrained(tmp_path / "out"),
+        AutoTokenizer.from_pretrained(tmp_path / "out"),
+    )
+    agent, task = (
+        load_run(runs / "ppo").agent(method="greedy", max_new_tokens=8),
+        load_run(runs / "ppo").task(),
+    )
     for played in play(task, games(task.rows("test")[:5]), agent, seed=0, split="test"):
         prompt, answer = played.seen_by("agent")[:2]
-        given = tokenizer.apply_chat_template([{"role": "user", "content": prompt.text}], add_generation_prompt=True, return_tensors="pt")
+        given = tokenizer.apply_chat_template(
+            [{"role": "user", "content": prompt.text}], add_generation_prompt=True, return_tensors="pt"
+        )
         made = model.generate(**given, max_new_tokens=8, do_sample=False)[0, given["input_ids"].shape[1] :]
         assert tokenizer.decode(made, skip_special_tokens=True) == answer.text
 
 
 def test_a_run_and_a_model_play_as_agents(runs, tmp_path, capsys):
     out = tmp_path / "made"
-    assert cli.main(["collect", "generation", "limit=50", "--agent", str(runs / "ppo"), "--episodes", "5", "--out", str(out)]) == 0
+    assert (
+        cli.main(
+            [
+                "collect",
+                "generation",
+                "limit=50",
+                "--agent",
+                str(runs / "ppo"),
+                "--episodes",
+                "5",
+                "--out",
+                str(out),
+            ]
+        )
+        == 0
+    )
     assert len(list(episode.read(out / "episodes.jsonl"))) == 5
-    assert cli.main(["play", "wordle", "--agent", str(runs / "base" / "checkpoints" / "update-2" / "policy")]) == 0
+    assert (
+        cli.main(["play", "wordle", "--agent", str(runs / "base" / "checkpoints" / "update-2" / "policy")])
+        == 0
+    )
 
 
 def test_show_writes_out_what_load_takes_back(tmp_path, capsys):
@@ -227,11 +322,17 @@ def test_show_writes_out_what_load_takes_back(tmp_path, capsys):
     (tmp_path / "mine.yaml").write_text(shown)
     from loquent import recipes
 
-    assert recipes.load(tmp_path / "mine.yaml").fingerprint == recipes.load("reviews_nlpo", ["algorithm.top_p=0.5"]).fingerprint
+    assert (
+        recipes.load(tmp_path / "mine.yaml").fingerprint
+        == recipes.load("reviews_nlpo", ["algorithm.top_p=0.5"]).fingerprint
+    )
     assert recipes.load(tmp_path / "mine.yaml").fingerprint != recipes.load("reviews_nlpo").fingerprint
 
 
-@pytest.mark.parametrize(("setting", "says"), [("clip", "1707.06347"), ("nlpo", "top_p"), ("training.updates", "collections"), ("wordle", "rule")])
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [("clip", "1707.06347"), ("nlpo", "top_p"), ("training.updates", "collections"), ("wordle", "rule")],
+)
 def test_help_says_what_a_setting_means(setting, says, capsys):
     assert cli.main(["help", setting]) == 0
     assert says in capsys.readouterr().out
@@ -279,24 +380,45 @@ def test_quickstart_gives_its_table_as_json(tmp_path, capsys):
     assert found["seconds"]
     assert json.loads((out / "table.json").read_text())["rows"] == found["rows"]
     games = {
-        path.parent.name: [(one.row, one.number, one.seed, one.turns[0].text) for one in episode.read(path)] for path in out.glob("*/episodes.jsonl")
+        path.parent.name: [(one.row, one.number, one.seed, one.turns[0].text) for one in episode.read(path)]
+        for path in out.glob("*/episodes.jsonl")
     }
     assert games.keys() == {"base", *(f"{row['method']}-0" for row in found["rows"])}
     compared = [played for name, played in games.items() if name != "base"]
-    assert all(played == compared[0] for played in compared), "every method is asked the same prompts with the same streams"
+    assert all(played == compared[0] for played in compared), (
+        "every method is asked the same prompts with the same streams"
+    )
     trained = {row["prompt"] for row in load_run(out / "ppo-0").task().rows("train")}
     assert trained.isdisjoint(prompt for *_, prompt in compared[0])
 
 
 def test_quickstart_of_two_seeds_gives_means_and_deviations_from_one_base(tmp_path, capsys):
     out = tmp_path / "quick"
-    assert cli.main(["quickstart", "--out", str(out), "--profile", "smoke", "--seeds", "2", "task.limit=200", "--json"]) == 0
+    assert (
+        cli.main(
+            [
+                "quickstart",
+                "--out",
+                str(out),
+                "--profile",
+                "smoke",
+                "--seeds",
+                "2",
+                "task.limit=200",
+                "--json",
+            ]
+        )
+        == 0
+    )
     printed = capsys.readouterr().out
     found = json.loads(printed.splitlines()[-1])
     assert found["seeds"] == 2
     assert [path.name for path in out.glob("base*")] == ["base"]
     for row in found["rows"]:
-        runs = [json.loads((out / f"{row['method']}-{seed}" / "evaluation.json").read_text())["values"] for seed in (0, 1)]
+        runs = [
+            json.loads((out / f"{row['method']}-{seed}" / "evaluation.json").read_text())["values"]
+            for seed in (0, 1)
+        ]
         one, other = (values["sentiment/positive"] for values in runs)
         assert row["sentiment"] == pytest.approx((one + other) / 2)
         assert row["sentiment/sd"] == pytest.approx(abs(one - other) / 2**0.5)
@@ -304,7 +426,11 @@ def test_quickstart_of_two_seeds_gives_means_and_deviations_from_one_base(tmp_pa
             starts = {load_run(out / f"{row['method']}-{seed}").recipe.model.path for seed in (0, 1)}
             assert starts == {str(out / "base")}
     assert any(row["sentiment/sd"] > 0 for row in found["rows"])
-    lines = [line for line in printed.splitlines() if line.startswith(("| ppo", "| nlpo", "| supervised", "| zero-shot"))]
+    lines = [
+        line
+        for line in printed.splitlines()
+        if line.startswith(("| ppo", "| nlpo", "| supervised", "| zero-shot"))
+    ]
     assert len(lines) == 5
     assert all("±" in line for line in lines)
     assert (out / "table.md").read_text().splitlines()[2:] == lines
@@ -317,7 +443,11 @@ def test_the_methods_of_the_quickstart_are_compared_on_the_same_unseen_prompts()
         task = make_task(one)
         rows = held_out(task, one.training.final_split, one.training.final_episodes)
         asked.append([(row.id, row["prompt"]) for chunk in rows for row in chunk])
-        shown |= {row["prompt"] for split in (one.training.split, one.training.evaluate_split) for row in task.rows(split)}
+        shown |= {
+            row["prompt"]
+            for split in (one.training.split, one.training.evaluate_split)
+            for row in task.rows(split)
+        }
     assert len(asked[0]) == len(set(asked[0])) == 300
     assert all(one == asked[0] for one in asked)
     assert shown.isdisjoint(prompt for _, prompt in asked[0])
@@ -334,7 +464,16 @@ def test_a_folder_of_any_name_is_a_path_in_an_override(name):
 def test_quickstart_takes_any_folder_and_settings_of_the_zero_shot_stage(tmp_path, capsys):
     tables = {}
     for folder, more in (("a: b", []), ("123", ["zero-shot:decoding.max_new_tokens=1"])):
-        line = ["quickstart", "--out", str(tmp_path / folder), "--profile", "smoke", "task.limit=200", *more, "--json"]
+        line = [
+            "quickstart",
+            "--out",
+            str(tmp_path / folder),
+            "--profile",
+            "smoke",
+            "task.limit=200",
+            *more,
+            "--json",
+        ]
         assert cli.main(line) == 0
         tables[folder] = {row.pop("method"): row for row in last_line(capsys)["rows"]}
     one, other = tables.values()

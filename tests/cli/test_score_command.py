@@ -64,9 +64,13 @@ RIGHT = ["a b", "a", "x", "", "good", "dull", "d", "e"]
 @pytest.fixture
 def files(folder):
     (folder / "own_metric.py").write_text(OWN)
-    (folder / "said.jsonl").write_text("".join(json.dumps({"text": text, "id": f"s{i}"}) + "\n" for i, text in enumerate(SAID)))
+    (folder / "said.jsonl").write_text(
+        "".join(json.dumps({"text": text, "id": f"s{i}"}) + "\n" for i, text in enumerate(SAID))
+    )
     (folder / "said.txt").write_text("\n".join(SAID) + "\n")
-    (folder / "right.jsonl").write_text("".join(json.dumps({"references": [text] if text else [], "table": [[1]]}) + "\n" for text in RIGHT))
+    (folder / "right.jsonl").write_text(
+        "".join(json.dumps({"references": [text] if text else [], "table": [[1]]}) + "\n" for text in RIGHT)
+    )
     (folder / "right.txt").write_text("\n".join(RIGHT) + "\n")
     return folder
 
@@ -78,7 +82,9 @@ def run(capsys, *words):
 
 
 def test_the_last_line_holds_the_corpus_by_key(files, capsys):
-    code, lines, _ = run(capsys, "--metrics", "own_metric:exact,lexicon", "said.jsonl", "right.jsonl", "--json")
+    code, lines, _ = run(
+        capsys, "--metrics", "own_metric:exact,lexicon", "said.jsonl", "right.jsonl", "--json"
+    )
     found = json.loads(lines[-1])
     assert code == 0
     assert found["corpus"] == {"exact": 3 / 7, "exact/table": 8.0, "lexicon/balance": 0.0}
@@ -106,7 +112,9 @@ def test_plain_text_scores_as_json_lines_do(files, capsys):
 def test_several_files_give_several_references(files, capsys):
     (files / "more.txt").write_text("A b\n\n\n\n\n\n\n\n")
     first, both = (
-        json.loads(run(capsys, "--metrics", "own_metric:exact", "said.txt", *right, "--json")[1][-1])["corpus"]
+        json.loads(run(capsys, "--metrics", "own_metric:exact", "said.txt", *right, "--json")[1][-1])[
+            "corpus"
+        ]
         for right in (["right.txt"], ["right.txt", "more.txt"])
     )
     assert (first["exact"], both["exact"]) == (3 / 7, 4 / 7)
@@ -127,13 +135,30 @@ def test_options_of_a_metric_stand_anywhere(files, capsys, line):
 
 
 def test_two_of_one_kind_have_names_of_their_own(files, capsys):
-    words = ["--metrics", "strict=own_metric:exact,loose=own_metric:exact", "said.txt", "right.txt", "loose.case=false", "--json"]
+    words = [
+        "--metrics",
+        "strict=own_metric:exact,loose=own_metric:exact",
+        "said.txt",
+        "right.txt",
+        "loose.case=false",
+        "--json",
+    ]
     corpus = json.loads(run(capsys, *words)[1][-1])["corpus"]
     assert (corpus["strict/exact"], corpus["loose/exact"]) == (3 / 7, 4 / 7)
 
 
 def test_samples_are_json_lines(files, capsys):
-    run(capsys, "--metrics", "own_metric:exact,lexicon", "said.jsonl", "right.jsonl", "--samples", "scores.jsonl", "--resamples", "0")
+    run(
+        capsys,
+        "--metrics",
+        "own_metric:exact,lexicon",
+        "said.jsonl",
+        "right.jsonl",
+        "--samples",
+        "scores.jsonl",
+        "--resamples",
+        "0",
+    )
     lines = [json.loads(line) for line in (files / "scores.jsonl").read_text().splitlines()]
     assert [line["id"] for line in lines] == [f"s{i}" for i in range(8)]
     assert [line["scores"]["exact"] for line in lines] == [0, 1, 0, None, 0, 0, 1, 1]
@@ -143,13 +168,24 @@ def test_samples_are_json_lines(files, capsys):
 
 def test_intervals_are_those_of_the_seed(files, capsys):
     def interval(*words):
-        return json.loads(run(capsys, "--metrics", "own_metric:exact", "said.txt", "right.txt", "--json", *words)[1][-1])["intervals"]["exact"]
+        return json.loads(
+            run(capsys, "--metrics", "own_metric:exact", "said.txt", "right.txt", "--json", *words)[1][-1]
+        )["intervals"]["exact"]
 
     one = interval("--seed", "1", "--resamples", "101", "--level", "0.7")
     assert one == interval("--seed", "1", "--resamples", "101", "--level", "0.7")
-    different = [interval(), interval("--level", "0.5"), interval("--interval", "bca", "--level", "0.7"), interval("--seed", "2", "--level", "0.7")]
+    different = [
+        interval(),
+        interval("--level", "0.5"),
+        interval("--interval", "bca", "--level", "0.7"),
+        interval("--seed", "2", "--level", "0.7"),
+    ]
     assert all(other != different[0] for other in different[1:])
-    none = json.loads(run(capsys, "--metrics", "own_metric:exact", "said.txt", "right.txt", "--json", "--resamples", "0")[1][-1])
+    none = json.loads(
+        run(capsys, "--metrics", "own_metric:exact", "said.txt", "right.txt", "--json", "--resamples", "0")[
+            1
+        ][-1]
+    )
     assert (none["intervals"], none["resampling"]) == ({}, None)
 
 
@@ -157,7 +193,9 @@ def test_intervals_are_those_of_the_seed(files, capsys):
 def test_a_metric_that_needs_references_says_so(files, capsys, metrics):
     code, lines, said = run(capsys, "--metrics", metrics, "said.txt")
     assert (code, lines) == (2, [])
-    assert said.startswith("BadSetting: --metrics own_metric:exact: references are needed, and no sample has any; give a file of references")
+    assert said.startswith(
+        "BadSetting: --metrics own_metric:exact: references are needed, and no sample has any; give a file of references"
+    )
 
 
 def test_a_metric_that_reads_no_references_may_have_no_score(files, capsys):
@@ -170,35 +208,77 @@ def test_a_metric_that_reads_no_references_may_have_no_score(files, capsys):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--metrics", "lexikon", "said.txt"], "UnknownName: no metric is named 'lexikon'. Did you mean 'lexicon'?"),
-        (["--metrics", "lexicon,,judge", "said.txt"], "BadSetting: --metrics lexicon,,judge: '' names no metric"),
-        (["--metrics", "lexicon,lexicon", "said.txt"], "BadSetting: --metrics lexicon,lexicon: 'lexicon' stands twice"),
-        (["--metrics", "a=lexicon,b=", "said.txt"], "BadSetting: --metrics a=lexicon,b=: 'b=' names no metric"),
-        (["--metrics", "lexicon", "said.txt", "lexicon.pat=x"], "BadSetting: lexicon: 'pat' is no setting of lexicon. Nearest: path"),
+        (
+            ["--metrics", "lexikon", "said.txt"],
+            "UnknownName: no metric is named 'lexikon'. Did you mean 'lexicon'?",
+        ),
+        (
+            ["--metrics", "lexicon,,judge", "said.txt"],
+            "BadSetting: --metrics lexicon,,judge: '' names no metric",
+        ),
+        (
+            ["--metrics", "lexicon,lexicon", "said.txt"],
+            "BadSetting: --metrics lexicon,lexicon: 'lexicon' stands twice",
+        ),
+        (
+            ["--metrics", "a=lexicon,b=", "said.txt"],
+            "BadSetting: --metrics a=lexicon,b=: 'b=' names no metric",
+        ),
+        (
+            ["--metrics", "lexicon", "said.txt", "lexicon.pat=x"],
+            "BadSetting: lexicon: 'pat' is no setting of lexicon. Nearest: path",
+        ),
         (
             ["--metrics", "lexicon", "said.txt", "lexicon.include_prompt=5"],
             "BadSetting: lexicon: lexicon.include_prompt = 5 is no bool; the default is True",
         ),
-        (["--metrics", "lexicon", "said.txt", "path=x"], "BadSetting: 'path=x' is neither a file nor METRIC.option=value"),
-        (["--metrics", "lexicon", "said.txt", "diversity.n=2"], "BadSetting: 'diversity.n=2' is neither a file nor METRIC.option=value"),
+        (
+            ["--metrics", "lexicon", "said.txt", "path=x"],
+            "BadSetting: 'path=x' is neither a file nor METRIC.option=value",
+        ),
+        (
+            ["--metrics", "lexicon", "said.txt", "diversity.n=2"],
+            "BadSetting: 'diversity.n=2' is neither a file nor METRIC.option=value",
+        ),
         (["--metrics", "diversity", "said.txt", "diversity.n=99"], "BadSetting: diversity: "),
-        (["--metrics", "own_metric:none", "said.txt"], "BadSetting: 'own_metric:none': the module own_metric has no 'none'"),
-        (["--metrics", "own_metric:wrong", "said.txt"], "BadSetting: own_metric:wrong made 5, which is no metric"),
+        (
+            ["--metrics", "own_metric:none", "said.txt"],
+            "BadSetting: 'own_metric:none': the module own_metric has no 'none'",
+        ),
+        (
+            ["--metrics", "own_metric:wrong", "said.txt"],
+            "BadSetting: own_metric:wrong made 5, which is no metric",
+        ),
         (
             ["--metrics", "c=own_metric:folded", "said.txt", "c.case=true", "c.foo=1"],
             "BadSetting: the metric own_metric:folded takes no option foo; ",
         ),
-        (["--metrics", "perplexity", "said.txt"], "BadSetting: perplexity needs the language model of a run, and there is no model here"),
-        (["--metrics", "judge", "said.txt"], "BadSetting: judge is trained on the labelled rows of a task, and there is no task here"),
-        (["--metrics", "lexicon", "said.txt", "--samples", "said.txt"], "BadSetting: --samples said.txt is one of the files to read"),
+        (
+            ["--metrics", "perplexity", "said.txt"],
+            "BadSetting: perplexity needs the language model of a run, and there is no model here",
+        ),
+        (
+            ["--metrics", "judge", "said.txt"],
+            "BadSetting: judge is trained on the labelled rows of a task, and there is no task here",
+        ),
+        (
+            ["--metrics", "lexicon", "said.txt", "--samples", "said.txt"],
+            "BadSetting: --samples said.txt is one of the files to read",
+        ),
         (["--metrics", "lexicon", "said.txt", "--samples", "none/x"], "FileNotFoundError: none/x"),
         (["--metrics", "lexicon", "none.txt"], "BadRow: none.txt: there is no such file"),
         (["--metrics", "lexicon", "."], "BadRow: .: this is a folder"),
         (["--metrics", "lexicon", "said.jsonl", "torn.jsonl"], "BadRow: torn.jsonl:2: this line is not JSON"),
         (["--metrics", "lexicon", "said.jsonl", "latin.txt"], "BadRow: latin.txt:1: this line is not UTF-8"),
         (["--metrics", "lexicon", "right.jsonl"], "BadRow: right.jsonl:1: the field `text` is missing"),
-        (["--metrics", "lexicon", "said.jsonl", "said.jsonl"], "BadRow: said.jsonl:1: the field `references` is missing"),
-        (["--metrics", "lexicon", "said.jsonl", "short.txt"], "BadRow: short.txt:2: the file ends after 2 samples, and said.jsonl holds 8"),
+        (
+            ["--metrics", "lexicon", "said.jsonl", "said.jsonl"],
+            "BadRow: said.jsonl:1: the field `references` is missing",
+        ),
+        (
+            ["--metrics", "lexicon", "said.jsonl", "short.txt"],
+            "BadRow: short.txt:2: the file ends after 2 samples, and said.jsonl holds 8",
+        ),
         (["--metrics", "lexicon", "empty.txt"], "BadRow: empty.txt: the file is empty"),
     ],
 )
@@ -214,7 +294,8 @@ def test_a_mistake_is_one_clear_line(files, capsys, words, says):
 
 
 @pytest.mark.parametrize(
-    ("option", "value"), [("--resamples", "99"), ("--resamples", "-1"), ("--level", "0.3"), ("--level", "1"), ("--interval", "t")]
+    ("option", "value"),
+    [("--resamples", "99"), ("--resamples", "-1"), ("--level", "0.3"), ("--level", "1"), ("--interval", "t")],
 )
 def test_what_makes_no_interval_is_refused(option, value, capsys):
     with pytest.raises(SystemExit) as stop:
@@ -235,7 +316,11 @@ def test_an_error_in_a_metric_of_ones_own_is_one_line_with_its_place(files, caps
 
 
 def test_without_metrics_or_with_an_unknown_option_it_exits_2(capsys):
-    for words in (["said.txt"], ["--metrics", "lexicon", "said.txt", "--sample=x"], ["--metrics", "lexicon", "said.txt", "-x"]):
+    for words in (
+        ["said.txt"],
+        ["--metrics", "lexicon", "said.txt", "--sample=x"],
+        ["--metrics", "lexicon", "said.txt", "-x"],
+    ):
         with pytest.raises(SystemExit):
             cli.main(["score", *words, "--bogus"])
     assert "unrecognized arguments" in capsys.readouterr().err
@@ -243,9 +328,19 @@ def test_without_metrics_or_with_an_unknown_option_it_exits_2(capsys):
 
 def test_a_texts_own_marks_do_not_reach_the_terminal_nor_break_the_json(files, capsys):
     odd = ["\u001b[31m", "\u0000", "", "\u2028", "e\u0301👍🏽", "a " * 5000, "=1", "\ufeff"]
-    (files / "odd.jsonl").write_text("".join(json.dumps({"text": text, "references": [text]}) + "\n" for text in odd))
+    (files / "odd.jsonl").write_text(
+        "".join(json.dumps({"text": text, "references": [text]}) + "\n" for text in odd)
+    )
     code, lines, _ = run(
-        capsys, "--metrics", "own_metric:exact,lexicon,diversity", "odd.jsonl", "--json", "--samples", "odd-scores.jsonl", "--resamples", "100"
+        capsys,
+        "--metrics",
+        "own_metric:exact,lexicon,diversity",
+        "odd.jsonl",
+        "--json",
+        "--samples",
+        "odd-scores.jsonl",
+        "--resamples",
+        "100",
     )
     assert code == 0
     assert json.loads(lines[-1])["corpus"]["exact"] == 1.0
@@ -253,7 +348,9 @@ def test_a_texts_own_marks_do_not_reach_the_terminal_nor_break_the_json(files, c
 
 
 def test_a_user_runs_it(files, loquent):
-    done = loquent("score", "--metrics", "own_metric:exact", "said.jsonl", "right.jsonl", "--resamples", "100", "--json")
+    done = loquent(
+        "score", "--metrics", "own_metric:exact", "said.jsonl", "right.jsonl", "--resamples", "100", "--json"
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["corpus"]["exact"] == 3 / 7
     assert done.stderr == ""  # no bar where nobody watches
@@ -269,10 +366,16 @@ def test_list_metrics_says_what_each_needs(capsys):
     found = json.loads(last)
     assert set(found["needs"]) == set(found["names"])
     assert found["needs"]["diversity"] == ""
-    assert not [line for line in lines if "The same" in line]  # each line stands alone: they are sorted by name
+    assert not [
+        line for line in lines if "The same" in line
+    ]  # each line stands alone: they are sorted by name
     assert found["needs"]["perplexity"] == "a policy that plays (a run)"
     assert found["needs"]["sentiment"].startswith("a classifier's folder, or loquent[train]")
-    assert any(line.startswith("text_perplexity") and "Needs loquent[train] and a language model's folder or name." in line for line in lines)
+    assert any(
+        line.startswith("text_perplexity")
+        and "Needs loquent[train] and a language model's folder or name." in line
+        for line in lines
+    )
 
 
 WITHOUT_EXTRA = """
@@ -295,7 +398,9 @@ for name in registry.names("metric"):
 
 
 def test_a_metric_that_needs_the_extra_with_its_defaults_is_listed_so():
-    done = subprocess.run([sys.executable, "-c", WITHOUT_EXTRA], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_EXTRA], capture_output=True, text=True, timeout=60, check=True
+    )
     found = dict(line.split(" ", 1) for line in done.stdout.splitlines())
     assert {"bleu", "rouge", "sacrebleu", "meteor"} <= set(found)
     assert all(need.startswith("loquent[metrics]") for need in found.values()), found

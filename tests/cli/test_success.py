@@ -30,7 +30,11 @@ def test_an_evaluation_and_a_game_say_it(capsys):
     options = [word for one in SMALL for word in ("--option", one)]
     lines, found = said(capsys, "evaluate", "wordle/random", "--task", "wordle", *options, "--episodes", "40")
     assert lines[1].split()[0] == "success"
-    assert found["values"]["success"] == found["values"]["ended/solved"] == pytest.approx(1 - found["values"]["ended/out of turns"])
+    assert (
+        found["values"]["success"]
+        == found["values"]["ended/solved"]
+        == pytest.approx(1 - found["values"]["ended/out of turns"])
+    )
     assert 0 < found["values"]["success"] < 1
     assert 0 < found["errors"]["success"] < 0.1
     _, found = said(capsys, "play", "wordle", *SMALL, "--agent", "wordle/optimal")

@@ -104,7 +104,13 @@ SMALL = [
     "decoding.max_new_tokens=4",
     "algorithm.minibatch=4",
 ]
-INSTALLED = {"task": "parrot", "algorithm": "renamed", "reward": "letters", "metric": "letters", "agent": "parrot/echo"}
+INSTALLED = {
+    "task": "parrot",
+    "algorithm": "renamed",
+    "reward": "letters",
+    "metric": "letters",
+    "agent": "parrot/echo",
+}
 BY_MODULE = {
     "task": "throwaway_parrot:Parrot",
     "algorithm": "throwaway_parrot:Renamed",
@@ -135,7 +141,18 @@ def driven(request, package, tmp_path_factory):
     lines = {
         "check": ["check", names["task"], "--episodes", "3"],
         "play": ["play", names["task"], "--agent", names["agent"], "--json"],
-        "collect": ["collect", names["task"], "--agent", names["agent"], "--episodes", "8", "--processes", "2", "--out", "data"],
+        "collect": [
+            "collect",
+            names["task"],
+            "--agent",
+            names["agent"],
+            "--episodes",
+            "8",
+            "--processes",
+            "2",
+            "--out",
+            "data",
+        ],
         "show": ["show", "mine.yaml"],
         "help": ["help", f"task.{names['task']}" if ":" not in names["task"] else names["task"]],
         "train": ["train", "mine.yaml", "--out", "run", *SMALL],
@@ -157,7 +174,9 @@ def driven(request, package, tmp_path_factory):
         "done['gymnasium'] = [0, env.unwrapped.task.identity, '']\n"
         "json.dump(done, open('done.json', 'w'))\n"
     )
-    (folder / "drive.py").write_text("if __name__ == '__main__':\n" + "".join(f"    {line}\n" for line in code.splitlines()))
+    (folder / "drive.py").write_text(
+        "if __name__ == '__main__':\n" + "".join(f"    {line}\n" for line in code.splitlines())
+    )
     done = subprocess.run(
         [sys.executable, "drive.py", json.dumps(lines), names["task"]],
         cwd=folder,
@@ -172,7 +191,20 @@ def driven(request, package, tmp_path_factory):
 
 @pytest.mark.parametrize(
     "command",
-    ["check", "play", "collect", "show", "help", "train", "resume", "evaluate", "score", "list", "report", "gymnasium"],
+    [
+        "check",
+        "play",
+        "collect",
+        "show",
+        "help",
+        "train",
+        "resume",
+        "evaluate",
+        "score",
+        "list",
+        "report",
+        "gymnasium",
+    ],
 )
 def test_a_command_takes_the_names(driven, command):
     _, _, done = driven

@@ -142,7 +142,12 @@ def test_a_recipe_under_the_current_folder_runs(place, named):
 def test_a_link_to_a_file_or_a_folder_outside_is_outside(place, capsys):
     (place.here / "linked.yaml").symlink_to(place.write(place.there))
     (place.here / "linked").symlink_to(place.there)
-    for name in ("linked.yaml", "linked/theirs.yaml", "sub/../../there/theirs.yaml", "linked/../there/theirs.yaml"):
+    for name in (
+        "linked.yaml",
+        "linked/theirs.yaml",
+        "sub/../../there/theirs.yaml",
+        "linked/../there/theirs.yaml",
+    ):
         (place.here / "sub").mkdir(exist_ok=True)
         assert cli.main(["train", name, "--dry-run"]) == 2, name
         assert "NotTrusted" in capsys.readouterr().err
@@ -155,7 +160,14 @@ def test_a_link_in_a_circle_is_not_under_here(place):
 
 
 @pytest.mark.parametrize("folder", ["here", "there"])
-@pytest.mark.parametrize("text", [RECIPE, ACTIONS, 'task: {{kind: "{module}:Task", level: 3}}\nrewards: {{won: 1, more: {{weight: 2}}}}\n'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        RECIPE,
+        ACTIONS,
+        'task: {{kind: "{module}:Task", level: 3}}\nrewards: {{won: 1, more: {{weight: 2}}}}\n',
+    ],
+)
 def test_show_prints_a_file_unimported(place, folder, text, capsys):
     file = place.write(getattr(place, folder), text)
     assert cli.main(["show", str(file)]) == 0
@@ -208,7 +220,10 @@ def test_nothing_is_added_to_the_path_where_nothing_is_imported(place):
 REACHES = [
     ("metrics: {{spice: {{jar: /tmp/evil.jar}}}}", "is a program"),
     ("metrics: {{spice: {{java: ./evil}}}}", "is a program"),
-    ("training: {{teacher: {{kind: http, base_url: 'http://x/v1', model: m, api_key_variable: AWS_SECRET}}}}", "names a secret"),
+    (
+        "training: {{teacher: {{kind: http, base_url: 'http://x/v1', model: m, api_key_variable: AWS_SECRET}}}}",
+        "names a secret",
+    ),
     ("training: {{teacher: '{module}:Agent'}}", "Python code"),
     ("training: {{teacher: {{kind: '{module}:Agent'}}}}", "Python code"),
     ("rewards: {{'{module}:brief': 1.0}}", "the name"),
@@ -231,7 +246,9 @@ def test_whatever_reaches_beyond_a_foreign_file_is_refused(place, text, said):
     assert not place.imported()
 
 
-@pytest.mark.parametrize("text", ["metrics: {{spice: {{java: java, jar: ''}}}}", "task: {{limit: 3}}", "model: {{device: cpu}}"])
+@pytest.mark.parametrize(
+    "text", ["metrics: {{spice: {{java: java, jar: ''}}}}", "task: {{limit: 3}}", "model: {{device: cpu}}"]
+)
 def test_what_reaches_nowhere_is_not(place, text):
     recipes.load(place.write(place.there, text + "\n"))
 
@@ -242,11 +259,16 @@ def test_what_reaches_nowhere_is_not(place, text):
         ("{{recipe: wordle_ppo, agent: '{module}:Agent'}}", "agent"),
         ("{{recipe: wordle_ppo, set: {{task.kind: '{module}:Task'}}}}", "task.kind"),
         ("{{recipe: reviews_ppo, set: {{metrics.spice.java: ./evil}}}}", "metrics.spice.java"),
-        ("{{recipe: wordle_bc, set: {{training.teacher.api_key_variable: AWS_SECRET}}}}", "training.teacher.api_key_variable"),
+        (
+            "{{recipe: wordle_bc, set: {{training.teacher.api_key_variable: AWS_SECRET}}}}",
+            "training.teacher.api_key_variable",
+        ),
     ],
 )
 def test_a_foreign_suite_is_refused(place, entry, said, tmp_path, capsys):
-    file = place.write(place.there, "columns: {{return: {{metric: return}}}}\ncells: {{one: " + entry + "}}\n", "suite.yaml")
+    file = place.write(
+        place.there, "columns: {{return: {{metric: return}}}}\ncells: {{one: " + entry + "}}\n", "suite.yaml"
+    )
     assert cli.main(["bench", str(file), "--out", str(tmp_path / "out")]) == 2
     assert f"NotTrusted: suite.yaml:2: {said}" in capsys.readouterr().err
     assert not place.imported()
@@ -289,7 +311,9 @@ def test_reports_import_nothing(received, capsys):
     bare = received.there / "bare"  # as a run is before its first checkpoint
     bare.mkdir()
     shutil.copy(run / "metrics.jsonl", bare)
-    (bare / "config.yaml").write_text((run / "config.yaml").read_text().replace("kind: ppo", f"kind: {received.module}:Learner"))
+    (bare / "config.yaml").write_text(
+        (run / "config.yaml").read_text().replace("kind: ppo", f"kind: {received.module}:Learner")
+    )
     assert cli.main(["report", str(bare), "--out", str(page)]) == 0
     assert f"{received.module}:Learner" in page.read_text()
     assert cli.main(["show", str(bare / "config.yaml")]) == 0
@@ -314,7 +338,9 @@ def test_a_run_made_here_is_trusted_wherever_it_lies(own):
     assert cli.main(["resume", str(own)]) == 0
 
 
-@pytest.mark.parametrize("change", ["config", "mark", "no mark", "empty mark", "key", "no key", "a key others may read"])
+@pytest.mark.parametrize(
+    "change", ["config", "mark", "no mark", "empty mark", "key", "no key", "a key others may read"]
+)
 def test_a_run_whose_mark_does_not_fit_is_not(own, change, tmp_path, monkeypatch, capsys):
     config, mark = own / "config.yaml", own / "config.yaml.mark"
     state = tmp_path / "state"
@@ -395,7 +421,10 @@ def test_python_follows_the_same_rule(received, tmp_path):
 
 
 def test_a_folder_of_seeds_is_a_run_too(place, tmp_path, capsys):
-    assert cli.main(["train", str(place.write(place.here)), "--seeds", "1", "--out", str(place.there / "seeds")]) == 0
+    assert (
+        cli.main(["train", str(place.write(place.here)), "--seeds", "1", "--out", str(place.there / "seeds")])
+        == 0
+    )
     assert place.imported()
     assert cli.main(["resume", str(place.there / "seeds")]) == 0
     text = (place.there / "seeds" / "recipe.yaml").read_text()
@@ -449,12 +478,21 @@ train_evaluation: {{n_iters: 1}}
 
 
 def test_reaches_are_found_wherever_they_stand():
-    found = list(trust.reaches(parse("a:\n  - b: [x, 'm:f']\n'n.o:g': {jar: j}\nt: 'a: b'\nu: 'http://x:80/v1'\n", "f")))
+    found = list(
+        trust.reaches(
+            parse("a:\n  - b: [x, 'm:f']\n'n.o:g': {jar: j}\nt: 'a: b'\nu: 'http://x:80/v1'\n", "f")
+        )
+    )
     assert [(one.place, one.name) for one in found] == [("f:2", "m:f"), ("f:3", "n.o:g"), ("f:3", "")]
 
 
 def test_a_run_trained_from_a_foreign_recipe_is_ones_own(place):
-    assert cli.main(["train", str(place.write(place.there)), "--out", str(place.there / "run"), "--allow-imports"]) == 0
+    assert (
+        cli.main(
+            ["train", str(place.write(place.there)), "--out", str(place.there / "run"), "--allow-imports"]
+        )
+        == 0
+    )
     assert run.load_run(place.there / "run").recipe.name == "theirs"
     assert json.loads((place.there / "run" / "evaluation.json").read_text())["n"] == 2
 

@@ -62,7 +62,10 @@ def room(tmp_path_factory):
     task = Wordle(Wordle.Options(limit=20, instruct=False))
     for name, seed in (("one", 1), ("two", 2)):
         (folder / name).mkdir()
-        episode.write(folder / name / "episodes.jsonl", play(task, games(task.rows("train")[:6]), Random(task), seed=seed))
+        episode.write(
+            folder / name / "episodes.jsonl",
+            play(task, games(task.rows("train")[:6]), Random(task), seed=seed),
+        )
     yield folder
     sys.path.remove(str(folder))
     sys.modules.pop("own_values", None)
@@ -85,7 +88,9 @@ def test_the_best_and_the_worst_utterances(room, capsys):
     assert best[-1] > worst[-1]
     assert {one["text"] for one in [*found["best"], *found["worst"]]} <= texts
     assert all(one["text"] in printed for one in found["best"])
-    _, pairs = said(capsys, "values", room / "run", room / "one" / "episodes.jsonl", "--ngram", 2, "--least", 2)
+    _, pairs = said(
+        capsys, "values", room / "run", room / "one" / "episodes.jsonl", "--ngram", 2, "--least", 2
+    )
     assert all(one["count"] >= 2 for one in pairs["best"])
     assert pairs["best"] != found["best"]
     _, few = said(capsys, "values", room / "run", room / "one", "--least", 1000)
@@ -101,15 +106,22 @@ def test_the_ranking_of_two_sets(room, capsys):
     assert f"{found['ranking'][0]['online']:.3f}" in printed
     assert said(capsys, *line)[1] == found
     assert said(capsys, *line, "--seed", 1)[1] != found
-    swapped = said(capsys, "values", room / "run", room / "two", "--against", room / "one", "--answer", 1, "--draws", 600)[1]["ranking"][0]
+    swapped = said(
+        capsys, "values", room / "run", room / "two", "--against", room / "one", "--answer", 1, "--draws", 600
+    )[1]["ranking"][0]
     whole = said(capsys, *line[:-1], 600)[1]["ranking"][0]
-    assert abs(swapped["online"] + whole["online"] - 1) < 4 * (swapped["online_error"] + whole["online_error"])
+    assert abs(swapped["online"] + whole["online"] - 1) < 4 * (
+        swapped["online_error"] + whole["online_error"]
+    )
 
 
 def test_what_cannot_be_read_is_said(room, capsys):
     for line, words in (
         (("values", room / "plain", room / "one"), "has learned no values"),
-        (("values", room / "run", room / "one", "--against", room / "two", "--answer", 6), "no state in which both answered for time 6"),
+        (
+            ("values", room / "run", room / "one", "--against", room / "two", "--answer", 6),
+            "no state in which both answered for time 6",
+        ),
         (("values", room / "run", room / "three"), "no such file"),
     ):
         capsys.readouterr()
@@ -119,7 +131,10 @@ def test_what_cannot_be_read_is_said(room, capsys):
     episode.write(room / "other.jsonl", play(task, games(task.rows("train")[:2]), Random(task), seed=1))
     for more in ((), ("--against", room / "two")):
         assert cli.main([*map(str, ("values", room / "run", room / "other.jsonl", *more))]) == 2
-        assert f"other.jsonl:1: an episode of {task.identity}; the run's task is wordle-v1#" in capsys.readouterr().err
+        assert (
+            f"other.jsonl:1: an episode of {task.identity}; the run's task is wordle-v1#"
+            in capsys.readouterr().err
+        )
     (room / "none.jsonl").write_text("")
     assert cli.main(["values", str(room / "run"), str(room / "none.jsonl")]) == 2
     assert "holds no episode" in capsys.readouterr().err

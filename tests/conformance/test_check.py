@@ -25,7 +25,9 @@ class NoRows(Guess):
 def test_a_task_without_an_expert_says_so_and_never_ok():
     [line] = [line for line in report(NoExpert(), episodes=3) if "expert:" in line]
     assert line == "not checked  expert: the task has no expert"
-    assert any(line.startswith("kept         expert:") for line in report(Guess(), episodes=3))  # it can be otherwise
+    assert any(
+        line.startswith("kept         expert:") for line in report(Guess(), episodes=3)
+    )  # it can be otherwise
 
 
 def test_every_law_has_a_line_and_says_how_much_it_saw():
@@ -64,7 +66,9 @@ def test_torch_s_generator_is_watched_once_torch_is_loaded():
             torch.rand(1)
             return super().first(row, rng)
 
-    assert "it was touched by first, play; draw from the key that first is given instead" in check(Torch(), episodes=1)
+    assert "it was touched by first, play; draw from the key that first is given instead" in check(
+        Torch(), episodes=1
+    )
 
 
 def test_numpy_s_generator_is_watched():

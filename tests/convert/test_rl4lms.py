@@ -86,10 +86,29 @@ def test_the_imdb_recipe_says_what_the_file_says(tmp_path):
     assert (made.algorithm, made.model.path, made.model.device) == ("nlpo", "lvwerra/gpt2-imdb", "cuda")
     config = made.config
     assert (config.top_p, config.top_k, config.mu, config.min_keep) == (0.9, 0, 5, 100)
-    assert (config.epochs, config.learning_rate, config.gamma, config.lam, config.clip, config.value_clip) == (5, 1e-6, 0.99, 0.95, 0.2, None)
-    assert (config.beta, config.kl_target, config.kl_gain, config.stop_kl, config.weight_decay) == (0.1, 0.1, 0.1, None, 1e-6)
+    assert (
+        config.epochs,
+        config.learning_rate,
+        config.gamma,
+        config.lam,
+        config.clip,
+        config.value_clip,
+    ) == (5, 1e-6, 0.99, 0.95, 0.2, None)
+    assert (config.beta, config.kl_target, config.kl_gain, config.stop_kl, config.weight_decay) == (
+        0.1,
+        0.1,
+        0.1,
+        None,
+        1e-6,
+    )
     decoding = made.decoding
-    assert (decoding.method, decoding.top_k, decoding.min_new_tokens, decoding.max_new_tokens, decoding.max_prompt_tokens) == (
+    assert (
+        decoding.method,
+        decoding.top_k,
+        decoding.min_new_tokens,
+        decoding.max_new_tokens,
+        decoding.max_prompt_tokens,
+    ) == (
         "sample",
         50,
         48,
@@ -98,9 +117,21 @@ def test_the_imdb_recipe_says_what_the_file_says(tmp_path):
     )
     assert (made.evaluation.live, made.evaluation.top_k) == (256, 50)
     training = made.training
-    assert (training.updates, training.evaluate_every, training.checkpoint_every, training.seed) == (50, 10, 1, 3)
-    assert (training.episodes, config.minibatch) == (27, 1)  # 10 * 128 tokens are 26.7 answers of 48; 64 are 1.3
-    assert made.rewards["sentiment"]["classifier"] == made.metrics["sentiment"]["classifier"] == "lvwerra/distilbert-imdb"
+    assert (training.updates, training.evaluate_every, training.checkpoint_every, training.seed) == (
+        50,
+        10,
+        1,
+        3,
+    )
+    assert (training.episodes, config.minibatch) == (
+        27,
+        1,
+    )  # 10 * 128 tokens are 26.7 answers of 48; 64 are 1.3
+    assert (
+        made.rewards["sentiment"]["classifier"]
+        == made.metrics["sentiment"]["classifier"]
+        == "lvwerra/distilbert-imdb"
+    )
     assert set(made.metrics) == {"sentiment", "perplexity", "diversity"}
     assert (made.options.source, made.options.name, made.options.horizon, made.options.prompt_fraction) == (
         "hub",
@@ -115,7 +146,9 @@ def test_the_imdb_recipe_says_what_the_file_says(tmp_path):
 def keys(node, path=""):
     """All keys of the schema as they stand in a file, lists by number."""
     if isinstance(node.value, dict) and node.value:
-        return [key for name, item in node.value.items() for key in keys(item, f"{path}.{name}" if path else name)]
+        return [
+            key for name, item in node.value.items() for key in keys(item, f"{path}.{name}" if path else name)
+        ]
     if isinstance(node.value, list):
         return [key for number, item in enumerate(node.value) for key in keys(item, f"{path}[{number}]")]
     return [path]
@@ -126,7 +159,11 @@ def test_every_key_is_taken_over_or_reported(tmp_path, text):
     found, _ = converted(tmp_path, text)
     said = [note.key for note in found.notes]
     assert len(said) == len(set(said)), "and once"
-    missing = [key for key in keys(parse(text, "x")) if not any(key == one or key.startswith((f"{one}.", f"{one}[")) for one in said)]
+    missing = [
+        key
+        for key in keys(parse(text, "x"))
+        if not any(key == one or key.startswith((f"{one}.", f"{one}[")) for one in said)
+    ]
     assert missing == []
     assert all(note.target or note.why for note in found.notes)
     assert [note.key for note in found.notes if "reads no such key" in note.why] == []
@@ -151,11 +188,23 @@ train_evaluation: eval_batch_size n_iters eval_every save_every metrics generati
 
 def test_the_schema_is_whole():
     """Ours is theirs, and the files above hold every key of it, so that each is seen to be taken over or reported."""
-    schema = {(section, name) for line in SCHEMA.split("\n") if line for section, _, names in [line.partition(": ")] for name in names.split()}
+    schema = {
+        (section, name)
+        for line in SCHEMA.split("\n")
+        if line
+        for section, _, names in [line.partition(": ")]
+        for name in names.split()
+    }
     known = {(section, name) for section, names in rl4lms.KNOWN.items() for name in names}
     assert known - schema == {
-        *(("", section) for section in ("tokenizer", "datapool", "reward_fn", "env", "alg", "train_evaluation")),
-        ("alg.policy.args", "state_dict"),  # an argument of the policies' constructor, which a file may hold too
+        *(
+            ("", section)
+            for section in ("tokenizer", "datapool", "reward_fn", "env", "alg", "train_evaluation")
+        ),
+        (
+            "alg.policy.args",
+            "state_dict",
+        ),  # an argument of the policies' constructor, which a file may hold too
         *(("alg.args", name) for name in learning.OTHERS),  # those of A2C and TRPO alone
     }
     assert schema - known == set()
@@ -174,7 +223,10 @@ def _why(found):
 def test_a_schedule_that_was_not_set_is_said(tmp_path):
     found, made = converted(tmp_path, SUPERVISED.replace("lr_scheduler_type: constant, ", ""))
     assert made.config.schedule == "cosine"
-    assert "was not set: Hugging Face then comes down linearly" in _why(found)["alg.training_args.lr_scheduler_type"]
+    assert (
+        "was not set: Hugging Face then comes down linearly"
+        in _why(found)["alg.training_args.lr_scheduler_type"]
+    )
     found, _ = converted(tmp_path, SUPERVISED)
     assert "linear" not in _why(found)["alg.training_args.lr_scheduler_type"]
 
@@ -189,12 +241,16 @@ def test_sampling_that_was_off_has_its_defaults_written(tmp_path, given):
     why = _why(found)
     assert "needs sampling: it is on" in why["alg.policy.args.generation_kwargs.do_sample"]
     assert "draws from 50 tokens" in why["alg.policy.args.generation_kwargs.top_k"]
-    _, made = converted(tmp_path, IMDB.replace("do_sample: True, top_k: 50,", "do_sample: False, top_k: 7, temperature: 0.5,"))
+    _, made = converted(
+        tmp_path, IMDB.replace("do_sample: True, top_k: 50,", "do_sample: False, top_k: 7, temperature: 0.5,")
+    )
     assert (made.decoding.top_k, made.decoding.temperature) == (7, 0.5)
 
 
 def test_a_mask_of_the_likeliest_tokens(tmp_path):
-    _, made = converted(tmp_path, IMDB.replace("top_mask: 0.9", "top_mask: 20").replace("learned_top_p", "learned_top_k"))
+    _, made = converted(
+        tmp_path, IMDB.replace("top_mask: 0.9", "top_mask: 20").replace("learned_top_p", "learned_top_k")
+    )
     assert (made.config.top_p, made.config.top_k) == (1.0, 20)
 
 
@@ -212,7 +268,9 @@ def test_the_converted_recipe_runs_at_smoke(tmp_path, monkeypatch, capsys):
     assert "sentiment/positive" in capsys.readouterr().out
 
 
-def test_a_supervised_recipe_runs_at_smoke_although_its_labels_are_not_the_built_in_ones(tmp_path, monkeypatch):
+def test_a_supervised_recipe_runs_at_smoke_although_its_labels_are_not_the_built_in_ones(
+    tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     _, made = converted(tmp_path, SUPERVISED)
     assert made.training.only["label"] == 1
@@ -232,14 +290,27 @@ def test_a_recipe_whose_rows_and_networks_are_not_here_runs_at_smoke(tmp_path, m
     assert "missing: alg.policy.id -> model.path: encoder-decoder models are not trained here" in said
     assert cli.main(["train", "mine.yaml", "--profile", "smoke", "model.device=cpu", "--out", "run"]) == 0
     said = capsys.readouterr()
-    assert "there is no file or folder daily_dialog; the profile smoke takes the built-in reviews in its place" in said.err
-    assert cli.main(["train", "mine.yaml", "--dry-run"]) == 2, "without the profile nothing is put in the place of what is missing"
+    assert (
+        "there is no file or folder daily_dialog; the profile smoke takes the built-in reviews in its place"
+        in said.err
+    )
+    assert cli.main(["train", "mine.yaml", "--dry-run"]) == 2, (
+        "without the profile nothing is put in the place of what is missing"
+    )
 
 
 def test_a_supervised_file(tmp_path):
     found, made = converted(tmp_path, SUPERVISED)
-    assert (made.algorithm, made.config.learn_on, made.config.minibatch, made.config.schedule) == ("supervised", "all", 16, "constant")
-    assert (made.training.updates, made.training.only["label"]) == (6250, 1)  # ten epochs of 10,000 positive reviews
+    assert (made.algorithm, made.config.learn_on, made.config.minibatch, made.config.schedule) == (
+        "supervised",
+        "all",
+        16,
+        "constant",
+    )
+    assert (made.training.updates, made.training.only["label"]) == (
+        6250,
+        1,
+    )  # ten epochs of 10,000 positive reviews
     assert made.decoding.max_prompt_tokens == 64
     assert any(note.key.endswith("save_total_limit") for note in found.reported)
 
@@ -278,7 +349,10 @@ train_evaluation: {n_iters: 10, metrics: [], generation_kwargs: {num_beams: 5, m
     assert (made.decoding.method, made.evaluation.method, made.evaluation.beams) == ("sample", "beam", 5)
 
 
-@pytest.mark.parametrize(("there", "here"), [("sacre_bleu", "sacrebleu"), ("parent_totto", "parent"), ("cider", "cider"), ("rouge", "rouge")])
+@pytest.mark.parametrize(
+    ("there", "here"),
+    [("sacre_bleu", "sacrebleu"), ("parent_totto", "parent"), ("cider", "cider"), ("rouge", "rouge")],
+)
 def test_a_metric_is_found_by_its_name_there(tmp_path, there, here):
     found, made = converted(tmp_path, IMDB.replace("id: spice", f"id: {there}"))
     assert here in made.metrics
@@ -297,25 +371,40 @@ alg:
 train_evaluation: {n_iters: 10, metrics: []}
 """
 SAME_OBJECTIVE = {  # a reward there, and its terms here
-    "{id: rouge, args: {rouge_type: rouge1}}": {"rouge": {"weight": 1.0, "key": "rouge/rouge1", "references": "first"}},
-    "{id: rouge, args: {rouge_type: rougeL, use_single_ref: False}}": {"rouge": {"weight": 1.0, "key": "rouge/rougeL", "references": "best"}},
+    "{id: rouge, args: {rouge_type: rouge1}}": {
+        "rouge": {"weight": 1.0, "key": "rouge/rouge1", "references": "first"}
+    },
+    "{id: rouge, args: {rouge_type: rougeL, use_single_ref: False}}": {
+        "rouge": {"weight": 1.0, "key": "rouge/rougeL", "references": "best"}
+    },
     "{id: rouge_combined}": {"rouge": {"weight": 1.0, "references": "first"}},
     "{id: sentences_with_dates, args: {}}": {"dates": {"weight": 1.0}},
-    "{id: increasing_numbers, args: {min_tokens: 12}}": {"increasing_numbers": {"weight": 1.0, "min_tokens": 12}},
+    "{id: increasing_numbers, args: {min_tokens: 12}}": {
+        "increasing_numbers": {"weight": 1.0, "min_tokens": 12}
+    },
     "{id: meteor, args: {shaping_fn: null}}": {"meteor": {"weight": 1.0}},
     "{id: bleu}": {"bleu": {"weight": 1.0, "tokenizer": "whitespace"}},
     "{id: sacre_bleu, args: {tokenize: intl}}": {"sacrebleu": {"weight": 1.0, "tokenize": "intl"}},
     "{id: ter}": {"ter": {"weight": 1.0}},
     "{id: chrf}": {"chrf": {"weight": 1.0}},
-    "{id: bert_score, args: {language: de}}": {"bert_score": {"weight": 1.0, "path": "bert-base-multilingual-cased"}},
-    "{id: spider, args: {spice_coeff: 0.5, cider_coeff: 2}}": {"spice": {"weight": 0.5}, "cider": {"weight": 2.0}},
+    "{id: bert_score, args: {language: de}}": {
+        "bert_score": {"weight": 1.0, "path": "bert-base-multilingual-cased"}
+    },
+    "{id: spider, args: {spice_coeff: 0.5, cider_coeff: 2}}": {
+        "spice": {"weight": 0.5},
+        "cider": {"weight": 2.0},
+    },
     "{id: intent_accuracy, args: {intent_coeff: 0.75, auto_coeff: 0.25}}": {
         "intent_accuracy": {"weight": 0.75, "path": "rajkumarrrk/roberta-daily-dialog-intent-classifier"},
         "meteor": {"weight": 0.25},
     },
-    "{id: intent_accuracy, args: {shape: False}}": {"intent_accuracy": {"weight": 1.0, "path": "rajkumarrrk/roberta-daily-dialog-intent-classifier"}},
+    "{id: intent_accuracy, args: {shape: False}}": {
+        "intent_accuracy": {"weight": 1.0, "path": "rajkumarrrk/roberta-daily-dialog-intent-classifier"}
+    },
     "{id: rouge_l_max, args: {max_n: 4, limit_length: True, length_limit: 50, length_limit_type: words, apply_avg: True, apply_best: 'True,', "
-    "alpha: 0.4, weight_factor: 1.3, stemming: False}}": {"rouge_l_max": {"weight": 1.0, "limit": 50, "alpha": 0.4, "root": 1.3, "stem": False}},
+    "alpha: 0.4, weight_factor: 1.3, stemming: False}}": {
+        "rouge_l_max": {"weight": 1.0, "limit": 50, "alpha": 0.4, "root": 1.3, "stem": False}
+    },
     "{id: learned_reward, args: {model_name: a/b, label_ix: 0, include_prompt_for_eval: False}}": {
         "sentiment": {"weight": 1.0, "classifier": "a/b", "label": 0, "include_prompt": False}
     },
@@ -334,7 +423,12 @@ def test_the_rouge_that_is_asked_for_is_paid(tmp_path):
     _, made = converted(tmp_path, REWARDED.replace("REWARD", "{id: rouge, args: {rouge_type: rouge2}}"))
     (term,), weights = compose.build(made.rewards, Context(task=loquent.task("generation")))
     row = Row("a", Record())
-    scores = term.score(["the cats sat on the mat"], [["the cat was sitting on the mat", "the cats sat on the mat"]], [""], [row])
+    scores = term.score(
+        ["the cats sat on the mat"],
+        [["the cat was sitting on the mat", "the cats sat on the mat"]],
+        [""],
+        [row],
+    )
     assert scores == [pytest.approx(0.545455, abs=1e-6)]  # of the first reference alone
     assert dict(weights) == {"rouge": 1.0}
 
@@ -346,19 +440,48 @@ CHANGED = [
     ("REWARD", "{id: common_gen_preference_model}", "reward_fn", "nothing but the KL penalty is learned"),
     ("REWARD", "{id: bleurt, args: {checkpoint: x}}", "reward_fn", "bleurt needs path"),
     ("REWARD", "{id: causal_perplexity}", "reward_fn", "there is no reward 'causal_perplexity'"),
-    ("REWARD", "{id: meteor, args: {shaping_fn: common_gen_repeat_penalty}}", "reward_fn.args.shaping_fn", "not added to the reward"),
-    ("REWARD", "{id: intent_accuracy, args: {shaping_fn: x}}", "reward_fn.args.shaping_fn", "not added to the reward"),
+    (
+        "REWARD",
+        "{id: meteor, args: {shaping_fn: common_gen_repeat_penalty}}",
+        "reward_fn.args.shaping_fn",
+        "not added to the reward",
+    ),
+    (
+        "REWARD",
+        "{id: intent_accuracy, args: {shaping_fn: x}}",
+        "reward_fn.args.shaping_fn",
+        "not added to the reward",
+    ),
     ("REWARD", "{id: ter, args: {mystery: 3}}", "reward_fn.args.mystery", "no such option"),
-    ("REWARD", "{id: rouge_l_max, args: {apply_best: False}}", "reward_fn.args.apply_best", "computed as with apply_best: True"),
-    ("REWARD", "{id: rouge_l_max, args: {length_limit_type: bytes}}", "reward_fn.args.length_limit_type", "with length_limit_type: words"),
+    (
+        "REWARD",
+        "{id: rouge_l_max, args: {apply_best: False}}",
+        "reward_fn.args.apply_best",
+        "computed as with apply_best: True",
+    ),
+    (
+        "REWARD",
+        "{id: rouge_l_max, args: {length_limit_type: bytes}}",
+        "reward_fn.args.length_limit_type",
+        "with length_limit_type: words",
+    ),
     ("REWARD", "{id: bert_score, args: {language: xx}}", "reward_fn.args.language", "no encoder is known"),
     ("coeff: 0.1", "coeff: 0.1, norm_reward: True", "alg.kl_div.norm_reward", "not normalised"),
-    ("id: daily_dialog, args: {context_size: 5}", "id: imdb_seq2seq, args: {positive_ratio: 0.1}", "datapool.args.positive_ratio", "all positive"),
+    (
+        "id: daily_dialog, args: {context_size: 5}",
+        "id: imdb_seq2seq, args: {positive_ratio: 0.1}",
+        "datapool.args.positive_ratio",
+        "all positive",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "key", "says"), CHANGED, ids=[new or "none" for _, new, _, _ in CHANGED])
-def test_another_experiment_is_refused_unless_it_is_accepted(tmp_path, monkeypatch, capsys, old, new, key, says):
+@pytest.mark.parametrize(
+    ("old", "new", "key", "says"), CHANGED, ids=[new or "none" for _, new, _, _ in CHANGED]
+)
+def test_another_experiment_is_refused_unless_it_is_accepted(
+    tmp_path, monkeypatch, capsys, old, new, key, says
+):
     monkeypatch.chdir(tmp_path)
     assert old in REWARDED
     (tmp_path / "mine.yml").write_text(REWARDED.replace(old, new).replace("REWARD", "{id: meteor}"))
@@ -378,7 +501,13 @@ def test_another_experiment_is_refused_unless_it_is_accepted(tmp_path, monkeypat
 def test_a2c_that_is_accepted_is_one_pass_over_each_collection(tmp_path):
     text = REWARDED.replace("REWARD", "{id: meteor}").replace("id: ppo", "id: a2c")
     config = converted(tmp_path, text, accept_changes=True)[1].config
-    assert (config.epochs, config.minibatch, config.lam, config.normalize_advantages, config.learning_rate) == (1, 5, 1.0, False, 7e-4)
+    assert (
+        config.epochs,
+        config.minibatch,
+        config.lam,
+        config.normalize_advantages,
+        config.learning_rate,
+    ) == (1, 5, 1.0, False, 7e-4)
 
 
 OWN = """
@@ -409,7 +538,12 @@ def test_an_algorithm_becomes_itself_once_it_is_registered(tmp_path, monkeypatch
     text = REWARDED.replace("REWARD", "{id: meteor}").replace("id: ppo", "id: a2c")
     found, made = converted(tmp_path, text)
     assert found.changed == []
-    assert (made.algorithm, made.config.learning_rate, made.config.lam, made.config.beta) == ("a2c", 7e-4, 1.0, 0.1)
+    assert (made.algorithm, made.config.learning_rate, made.config.lam, made.config.beta) == (
+        "a2c",
+        7e-4,
+        1.0,
+        0.1,
+    )
     with pytest.raises(BadSetting, match=r"alg\.args\.gamma: a2c has no such setting here"):
         converted(tmp_path, text.replace("n_steps: 48", "n_steps: 48, gamma: 0.5"))
 
@@ -417,7 +551,10 @@ def test_an_algorithm_becomes_itself_once_it_is_registered(tmp_path, monkeypatch
 def test_options_of_metrics_are_those_there(tmp_path):
     perplexity = "{id: causal_perplexity, args: {stride: 128, use_text_from_meta_data: True}}"
     metrics = f"[{{id: rouge}}, {{id: bleu}}, {{id: bert_score, args: {{language: en}}}}, {perplexity}]"
-    _, made = converted(tmp_path, IMDB.replace("    - id: spice\n", "").replace("metrics:\n", f"metrics: {metrics}\n  unread:\n"))
+    _, made = converted(
+        tmp_path,
+        IMDB.replace("    - id: spice\n", "").replace("metrics:\n", f"metrics: {metrics}\n  unread:\n"),
+    )
     assert {name: dict(options) for name, options in made.metrics.items()} == {
         "rouge": {"references": "first"},
         "bleu": {"tokenizer": "whitespace"},
@@ -427,11 +564,18 @@ def test_options_of_metrics_are_those_there(tmp_path):
 
 
 def test_an_encoder_decoder_model_learns_its_answers_alone(tmp_path):
-    assert converted(tmp_path, SUPERVISED.replace("model_type: causal", "model_type: seq2seq"))[1].config.learn_on == "answer"
+    assert (
+        converted(tmp_path, SUPERVISED.replace("model_type: causal", "model_type: seq2seq"))[
+            1
+        ].config.learn_on
+        == "answer"
+    )
     assert converted(tmp_path, SUPERVISED)[1].config.learn_on == "all"
 
 
-@pytest.mark.parametrize(("there", "needs"), [("summaCZS", "summac_zs needs path"), ("bleurt", "bleurt needs path")])
+@pytest.mark.parametrize(
+    ("there", "needs"), [("summaCZS", "summac_zs needs path"), ("bleurt", "bleurt needs path")]
+)
 def test_a_metric_that_needs_what_the_file_does_not_say_is_left_out(tmp_path, there, needs):
     found, _ = converted(tmp_path, IMDB.replace("id: spice", f"id: {there}"))
     assert [needs in note.why for note in found.reported if "metrics[3]" in note.key] == [True]
@@ -439,9 +583,17 @@ def test_a_metric_that_needs_what_the_file_does_not_say_is_left_out(tmp_path, th
 
 WRONG = [
     ("mask_type: learned_top_p", "mask_type: frobnicate", ["mine.yml:25", "'frobnicate'", "learned_top_p"]),
-    ("mask_type: learned_top_p", "mask_type: learned_top_k", ["mine.yml:24", "top_mask = 0.9", "whole number", "learned_top_p"]),
+    (
+        "mask_type: learned_top_p",
+        "mask_type: learned_top_k",
+        ["mine.yml:24", "top_mask = 0.9", "whole number", "learned_top_p"],
+    ),
     ("      mask_type: learned_top_p\n", "", ["mine.yml:24", "top_mask = 0.9", "which none stands for"]),
-    ("top_mask: 0.9\n      mask_type: learned_top_p", "top_mask: 0\n      mask_type: topk", ["mine.yml:24", "top_mask = 0", "at least 1"]),
+    (
+        "top_mask: 0.9\n      mask_type: learned_top_p",
+        "top_mask: 0\n      mask_type: topk",
+        ["mine.yml:24", "top_mask = 0", "at least 1"],
+    ),
     ("n_epochs: 5", "n_epochs: many", ["mine.yml:12", "alg.args.n_epochs", "'many'", "whole number"]),
     ("n_epochs: 5", "n_epochs: 0", ["mine.yml", "epochs"]),
     ("clip_range: 0.2", "clip_range: true", ["mine.yml:12", "clip_range", "number"]),
@@ -451,7 +603,11 @@ WRONG = [
     ("id: nlpo", "id: nlop", ["mine.yml:10", "'nlop'", "nlpo"]),
     ("id: nlpo", "id:", ["mine.yml", "alg.id is missing"]),
     ("  n_iters: 50\n", "", ["mine.yml", "n_iters is missing"]),
-    ("kl_div: {coeff: 0.1, target_kl: 0.1, norm_reward: False}", "kl_div: 3", ["mine.yml:14", "alg.kl_div", "3"]),
+    (
+        "kl_div: {coeff: 0.1, target_kl: 0.1, norm_reward: False}",
+        "kl_div: 3",
+        ["mine.yml:14", "alg.kl_div", "3"],
+    ),
     ("metrics:\n", "metrics: {}\n  more:\n", ["mine.yml", "metrics", "list"]),
     ("env:", "env: [", ["mine.yml", "not YAML"]),
     ("  n_envs: 10", "  n_envs: 10\n  n_envs: 11", ["mine.yml:7", "'n_envs' stands twice"]),
@@ -466,14 +622,20 @@ def test_mistakes_name_file_and_line(tmp_path, old, new, says):
     assert all(word in str(caught.value) for word in says), str(caught.value)
 
 
-@pytest.mark.parametrize(("old", "new"), [("batch_size: 16", "batch_size: 0"), ("epochs: 10", "epochs: .inf"), ("ratio: 1.0", "ratio: .nan")])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("batch_size: 16", "batch_size: 0"), ("epochs: 10", "epochs: .inf"), ("ratio: 1.0", "ratio: .nan")],
+)
 def test_numbers_that_cannot_be_computed_with_are_refused(tmp_path, old, new):
     assert old in SUPERVISED
     with pytest.raises(BadSetting, match=r"mine\.yml"):
         converted(tmp_path, SUPERVISED.replace(old, new, 1))
 
 
-@pytest.mark.parametrize(("content", "says"), [(b"", "empty"), (b"- 1\n", "names and values"), (b"\xff\xfe\x00", "no UTF-8"), (b"alg: 3", "alg")])
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [(b"", "empty"), (b"- 1\n", "names and values"), (b"\xff\xfe\x00", "no UTF-8"), (b"alg: 3", "alg")],
+)
 def test_what_is_no_such_file(tmp_path, content, says):
     (tmp_path / "x.yml").write_bytes(content)
     with pytest.raises(BadSetting, match=says):
@@ -494,15 +656,23 @@ def said_of(found, key):
 
 
 def test_what_a_metric_says_beside_id_and_args_is_reported(tmp_path):
-    found, _ = converted(tmp_path, IMDB.replace("- {id: causal_perplexity, args:", "- {id: causal_perplexity, weight: 2, argss:"))
+    found, _ = converted(
+        tmp_path,
+        IMDB.replace("- {id: causal_perplexity, args:", "- {id: causal_perplexity, weight: 2, argss:"),
+    )
     for key in ("weight", "argss.stride"):
         assert "reads no such key" in said_of(found, f"train_evaluation.metrics[1].{key}")[0].why
 
 
 def test_a_metric_that_stands_twice_is_kept_twice_or_reported(tmp_path):
     second = "- {id: learned_reward, args: {model_name: other/classifier, label_ix: 0}}"
-    found, made = converted(tmp_path, IMDB.replace("    - id: spice", f"    {second}\n    {second}\n    - id: spice"))
-    assert (made.metrics["sentiment"]["classifier"], made.metrics["sentiment_2"]["classifier"]) == ("lvwerra/distilbert-imdb", "other/classifier")
+    found, made = converted(
+        tmp_path, IMDB.replace("    - id: spice", f"    {second}\n    {second}\n    - id: spice")
+    )
+    assert (made.metrics["sentiment"]["classifier"], made.metrics["sentiment_2"]["classifier"]) == (
+        "lvwerra/distilbert-imdb",
+        "other/classifier",
+    )
     assert made.metrics["sentiment_2"]["of"] == "sentiment"
     assert "sentiment_3" not in made.metrics
     assert "twice" in said_of(found, "train_evaluation.metrics[4].id")[0].why
@@ -510,9 +680,16 @@ def test_a_metric_that_stands_twice_is_kept_twice_or_reported(tmp_path):
 
 def test_an_evaluation_of_its_own_takes_nothing_over_from_collection(tmp_path):
     own = IMDB.replace("top_k: 50, min_length: 48", "top_k: 50, temperature: 0.5, top_p: 0.9, min_length: 48")
-    _, made = converted(tmp_path, own.replace("generation_kwargs: null", "generation_kwargs: {do_sample: True, max_new_tokens: 30}"))
+    _, made = converted(
+        tmp_path,
+        own.replace("generation_kwargs: null", "generation_kwargs: {do_sample: True, max_new_tokens: 30}"),
+    )
     assert (made.decoding.min_new_tokens, made.decoding.temperature, made.decoding.top_p) == (48, 0.5, 0.9)
-    assert (made.evaluation.min_new_tokens, made.evaluation.temperature, made.evaluation.top_p) == (0, 1.0, 1.0)
+    assert (made.evaluation.min_new_tokens, made.evaluation.temperature, made.evaluation.top_p) == (
+        0,
+        1.0,
+        1.0,
+    )
     assert made.evaluation.max_new_tokens == 30
 
 
@@ -525,7 +702,10 @@ def test_defaults_that_differ_and_a_device_that_is_not_here_are_said(tmp_path):
 
 @pytest.mark.parametrize(
     ("more", "updates", "warmup"),
-    [("warmup_ratio: 0.1, warmup_steps: 7, max_steps: 90", 90, 7), ("warmup_ratio: 0.101, max_steps: 90", 90, 10)],
+    [
+        ("warmup_ratio: 0.1, warmup_steps: 7, max_steps: 90", 90, 7),
+        ("warmup_ratio: 0.101, max_steps: 90", 90, 10),
+    ],
 )
 def test_steps_go_before_shares_and_epochs(tmp_path, more, updates, warmup):
     _, made = converted(tmp_path, SUPERVISED.replace("lr_scheduler_type:", f"{more}, lr_scheduler_type:"))

@@ -14,7 +14,14 @@ from loquent.errors import BadSetting
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "importing.md"
 ORIGINALS = Path(__file__).resolve().parents[3] / "shared" / "data" / "rl4lms_configs"
-COUNTS = {"files": 44, "as they are": 38, "with --accept-changes": 6, "trainable as they are": 5, "need rows": 38, "need a causal model": 28}
+COUNTS = {
+    "files": 44,
+    "as they are": 38,
+    "with --accept-changes": 6,
+    "trainable as they are": 5,
+    "need rows": 38,
+    "need a causal model": 28,
+}
 FILES = sorted(str(path.relative_to(ORIGINALS)) for path in ORIGINALS.glob("*/*.yml"))
 
 pytestmark = pytest.mark.data
@@ -38,10 +45,21 @@ def test_all_files_become_recipes_that_run_or_say_what_is_missing(originals, tmp
         page = tmp_path / "made.yaml"
         page.write_text(found.text)
         made = recipes.load(page)
-        rows, model = ("task.path" in [n.target for n in found.missing], "model.path" in [n.target for n in found.missing])
-        assert rows == (made.options.source == "path"), "rows that nothing is built in for are said to be missing"
-        assert model == bool(re.search("t5|bart|blenderbot", made.model.path)), "and so is a model of a kind that is trained here"
-        assert made.rewards or made.algorithm == "supervised" or any(note.key == "reward_fn" for note in found.changed)
+        rows, model = (
+            "task.path" in [n.target for n in found.missing],
+            "model.path" in [n.target for n in found.missing],
+        )
+        assert rows == (made.options.source == "path"), (
+            "rows that nothing is built in for are said to be missing"
+        )
+        assert model == bool(re.search("t5|bart|blenderbot", made.model.path)), (
+            "and so is a model of a kind that is trained here"
+        )
+        assert (
+            made.rewards
+            or made.algorithm == "supervised"
+            or any(note.key == "reward_fn" for note in found.changed)
+        )
         counts["files"] += 1
         counts["with --accept-changes" if found.changed else "as they are"] += 1
         counts["need rows"] += rows
@@ -108,7 +126,9 @@ def test_no_key_of_any_file_is_dropped_in_silence(originals, tmp_path, monkeypat
             except BadSetting:
                 continue
             key = dotted(way)
-            named = any(note.why and (_within(key, note.key) or _within(note.key, key)) for note in found.notes)
+            named = any(
+                note.why and (_within(key, note.key) or _within(note.key, key)) for note in found.notes
+            )
             if _body(found) == body and not named:
                 silent.append((what, value))
     assert silent == []

@@ -41,7 +41,9 @@ def test_a_bitset_by_hand():
 
 def test_draw_is_uniform_over_the_legal():
     actions = Texts("abcdefgh")
-    drawn = [actions.draw(bitset([1, 4, 6], 8), rng) for rng in [np.random.default_rng(0)] for _ in range(3000)]
+    drawn = [
+        actions.draw(bitset([1, 4, 6], 8), rng) for rng in [np.random.default_rng(0)] for _ in range(3000)
+    ]
     counts = np.bincount(drawn, minlength=8)
     # 1000 expected each; chi-square with 2 degrees of freedom exceeds 13.8 once in a thousand
     assert ((counts[[1, 4, 6]] - 1000) ** 2 / 1000).sum() < 13.8

@@ -11,7 +11,9 @@ from loquent.core.algorithm import Algorithm, AlgorithmConfig
 from loquent.errors import BadSetting
 
 
-@pytest.mark.parametrize("name", [name for name in registry.names("algorithm") if not name.startswith("sb3/")])
+@pytest.mark.parametrize(
+    "name", [name for name in registry.names("algorithm") if not name.startswith("sb3/")]
+)
 def test_algorithms_derive_from_the_contract(name):
     algorithm = registry.find("algorithm", name)
     assert issubclass(algorithm, Algorithm)
@@ -20,7 +22,9 @@ def test_algorithms_derive_from_the_contract(name):
 
 
 def test_defaults_are_no_settings():
-    assert not {"minibatch", "epochs", "discount", "token_budget"} & {field.name for field in fields(A2CSettings)}
+    assert not {"minibatch", "epochs", "discount", "token_budget"} & {
+        field.name for field in fields(A2CSettings)
+    }
     config = A2CSettings()
     assert (config.minibatch, config.epochs, config.discount, config.gamma) == (None, 1, "turn", 0.99)
     assert not {"n_epochs", "batch_size"} & arguments(config).keys()
@@ -56,5 +60,8 @@ class NoSettings(Algorithm):
 def test_settings_of_another_kind_are_refused(tmp_path, monkeypatch, own, part):
     monkeypatch.setitem(registry._names["algorithm"], "own", f"{own.__module__}:{own.__name__}")
     (tmp_path / "own.yaml").write_text("algorithm: own\n")
-    with pytest.raises(BadSetting, match=rf"the Config of 'own' is .*{part}.*; make it a frozen dataclass derived from loquent\.core\.algorithm"):
+    with pytest.raises(
+        BadSetting,
+        match=rf"the Config of 'own' is .*{part}.*; make it a frozen dataclass derived from loquent\.core\.algorithm",
+    ):
         recipes.load(tmp_path / "own.yaml")

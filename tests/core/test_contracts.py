@@ -31,7 +31,13 @@ def test_every_registered_task_keeps_the_laws(name):
 
 
 @pytest.mark.parametrize(
-    "options", [{"rule": "official"}, {"secret": "redrawn"}, {"limit": 20, "secret": "redrawn", "rule": "official"}, {"guesses": "words"}]
+    "options",
+    [
+        {"rule": "official"},
+        {"secret": "redrawn"},
+        {"limit": 20, "secret": "redrawn", "rule": "official"},
+        {"guesses": "words"},
+    ],
 )
 def test_wordle_keeps_the_laws_under_every_option(options):
     wordle = registry.find("task", "wordle")
@@ -75,12 +81,16 @@ sys.stdout.buffer.write(bytes(ForkingPickler.dumps(done)))
 
     opened = {name: task().start(task().rows("train")[-1], Key(5)) for name, task in TRACERS.items()}
     sent = bytes(ForkingPickler.dumps(opened))
-    child = subprocess.run([sys.executable, "-c", script, str(HERE)], input=sent, capture_output=True, timeout=60)
+    child = subprocess.run(
+        [sys.executable, "-c", script, str(HERE)], input=sent, capture_output=True, timeout=60
+    )
     assert child.returncode == 0, child.stderr.decode()
     here = {name: TRACERS[name]().act(step, "7") for name, step in opened.items()}
     back = ForkingPickler.loads(child.stdout)
     assert back == here
-    assert {name: hash(step) for name, step in back.items()} == {name: hash(step) for name, step in here.items()}
+    assert {name: hash(step) for name, step in back.items()} == {
+        name: hash(step) for name, step in here.items()
+    }
     assert back != opened  # it can fail
 
 

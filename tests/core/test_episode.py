@@ -15,15 +15,32 @@ from loquent.errors import BadRow
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 RECORDS = st.dictionaries(st.text(max_size=5), FINITE, max_size=3).map(Record)
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
-PER_TOKEN = st.dictionaries(st.text(max_size=5), st.lists(FINITE, max_size=3).map(tuple), max_size=2).map(Record)
-TURNS = st.builds(Turn, TEXTS, TEXTS, TEXTS, RECORDS, st.sampled_from(("end", "stop", "length")), token_rewards=PER_TOKEN)
-WHO = st.dictionaries(st.text(max_size=5), TEXTS, max_size=2).map(Record)
-ENDS = st.none() | st.just("cut") | TEXTS
-META = st.dictionaries(st.text(max_size=5), st.none() | st.booleans() | st.integers() | FINITE | TEXTS | st.tuples(TEXTS, TEXTS), max_size=3).map(
+PER_TOKEN = st.dictionaries(st.text(max_size=5), st.lists(FINITE, max_size=3).map(tuple), max_size=2).map(
     Record
 )
+TURNS = st.builds(
+    Turn, TEXTS, TEXTS, TEXTS, RECORDS, st.sampled_from(("end", "stop", "length")), token_rewards=PER_TOKEN
+)
+WHO = st.dictionaries(st.text(max_size=5), TEXTS, max_size=2).map(Record)
+ENDS = st.none() | st.just("cut") | TEXTS
+META = st.dictionaries(
+    st.text(max_size=5),
+    st.none() | st.booleans() | st.integers() | FINITE | TEXTS | st.tuples(TEXTS, TEXTS),
+    max_size=3,
+).map(Record)
 EPISODES = st.builds(
-    Episode, TEXTS, TEXTS, TEXTS, st.integers(), st.integers(), st.lists(TURNS, max_size=4).map(tuple), ENDS, TEXTS, TEXTS, WHO, META
+    Episode,
+    TEXTS,
+    TEXTS,
+    TEXTS,
+    st.integers(),
+    st.integers(),
+    st.lists(TURNS, max_size=4).map(tuple),
+    ENDS,
+    TEXTS,
+    TEXTS,
+    WHO,
+    META,
 )
 
 ONE = Episode(
@@ -69,7 +86,9 @@ def test_seats_and_answers():
     assert [turn.text for turn in replace(ONE, learning="judge").answers()] == ["0.9"]
 
 
-@pytest.mark.parametrize(("ended", "bootstraps"), [(None, True), ("cut", True), ("judged", False), ("out of turns", False)])
+@pytest.mark.parametrize(
+    ("ended", "bootstraps"), [(None, True), ("cut", True), ("judged", False), ("out of turns", False)]
+)
 def test_only_what_was_never_played_is_bootstrapped(ended, bootstraps):
     assert replace(ONE, ended=ended).bootstraps is bootstraps
 

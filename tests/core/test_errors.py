@@ -9,7 +9,9 @@ from loquent.errors import BadRow, LoquentError, MissingExtra, UnknownName, kind
 
 
 def test_all_errors_have_one_root():
-    kinds = [thing for thing in vars(errors).values() if isinstance(thing, type) and issubclass(thing, Exception)]
+    kinds = [
+        thing for thing in vars(errors).values() if isinstance(thing, type) and issubclass(thing, Exception)
+    ]
     assert len(kinds) > 10
     assert all(issubclass(kind, LoquentError) for kind in kinds)
     assert all(kind.__doc__ for kind in kinds)
@@ -26,7 +28,10 @@ def test_an_unknown_name_reads_like_a_colleague():
 
 def test_of_many_names_the_nearest_few_are_listed():
     names = [f"setting_{i}" for i in range(300)]
-    assert str(UnknownName("setting", "clipp", [*names, "clip"])) == "no setting is named 'clipp'. Did you mean 'clip'? Known: clip, and 300 more"
+    assert (
+        str(UnknownName("setting", "clipp", [*names, "clip"]))
+        == "no setting is named 'clipp'. Did you mean 'clip'? Known: clip, and 300 more"
+    )
     assert str(UnknownName("setting", "0", names)).count("setting_") == errors.FEW
     cut = UnknownName("row", "x", ["a", "b"], more=28, advice="Look elsewhere")
     assert str(cut) == "no row is named 'x'. Known: a, b, and 28 more. Look elsewhere"
@@ -40,7 +45,10 @@ def test_a_bad_row_names_file_and_line():
 
 def test_a_missing_extra_says_how_to_get_it():
     error = MissingExtra("the token form", "train")
-    assert str(error) == "the token form needs the libraries of loquent[train]: run pip install -e '.[train]' in the clone of Loquent"
+    assert (
+        str(error)
+        == "the token form needs the libraries of loquent[train]: run pip install -e '.[train]' in the clone of Loquent"
+    )
     assert isinstance(error, ImportError)
 
 
@@ -50,7 +58,13 @@ def test_nearest():
     assert nearest("x", []) is None
 
 
-ERRORS = [BadRow("why", file="f", line=1), LoquentError("why"), UnknownName("task", "a", ["b"]), MissingExtra("x", "train"), errors.EpisodeOver("x")]
+ERRORS = [
+    BadRow("why", file="f", line=1),
+    LoquentError("why"),
+    UnknownName("task", "a", ["b"]),
+    MissingExtra("x", "train"),
+    errors.EpisodeOver("x"),
+]
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)

@@ -56,7 +56,12 @@ def test_what_is_no_file_is_refused(kind, tmp_path):
     import os
 
     file = tmp_path / "a.json"
-    {"missing": lambda: None, "a folder": file.mkdir, "a pipe": lambda: os.mkfifo(file), "a loop": lambda: file.symlink_to(file)}[kind]()
+    {
+        "missing": lambda: None,
+        "a folder": file.mkdir,
+        "a pipe": lambda: os.mkfifo(file),
+        "a loop": lambda: file.symlink_to(file),
+    }[kind]()
     with pytest.raises(BadCheckpoint, match=r"a\.json: it (is no file|cannot be read)"):
         json_files.load(file)
 
@@ -86,7 +91,11 @@ def test_nobody_else_reads_json():
     found = []
     for path in sorted(SOURCES.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            called = isinstance(node, ast.Attribute) and node.attr in ("load", "loads", "JSONDecoder") and isinstance(node.value, ast.Name)
+            called = (
+                isinstance(node, ast.Attribute)
+                and node.attr in ("load", "loads", "JSONDecoder")
+                and isinstance(node.value, ast.Name)
+            )
             imported = isinstance(node, ast.ImportFrom) and node.module == "json"
             if (called and node.value.id == "json") or imported:
                 found.append(path.relative_to(SOURCES).as_posix())

@@ -13,7 +13,9 @@ def test_mutated_files_end_in_a_value_or_an_error_of_ours(tmp_path, monkeypatch)
         warnings.simplefilter("ignore")
         found = mutations.run(2000, 1, folder if folder.is_dir() else None, tmp_path, longest=1000)
     assert not found["failures"], found["failures"][0]
-    assert min(found["ended"]["read"], found["ended"]["BadSetting"]) > 100  # neither all is refused nor all is read
+    assert (
+        min(found["ended"]["read"], found["ended"]["BadSetting"]) > 100
+    )  # neither all is refused nor all is read
 
 
 def test_every_kind_of_file_is_mutated():
@@ -37,5 +39,7 @@ def test_a_traceback_would_be_seen(tmp_path, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = mutations.run(40, 0, None, tmp_path)
-    assert Counter(one["error"].rpartition("\n")[0].rpartition("\n")[2] or one["error"] for one in found["failures"])
+    assert Counter(
+        one["error"].rpartition("\n")[0].rpartition("\n")[2] or one["error"] for one in found["failures"]
+    )
     assert found["ended"]["traceback ZeroDivisionError"] > 3

@@ -22,7 +22,10 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
 )
 LONG = "t: &t " + "x" * 100_000 + "\nall: [" + ", ".join(["*t"] * 100) + "]\n"
 HOSTILE = {
-    "a tag of Python": ("a: 1\nb: !!python/object/apply:os.system [echo]", "f.yaml:2: the tag '!!python/object/apply:os.system'"),
+    "a tag of Python": (
+        "a: 1\nb: !!python/object/apply:os.system [echo]",
+        "f.yaml:2: the tag '!!python/object/apply:os.system'",
+    ),
     "a tag of a scalar": ("!!binary aGVsbG8=", "the tag '!!binary'"),
     "a local tag": ("a: !include /etc/passwd", "f.yaml:1: the tag '!include'"),
     "a tag on a key": ("!!python/name:os.system x: 1", "the tag"),
@@ -41,8 +44,14 @@ HOSTILE = {
     "a cycle of a list": ("&a [*a]", "refers to what it stands in"),
     "no anchor": ("a: *b", "*b refers to no &b"),
     "deep lists": ("[" * 5000, "nested deeper than 32"),
-    "deep lines": ("\n".join(" " * i + "a:" for i in range(200)), "f.yaml:33: lists and mappings are nested deeper"),
-    "deep aliases": ("".join(f"a{i}: &a{i} [*a{i - 1}]\n" if i else "a0: &a0 [x]\n" for i in range(50)), "nested deeper"),
+    "deep lines": (
+        "\n".join(" " * i + "a:" for i in range(200)),
+        "f.yaml:33: lists and mappings are nested deeper",
+    ),
+    "deep aliases": (
+        "".join(f"a{i}: &a{i} [*a{i - 1}]\n" if i else "a0: &a0 [x]\n" for i in range(50)),
+        "nested deeper",
+    ),
     "a list as a key": ("? [a]\n: b", "a list is no key"),
     "a mapping as a key": ("{a: 1}: b", "a mapping is no key"),
     "an alias as a key": ("a: &x y\n*x : z", "an alias is no key"),
@@ -70,7 +79,17 @@ def test_hostile_text_is_refused_with_its_place(name):
     assert time.perf_counter() - before < 10  # seconds; the bomb took gigabytes, the deep ones Python's stack
 
 
-@pytest.mark.parametrize("name", ["a tag of Python", "a cycle of a list", "a cycle", "a huge integer", "half a character", "a list as a key"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a tag of Python",
+        "a cycle of a list",
+        "a cycle",
+        "a huge integer",
+        "half a character",
+        "a list as a key",
+    ],
+)
 def test_a_value_of_the_command_line_is_read_alike(name):
     text, said = HOSTILE[name]
     value = text.removeprefix("a: 1\nb: ").removeprefix("a: ")
@@ -88,7 +107,10 @@ def test_a_path_of_many_parts_is_no_deep_recursion():
 READERS = {"recipe": recipes.load, "suite": suite.load, "rl4lms": rl4lms.convert}
 
 
-CONTENTS = [*(HOSTILE[name][0].encode() for name in ("an alias bomb", "a cycle", "a tag of Python")), b"a: \xff"]
+CONTENTS = [
+    *(HOSTILE[name][0].encode() for name in ("an alias bomb", "a cycle", "a tag of Python")),
+    b"a: \xff",
+]
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -129,7 +151,11 @@ def test_plain_values_are_what_they_were():
 
 
 def test_dates_and_merge_keys_are_text():
-    assert parse("a: 2020-13-45\nb: 2020-01-02\n<<: {c: =}", "f").bare() == {"a": "2020-13-45", "b": "2020-01-02", "<<": {"c": "="}}
+    assert parse("a: 2020-13-45\nb: 2020-01-02\n<<: {c: =}", "f").bare() == {
+        "a": "2020-13-45",
+        "b": "2020-01-02",
+        "<<": {"c": "="},
+    }
 
 
 def test_an_alias_is_a_copy():
@@ -138,10 +164,20 @@ def test_an_alias_is_a_copy():
     assert root.bare() == {"a": {"x": 1}, "b": {"x": 2}}
 
 
-LEAVES = some.none() | some.booleans() | some.integers(-(2**63) + 1, 2**63 - 1) | some.floats(allow_nan=False) | some.text()
+LEAVES = (
+    some.none()
+    | some.booleans()
+    | some.integers(-(2**63) + 1, 2**63 - 1)
+    | some.floats(allow_nan=False)
+    | some.text()
+)
 
 
-@given(some.recursive(LEAVES, lambda inner: some.lists(inner) | some.dictionaries(some.text(), inner), max_leaves=8))
+@given(
+    some.recursive(
+        LEAVES, lambda inner: some.lists(inner) | some.dictionaries(some.text(), inner), max_leaves=8
+    )
+)
 def test_what_is_written_is_read_again(value):
     assert parse(dump(value), "f").bare() == value
 
@@ -151,10 +187,16 @@ def test_nothing_else_reads_yaml():
     used = {}
     for file in house.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "yaml":
+            if (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.value, ast.Name)
+                and node.value.id == "yaml"
+            ):
                 used.setdefault(file.name, set()).add(node.attr)
             if isinstance(node, ast.ImportFrom):
-                assert (node.module or "").partition(".")[0] != "yaml", f"{file}: import yaml whole, so that this test sees what is used"
+                assert (node.module or "").partition(".")[0] != "yaml", (
+                    f"{file}: import yaml whole, so that this test sees what is used"
+                )
     others = {name: found - {"safe_dump"} for name, found in used.items() if name != "safe_yaml.py"}
     assert not any(others.values()), f"{others}: read YAML with loquent.core.guards.safe_yaml"
     assert "parse" in used["safe_yaml.py"]  # it sees the one that does

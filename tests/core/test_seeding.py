@@ -43,7 +43,16 @@ def test_draws_are_known():
 
 
 def test_names_do_not_run_together():
-    keys = [Key(1, ("a", "b")), Key(1, ("ab",)), Key(1, ("a,b",)), Key(1, ('a", "b',)), Key(1, ("1",)), Key(1, (1,)), Key(11, ()), Key(1, (1, ""))]
+    keys = [
+        Key(1, ("a", "b")),
+        Key(1, ("ab",)),
+        Key(1, ("a,b",)),
+        Key(1, ('a", "b',)),
+        Key(1, ("1",)),
+        Key(1, (1,)),
+        Key(11, ()),
+        Key(1, (1, "")),
+    ]
     assert len({key.integer(128) for key in keys}) == len(keys)
 
 
@@ -56,7 +65,13 @@ def test_an_integer_fits_its_bits(bits):
 
 def test_streams_are_the_same_in_another_process():
     script = "from loquent.core.seeding import Key; print(Key(3, ('é', 2)).draw(0, 'x').integers(10**9))"
-    other = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": "17"})
+    other = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONHASHSEED": "17"},
+    )
     assert int(other.stdout) == Key(3, ("é", 2)).draw(0, "x").integers(10**9)
 
 
@@ -104,7 +119,12 @@ def test_borrowed_queues_no_seed_for_a_cuda_that_is_not_there_yet():
         print(len(queued()), bool(torch.rand(1) == drawn))
     """
     other = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert other.stdout.split() == ["0", "0", "1", "True"]  # the last: torch's own seeding does queue one, and draws the same
+    assert other.stdout.split() == [
+        "0",
+        "0",
+        "1",
+        "True",
+    ]  # the last: torch's own seeding does queue one, and draws the same
 
 
 def test_borrowed_gives_back_after_an_error():
@@ -127,7 +147,9 @@ def test_the_watch_can_fail():
     random.setstate(saved)
 
 
-@pytest.mark.parametrize("seed", [-1, -(2**70), 1.5, True, "0", None, np.int64(-1), np.float64(1.0), np.bool_(True)])
+@pytest.mark.parametrize(
+    "seed", [-1, -(2**70), 1.5, True, "0", None, np.int64(-1), np.float64(1.0), np.bool_(True)]
+)
 def test_a_seed_is_a_whole_number_that_is_not_negative(seed):
     with pytest.raises(BadSetting, match="a seed is a whole number of at least 0"):
         Key(seed)

@@ -56,7 +56,10 @@ def test_rewards_survive_a_cut():
 
 
 def test_a_task_that_breaks_its_own_names_is_told():
-    with pytest.raises(BrokenTask, match=r"guess-v1: play gave the reward bonus = 1.0; finite numbers are right, under these names: guess"):
+    with pytest.raises(
+        BrokenTask,
+        match=r"guess-v1: play gave the reward bonus = 1.0; finite numbers are right, under these names: guess",
+    ):
         Unnamed().act(start(Unnamed()), "1")
     with pytest.raises(BrokenTask, match="same = nan"):
         Infinite().act(start(Infinite()), "1")
@@ -72,7 +75,13 @@ def test_the_last_observation_is_kept():
 
 
 @pytest.mark.parametrize(
-    ("ended", "flags"), [(None, (False, False)), ("cut", (False, True)), ("stopped", (True, False)), ("out of turns", (False, True))]
+    ("ended", "flags"),
+    [
+        (None, (False, False)),
+        ("cut", (False, True)),
+        ("stopped", (True, False)),
+        ("out of turns", (False, True)),
+    ],
 )
 def test_flags_follow_the_spec(ended, flags):
     assert Board().flags(ended) == flags
@@ -110,9 +119,14 @@ def test_identity_is_id_version_and_options():
 
 def test_a_row_is_found_by_its_id():
     assert Guess().row("train", "train:10")["top"] == 10
-    with pytest.raises(UnknownName, match=r"no row of guess-v1/train is named 'train:11'\. Did you mean 'train:1"):
+    with pytest.raises(
+        UnknownName, match=r"no row of guess-v1/train is named 'train:11'\. Did you mean 'train:1"
+    ):
         Guess().row("train", "train:11")
-    with pytest.raises(UnknownName, match=r"Known: train:1, train:10, train:100\. Rows of test need the split 'test': --split test"):
+    with pytest.raises(
+        UnknownName,
+        match=r"Known: train:1, train:10, train:100\. Rows of test need the split 'test': --split test",
+    ):
         Guess().row("train", "test:2")
 
 

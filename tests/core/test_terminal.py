@@ -106,7 +106,10 @@ def test_a_way_round_the_guard_is_caught():
         "write_own(out, x)",
     ):
         assert len(faults(text, "other.py")) == 1, text
-    assert faults("tqdm(desc=line(recipe.name)); tqdm(desc='scoring'); print(x, file=sys.stderr)", "other.py") == []
+    assert (
+        faults("tqdm(desc=line(recipe.name)); tqdm(desc='scoring'); print(x, file=sys.stderr)", "other.py")
+        == []
+    )
 
 
 def faults(text, name):
@@ -115,9 +118,19 @@ def faults(text, name):
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     names = [ast.unparse(call.func) for call in calls]
-    found += [f"{node.lineno}: {node.attr}" for node in attributes if node.attr in ("__stdout__", "__stderr__")]
-    found += [f"{node.lineno}: stdout's buffer" for node in attributes if ast.unparse(node) in ("sys.stdout.buffer", "sys.stderr.buffer")]
-    found += [f"{call.lineno}: {name}" for call, name in zip(calls, names, strict=True) if name in ("os.write", "faulthandler.enable")]
+    found += [
+        f"{node.lineno}: {node.attr}" for node in attributes if node.attr in ("__stdout__", "__stderr__")
+    ]
+    found += [
+        f"{node.lineno}: stdout's buffer"
+        for node in attributes
+        if ast.unparse(node) in ("sys.stdout.buffer", "sys.stderr.buffer")
+    ]
+    found += [
+        f"{call.lineno}: {name}"
+        for call, name in zip(calls, names, strict=True)
+        if name in ("os.write", "faulthandler.enable")
+    ]
     for call, called in zip(calls, names, strict=True):
         if called.endswith("tqdm"):
             [desc] = [one.value for one in call.keywords if one.arg == "desc"]
@@ -126,7 +139,9 @@ def faults(text, name):
                 for node in ast.walk(tree)
                 if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == ast.unparse(desc)
             ]
-            if not isinstance(desc, ast.Constant) and not all(text.startswith("line(") for text in made or [ast.unparse(desc)]):
+            if not isinstance(desc, ast.Constant) and not all(
+                text.startswith("line(") for text in made or [ast.unparse(desc)]
+            ):
                 found.append(f"{call.lineno}: a bar's name must be a line(...)")
     if "get_context" in names and "guard" not in names:
         found.append("a process of our own begins with guard()")

@@ -16,7 +16,11 @@ from loquent.core.seeding import Key
 from loquent.core.values import Record, digest, frozen, plain, problem
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary()
-VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner).map(tuple) | st.dictionaries(st.text(), inner).map(Record), max_leaves=10)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner).map(tuple) | st.dictionaries(st.text(), inner).map(Record),
+    max_leaves=10,
+)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,13 @@ ONE = Episode(
     0,
     (
         Turn("task", "go", to="agent"),
-        Turn("agent", "crane", rewards=Record(guess=-1.0), token_rewards=Record(tax=(0.5, -0.5)), stopped="stop"),
+        Turn(
+            "agent",
+            "crane",
+            rewards=Record(guess=-1.0),
+            token_rewards=Record(tax=(0.5, -0.5)),
+            stopped="stop",
+        ),
         Turn("task", "bbbbb", to="agent"),
     ),
     "solved",
@@ -173,8 +179,16 @@ def test_a_bad_row_of_parquet_is_named(column, value, says, tmp_path):
 
 PLACES = sorted({place for place, *_ in BAD if place != ("extra",)} | {("turns", 0), ("split",)}, key=str)
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4) | st.sampled_from(["end", 10**400, 1.0]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4) | st.sampled_from(["text", "seat", "guess"]), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=4)
+    | st.sampled_from(["end", 10**400, 1.0]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=4) | st.sampled_from(["text", "seat", "guess"]), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
@@ -202,7 +216,8 @@ def forked(start):
 def test_a_fork_whose_start_does_not_fit_is_named(start):
     assert [pair.turn for pair in branch_pairs([ONE, forked(1)])] == [1]
     with pytest.raises(
-        BadRow, match=r"the fork r#7 of wordle-v1, seed 0, of the episode r#0: meta\.start is .*; it must be the index of an answer of 'agent'"
+        BadRow,
+        match=r"the fork r#7 of wordle-v1, seed 0, of the episode r#0: meta\.start is .*; it must be the index of an answer of 'agent'",
     ):
         branch_pairs([ONE, forked(start)])
 

@@ -25,13 +25,35 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**20
 TEXTS = st.text(max_size=8) | st.sampled_from(["\ud800", "a\0b", "", "\r\n", "\u2028", "é😀", "<b>"])
 RECORDS = st.dictionaries(TEXTS, FINITE, max_size=3).map(Record)
 PER_TOKEN = st.dictionaries(TEXTS, st.lists(FINITE, max_size=3).map(tuple), max_size=2).map(Record)
-TURNS = st.builds(Turn, st.sampled_from(["task", "agent", "judge"]), TEXTS, TEXTS, RECORDS, st.sampled_from(("end", "stop", "length")))
+TURNS = st.builds(
+    Turn,
+    st.sampled_from(["task", "agent", "judge"]),
+    TEXTS,
+    TEXTS,
+    RECORDS,
+    st.sampled_from(("end", "stop", "length")),
+)
 SCORED = st.builds(lambda turn, scores: replace(turn, token_rewards=scores), TURNS, PER_TOKEN)
-META = st.dictionaries(TEXTS, st.none() | st.booleans() | FINITE | TEXTS | st.tuples(TEXTS, FINITE), max_size=3).map(Record)
+META = st.dictionaries(
+    TEXTS, st.none() | st.booleans() | FINITE | TEXTS | st.tuples(TEXTS, FINITE), max_size=3
+).map(Record)
 SAID = st.lists(TURNS | SCORED, max_size=4).map(lambda turns: (*turns, Turn("agent", "x")))
 WHO = st.dictionaries(TEXTS, TEXTS, max_size=2).map(Record)
 NUMBERS = st.integers(-(2**70), 2**70)
-EPISODES = st.builds(Episode, TEXTS, TEXTS, TEXTS, NUMBERS, NUMBERS, SAID, st.none() | TEXTS, st.just("agent"), TEXTS, WHO, META)
+EPISODES = st.builds(
+    Episode,
+    TEXTS,
+    TEXTS,
+    TEXTS,
+    NUMBERS,
+    NUMBERS,
+    SAID,
+    st.none() | TEXTS,
+    st.just("agent"),
+    TEXTS,
+    WHO,
+    META,
+)
 
 
 def line(one):
@@ -51,7 +73,10 @@ def game(number=0, *said, **more):
 
 
 PLAIN = game(
-    0, Turn("agent", "a", rewards=Record(guess=-1.0, half=4.0)), Turn("task", "on", to="agent"), Turn("agent", "b", rewards=Record(guess=0.5))
+    0,
+    Turn("agent", "a", rewards=Record(guess=-1.0, half=4.0)),
+    Turn("task", "on", to="agent"),
+    Turn("agent", "b", rewards=Record(guess=0.5)),
 )
 
 
@@ -92,8 +117,15 @@ def test_what_the_columns_hold_needs_no_line(tmp_path):
         "rewards": [{"name": "guess", "value": -1.0}, {"name": "half", "value": 4.0}],
         "token_rewards": [],
     }
-    assert (table[0]["ended"], table[0]["row"], table[1]["turns"][1]["text"], table[3]["seed"]) == ("done", "r", "\ufffd", None)
-    assert table[2]["turns"][1]["rewards"] == [{"name": "guess", "value": -1.0}], "an integer is a float in the column, and itself in the line"
+    assert (table[0]["ended"], table[0]["row"], table[1]["turns"][1]["text"], table[3]["seed"]) == (
+        "done",
+        "r",
+        "\ufffd",
+        None,
+    )
+    assert table[2]["turns"][1]["rewards"] == [{"name": "guess", "value": -1.0}], (
+        "an integer is a float in the column, and itself in the line"
+    )
 
 
 def test_columns_that_lie_about_an_episode_would_be_seen(tmp_path):
@@ -132,7 +164,11 @@ def test_other_libraries_read_what_they_expect(tmp_path, monkeypatch):
     assert np.array_equal(one.rewards, [-1.0 + 0.5 * 4.0, 0.5])
     assert one.terminations.tolist() == [False, True]
     assert one.truncations.tolist() == [False, False]
-    assert (cut.terminations.tolist(), cut.truncations.tolist(), cut.actions) == ([False], [True], ["c\ufffd\ufffd"])
+    assert (cut.terminations.tolist(), cut.truncations.tolist(), cut.actions) == (
+        [False],
+        [True],
+        ["c\ufffd\ufffd"],
+    )
     assert all(dataset.observation_space.contains(text) for text in one.observations)
     assert all(dataset.action_space.contains(text) for text in one.actions)
 
@@ -185,12 +221,17 @@ def test_a_table_of_something_else_and_a_row_that_is_none(tmp_path):
     from pyarrow import parquet
 
     parquet.write_table(pyarrow.table({"text": ["a"]}), tmp_path / "other.parquet")
-    with pytest.raises(BadRow, match=r"other\.parquet: these are not episodes: the columns agents, .* are missing; here are text"):
+    with pytest.raises(
+        BadRow,
+        match=r"other\.parquet: these are not episodes: the columns agents, .* are missing; here are text",
+    ):
         list(read(tmp_path / "other.parquet"))
     write(tmp_path / "g.parquet", [PLAIN, PLAIN], PARQUET, WEIGHTS)
     table = parquet.read_table(tmp_path / "g.parquet")
     for column, values in (("line", [None, "no json"]), ("meta", ["{}", "{"]), ("meta", ["{}", None])):
-        torn = table.set_column(table.column_names.index(column), column, pyarrow.array(values, type=pyarrow.string()))
+        torn = table.set_column(
+            table.column_names.index(column), column, pyarrow.array(values, type=pyarrow.string())
+        )
         parquet.write_table(torn, tmp_path / "torn.parquet")
         with pytest.raises(BadRow, match=r"torn\.parquet:2: this row is not an episode"):
             list(read(tmp_path / "torn.parquet"))
@@ -205,12 +246,27 @@ def test_a_dataset_of_minari_of_another_maker_is_named(tmp_path):
     text = spaces.Text(5)
     storage = MinariStorage.new(tmp_path / "other-v0" / "data", text, text)
     storage.update_metadata({"dataset_id": "other-v0", "minari_version": "0.5.4"})
-    storage.update_episodes([EpisodeBuffer(observations=["a", "b"], actions=["c"], rewards=[1.0], terminations=[True], truncations=[False])])
-    with pytest.raises(BadRow, match=r"other-v0:1: this episode's infos have no 'episode'; only datasets that Loquent wrote"):
+    storage.update_episodes(
+        [
+            EpisodeBuffer(
+                observations=["a", "b"],
+                actions=["c"],
+                rewards=[1.0],
+                terminations=[True],
+                truncations=[False],
+            )
+        ]
+    )
+    with pytest.raises(
+        BadRow, match=r"other-v0:1: this episode's infos have no 'episode'; only datasets that Loquent wrote"
+    ):
         list(read(tmp_path / "other-v0"))
 
 
-@pytest.mark.parametrize(("module", "form", "extra"), [("pyarrow", PARQUET, "parquet"), ("datasets", DATASETS, "hub"), ("minari", MINARI, "minari")])
+@pytest.mark.parametrize(
+    ("module", "form", "extra"),
+    [("pyarrow", PARQUET, "parquet"), ("datasets", DATASETS, "hub"), ("minari", MINARI, "minari")],
+)
 def test_a_library_that_is_not_there_is_named_by_its_extra(tmp_path, monkeypatch, module, form, extra):
     import sys
 

@@ -14,8 +14,14 @@ WEIGHTS = Record(guess=1.0)
 
 
 def game(number, value, kind=""):
-    turns = (Turn("task", "", to="agent"), Turn("agent", "x", rewards=Record(guess=value)), Turn("task", "", to="agent"))
-    return Episode("t-v1", "r", "train", 0, number, turns, "done", meta=Record(kind=kind) if kind else Record())
+    turns = (
+        Turn("task", "", to="agent"),
+        Turn("agent", "x", rewards=Record(guess=value)),
+        Turn("task", "", to="agent"),
+    )
+    return Episode(
+        "t-v1", "r", "train", 0, number, turns, "done", meta=Record(kind=kind) if kind else Record()
+    )
 
 
 def numbers(episodes):
@@ -35,7 +41,9 @@ def test_a_share_of_less_than_one_episode_keeps_none_and_not_all():
     assert best([1.0, 2.0, 3.0], 0.3).tolist() == []
     assert worst([1.0, 2.0, 3.0], 0.3).tolist() == []
     assert [1.0, 2.0, 3.0][-int(3 * 0.3) :] == [1.0, 2.0, 3.0], "what a slice from -0 would keep"
-    with pytest.raises(BadSetting, match=r"top = 0\.3 of 3 episodes keeps none; use at least 0\.333 to keep one"):
+    with pytest.raises(
+        BadSetting, match=r"top = 0\.3 of 3 episodes keeps none; use at least 0\.333 to keep one"
+    ):
         filtered([game(i, 0.0) for i in range(3)], WEIGHTS, top=0.3)
 
 
@@ -71,7 +79,9 @@ def test_the_worst_are_taken_first_and_the_best_of_them():
     assert numbers(filtered(games, Record(guess=-1.0), top=0.5)) == [1, 3, 5]
     assert filtered(games, WEIGHTS) == games
     assert shares([5, 1, 4, 2, 3, 0], bottom=0.5, top=0.67).tolist() == [1, 3]
-    with pytest.raises(BadSetting, match=r"top = 1 of 0 episodes keeps none|bottom = 1 of 0 episodes keeps none"):
+    with pytest.raises(
+        BadSetting, match=r"top = 1 of 0 episodes keeps none|bottom = 1 of 0 episodes keeps none"
+    ):
         shares([])
 
 
@@ -79,7 +89,10 @@ def test_kinds_come_before_shares():
     games = [game(0, 9.0, "expert"), game(1, 1.0, "suboptimal"), game(2, 2.0, "suboptimal"), game(3, 0.0)]
     assert numbers(filtered(games, WEIGHTS, kinds=["suboptimal"], top=0.5)) == [2]
     assert numbers(filtered(games, WEIGHTS, kinds=["expert", ""])) == [0, 3]
-    with pytest.raises(BadSetting, match=r"none of 4 episodes is of kind adversarial; the dataset has the kinds: '', 'expert', 'suboptimal'"):
+    with pytest.raises(
+        BadSetting,
+        match=r"none of 4 episodes is of kind adversarial; the dataset has the kinds: '', 'expert', 'suboptimal'",
+    ):
         filtered(games, WEIGHTS, kinds=["adversarial"])
 
 

@@ -69,15 +69,23 @@ def test_seven_of_twenty_is_no_success_of_all():
     found = evaluate_agent(Maze(), SEVEN, episodes=20)
     error = math.sqrt(0.35 * 0.65 / 19)
     assert next(iter(found.values)) == "success"
-    assert (found.values["success"], found.errors["success"]) == (0.35, pytest.approx(math.sqrt(0.35 * 0.65 / 20 + 1 / 1600) / 1.05))
+    assert (found.values["success"], found.errors["success"]) == (
+        0.35,
+        pytest.approx(math.sqrt(0.35 * 0.65 / 20 + 1 / 1600) / 1.05),
+    )
     assert (found.values["reward/exit"], found.errors["reward/exit"]) == (0.35, pytest.approx(error))
     assert found.values["reward_where_present/exit"] == 1.0
     # the toll is a sum over two turns: 3 episodes of -2
-    assert (found.values["reward/toll"], found.values["reward_where_present/toll"]) == (pytest.approx(-0.3), -2.0)
+    assert (found.values["reward/toll"], found.values["reward_where_present/toll"]) == (
+        pytest.approx(-0.3),
+        -2.0,
+    )
     assert found.values["return"] == pytest.approx(0.35 - 0.5 * 0.3)
     shares = {key: value for key, value in found.values.items() if key.startswith("ended/")}
     assert shares == {"ended/left": 0.35, "ended/out of turns": 0.15, "ended/cut": 0.0, "ended/fell": 0.5}
-    assert [key for key in found.values if logged.definition(f"evaluation/{key}", logged.LOGGED) is None] == []
+    assert [
+        key for key in found.values if logged.definition(f"evaluation/{key}", logged.LOGGED) is None
+    ] == []
 
 
 @pytest.mark.parametrize(("share", "n"), [(0.0, 20), (1.0, 20), (0.35, 20), (0.5, 2), (1.0, 1), (0.1, 1000)])
@@ -119,7 +127,10 @@ def test_a_task_without_the_notion_has_no_success():
 def test_what_a_metric_does_not_apply_to_is_told():
     values = evaluate_agent(Maze(), SEVEN, episodes=20, metrics=[Sometimes()]).values
     assert (values["sometimes"], values["scored/sometimes"]) == (1.0, 0.35)
-    assert "scored/sometimes" not in evaluate_agent(Maze(), Player(["out"] * 20), episodes=20, metrics=[Sometimes()]).values
+    assert (
+        "scored/sometimes"
+        not in evaluate_agent(Maze(), Player(["out"] * 20), episodes=20, metrics=[Sometimes()]).values
+    )
 
 
 def test_success_is_watched_upwards_and_a_mean_over_some_episodes_is_not():

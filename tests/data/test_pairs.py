@@ -37,7 +37,9 @@ def test_json_lines_by_hand(write):
 
 
 def test_text_files_each_add_references_and_an_empty_line_adds_none(write):
-    found = pairs.read(write("p.txt", "one\n\nthree\r\n"), [write("r1.en", "1\n2\n\n"), write("r2.en", "eins\n\n\n")])
+    found = pairs.read(
+        write("p.txt", "one\n\nthree\r\n"), [write("r1.en", "1\n2\n\n"), write("r2.en", "eins\n\n\n")]
+    )
     assert found.predictions == ("one", "", "three")
     assert found.references == (("1", "eins"), ("2",), ())
 
@@ -47,7 +49,9 @@ def test_forms_may_differ_and_be_compressed(write):
     assert pairs.read(said).references == (("r", "s"),)
     right = write("r.jsonl", [{"references": ["s"]}])
     assert pairs.read(write("p.txt", "a"), [write("r.txt", "r"), right]).references == (("r", "s"),)
-    assert pairs.read(said, [write("r.txt", "r"), right]).references == (("r", "s"),)  # the same again is no contradiction
+    assert pairs.read(said, [write("r.txt", "r"), right]).references == (
+        ("r", "s"),
+    )  # the same again is no contradiction
     with pytest.raises(BadRow, match=r"p\.jsonl\.gz:1: `references` differ from those of .*r\.jsonl:1"):
         pairs.read(said, [right])
 
@@ -56,20 +60,40 @@ def test_forms_may_differ_and_be_compressed(write):
     ("name", "content", "says"),
     [
         ("p.jsonl", b'{"text": "a"}\n{"text": \n', r"p\.jsonl:2: this line is not JSON"),
-        ("p.jsonl", b'{"text": "a"}\n["text"]\n', r"p\.jsonl:2: this line holds \[.text.\]; a line must hold one JSON object"),
+        (
+            "p.jsonl",
+            b'{"text": "a"}\n["text"]\n',
+            r"p\.jsonl:2: this line holds \[.text.\]; a line must hold one JSON object",
+        ),
         ("p.jsonl", b'{"text": "a"}\n\n', r"p\.jsonl:2: this line is blank"),
-        ("p.jsonl", b'{"txt": "a", "id": "1"}\n', r"p\.jsonl:1: the field `text` is missing.*fields here: txt, id"),
+        (
+            "p.jsonl",
+            b'{"txt": "a", "id": "1"}\n',
+            r"p\.jsonl:1: the field `text` is missing.*fields here: txt, id",
+        ),
         ("p.jsonl", b'{"text": 5}\n', r"p\.jsonl:1: `text` holds 5; it must hold a text"),
         ("p.jsonl", b'{"text": null}\n', r"p\.jsonl:1: `text` holds null"),
         ("p.jsonl", b'{"text": "a", "prompt": ["b"]}\n', r"p\.jsonl:1: `prompt` holds"),
         ("p.jsonl", b'{"text": "a", "id": 1.5}\n', r"p\.jsonl:1: `id` holds 1\.5"),
-        ("p.jsonl", b'{"text": "a", "id": 1}\n{"text": "b", "id": "1"}\n', r"p\.jsonl:2: the id '1' is that of line 1 too"),
-        ("p.jsonl", b'{"text": "a", "references": "b"}\n', r"p\.jsonl:1: `references` holds 'b'; it must hold a list of texts"),
+        (
+            "p.jsonl",
+            b'{"text": "a", "id": 1}\n{"text": "b", "id": "1"}\n',
+            r"p\.jsonl:2: the id '1' is that of line 1 too",
+        ),
+        (
+            "p.jsonl",
+            b'{"text": "a", "references": "b"}\n',
+            r"p\.jsonl:1: `references` holds 'b'; it must hold a list of texts",
+        ),
         ("p.jsonl", b'{"text": "a", "references": ["b", 3]}\n', r"p\.jsonl:1: `references` holds"),
         ("p.jsonl", b'{"text": "a", "text": "b"}\n', r"p\.jsonl:1: .*stands twice"),
         ("p.jsonl", b'{"text": "a", "n": NaN}\n', r"p\.jsonl:1: .*NaN is no JSON number"),
         ("p.jsonl", b'{"text": "\\ud83d"}\n', r"p\.jsonl:1: a text holds the lone surrogate .ud83d"),
-        ("p.jsonl", b'{"text": "a", "deep": ' + b"[" * 600 + b"]" * 600 + b"}\n", r"p\.jsonl:1: .*nested too deep"),
+        (
+            "p.jsonl",
+            b'{"text": "a", "deep": ' + b"[" * 600 + b"]" * 600 + b"}\n",
+            r"p\.jsonl:1: .*nested too deep",
+        ),
         ("p.jsonl", b'{"text": "a", "deep": ' + b"[" * 100000 + b"\n", r"p\.jsonl:1: this line is not JSON"),
         ("p.jsonl", b'{"text": "a", "n": ' + b"9" * 5000 + b"}\n", r"p\.jsonl:1: this line is not JSON"),
         ("p.jsonl", b'{"text": "a"}\n{"text": "\xff"}\n', r"p\.jsonl:2: this line is not UTF-8: byte 0xff"),
@@ -97,22 +121,37 @@ def test_references_that_do_not_fit_are_named(write):
     said = write("p.jsonl", [{"text": "a", "prompt": "x"}, {"text": "b"}])
     with pytest.raises(BadRow, match=r"r\.txt:1: the file ends after 1 samples, and .*p\.jsonl holds 2"):
         pairs.read(said, [write("r.txt", "a\n")])
-    with pytest.raises(BadRow, match=r"p\.jsonl:2: the file ends after 2 samples, and .*r\.txt holds 3 \(its last line is empty\)"):
+    with pytest.raises(
+        BadRow,
+        match=r"p\.jsonl:2: the file ends after 2 samples, and .*r\.txt holds 3 \(its last line is empty\)",
+    ):
         pairs.read(said, [write("r.txt", "a\nb\n\n")])
-    with pytest.raises(BadRow, match=r"r\.jsonl:1: the field `references` is missing; it must hold a list of texts; fields here: text"):
+    with pytest.raises(
+        BadRow,
+        match=r"r\.jsonl:1: the field `references` is missing; it must hold a list of texts; fields here: text",
+    ):
         pairs.read(said, [write("r.jsonl", [{"text": "a"}] * 2)])
     with pytest.raises(BadRow, match=r"r\.jsonl:1: `prompt` is 'y', and 'x' in .*p\.jsonl:1"):
         pairs.read(said, [write("r.jsonl", [{"references": [], "prompt": "y"}, {"references": []}])])
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3), max_leaves=5
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3),
+    max_leaves=5,
 )
-OBJECTS = st.dictionaries(st.sampled_from(["text", "references", "prompt", "id", "x", ""]), JSON | st.lists(st.text(max_size=3)), max_size=4)
+OBJECTS = st.dictionaries(
+    st.sampled_from(["text", "references", "prompt", "id", "x", ""]),
+    JSON | st.lists(st.text(max_size=3)),
+    max_size=4,
+)
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.one_of(st.binary(max_size=60), st.lists(OBJECTS, max_size=3)), st.one_of(st.binary(max_size=60), st.lists(OBJECTS, max_size=3)))
+@given(
+    st.one_of(st.binary(max_size=60), st.lists(OBJECTS, max_size=3)),
+    st.one_of(st.binary(max_size=60), st.lists(OBJECTS, max_size=3)),
+)
 def test_no_file_raises_anything_else(write, said, right):
     for name in ("p.jsonl", "p.txt"):
         for other in ("r.jsonl", "r.txt"):

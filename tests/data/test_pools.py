@@ -51,8 +51,12 @@ def test_scale_one_follows_the_weights():
     counts = Counter(drawn(Sampler(pool(2, (1, 3)), Key(0), scale=1.0), 20_000))
     assert abs(counts["r0"] / 20_000 - 0.25) < 0.02
     # scale 2: weights 1, 9 -> 10 / 90; scale 1/2: 1 : sqrt 3 -> 0.366
-    assert abs(Counter(drawn(Sampler(pool(2, (1, 3)), Key(0), scale=2.0), 20_000))["r0"] / 20_000 - 0.10) < 0.02
-    assert abs(Counter(drawn(Sampler(pool(2, (1, 3)), Key(0), scale=0.5), 20_000))["r0"] / 20_000 - 0.366) < 0.02
+    assert (
+        abs(Counter(drawn(Sampler(pool(2, (1, 3)), Key(0), scale=2.0), 20_000))["r0"] / 20_000 - 0.10) < 0.02
+    )
+    assert (
+        abs(Counter(drawn(Sampler(pool(2, (1, 3)), Key(0), scale=0.5), 20_000))["r0"] / 20_000 - 0.366) < 0.02
+    )
 
 
 def test_a_draw_is_the_inverse_of_the_shares():
@@ -78,14 +82,24 @@ def test_weights_of_any_size_are_drawn_by_their_shares(weights, scale, shares):
     assert [counts[f"r{i}"] / 600 for i in range(len(weights))] == pytest.approx(shares, abs=1 / 600)
 
 
-@given(st.lists(st.floats(0, allow_infinity=False), min_size=1, max_size=9), st.floats(0, 1, exclude_max=True), st.floats(0, 1e6))
+@given(
+    st.lists(st.floats(0, allow_infinity=False), min_size=1, max_size=9),
+    st.floats(0, 1, exclude_max=True),
+    st.floats(0, 1e6),
+)
 def test_a_draw_never_fails_and_is_of_a_row_with_weight(weights, uniform, scale):
     if any(weights):
         row = pool(len(weights), tuple(weights)).draw(uniform, scale)
         assert scale == 0 or weights[int(row.id[1:])] > 0
 
 
-@given(st.integers(1, 12), st.integers(0, 30), st.integers(0, 30), st.sampled_from([None, 0.0, 1.5]), st.integers(0, 3))
+@given(
+    st.integers(1, 12),
+    st.integers(0, 30),
+    st.integers(0, 30),
+    st.sampled_from([None, 0.0, 1.5]),
+    st.integers(0, 3),
+)
 def test_a_resumed_sampler_goes_on_with_the_same_rows(size, before, after, scale, added):
     more = [Row(f"added:{i}", Record(text="x", nested=(1, Record(y=None)))) for i in range(added)]
     whole = Sampler(pool(size), Key(5, ("rows", 1)), scale=scale)
@@ -129,7 +143,10 @@ def test_a_pool_that_grows_from_nothing():
         (lambda: pool(2, (1, -1)), "a weight is -1"),
         (lambda: pool(2, (1, 10**400)), "a weight is an integer larger than any float"),
         (lambda: pool(1).weight("r0", float("inf")), "a weight is inf"),
-        (lambda: Sampler(pool(), Key(0), scale=10**400), "the priority scale is an integer larger than any float"),
+        (
+            lambda: Sampler(pool(), Key(0), scale=10**400),
+            "the priority scale is an integer larger than any float",
+        ),
         (lambda: pool(2, (1,)), "2 rows has 1 weights"),
         (lambda: Sampler(pool(), Key(0), scale=-1), "priority scale"),
         (lambda: Sampler(pool(2, (0, 0)), Key(0), scale=1.0).draw(1), "all its weights are 0"),

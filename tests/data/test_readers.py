@@ -20,14 +20,23 @@ def rows_of(path, **fields):
 
 def test_json_lines_keep_every_field_and_know_their_line(tmp_path):
     path = tmp_path / "a.jsonl"
-    path.write_text('{"text": "one two", "label": 1, "stars": [1, {"x": null}]}\r\n{"text": "three\\nfour", "label": 0}', encoding="utf-8")
-    assert list(jsonl(path)) == [(1, {"text": "one two", "label": 1, "stars": [1, {"x": None}]}), (2, {"text": "three\nfour", "label": 0})]
+    path.write_text(
+        '{"text": "one two", "label": 1, "stars": [1, {"x": null}]}\r\n{"text": "three\\nfour", "label": 0}',
+        encoding="utf-8",
+    )
+    assert list(jsonl(path)) == [
+        (1, {"text": "one two", "label": 1, "stars": [1, {"x": None}]}),
+        (2, {"text": "three\nfour", "label": 0}),
+    ]
 
 
 def test_csv_rows_begin_where_their_first_line_is(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(b'\xef\xbb\xbftext,label\n"two\nlines, one row",pos\nshort,neg\n')
-    assert list(csv_rows(path)) == [(2, {"text": "two\nlines, one row", "label": "pos"}), (4, {"text": "short", "label": "neg"})]
+    assert list(csv_rows(path)) == [
+        (2, {"text": "two\nlines, one row", "label": "pos"}),
+        (4, {"text": "short", "label": "neg"}),
+    ]
 
 
 def test_only_line_feeds_end_a_line(tmp_path):
@@ -56,15 +65,50 @@ BAD = {
     "a missing field": ("train.jsonl", b'{"text": "a b"}\n{"txet": "c d"}\n', 2, "did you mean 'txet'"),
     "a wrong type": ("train.jsonl", b'{"text": "a b"}\n{"text": 7}\n', 2, "is an int; it must be a string"),
     "an empty text": ("train.jsonl", b'{"text": "a b"}\n{"text": " \\n "}\n', 2, "is empty"),
-    "a label of the wrong type": ("train.jsonl", b'{"text": "a b", "label": 0.5}\n', 1, "an integer or a string"),
-    "a label that is a truth value": ("train.jsonl", b'{"text": "a b", "label": true}\n', 1, "an integer or a string"),
-    "a label that is missing": ("train.jsonl", b'{"text": "a b", "label": 1}\n{"text": "a c"}\n', 2, "'label' is missing"),
-    "a label where none was": ("train.jsonl", b'{"text": "a b"}\n{"text": "a c", "label": 1}\n', 2, "the rows before it have none"),
-    "no UTF-8": ("train.jsonl", b'{"text": "a b"}\n{"text": "\xff"}\n', 2, "not UTF-8: byte 0xff at column 11"),
+    "a label of the wrong type": (
+        "train.jsonl",
+        b'{"text": "a b", "label": 0.5}\n',
+        1,
+        "an integer or a string",
+    ),
+    "a label that is a truth value": (
+        "train.jsonl",
+        b'{"text": "a b", "label": true}\n',
+        1,
+        "an integer or a string",
+    ),
+    "a label that is missing": (
+        "train.jsonl",
+        b'{"text": "a b", "label": 1}\n{"text": "a c"}\n',
+        2,
+        "'label' is missing",
+    ),
+    "a label where none was": (
+        "train.jsonl",
+        b'{"text": "a b"}\n{"text": "a c", "label": 1}\n',
+        2,
+        "the rows before it have none",
+    ),
+    "no UTF-8": (
+        "train.jsonl",
+        b'{"text": "a b"}\n{"text": "\xff"}\n',
+        2,
+        "not UTF-8: byte 0xff at column 11",
+    ),
     "an empty file": ("train.jsonl", b"", None, "the file is empty"),
-    "references of the wrong type": ("train.jsonl", b'{"prompt": "a", "references": 3}\n', 1, "'references' is 3"),
+    "references of the wrong type": (
+        "train.jsonl",
+        b'{"prompt": "a", "references": 3}\n',
+        1,
+        "'references' is 3",
+    ),
     "no references": ("train.jsonl", b'{"prompt": "a", "references": []}\n', 1, "at least one string"),
-    "an empty reference": ("train.jsonl", b'{"prompt": "a", "references": ["b", ""]}\n', 1, "reference 1 is empty"),
+    "an empty reference": (
+        "train.jsonl",
+        b'{"prompt": "a", "references": ["b", ""]}\n',
+        1,
+        "reference 1 is empty",
+    ),
     "a short row": ("train.csv", b"text,label\na b,1\nc d\n", 3, "1 cells; it must have 2"),
     "an open quote": ("train.csv", b'text\na b\n"c d\n', 3, "is not CSV"),
     "a column twice": ("train.csv", b"text,text\na,b\n", 1, "a different name"),
@@ -100,10 +144,18 @@ def test_labels_stay_raw_and_unknown_ones_are_named(tmp_path):
         rows_of(tmp_path, label_field="moood")
 
 
-@given(st.lists(st.text(st.characters(exclude_categories=("Cs",))).filter(lambda text: text.strip()), min_size=1, max_size=5))
+@given(
+    st.lists(
+        st.text(st.characters(exclude_categories=("Cs",))).filter(lambda text: text.strip()),
+        min_size=1,
+        max_size=5,
+    )
+)
 def test_any_text_survives_json_lines(tmp_path_factory, texts):
     path = tmp_path_factory.mktemp("x") / "a.jsonl"
-    path.write_bytes("".join(json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in texts).encode())
+    path.write_bytes(
+        "".join(json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in texts).encode()
+    )
     assert [record["text"] for _, record in jsonl(path)] == texts
 
 
@@ -114,7 +166,9 @@ def test_no_file_raises_anything_but_a_bad_row(tmp_path_factory, content):
     for name in ("a.jsonl", "a.csv", "a.txt", "b.txt.gz"):
         (folder / name).write_bytes(content)
         try:
-            records = [((folder / name, line), record) for line, record in reader(folder / name)(folder / name)]
+            records = [
+                ((folder / name, line), record) for line, record in reader(folder / name)(folder / name)
+            ]
             Columns().rows(records, str)
         except BadRow as error:
             said.append((name, str(error)))

@@ -9,7 +9,16 @@ import pytest
 
 from loquent.data.ngram import NGram
 from loquent.data.reviews import LABELS, SIZES, reviews
-from loquent.data.reviews.grammar import CONTRAST, DETAIL, DIRECT, NEGATED, OPENING, PREMISE, VERDICT_AGAINST, VERDICT_FOR
+from loquent.data.reviews.grammar import (
+    CONTRAST,
+    DETAIL,
+    DIRECT,
+    NEGATED,
+    OPENING,
+    PREMISE,
+    VERDICT_AGAINST,
+    VERDICT_FOR,
+)
 from loquent.data.reviews.lexicon import ASPECTS, BAD, GOOD, NEUTRAL
 from loquent.data.sources import Source, fingerprint, load
 
@@ -18,7 +27,11 @@ EVERY = [text for texts in TEXTS.values() for text in texts]
 
 
 def test_counts_lengths_and_types():
-    assert {split: len(texts) for split, texts in TEXTS.items()} == SIZES == {"train": 20_000, "validation": 2_000, "test": 2_000}
+    assert (
+        {split: len(texts) for split, texts in TEXTS.items()}
+        == SIZES
+        == {"train": 20_000, "validation": 2_000, "test": 2_000}
+    )
     for text in EVERY:
         assert sum(word.isalpha() for word in text.split()) >= 40  # counted without punctuation ...
         assert len(text.split()) <= 120  # ... and with it
@@ -28,7 +41,9 @@ def test_counts_lengths_and_types():
 def test_reviews_and_prompts_are_distinct_within_and_between_splits():
     assert len(set(EVERY)) == len(EVERY)
     assert len({" ".join(text.split()[:12]) for text in EVERY}) == len(EVERY)
-    assert len({" ".join(text.split()[:5]) for text in EVERY}) < len(EVERY)  # five words are no prompt of its own: the check can fail
+    assert len({" ".join(text.split()[:5]) for text in EVERY}) < len(
+        EVERY
+    )  # five words are no prompt of its own: the check can fail
 
 
 def test_labels_are_balanced_and_said_twice():
@@ -51,7 +66,12 @@ def test_text_is_lower_case_with_spaced_punctuation():
 
 def test_every_slot_can_be_filled_and_every_word_is_used():
     said = {word for text in EVERY for word in text.split()}
-    lists = [*NEUTRAL.values(), *GOOD.values(), *BAD.values(), *(words for a in ASPECTS.values() for words in (a.nouns, a.good, a.bad))]
+    lists = [
+        *NEUTRAL.values(),
+        *GOOD.values(),
+        *BAD.values(),
+        *(words for a in ASPECTS.values() for words in (a.nouns, a.good, a.bad)),
+    ]
     wanted = {word for words in lists for phrase in words if "{" not in phrase for word in phrase.split()}
     assert wanted <= said
     openings = (*OPENING, *PREMISE, *DETAIL, *VERDICT_FOR, *VERDICT_AGAINST)
@@ -65,7 +85,9 @@ def accuracy(ngrams, train=6000):
 
     words = text.CountVectorizer(ngram_range=ngrams, token_pattern=r"\S+", min_df=2)
     labels = {split: [row["label_index"] for row in rows] for split, rows in reviews().items()}
-    model = LogisticRegression(solver="liblinear").fit(words.fit_transform(TEXTS["train"][:train]), labels["train"][:train])
+    model = LogisticRegression(solver="liblinear").fit(
+        words.fit_transform(TEXTS["train"][:train]), labels["train"][:train]
+    )
     return model.score(words.transform(TEXTS["test"]), labels["test"])
 
 
@@ -86,23 +108,41 @@ def test_openings_take_no_side():
 
     words = text.CountVectorizer(ngram_range=(1, 2), token_pattern=r"\S+", min_df=2)
     labels = {split: [row["label_index"] for row in rows] for split, rows in reviews().items()}
-    model = LogisticRegression(C=0.1, solver="liblinear").fit(words.fit_transform(third("train")[:8000]), labels["train"][:8000])
+    model = LogisticRegression(C=0.1, solver="liblinear").fit(
+        words.fit_transform(third("train")[:8000]), labels["train"][:8000]
+    )
     assert model.score(words.transform(third("test")), labels["test"]) < 0.58
 
 
 def test_polarity_words_stand_on_both_sides():
     # no word of praise or blame gives a review away: each stands in reviews of both labels, at least one in ten
-    counts = {label: Counter(word for row in reviews()["train"] if row["label"] == label for word in set(row["text"].split())) for label in LABELS}
-    adjectives = {word for a in ASPECTS.values() for word in a.good + a.bad} | {*GOOD["adjective"], *BAD["adjective"], *GOOD["noun"], *BAD["noun"]}
-    shares = [counts["positive"][w] / (counts["positive"][w] + counts["negative"][w]) for w in sorted(adjectives)]
+    counts = {
+        label: Counter(
+            word for row in reviews()["train"] if row["label"] == label for word in set(row["text"].split())
+        )
+        for label in LABELS
+    }
+    adjectives = {word for a in ASPECTS.values() for word in a.good + a.bad} | {
+        *GOOD["adjective"],
+        *BAD["adjective"],
+        *GOOD["noun"],
+        *BAD["noun"],
+    }
+    shares = [
+        counts["positive"][w] / (counts["positive"][w] + counts["negative"][w]) for w in sorted(adjectives)
+    ]
     assert all(0.1 < share < 0.9 for share in shares)
 
 
 def test_the_corpus_is_the_same_in_another_process_and_made_in_seconds():
-    script = (
-        "import loquent.data.sources as s; print(s.fingerprint(s.Source())); import sys; print('torch' in sys.modules or 'sklearn' in sys.modules)"
-    )
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": "77"}).stdout.split()
+    script = "import loquent.data.sources as s; print(s.fingerprint(s.Source())); import sys; print('torch' in sys.modules or 'sklearn' in sys.modules)"
+    found = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONHASHSEED": "77"},
+    ).stdout.split()
     assert found == [fingerprint(Source()), "False"]
     reviews.cache_clear()
     began = time.process_time()

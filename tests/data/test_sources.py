@@ -26,7 +26,11 @@ def test_a_folder_of_splits_in_mixed_formats(tmp_path):
     (tmp_path / "test.txt").write_text("g h\n")
     (tmp_path / "notes.md").write_text("not rows")
     splits = load(Source(kind="path", path=str(tmp_path)))
-    assert ids(splits) == {"train": ["train-1", "train-2"], "validation": ["validation-2"], "test": ["test-1"]}
+    assert ids(splits) == {
+        "train": ["train-1", "train-2"],
+        "validation": ["validation-2"],
+        "test": ["test-1"],
+    }
     assert splits["validation"][0]["label"] == "0"
     assert dict(splits["test"][0].fields) == {"text": "g h"}
 
@@ -35,7 +39,9 @@ def test_one_file_is_split_by_a_hash_of_ids_and_appending_moves_no_row(tmp_path)
     write(tmp_path / "all.jsonl", [f"text {i}" for i in range(1000)])
     before = ids(load(Source(kind="path", path=str(tmp_path / "all.jsonl"))))
     assert [name for rows in before.values() for name in rows] != []
-    assert sorted(name for rows in before.values() for name in rows) == sorted(f"all-{i + 1}" for i in range(1000))
+    assert sorted(name for rows in before.values() for name in rows) == sorted(
+        f"all-{i + 1}" for i in range(1000)
+    )
     assert 760 <= len(before["train"]) <= 840  # 800 expected, deviation sqrt(1000 * .8 * .2) = 12.6
     assert 70 <= len(before["validation"]) <= 130
     longer = tmp_path / "more"
@@ -56,7 +62,9 @@ def imdb_folder(path, files=5):
         for label in ("pos", "neg"):
             (path / split / label).mkdir(parents=True)
             for i in range(files):
-                (path / split / label / f"{i}_{7 if label == 'pos' else 2}.txt").write_text(f"{split} {label} {i}\n", encoding="utf-8")
+                (path / split / label / f"{i}_{7 if label == 'pos' else 2}.txt").write_text(
+                    f"{split} {label} {i}\n", encoding="utf-8"
+                )
     (path / "train" / "unsup").mkdir()
     (path / "train" / "urls_pos.txt").write_text("http://example.org\n")
     return Source(kind="path", path=str(path))
@@ -69,21 +77,35 @@ def test_the_imdb_folders_give_up_a_fifth_of_train(tmp_path):
     assert dict(row.fields) == {"text": "test pos 3", "label": "pos"}
     every = [row.id for rows in splits.values() for row in rows]
     assert len(every) == len(set(every))
-    assert [row["label"] for row in splits["test"]] != sorted(row["label"] for row in splits["test"])  # labels are mixed
+    assert [row["label"] for row in splits["test"]] != sorted(
+        row["label"] for row in splits["test"]
+    )  # labels are mixed
 
 
 @pytest.mark.parametrize(
     ("break_it", "why"),
     [
         (lambda path: (path / "train/pos/1_7.txt").write_text(""), r"train/pos/1_7.txt: the file is empty"),
-        (lambda path: (path / "train/pos/1_7.txt").write_text(" \n"), r"train/pos/1_7.txt:1: the field 'text' is empty"),
-        (lambda path: (path / "test/neg/0_2.txt").write_bytes(b"ok\n\xe9"), r"test/neg/0_2.txt:2: this line is not UTF-8"),
+        (
+            lambda path: (path / "train/pos/1_7.txt").write_text(" \n"),
+            r"train/pos/1_7.txt:1: the field 'text' is empty",
+        ),
+        (
+            lambda path: (path / "test/neg/0_2.txt").write_bytes(b"ok\n\xe9"),
+            r"test/neg/0_2.txt:2: this line is not UTF-8",
+        ),
         (
             lambda path: (path / "test/neg/x.json").write_text("{}"),
             r"x.json: this is not a .txt file; the folders of the IMDB layout must hold .txt files only",
         ),
-        (lambda path: [file.unlink() for file in (path / "test/neg").iterdir()], r"test/neg: this folder is empty"),
-        (lambda path: (path / "test/neg").rename(path / "test/negative"), r"test: the folder neg/ is missing"),
+        (
+            lambda path: [file.unlink() for file in (path / "test/neg").iterdir()],
+            r"test/neg: this folder is empty",
+        ),
+        (
+            lambda path: (path / "test/neg").rename(path / "test/negative"),
+            r"test: the folder neg/ is missing",
+        ),
     ],
 )
 def test_a_bad_imdb_file_is_named(tmp_path, break_it, why):
@@ -104,9 +126,13 @@ def hub_folder(path):
     import pyarrow.parquet
 
     for split, size in (("train", 10), ("test", 3)):
-        table = pyarrow.table({"text": [f"{split} text {i}" for i in range(size)], "label": [i % 2 for i in range(size)]})
+        table = pyarrow.table(
+            {"text": [f"{split} text {i}" for i in range(size)], "label": [i % 2 for i in range(size)]}
+        )
         pyarrow.parquet.write_table(table, path / "data" / f"{split}-00000-of-00001.parquet")
-    pyarrow.parquet.write_table(pyarrow.table({"text": ["only one"], "label": ["x"]}), path / "mini" / "part.parquet")
+    pyarrow.parquet.write_table(
+        pyarrow.table({"text": ["only one"], "label": ["x"]}), path / "mini" / "part.parquet"
+    )
 
 
 @pytest.fixture
@@ -128,7 +154,9 @@ def test_a_dataset_in_the_hubs_format(hub_cache):
     splits = load(Source(kind="hub", name=str(hub_cache)))
     assert {split: len(rows) for split, rows in splits.items()} == {"train": 8, "validation": 2, "test": 3}
     assert dict(splits["test"][1].fields) == {"text": "test text 1", "label": 1}
-    assert sorted(row.id for split in ("train", "validation") for row in splits[split]) == sorted(f"train-{i}" for i in range(1, 11))
+    assert sorted(row.id for split in ("train", "validation") for row in splits[split]) == sorted(
+        f"train-{i}" for i in range(1, 11)
+    )
     assert states() == before
     mini = load(Source(kind="hub", name=str(hub_cache), subset="mini"))
     assert [(row.id, row["label"]) for row in mini["validation"]] == [("validation-1", "x")]
@@ -137,7 +165,9 @@ def test_a_dataset_in_the_hubs_format(hub_cache):
 def test_a_dataset_of_json_lines_in_the_hubs_format(hub_cache, tmp_path):
     folder = tmp_path / "lines"
     (folder / "data").mkdir(parents=True)
-    (folder / "README.md").write_text("---\nconfigs:\n- config_name: default\n  data_files:\n  - split: test\n    path: data/test.jsonl\n---\n")
+    (folder / "README.md").write_text(
+        "---\nconfigs:\n- config_name: default\n  data_files:\n  - split: test\n    path: data/test.jsonl\n---\n"
+    )
     (folder / "data" / "test.jsonl").write_text('{"prompt": "add 1 2", "references": ["3", "three"]}\n')
     rows = load(Source(kind="hub", name=str(folder)))
     assert [dict(row.fields) for row in rows["test"]] == [{"prompt": "add 1 2", "references": ("3", "three")}]
@@ -157,7 +187,10 @@ def test_a_hub_name_must_be_pinned(revision):
 
 
 def test_a_commit_pins():
-    assert Source(kind="hub", name="stanfordnlp/imdb", revision="e6281661ce1c48d982bc483cf8a173c1bbeb5d31").kind == "hub"
+    assert (
+        Source(kind="hub", name="stanfordnlp/imdb", revision="e6281661ce1c48d982bc483cf8a173c1bbeb5d31").kind
+        == "hub"
+    )
 
 
 @pytest.mark.parametrize(
@@ -201,7 +234,11 @@ def test_a_fingerprint_sees_one_letter(tmp_path):
 @pytest.mark.data
 def test_the_real_reviews_load_as_given(beside):
     splits = load(Source(kind="path", path=str(beside / "data" / "imdb_movie_reviews"), labels=("0", "1")))
-    assert {split: len(rows) for split, rows in splits.items()} == {"train": 600, "validation": 200, "test": 200}
+    assert {split: len(rows) for split, rows in splits.items()} == {
+        "train": 600,
+        "validation": 200,
+        "test": 200,
+    }
     assert all(0.4 < sum(row["label"] for row in rows) / len(rows) < 0.6 for rows in splits.values())
 
 
@@ -212,5 +249,10 @@ def test_ids_of_any_characters_are_divided(tmp_path):
     task = loquent.task("tagging", source="path", path=str(tmp_path / "all.jsonl"))
     found = [row for split in task.spec.splits for row in task.rows(split)]
     assert sorted(row.id for row in found) == sorted(row["id"] for row in rows)
-    assert [episode.row for episode in loquent.play(task, "random", split="train", episodes=3, seed=0)] == [row.id for row in task.rows("train")[:3]]
-    assert draw_of("train-1") == int.from_bytes(hashlib.blake2b(b"train-1", digest_size=8).digest(), "big") / 2**64  # as ever
+    assert [episode.row for episode in loquent.play(task, "random", split="train", episodes=3, seed=0)] == [
+        row.id for row in task.rows("train")[:3]
+    ]
+    assert (
+        draw_of("train-1")
+        == int.from_bytes(hashlib.blake2b(b"train-1", digest_size=8).digest(), "big") / 2**64
+    )  # as ever

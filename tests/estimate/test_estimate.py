@@ -15,7 +15,15 @@ from loquent.files.run_folder import RunFolder
 torch = pytest.importorskip("torch")
 
 FACTOR = 1.5  # the estimate and the measured peak differ by less
-MODEL = ["task.limit=60", "model.path=", "model.layers=4", "model.width=256", "model.heads=4", "model.vocabulary=2000", "model.context=192"]
+MODEL = [
+    "task.limit=60",
+    "model.path=",
+    "model.layers=4",
+    "model.width=256",
+    "model.heads=4",
+    "model.vocabulary=2000",
+    "model.context=192",
+]
 RUN = [
     "training.updates=2", "training.episodes=32", "training.final_episodes=32", "training.evaluate_every=0", "algorithm.epochs=1",
     "algorithm.minibatch=32", "decoding.max_new_tokens=24", "metrics={diversity: {}}", "rewards={lexicon: 1.0}",
@@ -33,10 +41,17 @@ print(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text(
 @pytest.mark.parametrize("name", ["reviews_nlpo", "reviews_supervised"])
 def test_the_memory_estimate_is_near_what_a_run_takes(name, tmp_path):
     overrides = [*MODEL, *RUN, *(["training.stop_metric="] if name == "reviews_supervised" else [])]
-    found = json.loads(_said("-m", "loquent.cli.main", "train", name, *overrides, "--dry-run", "--json", folder=tmp_path))
+    found = json.loads(
+        _said("-m", "loquent.cli.main", "train", name, *overrides, "--dry-run", "--json", folder=tmp_path)
+    )
     assert list(tmp_path.iterdir()) == [], "nothing is written"
-    measured, runtime = int(_said("-c", SCRIPT, name, "run", *overrides, folder=tmp_path)), found["memory"]["runtime"]
-    print(f"{name}: estimated {found['peak'] >> 20} MiB, measured {measured >> 20} MiB, of it {runtime >> 20} the runtime")
+    measured, runtime = (
+        int(_said("-c", SCRIPT, name, "run", *overrides, folder=tmp_path)),
+        found["memory"]["runtime"],
+    )
+    print(
+        f"{name}: estimated {found['peak'] >> 20} MiB, measured {measured >> 20} MiB, of it {runtime >> 20} the runtime"
+    )
     assert measured / FACTOR < found["peak"] < measured * FACTOR
     # what the run itself takes, beside the libraries, is no small part of it, and its estimate is not far either
     ours, theirs = found["peak"] - runtime, measured - runtime
@@ -48,20 +63,34 @@ def test_the_memory_estimate_is_near_what_a_run_takes(name, tmp_path):
 
 def _said(*words, folder):
     """The last line that a Python process of its own prints: memory is a process's, and this one has had other tests."""
-    done = subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True, check=True, env=os.environ)
+    done = subprocess.run(
+        [sys.executable, *words], cwd=folder, capture_output=True, text=True, check=True, env=os.environ
+    )
     return done.stdout.splitlines()[-1]
 
 
 def test_parameters_by_hand():
     from loquent.estimate.language_models import estimate
 
-    small = ["task.limit=60", "model.path=", "model.layers=1", "model.width=32", "model.heads=2", "model.vocabulary=300", "model.context=192"]
-    found = estimate(recipes.load("reviews_nlpo", [*small, *RUN, "training.episodes=4", "algorithm.minibatch=2"]))
+    small = [
+        "task.limit=60",
+        "model.path=",
+        "model.layers=1",
+        "model.width=32",
+        "model.heads=2",
+        "model.vocabulary=300",
+        "model.context=192",
+    ]
+    found = estimate(
+        recipes.load("reviews_nlpo", [*small, *RUN, "training.episodes=4", "algorithm.minibatch=2"])
+    )
     # embeddings 300 * 32 + 192 * 32; a block 12 * 32**2 + 13 * 32; the last norm 2 * 32; a value head 32
     policy = 300 * 32 + 192 * 32 + 12 * 32**2 + 13 * 32 + 2 * 32
     assert found.parameters == {"policy": policy, "critic": policy + 32, "reference": policy, "mask": policy}
     assert found.memory["gradients"] == 4 * (2 * policy + 32)
-    assert found.memory["optimizer"] == pytest.approx(8 * (2 * policy + 32), rel=0.01)  # and a count of steps for each
+    assert found.memory["optimizer"] == pytest.approx(
+        8 * (2 * policy + 32), rel=0.01
+    )  # and a count of steps for each
     assert found.memory["weights"] == pytest.approx(4 * (4 * policy + 32), rel=0.01)
     assert set(found.seconds) == {"start", "collect", "score", "learn", "evaluate"}
     assert found.total_seconds == pytest.approx(sum(found.seconds.values()))
@@ -70,12 +99,18 @@ def test_parameters_by_hand():
 def test_more_episodes_and_updates_take_more(monkeypatch):
     from loquent.estimate import language_models as module
 
-    one = recipes.load("reviews_ppo", ["training.updates=10", "training.final_episodes=100", "training.evaluate_every=0"])
+    one = recipes.load(
+        "reviews_ppo", ["training.updates=10", "training.final_episodes=100", "training.evaluate_every=0"]
+    )
     found = module._seconds(one, 1.0, {"collect": 2.0, "learn": 3.0}, 0.1)
     assert found == {"start": 1.0, "collect": 20.0, "learn": 30.0, "evaluate": 10.0}
-    watched = one.replace("training.evaluate_every=5", "training.evaluate_episodes=50", "training.evaluate_first=false")
+    watched = one.replace(
+        "training.evaluate_every=5", "training.evaluate_episodes=50", "training.evaluate_first=false"
+    )
     assert module._seconds(watched, 1.0, {}, 0.1)["evaluate"] == pytest.approx(20.0)
-    assert module._seconds(watched.replace("training.evaluate_first=true"), 1.0, {}, 0.1)["evaluate"] == pytest.approx(25.0)
+    assert module._seconds(watched.replace("training.evaluate_first=true"), 1.0, {}, 0.1)[
+        "evaluate"
+    ] == pytest.approx(25.0)
 
 
 def test_what_is_saved_for_a_backward_pass_is_counted():
@@ -98,7 +133,14 @@ def test_dry_run_prints_and_trains_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert cli.main(["train", "wordle_ppo", "--profile", "smoke", "--dry-run", "--json"]) == 0
     said = capsys.readouterr().out
-    for word in ("parameters", "memory at its peak", "activations", "cache", "checkpoints on disk", "time, 2 updates of 4 episodes"):
+    for word in (
+        "parameters",
+        "memory at its peak",
+        "activations",
+        "cache",
+        "checkpoints on disk",
+        "time, 2 updates of 4 episodes",
+    ):
         assert word in said
     found = json.loads(said.splitlines()[-1])
     assert found["peak"] > found["memory"]["weights"] > 0
@@ -112,13 +154,20 @@ def test_dry_run_prints_and_trains_nothing(tmp_path, monkeypatch, capsys):
         (["training.checkpoint_every=1"], 2, 3),  # the third is written before the first is dropped
         (["training.checkpoint_every=5"], 2, 2),  # two in all
         (["training.checkpoint_every=4"], 2, 3),  # after 4, 8 and 10
-        (["training.checkpoint_every=1", "training.stop_metric=return", "training.evaluate_every=5"], 3, 4),  # the best beside them
+        (
+            ["training.checkpoint_every=1", "training.stop_metric=return", "training.evaluate_every=5"],
+            3,
+            4,
+        ),  # the best beside them
     ],
 )
 def test_checkpoints_on_disk_by_hand(settings, kept, most):
     from loquent.estimate.language_models import _checkpoints
 
-    whole = recipes.load("reviews_ppo", ["training.updates=10", "training.keep=2", "training.stop_metric=", "training.evaluate_every=0"])
+    whole = recipes.load(
+        "reviews_ppo",
+        ["training.updates=10", "training.keep=2", "training.stop_metric=", "training.evaluate_every=0"],
+    )
     assert _checkpoints(whole.replace(*settings)) == (kept, most)
 
 
@@ -129,8 +178,17 @@ def test_the_most_on_disk_is_what_a_run_has_while_it_writes(tmp_path, monkeypatc
 
     seen = []
     remove = RunCheckpoints.remove
-    monkeypatch.setattr(RunCheckpoints, "remove", lambda own, folder: (seen.append(len(own.all())), remove(own, folder)))
-    tiny = ["task.limit=60", "training.updates=4", "training.episodes=2", "training.checkpoint_every=1", "training.keep=2", "metrics={}"]
+    monkeypatch.setattr(
+        RunCheckpoints, "remove", lambda own, folder: (seen.append(len(own.all())), remove(own, folder))
+    )
+    tiny = [
+        "task.limit=60",
+        "training.updates=4",
+        "training.episodes=2",
+        "training.checkpoint_every=1",
+        "training.keep=2",
+        "metrics={}",
+    ]
     whole = recipes.load("reviews_base", tiny, profile="smoke").replace("training.updates=4")
     train(whole, tmp_path / "run", progress=False)
     assert (len(RunFolder(tmp_path / "run").checkpoints.all()), max(seen)) == _checkpoints(whole) == (2, 3)
@@ -140,10 +198,22 @@ def test_several_seeds_take_their_time_and_disk(tmp_path, monkeypatch, capsys):
     from loquent.estimate.language_models import Estimate
 
     one = Estimate(
-        {"p": 1}, {"weights": 4}, 9, {"checkpoint": 10, "reference": 3, "checkpoints": 23, "at_most": 33}, {"learn": 2.0}, 2.0, {"seeds": 1}, "cpu"
+        {"p": 1},
+        {"weights": 4},
+        9,
+        {"checkpoint": 10, "reference": 3, "checkpoints": 23, "at_most": 33},
+        {"learn": 2.0},
+        2.0,
+        {"seeds": 1},
+        "cpu",
     )
     three = one.of_seeds(3)
-    assert (three.total_seconds, three.seconds, three.peak, three.sizes["seeds"]) == (6.0, {"learn": 6.0}, 9, 3)
+    assert (three.total_seconds, three.seconds, three.peak, three.sizes["seeds"]) == (
+        6.0,
+        {"learn": 6.0},
+        9,
+        3,
+    )
     assert (three.disk["checkpoints"], three.disk["at_most"]) == (69, 79)
     assert one.of_seeds(1) == one
     monkeypatch.chdir(tmp_path)

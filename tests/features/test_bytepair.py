@@ -50,7 +50,9 @@ def test_a_tokenizer_json(files, tmp_path):
     from tokenizers import Tokenizer, models
 
     path = tmp_path / "tokenizer.json"
-    Tokenizer(models.BPE(vocab={"l": 0, "o": 1, "w": 2, "lo": 3, "low": 4}, merges=[("l", "o"), ("lo", "w")])).save(str(path))
+    Tokenizer(
+        models.BPE(vocab={"l": 0, "o": 1, "w": 2, "lo": 3, "low": 4}, merges=[("l", "o"), ("lo", "w")])
+    ).save(str(path))
     (tmp_path / "v.txt").write_text("low 1 1\nw 2 2\n")
     made = BytePair(pieces=str(path), vectors=str(tmp_path / "v.txt"), pooling="mean")
     assert made(["low", "loww"]).tolist() == [[1, 1], [1.5, 1.5]]
@@ -73,4 +75,6 @@ def test_means_stay_within_the_bound(files, tmp_path, pooling):
         (tmp_path / "en.txt").write_text(f"▁low {value} -{value}\n")
         made = BytePair(**files, pooling=pooling)
         for n in range(1, 40):
-            assert made([" ".join(["low"] * n)])[0].tolist() == pytest.approx([value, -value] * (2 if pooling == "ends" else 1))
+            assert made([" ".join(["low"] * n)])[0].tolist() == pytest.approx(
+                [value, -value] * (2 if pooling == "ends" else 1)
+            )

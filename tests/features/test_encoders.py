@@ -24,7 +24,9 @@ def states(folder, ids, layer=-1):
     """The library's hidden states of one row of ids."""
     module = AutoModel.from_pretrained(folder, add_pooling_layer=False, dtype=torch.float32).eval()
     with torch.no_grad():
-        return module(input_ids=torch.tensor([ids]), output_hidden_states=True).hidden_states[layer][0].numpy()
+        return (
+            module(input_ids=torch.tensor([ids]), output_hidden_states=True).hidden_states[layer][0].numpy()
+        )
 
 
 def test_a_token_has_the_mean_over_its_pieces_in_its_sentence(folder):
@@ -79,8 +81,12 @@ def test_a_folder_says_its_own_pooling(folder, tmp_path):
     for file in folder.iterdir():
         (copied / file.name).write_bytes(file.read_bytes())
     (copied / "1_Pooling").mkdir()
-    (copied / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}))
-    assert (Sentence(model=str(copied))(["the cat"]) == Sentence(model=str(folder), pooling="first")(["the cat"])).all()
+    (copied / "1_Pooling" / "config.json").write_text(
+        json.dumps({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False})
+    )
+    assert (
+        Sentence(model=str(copied))(["the cat"]) == Sentence(model=str(folder), pooling="first")(["the cat"])
+    ).all()
     (copied / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_max_tokens": True}))
     with pytest.raises(BadSetting, match="set pooling=mean or pooling=first"):
         Sentence(model=str(copied))(["the cat"])

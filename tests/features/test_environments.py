@@ -59,7 +59,9 @@ def test_the_vector_of_tagging_is_that_very_token(tmp_path):
 def test_labels_in_the_vector(tmp_path):
     """ML-7: size E + labels + 1, repeats change nothing, and the last bit is that of "terminate"."""
     samples = [{"text": "wheat and corn", "labels": ["corn", "wheat"]}]
-    env = gymnasium.make(IDS[1], view="vector", featurizer=Hashed(dimension=16), source="samples", samples=samples, max_steps=9)
+    env = gymnasium.make(
+        IDS[1], view="vector", featurizer=Hashed(dimension=16), source="samples", samples=samples, max_steps=9
+    )
     first, _ = env.reset(seed=0)
     assert first.shape == (19,)
     assert not first[16:].any()
@@ -99,7 +101,9 @@ def test_environments_are_pickled_and_run_in_processes():
     try:
         np.testing.assert_array_equal(several.reset(seed=1)[0], alone.reset(seed=1)[0])
         for action in (0, 1, 1, 0) * 6:
-            for one, two in zip(several.step(np.array([action, 1])), alone.step(np.array([action, 1])), strict=True):
+            for one, two in zip(
+                several.step(np.array([action, 1])), alone.step(np.array([action, 1])), strict=True
+            ):
                 if isinstance(one, np.ndarray):
                     np.testing.assert_array_equal(one, two)
     finally:
@@ -115,7 +119,9 @@ def test_every_task_has_a_vector():
 @pytest.mark.data
 def test_word_vectors_in_an_environment(beside):
     vectors = WordVectors(path=str(beside / "models/glove/glove.840B.300d.9910w.txt.gz"))
-    env = gymnasium.make(IDS[0], view="vector", featurizer=vectors, source="path", path=str(beside / "data/ud_english_ewt"))
+    env = gymnasium.make(
+        IDS[0], view="vector", featurizer=vectors, source="path", path=str(beside / "data/ud_english_ewt")
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_env(env.unwrapped)
@@ -128,7 +134,11 @@ def test_the_library_s_own_loop_runs_on_them():
     """Who would rather run Stable-Baselines3 alone: its PPO, its DQN and sb3-contrib's masks on our environments."""
     sb3, contrib = pytest.importorskip("stable_baselines3"), pytest.importorskip("sb3_contrib")
     env = gymnasium.make(IDS[1], view="vector", featurizer=Hashed(dimension=16), repeats=False)
-    for library, settings in ((sb3.PPO, {"n_steps": 32}), (sb3.DQN, {"learning_starts": 8}), (contrib.MaskablePPO, {"n_steps": 32})):
+    for library, settings in (
+        (sb3.PPO, {"n_steps": 32}),
+        (sb3.DQN, {"learning_starts": 8}),
+        (contrib.MaskablePPO, {"n_steps": 32}),
+    ):
         learner = library("MlpPolicy", env, seed=0, **settings).learn(64)
         assert learner.num_timesteps == 64
         action, _ = learner.predict(env.reset(seed=1)[0])

@@ -40,9 +40,18 @@ def tagging(tokens, position, previous, labels=()):
     ("options", "expected"),
     [
         ({"lookahead": 0, "context": "previous"}, [[1, 2, 0, 0], [3, 4, 0, 1], [0, 0, 1, 0]]),
-        ({"lookahead": 2, "context": "previous"}, [[1, 2, 3, 4, 0, -4, 0, 0], [3, 4, 0, -4, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0, 1, 0]]),
-        ({"lookahead": -1, "context": "previous"}, [[1, 2, 1.5, 0, 0, 0], [3, 4, 0, -4, 0, 1], [0, 0, 0, 0, 1, 0]]),
-        ({"lookahead": 0, "context": "all"}, [[1, 2, 0, 0, 0, 0], [3, 4, 0, 1, 0, 1], [0, 0, 1, 0, 2 / 3, 1 / 3]]),
+        (
+            {"lookahead": 2, "context": "previous"},
+            [[1, 2, 3, 4, 0, -4, 0, 0], [3, 4, 0, -4, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0, 1, 0]],
+        ),
+        (
+            {"lookahead": -1, "context": "previous"},
+            [[1, 2, 1.5, 0, 0, 0], [3, 4, 0, -4, 0, 1], [0, 0, 0, 0, 1, 0]],
+        ),
+        (
+            {"lookahead": 0, "context": "all"},
+            [[1, 2, 0, 0, 0, 0], [3, 4, 0, 1, 0, 1], [0, 0, 1, 0, 2 / 3, 1 / 3]],
+        ),
     ],
 )
 def test_tagging_by_hand(vectors, options, expected):
@@ -62,7 +71,10 @@ def test_an_answer_that_was_no_label_is_none(vectors):
 
 def test_labelling_by_hand(vectors):
     space, see = view(Stub("multilabel", ["X", "Y", "terminate"]), vectors)
-    told = [Record(text="a b", labels=(), finished=False), Record(text="a b", labels=("Y", "", "Y"), finished=False)]
+    told = [
+        Record(text="a b", labels=(), finished=False),
+        Record(text="a b", labels=("Y", "", "Y"), finished=False),
+    ]
     told.append(Record(text="a b", labels=("Y", "X"), finished=True))
     seen = [see(Observation("", fields)) for fields in told]
     assert np.array(seen).tolist() == [[2, 3, 0, 0, 0], [2, 3, 0, 1, 0], [2, 3, 1, 1, 1]]
@@ -70,7 +82,18 @@ def test_labelling_by_hand(vectors):
 
 
 def answering(place, facts=("a", "b")):
-    return Observation("", Record(question="b", facts=facts, choices=("c", "d", "zzz"), ids=("A", "B", "C"), place=place, passed=0, selected=""))
+    return Observation(
+        "",
+        Record(
+            question="b",
+            facts=facts,
+            choices=("c", "d", "zzz"),
+            ids=("A", "B", "C"),
+            place=place,
+            passed=0,
+            selected="",
+        ),
+    )
 
 
 def test_answering_by_hand(vectors):
@@ -107,7 +130,10 @@ def test_any_other_task_is_seen_by_its_text(vectors):
 
 
 def test_what_a_view_gives_is_fresh(vectors):
-    for task, told in ((Stub("wordle", ["x"]), Observation("a")), (Stub("tagging", ["X"], lookahead=0, context="previous"), tagging(("a",), 0, 1))):
+    for task, told in (
+        (Stub("wordle", ["x"]), Observation("a")),
+        (Stub("tagging", ["X"], lookahead=0, context="previous"), tagging(("a",), 0, 1)),
+    ):
         _, see = view(task, vectors)
         see(told)[:] = 9
         assert see(told)[0] == 1
@@ -116,7 +142,14 @@ def test_what_a_view_gives_is_fresh(vectors):
 @pytest.mark.parametrize("settings", [{}, {"progress": True}, {"answering": "simple"}])
 def test_what_answering_shows_is_fresh_and_the_same_at_every_look(vectors, settings):
     _, see = view(Stub("multiple_choice", ["ANSWER", "CONTINUE"]), vectors, **settings)
-    told = [answering(0), answering(1), answering(2), answering(1, facts=()), answering(1, facts=("a",)), answering(1, facts=("a b",))]
+    told = [
+        answering(0),
+        answering(1),
+        answering(2),
+        answering(1, facts=()),
+        answering(1, facts=("a",)),
+        answering(1, facts=("a b",)),
+    ]
     first = [see(one).tolist() for one in told]
     assert len(set(map(tuple, first))) == 5  # the facts "a. b" and "a b" have the same words
     for one in told:
@@ -145,7 +178,12 @@ def test_featurizers_by_name():
 @pytest.mark.parametrize("scale", [1.0, 0.0, 1e-60])
 def test_vectors_that_are_all_zeros_leave_the_checker_nothing_to_say(tmp_path, id, scale, capsys):
     (tmp_path / "v.txt").write_text(f"the {bool(scale < 1):d} 0\n")
-    env = gymnasium.make(f"loquent/{id}-v0", limit=10, view="vector", featurizer=WordVectors(path=str(tmp_path / "v.txt"), scale=scale)).unwrapped
+    env = gymnasium.make(
+        f"loquent/{id}-v0",
+        limit=10,
+        view="vector",
+        featurizer=WordVectors(path=str(tmp_path / "v.txt"), scale=scale),
+    ).unwrapped
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_env(env)

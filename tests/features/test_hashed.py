@@ -29,7 +29,10 @@ def test_a_vector_by_hand():
 
 
 def test_characters_and_pairs_of_words_count():
-    letters, pairs = Hashed(dimension=1 << 16, characters=(2,), words=()), Hashed(dimension=1 << 16, characters=(), words=(2,))
+    letters, pairs = (
+        Hashed(dimension=1 << 16, characters=(2,), words=()),
+        Hashed(dimension=1 << 16, characters=(), words=(2,)),
+    )
     assert (letters(["ab"]) != 0).sum() == 4  # <a, ab, b> and the word itself
     assert (pairs(["ab cd ef"]) != 0).sum() == 5  # three words and two pairs
     assert (pairs(["abcdef"]) != 0).sum() == 1
@@ -62,12 +65,17 @@ def test_another_process_with_another_hash_seed_makes_the_same():
     code = "from loquent.features import Hashed; h = Hashed(dimension=16); print(h.identity, h(['a film of ours', 'Ünïcode']).tolist())"
     told = {
         subprocess.run(
-            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)}, capture_output=True, check=True
+            [sys.executable, "-c", code],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+            capture_output=True,
+            check=True,
         ).stdout
         for seed in ("1", "2")
     }
     hashed = Hashed(dimension=16)
-    assert {line.decode().strip() for line in told} == {f"{hashed.identity} {hashed(['a film of ours', 'Ünïcode']).tolist()}"}
+    assert {line.decode().strip() for line in told} == {
+        f"{hashed.identity} {hashed(['a film of ours', 'Ünïcode']).tolist()}"
+    }
 
 
 def test_what_is_given_out_is_not_the_cache():
@@ -100,7 +108,10 @@ def test_a_full_cache_forgets_the_oldest_and_changes_no_answer(monkeypatch):
     assert (hashed.tokens(tuple(texts)) == before).all()
 
 
-@pytest.mark.parametrize("settings", [{"dimension": 4}, {"characters": (0,)}, {"words": (2, 2)}, {"characters": (True,)}, {"words": (11,)}])
+@pytest.mark.parametrize(
+    "settings",
+    [{"dimension": 4}, {"characters": (0,)}, {"words": (2, 2)}, {"characters": (True,)}, {"words": (11,)}],
+)
 def test_bad_settings_are_refused(settings):
     with pytest.raises(BadSetting, match=next(iter(settings))):
         Hashed(**settings)

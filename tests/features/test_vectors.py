@@ -24,12 +24,17 @@ def written(tmp_path):
         if kind == ".txt":
             path.write_text(TEXT)
         elif kind == ".vec":
-            path.write_text(f"{len(ROWS)} 3\n{TEXT.replace(chr(10), ' ' + chr(10))}")  # fastText ends lines with a space
+            path.write_text(
+                f"{len(ROWS)} 3\n{TEXT.replace(chr(10), ' ' + chr(10))}"
+            )  # fastText ends lines with a space
         elif kind == ".txt.gz":
             path.write_bytes(gzip.compress(TEXT.encode()))
         elif kind == ".bin":
             words = ROWS | {". . .": ROWS["the"]}  # word2vec's words hold no space
-            rows = [word.replace(" ", "_").encode() + b" " + struct.pack("<3f", *row) + b"\n" for word, row in words.items()]
+            rows = [
+                word.replace(" ", "_").encode() + b" " + struct.pack("<3f", *row) + b"\n"
+                for word, row in words.items()
+            ]
             path.write_bytes(b"5 3\n" + b"".join(rows))
         else:
             np.save(path, np.array(list(ROWS.values()), dtype=np.float64))
@@ -55,7 +60,11 @@ def test_the_order_of_look_ups_and_the_mean(written):
     assert vectors(["C42"]).tolist() == [[7, 0, 0]]  # digits as 0
     assert vectors(["the cat"]).tolist() == [[0.5, 0.25, 1]]
     assert vectors(["the zebra cat"]).tolist() == [[0.5, 0.25, 1]]  # what has no vector does not count
-    assert vectors(["(the)", "the-cat", ""]).tolist() == [[1, 0, -2], [0.5, 0.25, 1], [0, 0, 0]]  # cut at its punctuation
+    assert vectors(["(the)", "the-cat", ""]).tolist() == [
+        [1, 0, -2],
+        [0.5, 0.25, 1],
+        [0, 0, 0],
+    ]  # cut at its punctuation
     assert vectors.knows("Cat")
     assert not vectors.knows("the-cat")
 
@@ -133,7 +142,9 @@ def test_means_and_multiples_stay_within_the_bound(tmp_path, scale):
     """In float32 the mean of equal numbers is not always that number."""
     rows = np.random.default_rng(0).standard_normal((40, 5)).astype(np.float32)
     words = [f"ha{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(40)]
-    (tmp_path / "v.txt").write_text("".join(f"{word} {' '.join(map(str, row.tolist()))}\n" for word, row in zip(words, rows, strict=True)))
+    (tmp_path / "v.txt").write_text(
+        "".join(f"{word} {' '.join(map(str, row.tolist()))}\n" for word, row in zip(words, rows, strict=True))
+    )
     for word, row in zip(words, rows, strict=True):
         (tmp_path / "one.txt").write_text(f"{word} {' '.join(map(str, row.tolist()))}\n")
         vectors = WordVectors(path=str(tmp_path / "one.txt"), scale=scale)

@@ -10,28 +10,45 @@ from loquent.files import names
 
 HOUSE = Path(__file__).resolve().parents[2] / "src" / "loquent"
 OWNER = "files/names.py"
-RUN_FILES = {value for name, value in vars(names).items() if name.isupper() and isinstance(value, str) and "." in value}
+RUN_FILES = {
+    value for name, value in vars(names).items() if name.isupper() and isinstance(value, str) and "." in value
+}
 HELP = {"cli/grammar.py"}  # texts of --help
 REPLACING = {"replace", "rename", "renames", "fsync", "mkdtemp", "NamedTemporaryFile"}
 FOREIGN = {("pretrained/folder.py", "error")}  # transformers has no type for a folder that needs its own code
 
 
 def sources():
-    return [(str(file.relative_to(HOUSE)), ast.parse(file.read_text(encoding="utf-8"))) for file in sorted(HOUSE.rglob("*.py"))]
+    return [
+        (str(file.relative_to(HOUSE)), ast.parse(file.read_text(encoding="utf-8")))
+        for file in sorted(HOUSE.rglob("*.py"))
+    ]
 
 
 def run_files_named(tree):
     """The strings of a module, docstrings apart, that are or end with the name of a file of a run."""
     documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    strings = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented]
+    strings = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented
+    ]
     return [text for text in strings if any(text == name or text.endswith(f"/{name}") for name in RUN_FILES)]
 
 
 def replacements(tree):
     """Calls that move files or wait for the disk: `os.replace`, `Path.rename`, `os.fsync`, temporary files."""
-    calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    calls = [
+        node.func
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    ]
     own = [
-        call.attr for call in calls if call.attr in REPLACING and isinstance(call.value, ast.Name) and call.value.id in ("os", "tempfile", "shutil")
+        call.attr
+        for call in calls
+        if call.attr in REPLACING
+        and isinstance(call.value, ast.Name)
+        and call.value.id in ("os", "tempfile", "shutil")
     ]
     return own + [call.attr for call in calls if call.attr == "rename"]
 
@@ -43,7 +60,11 @@ def texts_of_errors_read(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):
             read += [name for side in (node.left, *node.comparators) for name in _texts(side)]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("startswith", "endswith", "find", "index"):
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("startswith", "endswith", "find", "index")
+        ):
             read += _texts(node.func.value)
         elif isinstance(node, ast.Attribute) and node.attr == "args" and isinstance(node.value, ast.Name):
             read.append(node.value.id)
@@ -52,12 +73,18 @@ def texts_of_errors_read(tree):
 
 def _texts(node):
     """The names N where a node is `str(N)`."""
-    text = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "str" and node.args
+    text = (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "str" and node.args
+    )
     return [node.args[0].id] if text and isinstance(node.args[0], ast.Name) else []
 
 
 def test_only_the_owner_names_the_files_of_a_run():
-    assert {place: found for place, tree in sources() if place not in HELP | {OWNER} and (found := run_files_named(tree))} == {}
+    assert {
+        place: found
+        for place, tree in sources()
+        if place not in HELP | {OWNER} and (found := run_files_named(tree))
+    } == {}
     assert len(RUN_FILES) > 15
 
 
@@ -88,4 +115,6 @@ def test_each_is_found(line, finds):
 
 def test_parameters_named_trainer_have_their_type():
     untyped = re.compile(r"\btrainer: Any\b")
-    assert [file.name for file in HOUSE.rglob("*.py") if untyped.search(file.read_text(encoding="utf-8"))] == []
+    assert [
+        file.name for file in HOUSE.rglob("*.py") if untyped.search(file.read_text(encoding="utf-8"))
+    ] == []

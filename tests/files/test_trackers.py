@@ -14,7 +14,10 @@ from loquent.files import trackers
 from loquent.files.trackers import Started, Trackers
 from loquent.training.loop import train
 
-LINES = [{"update": 1, "rollout/return": 0.5, "critic/explained_variance": None}, {"update": 2, "rollout/return": 0.75, "kl/reference": math.nan}]
+LINES = [
+    {"update": 1, "rollout/return": 0.5, "critic/explained_variance": None},
+    {"update": 2, "rollout/return": 0.75, "kl/reference": math.nan},
+]
 
 
 def started(folder, first=1):
@@ -22,7 +25,9 @@ def started(folder, first=1):
 
 
 def needs(name):
-    return pytest.mark.skipif(importlib.util.find_spec(name) is None, reason=f"{name} is not installed: pip install -e '.[{name}]'")
+    return pytest.mark.skipif(
+        importlib.util.find_spec(name) is None, reason=f"{name} is not installed: pip install -e '.[{name}]'"
+    )
 
 
 def events(folder):
@@ -45,7 +50,10 @@ def test_tensorboard_has_what_was_logged(tmp_path):
 
 @needs("tensorboard")
 def test_tensorboard_after_a_resume_has_each_update_once(tmp_path):
-    for first, lines in ((1, LINES), (2, [{"update": 2, "rollout/return": 0.75}, {"update": 3, "rollout/return": 1.0}])):
+    for first, lines in (
+        (1, LINES),
+        (2, [{"update": 2, "rollout/return": 0.75}, {"update": 3, "rollout/return": 1.0}]),
+    ):
         sinks = Trackers(("tensorboard",), started(tmp_path, first))
         for line in lines:
             sinks.log(line)
@@ -67,7 +75,11 @@ def test_trackio_has_each_update_once_in_its_local_database_after_a_resume_too(t
     [database] = (tmp_path / "db").glob("loquent*.db")
     with sqlite3.connect(database) as connection:
         rows = connection.execute("select step, metrics from metrics order by step").fetchall()
-    assert [(step, json.loads(metrics)["rollout/return"]) for step, metrics in rows] == [(1, 0.5), (2, 0.75), (3, 1.0)]
+    assert [(step, json.loads(metrics)["rollout/return"]) for step, metrics in rows] == [
+        (1, 0.5),
+        (2, 0.75),
+        (3, 1.0),
+    ]
 
 
 @needs("wandb")
@@ -87,7 +99,14 @@ def offline(code, **environment):
     import os
     import subprocess
 
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300, env={**os.environ, **environment})
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env={**os.environ, **environment},
+    )
     assert done.returncode == 0, done.stderr
     return done
 
@@ -122,7 +141,11 @@ def test_a_name_that_is_none_is_refused_with_the_nearest():
 def test_a_library_that_is_missing_is_named_before_the_run_begins(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"loquent\[wandb\]"):
-        train(recipes.load("reviews_ppo", ["training.trackers=[wandb]"], profile="smoke"), tmp_path / "run", progress=False)
+        train(
+            recipes.load("reviews_ppo", ["training.trackers=[wandb]"], profile="smoke"),
+            tmp_path / "run",
+            progress=False,
+        )
     assert not (tmp_path / "run").exists()
 
 
@@ -140,7 +163,11 @@ def test_a_run_with_a_tracker_is_the_same_run(tmp_path):
     small = ["task.limit=60", "metrics={diversity: {}}", "rewards={lexicon: 1.0}"]
     bare = train(recipes.load("reviews_ppo", small, profile="smoke"), tmp_path / "bare", progress=False)
     before = global_states()
-    tracked = train(recipes.load("reviews_ppo", [*small, "training.trackers=[tensorboard]"], profile="smoke"), tmp_path / "tracked", progress=False)
+    tracked = train(
+        recipes.load("reviews_ppo", [*small, "training.trackers=[tensorboard]"], profile="smoke"),
+        tmp_path / "tracked",
+        progress=False,
+    )
     assert global_states() == before, "no global generator is touched"
     assert tracked.fingerprint == bare.fingerprint
     returns = events(tracked.folder)["rollout/return"]

@@ -22,10 +22,27 @@ from loquent.training.trainer import Trainer
 
 RECIPE = {
     "task": {"kind": "wordle", "limit": 20, "instruct": False},
-    "model": {"layers": 1, "width": 16, "heads": 2, "context": 128, "vocabulary": 260, "critic": "none", "reference": "none", "dropout": 0.0},
+    "model": {
+        "layers": 1,
+        "width": 16,
+        "heads": 2,
+        "context": 128,
+        "vocabulary": 260,
+        "critic": "none",
+        "reference": "none",
+        "dropout": 0.0,
+    },
     "decoding": {"max_new_tokens": 6},
     "algorithm": {"kind": "ilql", "minibatch": 4, "learning_rate": 0.01},
-    "training": {"updates": 4, "episodes": 8, "evaluate_every": 2, "evaluate_episodes": 4, "final_episodes": 4, "checkpoint_every": 1, "keep": 9},
+    "training": {
+        "updates": 4,
+        "episodes": 8,
+        "evaluate_every": 2,
+        "evaluate_episodes": 4,
+        "final_episodes": 4,
+        "checkpoint_every": 1,
+        "keep": 9,
+    },
 }
 
 
@@ -38,7 +55,9 @@ def test_two_processes_take_the_steps_of_one_with_the_doubled_batch(backbones, t
     assert all(torch.equal(one[name], two[name]) for name in one), "both are one model, to the bit"
     assert all(torch.allclose(one[name], alone[name], atol=1e-5) for name in one)
     moved = together.after_steps("shared") if backbones == "separate" else {}
-    assert not all(torch.allclose(one[name], moved[name], atol=1e-5) for name in moved) or not moved, "the comparison can fail"
+    assert not all(torch.allclose(one[name], moved[name], atol=1e-5) for name in moved) or not moved, (
+        "the comparison can fail"
+    )
 
 
 def test_a_process_without_anything_to_count_under_a_name_counts_nothing(tmp_path):
@@ -60,7 +79,9 @@ def test_the_backend_is_that_of_the_model_s_device(device, expected, monkeypatch
 def given(tmp_path_factory):
     folder = tmp_path_factory.mktemp("given")
     task = Wordle(Wordle.Options(limit=20, instruct=False))
-    episode.write(folder / "episodes.jsonl", play(task, games(task.rows("train"), each=2), Random(task), seed=3))
+    episode.write(
+        folder / "episodes.jsonl", play(task, games(task.rows("train"), each=2), Random(task), seed=3)
+    )
     file = folder / "recipe.yaml"
     file.write_text(json.dumps({**RECIPE, "training": {**RECIPE["training"], "data": str(folder)}}))
     return file

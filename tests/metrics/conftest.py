@@ -5,7 +5,11 @@ from loquent.core.seeding import Key
 from loquent.core.task import Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
 
-GOOD, BAD, NOUNS = ("superb", "moving", "witty", "fresh"), ("dull", "clumsy", "stale", "bleak"), ("plot", "acting", "music", "ending")
+GOOD, BAD, NOUNS = (
+    ("superb", "moving", "witty", "fresh"),
+    ("dull", "clumsy", "stale", "bleak"),
+    ("plot", "acting", "music", "ending"),
+)
 
 
 def reviews(n, seed=0, label=("negative", "positive")):
@@ -18,7 +22,9 @@ def reviews(n, seed=0, label=("negative", "positive")):
         for _ in range(3):
             negated = bool(rng.integers(2))
             words = GOOD if positive != negated else BAD
-            sentences.append(f"the {NOUNS[rng.integers(4)]} is {'not ' if negated else ''}{words[rng.integers(4)]} .")
+            sentences.append(
+                f"the {NOUNS[rng.integers(4)]} is {'not ' if negated else ''}{words[rng.integers(4)]} ."
+            )
         rows.append(Row(f"toy-{seed}-{i}", Record(text=" ".join(sentences), label=label[positive])))
     return tuple(rows)
 

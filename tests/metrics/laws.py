@@ -11,7 +11,27 @@ from loquent.core.task import Row
 from loquent.core.values import Record
 
 WORDS = st.sampled_from(
-    ["the", "The", "cat", "cats", "sat", "sitting", "is", "n't", "'", ".", "!", "42", "1.5", "naïve", "猫", "e\u0301", "👍🏽", "\u200b", "<unk>"]
+    [
+        "the",
+        "The",
+        "cat",
+        "cats",
+        "sat",
+        "sitting",
+        "is",
+        "n't",
+        "'",
+        ".",
+        "!",
+        "42",
+        "1.5",
+        "naïve",
+        "猫",
+        "e\u0301",
+        "👍🏽",
+        "\u200b",
+        "<unk>",
+    ]
 )
 TEXTS = st.one_of(
     st.just(""),
@@ -37,32 +57,55 @@ def check_laws(metric, low, high, best=None, *, samples=SAMPLES, row=rows, toget
     """
     from hypothesis import settings
 
-    assert traits(metric).together == together, "a metric says so itself, or is kept as a reward and scored alone"
+    assert traits(metric).together == together, (
+        "a metric says so itself, or is kept as a reward and scored alone"
+    )
 
     @settings(max_examples=examples)
     @given(samples)
     def laws(drawn):
-        predictions, references, prompts = [p for p, _, _ in drawn], [list(r) for _, r, _ in drawn], [q for _, _, q in drawn]
+        predictions, references, prompts = (
+            [p for p, _, _ in drawn],
+            [list(r) for _, r, _ in drawn],
+            [q for _, _, q in drawn],
+        )
         made = row(len(drawn))
         before = copy.deepcopy((predictions, references, prompts))
         whole = metric(predictions, references, prompts, made)
         assert (predictions, references, prompts) == before
         assert set(whole.samples) | set(whole.corpus) <= set(metric.keys)
-        assert set(whole.corpus) - set(whole.samples) <= set(getattr(metric, "corpus_only", ())), "what a text alone has no score of says so"
+        assert set(whole.corpus) - set(whole.samples) <= set(getattr(metric, "corpus_only", ())), (
+            "what a text alone has no score of says so"
+        )
         assert not set(whole.samples) & set(getattr(metric, "corpus_only", ()))
         for scores in (*whole.samples.values(), *([value] for value in whole.corpus.values())):
-            assert all(score is None or (math.isfinite(score) and low - 1e-9 <= score <= high + 1e-9) for score in scores)
+            assert all(
+                score is None or (math.isfinite(score) and low - 1e-9 <= score <= high + 1e-9)
+                for score in scores
+            )
         assert all(len(scores) == len(drawn) for scores in whole.samples.values())
         turned = metric(predictions[::-1], [own[::-1] for own in references[::-1]], prompts[::-1], made[::-1])
         _close({key: scores[::-1] for key, scores in turned.samples.items()}, whole.samples)
-        _close({key: [value] for key, value in turned.corpus.items()}, {key: [value] for key, value in whole.corpus.items()})
+        _close(
+            {key: [value] for key, value in turned.corpus.items()},
+            {key: [value] for key, value in whole.corpus.items()},
+        )
         if not together:
-            alone = [metric([p], [r], [q], [m]) for p, r, q, m in zip(predictions, references, prompts, made, strict=True)]
+            alone = [
+                metric([p], [r], [q], [m])
+                for p, r, q, m in zip(predictions, references, prompts, made, strict=True)
+            ]
             for key, scores in whole.samples.items():
                 _close({key: [one.samples.get(key, [None])[0] for one in alone]}, {key: scores})
-        same = metric(predictions, [[p] for p in predictions], predictions, made)  # identity, and a prompt that is the answer
+        same = metric(
+            predictions, [[p] for p in predictions], predictions, made
+        )  # identity, and a prompt that is the answer
         if best is not None:
-            scores = [score for score in same.samples.get(metric.name, next(iter(same.samples.values()))) if score is not None]
+            scores = [
+                score
+                for score in same.samples.get(metric.name, next(iter(same.samples.values())))
+                if score is not None
+            ]
             assert all(math.isclose(score, best, abs_tol=1e-9) for score in scores), scores
 
     laws()

@@ -16,7 +16,9 @@ def captions(beside):
 
 def summaries(beside):
     """(documents, summaries): of SciTLDR's test split the sources, and their first targets, of which every other one is the next document's."""
-    with gzip.open(beside / "data" / "summarization_scitldr" / "SciTLDR-A" / "test.jsonl.gz", "rt", encoding="utf8") as file:
+    with gzip.open(
+        beside / "data" / "summarization_scitldr" / "SciTLDR-A" / "test.jsonl.gz", "rt", encoding="utf8"
+    ) as file:
         rows = [json.loads(line) for line in file][:PAIRS]
     documents, targets = [" ".join(row["source"]) for row in rows], [row["target"][0] for row in rows]
     return documents, [targets[(i + i % 2) % len(rows)] for i in range(len(rows))]

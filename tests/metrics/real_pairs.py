@@ -20,17 +20,26 @@ def captions(data):
 
 def concepts(data):
     """All concept sets of that part with their scenes."""
-    return [(row["concept_set"], row["scene"]) for row in map(json.loads, lines(data / "commongen" / "commongen.dev.jsonl.gz"))]
+    return [
+        (row["concept_set"], row["scene"])
+        for row in map(json.loads, lines(data / "commongen" / "commongen.dev.jsonl.gz"))
+    ]
 
 
 def summaries(data):
     """The first 200 rows of SciTLDR's dev and test parts: the abstract's last two sentences against all summaries; a sentence a line."""
     folder = data / "summarization_scitldr" / "SciTLDR-A"
-    rows = [json.loads(line) for part in ("dev", "test") for line in lines(folder / f"{part}.jsonl.gz")][:COUNT]
-    return ["\n".join(row["source"][-2:]) for row in rows], [[text.replace(". ", ".\n") for text in row["target"]] for row in rows]
+    rows = [json.loads(line) for part in ("dev", "test") for line in lines(folder / f"{part}.jsonl.gz")][
+        :COUNT
+    ]
+    return ["\n".join(row["source"][-2:]) for row in rows], [
+        [text.replace(". ", ".\n") for text in row["target"]] for row in rows
+    ]
 
 
 def answers(data):
     """The first 200 questions of NarrativeQA's valid part: the first answer against the second, and against the question."""
-    rows = [row for row in csv.DictReader(lines(data / "narrativeqa" / "qaps.csv.gz")) if row["set"] == "valid"][:COUNT]
+    rows = [
+        row for row in csv.DictReader(lines(data / "narrativeqa" / "qaps.csv.gz")) if row["set"] == "valid"
+    ][:COUNT]
     return [row["answer1"] for row in rows], [[row["answer2"], row["question"]] for row in rows]

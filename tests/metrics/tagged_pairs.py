@@ -14,7 +14,12 @@ def sentences(beside):
     for i, block in enumerate(blocks):
         columns = [line.split("\t") for line in block]
         gold = [column[-1] for column in columns]
-        said = [SPOILED[(i + j) % 5] if (7 * i + 13 * j) % 11 == 0 or (label != "O" and (i + j) % 4 == 0) else label for j, label in enumerate(gold)]
+        said = [
+            SPOILED[(i + j) % 5]
+            if (7 * i + 13 * j) % 11 == 0 or (label != "O" and (i + j) % 4 == 0)
+            else label
+            for j, label in enumerate(gold)
+        ]
         found.append(([column[0] for column in columns], gold, said))
     return found
 
@@ -35,7 +40,9 @@ def io(labels):
 
 def odd(labels):
     """BIOES with some labels where no such label belongs."""
-    return [ODD[j % 4] if (5 * len(labels) + 3 * j) % 13 == 0 else label for j, label in enumerate(bioes(labels))]
+    return [
+        ODD[j % 4] if (5 * len(labels) + 3 * j) % 13 == 0 else label for j, label in enumerate(bioes(labels))
+    ]
 
 
 SCHEMES = {"bio": (list, list), "bioes": (bioes, odd), "io": (io, io)}  # for right and for spoiled labels

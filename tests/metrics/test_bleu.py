@@ -31,7 +31,10 @@ def test_bleu_by_hand():
 
 def test_bleu_as_hugging_faces_page_has_it():
     # "hello there general kenobi", "foo bar foobar": BLEU 1.0, length ratio 7/6, for the shortest references have 3 + 3 tokens
-    predictions, references = ["hello there general kenobi", "foo bar foobar"], [["hello there general kenobi", "hello there!"], ["foo bar foobar"]]
+    predictions, references = (
+        ["hello there general kenobi", "foo bar foobar"],
+        [["hello there general kenobi", "hello there!"], ["foo bar foobar"]],
+    )
     found = run(bleu(Context()), predictions, references)
     assert found.corpus["bleu"] == 1.0
     assert found.samples["bleu"] == [1.0, 0.0]  # three words have no 4-gram
@@ -41,7 +44,9 @@ def test_bleu_as_hugging_faces_page_has_it():
 def test_the_shortest_reference_counts():
     # said 4 words, references of 3 and 5: r = 3, no penalty; sacrebleu's closest would be either
     assert run(bleu(Context()), ["a b c d"], [["a b c d x", "y y y"]]).corpus["bleu"] == 1.0
-    assert run(bleu(Context()), ["a b c d"], [["a b c d x"]]).corpus["bleu"] == pytest.approx(math.exp(1 - 5 / 4))
+    assert run(bleu(Context()), ["a b c d"], [["a b c d x"]]).corpus["bleu"] == pytest.approx(
+        math.exp(1 - 5 / 4)
+    )
 
 
 def test_clipping_takes_the_largest_count_of_any_reference():
@@ -55,13 +60,18 @@ def test_bleu_is_sacrebleus_with_one_reference_and_no_smoothing(beside):
     one = [own[:1] for own in references]
     found = run(bleu(Context()), predictions, one)
     oracle = library.BLEU(smooth_method="none", force=True)
-    assert found.corpus["bleu"] == pytest.approx(oracle.corpus_score(predictions, [[own[0] for own in one]]).score / 100, abs=1e-9)
+    assert found.corpus["bleu"] == pytest.approx(
+        oracle.corpus_score(predictions, [[own[0] for own in one]]).score / 100, abs=1e-9
+    )
     assert found.corpus["bleu"] > 0.03
     for score, said, own in zip(found.samples["bleu"], predictions, one, strict=True):
         assert score == pytest.approx(oracle.sentence_score(said, own).score / 100, abs=1e-9)
     spaces = run(bleu(Context(), tokenizer="whitespace"), predictions, one).corpus["bleu"]
     assert spaces == pytest.approx(
-        library.BLEU(smooth_method="none", tokenize="none").corpus_score(predictions, [[own[0] for own in one]]).score / 100
+        library.BLEU(smooth_method="none", tokenize="none")
+        .corpus_score(predictions, [[own[0] for own in one]])
+        .score
+        / 100
     )
     assert spaces != pytest.approx(found.corpus["bleu"])
 
@@ -72,9 +82,13 @@ def test_m3():
         metric = make(Context())
         found = run(metric, [SAT], [[SITTING]])
         assert found.corpus[metric.name] == found.samples[metric.name][0] == pytest.approx(value, abs=5e-8)
-    assert run(sacrebleu(Context(), tokenize="intl"), [SAT], [[SITTING]]).corpus["sacrebleu"] == pytest.approx(0.32159351, abs=5e-9)
+    assert run(sacrebleu(Context(), tokenize="intl"), [SAT], [[SITTING]]).corpus[
+        "sacrebleu"
+    ] == pytest.approx(0.32159351, abs=5e-9)
     assert (ter(Context()).higher_is_better, ter_reward(Context()).higher_is_better) == (False, True)
-    assert run(chrf(Context(), word_order=2), [SAT], [[SITTING]]).corpus["chrf"] != pytest.approx(0.46950097, abs=1e-3)
+    assert run(chrf(Context(), word_order=2), [SAT], [[SITTING]]).corpus["chrf"] != pytest.approx(
+        0.46950097, abs=1e-3
+    )
 
 
 @pytest.mark.parametrize("make", [sacrebleu, chrf, ter])
@@ -86,11 +100,15 @@ def test_unequal_numbers_of_references_and_empty_texts(make):
     found = run(metric, predictions, references)
     single = {sacrebleu: library.BLEU(effective_order=True), chrf: library.CHRF(), ter: library.TER()}[make]
     for i, own in enumerate(references[:4]):
-        assert found.samples[metric.name][i] == pytest.approx(single.sentence_score(predictions[i], own).score / 100, abs=1e-12)
+        assert found.samples[metric.name][i] == pytest.approx(
+            single.sentence_score(predictions[i], own).score / 100, abs=1e-12
+        )
     assert found.samples[metric.name][4] is None
     oracle = {sacrebleu: library.BLEU(force=True), chrf: library.CHRF(), ter: library.TER()}[make]
     streams = [[own[k] if k < len(own) else None for own in references[:4]] for k in range(3)]
-    assert found.corpus[metric.name] == pytest.approx(oracle.corpus_score(predictions[:4], streams).score / 100, abs=1e-12)
+    assert found.corpus[metric.name] == pytest.approx(
+        oracle.corpus_score(predictions[:4], streams).score / 100, abs=1e-12
+    )
     cut = [[own[0] for own in references[:4]]]  # what zip would leave of them
     assert oracle.corpus_score(predictions[:4], cut).score / 100 != pytest.approx(found.corpus[metric.name])
 
@@ -99,8 +117,17 @@ def test_of_equally_good_references_chrf_takes_the_shortest():
     import sacrebleu
 
     said, told = ["", "the cat sat"], [["a", "the cat sat on the mat with a dog"], ["the cat sat"]]
-    found = [chrf(Context())(said, [own[::turn], told[1]], [""] * 2, []).corpus["chrf"] for own in told[:1] for turn in (1, -1)]
-    right = sacrebleu.CHRF().corpus_score(said, [["a", "the cat sat"], ["the cat sat on the mat with a dog", None]]).score / 100
+    found = [
+        chrf(Context())(said, [own[::turn], told[1]], [""] * 2, []).corpus["chrf"]
+        for own in told[:1]
+        for turn in (1, -1)
+    ]
+    right = (
+        sacrebleu.CHRF()
+        .corpus_score(said, [["a", "the cat sat"], ["the cat sat on the mat with a dog", None]])
+        .score
+        / 100
+    )
     assert found == [pytest.approx(right, abs=1e-12)] * 2
     assert right > 0.9  # the longest would give 0.26
 
@@ -113,7 +140,9 @@ def test_an_identical_text_scores_no_more_than_1():
 
 def test_casing():
     assert run(sacrebleu(Context()), ["A B C D"], [["a b c d"]]).corpus["sacrebleu"] < 0.5
-    assert run(sacrebleu(Context(), lowercase=True), ["A B C D"], [["a b c d"]]).corpus["sacrebleu"] == pytest.approx(1.0)
+    assert run(sacrebleu(Context(), lowercase=True), ["A B C D"], [["a b c d"]]).corpus[
+        "sacrebleu"
+    ] == pytest.approx(1.0)
     assert run(ter(Context()), ["A B"], [["a b"]]).corpus["ter"] == 0.0
     assert run(ter(Context(), case_sensitive=True), ["A B"], [["a b"]]).corpus["ter"] == 1.0
     assert run(ter(Context(), punctuation=False, normalized=True), ["a b !"], [["a b"]]).corpus["ter"] == 0.0

@@ -49,7 +49,12 @@ def test_irregular_forms_are_wordnets(beside):
 
     found = load(beside / "data" / "nltk_data" / "corpora" / "wordnet.zip")._exceptions
     known = {(form, base) for part in PARTS for form, bases in found[part].items() for base in bases}
-    unknown = {f"{base}:{form}" for base, listed in IRREGULAR_FORMS.items() for form in listed if (form, base) not in known and form != base}
+    unknown = {
+        f"{base}:{form}"
+        for base, listed in IRREGULAR_FORMS.items()
+        for form in listed
+        if (form, base) not in known and form != base
+    }
     assert len(unknown) < 0.25 * sum(map(len, IRREGULAR_FORMS.values())), sorted(unknown)
     assert ("runned", "run") not in known
 
@@ -67,14 +72,35 @@ def test_coverage_by_hand():
 
 
 def test_where_concepts_come_from():
-    rows = [Row("a", Record(concepts=("dog", "run"))), Row("b", Record(concepts="ski#mountain")), Row("c", Record(concepts=3)), Row("d")]
+    rows = [
+        Row("a", Record(concepts=("dog", "run"))),
+        Row("b", Record(concepts="ski#mountain")),
+        Row("c", Record(concepts=3)),
+        Row("d"),
+    ]
     said = ["a dog", "skis on a mountain", "x", "y"]
-    assert concept_coverage(Context())(said, [()] * 4, [""] * 4, rows).samples["concept_coverage"] == [0.5, 1.0, None, None]
-    assert concept_coverage(Context(), field="own")(["a"], [()], [""], [Row("e", Record(own=["a"]))]).corpus["concept_coverage"] == 1.0
+    assert concept_coverage(Context())(said, [()] * 4, [""] * 4, rows).samples["concept_coverage"] == [
+        0.5,
+        1.0,
+        None,
+        None,
+    ]
+    assert (
+        concept_coverage(Context(), field="own")(["a"], [()], [""], [Row("e", Record(own=["a"]))]).corpus[
+            "concept_coverage"
+        ]
+        == 1.0
+    )
     prompts = ["generate a sentence with: dog run ball.", ": dog, cat", ""]
     metric = concept_coverage(Context(), source="prompt")
-    assert metric(["a dog ran", "a dog", "x"], [()] * 3, prompts, []).samples["concept_coverage"] == [pytest.approx(2 / 3), 0.5, None]
-    assert metric(["a dog"], [()], ["write about a dog"], []) == Measured({"concept_coverage": [None]}, {})  # no colon, no concepts
+    assert metric(["a dog ran", "a dog", "x"], [()] * 3, prompts, []).samples["concept_coverage"] == [
+        pytest.approx(2 / 3),
+        0.5,
+        None,
+    ]
+    assert metric(["a dog"], [()], ["write about a dog"], []) == Measured(
+        {"concept_coverage": [None]}, {}
+    )  # no colon, no concepts
     assert split(" dog  dog, 'ball'. ") == ["dog", "ball"]
     assert concepts_of(["hot dog", "", 4, "!"]) == ["hot dog"]
 
@@ -82,7 +108,11 @@ def test_where_concepts_come_from():
 @pytest.mark.data
 def test_people_cover_their_concepts(beside):
     """CommonGen's scenes were written to hold all their concepts."""
-    found = [coverage(scene, split(concepts)) for concepts, scenes in real_pairs.concepts(beside / "data") for scene in scenes]
+    found = [
+        coverage(scene, split(concepts))
+        for concepts, scenes in real_pairs.concepts(beside / "data")
+        for scene in scenes
+    ]
     exact = [
         sum(word in scene.lower().split() for word in split(concepts)) / 3
         for concepts, scenes in real_pairs.concepts(beside / "data")

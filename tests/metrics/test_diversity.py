@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 from loquent.core.metric import Context
 from loquent.errors import BadSetting
-from loquent.metrics.diversity.diversity import Diversity, conditional_entropy, diversity, entropy, msttr, statistics_of
+from loquent.metrics.diversity.diversity import (
+    Diversity,
+    conditional_entropy,
+    diversity,
+    entropy,
+    msttr,
+    statistics_of,
+)
 from loquent.metrics.text import joined, words
 
 TEXTS = ["the cat sat", "the dog sat down"]
@@ -29,7 +36,9 @@ def test_m5_by_hand():
     assert scores["diversity/distinct-2"] == 1.0
     assert scores["diversity/unique-2"] == 5
     assert scores["diversity/entropy-2"] == pytest.approx(2.321928, abs=5e-7)
-    assert corpus([" ".join(TEXTS)])["diversity/unique-2"] != 5  # it can fail: one text has a sixth bigram, "sat the"
+    assert (
+        corpus([" ".join(TEXTS)])["diversity/unique-2"] != 5
+    )  # it can fail: one text has a sixth bigram, "sat the"
 
 
 def test_conditional_entropy_by_hand():
@@ -37,14 +46,18 @@ def test_conditional_entropy_by_hand():
     assert corpus(TEXTS)["diversity/conditional_entropy-2"] == pytest.approx(0.4, abs=1e-15)
     # trigrams the-cat-sat, the-dog-sat, dog-sat-down: each is known from its first two words
     assert corpus(TEXTS)["diversity/conditional_entropy-3"] == 0.0
-    assert conditional_entropy(Counter({("a", "b"): 1, ("a", "c"): 3})) == pytest.approx(entropy([1, 3]), abs=1e-15)
+    assert conditional_entropy(Counter({("a", "b"): 1, ("a", "c"): 3})) == pytest.approx(
+        entropy([1, 3]), abs=1e-15
+    )
     assert conditional_entropy(Counter({("a", "b"): 1, ("d", "c"): 3})) == 0.0 != entropy([1, 3])
 
 
 def test_lengths_by_hand():
     # 3 and 4 words: mean 3.5, population deviation 0.5
     scores = corpus(TEXTS)
-    assert [scores[f"diversity/{name}_length"] for name in ("total", "mean", "std", "median", "min", "max")] == [7, 3.5, 0.5, 3.5, 3, 4]
+    assert [
+        scores[f"diversity/{name}_length"] for name in ("total", "mean", "std", "median", "min", "max")
+    ] == [7, 3.5, 0.5, 3.5, 3, 4]
 
 
 def test_msttr_drops_the_last_partial_window():
@@ -80,7 +93,9 @@ def test_only_windows_know_the_order_of_texts(texts, rng):
     shuffled = list(texts)
     rng.shuffle(shuffled)
     one, other = statistics_of(texts, 5), statistics_of(shuffled, 5)
-    assert {k: v for k, v in one.items() if "msttr" not in k} == {k: v for k, v in other.items() if "msttr" not in k}
+    assert {k: v for k, v in one.items() if "msttr" not in k} == {
+        k: v for k, v in other.items() if "msttr" not in k
+    }
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=20))
@@ -90,7 +105,9 @@ def test_entropy_lies_between_zero_and_the_uniform(counts):
 
 
 def test_options_are_checked():
-    with pytest.raises(BadSetting, match=r"'windw' is no setting of diversity. Nearest: window. Known: window, n"):
+    with pytest.raises(
+        BadSetting, match=r"'windw' is no setting of diversity. Nearest: window. Known: window, n"
+    ):
         diversity(Context(), windw=3)
     with pytest.raises(BadSetting, match=r"diversity.window = 'x' is no int"):
         diversity(Context(), window="x")
@@ -101,6 +118,17 @@ def test_options_are_checked():
 
 
 def test_words_and_joining():
-    assert words("It's GREAT , isn't it?! naïve_x") == ["it's", "great", ",", "isn't", "it", "?", "!", "naïve", "_", "x"]
+    assert words("It's GREAT , isn't it?! naïve_x") == [
+        "it's",
+        "great",
+        ",",
+        "isn't",
+        "it",
+        "?",
+        "!",
+        "naïve",
+        "_",
+        "x",
+    ]
     assert joined("a b", "c") == joined("a b ", "c") == joined("a b", " c") == "a b c"
     assert (joined("", "c"), joined("a", "")) == ("c", "a")

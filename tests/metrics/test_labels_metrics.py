@@ -35,7 +35,12 @@ def tagged(beside, scheme="bio"):
     right, spoiled = tagged_pairs.SCHEMES[scheme]
     found = [(tokens, right(gold), spoiled(said)) for tokens, gold, said in tagged_pairs.sentences(beside)]
     texts = [tagged_pairs.written(tokens, said) for tokens, _, said in found]
-    return texts, [[tagged_pairs.written(tokens, gold)] for tokens, gold, _ in found], [gold for _, gold, _ in found], [said for _, _, said in found]
+    return (
+        texts,
+        [[tagged_pairs.written(tokens, gold)] for tokens, gold, _ in found],
+        [gold for _, gold, _ in found],
+        [said for _, _, said in found],
+    )
 
 
 @pytest.mark.data
@@ -59,10 +64,17 @@ def test_tokens_are_those_of_scikit_learn(beside):
     assert found.corpus["token_labels"] == pytest.approx(sk.accuracy_score(*flat), abs=1e-12)
     assert found.corpus["token_labels"] == pytest.approx(sk.f1_score(*flat, average="micro"), abs=1e-12)
     for average in ("macro", "weighted"):
-        assert found.corpus[f"token_labels/{average}_f1"] == pytest.approx(sk.f1_score(*flat, average=average, zero_division=0), abs=1e-12)
-        each = [sk.f1_score(a, b, average=average, zero_division=0) for a, b in zip(gold[:100], said[:100], strict=True)]
+        assert found.corpus[f"token_labels/{average}_f1"] == pytest.approx(
+            sk.f1_score(*flat, average=average, zero_division=0), abs=1e-12
+        )
+        each = [
+            sk.f1_score(a, b, average=average, zero_division=0)
+            for a, b in zip(gold[:100], said[:100], strict=True)
+        ]
         assert found.samples[f"token_labels/{average}_f1"][:100] == pytest.approx(each, abs=1e-12)
-    assert found.corpus["token_labels/macro_f1"] != pytest.approx(found.corpus["token_labels/weighted_f1"], abs=1e-3)
+    assert found.corpus["token_labels/macro_f1"] != pytest.approx(
+        found.corpus["token_labels/weighted_f1"], abs=1e-3
+    )
 
 
 @pytest.fixture
@@ -71,7 +83,14 @@ def abstracts(beside):
     with gzip.open(beside / "data" / "aapd" / "label_test.gz", "rt", encoding="utf-8") as file:
         gold = [line.split() for line in file]
     said = [
-        (own[1:], [*own, *(label for label in gold[i - 1][:1] if label not in own)], own[::-1], gold[i - 1], [])[i % 5] for i, own in enumerate(gold)
+        (
+            own[1:],
+            [*own, *(label for label in gold[i - 1][:1] if label not in own)],
+            own[::-1],
+            gold[i - 1],
+            [],
+        )[i % 5]
+        for i, own in enumerate(gold)
     ]
     return gold, said
 
@@ -81,7 +100,10 @@ def test_label_sets_are_those_of_scikit_learn(abstracts):
     gold, said = abstracts
     labels = sorted({label for one in gold for label in one})
     arrays = [MultiLabelBinarizer(classes=labels).fit_transform(part) for part in (gold, said)]
-    texts, references = [" ".join([*one, "terminate"]) for one in said], [[" ".join([*one, "terminate"])] for one in gold]
+    texts, references = (
+        [" ".join([*one, "terminate"]) for one in said],
+        [[" ".join([*one, "terminate"])] for one in gold],
+    )
     found = score(LabelSets(), texts, references)
     assert len(texts) >= 200
     wanted = {
@@ -109,7 +131,11 @@ def test_text_forms():
     assert tags(" NEW/LOC YORK/LOC\n1996-08-22/O ") == ("LOC", "LOC", "O") == tags("LOC LOC O")
     assert tags("1/2/CD //SYM x/ /") == ("CD", "SYM", "", "")
     assert label_set("cs.DM cs.IT terminate cs.AI") == ("cs.DM", "cs.IT") == label_set("cs.DM\ncs.IT")
-    assert label_set("oil prices, cocoa terminate", ",") == ("oil prices", "cocoa") == label_set("oil prices,, cocoa, terminate", ",")
+    assert (
+        label_set("oil prices, cocoa terminate", ",")
+        == ("oil prices", "cocoa")
+        == label_set("oil prices,, cocoa, terminate", ",")
+    )
     assert label_set("terminated pre-terminate") == ("terminated", "pre-terminate")
     assert label_set("terminate") == label_set("") == ()
 
@@ -117,10 +143,19 @@ def test_text_forms():
 def test_tagging_by_hand():
     # LOC LOC O against LOC LOC MISC: 2 of 3; F1 of LOC 1, O 0, MISC 0: macro 1/3, weighted 2/3 * 1
     found = score(TokenLabels(), ["NEW/LOC YORK/LOC 1996-08-22/MISC"], [["LOC LOC O"]])
-    assert found.samples == {"token_labels": [2 / 3], "token_labels/macro_f1": [1 / 3], "token_labels/weighted_f1": [2 / 3]}
+    assert found.samples == {
+        "token_labels": [2 / 3],
+        "token_labels/macro_f1": [1 / 3],
+        "token_labels/weighted_f1": [2 / 3],
+    }
     # what is missing or too much is wrong: 2 of 3, 2 of 4
-    assert score(TokenLabels(), ["LOC LOC", "LOC LOC O O"], [["LOC LOC O"]] * 2).samples["token_labels"] == [2 / 3, 3 / 4]
-    assert score(SpanF1("io"), ["LOC LOC O", "LOC O LOC", "O O O"], [["LOC LOC O"]] * 3).samples["span_f1"] == [1.0, 0.0, 0.0]
+    assert score(TokenLabels(), ["LOC LOC", "LOC LOC O O"], [["LOC LOC O"]] * 2).samples["token_labels"] == [
+        2 / 3,
+        3 / 4,
+    ]
+    assert score(SpanF1("io"), ["LOC LOC O", "LOC O LOC", "O O O"], [["LOC LOC O"]] * 3).samples[
+        "span_f1"
+    ] == [1.0, 0.0, 0.0]
     assert score(SpanF1(), ["O O", "B-X I-X"], [["O O"], ["B-X I-X"]]).corpus["span_f1"] == 1.0
 
 
@@ -148,9 +183,15 @@ def test_label_sets_by_hand():
     assert found["label_sets/jaccard"] == [1 / 3]
     assert found["label_sets/ndcg"] == [pytest.approx(2 / (2 + 1 / np.log2(3)), abs=1e-12)]
     assert found["label_sets/exact"] == [0.0]
-    assert score(HammingLoss(4), ["a a c", "x y z u v"], [["a b"]] * 2).samples["hamming_loss"] == [2 / 4, 1.0]
+    assert score(HammingLoss(4), ["a a c", "x y z u v"], [["a b"]] * 2).samples["hamming_loss"] == [
+        2 / 4,
+        1.0,
+    ]
     # no label is right and none is said
-    assert [score(LabelSets(empty=empty), ["terminate"], [["terminate"]]).samples["label_sets"] for empty in (0.0, 1.0)] == [[0.0], [1.0]]
+    assert [
+        score(LabelSets(empty=empty), ["terminate"], [["terminate"]]).samples["label_sets"]
+        for empty in (0.0, 1.0)
+    ] == [[0.0], [1.0]]
 
 
 def test_answers():
@@ -160,21 +201,39 @@ def test_answers():
     for said in ("A", "a dog", "", "AB", "cat", "b"):
         assert score(Accuracy(), [said], [[]], [asked]).samples["accuracy"] == [0.0]
     assert score(Accuracy(), ["B", "a cat"], [["a cat"], ["B"]], [asked] * 2).corpus["accuracy"] == 1.0
-    assert score(Accuracy(), ["x ", "y", "z"], [["y", "x"], ["x"], []]).samples["accuracy"] == [1.0, 0.0, None]
+    assert score(Accuracy(), ["x ", "y", "z"], [["y", "x"], ["x"], []]).samples["accuracy"] == [
+        1.0,
+        0.0,
+        None,
+    ]
     assert choice("(B)", (), ()) == "(B)"
 
 
-@pytest.mark.parametrize("metric", [TokenLabels(), SpanF1(), SpanF1("io"), SpanF1("bioes"), Accuracy()], ids=lambda metric: metric.name)
+@pytest.mark.parametrize(
+    "metric",
+    [TokenLabels(), SpanF1(), SpanF1("io"), SpanF1("bioes"), Accuracy()],
+    ids=lambda metric: metric.name,
+)
 def test_laws(metric):
     check_laws(metric, 0.0, 1.0, 1.0)
 
 
 def test_laws_of_label_sets():
     # a label said twice counts twice, so only texts without one score 1 against themselves
-    texts = st.lists(st.sampled_from(["cs.IT", "math.CO", "cs.DM", "a-label", "猫"]), unique=True).map(" ".join)
+    texts = st.lists(st.sampled_from(["cs.IT", "math.CO", "cs.DM", "a-label", "猫"]), unique=True).map(
+        " ".join
+    )
     for metric, best in ((LabelSets(), 1.0), (HammingLoss(5), 0.0)):
         check_laws(metric, 0.0, 1.0)
-        check_laws(metric, 0.0, 1.0, best, samples=st.lists(st.tuples(texts, st.lists(texts, min_size=1, max_size=3), texts), min_size=1, max_size=4))
+        check_laws(
+            metric,
+            0.0,
+            1.0,
+            best,
+            samples=st.lists(
+                st.tuples(texts, st.lists(texts, min_size=1, max_size=3), texts), min_size=1, max_size=4
+            ),
+        )
 
 
 @given(st.text(), st.text(), st.text(max_size=2))
@@ -184,7 +243,10 @@ def test_no_text_raises(said, wanted, separator):
 
 
 def test_registered_by_name():
-    made = {name: registry.find("metric", name)(Context()) for name in ("token_labels", "span_f1", "label_sets", "accuracy")}
+    made = {
+        name: registry.find("metric", name)(Context())
+        for name in ("token_labels", "span_f1", "label_sets", "accuracy")
+    }
     assert all(metric.name == name for name, metric in made.items())
     assert registry.find("metric", "span_f1")(Context(), scheme="bioes").scheme == "bioes"
     with pytest.raises(BadSetting, match="no task with labels"):

@@ -42,12 +42,17 @@ def test_samples_and_corpus():
     measured = metric(["good", "bad", "blue"], [()] * 3, ["bad"] * 3, [])
     assert measured.samples == {"lexicon/balance": [1.0, -1.0, None]}
     assert measured.corpus == {"lexicon/balance": 0.0}
-    assert lexicon(Context())(["good"], [()], ["bad"], []).samples == {"lexicon/balance": [0.0]}  # with its prompt
+    assert lexicon(Context())(["good"], [()], ["bad"], []).samples == {
+        "lexicon/balance": [0.0]
+    }  # with its prompt
     assert metric(["blue"], [()], [""], []).corpus == {}
     assert metric([], [], [], []).corpus == {}
 
 
-@given(st.lists(st.sampled_from(["good film", "never bad", "dull , good", "blue"]), min_size=1, max_size=6), st.randoms())
+@given(
+    st.lists(st.sampled_from(["good film", "never bad", "dull , good", "blue"]), min_size=1, max_size=6),
+    st.randoms(),
+)
 def test_a_text_is_scored_alone(texts, rng):
     metric = lexicon(Context())
     order = list(range(len(texts)))
@@ -70,7 +75,15 @@ def test_a_list_of_ones_own(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "place"),
-    [("blue\n", 1), ("a 1\nblue two\n", 2), ("blue nan\n", 1), ("blue inf\n", 1), ("a 1\na -1\n", 2), ("", None), ("# only\n", None)],
+    [
+        ("blue\n", 1),
+        ("a 1\nblue two\n", 2),
+        ("blue nan\n", 1),
+        ("blue inf\n", 1),
+        ("a 1\na -1\n", 2),
+        ("", None),
+        ("# only\n", None),
+    ],
 )
 def test_a_bad_list_names_file_and_line(tmp_path, text, place):
     path = tmp_path / "words.txt"

@@ -25,7 +25,11 @@ def test_m2_by_nltk():
     four = "hello there general kenobi"
     assert score(metric, four, four) == 0.9921875 == 1 - 0.5 / 4**3
     assert score(metric, GUIDE, HEED) == pytest.approx(0.6944444, abs=5e-8)
-    assert score(metric, GUIDE, "nothing of it", HEED) == score(metric, GUIDE, HEED, "nothing of it") == score(metric, GUIDE, HEED)
+    assert (
+        score(metric, GUIDE, "nothing of it", HEED)
+        == score(metric, GUIDE, HEED, "nothing of it")
+        == score(metric, GUIDE, HEED)
+    )
 
 
 def test_m2_legacy_numbers():
@@ -38,7 +42,11 @@ def test_m2_legacy_numbers():
     long, other = " ".join(f"a{i}" for i in range(14)), "a2 b a6 b a10 b b"
     assert score(metric, long, long) == pytest.approx(0.795310, abs=5e-7)
     assert score(metric, long, long, other) == pytest.approx(0.493421, abs=5e-7)
-    assert score(meteor(Context(), **PLAIN), long, long, other) == pytest.approx(1 - 0.5 / 14**3) != pytest.approx(0.493421)
+    assert (
+        score(meteor(Context(), **PLAIN), long, long, other)
+        == pytest.approx(1 - 0.5 / 14**3)
+        != pytest.approx(0.493421)
+    )
 
 
 def test_stages_by_hand():
@@ -61,8 +69,12 @@ def test_formula_by_hand():
     # 2 of 3 words against 2 of 4, in 2 chunks: P = 2/3, R = 1/2, F = PR / (.9 P + .1 R), penalty .5 (2/2)^3
     metric = Meteor()
     precision, recall = 2 / 3, 1 / 2
-    assert score(metric, "a x b", "a y b z") == pytest.approx(precision * recall / (0.9 * precision + 0.1 * recall) * 0.5, abs=1e-12)
-    assert score(Meteor(gamma=0.0), "a x b", "a y b z") == pytest.approx(2 * score(metric, "a x b", "a y b z"))
+    assert score(metric, "a x b", "a y b z") == pytest.approx(
+        precision * recall / (0.9 * precision + 0.1 * recall) * 0.5, abs=1e-12
+    )
+    assert score(Meteor(gamma=0.0), "a x b", "a y b z") == pytest.approx(
+        2 * score(metric, "a x b", "a y b z")
+    )
     assert score(metric, "", "a") == score(metric, "a", "") == score(metric, "", "") == 0.0
 
 
@@ -89,7 +101,10 @@ def test_sentences_first_as_nltks_word_tokenize(beside, monkeypatch):
     predictions, references = real_pairs.summaries(beside / "data")
     path = str(beside / "data" / "nltk_data" / "corpora" / "wordnet.zip")
     metric = meteor(Context(), wordnet=path, tokenizer="nltk")
-    assert agree(metric(predictions, references, [""] * len(predictions), []).samples["meteor"], stored("meteor")["summaries_punkt"])
+    assert agree(
+        metric(predictions, references, [""] * len(predictions), []).samples["meteor"],
+        stored("meteor")["summaries_punkt"],
+    )
 
 
 @pytest.mark.data
@@ -102,7 +117,12 @@ def test_synonyms_are_nltks(beside, monkeypatch):
     ours = wordnet.load(beside / "data" / "nltk_data" / "corpora" / "wordnet.zip")
     words = "dog dogs ran better oxen men happi obvious a.m. dog's x 42 Paris went leaves sat churches quickly not_a_word biggest"
     for word in words.split():
-        wanted = {lemma.name() for sense in reader.synsets(word) for lemma in sense.lemmas() if "_" not in lemma.name()}
+        wanted = {
+            lemma.name()
+            for sense in reader.synsets(word)
+            for lemma in sense.lemmas()
+            if "_" not in lemma.name()
+        }
         assert ours.synonyms(word) == wanted, word
     assert "hound" in ours.synonyms("dogs")
     assert not ours.synonyms("happi")
@@ -117,8 +137,12 @@ def test_a_folder_and_where_it_is_looked_for(beside, tmp_path, monkeypatch):
     assert wordnet.find("auto") == corpora / "wordnet"
     assert meteor(Context()).name == "meteor"
     assert meteor(Context(), legacy=True).name == "meteor-legacy"
-    assert score(meteor(Context()), "a dog sat", "a hound sat") > score(meteor(Context(), **PLAIN), "a dog sat", "a hound sat")
-    by_words = meteor(Context(), synonyms="words")  # "large" has the stem "larg", of which WordNet knows nothing
+    assert score(meteor(Context()), "a dog sat", "a hound sat") > score(
+        meteor(Context(), **PLAIN), "a dog sat", "a hound sat"
+    )
+    by_words = meteor(
+        Context(), synonyms="words"
+    )  # "large" has the stem "larg", of which WordNet knows nothing
     assert score(by_words, "a big cat", "a large cat") > score(meteor(Context()), "a big cat", "a large cat")
     (corpora / "wordnet" / "data.verb").unlink()
     with pytest.raises(BadSetting, match=r"is not a WordNet: data.verb missing"):
@@ -129,7 +153,9 @@ def test_without_wordnet_the_key_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(wordnet, "places", lambda: [tmp_path / "wordnet"])
     metric = meteor(Context())
     assert metric.keys == ("meteor-exact-stem",) == tuple(metric(["a"], [["a"]], [""], []).corpus)
-    with pytest.raises(BadSetting, match=r"wordnet = 'no/where' is not a WordNet: index.noun, data.noun, noun.exc missing"):
+    with pytest.raises(
+        BadSetting, match=r"wordnet = 'no/where' is not a WordNet: index.noun, data.noun, noun.exc missing"
+    ):
         meteor(Context(), wordnet="no/where")
     (tmp_path / "some.zip").write_text("no zip")
     with pytest.raises(BadSetting, match="is not a WordNet"):
@@ -156,9 +182,16 @@ def test_laws(options):
 def check_one_reference(metric):
     from laws import SAMPLES
 
-    check_laws(metric, 0, 1, samples=SAMPLES.map(lambda drawn: [(said, own[:1], prompt) for said, own, prompt in drawn]))
+    check_laws(
+        metric,
+        0,
+        1,
+        samples=SAMPLES.map(lambda drawn: [(said, own[:1], prompt) for said, own, prompt in drawn]),
+    )
 
 
 @pytest.mark.data
 def test_laws_with_synonyms(beside):
-    check_laws(meteor(Context(), wordnet=str(beside / "data" / "nltk_data" / "corpora" / "wordnet.zip")), 0, 1)
+    check_laws(
+        meteor(Context(), wordnet=str(beside / "data" / "nltk_data" / "corpora" / "wordnet.zip")), 0, 1
+    )

@@ -17,7 +17,17 @@ def language():
     from loquent.core.seeding import Key
 
     texts = ["the cat sat on the mat .", "the dog ran away .", "the dog slept ."]
-    return pretrained.build(texts, vocabulary=300, layers=1, width=16, heads=2, context=24, key=Key(3), device="cpu", dtype="float64")
+    return pretrained.build(
+        texts,
+        vocabulary=300,
+        layers=1,
+        width=16,
+        heads=2,
+        context=24,
+        key=Key(3),
+        device="cpu",
+        dtype="float64",
+    )
 
 
 def by_hand(language, prompt, text):
@@ -40,11 +50,17 @@ def test_m10_the_policys_perplexity_is_exp_of_the_mean_token_loss(language):
     first = by_hand(language, "the cat", " sat on the mat .")
     second = by_hand(language, "the dog", " ran away .") + by_hand(language, "the dog", " slept .")
     samples = measured.samples["perplexity"]
-    assert samples[:2] == pytest.approx([math.exp(sum(first) / len(first)), math.exp(sum(second) / len(second))], rel=1e-9)
+    assert samples[:2] == pytest.approx(
+        [math.exp(sum(first) / len(first)), math.exp(sum(second) / len(second))], rel=1e-9
+    )
     assert samples[2:] == [None, None]
     # the corpus weighs tokens, not samples: RL4LMs' exp(sum of nll / tokens)
-    assert measured.corpus["perplexity"] == pytest.approx(math.exp((sum(first) + sum(second)) / (len(first) + len(second))), rel=1e-9)
-    assert measured.corpus["perplexity"] != pytest.approx(sum(samples[:2]) / 2, rel=1e-4)  # the twin: the mean of perplexities
+    assert measured.corpus["perplexity"] == pytest.approx(
+        math.exp((sum(first) + sum(second)) / (len(first) + len(second))), rel=1e-9
+    )
+    assert measured.corpus["perplexity"] != pytest.approx(
+        sum(samples[:2]) / 2, rel=1e-4
+    )  # the twin: the mean of perplexities
 
 
 def test_a_sum_of_tallies_is_the_corpus(language):
@@ -52,7 +68,9 @@ def test_a_sum_of_tallies_is_the_corpus(language):
     tally = metric.tally(["unused"] * 4, REFERENCES, PROMPTS, [])
     assert tally[2:].tolist() == [[0, 0], [0, 0]]
     for chosen in ([0, 1, 2, 3], [1, 1, 0], [2, 3]):
-        wanted = metric(["unused"] * len(chosen), [REFERENCES[i] for i in chosen], [PROMPTS[i] for i in chosen], []).corpus
+        wanted = metric(
+            ["unused"] * len(chosen), [REFERENCES[i] for i in chosen], [PROMPTS[i] for i in chosen], []
+        ).corpus
         assert metric.of_tally(tally[chosen].sum(0)) == pytest.approx(wanted, rel=1e-9)
 
 
@@ -82,7 +100,10 @@ def test_generations_under_a_fixed_model(language, tmp_path):
     metric = text_perplexity(Context(), path=str(tmp_path), device="cpu")
     measured = metric([" sat", ""], [(), ()], ["the cat", "the dog"], [])
     losses = by_hand(language, "the cat", " sat")
-    assert measured.samples["text_perplexity"] == [pytest.approx(math.exp(sum(losses) / len(losses)), rel=1e-4), None]  # kept as float32
+    assert measured.samples["text_perplexity"] == [
+        pytest.approx(math.exp(sum(losses) / len(losses)), rel=1e-4),
+        None,
+    ]  # kept as float32
     assert measured.corpus["text_perplexity"] == measured.samples["text_perplexity"][0]
     assert metric.keys == ("text_perplexity",)
 
@@ -128,7 +149,9 @@ def naive(language, text, stride):
 
 
 def test_m10_strided_is_exp_of_the_mean_token_loss_on_a_short_text(language):
-    measured = perplexity(Context(model=language), stride=20)(["unused"], [("the cat sat",)], ["unused"], rows(1))
+    measured = perplexity(Context(model=language), stride=20)(
+        ["unused"], [("the cat sat",)], ["unused"], rows(1)
+    )
     import torch
 
     ids = language.tokenizer("the cat sat")["input_ids"]
@@ -136,10 +159,16 @@ def test_m10_strided_is_exp_of_the_mean_token_loss_on_a_short_text(language):
     with torch.no_grad():
         logprobs = language.module(torch.tensor([ids])).logits[0].log_softmax(-1)
     losses = [-logprobs[t - 1, ids[t]].item() for t in range(1, len(ids))]
-    assert measured.corpus == {"perplexity-strided": pytest.approx(math.exp(sum(losses) / len(losses)), rel=1e-9)}
+    assert measured.corpus == {
+        "perplexity-strided": pytest.approx(math.exp(sum(losses) / len(losses)), rel=1e-9)
+    }
     assert measured.samples == {}
-    with_end = perplexity(Context(model=language))([""], [("the cat sat",)], [""], rows(1)).corpus["perplexity"]
-    assert with_end != pytest.approx(measured.corpus["perplexity-strided"], rel=1e-3), "the other perplexity counts start and end"
+    with_end = perplexity(Context(model=language))([""], [("the cat sat",)], [""], rows(1)).corpus[
+        "perplexity"
+    ]
+    assert with_end != pytest.approx(measured.corpus["perplexity-strided"], rel=1e-3), (
+        "the other perplexity counts start and end"
+    )
 
 
 @pytest.mark.parametrize("stride", [2, 7, 12, 23])
@@ -148,9 +177,13 @@ def test_m10_strided_equals_a_naive_loop_on_a_long_text(language, stride, budget
     references = [(" the cat sat on the mat .",) * 2, (" the dog ran away .",), ()] * 6
     text = "\n\n".join(one for own in references for one in own)
     assert len(language.tokenizer(text)["input_ids"]) > 5 * 24
-    measured = perplexity(Context(model=language), stride=stride, token_budget=budget)([""] * 18, references, [""] * 18, rows(18))
+    measured = perplexity(Context(model=language), stride=stride, token_budget=budget)(
+        [""] * 18, references, [""] * 18, rows(18)
+    )
     assert measured.corpus["perplexity-strided"] == pytest.approx(naive(language, text, stride), rel=1e-6)
-    assert measured.corpus["perplexity-strided"] != pytest.approx(naive(language, text, stride % 7 + 1), rel=1e-6), "the twin: another stride"
+    assert measured.corpus["perplexity-strided"] != pytest.approx(
+        naive(language, text, stride % 7 + 1), rel=1e-6
+    ), "the twin: another stride"
 
 
 def test_strided_reads_a_field_and_says_what_it_cannot(language):
@@ -166,7 +199,11 @@ def test_strided_reads_a_field_and_says_what_it_cannot(language):
         perplexity(Context(model=language), field="text")
     strided = perplexity(Context(model=language), stride=12)
     assert strided(["a"], [()], ["b"], rows(1)).corpus == strided([], [], [], []).corpus == {}
-    assert math.isfinite(perplexity(Context(model=language), stride=1)([""], [("the cat",)], [""], rows(1)).corpus["perplexity-strided"])
+    assert math.isfinite(
+        perplexity(Context(model=language), stride=1)([""], [("the cat",)], [""], rows(1)).corpus[
+            "perplexity-strided"
+        ]
+    )
 
 
 def test_laws(language, tmp_path):

@@ -26,9 +26,15 @@ def test_m1():
     found = scores(rouge(Context()), ["the cats sat on the mat"], [["the cat was sitting on the mat"]])
     wanted = {"rouge1": 0.769231, "rouge2": 0.545455, "rougeL": 0.769231, "rougeLsum": 0.769231}
     for kind, value in wanted.items():
-        assert found.corpus[f"rouge/{kind}"] == found.samples[f"rouge/{kind}"][0] == pytest.approx(value, abs=5e-7)
+        assert (
+            found.corpus[f"rouge/{kind}"]
+            == found.samples[f"rouge/{kind}"][0]
+            == pytest.approx(value, abs=5e-7)
+        )
     assert found.corpus["rouge"] == pytest.approx((2 * 10 / 13 + 6 / 11) / 3, abs=1e-12)
-    unstemmed = scores(rouge(Context(), stem=False), ["the cats sat on the mat"], [["the cat was sitting on the mat"]])
+    unstemmed = scores(
+        rouge(Context(), stem=False), ["the cats sat on the mat"], [["the cat was sitting on the mat"]]
+    )
     assert unstemmed.corpus["rouge/rouge1"] == pytest.approx(8 / 13) != pytest.approx(wanted["rouge1"])
 
 
@@ -42,15 +48,32 @@ def test_corpus_is_the_plain_mean_over_samples_with_references():
 def test_several_references_by_hand():
     # "a b" against "a b c d" (F1 2*2/(2+4) = 2/3) and "a" (2*1/(2+1) = 2/3 as well), against "b" alone
     said, wanted = ["a b"], [["a b c d", "b"]]
-    of = {mode: scores(rouge(Context(), references=mode), said, wanted).samples["rouge/rouge1"][0] for mode in ("first", "best", "multi")}
-    assert of == {"first": pytest.approx(2 / 3), "best": pytest.approx(2 / 3), "multi": pytest.approx(2 * 3 / (4 + 5))}
+    of = {
+        mode: scores(rouge(Context(), references=mode), said, wanted).samples["rouge/rouge1"][0]
+        for mode in ("first", "best", "multi")
+    }
+    assert of == {
+        "first": pytest.approx(2 / 3),
+        "best": pytest.approx(2 / 3),
+        "multi": pytest.approx(2 * 3 / (4 + 5)),
+    }
     swapped = scores(rouge(Context(), references="first"), ["a b"], [["c", "a b"]])
-    assert swapped.samples["rouge"] == [0.0] != scores(rouge(Context()), ["a b"], [["c", "a b"]]).samples["rouge"] == [1.0]
+    assert (
+        swapped.samples["rouge"]
+        == [0.0]
+        != scores(rouge(Context()), ["a b"], [["c", "a b"]]).samples["rouge"]
+        == [1.0]
+    )
 
 
 def test_rouge_lsum_by_hand():
     # Lin 2004, section 3.2: w1 w2 w3 w4 w5 against w1 w2 w6 w7 w8 / w1 w3 w8 w9 w5: the union of both subsequences is w1 w2 w3 w5
-    assert union_hits([["w1", "w2", "w3", "w4", "w5"]], [["w1", "w2", "w6", "w7", "w8"], ["w1", "w3", "w8", "w9", "w5"]]) == 4
+    assert (
+        union_hits(
+            [["w1", "w2", "w3", "w4", "w5"]], [["w1", "w2", "w6", "w7", "w8"], ["w1", "w3", "w8", "w9", "w5"]]
+        )
+        == 4
+    )
     found = scores(rouge(Context()), ["b\na"], [["a\nb"]])
     assert (found.corpus["rouge/rougeL"], found.corpus["rouge/rougeLsum"]) == (0.5, 1.0)
 
@@ -97,7 +120,9 @@ def test_rouge_is_googles(beside, name, form):
     golden = stored("rouge")
     for kind in KINDS:
         assert agree(found.samples[f"rouge/{kind}"], golden[f"{name}_{form}_{kind}"]), kind
-    assert not agree(found.samples["rouge/rouge1"], golden[f"{name}_{'plain' if form == 'stem' else 'stem'}_rouge1"])
+    assert not agree(
+        found.samples["rouge/rouge1"], golden[f"{name}_{'plain' if form == 'stem' else 'stem'}_rouge1"]
+    )
 
 
 @pytest.mark.data
@@ -109,9 +134,14 @@ def test_rouge_l_max_is_py_rouges(beside, name):
     wordnet = str(beside / "data" / "nltk_data" / "corpora" / "wordnet.zip")
     irregular = scores(rouge_l_max(Context(), wordnet=wordnet), *pairs).samples["rouge_l_max"]
     assert agree(irregular, golden[f"{name}_exceptions"])
-    assert agree(stems, golden[f"{name}_exceptions"]) == (name == "summaries")  # in which no irregular form decides anything
+    assert agree(stems, golden[f"{name}_exceptions"]) == (
+        name == "summaries"
+    )  # in which no irregular form decides anything
     # py-rouge's further list of 137 stems of the Perl script is not ours: the docs give this difference
-    assert sum(abs(a - b) > 1e-6 for a, b in zip(irregular, golden[f"{name}_stock"], strict=True)) == {"answers": 0, "summaries": 2}[name]
+    assert (
+        sum(abs(a - b) > 1e-6 for a, b in zip(irregular, golden[f"{name}_stock"], strict=True))
+        == {"answers": 0, "summaries": 2}[name]
+    )
 
 
 def test_rouge_l_max_by_hand():
@@ -120,11 +150,15 @@ def test_rouge_l_max_by_hand():
     [score] = scores(metric, ["cat sat"], [["the cat sat down", "dog"]]).samples["rouge_l_max"]
     recall = 0.5 ** (1 / 1.2)
     assert score == pytest.approx(2 * recall / (1 + recall), abs=1e-12)
-    [plain] = scores(rouge_l_max(Context(), root=1.0), ["cat sat"], [["the cat sat down"]]).samples["rouge_l_max"]
+    [plain] = scores(rouge_l_max(Context(), root=1.0), ["cat sat"], [["the cat sat down"]]).samples[
+        "rouge_l_max"
+    ]
     assert plain == pytest.approx(2 / 3) != pytest.approx(score)
     long = " ".join(f"w{i}" for i in range(150))
     [cut] = scores(metric, [long], [[" ".join(long.split()[:100])]]).samples["rouge_l_max"]
-    [whole] = scores(rouge_l_max(Context(), limit=0), [long], [[" ".join(long.split()[:100])]]).samples["rouge_l_max"]
+    [whole] = scores(rouge_l_max(Context(), limit=0), [long], [[" ".join(long.split()[:100])]]).samples[
+        "rouge_l_max"
+    ]
     assert cut == 1.0 > whole
     assert scores(metric, ["I'm gonna"], [["i m gon na"]]).samples["rouge_l_max"] == [1.0]
 
@@ -153,4 +187,6 @@ def test_laws_of_rouge_l_max():
 
 def test_identity_is_the_best():
     for metric in (rouge(Context()), rouge_l_max(Context())):
-        assert scores(metric, ["A cat sat.\nIt slept."], [["x", "A cat sat.\nIt slept."]]).samples[metric.name] == [pytest.approx(1.0)]
+        assert scores(metric, ["A cat sat.\nIt slept."], [["x", "A cat sat.\nIt slept."]]).samples[
+            metric.name
+        ] == [pytest.approx(1.0)]

@@ -36,7 +36,9 @@ class Words:
     @staticmethod
     def tally_of(predictions, references):
         pairs = [(said.split(), set(" ".join(own).split())) for said, own in zip(predictions, references)]
-        return np.array([(sum(word in right for word in said), len(said)) for said, right in pairs], dtype=float).reshape(-1, 2)
+        return np.array(
+            [(sum(word in right for word in said), len(said)) for said, right in pairs], dtype=float
+        ).reshape(-1, 2)
 
     @staticmethod
     def ratio(total):
@@ -89,7 +91,9 @@ def test_every_way_gives_the_interval_of_measuring_each_draw(metric, calls):
     found = score({"words": made}, pairs, DRAWS)
     assert len(made.calls) == calls
     wanted = by_hand(metric(), pairs)
-    assert (found.bounds["words"].low, found.bounds["words"].high) == pytest.approx((wanted.low, wanted.high), abs=1e-12)
+    assert (found.bounds["words"].low, found.bounds["words"].high) == pytest.approx(
+        (wanted.low, wanted.high), abs=1e-12
+    )
     assert found.corpus["words"] == metric()(*_of(pairs)).corpus["words"]
     assert isinstance(made, Tallied) == (metric is Counted)
 
@@ -126,8 +130,20 @@ def test_samples_without_a_score_are_left_out_of_the_mean():
 
 def test_counts_and_different_words_have_no_interval():
     found = score({"diversity": Diversity(window=5)}, texts(200), Resampling(resamples=100))
-    refused = {key.removeprefix("diversity/") for key, one in found.bounds.items() if one.low is None and "nopunct" not in key}
-    assert {"distinct-2", "unique-3", "total_length", "vocabulary-3", "entropy-3", "min_length", "max_length"} <= refused
+    refused = {
+        key.removeprefix("diversity/")
+        for key, one in found.bounds.items()
+        if one.low is None and "nopunct" not in key
+    }
+    assert {
+        "distinct-2",
+        "unique-3",
+        "total_length",
+        "vocabulary-3",
+        "entropy-3",
+        "min_length",
+        "max_length",
+    } <= refused
     assert "mean_length" not in refused
     assert all(one.why for one in found.bounds.values() if one.low is None)
 
@@ -159,8 +175,14 @@ def test_nothing_to_score_is_no_zero():
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda found: Measured({"words": [math.nan, *found.samples["words"][1:]]}, {}), "gave nan as words of sample 0"),
-        (lambda found: Measured({"words": found.samples["words"][1:]}, {}), "29 scores of words for 30 samples"),
+        (
+            lambda found: Measured({"words": [math.nan, *found.samples["words"][1:]]}, {}),
+            "gave nan as words of sample 0",
+        ),
+        (
+            lambda found: Measured({"words": found.samples["words"][1:]}, {}),
+            "29 scores of words for 30 samples",
+        ),
         (lambda found: Measured({}, {"words": math.inf}), "gave inf as words of the corpus"),
     ],
 )

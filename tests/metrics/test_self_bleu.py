@@ -24,7 +24,10 @@ def corpus(metric, texts):
 
 def naive(texts, n, most=None):
     smoothing, weights = SmoothingFunction().method1, (1 / n,) * n
-    return [float(sentence_bleu(texts[:i] + texts[i + 1 :], text, weights, smoothing)) for i, text in enumerate(texts[:most])]
+    return [
+        float(sentence_bleu(texts[:i] + texts[i + 1 :], text, weights, smoothing))
+        for i, text in enumerate(texts[:most])
+    ]
 
 
 @given(TOKENS, st.integers(1, 5))
@@ -34,7 +37,10 @@ def test_self_bleu_is_that_of_nltk(texts, n):
 
 @pytest.mark.data
 def test_self_bleu_of_real_texts(beside):
-    texts = [words(example["sentence_annotations"][0]["final_sentence"]) for example in totto_pairs.examples(beside)]
+    texts = [
+        words(example["sentence_annotations"][0]["final_sentence"])
+        for example in totto_pairs.examples(beside)
+    ]
     assert len(texts) >= 200
     found = self_bleus(texts)
     assert found[:12] == pytest.approx(naive(texts, 4, 12), abs=1e-12)
@@ -43,8 +49,12 @@ def test_self_bleu_of_real_texts(beside):
 
 def test_self_bleu_by_hand():
     # "a b c" and "a b d": 2 of 3 words, 1 of 2 pairs, no triple (0.1 of 1): the cube root of 2/3 * 1/2 * 0.1, for both
-    assert corpus(SelfBleu(3), ["a b c", "a b d"]) == {"self_bleu": pytest.approx((0.1 / 3) ** (1 / 3), abs=1e-12)}
-    assert corpus(SelfBleu(), ["so it goes on", "So it goes on"]) == {"self_bleu": pytest.approx(1.0, abs=1e-12)}
+    assert corpus(SelfBleu(3), ["a b c", "a b d"]) == {
+        "self_bleu": pytest.approx((0.1 / 3) ** (1 / 3), abs=1e-12)
+    }
+    assert corpus(SelfBleu(), ["so it goes on", "So it goes on"]) == {
+        "self_bleu": pytest.approx(1.0, abs=1e-12)
+    }
     assert corpus(SelfBleu(), ["one two", "three four"]) == {"self_bleu": 0.0}
 
 
@@ -61,9 +71,13 @@ def test_repetition_rate_by_hand():
 
 @given(st.lists(TEXTS, max_size=6), st.integers(1, 4))
 def test_the_reward_is_the_negative_of_the_rate(texts, n):
-    reward = registry.find("reward", "repetition")(Context(), n=n)(texts, [()] * len(texts), [""] * len(texts), [])
+    reward = registry.find("reward", "repetition")(Context(), n=n)(
+        texts, [()] * len(texts), [""] * len(texts), []
+    )
     rate = repetition_rate(Context(), n=n)(texts, [()] * len(texts), [""] * len(texts), [])
-    assert [None if score is None else -score for score in reward.samples["repetition"]] == rate.samples["repetition_rate"]
+    assert [None if score is None else -score for score in reward.samples["repetition"]] == rate.samples[
+        "repetition_rate"
+    ]
 
 
 def test_laws():

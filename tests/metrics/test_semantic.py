@@ -28,7 +28,9 @@ def folders(tmp_path_factory):
         "encoder": str(tiny_networks.encoder(place / "encoder")),
         "regression": str(tiny_networks.classifier(place / "regression", ["score"])),
         "moods": str(tiny_networks.classifier(place / "moods", ["bad", "fair", "good"])),
-        "tags": str(tiny_networks.classifier(place / "tags", ["rude", "funny"], problem="multi_label_classification")),
+        "tags": str(
+            tiny_networks.classifier(place / "tags", ["rude", "funny"], problem="multi_label_classification")
+        ),
         "intents": str(tiny_networks.classifier(place / "intents", list(INTENTS), seed=1)),
     }
 
@@ -41,7 +43,13 @@ def alone(folder, *texts, side="right", limit=64):
     tokenizer = AutoTokenizer.from_pretrained(folder, truncation_side=side)
     given = tokenizer(*([text] for text in texts), return_tensors="pt", truncation=True, max_length=limit)
     with torch.no_grad():
-        return AutoModelForSequenceClassification.from_pretrained(folder).double().eval()(**given).logits[0].numpy()
+        return (
+            AutoModelForSequenceClassification.from_pretrained(folder)
+            .double()
+            .eval()(**given)
+            .logits[0]
+            .numpy()
+        )
 
 
 def softmax(logits):
@@ -53,12 +61,17 @@ def softmax(logits):
 
 def test_bleurt_reads_reference_then_prediction_for_each_reference(folders):
     metric = bleurt(Context(), path=folders["regression"], **SMALL)
-    right = [[alone(folders["regression"], told, said)[0] for told in own] for said, own in zip(SAID, TOLD, strict=True)]
+    right = [
+        [alone(folders["regression"], told, said)[0] for told in own]
+        for said, own in zip(SAID, TOLD, strict=True)
+    ]
     measured = metric([*SAID, "x"], [*TOLD, []], [""] * 4, rows(4))
     assert measured.samples["bleurt"] == [*(pytest.approx(max(own), abs=1e-9) for own in right), None]
     assert measured.corpus["bleurt"] == pytest.approx(np.mean([max(own) for own in right]))
     mean = bleurt(Context(), path=folders["regression"], over="mean", **SMALL)
-    assert mean(SAID, TOLD, [""] * 3, rows(3)).samples["bleurt"][0] == pytest.approx(np.mean(right[0]), abs=1e-9)
+    assert mean(SAID, TOLD, [""] * 3, rows(3)).samples["bleurt"][0] == pytest.approx(
+        np.mean(right[0]), abs=1e-9
+    )
     assert right[0][0] != pytest.approx(right[0][1], abs=1e-3)
     turned = alone(folders["regression"], SAID[0], TOLD[0][0])[0]
     assert turned != pytest.approx(right[0][0], abs=1e-3), "the twin: the other way round"
@@ -86,7 +99,9 @@ def test_embedding_similarity_is_the_cosine_with_the_nearest_reference(folders):
     assert measured.samples["embedding_similarity"][0] == pytest.approx(max(cosines), abs=1e-6)
     assert measured.samples["embedding_similarity"][2:] == [0.0, None, None]
     mean = embedding_similarity(Context(), path=folders["encoder"], device="cpu", over="mean")
-    assert mean(SAID, TOLD, [""] * 3, rows(3)).samples["embedding_similarity"][0] == pytest.approx(np.mean(cosines), abs=1e-6)
+    assert mean(SAID, TOLD, [""] * 3, rows(3)).samples["embedding_similarity"][0] == pytest.approx(
+        np.mean(cosines), abs=1e-6
+    )
 
 
 # ---- classifiers
@@ -94,25 +109,35 @@ def test_embedding_similarity_is_the_cosine_with_the_nearest_reference(folders):
 
 @pytest.mark.parametrize("label", ["Good", 2])
 def test_classifier_gives_the_probability_of_a_label(folders, label):
-    measured = classifier(Context(), path=folders["moods"], label=label, **SMALL)(SAID, TOLD, [""] * 3, rows(3))
+    measured = classifier(Context(), path=folders["moods"], label=label, **SMALL)(
+        SAID, TOLD, [""] * 3, rows(3)
+    )
     right = [softmax(alone(folders["moods"], text))[2] for text in SAID]
     assert measured.samples["classifier"] == pytest.approx(right, abs=1e-9)
     assert max(right) - min(right) > 1e-2
 
 
 def test_labels_that_exclude_nothing_have_each_their_own(folders):
-    measured = classifier(Context(), path=folders["tags"], label="funny", **SMALL)(SAID, TOLD, [""] * 3, rows(3))
-    assert measured.samples["classifier"] == pytest.approx([1 / (1 + np.exp(-alone(folders["tags"], text)[1])) for text in SAID], abs=1e-9)
+    measured = classifier(Context(), path=folders["tags"], label="funny", **SMALL)(
+        SAID, TOLD, [""] * 3, rows(3)
+    )
+    assert measured.samples["classifier"] == pytest.approx(
+        [1 / (1 + np.exp(-alone(folders["tags"], text)[1])) for text in SAID], abs=1e-9
+    )
 
 
 def test_the_prompt_counts_where_told_and_the_end_of_a_long_text_is_kept(folders):
     metric = classifier(Context(), path=folders["moods"], label=0, include_prompt=True, **SMALL)
     prompt = "once upon a time " * 9
     (score,) = metric(["good end"], [[]], [prompt], rows(1)).samples["classifier"]
-    kept, cut = (softmax(alone(folders["moods"], prompt + "good end", side=side))[0] for side in ("left", "right"))
+    kept, cut = (
+        softmax(alone(folders["moods"], prompt + "good end", side=side))[0] for side in ("left", "right")
+    )
     assert score == pytest.approx(kept, abs=1e-9)
     assert score != pytest.approx(cut, abs=1e-4), "the twin: cut at the end"
-    without = classifier(Context(), path=folders["moods"], label=0, **SMALL)(["good end"], [[]], [prompt], rows(1))
+    without = classifier(Context(), path=folders["moods"], label=0, **SMALL)(
+        ["good end"], [[]], [prompt], rows(1)
+    )
     assert without.samples["classifier"] != [pytest.approx(score, abs=1e-4)]
 
 
@@ -125,11 +150,17 @@ def test_a_label_that_is_none(folders):
 
 
 def asked(*intents):
-    return [Row(f"r{i}", Record() if intent is None else Record(intent=intent)) for i, intent in enumerate(intents)]
+    return [
+        Row(f"r{i}", Record() if intent is None else Record(intent=intent))
+        for i, intent in enumerate(intents)
+    ]
 
 
 def test_intent_accuracy_by_hand(folders):
-    said, prompts = ["yes<EOU>", "when?", "go", "ok"], ["hi<EOU>how are you <EOU>", "hello", "", "a<EOU>b<EOU> "]
+    said, prompts = (
+        ["yes<EOU>", "when?", "go", "ok"],
+        ["hi<EOU>how are you <EOU>", "hello", "", "a<EOU>b<EOU> "],
+    )
     texts = ["how are you <EOU>yes<EOU>", "hello<EOU>when?", "<EOU>go", "b<EOU>ok"]
     heard = [int(alone(folders["intents"], text).argmax()) for text in texts]
     metric = intent_accuracy(Context(), path=folders["intents"], **SMALL)
@@ -146,13 +177,21 @@ ANSWERS = [chr(97 + 5 * i % 26) * (i % 9 + 1) + " ok"[: i % 4] for i in range(24
 
 def heard(metric, said, prompts):
     """The intent that a metric hears in each answer: the one for which it gives 1."""
-    scores = np.array([metric(said, [[]] * len(said), prompts, asked(*[k] * len(said))).samples["intent_accuracy"] for k in (1, 2, 3, 4)])
+    scores = np.array(
+        [
+            metric(said, [[]] * len(said), prompts, asked(*[k] * len(said))).samples["intent_accuracy"]
+            for k in (1, 2, 3, 4)
+        ]
+    )
     assert (scores.sum(0) == 1).all()
     return (scores.argmax(0) + 1).tolist()
 
 
 def test_the_separator_reaches_the_classifier(folders):
-    texts = [(intent_accuracy(Context(), path=folders["intents"], separator=separator, **SMALL)) for separator in ("<EOU>", "")]
+    texts = [
+        (intent_accuracy(Context(), path=folders["intents"], separator=separator, **SMALL))
+        for separator in ("<EOU>", "")
+    ]
     one, other = (heard(metric, ANSWERS, ["so"] * 24) for metric in texts)
     assert one != other
 
@@ -166,11 +205,19 @@ def test_m9_the_score_of_an_episode_depends_on_it_alone(folders):
     whole = metric(ANSWERS, [[]] * 24, prompts, wanted).samples["intent_accuracy"]
     assert whole == [i % 2 for i in range(24)]
     order = [(7 * i) % 24 for i in range(24)]
-    turned = metric([ANSWERS[i] for i in order], [[]] * 24, [prompts[i] for i in order], [wanted[i] for i in order]).samples["intent_accuracy"]
+    turned = metric(
+        [ANSWERS[i] for i in order], [[]] * 24, [prompts[i] for i in order], [wanted[i] for i in order]
+    ).samples["intent_accuracy"]
     assert turned == [whole[i] for i in order]
     for size in (1, 5):
         parts = [
-            metric(ANSWERS[i : i + size], [[]] * len(ANSWERS[i : i + size]), prompts[i : i + size], wanted[i : i + size]) for i in range(0, 24, size)
+            metric(
+                ANSWERS[i : i + size],
+                [[]] * len(ANSWERS[i : i + size]),
+                prompts[i : i + size],
+                wanted[i : i + size],
+            )
+            for i in range(0, 24, size)
         ]
         assert [score for part in parts for score in part.samples["intent_accuracy"]] == whole
     cumulative = [sum(whole[: i + 1]) / (i + 1) for i in range(24)]
@@ -180,7 +227,10 @@ def test_m9_the_score_of_an_episode_depends_on_it_alone(folders):
 
 @pytest.mark.parametrize("bad", [0, 5, "gossip", 1.5, True, (1, 2)])
 def test_an_intent_that_is_none(folders, bad):
-    with pytest.raises(BadRow, match=r"row r0: the classifier does not have the intent .* allowed are 1 to 4, or a name of 0: inform"):
+    with pytest.raises(
+        BadRow,
+        match=r"row r0: the classifier does not have the intent .* allowed are 1 to 4, or a name of 0: inform",
+    ):
         intent_accuracy(Context(), path=folders["intents"], **SMALL)(["a"], [[]], ["b"], asked(bad))
 
 
@@ -198,7 +248,9 @@ def test_laws(folders):
 
 def test_a_prediction_equal_to_its_reference_has_cosine_one(folders):
     metric = embedding_similarity(Context(), path=folders["encoder"], device="cpu")
-    assert metric(["a cat"], [["a cat"]], [""], rows(1)).samples["embedding_similarity"] == [pytest.approx(1, abs=1e-6)]
+    assert metric(["a cat"], [["a cat"]], [""], rows(1)).samples["embedding_similarity"] == [
+        pytest.approx(1, abs=1e-6)
+    ]
 
 
 @pytest.mark.parametrize("make", [bleurt, classifier, embedding_similarity, intent_accuracy])

@@ -30,7 +30,10 @@ def trained():
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(list("abcdefgh"), 12)) + (" y ." if i % 2 else " n .") for i in range(60)]
     positive = np.arange(60) % 2 == 1
-    return [classifier_training.train_sentiment(texts, positive), classifier_training.train_judge(texts, positive)]
+    return [
+        classifier_training.train_sentiment(texts, positive),
+        classifier_training.train_judge(texts, positive),
+    ]
 
 
 @BOTH
@@ -38,11 +41,14 @@ def test_it_learns_negation(make, context, toy_reviews):
     metric = make(context)
     held_out = toy_reviews(200, seed=1)
     found = scores(metric, [row["text"] for row in held_out])
-    right = [(score > 0.5) == (row["label"] == "positive") for score, row in zip(found, held_out, strict=True)]
+    right = [
+        (score > 0.5) == (row["label"] == "positive") for score, row in zip(found, held_out, strict=True)
+    ]
     assert np.mean(right) > 0.9
     assert abs(np.mean(found) - 0.5) < 0.05
     good, not_good, bad, not_bad = scores(
-        metric, ["the plot is superb .", "the plot is not superb .", "the plot is dull .", "the plot is not dull ."]
+        metric,
+        ["the plot is superb .", "the plot is not superb .", "the plot is dull .", "the plot is not dull ."],
     )
     assert good > 0.5 > not_good
     assert not_bad > 0.5 > bad
@@ -72,7 +78,12 @@ def test_training_again_gives_the_same(make, context, tmp_path):
 @BOTH
 def test_a_torn_cache_is_made_anew(make, context):
     whole = scores(make(context), ["superb"])
-    for name, content in (("classifier.json", "{"), ("arrays.npz", "PK"), ("arrays.npz", ""), ("classifier.json", '{"kind": "other"}')):
+    for name, content in (
+        ("classifier.json", "{"),
+        ("arrays.npz", "PK"),
+        ("arrays.npz", ""),
+        ("classifier.json", '{"kind": "other"}'),
+    ):
         (path,) = context.cache.rglob(name)
         path.write_text(content)
         assert scores(make(context), ["superb"]) == whole
@@ -83,7 +94,12 @@ def test_a_torn_cache_is_made_anew(make, context):
 def test_no_pickle_is_read(context):
     make_it = sentiment(context)
     (path,) = context.cache.rglob("arrays.npz")
-    np.savez(path, idf=make_it.classifier.idf, weights=np.array([{"a": 1}], dtype=object), codes=make_it.classifier.features.codes)
+    np.savez(
+        path,
+        idf=make_it.classifier.idf,
+        weights=np.array([{"a": 1}], dtype=object),
+        codes=make_it.classifier.features.codes,
+    )
     with pytest.raises(ValueError, match="allow_pickle"):
         Classifier.load(path.parent)
 
@@ -95,7 +111,9 @@ def test_halves_are_disjoint_and_other_rows_make_another_classifier(toy, toy_rev
     assert len(one) + len(other) == 400
     assert min(len(one), len(other)) > 150
     assert labelled.fingerprint(one) != labelled.fingerprint(one[1:])
-    assert labelled.fingerprint(one) != labelled.fingerprint([one[0]._replace(positive=not one[0].positive), *one[1:]])
+    assert labelled.fingerprint(one) != labelled.fingerprint(
+        [one[0]._replace(positive=not one[0].positive), *one[1:]]
+    )
     backwards = labelled.labelled_rows(toy(toy_reviews(400)[::-1]))
     assert labelled.fingerprint(labelled.half(backwards, "sentiment")) == labelled.fingerprint(one)
 
@@ -109,14 +127,19 @@ def test_no_more_rows_and_characters_than_the_caps(toy, toy_reviews, monkeypatch
     assert labelled.half(rows, "judge") == whole[:7]
 
 
-@pytest.mark.parametrize("label", [("neg", "pos"), (0, 1), (False, True), ("NEGATIVE", "Positive"), ("0", "1")])
+@pytest.mark.parametrize(
+    "label", [("neg", "pos"), (0, 1), (False, True), ("NEGATIVE", "Positive"), ("0", "1")]
+)
 def test_labels_may_be_written_so(context, toy, toy_reviews, label, tmp_path):
     same = Context(task=toy(toy_reviews(400, label=label)), cache=tmp_path / "other")
     assert np.array_equal(sentiment(same).classifier.weights, sentiment(context).classifier.weights)
 
 
 def test_a_row_of_prompt_and_reference_is_its_text(toy, toy_reviews):
-    cut = [Row(row.id, Record(prompt=row["text"][:12], references=(row["text"][12:],), label=row["label"])) for row in toy_reviews(40)]
+    cut = [
+        Row(row.id, Record(prompt=row["text"][:12], references=(row["text"][12:],), label=row["label"]))
+        for row in toy_reviews(40)
+    ]
     assert [row.text.replace(" ", "") for row in labelled.labelled_rows(toy(cut))] == [
         row.text.replace(" ", "") for row in labelled.labelled_rows(toy(toy_reviews(40)))
     ]
@@ -125,10 +148,15 @@ def test_a_row_of_prompt_and_reference_is_its_text(toy, toy_reviews):
 @BOTH
 def test_rows_without_labels_are_a_clear_error(make, toy, toy_reviews, tmp_path):
     bare = [Row(row.id, Record(text=row["text"])) for row in toy_reviews(40)]
-    with pytest.raises(BadSetting, match=r"toy-v1.* 0 positive and 0 negative rows; at least 2 of each.*'label'.*classifier=\.\.\."):
+    with pytest.raises(
+        BadSetting,
+        match=r"toy-v1.* 0 positive and 0 negative rows; at least 2 of each.*'label'.*classifier=\.\.\.",
+    ):
         make(Context(task=toy(bare), cache=tmp_path))
     with pytest.raises(BadSetting, match=r"0 negative"):
-        make(Context(task=toy([row for row in toy_reviews(40) if row["label"] == "positive"]), cache=tmp_path))
+        make(
+            Context(task=toy([row for row in toy_reviews(40) if row["label"] == "positive"]), cache=tmp_path)
+        )
     with pytest.raises(BadSetting, match="labelled rows of a task"):
         make(Context(cache=tmp_path))
     assert not list(tmp_path.iterdir())
@@ -143,7 +171,9 @@ def test_a_label_that_is_none(toy, toy_reviews, tmp_path):
 @BOTH
 def test_unbalanced_labels_do_not_lean(make, toy, toy_reviews, tmp_path):
     rows = [row for i, row in enumerate(toy_reviews(900)) if row["label"] == "positive" or i % 10 == 0]
-    found = scores(make(Context(task=toy(rows), cache=tmp_path)), [row["text"] for row in toy_reviews(200, seed=1)])
+    found = scores(
+        make(Context(task=toy(rows), cache=tmp_path)), [row["text"] for row in toy_reviews(200, seed=1)]
+    )
     assert 0.4 < np.mean(found) < 0.6
     assert sum(row["label"] == "positive" for row in rows) / len(rows) > 0.8  # where it would lean to
 
@@ -154,7 +184,14 @@ def test_a_judge_that_learnt_nothing_says_one_half(tmp_path, toy, toy_reviews):
     assert made(["row 1", ""]) == [pytest.approx(0.5, abs=0.1), 0.5]
 
 
-@given(st.lists(st.one_of(st.text(alphabet="abyn. ", max_size=30), st.text(max_size=8), st.sampled_from(ODD)), min_size=1, max_size=8), st.randoms())
+@given(
+    st.lists(
+        st.one_of(st.text(alphabet="abyn. ", max_size=30), st.text(max_size=8), st.sampled_from(ODD)),
+        min_size=1,
+        max_size=8,
+    ),
+    st.randoms(),
+)
 def test_a_text_is_scored_alone_to_the_last_bit(trained, texts, rng):
     order = list(range(len(texts)))
     rng.shuffle(order)
@@ -168,7 +205,12 @@ def test_a_text_is_scored_alone_to_the_last_bit(trained, texts, rng):
 def test_the_prompt_counts_unless_told_otherwise(context):
     with_prompt, without = sentiment(context), sentiment(context, include_prompt=False)
     good, bad = ["the plot is superb ."], ["the plot is dull ."]
-    assert scores(with_prompt, [""], good) == scores(with_prompt, good) == scores(without, good) != scores(with_prompt, bad)
+    assert (
+        scores(with_prompt, [""], good)
+        == scores(with_prompt, good)
+        == scores(without, good)
+        != scores(with_prompt, bad)
+    )
     assert scores(without, good, bad) == scores(without, good) != scores(with_prompt, good, bad)
 
 
@@ -183,10 +225,16 @@ def test_word_features_by_hand():
     # vocabulary a=1, b=2; codes: a, "a b" = 1 << 20 | 2; in "b a b a b": a twice, "a b" twice; "b" and "b a" are none
     features = WordNgrams({"a": 1, "b": 2}, np.array([1, 1 << 20 | 2]))
     counts = features(["b a b a b", "A c b", ""])
-    assert np.stack(counts).T.tolist() == [[0, 0, 2], [0, 1, 2], [1, 0, 1]]  # text, feature, how often; c breaks "a b"
+    assert np.stack(counts).T.tolist() == [
+        [0, 0, 2],
+        [0, 1, 2],
+        [1, 0, 1],
+    ]  # text, feature, how often; c breaks "a b"
     # weights 3 and 4 on values 1 + log 2 each, of norm (1 + log 2) sqrt 2: margin 7 / sqrt 2; one feature alone: 3; none: 0
     made = Classifier(features, np.ones(2), np.array([3.0, 4.0]), 1.0, 0.5)
-    assert made(["b a b a b", "A c b", ""]) == pytest.approx([logistic(7 / 2**0.5 + 0.5), logistic(3.5), logistic(0.5)], abs=1e-15)
+    assert made(["b a b a b", "A c b", ""]) == pytest.approx(
+        [logistic(7 / 2**0.5 + 0.5), logistic(3.5), logistic(0.5)], abs=1e-15
+    )
     assert made(["a b"]) != made(["b a"])
 
 
@@ -195,7 +243,11 @@ def test_character_features_by_hand():
     features = CharacterNgrams(bits=40)
     counts = features([" AB \n cd"])
     assert counts.times.sum() == 4 + 3 + 2 == len(counts.feature)
-    assert features(["ab cd"]).feature.tolist() == counts.feature.tolist() != features(["ab ce"]).feature.tolist()
+    assert (
+        features(["ab cd"]).feature.tolist()
+        == counts.feature.tolist()
+        != features(["ab ce"]).feature.tolist()
+    )
     assert features(["aaaa"]).times.sum() == 3 + 2 + 1  # " aaaa "
     assert len(features([""]).feature) == 0
     both = features(["ab cd", "ab cd"])
@@ -204,7 +256,9 @@ def test_character_features_by_hand():
 
 def test_naive_bayes_by_hand():
     # two features; positive texts hold the first twice (1 + log 2) and the second once, negative texts the second once; smoothing 1/10
-    counts = CharacterNgrams()(["x"])._replace(text=np.array([0, 0, 1]), feature=np.array([0, 1, 1]), times=np.array([2, 1, 1]))
+    counts = CharacterNgrams()(["x"])._replace(
+        text=np.array([0, 0, 1]), feature=np.array([0, 1, 1]), times=np.array([2, 1, 1])
+    )
     found = classifier_training.log_odds(counts, np.array([True, False]), np.array([True, True]), 2)
     plus, minus = np.array([1 + np.log(2) + 0.1, 1.1]), np.array([0.1, 1.1])
     assert found == pytest.approx(np.log(plus / plus.sum()) - np.log(minus / minus.sum()), abs=1e-15)
@@ -223,7 +277,9 @@ def test_it_is_fast_enough_to_run_inside_training(make, context):
 
 
 def test_options_are_checked(context):
-    with pytest.raises(BadSetting, match=r"'include_prompts' is no setting of sentiment. Nearest: include_prompt"):
+    with pytest.raises(
+        BadSetting, match=r"'include_prompts' is no setting of sentiment. Nearest: include_prompt"
+    ):
         sentiment(context, include_prompts=True)
     with pytest.raises(BadSetting, match=r"judge: label or revision is set without a `classifier`"):
         judge(context, label="POSITIVE")
@@ -241,7 +297,12 @@ def test_nothing_heavy_is_imported():
     heavy = "('torch', 'sklearn', 'scipy', 'transformers')"
     modules = "loquent.metrics.sentiment.sentiment, loquent.metrics.perplexity, loquent.rewards"
     code = f"import sys, {modules}; print([m for m in {heavy} if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "[]"
+    )
 
 
 def test_a_hugging_face_classifier_takes_its_place(tmp_path, toy):
@@ -251,7 +312,16 @@ def test_a_hugging_face_classifier_takes_its_place(tmp_path, toy):
     from loquent import pretrained
     from loquent.core.seeding import Key, borrowed
 
-    tokens = pretrained.build(["a good film", "a bad film"], vocabulary=300, layers=1, width=8, heads=1, context=32, key=Key(0), device="cpu")
+    tokens = pretrained.build(
+        ["a good film", "a bad film"],
+        vocabulary=300,
+        layers=1,
+        width=8,
+        heads=1,
+        context=32,
+        key=Key(0),
+        device="cpu",
+    )
     tokens.tokenizer.save_pretrained(tmp_path)
     with borrowed(Key(1)):
         config = GPT2Config(
@@ -263,7 +333,11 @@ def test_a_hugging_face_classifier_takes_its_place(tmp_path, toy):
     model.save_pretrained(tmp_path)
     context = Context(task=toy(()), cache=tmp_path)
     up = scores(sentiment(context, classifier=str(tmp_path), device="cpu"), ["a good film", "a"], ["see", ""])
-    down = scores(sentiment(context, classifier=str(tmp_path), label="negative", device="cpu"), ["a good film", "a"], ["see", ""])
+    down = scores(
+        sentiment(context, classifier=str(tmp_path), label="negative", device="cpu"),
+        ["a good film", "a"],
+        ["see", ""],
+    )
     assert np.add(up, down) == pytest.approx(1, abs=1e-6)
     with torch.no_grad():
         ids = torch.tensor([tokens.tokenizer("see a good film")["input_ids"]])
@@ -321,7 +395,9 @@ def test_the_stored_form_is_plain(builtin):
 @pytest.mark.data
 def test_on_real_reviews(beside, tmp_path):
     generation = pytest.importorskip("loquent.tasks.generation.task")
-    options = generation.Generation.Options(source="path", path=str(beside / "data" / "imdb_movie_reviews"), prompt_words=16)
+    options = generation.Generation.Options(
+        source="path", path=str(beside / "data" / "imdb_movie_reviews"), prompt_words=16
+    )
     context = Context(task=generation.Generation(options), cache=tmp_path)
     rows = context.task.rows("test")
     positive = np.array([str(row["label"]) in ("positive", "pos", "1") for row in rows])

@@ -65,7 +65,9 @@ def test_what_is_missing_is_named(unpacked):
 
 def test_samples_keep_their_scores(unpacked):
     """The program answers in another order; equal samples stay two; what it cannot read is not given to it."""
-    found = run(made(unpacked), ["a b", "a\nb c", "", "x", "a b", "y"], [["a"], ["c", " "], ["a"], [], ["a"], [" "]])
+    found = run(
+        made(unpacked), ["a b", "a\nb c", "", "x", "a b", "y"], [["a"], ["c", " "], ["a"], [], ["a"], [" "]]
+    )
     assert found.samples["spice"] == [0.5, pytest.approx(1 / 3), 0.0, None, 0.5, None]
     assert found.corpus["spice"] == pytest.approx((0.5 + 1 / 3 + 0 + 0.5) / 4)
     assert run(made(unpacked), ["a NaN"], [["b"]]).samples["spice"] == [None]

@@ -44,7 +44,9 @@ def layer(tmp_path_factory):
 
 
 def scored(metric, documents, summaries, **fields):
-    (scores,) = metric(summaries, [()] * len(summaries), documents, rows(len(summaries), **fields)).samples.values()
+    (scores,) = metric(
+        summaries, [()] * len(summaries), documents, rows(len(summaries), **fields)
+    ).samples.values()
     return scores
 
 
@@ -56,70 +58,121 @@ def test_m8_equal_to_the_original(beside, tmp_path, layer):
     metrics = {
         "zs": summac_zs(Context(), **given),
         "zs-contradiction": summac_zs(Context(), use_contradiction=True, op2="min", **given),
-        "zs-mean-max": summac_zs(Context(), use_entailment=False, use_contradiction=True, op1="mean", op2="max", **given),
+        "zs-mean-max": summac_zs(
+            Context(), use_entailment=False, use_contradiction=True, op1="mean", op2="max", **given
+        ),
         "conv-even50-e-mean": summac_conv(Context(), weights=layer(50), bins="even50", **given),
         "conv-percentile-e-mean": summac_conv(Context(), weights=layer(23), **given),
-        "conv-even50-ecn-all": summac_conv(Context(), weights=layer(50, 3), bins="even50", labels="ecn", over="all", **given),
+        "conv-even50-ecn-all": summac_conv(
+            Context(), weights=layer(50, 3), bins="even50", labels="ecn", over="all", **given
+        ),
     }
     documents, summaries = pairs.summaries(beside)
     assert metrics.keys() == stored.keys()
     assert len(summaries) >= 200
     images = metrics["zs"].inference.images(documents, summaries, contradiction=True)
-    scores = {name: metric.convolution().score if name.startswith("conv") else metric.score for name, metric in metrics.items()}
+    scores = {
+        name: metric.convolution().score if name.startswith("conv") else metric.score
+        for name, metric in metrics.items()
+    }
     found = {name: np.array([score(image) for image in images]) for name, score in scores.items()}
     for name in ("zs", "conv-even50-ecn-all"):
-        assert scored(metrics[name], documents[:20], summaries[:20]) == pytest.approx(found[name][:20].tolist(), abs=1e-9)
-    assert {name: np.abs(values - stored[name]).max() for name, values in found.items()} == {name: pytest.approx(0, abs=1e-6) for name in stored}
-    assert min(np.abs(np.array(stored["zs"]) - stored[name]).mean() for name in stored if name != "zs") > 1e-2, "each differs from the first"
+        assert scored(metrics[name], documents[:20], summaries[:20]) == pytest.approx(
+            found[name][:20].tolist(), abs=1e-9
+        )
+    assert {name: np.abs(values - stored[name]).max() for name, values in found.items()} == {
+        name: pytest.approx(0, abs=1e-6) for name in stored
+    }
+    assert (
+        min(np.abs(np.array(stored["zs"]) - stored[name]).mean() for name in stored if name != "zs") > 1e-2
+    ), "each differs from the first"
 
 
 def test_zero_shot_by_hand(folder):
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-    tokenizer, module = AutoTokenizer.from_pretrained(folder), AutoModelForSequenceClassification.from_pretrained(folder).double().eval()
-    given = tokenizer([premise for premise in sentences(DOCUMENT) for _ in range(2)], sentences(SUMMARY) * 2, return_tensors="pt", padding=True)
+    tokenizer, module = (
+        AutoTokenizer.from_pretrained(folder),
+        AutoModelForSequenceClassification.from_pretrained(folder).double().eval(),
+    )
+    given = tokenizer(
+        [premise for premise in sentences(DOCUMENT) for _ in range(2)],
+        sentences(SUMMARY) * 2,
+        return_tensors="pt",
+        padding=True,
+    )
     with torch.no_grad():
-        probabilities = module(**given).logits.softmax(1).reshape(2, 2, 3).numpy()  # [document, summary, label]
+        probabilities = (
+            module(**given).logits.softmax(1).reshape(2, 2, 3).numpy()
+        )  # [document, summary, label]
     entailed, contradicted = probabilities[..., 2], probabilities[..., 0]
-    assert scored(summac_zs(Context(), path=folder, **SMALL), [DOCUMENT], [SUMMARY]) == [pytest.approx(entailed.max(0).mean(), abs=1e-9)]
+    assert scored(summac_zs(Context(), path=folder, **SMALL), [DOCUMENT], [SUMMARY]) == [
+        pytest.approx(entailed.max(0).mean(), abs=1e-9)
+    ]
     both = summac_zs(Context(), path=folder, use_contradiction=True, op1="min", op2="max", **SMALL)
-    assert scored(both, [DOCUMENT], [SUMMARY]) == [pytest.approx((entailed.min(0) - contradicted.min(0)).max(), abs=1e-9)]
+    assert scored(both, [DOCUMENT], [SUMMARY]) == [
+        pytest.approx((entailed.min(0) - contradicted.min(0)).max(), abs=1e-9)
+    ]
     named = summac_zs(Context(), path=folder, entailment=0, **SMALL)
     assert scored(named, [DOCUMENT], [SUMMARY]) == [pytest.approx(contradicted.max(0).mean(), abs=1e-9)]
 
 
 def test_conv_by_hand():
     image = np.zeros((3, 3, 2))
-    image[0] = [[0.0, 0.99], [0.5, 0.01], [1.0, 0.01]]  # even50: column 0 in bins 0, 25, 49; column 1 twice in bin 0, once in 49
+    image[0] = [
+        [0.0, 0.99],
+        [0.5, 0.01],
+        [1.0, 0.01],
+    ]  # even50: column 0 in bins 0, 25, 49; column 1 twice in bin 0, once in 49
     weight = np.zeros(50)
     weight[[0, 25, 49]] = 0.1, 0.2, 0.4
-    layer = Convolution(weight, 0.05, np.array([[0.0, 0, 0], [1, 1, 1]]), np.array([0.0, -0.5]), "even50", "e", "mean")
+    layer = Convolution(
+        weight, 0.05, np.array([[0.0, 0, 0], [1, 1, 1]]), np.array([0.0, -0.5]), "even50", "e", "mean"
+    )
     mean = ((0.1 + 0.2 + 0.4 + 0.05) + (0.2 + 0.4 + 0.05)) / 2
     assert layer.score(image) == pytest.approx(1 / (1 + np.exp(-(3 * mean - 0.5))), abs=1e-12)
-    assert layer.score(np.repeat(image, 9, axis=2)) == pytest.approx(layer.score(np.repeat(image, 9, axis=2)[:, :, :10]), abs=1e-12), "ten sentences"
+    assert layer.score(np.repeat(image, 9, axis=2)) == pytest.approx(
+        layer.score(np.repeat(image, 9, axis=2)[:, :, :10]), abs=1e-12
+    ), "ten sentences"
     assert [len(edges) for edges in BINS.values()] == [24, 51]
 
 
 def test_conv_refuses_to_run_without_its_weights(folder, layer, tmp_path):
     with pytest.raises(BadSetting, match="summac_conv needs weights"):
         summac_conv(Context(), path=folder)
-    with pytest.raises(BadModel, match=r"none.safetensors' is not a file. A safetensors file with trained weights is needed"):
-        scored(summac_conv(Context(), path=folder, weights=str(tmp_path / "none.safetensors")), [DOCUMENT], [SUMMARY])
+    with pytest.raises(
+        BadModel, match=r"none.safetensors' is not a file. A safetensors file with trained weights is needed"
+    ):
+        scored(
+            summac_conv(Context(), path=folder, weights=str(tmp_path / "none.safetensors")),
+            [DOCUMENT],
+            [SUMMARY],
+        )
     (tmp_path / "torn.bin").write_bytes(b"PK\x03\x04")
     with pytest.raises(BadModel, match="not a safetensors file"):
         scored(summac_conv(Context(), path=folder, weights=str(tmp_path / "torn.bin")), [DOCUMENT], [SUMMARY])
-    with pytest.raises(BadModel, match=r"'mlp.weight' has the shape \(1, 50\); with bins = percentile and labels = e the shape \(1, 23\) is needed"):
+    with pytest.raises(
+        BadModel,
+        match=r"'mlp.weight' has the shape \(1, 50\); with bins = percentile and labels = e the shape \(1, 23\) is needed",
+    ):
         scored(summac_conv(Context(), path=folder, weights=layer(50)), [DOCUMENT], [SUMMARY])
 
 
 def test_what_is_read(folder):
     zs = summac_zs(Context(), path=folder, **SMALL)
-    assert scored(zs, ["", "Too short.", DOCUMENT, DOCUMENT], [SUMMARY, SUMMARY, "", "Short."]) == [None, None, 0.0, 0.0]
+    assert scored(zs, ["", "Too short.", DOCUMENT, DOCUMENT], [SUMMARY, SUMMARY, "", "Short."]) == [
+        None,
+        None,
+        0.0,
+        0.0,
+    ]
     whole = summac_zs(Context(), path=folder, granularity="document", **SMALL)
     assert scored(whole, [DOCUMENT], [SUMMARY]) != scored(zs, [DOCUMENT], [SUMMARY])
     paragraphs = summac_zs(Context(), path=folder, granularity="paragraph", **SMALL)
-    assert scored(paragraphs, ["\n".join(sentences(DOCUMENT))], ["\n".join(sentences(SUMMARY))]) == scored(zs, [DOCUMENT], [SUMMARY])
+    assert scored(paragraphs, ["\n".join(sentences(DOCUMENT))], ["\n".join(sentences(SUMMARY))]) == scored(
+        zs, [DOCUMENT], [SUMMARY]
+    )
     first = summac_zs(Context(), path=folder, most=1, **SMALL)
     assert scored(first, [DOCUMENT], [SUMMARY]) == scored(zs, [sentences(DOCUMENT)[0]], [SUMMARY])
     of_row = summac_zs(Context(), path=folder, field="article", **SMALL)
@@ -133,14 +186,19 @@ def test_what_is_read(folder):
 def test_which_label_means_entailment(folder, tmp_path):
     from loquent import pretrained
 
-    for number, names in enumerate((["ENTAILMENT", "neutral", "CONTRADICTION"], ["not_entailment", "entailment"], ["LABEL_0", "LABEL_1"])):
+    for number, names in enumerate(
+        (["ENTAILMENT", "neutral", "CONTRADICTION"], ["not_entailment", "entailment"], ["LABEL_0", "LABEL_1"])
+    ):
         place = tmp_path / str(number)
         place.mkdir()
         network = pretrained.load_classifier(tiny_networks.classifier(place, names), device="cpu")
         if number < 2:
             assert find_label(network, "entailment", "") == number
         else:
-            with pytest.raises(BadModel, match=r"the label for entailment is not clear.* 0: LABEL_0, 1: LABEL_1; .*Set the option entailment"):
+            with pytest.raises(
+                BadModel,
+                match=r"the label for entailment is not clear.* 0: LABEL_0, 1: LABEL_1; .*Set the option entailment",
+            ):
                 find_label(network, "entailment", "")
             assert find_label(network, "entailment", "label_1") == find_label(network, "entailment", 1) == 1
 
@@ -158,8 +216,14 @@ def test_laws(folder, layer):
         ("  \n ", []),
         ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
         ('He said "Stop." Then he left.', ['He said "Stop."', "Then he left."]),
-        ("Dr. Smith met J. R. Jones in the U.S. Senate. It rained.", ["Dr. Smith met J. R. Jones in the U.S. Senate.", "It rained."]),
-        ("See Fig. 3 and Sec. 4, e.g. the mean of 1.5. Done.", ["See Fig. 3 and Sec. 4, e.g. the mean of 1.5.", "Done."]),
+        (
+            "Dr. Smith met J. R. Jones in the U.S. Senate. It rained.",
+            ["Dr. Smith met J. R. Jones in the U.S. Senate.", "It rained."],
+        ),
+        (
+            "See Fig. 3 and Sec. 4, e.g. the mean of 1.5. Done.",
+            ["See Fig. 3 and Sec. 4, e.g. the mean of 1.5.", "Done."],
+        ),
         ("A title\n\nand a text ... that goes on.", ["A title", "and a text ... that goes on."]),
         ("猫坐。狗跑！", ["猫坐。", "狗跑！"]),
     ],
@@ -183,7 +247,10 @@ def test_sentences_agree_with_nltks(beside):
         theirs = [ends(nltk.tokenize.sent_tokenize(text)) for text in documents]
     finally:
         nltk.data.path.pop(0)
-    ours, naive = [ends(sentences(text)) for text in documents], [ends(text.replace(". ", ".\0").split("\0")) for text in documents]
+    ours, naive = (
+        [ends(sentences(text)) for text in documents],
+        [ends(text.replace(". ", ".\0").split("\0")) for text in documents],
+    )
     assert agreement(ours, theirs) > 0.99
     assert agreement(naive, theirs) < agreement(ours, theirs), "the twin: cut at every full stop"
 

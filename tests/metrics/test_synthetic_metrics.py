@@ -32,14 +32,30 @@ def test_words_between_numbers_cost_nothing_but_their_length():
 def test_only_finite_numbers_count_unless_legacy():
     legacy = increasing_numbers(Context(), legacy=True)
     assert legacy.name == "increasing_numbers-legacy" == legacy.keys[0]
-    assert scores(increasing_numbers(Context()), "nan", "1 inf", "infinity 1", "1 nan 2") == [0.0, 0.1, 0.1, 0.2]
+    assert scores(increasing_numbers(Context()), "nan", "1 inf", "infinity 1", "1 nan 2") == [
+        0.0,
+        0.1,
+        0.1,
+        0.2,
+    ]
     assert scores(legacy, "nan", "1 inf", "infinity 1", "1 nan 2") == [0.1, 0.2, 0.1, 0.1]
 
 
 def test_dates():
     metric = dates(Context())
-    assert scores(metric, "on 2022-10-03 .", "x1234-56-78", "2022-1-03", "2022 - 10 - 03", "") == [1.0, 1.0, 0.0, 0.0, 0.0]
-    assert scores(metric, "12022-10-034", "2022-10-034", "2022-10-031 or 2022-10-03.", "2022-10-03-7") == [0.0, 0.0, 1.0, 1.0]
+    assert scores(metric, "on 2022-10-03 .", "x1234-56-78", "2022-1-03", "2022 - 10 - 03", "") == [
+        1.0,
+        1.0,
+        0.0,
+        0.0,
+        0.0,
+    ]
+    assert scores(metric, "12022-10-034", "2022-10-034", "2022-10-031 or 2022-10-03.", "2022-10-03-7") == [
+        0.0,
+        0.0,
+        1.0,
+        1.0,
+    ]
     legacy = dates(Context(), legacy=True)
     assert (legacy.keys, scores(legacy, "12022-10-034", "2022-1-03")) == (("dates-legacy",), [1.0, 0.0])
     assert metric(["2022-10-03", ""], [()] * 2, [""] * 2, []).corpus == {"dates": 0.5}
@@ -51,7 +67,9 @@ def test_a_sorted_set_of_numbers_counts_whole(numbers, least):
     assert increasing(" ".join(map(str, rising)), least) == len(rising) / max(len(rising), least / 2)
 
 
-@pytest.mark.parametrize("make", [increasing_numbers, dates, lambda context: increasing_numbers(context, legacy=True)])
+@pytest.mark.parametrize(
+    "make", [increasing_numbers, dates, lambda context: increasing_numbers(context, legacy=True)]
+)
 def test_laws(make):
     check_laws(make(Context()), 0.0, 1.0)
 

@@ -27,7 +27,17 @@ CELLS = (("Year", "Film"), ("1999", "The Matrix"), ("2003", "Reloaded"))
 
 
 def film(i=0, **fields):
-    return Row(f"film{i}", Record(**{"table": CELLS, "highlighted_cells": ((1, 0), (1, 1)), "table_page_title": "Keanu Reeves", **fields}))
+    return Row(
+        f"film{i}",
+        Record(
+            **{
+                "table": CELLS,
+                "highlighted_cells": ((1, 0), (1, 1)),
+                "table_page_title": "Keanu Reeves",
+                **fields,
+            }
+        ),
+    )
 
 
 def films(n):
@@ -44,11 +54,17 @@ def test_m7_parent_is_the_official_one(beside):
     assert len(rows) == GOLDEN["overall_"]["n"] >= 200
     found = Parent()(predictions, references, [""] * len(rows), rows)
     for key, official in (("parent", "f"), ("parent/precision", "precision"), ("parent/recall", "recall")):
-        assert [100 * score for score in found.samples[key]] == pytest.approx(GOLDEN["samples"][official], abs=1e-9)
+        assert [100 * score for score in found.samples[key]] == pytest.approx(
+            GOLDEN["samples"][official], abs=1e-9
+        )
     for subset, mine in SUBSETS.items():
         for part, official in (("", "f"), ("/precision", "precision"), ("/recall", "recall")):
-            assert 100 * found.corpus[f"parent{mine}{part}"] == pytest.approx(GOLDEN[subset][official], abs=1e-9)
-    alone = Parent(pad=False)(predictions, [own[:1] for own in references], [""] * len(rows), rows).samples["parent"]
+            assert 100 * found.corpus[f"parent{mine}{part}"] == pytest.approx(
+                GOLDEN[subset][official], abs=1e-9
+            )
+    alone = Parent(pad=False)(predictions, [own[:1] for own in references], [""] * len(rows), rows).samples[
+        "parent"
+    ]
     assert [100 * score for score in alone] == pytest.approx(GOLDEN["first_reference_alone"], abs=1e-9)
     assert [100 * score for score in alone] != pytest.approx(GOLDEN["samples"]["f"], abs=1e-9)  # it can fail
 
@@ -60,7 +76,9 @@ def test_m7_bleu_is_the_official_one(beside):
     for subset, mine in SUBSETS.items():
         assert 100 * found.corpus[f"bleu_totto{mine}"] == pytest.approx(GOLDEN[subset]["bleu"], abs=1e-9)
     upper = BleuTotto(pad=False)(predictions, references, [""] * len(rows), rows)
-    assert 100 * upper.corpus["bleu_totto"] != pytest.approx(GOLDEN["overall_"]["bleu"], abs=1e-9)  # it can fail
+    assert 100 * upper.corpus["bleu_totto"] != pytest.approx(
+        GOLDEN["overall_"]["bleu"], abs=1e-9
+    )  # it can fail
 
 
 def test_detokenised_as_by_moses():
@@ -94,7 +112,10 @@ def test_parent_by_hand():
 def test_a_reference_that_names_the_whole_table_is_matched_by_itself():
     said = "Keanu Reeves was in The Matrix in 1999"
     assert one(Parent(), said, [said]).samples["parent"] == [pytest.approx(1.0, abs=1e-8)]
-    assert one(Parent(), said, [said, "other"]).corpus["parent"] > one(Parent(), "Keanu Reeves", [said, "other"]).corpus["parent"]
+    assert (
+        one(Parent(), said, [said, "other"]).corpus["parent"]
+        > one(Parent(), "Keanu Reeves", [said, "other"]).corpus["parent"]
+    )
 
 
 def test_null_references_make_the_table_enough():
@@ -109,7 +130,12 @@ def test_an_empty_answer_is_null():
     for metric in (Parent(), BleuTotto()):
         assert one(metric, " \n", ["a film"]).corpus == one(metric, "<null>", ["a film"]).corpus
     # the corpus score is the official one, in which "<null>" stands among the references; the sample's is not to be had for nothing
-    given = (["The Matrix was a film of 1999", ""], [["the matrix is a film of 1999"], ["a film"]], [""] * 2, films(2))
+    given = (
+        ["The Matrix was a film of 1999", ""],
+        [["the matrix is a film of 1999"], ["a film"]],
+        [""] * 2,
+        films(2),
+    )
     assert BleuTotto()(*given).corpus["bleu_totto"] > BleuTotto(pad=False)(*given).corpus["bleu_totto"]
     assert one(BleuTotto(), "", ["a film", "<null>"]).samples["bleu_totto"] == [0.0]
     assert one(Parent(), "", ["a film"]).samples["parent"][0] < 1e-4
@@ -119,9 +145,13 @@ def test_bleu_of_one_sentence():
     import sacrebleu
 
     said, told = "The cat , it sat on  the mat .", ["the cat, it is sitting on the mat.", "A cat sat."]
-    right = sacrebleu.sentence_bleu("the cat, it sat on the mat.", [text.lower() for text in told]).score / 100
+    right = (
+        sacrebleu.sentence_bleu("the cat, it sat on the mat.", [text.lower() for text in told]).score / 100
+    )
     assert one(BleuTotto(), said, told).samples["bleu_totto"] == [pytest.approx(right, abs=1e-12)]
-    assert one(BleuTotto(), said, told).samples["bleu_totto"] != [pytest.approx(sacrebleu.sentence_bleu(said, told).score / 100, abs=1e-3)]
+    assert one(BleuTotto(), said, told).samples["bleu_totto"] != [
+        pytest.approx(sacrebleu.sentence_bleu(said, told).score / 100, abs=1e-3)
+    ]
 
 
 def test_bleu_is_at_most_1():
@@ -139,9 +169,17 @@ def test_subsets():
         )
         found = metric(said, references, [""] * 3, told)
         scores = found.samples[metric.name]
-        assert found.corpus[metric.name] != found.corpus[f"{metric.name}/overlap"] != found.corpus[f"{metric.name}/nonoverlap"]
-        assert set(metric([""], [["a"]], [""], told[:1]).corpus) == {key for key in metric.keys if "/nonoverlap" not in key}
-        assert set(metric([""], [["a"]], [""], told[2:]).corpus) == {key for key in metric.keys if "overlap" not in key}
+        assert (
+            found.corpus[metric.name]
+            != found.corpus[f"{metric.name}/overlap"]
+            != found.corpus[f"{metric.name}/nonoverlap"]
+        )
+        assert set(metric([""], [["a"]], [""], told[:1]).corpus) == {
+            key for key in metric.keys if "/nonoverlap" not in key
+        }
+        assert set(metric([""], [["a"]], [""], told[2:]).corpus) == {
+            key for key in metric.keys if "overlap" not in key
+        }
         if metric.name == "parent":
             assert found.corpus["parent/nonoverlap"] == scores[1]
             assert found.corpus["parent"] == pytest.approx(sum(scores) / 3, abs=1e-12)
@@ -151,7 +189,10 @@ def test_what_does_not_apply_has_no_score():
     for metric in (Parent(), BleuTotto()):
         assert one(metric, "a", []).samples[metric.name] == [None]
         assert one(metric, "a", []).corpus == {}
-    for row in (film(highlighted_cells=(), table_page_title=""), film(table=(("", " "),), highlighted_cells=((0, 0),), table_page_title=None)):
+    for row in (
+        film(highlighted_cells=(), table_page_title=""),
+        film(table=(("", " "),), highlighted_cells=((0, 0),), table_page_title=None),
+    ):
         assert one(Parent(), "a", ["a"], row).samples["parent"] == [None]
 
 
@@ -160,10 +201,19 @@ def test_what_does_not_apply_has_no_score():
     [
         ({"table": None}, r"row 'film0' has None as 'table'; a list of rows of cells is allowed"),
         ({"table": (1, 2)}, r"row 'film0' has a tuple as 'table'"),
-        ({"table": ((1,),), "highlighted_cells": ()}, r"row 'film0' has an int in 'table'; a text is allowed, or a cell with a text under 'value'"),
-        ({"highlighted_cells": ((3, 0),)}, r"row 'film0' highlights the cell \(3, 0\), but its table of 3 rows has no such cell"),
+        (
+            {"table": ((1,),), "highlighted_cells": ()},
+            r"row 'film0' has an int in 'table'; a text is allowed, or a cell with a text under 'value'",
+        ),
+        (
+            {"highlighted_cells": ((3, 0),)},
+            r"row 'film0' highlights the cell \(3, 0\), but its table of 3 rows has no such cell",
+        ),
         ({"highlighted_cells": ((-1, 0),)}, "highlights the cell"),
-        ({"highlighted_cells": "all"}, r"has a str as 'highlighted_cells'; a list of pairs \[row, column\] is allowed"),
+        (
+            {"highlighted_cells": "all"},
+            r"has a str as 'highlighted_cells'; a list of pairs \[row, column\] is allowed",
+        ),
         ({"overlap_subset": "no"}, "has a str as 'overlap_subset'; true or false is allowed"),
     ],
 )
@@ -175,11 +225,16 @@ def test_bad_tables_are_named(fields, message):
 
 
 def test_cells_are_texts_or_have_a_value():
-    official = film(table=tuple(tuple(Record(value=cell, is_header=False) for cell in line) for line in CELLS))
+    official = film(
+        table=tuple(tuple(Record(value=cell, is_header=False) for cell in line) for line in CELLS)
+    )
     assert (
         table_of(official)
         == table_of(film())
-        == Table(("Year", "Film", "1999", "The Matrix", "2003", "Reloaded", "Keanu Reeves"), ("1999", "The Matrix", "Keanu Reeves"))
+        == Table(
+            ("Year", "Film", "1999", "The Matrix", "2003", "Reloaded", "Keanu Reeves"),
+            ("1999", "The Matrix", "Keanu Reeves"),
+        )
     )
     assert table_words(Table(("a|b", "it 's \t\n"), ("<skipped>", "x y"))).values == (("x", "y"),)
 
@@ -201,8 +256,17 @@ def test_laws():
 
 def test_identity_is_the_best_bleu():
     # a sample without any reference's word in it is none to begin with, and an empty answer is never rewarded
-    texts = st.lists(st.sampled_from(["the", "cat", "sat", "(", ",", "'s", "42"]), min_size=1, max_size=20).map(" ".join)
-    check_laws(BleuTotto(), 0.0, 1.0, 1.0, samples=st.lists(st.tuples(texts, st.just(["a"]), texts), min_size=1, max_size=4), row=films)
+    texts = st.lists(
+        st.sampled_from(["the", "cat", "sat", "(", ",", "'s", "42"]), min_size=1, max_size=20
+    ).map(" ".join)
+    check_laws(
+        BleuTotto(),
+        0.0,
+        1.0,
+        1.0,
+        samples=st.lists(st.tuples(texts, st.just(["a"]), texts), min_size=1, max_size=4),
+        row=films,
+    )
 
 
 def test_options():

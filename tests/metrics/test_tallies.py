@@ -38,7 +38,12 @@ def corpus(n, seed):
         return " ".join(made.choices(WORDS, k=made.randrange(9)))
 
     told = [Row(f"r{i}", Record(overlap_subset=made.choice([True, False, None]))) for i in range(n)]
-    return [text() for _ in told], [[text() for _ in range(made.randrange(4))] for _ in told], ["" for _ in told], told
+    return (
+        [text() for _ in told],
+        [[text() for _ in range(made.randrange(4))] for _ in told],
+        ["" for _ in told],
+        told,
+    )
 
 
 @pytest.mark.parametrize(("name", "options"), CASES)
@@ -72,7 +77,10 @@ def test_characters_are_counted_as_sacrebleu_does(said, references, word_order, 
 def test_words_are_counted_as_sacrebleu_does(samples, tokenize):
     bleu = library.BLEU(tokenize=tokenize, force=True)
     counts = [count_words(bleu, said, references) for said, references, _ in samples]
-    wanted = [bleu._extract_corpus_statistics([said], [[text] for text in references])[0] for said, references, _ in samples]
+    wanted = [
+        bleu._extract_corpus_statistics([said], [[text] for text in references])[0]
+        for said, references, _ in samples
+    ]
     assert counts == wanted
     assert np.array(counts).shape == (len(samples), 10)
 

@@ -10,7 +10,23 @@ from nltk.tokenize import NLTKWordTokenizer
 from loquent.metrics.pairs import treebank
 
 MARKS = [*"ab .,'\"`()[]{}<>!?:;-*@#$%&“”‘’«»–—\n\t12é猫…ſı", " ", " ", " ", "''", "``", "--", "..."]
-PIECES = [*MARKS, "n't", "'ll", "'s", "cannot", "CanNot", "gonna ", " 'tis ", " 'twas", "d'ye", "more'n", " wanna ", "gimme", "lemme", " 'tıſ "]
+PIECES = [
+    *MARKS,
+    "n't",
+    "'ll",
+    "'s",
+    "cannot",
+    "CanNot",
+    "gonna ",
+    " 'tis ",
+    " 'twas",
+    "d'ye",
+    "more'n",
+    " wanna ",
+    "gimme",
+    "lemme",
+    " 'tıſ ",
+]
 
 
 @given(st.one_of(TEXTS, st.lists(st.sampled_from(PIECES), max_size=40).map("".join)))

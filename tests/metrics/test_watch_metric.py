@@ -31,7 +31,9 @@ def test_marks_by_hand():
         "watch/overlap": pytest.approx(6 / 7 / 3), "watch/repetition": pytest.approx(0.5 / 3), "watch/copied": pytest.approx(1 / 3),
         "watch/words": 3.0, "watch/distinct_2": pytest.approx(4 / 9), "watch/same": 0.5,
     }  # fmt: skip
-    assert bag_f1(["a", "a", "b"], ["a", "c"]) == pytest.approx(2 / 5), "a word counts as often as both have it"
+    assert bag_f1(["a", "a", "b"], ["a", "c"]) == pytest.approx(2 / 5), (
+        "a word counts as often as both have it"
+    )
 
 
 def test_laws():

@@ -20,20 +20,36 @@ def encoder(place, *, context=64, seed=0):
 
 def classifier(place, labels, *, context=64, seed=0, problem=None):
     """A BERT with a label for each name; one name makes a regression."""
-    named = {"id2label": dict(enumerate(labels)), "label2id": {name: i for i, name in enumerate(labels)}, "problem_type": problem}
-    config = BertConfig(vocab_size=_tokenizer(place, context), max_position_embeddings=context, **SIZES, **named)
+    named = {
+        "id2label": dict(enumerate(labels)),
+        "label2id": {name: i for i, name in enumerate(labels)},
+        "problem_type": problem,
+    }
+    config = BertConfig(
+        vocab_size=_tokenizer(place, context), max_position_embeddings=context, **SIZES, **named
+    )
     return _write(BertForSequenceClassification(config), place, seed)
 
 
 def _tokenizer(place, context):
-    vocabulary = {**MARKS, **{letter: 4 + i for i, letter in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}}
+    vocabulary = {
+        **MARKS,
+        **{letter: 4 + i for i, letter in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))},
+    }
     tokenizer = Tokenizer(models.BPE(vocabulary, []))
-    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    tokenizer.pre_tokenizer, tokenizer.decoder = (
+        pre_tokenizers.ByteLevel(add_prefix_space=False),
+        decoders.ByteLevel(),
+    )
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
     )
     marks = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=context, **marks).save_pretrained(place)
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=context, **marks).save_pretrained(
+        place
+    )
     return len(vocabulary)
 
 

@@ -15,7 +15,11 @@ def examples(beside):
     found = []
     for name in FILES:
         path = beside / "data" / name
-        with gzip.open(path, "rt", encoding="utf-8") if name.endswith(".gz") else path.open(encoding="utf-8") as lines:
+        with (
+            gzip.open(path, "rt", encoding="utf-8")
+            if name.endswith(".gz")
+            else path.open(encoding="utf-8") as lines
+        ):
             found += [json.loads(line) for line in lines]
     for example in found:
         for line in example["table"]:
@@ -29,7 +33,10 @@ def examples(beside):
 def pairs(beside):
     """(predictions, references, rows, examples): one, two or three references, a subset for half of the rows, and predictions of seven kinds."""
     told = examples(beside)
-    sentences = [[" ".join(one["final_sentence"].split()) for one in example["sentence_annotations"]] for example in told]
+    sentences = [
+        [" ".join(one["final_sentence"].split()) for one in example["sentence_annotations"]]
+        for example in told
+    ]
     predictions, references = [], []
     for i, example in enumerate(told):
         neighbours = [sentences[(i + k) % len(told)][0] for k in (1, 2)]

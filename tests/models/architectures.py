@@ -23,7 +23,14 @@ SIZES = {
 IN_CI = ("gemma2", "nanochat", "gpt2", "llama", "cohere", "granite", "bert", "opt")
 OWN: dict[str, dict[str, Any]] = {
     "kimi_linear": {"linear_head_dim": 8, "linear_num_heads": 2},
-    "falcon_h1": {"mamba_d_ssm": 32, "mamba_n_heads": 4, "mamba_d_head": 8, "mamba_chunk_size": 8, "mamba_d_state": 8, "mamba_n_groups": 1},
+    "falcon_h1": {
+        "mamba_d_ssm": 32,
+        "mamba_n_heads": 4,
+        "mamba_d_head": 8,
+        "mamba_chunk_size": 8,
+        "mamba_d_state": 8,
+        "mamba_n_groups": 1,
+    },
     "axk1": {"num_key_value_heads": 4, "n_group": 1, "topk_group": 1},
     "axk2": {"num_key_value_heads": 4},
     "bamba": {"mamba_n_heads": 4},
@@ -180,7 +187,9 @@ OWN: dict[str, dict[str, Any]] = {
             "layer_types": ["sliding_attention", "full_attention"],
         }
     },
-    "gemma4_unified_assistant": {"text_config": {"model_type": "gemma4_unified_text", "num_kv_shared_layers": 0}},
+    "gemma4_unified_assistant": {
+        "text_config": {"model_type": "gemma4_unified_text", "num_kv_shared_layers": 0}
+    },
     "glm4_moe_lite": {"num_key_value_heads": 4},
     "glm_moe_dsa": {"num_key_value_heads": 4},
     "got_ocr2": {
@@ -256,13 +265,27 @@ OWN: dict[str, dict[str, Any]] = {
     "roberta": {"pad_token_id": 1},
     "roberta-prelayernorm": {"pad_token_id": 1},
     "xglm": {"pad_token_id": 1},
-    "xlm": {"emb_dim": 32, "n_layers": 2, "n_heads": 4, "n_words": 40, "causal": True, "is_decoder": False, "pad_token_id": 1},
+    "xlm": {
+        "emb_dim": 32,
+        "n_layers": 2,
+        "n_heads": 4,
+        "n_words": 40,
+        "causal": True,
+        "is_decoder": False,
+        "pad_token_id": 1,
+    },
     "xlm-roberta": {"pad_token_id": 1},
     "xlm-roberta-xl": {"pad_token_id": 1},
     "xmod": {"default_language": "en_XX", "pad_token_id": 1},
     "youtu": {"num_key_value_heads": 4},
-    "zamba": {"num_hidden_layers": 4, "layers_block_type": ["linear_attention", "hybrid", "linear_attention", "hybrid"]},
-    "zamba2": {"num_hidden_layers": 3, "layers_block_type": ["linear_attention", "linear_attention", "hybrid"]},
+    "zamba": {
+        "num_hidden_layers": 4,
+        "layers_block_type": ["linear_attention", "hybrid", "linear_attention", "hybrid"],
+    },
+    "zamba2": {
+        "num_hidden_layers": 3,
+        "layers_block_type": ["linear_attention", "linear_attention", "hybrid"],
+    },
     "zaya": {"num_experts_per_tok": 1},
 }
 
@@ -287,7 +310,10 @@ ASKED = {
     "prophetnet": "the trunk gives streams of several predictions",
     "rwkv": "the trunk is not given the mask",
 }
-NOT_CAUSAL = {"cpmant": "its prompts are read in both directions", "xlnet": "without a permutation mask every position reads all"}
+NOT_CAUSAL = {
+    "cpmant": "its prompts are read in both directions",
+    "xlnet": "without a permutation mask every position reads all",
+}
 # kind -> what a step of training says (a pattern)
 NOT_TRAINED = {"reformer": "multiple of least common multiple chunk_length"}
 READS_PADDING = {"prophetnet": "the buckets of its relative positions depend on the length of the row"}
@@ -313,7 +339,10 @@ def config_of(kind, **options):
 
     made = CONFIG_MAPPING[kind]
     parts = {name: part for name, part in made.sub_configs.items() if issubclass(part, PreTrainedConfig)}
-    sizes = {name: {**_known(part), **({"hidden_size": 32} if name != "text_config" else {})} for name, part in parts.items()}
+    sizes = {
+        name: {**_known(part), **({"hidden_size": 32} if name != "text_config" else {})}
+        for name, part in parts.items()
+    }
     return made(**{**_known(made), **sizes, **OWN.get(kind, {}), **options})
 
 

@@ -28,9 +28,19 @@ def llama(dtype="float64", vocabulary=VOCABULARY, seed=0, device="cpu"):
     from transformers import LlamaConfig, LlamaForCausalLM
 
     marks = {"bos_token_id": END, "eos_token_id": END, "pad_token_id": None}
-    sizes = {"vocab_size": vocabulary, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+    sizes = {
+        "vocab_size": vocabulary,
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+    }
     with borrowed(Key(seed, ("llama",))):
-        module = LlamaForCausalLM(LlamaConfig(**sizes, **marks, num_key_value_heads=2, max_position_embeddings=64, initializer_range=0.3))
+        module = LlamaForCausalLM(
+            LlamaConfig(
+                **sizes, **marks, num_key_value_heads=2, max_position_embeddings=64, initializer_range=0.3
+            )
+        )
     return module.to(device, getattr(torch, dtype)).eval()
 
 
@@ -49,7 +59,9 @@ def words(rng, n=12, vocabulary=VOCABULARY):
 
 def kinds(module, seed=5):
     """Every kind of support: name -> (settings, further arguments of decode)."""
-    other = gpt2(str(module.dtype).removeprefix("torch."), module.config.vocab_size, seed=seed, device=module.device)
+    other = gpt2(
+        str(module.dtype).removeprefix("torch."), module.config.vocab_size, seed=seed, device=module.device
+    )
     return {
         "none": ({}, {}),
         "top-k": ({"top_k": 5}, {}),
@@ -74,7 +86,13 @@ def drawn(module, prompts, settings, further=None, keys=None, **options):
         rng = np.random.default_rng(3)
         tries = [words(rng, vocabulary=module.config.vocab_size) for _ in range(3)]
         further["allowed"] = [tries[sum(prompt) % 3] for prompt in prompts]
-    return decode(module, prompts, keys or keys_of(len(prompts)), Decoding(**{"max_new_tokens": 12, **settings}), **further)
+    return decode(
+        module,
+        prompts,
+        keys or keys_of(len(prompts)),
+        Decoding(**{"max_new_tokens": 12, **settings}),
+        **further,
+    )
 
 
 def batch_of(prompts, answers, vocabulary, device="cpu", extra=0):
@@ -87,7 +105,21 @@ def batch_of(prompts, answers, vocabulary, device="cpu", extra=0):
     known = [answer.tokens.support for answer in answers]
     support = None
     if any(one is not None for one in known):
-        support = Support.cat(one if one is not None else Support.full(len(a.tokens.ids), vocabulary) for one, a in zip(known, answers))
+        support = Support.cat(
+            one if one is not None else Support.full(len(a.tokens.ids), vocabulary)
+            for one, a in zip(known, answers)
+        )
     zeros = torch.zeros(tokens.shape, dtype=torch.float64, device=device)
-    stand = {"turn": torch.zeros_like(tokens), "reward": zeros, "ended": torch.ones(len(rows), dtype=torch.bool, device=device)}
-    return TokenBatch(tokens=tokens, real=real, is_action=is_action, episode=torch.arange(len(rows), device=device), support=support, **stand)
+    stand = {
+        "turn": torch.zeros_like(tokens),
+        "reward": zeros,
+        "ended": torch.ones(len(rows), dtype=torch.bool, device=device),
+    }
+    return TokenBatch(
+        tokens=tokens,
+        real=real,
+        is_action=is_action,
+        episode=torch.arange(len(rows), device=device),
+        support=support,
+        **stand,
+    )

@@ -33,12 +33,20 @@ def plainly(module, values, ids):
 
     value = module.base_model if values.value_trunk is None else values.value_trunk
     target = value if values.target_trunk is None else values.target_trunk
-    return module(input_ids=tokens, use_cache=False).logits[0, -1], values.target_q(last(target))[0], values.v(last(value))[0]
+    return (
+        module(input_ids=tokens, use_cache=False).logits[0, -1],
+        values.target_q(last(target))[0],
+        values.v(last(value))[0],
+    )
 
 
 def formula(logits, q, v, *, adv_beta=1.0, adv_clip=None, mode="exponential", with_logits=True):
     """The perturbed log-probabilities, as the paper's code writes them, without filters."""
-    more = adv_beta * (q - v) if mode == "exponential" else (adv_beta * (q > v) + (1 - adv_beta) * (q <= v)).log()
+    more = (
+        adv_beta * (q - v)
+        if mode == "exponential"
+        else (adv_beta * (q > v) + (1 - adv_beta) * (q <= v)).log()
+    )
     if adv_clip is not None:
         more = torch.minimum(more, torch.tensor(adv_clip, dtype=more.dtype))
     return (logits * with_logits + more).log_softmax(-1)

@@ -26,7 +26,14 @@ def gpt2(tokenizer=None, seed=0, **sizes):
     from transformers import GPT2Config, GPT2LMHeadModel
 
     tokenizer = tokenizer or byte_level()
-    shape = {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 64, "vocab_size": len(tokenizer), **sizes}
+    shape = {
+        "n_embd": 16,
+        "n_layer": 2,
+        "n_head": 2,
+        "n_positions": 64,
+        "vocab_size": len(tokenizer),
+        **sizes,
+    }
     torch.manual_seed(seed)
     return LanguageModel(GPT2LMHeadModel(GPT2Config(**shape)).eval(), tokenizer)
 
@@ -35,7 +42,13 @@ def llama():
     from transformers import LlamaConfig, LlamaForCausalLM
 
     tokenizer = sentence_piece()
-    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "max_position_embeddings": 64}
+    sizes = {
+        "hidden_size": 16,
+        "intermediate_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "max_position_embeddings": 64,
+    }
     torch.manual_seed(0)
     return LanguageModel(LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), **sizes)).eval(), tokenizer)
 
@@ -62,7 +75,10 @@ def language_of(kind):
 
 
 def batch_for(actor, n=3):
-    games = [Episode("toy-v1", "row", "train", 0, i, (told("the film" * (i + 1)), said("good" * (n - i))), None) for i in range(n)]
+    games = [
+        Episode("toy-v1", "row", "train", 0, i, (told("the film" * (i + 1)), said("good" * (n - i))), None)
+        for i in range(n)
+    ]
     return token_batch(games, actor.format, Record(), max_length=64)
 
 
@@ -84,14 +100,18 @@ def test_the_value_head_depends_on_its_key_alone_and_no_global_generator_moves()
 @pytest.mark.parametrize("critic", ["network", "head"])
 def test_one_forward_pass_for_each_network(kind, critic):
     actor = Actor.build(language_of(kind), critic=critic, key=KEY)
-    assert set(actor.networks()) == ({"policy", "critic", "reference"} if critic == "network" else {"policy", "reference"})
+    assert set(actor.networks()) == (
+        {"policy", "critic", "reference"} if critic == "network" else {"policy", "reference"}
+    )
     batch = batch_for(actor)
     calls = counted(actor, lambda: actor(batch, want_values=True))
     assert calls == {"policy": 1, "reference": 0, **({"critic": 1} if critic == "network" else {})}
     calls = counted(actor, lambda: actor(batch, want_values=False))
     assert calls == {"policy": 1, "reference": 0, **({"critic": 0} if critic == "network" else {})}
     assert counted(actor, lambda: actor.state_values(batch))["policy"] == (critic == "head")
-    assert counted(actor, lambda: actor.policy(batch.tokens))["policy"] == 1  # the hooks see passes that do not go through the actor
+    assert (
+        counted(actor, lambda: actor.policy(batch.tokens))["policy"] == 1
+    )  # the hooks see passes that do not go through the actor
 
 
 def counted(actor, run):
@@ -141,7 +161,9 @@ def test_values_of_a_network_of_its_own_are_a_linear_layer_on_the_same_checkpoin
     batch = batch_for(actor)
     hidden, values = actor(batch)
     expected = (hidden @ actor.critic.head.weight[0]).masked_fill(~batch.real, 0)
-    assert torch.allclose(values, expected, atol=1e-6)  # a copy of the trunk: before learning it sees what the policy sees
+    assert torch.allclose(
+        values, expected, atol=1e-6
+    )  # a copy of the trunk: before learning it sees what the policy sees
     with torch.no_grad():
         actor.policy.transformer.wte.weight[5:] += 1
     assert not torch.allclose(actor(batch).policy, hidden)
@@ -174,7 +196,10 @@ def test_the_reference_is_a_frozen_copy_another_model_or_none():
     language = gpt2()
     copied = Actor.build(language, key=KEY)
     assert copied.reference is not language.module
-    assert all(a.equal(b) and a is not b for a, b in zip(copied.reference.parameters(), language.module.parameters(), strict=True))
+    assert all(
+        a.equal(b) and a is not b
+        for a, b in zip(copied.reference.parameters(), language.module.parameters(), strict=True)
+    )
     other = gpt2(seed=1)
     assert Actor.build(language, reference=other, key=KEY).reference is other.module
     assert not any(p.requires_grad for p in other.module.parameters())
@@ -188,7 +213,10 @@ def test_the_reference_is_a_frozen_copy_another_model_or_none():
 
 @pytest.mark.parametrize("critic", ["network", "head", "none"])
 def test_the_state_is_whole_and_names_each_tensor_once(critic):
-    one, two = Actor.build(gpt2(), critic=critic, key=KEY), Actor.build(gpt2(seed=7), critic=critic, key=Key(8))
+    one, two = (
+        Actor.build(gpt2(), critic=critic, key=KEY),
+        Actor.build(gpt2(seed=7), critic=critic, key=Key(8)),
+    )
     state = one.state_dict()
     places = [tensor.data_ptr() for tensor in state.values()]
     assert len(places) == len(set(places))  # safetensors refuses tensors that share memory
@@ -221,8 +249,12 @@ def test_context_and_room():
     with pytest.raises(BadModel, match="the reference takes 32 tokens and the policy 64"):
         Actor.build(language, reference=gpt2(n_positions=32), key=KEY)
     assert actor.device == torch.device("cpu")
-    with pytest.raises(BadSetting, match="max_new_tokens = 64 leaves no room for a prompt in a context of 64"):
-        _ = Actor.build(language, decoding=SimpleNamespace(max_new_tokens=64, max_prompt_tokens=0), key=KEY).room
+    with pytest.raises(
+        BadSetting, match="max_new_tokens = 64 leaves no room for a prompt in a context of 64"
+    ):
+        _ = Actor.build(
+            language, decoding=SimpleNamespace(max_new_tokens=64, max_prompt_tokens=0), key=KEY
+        ).room
 
 
 def test_what_does_not_fit_together_is_refused():

@@ -38,7 +38,9 @@ def test_scores_are_the_log_probabilities_of_the_models_own_logits(kind):
     assert torch.equal(torch.get_rng_state(), generator)
     assert (layer is None) == (kind in ASKED)
     prompts = prompts_of(3, vocabulary=architectures.VOCABULARY - 2)
-    prompts = [[2 + token for token in prompt] for prompt in prompts]  # 0 and 1 are the ends of texts and padding
+    prompts = [
+        [2 + token for token in prompt] for prompt in prompts
+    ]  # 0 and 1 are the ends of texts and padding
     for growth in (1e-2, 3e2, 3.0):
         enlarge(module, growth)
         answers = drawn(module, prompts, {"max_new_tokens": 4})
@@ -47,7 +49,9 @@ def test_scores_are_the_log_probabilities_of_the_models_own_logits(kind):
         assert apart(found, wanted) < LIMIT * max(1.0, float(wanted.detach().abs().max()))
         if kind not in NOT_CAUSAL | READS_PADDING:
             recorded = torch.cat([torch.as_tensor(answer.tokens.drawn_logprob) for answer in answers])
-            assert apart(found.detach().exp() / recorded.exp(), torch.ones(1)) < 10 * LIMIT * max(1.0, float(wanted.detach().abs().max()))
+            assert apart(found.detach().exp() / recorded.exp(), torch.ones(1)) < 10 * LIMIT * max(
+                1.0, float(wanted.detach().abs().max())
+            )
         with pytest.raises(ValueError, match=NOT_TRAINED[kind]) if kind in NOT_TRAINED else nullcontext():
             train(module, batch)
         module.eval()
@@ -91,7 +95,9 @@ def test_what_is_listed_as_not_causal_lets_earlier_logits_read_later_tokens(kind
     other = tokens.clone()
     other[:, 6:] += 3
     ones = torch.ones_like(tokens)
-    one, two = (module(input_ids=ids, attention_mask=ones, use_cache=False).logits[:, :6] for ids in (tokens, other))
+    one, two = (
+        module(input_ids=ids, attention_mask=ones, use_cache=False).logits[:, :6] for ids in (tokens, other)
+    )
     assert apart(one, two) > 0.1
 
 
@@ -100,7 +106,10 @@ def test_what_is_listed_as_not_causal_lets_earlier_logits_read_later_tokens(kind
 def test_what_is_listed_as_reading_padding_does(kind):
     module, tokens = built(kind, "float32"), torch.arange(2, 12)[None]
     wide = torch.nn.functional.pad(tokens, (0, 5))
-    one, two = (module(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits[:, :10] for ids in (tokens, wide))
+    one, two = (
+        module(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits[:, :10]
+        for ids in (tokens, wide)
+    )
     assert apart(one, two) > 1e-4
 
 

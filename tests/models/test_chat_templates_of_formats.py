@@ -34,8 +34,16 @@ HISTORIES = [
     [said("a"), told("b\n"), said("c"), said("d")],
     [told("the film\n"), said(""), told("\tlong\n")],
 ]
-LETTERS = [[told("abc")], [told("gy"), said("crane"), told("bb"), said("slate"), told("")], [told(""), said("crane"), told("")]]
-SENTENCE_PIECE = [[told("the film.")], [told("the film."), said("once"), told("on"), said("and on"), told("the sea")], [said("a"), told("b")]]
+LETTERS = [
+    [told("abc")],
+    [told("gy"), said("crane"), told("bb"), said("slate"), told("")],
+    [told(""), said("crane"), told("")],
+]
+SENTENCE_PIECE = [
+    [told("the film.")],
+    [told("the film."), said("once"), told("on"), said("and on"), told("the sea")],
+    [said("a"), told("b")],
+]
 
 
 def with_template(tokenizer, template):
@@ -57,7 +65,9 @@ def test_the_template_of_a_format_gives_its_ids(name, instruction):
     tokenizer.chat_template = format.chat_template()
     histories = LETTERS if "35" in name else SENTENCE_PIECE if name == "llama 2" else HISTORIES
     for turns in histories:
-        told_first = [turns[:n] for n in range(1, len(turns) + 1) if n == len(turns) or turns[n - 1].seat == "task"]
+        told_first = [
+            turns[:n] for n in range(1, len(turns) + 1) if n == len(turns) or turns[n - 1].seat == "task"
+        ]
         asked = [(instruction.replace(" ", ""), history, "agent") for history in told_first]
         for history, ids in zip(asked, serving.served(tokenizer, asked), strict=True):
             assert ids == list(format.prompt(*history, 999)[0]), (name, history)
@@ -88,11 +98,19 @@ def test_what_is_written_is_what_a_server_reads(name, tmp_path):
         serving.write(tmp_path, tokenizer, format, {"task": {"kind": "echo"}, "format": name})
     loaded = AutoTokenizer.from_pretrained(tmp_path)
     assert loaded.chat_template == tokenizer.chat_template
-    assert (loaded.chat_template == own) is (name in ("chatml", "a default system message", "llama 2")), "a template that is right stays"
+    assert (loaded.chat_template == own) is (name in ("chatml", "a default system message", "llama 2")), (
+        "a template that is right stays"
+    )
     stops = json.loads((tmp_path / "generation_config.json").read_text())
-    assert {*([stops["eos_token_id"]] if isinstance(stops["eos_token_id"], int) else stops["eos_token_id"])} == set(format.end)
+    assert {
+        *([stops["eos_token_id"]] if isinstance(stops["eos_token_id"], int) else stops["eos_token_id"])
+    } == set(format.end)
     assert stops["transformers_version"] == "5"
-    assert json.loads((tmp_path / "loquent.json").read_text()) == {"task": {"kind": "echo"}, "format": name, "template_is_exact": True}
+    assert json.loads((tmp_path / "loquent.json").read_text()) == {
+        "task": {"kind": "echo"},
+        "format": name,
+        "template_is_exact": True,
+    }
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FORMATS if "space" in kind])
@@ -107,7 +125,9 @@ def test_a_tokenizer_that_no_template_can_serve_exactly_is_named(kind, tmp_path)
 
 def test_a_template_that_no_format_reads_is_not_run(tmp_path):
     format, tokenizer = case("plain")
-    tokenizer.chat_template = "{% for i in range(10 ** 9) %}{% for j in range(10 ** 9) %}{% endfor %}{% endfor %}"
+    tokenizer.chat_template = (
+        "{% for i in range(10 ** 9) %}{% for j in range(10 ** 9) %}{% endfor %}{% endfor %}"
+    )
     tokenizer.save_pretrained(tmp_path)
     serving.write(tmp_path, tokenizer, format, {})
     assert (tmp_path / "chat_template.jinja").read_text() == format.chat_template()

@@ -7,7 +7,11 @@ from loquent.models.values.chunked import chunked, summed
 
 def function(wide, here, wanted):
     logprob = wide.log_softmax(1)
-    spread = -(logprob.exp() * logprob).sum(1) if wanted[1] else torch.full((len(wide),), torch.nan, dtype=wide.dtype)
+    spread = (
+        -(logprob.exp() * logprob).sum(1)
+        if wanted[1]
+        else torch.full((len(wide),), torch.nan, dtype=wide.dtype)
+    )
     return logprob[:, 3], spread, (wide.square() * torch.arange(here.start, here.stop)[:, None]).sum(1)
 
 
@@ -25,7 +29,10 @@ def test_values_and_gradients_are_those_of_the_whole(bias, step, used):
     layer, states = parts(bias)
     upstream = torch.randn(3, 13, dtype=torch.float64)
     found = []
-    for columns in (function(layer(states), slice(0, 13), (True,) * 3), chunked(layer, states, step, function, 3)):
+    for columns in (
+        function(layer(states), slice(0, 13), (True,) * 3),
+        chunked(layer, states, step, function, 3),
+    ):
         layer.zero_grad()
         states.grad = None
         sum((columns[i] * upstream[i]).sum() for i in used).backward()
@@ -53,7 +60,9 @@ def test_no_chunk_is_wider_than_asked():
 
     layer, states = parts()
     chunked(layer, states, 6, watched, 3)[0].sum().backward()
-    assert seen == [(n, (True, True, True)) for n in (6, 6, 1)] + [(n, (True, False, False)) for n in (6, 6, 1)]
+    assert seen == [(n, (True, True, True)) for n in (6, 6, 1)] + [
+        (n, (True, False, False)) for n in (6, 6, 1)
+    ]
 
 
 @pytest.mark.parametrize("bias", [True, False])

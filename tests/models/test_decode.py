@@ -26,8 +26,14 @@ def models():
 def differences(module, prompts, answers):
     """|drawn - recomputed| of all tokens, in the support and in the full softmax."""
     scores = action_scores(module, batch_of(prompts, answers, module.config.vocab_size, module.device))
-    recorded = [np.concatenate([getattr(answer.tokens, name) for answer in answers]) for name in ("drawn_logprob", "policy_logprob")]
-    return [np.abs(old - new.detach().double().cpu().numpy()) for old, new in zip(recorded, (scores.drawn, scores.policy))]
+    recorded = [
+        np.concatenate([getattr(answer.tokens, name) for answer in answers])
+        for name in ("drawn_logprob", "policy_logprob")
+    ]
+    return [
+        np.abs(old - new.detach().double().cpu().numpy())
+        for old, new in zip(recorded, (scores.drawn, scores.policy))
+    ]
 
 
 # ---- what was drawn is what is scored (spec A5, A6, N6)
@@ -62,7 +68,12 @@ def test_drawn_logprob_is_recomputed_on_real_weights(beside, kind):
         texts = ["Once upon a time", "The dog", "Lily saw a big red ball. She"]
         prompts = [[1, *pretrained.plain_ids(stories.tokenizer, text)] for text in texts for _ in range(3)]
         settings, further = kinds(stories.module)[kind]
-        answers = drawn(stories.module, prompts, {"max_new_tokens": 14, **settings}, {**further, "end": sorted(stories.end)})
+        answers = drawn(
+            stories.module,
+            prompts,
+            {"max_new_tokens": 14, **settings},
+            {**further, "end": sorted(stories.end)},
+        )
         for error in differences(stories.module, prompts, answers):
             assert error.max() < most
             assert np.median(error) < middle
@@ -74,7 +85,9 @@ def test_drawn_logprob_is_recomputed_on_real_weights(beside, kind):
 def library(module, prompts, n, **options):
     ids, real = pretrained.padded(prompts, END, module.device, left=True)
     marks = {"eos_token_id": END, "pad_token_id": END, "bos_token_id": END}
-    out = module.generate(ids, attention_mask=real.long(), max_new_tokens=n, do_sample=False, **marks, **options)[:, ids.shape[1] :].tolist()
+    out = module.generate(
+        ids, attention_mask=real.long(), max_new_tokens=n, do_sample=False, **marks, **options
+    )[:, ids.shape[1] :].tolist()
     return [row[: row.index(END) + 1] if END in row else row for row in out]
 
 
@@ -93,7 +106,9 @@ def test_beam_search_is_the_librarys():
     ours = drawn(module, prompts, {"method": "beam", "beams": 3, "live": 12})
     assert [answer.tokens.ids.tolist() for answer in ours] == library(module, prompts, 12, num_beams=3)
     assert max(error.max() for error in differences(module, prompts, ours)) < 1e-9
-    assert [a.tokens.ids.tolist() for a in ours] != [a.tokens.ids.tolist() for a in drawn(module, prompts, {"method": "greedy"})]
+    assert [a.tokens.ids.tolist() for a in ours] != [
+        a.tokens.ids.tolist() for a in drawn(module, prompts, {"method": "greedy"})
+    ]
 
 
 def test_beam_search_keeps_to_words_limits_and_stops():
@@ -124,12 +139,19 @@ def test_draws_do_not_depend_on_live_rows_or_order(name, kind, device):
     module, prompts, keys = MODELS[name](device=device), prompts_of(20), keys_of(20)
     settings, further = kinds(module)[kind]
     further = {**further, "end": (END, 5, 17)}
-    wanted = [answer.tokens.ids.tolist() for answer in drawn(module, prompts, {**settings, "live": 64}, further)]
+    wanted = [
+        answer.tokens.ids.tolist() for answer in drawn(module, prompts, {**settings, "live": 64}, further)
+    ]
     assert len({len(ids) for ids in wanted}) > 2  # rows finish at different times
     for live in (1, 4, 16):
-        assert [answer.tokens.ids.tolist() for answer in drawn(module, prompts, {**settings, "live": live}, further)] == wanted
+        assert [
+            answer.tokens.ids.tolist()
+            for answer in drawn(module, prompts, {**settings, "live": live}, further)
+        ] == wanted
     order = np.random.default_rng(1).permutation(20)
-    shuffled = drawn(module, [prompts[i] for i in order], {**settings, "live": 4}, further, [keys[i] for i in order])
+    shuffled = drawn(
+        module, [prompts[i] for i in order], {**settings, "live": 4}, further, [keys[i] for i in order]
+    )
     assert [answer.tokens.ids.tolist() for answer in shuffled] == [wanted[i] for i in order]
     other = drawn(module, prompts, settings, further, keys_of(20, seed=1))
     assert [answer.tokens.ids.tolist() for answer in other] != wanted
@@ -155,7 +177,9 @@ def test_uncached_rows_say_the_same(monkeypatch):
     assert isinstance(cache.rows_of(module, END, 4, 60), cache.Uncached)
     got = drawn(module, prompts, {"live": 5})
     assert [answer.tokens.ids.tolist() for answer in got] == [answer.tokens.ids.tolist() for answer in wanted]
-    assert max(np.abs(a.tokens.drawn_logprob - b.tokens.drawn_logprob).max() for a, b in zip(got, wanted)) < 1e-9
+    assert (
+        max(np.abs(a.tokens.drawn_logprob - b.tokens.drawn_logprob).max() for a, b in zip(got, wanted)) < 1e-9
+    )
 
 
 def test_models_whose_cache_is_of_another_kind_go_without():
@@ -165,8 +189,13 @@ def test_models_whose_cache_is_of_another_kind_go_without():
     sizes = {"vocab_size": VOCABULARY, "hidden_size": 16, "num_attention_heads": 2}
     layers = {"intermediate_size": 16, "num_hidden_layers": 1, "num_key_value_heads": 2}
     sliding = MistralForCausalLM(MistralConfig(**sizes, **layers, sliding_window=4, initializer_range=0.5))
-    unplaced = BloomForCausalLM(BloomConfig(**sizes, n_layer=1, initializer_range=0.5))  # takes no position_ids
-    for module, within in ((sliding.double().eval(), 1e-9), (unplaced.double().eval(), 1e-5)):  # Bloom's attention is float32 inside
+    unplaced = BloomForCausalLM(
+        BloomConfig(**sizes, n_layer=1, initializer_range=0.5)
+    )  # takes no position_ids
+    for module, within in (
+        (sliding.double().eval(), 1e-9),
+        (unplaced.double().eval(), 1e-5),
+    ):  # Bloom's attention is float32 inside
         assert isinstance(cache.rows_of(module, END, 4, 60), cache.Uncached)
         answers = drawn(module, prompts_of(6), {"live": 2})
         assert max(error.max() for error in differences(module, prompts_of(6), answers)) < within
@@ -176,8 +205,19 @@ def test_a_model_that_ignores_positions_is_found_out(monkeypatch):
     module = llama()
     forward = module.forward
 
-    def careless(input_ids=None, attention_mask=None, position_ids=None, past_key_values=None, use_cache=None, logits_to_keep=0):
-        inputs = {"attention_mask": attention_mask, "past_key_values": past_key_values, "use_cache": use_cache}
+    def careless(
+        input_ids=None,
+        attention_mask=None,
+        position_ids=None,
+        past_key_values=None,
+        use_cache=None,
+        logits_to_keep=0,
+    ):
+        inputs = {
+            "attention_mask": attention_mask,
+            "past_key_values": past_key_values,
+            "use_cache": use_cache,
+        }
         return forward(input_ids=input_ids, logits_to_keep=logits_to_keep, **inputs)
 
     monkeypatch.setattr(module, "forward", careless)
@@ -193,10 +233,14 @@ def test_a_model_that_ignores_positions_is_found_out(monkeypatch):
 def test_what_a_comparison_finds_is_kept_only_where_it_would_have_found_otherwise():
     module = llama()
     for layer in module.model.layers:
-        torch.nn.init.zeros_(layer.self_attn.o_proj.weight)  # attention that adds nothing sees no positions and no padding
+        torch.nn.init.zeros_(
+            layer.self_attn.o_proj.weight
+        )  # attention that adds nothing sees no positions and no padding
     assert cache.serves(module)
     assert module not in cache._shown
-    torch.nn.init.normal_(module.model.layers[0].self_attn.o_proj.weight, generator=torch.Generator().manual_seed(0))
+    torch.nn.init.normal_(
+        module.model.layers[0].self_attn.o_proj.weight, generator=torch.Generator().manual_seed(0)
+    )
     assert cache.serves(module)
     assert module in cache._shown
     module.config.layer_types = ["sliding_attention"] * 2
@@ -206,7 +250,9 @@ def test_what_a_comparison_finds_is_kept_only_where_it_would_have_found_otherwis
 
 def test_a_refusal_is_not_kept():
     module = llama()
-    handle = module.register_forward_hook(lambda part, given, found: setattr(found, "logits", found.logits.clone() * torch.rand(1)))
+    handle = module.register_forward_hook(
+        lambda part, given, found: setattr(found, "logits", found.logits.clone() * torch.rand(1))
+    )
     with torch.random.fork_rng():
         assert not cache.serves(module)
     handle.remove()
@@ -216,7 +262,10 @@ def test_a_refusal_is_not_kept():
 # ---- the distribution
 
 
-@pytest.mark.parametrize(("settings", "kept"), [({}, 10), ({"temperature": 0.5}, 10), ({"top_k": 4, "temperature": 2.0}, 4), ({"top_p": 0.8}, None)])
+@pytest.mark.parametrize(
+    ("settings", "kept"),
+    [({}, 10), ({"temperature": 0.5}, 10), ({"top_k": 4, "temperature": 2.0}, 4), ({"top_p": 0.8}, None)],
+)
 def test_sampling_distribution_by_chi_square(settings, kept):
     # spec A6: 1e5 draws over 10 words; the 99% point of chi-square with n - 1 degrees of freedom by Wilson and Hilferty (1931)
     logits = torch.linspace(-1.5, 1.5, 10, dtype=torch.float64).roll(3)[None]
@@ -252,7 +301,11 @@ def test_inverse_cdf_by_hand():
 
     assert [at(u) for u in (0.0, 0.2499, 0.25, 0.7499, 0.7501, 1 - 2**-53)] == [0, 0, 2, 2, 3, 3]
     banned = torch.tensor([[True, False, False, True]])
-    assert [at(u, banned=banned) for u in (0.0, 0.5, 1 - 2**-53)] == [2, 2, 2]  # the last kept id takes the remainder
+    assert [at(u, banned=banned) for u in (0.0, 0.5, 1 - 2**-53)] == [
+        2,
+        2,
+        2,
+    ]  # the last kept id takes the remainder
     assert [at(u, limit=3) for u in (0.0, 0.3334, 1 - 2**-53)] == [0, 2, 2]
     with pytest.raises(BadModel, match="every token is banned"):
         at(0.5, banned=torch.ones(1, 4, dtype=torch.bool))
@@ -269,9 +322,13 @@ def test_every_token_is_inside_its_support(models, kind):
     settings, further = kinds(module)[kind]
     answers = drawn(module, prompts, settings, further)
     limited = [answer.tokens for answer in answers if answer.tokens.support is not None]
-    assert bool(limited) == (kind not in ("none", "greedy"))  # everything kept at temperature 1 is not recorded
+    assert bool(limited) == (
+        kind not in ("none", "greedy")
+    )  # everything kept at temperature 1 is not recorded
     for tokens in limited:
-        assert len(tokens.support) == len(tokens.ids) == len(tokens.drawn_logprob) == len(tokens.policy_logprob)
+        assert (
+            len(tokens.support) == len(tokens.ids) == len(tokens.drawn_logprob) == len(tokens.policy_logprob)
+        )
         assert tokens.support.contains(tokens.ids).all()
         assert tokens.support.vocabulary == VOCABULARY
         assert (tokens.support.temperature == settings.get("temperature", 1.0)).all()
@@ -297,7 +354,9 @@ def test_supports_say_what_was_forbidden():
 
 def test_nucleus_of_a_second_model():
     module, other, prompts = gpt2(), gpt2(seed=5), prompts_of(8)
-    answers = drawn(module, prompts, {"live": 3}, {"nucleus": Nucleus(other, top_p=0.6, min_keep=2, always=(END, 7))})
+    answers = drawn(
+        module, prompts, {"live": 3}, {"nucleus": Nucleus(other, top_p=0.6, min_keep=2, always=(END, 7))}
+    )
     for prompt, answer in zip(prompts, answers):
         ids = answer.tokens.ids.tolist()
         mass = other(torch.tensor([[*prompt, *ids]])).logits[0, len(prompt) - 1 : -1].softmax(1)
@@ -354,7 +413,10 @@ def test_stopped():
         assert (answer.stopped == "end") == (ids[-1] == END)
         assert END not in ids[:-1]
         assert answer.stopped == "end" or (answer.stopped == "length" and len(ids) == 6)
-    assert all(answer.stopped == "length" and len(answer.tokens.ids) == 6 for answer in drawn(module, prompts, {"max_new_tokens": 6}, {"end": ()}))
+    assert all(
+        answer.stopped == "length" and len(answer.tokens.ids) == 6
+        for answer in drawn(module, prompts, {"max_new_tokens": 6}, {"end": ()})
+    )
     seen = []
 
     def stop(ids):
@@ -405,7 +467,9 @@ def test_the_models_attention_is_given_back():
     eager = gpt2()
     eager.set_attn_implementation("eager")
     wanted = drawn(gpt2(), prompts_of(8), {})
-    assert [a.tokens.ids.tolist() for a in drawn(eager, prompts_of(8), {})] == [a.tokens.ids.tolist() for a in wanted]
+    assert [a.tokens.ids.tolist() for a in drawn(eager, prompts_of(8), {})] == [
+        a.tokens.ids.tolist() for a in wanted
+    ]
     assert eager.config._attn_implementation == "eager"
 
 
@@ -418,7 +482,12 @@ def test_learning_after_decoding():
 
 @pytest.mark.parametrize(
     ("prompts", "words"),
-    [([[]], "prompt 0 is empty"), ([[1], [1] * 60], "prompt 1 has 60 tokens.*at most 53"), ([[VOCABULARY]], "outside 0..39"), ([[-1]], "outside")],
+    [
+        ([[]], "prompt 0 is empty"),
+        ([[1], [1] * 60], "prompt 1 has 60 tokens.*at most 53"),
+        ([[VOCABULARY]], "outside 0..39"),
+        ([[-1]], "outside"),
+    ],
 )
 def test_bad_prompts(prompts, words):
     with pytest.raises(BadModel, match=words):
@@ -432,7 +501,17 @@ def test_the_context_can_be_filled():
     assert [len(answer.tokens.ids) for answer in longer] == [12] * 4
 
 
-@pytest.mark.parametrize("settings", [{"temperature": 0.0}, {"top_p": 1.1}, {"top_k": -1}, {"method": "magic"}, {"min_new_tokens": 13}, {"live": 0}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"temperature": 0.0},
+        {"top_p": 1.1},
+        {"top_k": -1},
+        {"method": "magic"},
+        {"min_new_tokens": 13},
+        {"live": 0},
+    ],
+)
 def test_bad_settings(settings):
     with pytest.raises(BadSetting):
         Decoding(**{"max_new_tokens": 12, **settings})
@@ -450,4 +529,6 @@ def test_restricted_sampling_matches_restricted_logprob():
     for options in ({"top_k": 7}, {"top_p": 0.5}, {"top_k": 20, "top_p": 0.5, "temperature": 1.7}):
         choice = choose(logits, uniform, **options)
         logprob = restricted_logprob(logits, choice.support.kept(), options.get("temperature", 1.0))
-        assert torch.allclose(logprob.gather(1, choice.ids[:, None])[:, 0].double(), choice.drawn_logprob, atol=1e-6)
+        assert torch.allclose(
+            logprob.gather(1, choice.ids[:, None])[:, 0].double(), choice.drawn_logprob, atol=1e-6
+        )

@@ -20,7 +20,9 @@ def folder_of(name, path, about):
 
     format, tokenizer = case(name)
     tokenizer.save_pretrained(path)
-    GPT2Config(vocab_size=len(tokenizer), n_positions=128, eos_token_id=None, bos_token_id=None).save_pretrained(path)
+    GPT2Config(
+        vocab_size=len(tokenizer), n_positions=128, eos_token_id=None, bos_token_id=None
+    ).save_pretrained(path)
     if about:
         serving.write(path, tokenizer, format, {"format": format.__class__.__name__.lower()})
     return format
@@ -39,13 +41,20 @@ def questions(name):
 def test_ids_texts_and_messages_are_those_of_the_format(name, tmp_path):
     format = folder_of(name, tmp_path, about=True)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a template that joins tokens is remarked upon; its text is checked here all the same
-        by_ids, by_chat = Exact(str(tmp_path), "auto", "completions", TOKENS), Exact(str(tmp_path), "auto", "chat", TOKENS)
+        warnings.simplefilter(
+            "ignore"
+        )  # a template that joins tokens is remarked upon; its text is checked here all the same
+        by_ids, by_chat = (
+            Exact(str(tmp_path), "auto", "completions", TOKENS),
+            Exact(str(tmp_path), "auto", "chat", TOKENS),
+        )
         count = 0
         for one in questions(name):
             right = list(format.prompt(one.instruction, one.turns, "agent", 120)[0])
             assert by_ids.prompt(one, 0) == right
-            served = by_chat.tokenizer.apply_chat_template(by_chat.messages(one, 0), add_generation_prompt=True, return_dict=False)
+            served = by_chat.tokenizer.apply_chat_template(
+                by_chat.messages(one, 0), add_generation_prompt=True, return_dict=False
+            )
             if name != "llama 2":
                 assert list(served) == right
                 assert by_ids.tokenizer(by_ids._text(right), add_special_tokens=False)["input_ids"] == right
@@ -59,13 +68,17 @@ def test_a_template_without_a_system_message_has_the_instruction_in_its_first_me
     exact = Exact(str(tmp_path), "chat", "chat", TOKENS)
     for one in questions("no system message"):
         if one.turns[0].seat == "task" and all(turn.text for turn in one.turns):
-            served = exact.tokenizer.apply_chat_template(exact.messages(one, 0), add_generation_prompt=True, return_dict=False)
+            served = exact.tokenizer.apply_chat_template(
+                exact.messages(one, 0), add_generation_prompt=True, return_dict=False
+            )
             assert list(served) == list(format.prompt(one.instruction, one.turns, "agent", 120)[0])
 
 
 def test_markers_at_which_a_server_does_not_stop_by_itself_are_sent_as_stops(tmp_path):
     folder_of("chatml", tmp_path / "known", about=True)
-    assert Exact(str(tmp_path / "known"), "auto", "chat", TOKENS).ends == (), "the exported folder names them to the server"
+    assert Exact(str(tmp_path / "known"), "auto", "chat", TOKENS).ends == (), (
+        "the exported folder names them to the server"
+    )
     folder_of("chatml", tmp_path / "bare", about=False)
     assert Exact(str(tmp_path / "bare"), "chat", "chat", TOKENS).ends == ("<|im_end|>",)
     assert Exact(str(tmp_path / "bare"), "plain", "completions", TOKENS).ends == ()

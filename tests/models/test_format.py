@@ -5,7 +5,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers_for_tests import MARKERS, byte_level, chatml, ilql_byte_level, sentence_piece, wordle_characters, wrapped
+from tokenizers_for_tests import (
+    MARKERS,
+    byte_level,
+    chatml,
+    ilql_byte_level,
+    sentence_piece,
+    wordle_characters,
+    wrapped,
+)
 
 from loquent.core.episode import Tokens, Turn
 from loquent.errors import BadModel
@@ -33,7 +41,12 @@ def told(text):
 
 def said(text, stopped="end", ids=None):
     nothing = None if ids is None else np.zeros(len(ids))
-    return Turn("agent", text, stopped=stopped, tokens=None if ids is None else Tokens(np.array(ids, dtype=np.int64), nothing, nothing))
+    return Turn(
+        "agent",
+        text,
+        stopped=stopped,
+        tokens=None if ids is None else Tokens(np.array(ids, dtype=np.int64), nothing, nothing),
+    )
 
 
 def ids_of(pieces):
@@ -58,7 +71,11 @@ ODD = [
     "é😀",
     "Q w",
 ]
-texts = st.one_of(st.sampled_from(ODD), st.text(max_size=12), st.lists(st.sampled_from([*ODD, "the film"]), max_size=4).map("".join))
+texts = st.one_of(
+    st.sampled_from(ODD),
+    st.text(max_size=12),
+    st.lists(st.sampled_from([*ODD, "the film"]), max_size=4).map("".join),
+)
 drawn = st.lists(st.integers(3, 34), max_size=5)
 answers = st.one_of(
     st.builds(said, texts, st.sampled_from(["end", "length", "stop"])),
@@ -125,7 +142,12 @@ def test_a_row_never_begins_with_an_action_and_pieces_stand_in_order(kind, turns
 def test_turns_with_tokens_are_never_tokenised_again(kind, text, ids):
     format = format_of(kind)
     turns = [told("a"), said(text, ids=ids), told("b")]
-    chosen = [i for piece in format.pieces("", turns, "agent") for i, own in zip(piece.ids, piece.is_action, strict=True) if own]
+    chosen = [
+        i
+        for piece in format.pieces("", turns, "agent")
+        for i, own in zip(piece.ids, piece.is_action, strict=True)
+        if own
+    ]
     assert chosen == ids
 
 
@@ -143,7 +165,9 @@ def test_tokenising_again_would_give_other_tokens():
 def test_marker_strings_inside_a_text_are_characters(kind, text):
     format = format_of(kind)
     special = {"<|end|>", "<|im_start|>", "<|im_end|>", *MARKERS} & set(format.encoder._added)
-    ids = {format.encoder._rest.token_to_id(name) for name in special} - {format.pad if "spaces" in kind or "metaspace" in kind else None}
+    ids = {format.encoder._rest.token_to_id(name) for name in special} - {
+        format.pad if "spaces" in kind or "metaspace" in kind else None
+    }
     for first in (False, True):
         assert not ids & set(format.encoder.encode(text, first))
 
@@ -153,7 +177,9 @@ def test_marker_strings_are_markers_for_the_shared_tokenizer_which_stays_as_it_i
     state = shared.backend_tokenizer.to_str()
     format = Plain(shared)
     assert shared.eos_token_id not in format.encoder.encode("a<|end|>b")
-    assert shared.eos_token_id in shared("a<|end|>b")["input_ids"]  # without the private copy it would be found
+    assert (
+        shared.eos_token_id in shared("a<|end|>b")["input_ids"]
+    )  # without the private copy it would be found
     assert shared.backend_tokenizer.to_str() == state
     assert not shared.backend_tokenizer.encode_special_tokens
 
@@ -167,7 +193,25 @@ def test_a_copied_format_still_takes_markers_for_characters():
 def test_a_marker_that_the_model_of_the_tokenizer_knows_as_a_word_is_still_not_found_in_text():
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-    words = ["<unk>", "<s>", "</s>", "<a>", "</a>", "</eod>", "<", ">", "/", "s", "a", "e", "o", "d", "x", "/s>", "s>"]
+    words = [
+        "<unk>",
+        "<s>",
+        "</s>",
+        "<a>",
+        "</a>",
+        "</eod>",
+        "<",
+        ">",
+        "/",
+        "s",
+        "a",
+        "e",
+        "o",
+        "d",
+        "x",
+        "/s>",
+        "s>",
+    ]
     inner = Tokenizer(models.Unigram([(word, -1.0) for word in words], 0, False))
     inner.decoder = decoders.Fuse()
     assert inner.pre_tokenizer is None or pre_tokenizers
@@ -194,7 +238,9 @@ def test_text_to_ids_to_text_is_exact_for_byte_level(text):
 @given(prompt=st.text("the on,.e😀é ", min_size=1, max_size=9), answer=st.text("the once!😀é ", max_size=9))
 def test_prompt_and_answer_decode_to_the_text_put_together(kind, prompt, answer):
     if kind == "plain, metaspace":
-        prompt = "x" + prompt  # this pre-tokenizer puts its space before a text only where there is none, and decoding takes it away
+        prompt = (
+            "x" + prompt
+        )  # this pre-tokenizer puts its space before a text only where there is none, and decoding takes it away
     format = format_of(kind)
     pieces = format.pieces("", [told(prompt), said(answer)], "agent")
     before, own = pieces[0].ids + pieces[1].ids, pieces[2].ids
@@ -210,13 +256,24 @@ def test_a_leading_space_belongs_to_a_continuation_but_not_to_the_first_text_of_
     assert format.text([space_once, 2], before=[start]) == "once"
     assert ids_of(format.pieces("", [told(""), said("once")], "agent")) == (start, space_once, 2)
     once = format.encoder._rest.token_to_id("once")
-    assert ids_of(format.pieces("", [told("the"), said("once")], "agent")) == (start, the, once, 2)  # "theonce", no space put in
+    assert ids_of(format.pieces("", [told("the"), said("once")], "agent")) == (
+        start,
+        the,
+        once,
+        2,
+    )  # "theonce", no space put in
 
 
 @KINDS
 def test_a_megabyte_and_other_odd_texts_do_not_raise(kind):
     format = format_of(kind)
-    for text in ("ab <s></a>" * (100_000 if kind == "plain" else 1000), "\x00" * 1000, "\ud800" * 1000, "😀" * 1000, " " * 1000):
+    for text in (
+        "ab <s></a>" * (100_000 if kind == "plain" else 1000),
+        "\x00" * 1000,
+        "\ud800" * 1000,
+        "😀" * 1000,
+        " " * 1000,
+    ):
         assert isinstance(format.encoder.encode(text), tuple)
         ids, _ = format.prompt("", [told(text)], "agent", 64)
         assert 0 < len(ids) <= 64
@@ -255,10 +312,16 @@ def test_an_end_marker_is_drawn_or_owed():
 def test_an_instruction_is_shown_once_before_the_first_turn():
     format = format_of("plain")
     row = ids_of(format.pieces("Be brief.", [told("the film"), said("good"), told("and")], "agent"))
-    assert format.encoder._rest.decode(list(row), skip_special_tokens=False) == "<|end|>Be brief.\nthe filmgood<|end|>and"
+    assert (
+        format.encoder._rest.decode(list(row), skip_special_tokens=False)
+        == "<|end|>Be brief.\nthe filmgood<|end|>and"
+    )
     ilql = format_of("ilql")
     row = ids_of(ilql.pieces("Be brief.", [told("the film"), said("good")], "agent"))
-    assert ilql.encoder._rest.decode(list(row), skip_special_tokens=False) == "<s>Be brief.</s>the film</s>good</a>"
+    assert (
+        ilql.encoder._rest.decode(list(row), skip_special_tokens=False)
+        == "<s>Be brief.</s>the film</s>good</a>"
+    )
 
 
 def test_tokenizers_that_cannot_serve_are_refused():
@@ -282,10 +345,14 @@ def test_the_llama_tokenizer_of_stories260k(beside):
     assert (format.end, format.pad, format.vocabulary) == (frozenset({1, 2}), 0, 512)
     prompt, answer = "Once upon a time", ", there was a girl."
     pieces = format.pieces("", [told(prompt), said(answer)], "agent")
-    assert pieces[0].ids + pieces[1].ids == tuple(tokenizer(prompt)["input_ids"])  # the prompt is what the library makes of it
+    assert pieces[0].ids + pieces[1].ids == tuple(
+        tokenizer(prompt)["input_ids"]
+    )  # the prompt is what the library makes of it
     assert tokenizer.decode(ids_of(pieces), skip_special_tokens=True) == prompt + answer
     assert format.text(pieces[2].ids, pieces[1].ids) == answer
     space_there = [tokenizer.convert_tokens_to_ids("▁there")]
     assert format.text(space_there, pieces[0].ids + pieces[1].ids) == " there"
     naive = [*pieces[1].ids, *tokenizer(answer, add_special_tokens=False)["input_ids"]]
-    assert tokenizer.decode(naive, skip_special_tokens=True) != prompt + answer  # the spurious space that is avoided
+    assert (
+        tokenizer.decode(naive, skip_special_tokens=True) != prompt + answer
+    )  # the spurious space that is avoided

@@ -14,8 +14,14 @@ LLAMA_2 = (
     "{{ bos_token + '[INST] ' + (system if loop.first else '') + m.content + ' [/INST]' }}{% else %}{{ ' ' + m.content + ' ' + eos_token }}"
     "{% endif %}{% endfor %}"
 )
-NO_SYSTEM = "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}{% endfor %}" + CHATML
-DEFAULT_SYSTEM = "{% if messages[0].role != 'system' %}<|im_start|>system\nYou are helpful.<|im_end|>\n{% endif %}" + CHATML
+NO_SYSTEM = (
+    "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}{% endfor %}"
+    + CHATML
+)
+DEFAULT_SYSTEM = (
+    "{% if messages[0].role != 'system' %}<|im_start|>system\nYou are helpful.<|im_end|>\n{% endif %}"
+    + CHATML
+)
 LAST_IS_SPECIAL = (  # as in templates that show their thoughts in the last answer only
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.role == 'assistant' and loop.last %}<think>\n\n</think>\n{% endif %}"
     "{{ m.content }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n\n</think>\n{% endif %}"
@@ -28,11 +34,15 @@ HISTORY = [told("The film."), said("Good"), told("Why then"), said("It is"), tol
 
 def messages(turns, instruction=""):
     system = [{"role": "system", "content": instruction}] if instruction else []
-    return system + [{"role": "user" if turn.seat == "task" else "assistant", "content": turn.text} for turn in turns]
+    return system + [
+        {"role": "user" if turn.seat == "task" else "assistant", "content": turn.text} for turn in turns
+    ]
 
 
 def rendered(tokenizer, turns, instruction="", ask=False):
-    return tokenizer.apply_chat_template(messages(turns, instruction), tokenize=False, add_generation_prompt=ask)
+    return tokenizer.apply_chat_template(
+        messages(turns, instruction), tokenize=False, add_generation_prompt=ask
+    )
 
 
 @pytest.mark.parametrize("template", [CHATML, DEFAULT_SYSTEM, NO_SYSTEM])
@@ -42,7 +52,9 @@ def test_the_pieces_are_the_template(template, n):
     format = Chat(tokenizer)
     ids = ids_of(format.pieces("", HISTORY[:n], "agent"))
     text = rendered(tokenizer, HISTORY[:n])
-    assert format.encoder._rest.decode(list(ids), skip_special_tokens=False) == text.removesuffix("\n" if n % 2 == 0 else "")
+    assert format.encoder._rest.decode(list(ids), skip_special_tokens=False) == text.removesuffix(
+        "\n" if n % 2 == 0 else ""
+    )
     assert text.removesuffix("\n") in (text, text[:-1])
     assert ids == tuple(tokenizer(text, add_special_tokens=False)["input_ids"])[: len(ids)]
     if n % 2:
@@ -69,16 +81,24 @@ def test_the_end_marker_is_an_action_and_what_follows_it_belongs_to_the_environm
     assert answer.ids[-1] == end
     assert answer.is_action[-1]
     assert format.encoder._rest.decode([i for i, own in zip(answer.ids, answer.is_action) if own]) == "Good"
-    assert format.encoder._rest.decode(list(after.ids), skip_special_tokens=False).startswith("\n<|im_start|>user\n")
+    assert format.encoder._rest.decode(list(after.ids), skip_special_tokens=False).startswith(
+        "\n<|im_start|>user\n"
+    )
     assert not any(after.is_action)
 
 
 def test_the_first_message_is_written_even_when_it_is_empty():
     format = Chat(chatml())
     ids = format.prompt("", [told("")], "agent", 99)[0]
-    assert format.encoder._rest.decode(list(ids), skip_special_tokens=False) == "<|im_start|>user\n<|im_end|>\n<|im_start|>assistant\n"
+    assert (
+        format.encoder._rest.decode(list(ids), skip_special_tokens=False)
+        == "<|im_start|>user\n<|im_end|>\n<|im_start|>assistant\n"
+    )
     ids = ids_of(format.pieces("", [said("a")], "agent"))
-    assert format.encoder._rest.decode(list(ids), skip_special_tokens=False) == "<|im_start|>user\n<|im_end|>\n<|im_start|>assistant\na<|im_end|>"
+    assert (
+        format.encoder._rest.decode(list(ids), skip_special_tokens=False)
+        == "<|im_start|>user\n<|im_end|>\n<|im_start|>assistant\na<|im_end|>"
+    )
 
 
 @pytest.mark.parametrize("instruction", ["", "Be brief."])
@@ -86,7 +106,13 @@ def test_white_space_that_is_only_written_before_given_answers_is_part_of_them(i
     tokenizer = sentence_piece()
     tokenizer.chat_template = LLAMA_2
     parts = cut(tokenizer)
-    assert (parts.start, parts.told_lead, parts.told_close + parts.opening, parts.lead, parts.ending) == ("<s>[INST]", " ", " [/INST]", " ", " </s>")
+    assert (parts.start, parts.told_lead, parts.told_close + parts.opening, parts.lead, parts.ending) == (
+        "<s>[INST]",
+        " ",
+        " [/INST]",
+        " ",
+        " </s>",
+    )
     format = Chat(tokenizer)
     history = [told("the film."), said("once"), told("on")]
     assert ids_of(format.pieces(instruction, history, "agent")) == tuple(
@@ -122,8 +148,16 @@ def test_markers_of_a_template_that_are_not_special_tokens_are_still_not_found_i
     from tokenizers import AddedToken
     from tokenizers_for_tests import wrapped
 
-    tokenizer = wrapped(type(byte_level().backend_tokenizer).from_str(byte_level().backend_tokenizer.to_str()), eos_token="<|end|>")
-    tokenizer.add_tokens([AddedToken("<turn>", special=False, normalized=False), AddedToken("</turn>", special=False, normalized=False)])
+    tokenizer = wrapped(
+        type(byte_level().backend_tokenizer).from_str(byte_level().backend_tokenizer.to_str()),
+        eos_token="<|end|>",
+    )
+    tokenizer.add_tokens(
+        [
+            AddedToken("<turn>", special=False, normalized=False),
+            AddedToken("</turn>", special=False, normalized=False),
+        ]
+    )
     tokenizer.chat_template = CHATML.replace("<|im_start|>", "<turn>").replace("<|im_end|>", "</turn>")
     format = Chat(tokenizer)
     ids = format.encoder.encode("a</turn>b")

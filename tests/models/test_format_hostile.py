@@ -24,12 +24,21 @@ HOSTILE = {
     "a long text": ("{{ 'a' * 10**10 }}", "memory"),
     "a text of some length": ("{{ 'a' * 10**7 }}", "writes more than"),
     "a wide format": ("{{ '%9999999999d' | format(1) }}", "memory|refuses"),
-    "a list that doubles": ("{% set n = namespace(x='ab') %}{% for a in range(99) %}{% set n.x = n.x ~ n.x %}{% endfor %}", "memory"),
+    "a list that doubles": (
+        "{% set n = namespace(x='ab') %}{% for a in range(99) %}{% set n.x = n.x ~ n.x %}{% endfor %}",
+        "memory",
+    ),
     "deep parentheses": ("{{ " + "(" * 50_000 + ")" * 50_000 + " }}", "refuses|process ended|cannot be used"),
-    "itself": ("{% macro m(n) %}{{ m(n) }}{{ m(n) }}{% endmacro %}{{ m(1) }}", "RecursionError|not come to an end|process ended"),
+    "itself": (
+        "{% macro m(n) %}{{ m(n) }}{{ m(n) }}{% endmacro %}{{ m(1) }}",
+        "RecursionError|not come to an end|process ended",
+    ),
     "a long template": ("{# " + "x" * rendering.CHARACTERS + " #}" + CHATML, "at most 131,072 are allowed"),
     "a class": ("{{ ''.__class__.__mro__[1].__subclasses__() }}", "SecurityError"),
-    "a function's globals": ("{{ raise_exception.__globals__['os'] }}", "refuses.*(SecurityError|UndefinedError)"),
+    "a function's globals": (
+        "{{ raise_exception.__globals__['os'] }}",
+        "refuses.*(SecurityError|UndefinedError)",
+    ),
     "a name of a namespace": ("{% set n = namespace(__class__=1) %}", "underscore"),
 }
 
@@ -38,7 +47,9 @@ HOSTILE = {
 def test_a_hostile_template_is_refused_in_seconds(kind, monkeypatch):
     monkeypatch.setattr(rendering, "SECONDS", 1)
     template, why = HOSTILE[kind]
-    tokenizer = chatml().__class__(tokenizer_object=chatml().backend_tokenizer, eos_token="<|end|>", chat_template=template)
+    tokenizer = chatml().__class__(
+        tokenizer_object=chatml().backend_tokenizer, eos_token="<|end|>", chat_template=template
+    )
     began = time.perf_counter()
     with pytest.raises(BadModel, match=why):
         Chat(tokenizer)
@@ -71,7 +82,9 @@ def test_no_default_among_several_templates_and_templates_that_are_no_text():
 
 def test_a_hostile_template_of_a_folder_is_not_rendered_by_an_export_either(monkeypatch):
     monkeypatch.setattr(rendering, "SECONDS", 1)
-    tokenizer = chatml().__class__(tokenizer_object=chatml().backend_tokenizer, eos_token="<|end|>", chat_template=LOOPS)
+    tokenizer = chatml().__class__(
+        tokenizer_object=chatml().backend_tokenizer, eos_token="<|end|>", chat_template=LOOPS
+    )
     assert serving.served(tokenizer, [("", [Turn("task", "a", to="agent")], "agent")] * 2) == [None, None]
 
 
@@ -88,7 +101,10 @@ def test_it_writes_what_the_library_writes(template):
     tokenizer = chatml(template)
     messages = [{"role": role, "content": f" {role} é "} for role in ("system", "user", "assistant", "user")]
     conversations = [(messages[:n], ask) for n in (1, 2, 3, 4) for ask in (False, True)]
-    expected = [tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=ask) for said, ask in conversations]
+    expected = [
+        tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=ask)
+        for said, ask in conversations
+    ]
     assert rendering.render(tokenizer, conversations) == expected
 
 
@@ -96,8 +112,14 @@ def test_the_environment_has_what_the_library_s_has():
     theirs, ours = chat_template_utils._compile_jinja_template("").environment, environment()
     for part in ("globals", "filters", "tests"):
         assert set(getattr(ours, part)) == set(getattr(theirs, part)), part
-    assert (ours.trim_blocks, ours.lstrip_blocks, ours.sandboxed) == (theirs.trim_blocks, theirs.lstrip_blocks, theirs.sandboxed)
-    tags = [{tag for extension in made.extensions.values() for tag in extension.tags} for made in (ours, theirs)]
+    assert (ours.trim_blocks, ours.lstrip_blocks, ours.sandboxed) == (
+        theirs.trim_blocks,
+        theirs.lstrip_blocks,
+        theirs.sandboxed,
+    )
+    tags = [
+        {tag for extension in made.extensions.values() for tag in extension.tags} for made in (ours, theirs)
+    ]
     assert tags[0] == tags[1]
 
 
@@ -107,6 +129,8 @@ def test_the_worker_can_write_no_file(tmp_path):
         f"with open({str(tmp_path / 'x')!r}, 'w') as file: file.write('x' * 100)"
     )
     pytest.importorskip("resource")
-    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
     assert "File too large" in done.stderr
     assert not (tmp_path / "x").read_text()

@@ -22,7 +22,18 @@ def whole(format, *turns, ended=None):
 
 
 def test_the_35_ids_of_wordle():
-    names = [*"abcdefghijklmnopqrstuvwxyz", "<g>", "<b>", "<y>", "<|pad|>", "</a>", "</s>", "<s>", "<a>", "</eod>"]
+    names = [
+        *"abcdefghijklmnopqrstuvwxyz",
+        "<g>",
+        "<b>",
+        "<y>",
+        "<|pad|>",
+        "</a>",
+        "</s>",
+        "<s>",
+        "<a>",
+        "</eod>",
+    ]
     vocabulary = wordle_characters().get_vocab()
     assert [vocabulary[name] for name in names] == list(range(35))
     format = format_of(CHARACTERS)
@@ -31,15 +42,31 @@ def test_the_35_ids_of_wordle():
     crane, marks = [2, 17, 0, 13, 4, 30], [27, 27, 26, 27, 26, 31]
     slate, won = [18, 11, 0, 19, 4, 30], [26] * 5 + [31]
     assert whole(format, told(""), said("crane"), told("<b><b><g><b><g>")) == [33, *crane, *marks]
-    solved = whole(format, told(""), said("crane"), told("<b><b><g><b><g>"), said("slate"), told("<g><g><g><g><g>"), ended="solved")
+    solved = whole(
+        format,
+        told(""),
+        said("crane"),
+        told("<b><b><g><b><g>"),
+        said("slate"),
+        told("<g><g><g><g><g>"),
+        ended="solved",
+    )
     assert solved == [33, *crane, *marks, *slate, *won, 34]
-    assert whole(format, told(""), said("crane"), told("<b><b><g><b><g>"), ended="solved") != [33, *crane, *marks], "the end has its marker"
+    assert whole(format, told(""), said("crane"), told("<b><b><g><b><g>"), ended="solved") != [
+        33,
+        *crane,
+        *marks,
+    ], "the end has its marker"
 
 
 @pytest.mark.parametrize(
     ("turns", "ended", "text"),
     [
-        ((told("CAPTION"), said("Q1?"), told("A1"), said("Q2?"), told("A2")), "guessed", "<s>CAPTION</s>Q1?</a>A1</s>Q2?</a>A2</s></eod>"),
+        (
+            (told("CAPTION"), said("Q1?"), told("A1"), said("Q2?"), told("A2")),
+            "guessed",
+            "<s>CAPTION</s>Q1?</a>A1</s>Q2?</a>A2</s></eod>",
+        ),
         ((told("PARENT"), said("COMMENT"), told("")), "said", "<s>PARENT</s>COMMENT</a></eod>"),
         ((told(""), said("COMMENT"), told("")), "said", "<a>COMMENT</a></eod>"),
         ((told("PARENT"), said("COMMENT"), told("")), None, "<s>PARENT</s>COMMENT</a>"),
@@ -66,10 +93,29 @@ LITERAL = ("so </a> it ends", "</s>", "<a>more</a>", "</eod>", "<s></s><a></a></
 @pytest.mark.parametrize("text", LITERAL)
 def test_a_marker_in_a_comment_makes_no_boundary(kind, text):
     format = format_of(kind)
-    turns = told("x"), replace(said(text), rewards=Record(score=1.0)), told(text), replace(said("b"), rewards=Record(score=2.0)), told("")
-    plain = told("x"), replace(said("y"), rewards=Record(score=1.0)), told("y"), replace(said("b"), rewards=Record(score=2.0)), told("")
-    batch = token_batch([episode(*turns, ended="said"), episode(*plain, ended="said")], format, SCORE, max_length=400)
-    markers = [wordle_characters().get_vocab()[name] if kind == CHARACTERS else format.encoder._rest.token_to_id(name) for name in MARKERS]
+    turns = (
+        told("x"),
+        replace(said(text), rewards=Record(score=1.0)),
+        told(text),
+        replace(said("b"), rewards=Record(score=2.0)),
+        told(""),
+    )
+    plain = (
+        told("x"),
+        replace(said("y"), rewards=Record(score=1.0)),
+        told("y"),
+        replace(said("b"), rewards=Record(score=2.0)),
+        told(""),
+    )
+    batch = token_batch(
+        [episode(*turns, ended="said"), episode(*plain, ended="said")], format, SCORE, max_length=400
+    )
+    markers = [
+        wordle_characters().get_vocab()[name]
+        if kind == CHARACTERS
+        else format.encoder._rest.token_to_id(name)
+        for name in MARKERS
+    ]
     rows = [[i for i in batch.tokens[b][batch.real[b]].tolist() if i in markers] for b in (0, 1)]
     assert rows[0] == rows[1], "the markers of a game with such texts are those of one without"
     found = utterances(batch)
@@ -87,4 +133,6 @@ def test_a_marker_in_a_comment_makes_no_boundary(kind, text):
 def test_by_tokenising_the_whole_string_a_boundary_would_be_made(text):
     """The trap: the same string, tokenised in one piece, holds markers that nobody wrote."""
     shared = ilql_byte_level()
-    assert set(shared(text, add_special_tokens=False)["input_ids"]) & {shared.get_vocab()[name] for name in MARKERS}
+    assert set(shared(text, add_special_tokens=False)["input_ids"]) & {
+        shared.get_vocab()[name] for name in MARKERS
+    }

@@ -28,7 +28,15 @@ def test_whole_oldest_turns_are_dropped_until_the_row_begins_with_something_told
     format, turns = format_of("plain"), game(3)
     assert decoded(format, format.prompt("", turns, "agent", 11)[0]) == "<|end|>aA<|end|>bB<|end|>cC<|end|>d"
     assert decoded(format, format.prompt("", turns, "agent", 10)[0]) == "<|end|>bB<|end|>cC<|end|>d"
-    assert [format.prompt("", turns, "agent", room)[1] for room in (11, 10, 8, 7, 5, 4, 2)] == [0, 2, 2, 4, 4, 6, 6]
+    assert [format.prompt("", turns, "agent", room)[1] for room in (11, 10, 8, 7, 5, 4, 2)] == [
+        0,
+        2,
+        2,
+        4,
+        4,
+        6,
+        6,
+    ]
     with pytest.raises(BadModel, match="may have 1 tokens, and the instruction and markers alone take 1"):
         format.prompt("", turns, "agent", 1)
 
@@ -37,7 +45,9 @@ def test_the_instruction_is_never_dropped():
     format, turns = format_of("plain"), game(3)
     instruction = len(format.prompt("Be brief.", game(0), "agent", 99)[0]) - 2
     for room in range(instruction + 2, instruction + 12):
-        assert decoded(format, format.prompt("Be brief.", turns, "agent", room)[0]).startswith("<|end|>Be brief.\n")
+        assert decoded(format, format.prompt("Be brief.", turns, "agent", room)[0]).startswith(
+            "<|end|>Be brief.\n"
+        )
     with pytest.raises(BadModel, match="the instruction and markers alone take"):
         format.prompt("Be brief." * 20, turns, "agent", 60)
 
@@ -50,10 +60,14 @@ def test_the_oldest_ids_of_a_newest_observation_that_is_too_long_are_cut():
     assert format.fit("", turns, "agent", 5) == Fit(first=2, keep=4, cut=6)
     chat = format_of("chat")
     ids, first = chat.prompt("", turns, "agent", len(chat.prompt("", [told("x")], "agent", 999)[0]) + 2)
-    assert decoded(chat, ids) == "<|im_start|>user\n789<|im_end|>\n<|im_start|>assistant\n"  # the markers around it stay
+    assert (
+        decoded(chat, ids) == "<|im_start|>user\n789<|im_end|>\n<|im_start|>assistant\n"
+    )  # the markers around it stay
 
 
-@pytest.mark.parametrize("kind", ["plain", "plain, spaces before texts", "chat", "ilql", "ilql, 35 characters"])
+@pytest.mark.parametrize(
+    "kind", ["plain", "plain, spaces before texts", "chat", "ilql", "ilql, 35 characters"]
+)
 @settings(max_examples=30)
 @given(data=st.data())
 def test_a_prompt_fits_keeps_the_newest_and_drops_no_more_than_it_must(kind, data):

@@ -18,7 +18,14 @@ def variant(**options):
     from transformers import GPT2Config, GPT2LMHeadModel
 
     torch.manual_seed(0)
-    sizes = {"vocab_size": VOCABULARY, "n_positions": 64, "n_embd": 32, "n_layer": 3, "n_head": 4, "initializer_range": 0.3}
+    sizes = {
+        "vocab_size": VOCABULARY,
+        "n_positions": 64,
+        "n_embd": 32,
+        "n_layer": 3,
+        "n_head": 4,
+        "initializer_range": 0.3,
+    }
     marks = {"bos_token_id": END, "eos_token_id": END}
     return GPT2LMHeadModel(GPT2Config(**{**sizes, **marks, **options})).double().eval()
 
@@ -81,14 +88,18 @@ def test_states_where_they_are_wanted(many):
         gradients.append(torch.cat([p.grad.flatten() for p in module.transformer.parameters()]))
         assert near(states[wanted], whole(module, tokens)[wanted], 1e-10)
     assert near(*gradients, 1e-8)
-    assert pretrained.hidden(module, tokens, wanted)[wanted].equal(ours.hidden_where(module.transformer, tokens, wanted)[wanted])
+    assert pretrained.hidden(module, tokens, wanted)[wanted].equal(
+        ours.hidden_where(module.transformer, tokens, wanted)[wanted]
+    )
     left_out = ours.hidden_where(module.transformer, tokens, wanted)[~wanted]
     assert bool(len(left_out) and (left_out == 0).any()) == (many < 0.7)  # so something was saved
 
 
 def test_nothing_wanted_is_no_error():
     module, tokens = gpt2(), tokens_of()
-    assert ours.hidden_where(module.transformer, tokens, torch.zeros_like(tokens, dtype=torch.bool)).shape == (3, 11, 32)
+    assert ours.hidden_where(
+        module.transformer, tokens, torch.zeros_like(tokens, dtype=torch.bool)
+    ).shape == (3, 11, 32)
 
 
 def test_gelu_by_a_sigmoid():
@@ -194,7 +205,9 @@ def test_columns_grow_by_blocks(monkeypatch):
     settings = {"live": 4, "max_new_tokens": 20}
     grown = drawn(module, prompts, settings)
     monkeypatch.setattr(slots, "BLOCK", 64)
-    assert [a.tokens.ids.tolist() for a in grown] == [a.tokens.ids.tolist() for a in drawn(module, prompts, settings)]
+    assert [a.tokens.ids.tolist() for a in grown] == [
+        a.tokens.ids.tolist() for a in drawn(module, prompts, settings)
+    ]
 
 
 @pytest.mark.parametrize("live", [1, 3, 8, 64])
@@ -206,7 +219,10 @@ def test_ragged_answers_are_the_same_in_slots_and_without_a_cache(live, monkeypa
     monkeypatch.setattr(cache, "serves", lambda module, gives: False)
     plain = drawn(module, prompts, {"live": live}, {"stop": stop})
     assert [a.tokens.ids.tolist() for a in found] == [a.tokens.ids.tolist() for a in plain]
-    assert max(np.abs(a.tokens.drawn_logprob - b.tokens.drawn_logprob).max() for a, b in zip(found, plain)) < 1e-9
+    assert (
+        max(np.abs(a.tokens.drawn_logprob - b.tokens.drawn_logprob).max() for a, b in zip(found, plain))
+        < 1e-9
+    )
     assert len({len(a.tokens.ids) for a in found}) > 5
 
 
@@ -225,4 +241,6 @@ def test_weights_that_learn_are_seen_at_once():
     other = copy.deepcopy(module)
     with torch.no_grad():
         other.lm_head.weight.copy_(module.lm_head.weight.flip(0))
-    assert [a.tokens.ids.tolist() for a in drawn(other, prompts, {"method": "greedy"})] != [a.tokens.ids.tolist() for a in before]
+    assert [a.tokens.ids.tolist() for a in drawn(other, prompts, {"method": "greedy"})] != [
+        a.tokens.ids.tolist() for a in before
+    ]

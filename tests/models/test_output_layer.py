@@ -18,12 +18,16 @@ from loquent.pretrained import head, hidden
 
 def played(module, seed=0, settings=None):
     prompts = prompts_of(4, seed)
-    return batch_of(prompts, drawn(module, prompts, {"max_new_tokens": 5, **(settings or {})}), architectures.VOCABULARY)
+    return batch_of(
+        prompts, drawn(module, prompts, {"max_new_tokens": 5, **(settings or {})}), architectures.VOCABULARY
+    )
 
 
 def whole(module, batch):
     """Log-probabilities of the action tokens from the model's own logits [B, T, V]."""
-    logits = module(input_ids=batch.tokens, attention_mask=torch.ones_like(batch.tokens), use_cache=False).logits
+    logits = module(
+        input_ids=batch.tokens, attention_mask=torch.ones_like(batch.tokens), use_cache=False
+    ).logits
     logits = logits[:, :-1][batch.is_action[:, 1:]]
     return logits, logits.log_softmax(1).gather(1, batch.tokens[batch.is_action][:, None])[:, 0]
 
@@ -67,7 +71,12 @@ def test_gradients_are_those_of_whole_logits(kind, monkeypatch):
     parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
 
     def slopes(loss):
-        return torch.cat([torch.zeros(1) if g is None else g.flatten() for g in torch.autograd.grad(loss, parameters, allow_unused=True)])
+        return torch.cat(
+            [
+                torch.zeros(1) if g is None else g.flatten()
+                for g in torch.autograd.grad(loss, parameters, allow_unused=True)
+            ]
+        )
 
     wanted = slopes(-whole(module, batch)[1].sum())
     for chunk, all_at_once in ((1 << 22, 1 << 24), (architectures.VOCABULARY * 3, 0)):
@@ -111,7 +120,9 @@ def test_a_condition_reaches_scores_as_it_reaches_logits(kind):
         during = head(module)
         wanted = whole(module, batch)[1]
         assert torch.allclose(action_scores(module, batch).policy, wanted, atol=1e-8)
-    assert during is None or [step.function for step in during.steps] == [step.function for step in before.steps]
+    assert during is None or [step.function for step in during.steps] == [
+        step.function for step in before.steps
+    ]
     assert float((wanted - plain).detach().abs().max()) > 1e-3
     assert torch.equal(whole(module, batch)[1], plain)
 
@@ -147,7 +158,9 @@ class Dropping(torch.nn.Linear):
 def replaced(kind, **options):
     def change(module):
         old = module.lm_head
-        module.lm_head = kind(old.in_features, old.out_features, bias=False, dtype=old.weight.dtype, **options)
+        module.lm_head = kind(
+            old.in_features, old.out_features, bias=False, dtype=old.weight.dtype, **options
+        )
 
     return change
 
@@ -155,9 +168,13 @@ def replaced(kind, **options):
 UNRECOGNISED = {
     "positions mixed": replaced(Shuffled),
     "an operation that nobody sees": replaced(Opaque),
-    "a hook on the layer": lambda module: module.lm_head.register_forward_hook(lambda part, given, found: found * 2),
+    "a hook on the layer": lambda module: module.lm_head.register_forward_hook(
+        lambda part, given, found: found * 2
+    ),
     "a hook on the model": lambda module: module.register_forward_hook(lambda part, given, found: None),
-    "a forward replaced": lambda module: setattr(module.lm_head, "forward", lambda inputs: inputs[..., :1].expand(*inputs.shape[:2], 40) * 2),
+    "a forward replaced": lambda module: setattr(
+        module.lm_head, "forward", lambda inputs: inputs[..., :1].expand(*inputs.shape[:2], 40) * 2
+    ),
     "weights computed": lambda module: torch.nn.utils.parametrizations.weight_norm(module.lm_head),
 }
 
@@ -196,7 +213,9 @@ def test_a_layer_that_does_otherwise_with_other_rows_or_in_a_precision_of_its_ow
     module.lm_head = made
     enlarge(module, 10.0)
     assert head(module) is None
-    assert torch.allclose(action_scores(module, batch, entropy=False).policy, whole(module, batch)[1], atol=1e-4, rtol=0)
+    assert torch.allclose(
+        action_scores(module, batch, entropy=False).policy, whole(module, batch)[1], atol=1e-4, rtol=0
+    )
 
 
 class Rectified(torch.nn.Linear):
@@ -210,7 +229,9 @@ def test_a_rectifier_in_the_layer_is_run():
     batch = played(module)
     module.lm_head = Rectified(module.lm_head.in_features, module.lm_head.out_features, bias=False)
     assert head(module).product is not None
-    assert torch.allclose(action_scores(module, batch, entropy=False).policy, whole(module, batch)[1], atol=1e-5, rtol=0)
+    assert torch.allclose(
+        action_scores(module, batch, entropy=False).policy, whole(module, batch)[1], atol=1e-5, rtol=0
+    )
 
 
 @pytest.mark.parametrize("name", UNRECOGNISED)
@@ -238,7 +259,13 @@ class Offset(torch.nn.Linear):
         return super().forward(inputs).mul_(2) + self.offset
 
 
-@pytest.mark.parametrize("change", [replaced(Offset), lambda module: setattr(module, "lm_head", adapted(torch.nn.Sequential(module.lm_head), 3))])
+@pytest.mark.parametrize(
+    "change",
+    [
+        replaced(Offset),
+        lambda module: setattr(module, "lm_head", adapted(torch.nn.Sequential(module.lm_head), 3)),
+    ],
+)
 def test_layers_with_further_weights_are_run_whole(change, monkeypatch):
     module = built("gemma2", tie_word_embeddings=False)
     change(module)
@@ -255,7 +282,9 @@ def test_layers_with_further_weights_are_run_whole(change, monkeypatch):
         monkeypatch.setattr(score_module, "CHUNK", architectures.VOCABULARY * 3)
         found = action_scores(module, batch, entropy=False).policy
         assert torch.allclose(found, wanted, atol=1e-8)
-        assert all(torch.allclose(a, b, atol=1e-8) for a, b in zip(torch.autograd.grad(found.sum(), learned), slopes))
+        assert all(
+            torch.allclose(a, b, atol=1e-8) for a, b in zip(torch.autograd.grad(found.sum(), learned), slopes)
+        )
 
 
 def test_what_changes_is_seen_at_once():

@@ -27,8 +27,17 @@ def generated(module, prompts, perturbation, decoding=None, new=6, **options):
     processor = PerturbedLogits(module, perturbation, decoding, attention_mask=real)
     options = {"do_sample": False, **options, **MARKS, "return_dict_in_generate": True, "output_scores": True}
     with borrowed(Key(0)):
-        found = module.generate(ids, attention_mask=real.long(), max_new_tokens=new, logits_processor=LogitsProcessorList([processor]), **options)
-    said = [row[: row.index(END) + 1] if END in row else row for row in found.sequences[:, ids.shape[1] :].tolist()]
+        found = module.generate(
+            ids,
+            attention_mask=real.long(),
+            max_new_tokens=new,
+            logits_processor=LogitsProcessorList([processor]),
+            **options,
+        )
+    said = [
+        row[: row.index(END) + 1] if END in row else row
+        for row in found.sequences[:, ids.shape[1] :].tolist()
+    ]
     return said, torch.stack(found.scores, 1)
 
 
@@ -41,26 +50,44 @@ def test_greedy_generate_says_what_we_say(name, backbones):
     said, scores = generated(module, prompts, perturbation, Decoding(method="greedy"))
     assert said == ids_of(ours)
     for row, answer in zip(scores, ours, strict=True):  # and with our probabilities
-        for step, (token, logprob) in enumerate(zip(answer.tokens.ids, answer.tokens.drawn_logprob, strict=True)):
+        for step, (token, logprob) in enumerate(
+            zip(answer.tokens.ids, answer.tokens.drawn_logprob, strict=True)
+        ):
             assert float(row[step, token]) == pytest.approx(float(logprob), abs=WITHIN)
     assert said != ids_of(drawn(module, prompts, {"method": "greedy", "max_new_tokens": 6}))
 
 
 @pytest.mark.parametrize("filters", ["before", "after"])
-@pytest.mark.parametrize("options", [{}, {"top_k": 4}, {"top_p": 0.7}, {"top_k": 9, "top_p": 0.8, "temperature": 1.7}])
+@pytest.mark.parametrize(
+    "options", [{}, {"top_k": 4}, {"top_p": 0.7}, {"top_k": 9, "top_p": 0.8, "temperature": 1.7}]
+)
 @pytest.mark.parametrize("name", MODELS)
 def test_sampling_generate_draws_from_our_distribution(name, options, filters):
     module, prompts = MODELS[name](), prompts_of(6)
     perturbation = Perturbation(values_of(module), adv_beta=2.0, filters=filters)
     said, scores = generated(module, prompts, perturbation, Decoding(**options), **SAMPLING)
     assert torch.allclose(scores.exp().sum(-1), torch.ones(scores.shape[:2], dtype=scores.dtype))
-    for prompt, answer, row in zip(prompts, said, scores, strict=True):  # the very distribution of our own loop after these ids
+    for prompt, answer, row in zip(
+        prompts, said, scores, strict=True
+    ):  # the very distribution of our own loop after these ids
         for step in range(len(answer)):
-            (one,) = drawn(module, [[*prompt, *answer[:step]]], {"max_new_tokens": 1, **options}, {"end": ()}, perturbation=perturbation)
+            (one,) = drawn(
+                module,
+                [[*prompt, *answer[:step]]],
+                {"max_new_tokens": 1, **options},
+                {"end": ()},
+                perturbation=perturbation,
+            )
             kept = (row[step] > -torch.inf).numpy()
-            support = one.tokens.support.kept(0)[0].numpy() if one.tokens.support is not None else np.ones(VOCABULARY, dtype=bool)
+            support = (
+                one.tokens.support.kept(0)[0].numpy()
+                if one.tokens.support is not None
+                else np.ones(VOCABULARY, dtype=bool)
+            )
             assert (kept == support).all()
-            assert float(row[step, one.tokens.ids[0]]) == pytest.approx(float(one.tokens.drawn_logprob[0]), abs=WITHIN)
+            assert float(row[step, one.tokens.ids[0]]) == pytest.approx(
+                float(one.tokens.drawn_logprob[0]), abs=WITHIN
+            )
             assert kept[answer[step]]
 
 
@@ -69,7 +96,9 @@ def test_the_draws_of_generate_are_ours_by_chi_square():
     module, n = gpt2(vocabulary=10), 4000
     perturbation = Perturbation(values_of(module), adv_beta=1.0)
     said, scores = generated(module, [[3, 1, 4]] * n, perturbation, new=1, **SAMPLING)
-    ours = drawn(module, [[3, 1, 4]] * n, {"max_new_tokens": 1}, {"end": ()}, keys_of(n), perturbation=perturbation)
+    ours = drawn(
+        module, [[3, 1, 4]] * n, {"max_new_tokens": 1}, {"end": ()}, keys_of(n), perturbation=perturbation
+    )
     p = scores[0, 0].exp().numpy()
     limit = 9 * (1 - 2 / 81 + 2.3263 * math.sqrt(2 / 81)) ** 3
     for tokens in ([row[0] for row in said], [answer.tokens.ids[0] for answer in ours]):
@@ -89,7 +118,9 @@ def test_beams_move_and_the_caches_with_them():
     try:
         PerturbedLogits._origin = lambda self, ids: None  # every step reads all again
         assert generated(module, prompts, perturbation, Decoding(method="beam"), **beams)[0] == said
-        PerturbedLogits._origin = lambda self, ids: None if self.ids is None else torch.arange(len(ids))  # beams that do not move
+        PerturbedLogits._origin = lambda self, ids: (
+            None if self.ids is None else torch.arange(len(ids))
+        )  # beams that do not move
         assert generated(module, prompts, perturbation, Decoding(method="beam"), **beams)[0] != said
     finally:
         PerturbedLogits._origin = whole

@@ -36,8 +36,12 @@ def advantage_by_hand(module, values, prompt, said):
 def test_the_advantage_of_an_answer_by_hand(make, backbones):
     module, prompts = make(), prompts_of(10)
     values = values_of(module, backbones, value_min=-2.0, value_max=2.0)
-    answers = drawn(module, prompts, {}, {"end": (END, 5, 17)}, perturbation=Perturbation(values, adv_beta=0.5))
-    assert len({len(answer.tokens.ids) for answer in answers}) > 2  # finished rows have other lengths, and their padding counts for nothing
+    answers = drawn(
+        module, prompts, {}, {"end": (END, 5, 17)}, perturbation=Perturbation(values, adv_beta=0.5)
+    )
+    assert (
+        len({len(answer.tokens.ids) for answer in answers}) > 2
+    )  # finished rows have other lengths, and their padding counts for nothing
     score = AdvantageScore(module, values, END, advantage_weight=2.0, logprob_weight=0.5)
     wanted = [
         2.0 * advantage_by_hand(module, values, prompt, said) + 0.5 * float(answer.tokens.drawn_logprob.sum())
@@ -64,10 +68,14 @@ def test_the_best_is_taken_and_of_equal_ones_the_first():
         return [len(one.tokens.ids) for one in some]
 
     best = BestOf(4, longest).choose(prompts, candidates)
-    assert [len(one.tokens.ids) for one in best] == [max(len(one.tokens.ids) for one in some) for some in candidates]
+    assert [len(one.tokens.ids) for one in best] == [
+        max(len(one.tokens.ids) for one in some) for some in candidates
+    ]
     assert len(seen) == 1  # all are scored in one call
     assert [list(prompt) for prompt in seen[0][0]] == [prompt for prompt in prompts for _ in range(4)]
-    assert BestOf(4, lambda given, some: [0.0] * len(some)).choose(prompts, candidates) == [some[0] for some in candidates]
+    assert BestOf(4, lambda given, some: [0.0] * len(some)).choose(prompts, candidates) == [
+        some[0] for some in candidates
+    ]
     assert BestOf(4, longest).choose([], []) == []
     assert BestOf(1, longest).choose(prompts, [[one] for one in answers[:3]]) == answers[:3]
     assert len(seen) == 1
@@ -82,7 +90,12 @@ def test_bad_numbers_and_scores():
 
 
 def asked(n, seed=0):
-    return [Asked(str(i), (Turn(TASK, text := f"game {i}", to="agent"),), Observation(text), Key(seed, ("row", i))) for i in range(n)]
+    return [
+        Asked(
+            str(i), (Turn(TASK, text := f"game {i}", to="agent"),), Observation(text), Key(seed, ("row", i))
+        )
+        for i in range(n)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +108,9 @@ def player():
     values = values_of(module)
 
     def make(method="sample", **options):
-        return LanguageModelAgent(module, Plain(tokenizer), Decoding(method=method, max_new_tokens=8), **options)
+        return LanguageModelAgent(
+            module, Plain(tokenizer), Decoding(method=method, max_new_tokens=8), **options
+        )
 
     return make, module, values
 
@@ -107,7 +122,10 @@ def test_an_agent_gives_the_best_of_its_answers(player):
     one = make(best_of=BestOf(1, score)).answer(asked(6))
     assert [answer.text for answer in one] == [answer.text for answer in plain]
     prompts = [make().format.prompt("", question.turns, "agent", 100)[0] for question in asked(6)]
-    first, best = (np.array(score(prompts, [Drawn(answer.tokens, answer.stopped) for answer in answers])) for answers in (plain, four))
+    first, best = (
+        np.array(score(prompts, [Drawn(answer.tokens, answer.stopped) for answer in answers]))
+        for answers in (plain, four)
+    )
     assert (best >= first).all()
     assert (best > first + 1e-3).any()
     again = make(best_of=BestOf(4, score)).answer(asked(6)[:2])  # an answer depends on its own question alone
@@ -116,7 +134,12 @@ def test_an_agent_gives_the_best_of_its_answers(player):
 
 def test_perturbed_agents_act_otherwise_and_neutral_ones_do_not(player):
     make, _, values = player
-    texts = {beta: [answer.text for answer in make(perturbation=Perturbation(values, adv_beta=beta)).answer(asked(6))] for beta in (0.0, 4.0)}
+    texts = {
+        beta: [
+            answer.text for answer in make(perturbation=Perturbation(values, adv_beta=beta)).answer(asked(6))
+        ]
+        for beta in (0.0, 4.0)
+    }
     assert texts[0.0] == [answer.text for answer in make().answer(asked(6))]
     assert texts[4.0] != texts[0.0]
     assert make(perturbation=Perturbation(values)).answer([]) == []
@@ -141,8 +164,12 @@ def test_evaluation_reports_divergence_and_entropy(player):
     apart = [sum(float((one.drawn_logprob - one.policy_logprob).sum()) for one in some) for some in tokens]
     assert found.values["kl"] == pytest.approx(np.mean(apart))
     assert found.errors["kl"] == pytest.approx(np.std(apart, ddof=1) / 2)
-    assert found.values["entropy"] == pytest.approx(-np.mean([sum(float(one.drawn_logprob.sum()) for one in some) for some in tokens]))
+    assert found.values["entropy"] == pytest.approx(
+        -np.mean([sum(float(one.drawn_logprob.sum()) for one in some) for some in tokens])
+    )
     assert abs(found.values["kl"]) > 0.01
     chosen = evaluate_agent(task, make(best_of=BestOf(4, log_probability)), episodes=4)
-    assert chosen.values["kl"] == pytest.approx(math.log(4) - 3 / 4)  # one answer an episode, drawn from the policy itself
+    assert chosen.values["kl"] == pytest.approx(
+        math.log(4) - 3 / 4
+    )  # one answer an episode, drawn from the policy itself
     assert not {"kl", "entropy"} & evaluate_agent(task, make(), episodes=2).values.keys()

@@ -40,9 +40,13 @@ def naive(module, batch):
     logits = module(batch.tokens, attention_mask=batch.real.long()).logits[:, :-1][batch.is_action[:, 1:]]
     chosen = batch.tokens[batch.is_action][:, None]
     kept = None if batch.support is None else batch.support.kept(device=logits.device)
-    temperature = 1.0 if batch.support is None else torch.from_numpy(batch.support.temperature).to(logits)[:, None]
+    temperature = (
+        1.0 if batch.support is None else torch.from_numpy(batch.support.temperature).to(logits)[:, None]
+    )
     logprob = restricted_logprob(logits, kept, temperature)
-    return score_module.Scores(logprob.gather(1, chosen)[:, 0], logits.log_softmax(1).gather(1, chosen)[:, 0], entropy(logprob))
+    return score_module.Scores(
+        logprob.gather(1, chosen)[:, 0], logits.log_softmax(1).gather(1, chosen)[:, 0], entropy(logprob)
+    )
 
 
 # ---- scores and gradients
@@ -59,7 +63,11 @@ def test_scores_and_gradients_are_those_of_whole_logits(name, settings, dtype, d
     wanted = naive(module, batch)
     slope = gradients(module, weighted(wanted, n))
     within = 1e-10 if dtype == "float64" else 1e-6
-    for chunk, whole in ((1 << 22, 1 << 24), (VOCABULARY * 7, 0), (1, 0)):  # one chunk; checkpointed chunks of 7 tokens, of 1
+    for chunk, whole in (
+        (1 << 22, 1 << 24),
+        (VOCABULARY * 7, 0),
+        (1, 0),
+    ):  # one chunk; checkpointed chunks of 7 tokens, of 1
         monkeypatch.setattr(score_module, "CHUNK", chunk)
         monkeypatch.setattr(score_module, "WHOLE", whole)
         found = action_scores(module, batch)
@@ -125,7 +133,9 @@ def test_micro_batches_accumulate_exactly():
         assert sorted(row for group in rows for row in group) == list(range(20))
         widths = [int(batch.real[group].sum(1).max()) for group in rows]
         assert all(len(group) * width <= budget or len(group) == 1 for group, width in zip(rows, widths))
-        parts = sum(gradients(module, action_scores(module, batch.take(group)).drawn.sum() / n) for group in rows)
+        parts = sum(
+            gradients(module, action_scores(module, batch.take(group)).drawn.sum() / n) for group in rows
+        )
         assert (parts - whole).abs().max() <= 1e-10
     assert len(micro_batches(batch, 10_000)) == 1
 
@@ -134,13 +144,28 @@ def test_a_model_with_caps_after_its_head_is_asked_itself():
     from transformers import Gemma2Config, Gemma2ForCausalLM
 
     torch.manual_seed(0)
-    sizes = {"vocab_size": VOCABULARY, "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
-    config = Gemma2Config(**sizes, num_key_value_heads=2, head_dim=8, final_logit_softcapping=0.5, initializer_range=0.5, pad_token_id=None)
+    sizes = {
+        "vocab_size": VOCABULARY,
+        "hidden_size": 16,
+        "intermediate_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+    }
+    config = Gemma2Config(
+        **sizes,
+        num_key_value_heads=2,
+        head_dim=8,
+        final_logit_softcapping=0.5,
+        initializer_range=0.5,
+        pad_token_id=None,
+    )
     module = Gemma2ForCausalLM(config).double().eval()
     batch = scored(gpt2())
     found, wanted = action_scores(module, batch), naive(module, batch)
     assert torch.allclose(found.drawn, wanted.drawn, atol=1e-6)
-    uncapped = module.lm_head(module.model(batch.tokens).last_hidden_state)[:, :-1][batch.is_action[:, 1:]].log_softmax(1)
+    uncapped = module.lm_head(module.model(batch.tokens).last_hidden_state)[:, :-1][
+        batch.is_action[:, 1:]
+    ].log_softmax(1)
     assert (uncapped.gather(1, batch.tokens[batch.is_action][:, None])[:, 0] - found.policy).abs().max() > 0.1
 
 
@@ -169,7 +194,9 @@ def test_logits_are_made_for_action_tokens_only(monkeypatch):
     prompts = prompts_of(8, longest=40)
     batch = batch_of(prompts, drawn(module, prompts, {"max_new_tokens": 3}), 4000)
     layer = score_module.head(module)
-    monkeypatch.setattr(score_module, "head", lambda module: layer)  # it is not recognised while the counter hooks all layers
+    monkeypatch.setattr(
+        score_module, "head", lambda module: layer
+    )  # it is not recognised while the counter hooks all layers
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         action_scores(module, batch)
     head = 2 * int(batch.is_action.sum()) * 32 * 4000
@@ -189,7 +216,9 @@ def actor(critic="network", reference="copy", dtype="float64", dropout=0.0):
 
 def played(model, n=10, extra=0, settings=None):
     prompts = [[0, *prompt] for prompt in prompts_of(n, vocabulary=250)]
-    return batch_of(prompts, drawn(model.policy, prompts, settings or {}), model.policy.config.vocab_size, extra=extra)
+    return batch_of(
+        prompts, drawn(model.policy, prompts, settings or {}), model.policy.config.vocab_size, extra=extra
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
@@ -211,7 +240,9 @@ def test_score_puts_everything_at_its_place(critic):
     found = score(model, batch, token_budget=50)
     value, scores = model.state_values(batch).detach(), action_scores(model.policy, batch)
     for b, t in batch.is_action.nonzero().tolist():
-        assert found.value[b, t].item() == pytest.approx(value[b, t - 1].item(), abs=1e-9)  # the state of an action is the hidden before it
+        assert found.value[b, t].item() == pytest.approx(
+            value[b, t - 1].item(), abs=1e-9
+        )  # the state of an action is the hidden before it
     assert torch.allclose(found.policy_logprob[batch.is_action], scores.policy.detach(), atol=1e-9)
     last = batch.real.sum(1) - 1
     assert torch.allclose(found.bootstrap, value[torch.arange(len(batch)), last], atol=1e-9)
@@ -232,7 +263,10 @@ def test_score_without_critic_or_reference():
     assert found.policy_logprob is not None
 
 
-@pytest.mark.parametrize(("critic", "passes"), [("network", {"policy": 1, "critic": 1, "reference": 1}), ("head", {"policy": 1, "reference": 1})])
+@pytest.mark.parametrize(
+    ("critic", "passes"),
+    [("network", {"policy": 1, "critic": 1, "reference": 1}), ("head", {"policy": 1, "reference": 1})],
+)
 def test_score_makes_one_pass_for_each_network(critic, passes):
     model = actor(critic)
     batch = played(model)
@@ -273,7 +307,9 @@ def test_dropout_is_off_in_score_and_modes_are_given_back():
     assert torch.equal(torch.get_rng_state(), state)
     assert model.policy.training
     assert not model.reference.training
-    assert not torch.equal(action_scores(model.policy, batch).policy, action_scores(model.policy, batch).policy)
+    assert not torch.equal(
+        action_scores(model.policy, batch).policy, action_scores(model.policy, batch).policy
+    )
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -285,4 +321,6 @@ def test_ratio_is_one_before_the_first_step(name):
         answers = drawn(module, prompts, {"top_k": 8, "temperature": 0.7})
         new = action_scores(module, batch_of(prompts, answers, VOCABULARY)).drawn.detach().double().numpy()
         ratio = np.exp(new - np.concatenate([answer.tokens.drawn_logprob for answer in answers]))
-        assert np.abs(ratio - 1).max() < within if dtype == "float32" else np.median(np.abs(ratio - 1)) < within
+        assert (
+            np.abs(ratio - 1).max() < within if dtype == "float32" else np.median(np.abs(ratio - 1)) < within
+        )

@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from loquent.core.actions import Slots, Texts, bitset
 from loquent.errors import BadModel, LoquentError
 from loquent.models import support as support_module
-from loquent.models.support import Support, Trie, entropy, filter_top_k, filter_top_p, legal_words, restricted_logprob
+from loquent.models.support import (
+    Support,
+    Trie,
+    entropy,
+    filter_top_k,
+    filter_top_p,
+    legal_words,
+    restricted_logprob,
+)
 
 FOUR = torch.tensor([[0.5, 0.3, 0.15, 0.05]]).log()
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -24,7 +32,17 @@ def chosen(kept):
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(
-    ("p", "kept"), [(0.49, {0}), (0.5, {0, 1}), (0.79, {0, 1}), (0.8, {0, 1, 2}), (0.81, {0, 1, 2}), (1e-9, {0}), (0.0, {0}), (1.0, {0, 1, 2, 3})]
+    ("p", "kept"),
+    [
+        (0.49, {0}),
+        (0.5, {0, 1}),
+        (0.79, {0, 1}),
+        (0.8, {0, 1, 2}),
+        (0.81, {0, 1, 2}),
+        (1e-9, {0}),
+        (0.0, {0}),
+        (1.0, {0, 1, 2, 3}),
+    ],
 )
 def test_nucleus_by_hand(p, kept, device):
     # before rank i lie 0, .5, .8 and .95 of the mass; .5 + .3 in float32 is above .8, and the slack of 1e-6 still calls it a tie
@@ -49,21 +67,39 @@ def test_p_of_one_is_no_operation_where_a_float32_sum_is_one():
     assert filter_top_k(logits, 0).all()
     assert filter_top_k(logits, 50257).all()
     sums = logits.softmax(1).sort(1, descending=True).values.cumsum(1)
-    assert ((sums[:, :-1] > 1.0).sum(1) > 100).any()  # the naive rule in float32 would drop these; the trap is real
+    assert (
+        (sums[:, :-1] > 1.0).sum(1) > 100
+    ).any()  # the naive rule in float32 would drop these; the trap is real
 
 
 def test_top_k_settles_ties_by_id():
     logits = torch.tensor([[1.0, 2.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0, 0.0]])
-    assert filter_top_k(logits, 3).tolist() == [[True, True, True, False, False], [True, True, True, False, False]]
-    assert filter_top_k(logits, 1).tolist() == [[False, True, False, False, False], [True, False, False, False, False]]
+    assert filter_top_k(logits, 3).tolist() == [
+        [True, True, True, False, False],
+        [True, True, True, False, False],
+    ]
+    assert filter_top_k(logits, 1).tolist() == [
+        [False, True, False, False, False],
+        [True, False, False, False, False],
+    ]
 
 
-@given(st.integers(0, 10_000), st.floats(0, 1), st.sampled_from([0.1, 1.0, 4.0]), st.booleans(), st.integers(1, 20))
+@given(
+    st.integers(0, 10_000),
+    st.floats(0, 1),
+    st.sampled_from([0.1, 1.0, 4.0]),
+    st.booleans(),
+    st.integers(1, 20),
+)
 def test_prefilter_gives_what_a_whole_sort_gives(seed, p, scale, rounded, keep):
     logits = torch.from_numpy(np.random.default_rng(seed).normal(0, scale, (3, 700)))
     logits = (logits * 2).round() / 2 if rounded else logits  # many exact ties
     total = logits.logsumexp(1, keepdim=True)
-    whole = support_module._nucleus(logits, total, p, keep, 700)[0] if p < 1 else torch.ones_like(logits, dtype=torch.bool)
+    whole = (
+        support_module._nucleus(logits, total, p, keep, 700)[0]
+        if p < 1
+        else torch.ones_like(logits, dtype=torch.bool)
+    )
     assert torch.equal(filter_top_p(logits, p, keep), whole)
     assert (whole.sum(1) >= keep).all()
 
@@ -86,7 +122,11 @@ def test_renormalised_logprob_by_hand():
     assert logprob[0, 2:].tolist() == [-math.inf, -math.inf]
     assert logprob.exp().sum().item() == pytest.approx(1, abs=1e-6)
     assert entropy(logprob).item() == pytest.approx(0.6615633, abs=1e-6)  # -(.625 ln .625 + .375 ln .375)
-    assert restricted_logprob(FOUR, None)[0, 0].item() == pytest.approx(-0.6931472, abs=1e-6) != pytest.approx(-0.4700036, abs=1e-6)
+    assert (
+        restricted_logprob(FOUR, None)[0, 0].item()
+        == pytest.approx(-0.6931472, abs=1e-6)
+        != pytest.approx(-0.4700036, abs=1e-6)
+    )
 
 
 def test_temperature_divides_logits():
@@ -96,10 +136,14 @@ def test_temperature_divides_logits():
 
 
 def test_gradient_is_that_of_the_kept_subset():
-    logits = torch.randn(5, 9, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
+    logits = torch.randn(
+        5, 9, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True
+    )
     kept = torch.zeros(5, 9, dtype=torch.bool)
     kept[:, [1, 4, 6]] = True
-    (ours,) = torch.autograd.grad(restricted_logprob(logits, kept)[:, 4].sum() + entropy(restricted_logprob(logits, kept)).sum(), logits)
+    (ours,) = torch.autograd.grad(
+        restricted_logprob(logits, kept)[:, 4].sum() + entropy(restricted_logprob(logits, kept)).sum(), logits
+    )
     small = logits[:, [1, 4, 6]].detach().requires_grad_()
     logprob = small.log_softmax(1)
     (theirs,) = torch.autograd.grad(logprob[:, 1].sum() - (logprob.exp() * logprob).sum(), small)
@@ -135,7 +179,9 @@ def test_pack_keeps_every_set(seed, vocabulary, n):
     assert (packed.temperature == 0.7).all()
     order = rng.permutation(n)
     assert torch.equal(packed.take(order).kept(), kept[torch.from_numpy(order)])
-    assert torch.equal(Support.cat([packed.take(order), packed]).kept(), torch.cat([kept[torch.from_numpy(order)], kept]))
+    assert torch.equal(
+        Support.cat([packed.take(order), packed]).kept(), torch.cat([kept[torch.from_numpy(order)], kept])
+    )
     if n:
         assert torch.equal(packed.kept(n - 1), kept[n - 1 :])
         assert torch.equal(packed.take(slice(1, None)).kept(), kept[1:])

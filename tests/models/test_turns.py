@@ -17,7 +17,10 @@ WEIGHTS = Record(gold=2.0)
 
 
 def view(observation):
-    return {"place": np.array([observation.fields["x"], 0.5], dtype=np.float32), "length": np.array(len(observation.text))}
+    return {
+        "place": np.array([observation.fields["x"], 0.5], dtype=np.float32),
+        "length": np.array(len(observation.text)),
+    }
 
 
 def told(x, legal=None, seat="agent"):
@@ -34,7 +37,15 @@ def episode(*turns, ended="done", number=0):
 
 def test_each_answer_is_one_turn_with_what_was_seen_before_and_after_it():
     some = bitset([0, 2], 3)
-    walk = episode(told(1, some), said("left", gold=1.0, unused=5.0), told(2), said("jump"), told(3), said("stay", gold=-1.0), told(4))
+    walk = episode(
+        told(1, some),
+        said("left", gold=1.0, unused=5.0),
+        told(2),
+        said("jump"),
+        told(3),
+        said("stay", gold=-1.0),
+        told(4),
+    )
     batch = turn_batch([walk], view, WORDS, WEIGHTS)
     assert len(batch) == 3
     assert batch.features["place"][:, 0].tolist() == [1, 2, 3]
@@ -52,11 +63,21 @@ def test_each_answer_is_one_turn_with_what_was_seen_before_and_after_it():
 
 @pytest.mark.parametrize(("ended", "last"), [("done", True), ("cut", False), (None, False)])
 def test_only_a_rule_ends_a_game(ended, last):
-    assert turn_batch([episode(told(1), said("left"), told(2), ended=ended)], view, WORDS, WEIGHTS).ended.tolist() == [last]
+    assert turn_batch(
+        [episode(told(1), said("left"), told(2), ended=ended)], view, WORDS, WEIGHTS
+    ).ended.tolist() == [last]
 
 
 def test_other_seats_are_passed_over_and_the_end_is_the_last_observation_of_the_game():
-    game = episode(told(1), said("left"), told(7, seat="judge"), said("0.9", seat="judge"), told(2), said("right"), told(8, seat="judge"))
+    game = episode(
+        told(1),
+        said("left"),
+        told(7, seat="judge"),
+        said("0.9", seat="judge"),
+        told(2),
+        said("right"),
+        told(8, seat="judge"),
+    )
     batch = turn_batch([game], view, WORDS, WEIGHTS)
     assert batch.features["place"][:, 0].tolist() == [1, 2]
     assert batch.next_features["place"][:, 0].tolist() == [2, 8]
@@ -76,7 +97,11 @@ def test_several_episodes_stand_one_after_the_other_and_the_pictures_are_made_on
         calls.append(observation.fields["x"])
         return view(observation)
 
-    games = [episode(told(1), said("left"), told(2), said("right"), told(3)), episode(told(4)), episode(told(5), said("left"), told(6))]
+    games = [
+        episode(told(1), said("left"), told(2), said("right"), told(3)),
+        episode(told(4)),
+        episode(told(5), said("left"), told(6)),
+    ]
     batch = turn_batch(games, counted, WORDS, WEIGHTS)
     assert batch.episode.tolist() == [0, 0, 2]
     assert batch.next_features["place"][:, 0].tolist() == [2, 3, 6]
@@ -85,7 +110,9 @@ def test_several_episodes_stand_one_after_the_other_and_the_pictures_are_made_on
 
 @given(st.lists(st.integers(0, 2), max_size=6))
 def test_turns_are_taken_whole(rows):
-    walk = episode(told(1, "a"), said("left"), told(2, "b"), said("right"), told(3, "c"), said("stay"), told(4, "d"))
+    walk = episode(
+        told(1, "a"), said("left"), told(2, "b"), said("right"), told(3, "c"), said("stay"), told(4, "d")
+    )
     batch = turn_batch([walk], view, Echo(), WEIGHTS)
     part = batch.take(rows)
     assert len(part) == len(rows)
@@ -112,21 +139,34 @@ def test_numpy_until_to_torch():
     batch = turn_batch([episode(told(1), said("left", gold=1.0), told(2))], view, WORDS, WEIGHTS)
     assert isinstance(batch.features["place"], np.ndarray)
     moved = batch.to_torch()
-    assert {array.dtype for array in (moved.choice, moved.reward, moved.ended)} == {torch.int64, torch.float32, torch.bool}
+    assert {array.dtype for array in (moved.choice, moved.reward, moved.ended)} == {
+        torch.int64,
+        torch.float32,
+        torch.bool,
+    }
     assert moved.features["place"].tolist() == batch.features["place"].tolist()
     assert moved.take([0]).next_features["place"].tolist() == [[2.0, 0.5]]
 
 
 def test_what_cannot_be_a_batch_is_refused():
     bare = replace(told(1), observation=None)
-    with pytest.raises(LoquentError, match=r"turn 0 of the game row#0 of walk-v1 has no observation in memory; play.replay"):
+    with pytest.raises(
+        LoquentError, match=r"turn 0 of the game row#0 of walk-v1 has no observation in memory; play.replay"
+    ):
         turn_batch([episode(bare, said("left"))], view, WORDS, WEIGHTS)
     with pytest.raises(LoquentError, match="turn 0 of the game row#3 of walk-v1 answers no observation"):
         turn_batch([episode(said("left"), told(1), number=3)], view, WORDS, WEIGHTS)
     with pytest.raises(LoquentError, match="no answer of the learning seat in 1 episodes"):
         turn_batch([episode(told(1))], view, WORDS, WEIGHTS)
-    with pytest.raises(LoquentError, match=r"the view makes .* of the observation 'at 22', and .* of the first"):
-        turn_batch([episode(told(1), said("left"), told(22))], lambda seen: {"text": np.zeros(len(seen.text))}, WORDS, WEIGHTS)
+    with pytest.raises(
+        LoquentError, match=r"the view makes .* of the observation 'at 22', and .* of the first"
+    ):
+        turn_batch(
+            [episode(told(1), said("left"), told(22))],
+            lambda seen: {"text": np.zeros(len(seen.text))},
+            WORDS,
+            WEIGHTS,
+        )
 
 
 def test_a_big_action_set_keeps_its_legal_values():

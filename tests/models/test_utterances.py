@@ -30,7 +30,11 @@ VIEWS = {
 def view(batch, b=0):
     found = utterances(batch)
     real = found.real[b]
-    return [*found.state[b][real].tolist(), int(found.next[b][real][-1])], found.action[b][real].tolist(), found.reward[b][real].tolist()
+    return (
+        [*found.state[b][real].tolist(), int(found.next[b][real][-1])],
+        found.action[b][real].tolist(),
+        found.reward[b][real].tolist(),
+    )
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -45,7 +49,12 @@ def test_utterances_in_one_batch_with_padding_and_an_empty_batch():
     for wide in (batch, padded(batch, 5)):
         assert [view(wide, b) for b in range(len(ROWS))] == list(VIEWS.values())
         found = utterances(wide)
-        assert found.alive.tolist() == [[True, False], [True, False], [True, False], [True, True]]  # of "crane" the second is padding
+        assert found.alive.tolist() == [
+            [True, False],
+            [True, False],
+            [True, False],
+            [True, True],
+        ]  # of "crane" the second is padding
         assert found.real.tolist() == [[True, False], [True, True], [True, True], [True, True]]
         assert found.alive[0, 0]
     nothing = token_batch([episode(told(""))], format_of(WORDLE), GUESS, max_length=64)
@@ -53,8 +62,12 @@ def test_utterances_in_one_batch_with_padding_and_an_empty_batch():
 
 
 def test_a_reward_per_token_counts_for_its_utterance():
-    game = episode(told(""), replace(said("ab"), rewards=Record(guess=-1.0)), told(""), said("cd"), ended="over")
-    scored = with_token_rewards([game], [TokenTerm("spelled", lambda _, turn: [0.5] * len(turn.tokens.ids))], format_of(WORDLE))
+    game = episode(
+        told(""), replace(said("ab"), rewards=Record(guess=-1.0)), told(""), said("cd"), ended="over"
+    )
+    scored = with_token_rewards(
+        [game], [TokenTerm("spelled", lambda _, turn: [0.5] * len(turn.tokens.ids))], format_of(WORDLE)
+    )
     batch = token_batch(scored, format_of(WORDLE), Record(guess=1.0, spelled=1.0), max_length=64)
     assert view(batch)[2] == [0.5, 1.5]  # -1 + 3 * 0.5, 3 * 0.5
 
@@ -99,15 +112,29 @@ def test_there_is_always_one_state_more_than_actions(length):
 
 def test_specified_values_stand_at_the_position_before_their_token():
     # token 4 is "e" of "crane", at position 5 of <a>crane</a>; its state is position 4, where its reward is read: 0.5 * 2 - 1 = 0
-    [term], _ = build({"tokens": {"of": "token_specified", "values": {4: 2.0}, "scale": 0.5, "shift": -1.0}}, Context())
+    [term], _ = build(
+        {"tokens": {"of": "token_specified", "values": {4: 2.0}, "scale": 0.5, "shift": -1.0}}, Context()
+    )
     [scored] = with_token_rewards([ROWS["crane"][0]], [term], format_of(WORDLE))
     batch = token_batch([scored], format_of(WORDLE), Record(guess=1.0, tokens=1.0), max_length=64)
     at = positions(batch)
     rewards = dict(zip(at.state[0].tolist(), batch.reward[0].gather(0, at.action[0]).tolist(), strict=True))
-    assert rewards == {0: -1.0, 1: -1.0, 2: -1.0, 3: -1.0, 4: 0.0, 5: -2.0}  # at the end marker the turn's own -1 is added
+    assert rewards == {
+        0: -1.0,
+        1: -1.0,
+        2: -1.0,
+        3: -1.0,
+        4: 0.0,
+        5: -2.0,
+    }  # at the end marker the turn's own -1 is added
     assert scored.turns[1].tokens is None
-    other = with_token_rewards([ROWS["crane"][0]], [TokenTerm("tokens", lambda _, turn: [0.0] * 6)], format_of(WORDLE))
-    assert token_batch(other, format_of(WORDLE), Record(guess=1.0, tokens=1.0), max_length=64).reward.tolist() != batch.reward.tolist()
+    other = with_token_rewards(
+        [ROWS["crane"][0]], [TokenTerm("tokens", lambda _, turn: [0.0] * 6)], format_of(WORDLE)
+    )
+    assert (
+        token_batch(other, format_of(WORDLE), Record(guess=1.0, tokens=1.0), max_length=64).reward.tolist()
+        != batch.reward.tolist()
+    )
 
 
 def test_a_constant_is_added_to_every_token():
@@ -131,7 +158,9 @@ def test_a_term_of_another_length_is_refused_and_no_terms_change_nothing():
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-@pytest.mark.parametrize("text", [" a good film . it was", "naïve 👍🏽 e\u0301 猫", "", "  two\n\nlines ", "x" * 60])
+@pytest.mark.parametrize(
+    "text", [" a good film . it was", "naïve 👍🏽 e\u0301 猫", "", "  two\n\nlines ", "x" * 60]
+)
 def test_characters_said_with_each_token(kind, text):
     format = format_of(kind)
     ids = list(format.answer(text))
@@ -144,12 +173,19 @@ def test_characters_said_with_each_token(kind, text):
         so_far = format.text(ids[: i + 1], ids)
         if "\ufffd" not in so_far and whole.startswith(so_far):
             assert end == len(so_far), "as a decoder says that reads all of it each time"
-    assert set(character_ends(ids, whole[:3], format)) <= set(range(4)), "a text that was stopped before its tokens were"
+    assert set(character_ends(ids, whole[:3], format)) <= set(range(4)), (
+        "a text that was stopped before its tokens were"
+    )
 
 
 def test_a_format_tells_a_learner_and_scores_stand_on_tokens_that_were_never_drawn():
     format = format_of("plain")
-    term = Term("words", Function(lambda p, q, r, s: [float(len(text.split())) for text in p]), "", Counting(place="token"))
+    term = Term(
+        "words",
+        Function(lambda p, q, r, s: [float(len(text.split())) for text in p]),
+        "",
+        Counting(place="token"),
+    )
     learner = Learner([term], ends=ends_by(format))
     game = episode(told("go"), said(" a b"), ended="over")
     [scored] = learner_rewards([term], [game], {game.row: Row(game.row)}, learner, format)
@@ -159,5 +195,7 @@ def test_a_format_tells_a_learner_and_scores_stand_on_tokens_that_were_never_dra
     assert len(answer.token_rewards["words"]) == len(format.answer(" a b"))
     assert token_batch([scored], format, Record(words=1.0), max_length=64).reward.sum() == 2.0
     assert ends_by(None) is None
-    [plain] = learner_rewards([replace(term, counting=Counting())], [game], {game.row: Row(game.row)}, learner, format)
+    [plain] = learner_rewards(
+        [replace(term, counting=Counting())], [game], {game.row: Row(game.row)}, learner, format
+    )
     assert plain.turns[1].rewards == Record(words=2.0)

@@ -71,27 +71,46 @@ def test_readings_by_hand(model):
     assert (read.q[~batch.is_action] == 0).all()
 
 
-PAIRS = [(("crane", "slate"), ("crane", "crane")), (("house",), ("mouse",)), (("crane", "spoon"), ("crane", "ab")), (("opera",), ("optic",))]
+PAIRS = [
+    (("crane", "slate"), ("crane", "crane")),
+    (("house",), ("mouse",)),
+    (("crane", "spoon"), ("crane", "ab")),
+    (("opera",), ("optic",)),
+]
 
 
 def test_ranking_by_hand(model):
     pairs = [(game(*mine, "later"), game(*its), 2 * len(mine) - 1) for mine, its in PAIRS]
     better, other = pair_batches(pairs, FORMAT, max_length=128)
     found = q_ranking(*model, better, other)
-    tokens = [[list(zip(ids(*words)[-len(words[-1]) - 1 :], by_hand(*model, *words))) for words in pair] for pair in PAIRS]
+    tokens = [
+        [list(zip(ids(*words)[-len(words[-1]) - 1 :], by_hand(*model, *words))) for words in pair]
+        for pair in PAIRS
+    ]
     for place, ranked in enumerate(found, 1):
         above, n = [0, 0], 0
         for mine, its in tokens:
-            if min(len(mine), len(its)) < place or [t for t, _ in mine[: len(mine) - place + 1]] == [t for t, _ in its[: len(its) - place + 1]]:
+            if min(len(mine), len(its)) < place or [t for t, _ in mine[: len(mine) - place + 1]] == [
+                t for t, _ in its[: len(its) - place + 1]
+            ]:
                 continue
             n += 1
-            above = [count + (mine[-place][1][kind] > its[-place][1][kind]) for kind, count in enumerate(above)]
-        assert (ranked.place, ranked.n, ranked.online, ranked.target) == (place, n, above[0] / n, above[1] / n)
+            above = [
+                count + (mine[-place][1][kind] > its[-place][1][kind]) for kind, count in enumerate(above)
+            ]
+        assert (ranked.place, ranked.n, ranked.online, ranked.target) == (
+            place,
+            n,
+            above[0] / n,
+            above[1] / n,
+        )
     # "ab" has 3 tokens; the first letters of opera and optic are the same, and the second: nothing to rank there
     assert [ranked.n for ranked in found] == [4, 4, 4, 3, 2, 2]
     swapped = q_ranking(*model, other, better)
     assert [one.online for one in swapped] == [pytest.approx(1 - one.online) for one in found]
-    assert all(mine.target + its.target <= 1 for mine, its in zip(found, swapped))  # what is clipped may be equal, and neither is above
+    assert all(
+        mine.target + its.target <= 1 for mine, its in zip(found, swapped)
+    )  # what is clipped may be equal, and neither is above
 
 
 def test_ranking_sees_what_values_know():
@@ -108,10 +127,24 @@ def test_ranking_sees_what_values_know():
     first = found[5]  # the first letters: e against a three times, and once the same
     assert (first.n, first.online, first.target) == (3, 1.0, 0.0)
     assert Ranked.error(0.25, 4) == 0.2
-    assert first.as_json() == {"place": 6, "n": 3, "online": 1.0, "target": 0.0, "online_error": 0.125, "target_error": 0.125}
+    assert first.as_json() == {
+        "place": 6,
+        "n": 3,
+        "online": 1.0,
+        "target": 0.0,
+        "online_error": 0.125,
+        "target_error": 0.125,
+    }
     assert found[0].online == found[0].target == 0.0  # </a> is the same to both: not above
     short = q_ranking(module, values, *pair_batches([(game("ab"), game("cd"), 1)], FORMAT, max_length=64))[5]
-    assert short.as_json() == {"place": 6, "n": 0, "online": None, "target": None, "online_error": None, "target_error": None}
+    assert short.as_json() == {
+        "place": 6,
+        "n": 0,
+        "online": None,
+        "target": None,
+        "online_error": None,
+        "target_error": None,
+    }
 
 
 def test_batches_that_are_no_pairs_are_refused(model):
@@ -123,7 +156,9 @@ def test_batches_that_are_no_pairs_are_refused(model):
 def test_histories_that_are_cut_still_compare_the_last_answers(model):
     pairs = [(game("crane", "slate", "house"), game("crane", "slate", "mouse"), 5)]
     whole = q_ranking(*model, *pair_batches(pairs, FORMAT, max_length=128))
-    short = q_ranking(*model, *pair_batches(pairs, FORMAT, max_length=24))  # the oldest turns are dropped and a row begins anew
+    short = q_ranking(
+        *model, *pair_batches(pairs, FORMAT, max_length=24)
+    )  # the oldest turns are dropped and a row begins anew
     assert [one.n for one in short] == [one.n for one in whole] == [1] * 6
 
 
@@ -145,7 +180,9 @@ def test_advantages_of_utterances_by_hand(model):
         text: (len(sums), pytest.approx(sum(sums) / len(sums))) for text, sums in wanted.items()
     }
     assert [one.advantage for one in found] == sorted((one.advantage for one in found), reverse=True)
-    assert [one.text for one in advantages_of_texts(*model, batch, FORMAT, least=2)] == [one.text for one in found if one.count == 2]
+    assert [one.text for one in advantages_of_texts(*model, batch, FORMAT, least=2)] == [
+        one.text for one in found if one.count == 2
+    ]
     pairs = {one.text: one for one in advantages_of_texts(*model, batch, FORMAT, n=2)}
     letters = gained("crane")
     assert pairs["ra"].advantage == pytest.approx(letters[1] + letters[2])

@@ -7,7 +7,11 @@ _real = socket.socket
 
 class Refusing(_real):
     def __init__(self, family=-1, *rest, **named):
-        if family not in (getattr(socket, "AF_UNIX", None),) and named.get("fileno") is None and (len(rest) < 3 or rest[2] is None):
+        if (
+            family not in (getattr(socket, "AF_UNIX", None),)
+            and named.get("fileno") is None
+            and (len(rest) < 3 or rest[2] is None)
+        ):
             raise RuntimeError("a test may not use the network")
         super().__init__(family, *rest, **named)
 

@@ -19,7 +19,12 @@ from loquent.errors import BadModel, LoquentError
 from loquent.models.format.names import Plain
 from loquent.pretrained import folder as door
 
-LOADERS = [pretrained.load, pretrained.load_encoder, pretrained.load_classifier, lambda path: pretrained.load_encoder(path, layers=1)]
+LOADERS = [
+    pretrained.load,
+    pretrained.load_encoder,
+    pretrained.load_classifier,
+    lambda path: pretrained.load_encoder(path, layers=1),
+]
 
 REFUSED = r"auto_map .* names Python code .*only architectures that transformers has itself are allowed.*delete auto_map"
 
@@ -43,7 +48,9 @@ def change(file, **entries):
 
 @pytest.mark.parametrize("loader", LOADERS)
 @pytest.mark.parametrize("where", ["config.json", "tokenizer_config.json"])
-def test_code_in_a_folder_is_never_run_whatever_standard_input_says(model, tmp_path, loader, where, monkeypatch):
+def test_code_in_a_folder_is_never_run_whatever_standard_input_says(
+    model, tmp_path, loader, where, monkeypatch
+):
     monkeypatch.setattr(sys, "stdin", io.StringIO("yes\n" * 20))
     code = f"open({str(tmp_path / 'ran')!r}, 'w').write('it ran')\n"
     code += "from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast\n"
@@ -52,7 +59,11 @@ def test_code_in_a_folder_is_never_run_whatever_standard_input_says(model, tmp_p
     (model / "evil.py").write_text(code)
     if where == "config.json":
         names = ("AutoModel", "AutoModelForCausalLM", "AutoModelForSequenceClassification")
-        change(model / where, auto_map={"AutoConfig": "evil.C", **dict.fromkeys(names, "evil.M")}, model_type="evil")
+        change(
+            model / where,
+            auto_map={"AutoConfig": "evil.C", **dict.fromkeys(names, "evil.M")},
+            model_type="evil",
+        )
     else:
         change(model / where, auto_map={"AutoTokenizer": [None, "evil.T"]}, tokenizer_class="T")
     with pytest.raises(BadModel, match=REFUSED):
@@ -64,12 +75,24 @@ def test_a_tokenizer_made_of_others_asks_nobody_whether_their_code_may_run(model
     """The library's RagTokenizer loads two more from subfolders, without passing on that no code may run."""
     monkeypatch.setattr(sys, "stdin", io.StringIO("yes\n" * 20))
     code = f"open({str(tmp_path / 'ran')!r}, 'w').write('it ran')\n"
-    (model / "evil.py").write_text(code + "from transformers import PreTrainedTokenizerFast\nclass T(PreTrainedTokenizerFast):\n    pass\n")
+    (model / "evil.py").write_text(
+        code
+        + "from transformers import PreTrainedTokenizerFast\nclass T(PreTrainedTokenizerFast):\n    pass\n"
+    )
     for part in ("question_encoder_tokenizer", "generator_tokenizer"):
         shutil.copytree(model, model / part, ignore=shutil.ignore_patterns("*_tokenizer"))
-        change(model / part / "tokenizer_config.json", auto_map={"AutoTokenizer": [None, "evil.T"]}, tokenizer_class="T")
+        change(
+            model / part / "tokenizer_config.json",
+            auto_map={"AutoTokenizer": [None, "evil.T"]},
+            tokenizer_class="T",
+        )
     change(model / "tokenizer_config.json", tokenizer_class="RagTokenizer")
-    change(model / "config.json", model_type="rag", question_encoder={"model_type": "vit"}, generator={"model_type": "vit"})
+    change(
+        model / "config.json",
+        model_type="rag",
+        question_encoder={"model_type": "vit"},
+        generator={"model_type": "vit"},
+    )
     with pytest.raises(BadModel, match="needs Python code that comes with it"):
         pretrained.load(model)
     assert not (tmp_path / "ran").exists()
@@ -110,10 +133,19 @@ def test_all_loading_goes_through_one_door():
             if isinstance(node, ast.Call):
                 name = getattr(node.func, "attr", getattr(node.func, "id", ""))
                 named = {keyword.arg for keyword in node.keywords}
-                if name in ("from_pretrained", "from_config", "pipeline", "torch_load", "cached_file", "get_class_from_dynamic_module"):
+                if name in (
+                    "from_pretrained",
+                    "from_config",
+                    "pipeline",
+                    "torch_load",
+                    "cached_file",
+                    "get_class_from_dynamic_module",
+                ):
                     calls.setdefault(name, []).append((file.name, "trust_remote_code" in named))
                 library = getattr(getattr(node.func, "value", None), "id", "")
-                assert not (name == "load" and library in ("torch", "pickle", "joblib", "dill", "cloudpickle")), file
+                assert not (
+                    name == "load" and library in ("torch", "pickle", "joblib", "dill", "cloudpickle")
+                ), file
                 assert not (name == "loads" and library in ("pickle", "marshal", "dill", "cloudpickle")), file
     direct = [call for call in calls.pop("from_pretrained") if call[1]]
     assert direct == [("folder.py", True)]
@@ -131,13 +163,23 @@ def test_pickled_weights_are_never_read(model, tmp_path, index):
     (model / "model.safetensors").unlink()
     if index:
         (model / "shard.bin").write_bytes(pickle.dumps(Evil()))
-        (model / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": {"transformer.wte.weight": "shard.bin"}}))
+        (model / "model.safetensors.index.json").write_text(
+            json.dumps({"metadata": {}, "weight_map": {"transformer.wte.weight": "shard.bin"}})
+        )
     else:
         (model / "pytorch_model.bin").write_bytes(pickle.dumps(Evil()))
-    with pytest.raises(BadModel, match="is no safetensors file of this folder" if index else "no model could be loaded .*model.safetensors"):
+    with pytest.raises(
+        BadModel,
+        match="is no safetensors file of this folder"
+        if index
+        else "no model could be loaded .*model.safetensors",
+    ):
         pretrained.load(model)
     assert not (tmp_path / "ran").exists()
-    torch.save(pretrained.build(["a b"], vocabulary=260, layers=1, width=8, heads=1, key=Key(0)).module.state_dict(), model / "pytorch_model.bin")
+    torch.save(
+        pretrained.build(["a b"], vocabulary=260, layers=1, width=8, heads=1, key=Key(0)).module.state_dict(),
+        model / "pytorch_model.bin",
+    )
     with pytest.raises(BadModel):  # though it is harmless
         pretrained.load(model)
 
@@ -150,9 +192,17 @@ MALFORMED = {
     "not UTF-8": ("config.json", b'{"a": "\xff"}', "is not UTF-8"),
     "large": ("config.json", '{"a": "' + "x" * (1 << 20) + '"}', "at most 1,048,576 are allowed"),
     "large template": ("chat_template.jinja", "x" * (1 << 18), "at most 131,072 are allowed"),
-    "large further template": ("additional_chat_templates/tool.jinja", "x" * (1 << 18), "at most 131,072 are allowed"),
+    "large further template": (
+        "additional_chat_templates/tool.jinja",
+        "x" * (1 << 18),
+        "at most 131,072 are allowed",
+    ),
     "adapter": ("adapter_config.json", '{"base_model_name_or_path": "else/where"}', "holds an adapter"),
-    "shards outside": ("model.safetensors.index.json", '{"weight_map": {"a": "../other.safetensors"}}', "no safetensors file of this folder"),
+    "shards outside": (
+        "model.safetensors.index.json",
+        '{"weight_map": {"a": "../other.safetensors"}}',
+        "no safetensors file of this folder",
+    ),
     "no shards": ("model.safetensors.index.json", "{}", "no safetensors file of this folder"),
 }
 
@@ -199,7 +249,27 @@ def test_a_panic_inside_the_library_of_tokenizers_is_an_error_of_ours(model):
         pretrained.load(model)
 
 
-ODD = [None, -1, 0, 5, 2**40, 10**30, 1.5, float("nan"), True, "", "x", "../x", "\x00", [], {}, [[]], {"a": {}}, ["a", 5], "a" * 1000]
+ODD = [
+    None,
+    -1,
+    0,
+    5,
+    2**40,
+    10**30,
+    1.5,
+    float("nan"),
+    True,
+    "",
+    "x",
+    "../x",
+    "\x00",
+    [],
+    {},
+    [[]],
+    {"a": {}},
+    ["a", 5],
+    "a" * 1000,
+]
 
 
 MUTATIONS = 40
@@ -210,7 +280,13 @@ def mutated(found, rng):
     found = json.loads(json.dumps(found))
     inside, key = found, None
     while True:
-        keys = list(inside) if isinstance(inside, dict) else list(range(len(inside))) if isinstance(inside, list) else []
+        keys = (
+            list(inside)
+            if isinstance(inside, dict)
+            else list(range(len(inside)))
+            if isinstance(inside, list)
+            else []
+        )
         if not keys:
             break
         key = keys[int(rng.integers(len(keys)))]
@@ -221,7 +297,9 @@ def mutated(found, rng):
     return found
 
 
-@pytest.mark.parametrize("name", ["config.json", "generation_config.json", "tokenizer_config.json", "tokenizer.json"])
+@pytest.mark.parametrize(
+    "name", ["config.json", "generation_config.json", "tokenizer_config.json", "tokenizer.json"]
+)
 @pytest.mark.filterwarnings("ignore")
 def test_odd_values_end_in_a_model_or_in_an_error_of_ours(model, name):
     rng = Key(3, (name,)).generator()

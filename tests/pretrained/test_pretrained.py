@@ -18,7 +18,15 @@ TEXTS = ["the film was good, the cast was better", "the film was bad and the end
 
 
 def small(device="cpu", dtype="float64", **options):
-    sizes = {"vocabulary": 300, "layers": 2, "width": 32, "heads": 2, "context": 64, "key": Key(0, ("model",)), **options}
+    sizes = {
+        "vocabulary": 300,
+        "layers": 2,
+        "width": 32,
+        "heads": 2,
+        "context": 64,
+        "key": Key(0, ("model",)),
+        **options,
+    }
     return pretrained.build(TEXTS, device=device, dtype=dtype, **sizes)
 
 
@@ -61,7 +69,9 @@ def test_build_has_the_sizes_and_marks_asked_for():
     assert pretrained.plain_ids(built.tokenizer, "\ud800") == pretrained.plain_ids(built.tokenizer, "?")
 
 
-@pytest.mark.parametrize(("sizes", "words"), [({"width": 33}, "multiple of heads"), ({"vocabulary": 100}, "257")])
+@pytest.mark.parametrize(
+    ("sizes", "words"), [({"width": 33}, "multiple of heads"), ({"vocabulary": 100}, "257")]
+)
 def test_build_refuses_impossible_sizes(sizes, words):
     with pytest.raises(BadSetting, match=words):
         small(**sizes)
@@ -117,7 +127,12 @@ def folder(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("missing", "words"), [("config.json", "no config.json"), ("tokenizer.json", "no tokenizer"), ("model.safetensors", "no model could be loaded")]
+    ("missing", "words"),
+    [
+        ("config.json", "no config.json"),
+        ("tokenizer.json", "no tokenizer"),
+        ("model.safetensors", "no model could be loaded"),
+    ],
 )
 def test_a_missing_file_is_named(folder, missing, words):
     (folder / missing).unlink()
@@ -135,7 +150,11 @@ def test_torn_weights_missing_tensors_and_bad_json(folder, tmp_path):
     (folder / "model.safetensors").write_bytes(whole)
     tensors = load_file(folder / "model.safetensors")
     name = next(name for name in tensors if "c_fc.weight" in name)
-    save_file({k: v for k, v in tensors.items() if k != name}, folder / "model.safetensors", metadata={"format": "pt"})
+    save_file(
+        {k: v for k, v in tensors.items() if k != name},
+        folder / "model.safetensors",
+        metadata={"format": "pt"},
+    )
     with pytest.raises(BadModel, match="weights lack 1 tensors"):
         pretrained.load(folder)
     (folder / "config.json").write_text("{")
@@ -155,9 +174,13 @@ def test_weights_without_a_place_are_named_and_tied_ones_are_not(folder):
 
     tensors = load_file(folder / "model.safetensors")
     assert loaded() == []
-    assert loaded(**{"lm_head.weight": tensors["transformer.wte.weight"].clone()}) == [], "the input layer again"
+    assert loaded(**{"lm_head.weight": tensors["transformer.wte.weight"].clone()}) == [], (
+        "the input layer again"
+    )
     (said,) = loaded(**{"v_head.weight": torch.zeros(1, 32), "v_head.bias": torch.zeros(1)})
-    assert said.endswith("2 tensors of the weights are left out, as the model has no place for them: v_head.bias, v_head.weight")
+    assert said.endswith(
+        "2 tensors of the weights are left out, as the model has no place for them: v_head.bias, v_head.weight"
+    )
 
 
 def test_a_folder_that_is_not_there(tmp_path):
@@ -171,11 +194,16 @@ def test_vocabularies_that_do_not_fit(folder):
     import transformers
 
     built = pretrained.load(folder, device="cpu")
-    config = transformers.GPT2Config.from_dict({**built.module.config.to_dict(), "vocab_size": built.vocabulary - 1})
+    config = transformers.GPT2Config.from_dict(
+        {**built.module.config.to_dict(), "vocab_size": built.vocabulary - 1}
+    )
     with pytest.raises(BadModel, match="do not belong together"):
         pretrained.LanguageModel(transformers.GPT2LMHeadModel(config), built.tokenizer)
     config.vocab_size = built.vocabulary + 10  # padded rows are fine
-    assert pretrained.LanguageModel(transformers.GPT2LMHeadModel(config), built.tokenizer).vocabulary == built.vocabulary
+    assert (
+        pretrained.LanguageModel(transformers.GPT2LMHeadModel(config), built.tokenizer).vocabulary
+        == built.vocabulary
+    )
 
 
 @pytest.mark.data
@@ -195,12 +223,21 @@ def test_nll_equals_whole_logits(device):
     built = small(device)
     prompts, texts = ["", "the film", "the"], [" was good", "", " cast was better than the end of the film"]
     for budget in (8192, 1):
-        for (total, count), prompt, text in zip(pretrained.nll(built, prompts, texts, token_budget=budget), prompts, texts, strict=True):
-            ids = [0, *pretrained.plain_ids(built.tokenizer, prompt), *pretrained.plain_ids(built.tokenizer, text), 0]
+        for (total, count), prompt, text in zip(
+            pretrained.nll(built, prompts, texts, token_budget=budget), prompts, texts, strict=True
+        ):
+            ids = [
+                0,
+                *pretrained.plain_ids(built.tokenizer, prompt),
+                *pretrained.plain_ids(built.tokenizer, text),
+                0,
+            ]
             logprob = built.module(torch.tensor([ids], device=device)).logits[0].log_softmax(-1)
             first = 1 + len(pretrained.plain_ids(built.tokenizer, prompt))
             assert count == len(ids) - first
-            assert total == pytest.approx(-sum(logprob[i - 1, ids[i]].item() for i in range(first, len(ids))), abs=1e-10)
+            assert total == pytest.approx(
+                -sum(logprob[i - 1, ids[i]].item() for i in range(first, len(ids))), abs=1e-10
+            )
     ((without, n),) = pretrained.nll(built, ["the"], [" film"], end=False)
     ((with_end, m),) = pretrained.nll(built, ["the"], [" film"])
     assert m == n + 1
@@ -236,7 +273,10 @@ def test_a_context_without_a_limit():
     from types import SimpleNamespace
 
     for longest, wanted in ((64, 64), (None, 1 << 30), (-1, 1 << 30), (0, 1 << 30)):
-        assert pretrained.context(SimpleNamespace(config=SimpleNamespace(max_position_embeddings=longest))) == wanted
+        assert (
+            pretrained.context(SimpleNamespace(config=SimpleNamespace(max_position_embeddings=longest)))
+            == wanted
+        )
 
 
 # ---- classifier, devices
@@ -246,7 +286,9 @@ def test_sequence_classifier(tmp_path):
     import transformers
 
     built = small(dtype="float32")
-    config = transformers.GPT2Config.from_dict({**built.module.config.to_dict(), "id2label": {0: "bad", 1: "good"}, "num_labels": 2})
+    config = transformers.GPT2Config.from_dict(
+        {**built.module.config.to_dict(), "id2label": {0: "bad", 1: "good"}, "num_labels": 2}
+    )
     module = transformers.GPT2ForSequenceClassification(config).eval()
     module.save_pretrained(tmp_path)
     built.tokenizer.save_pretrained(tmp_path)
@@ -275,7 +317,9 @@ def test_devices_by_name(monkeypatch):
 def test_importing_loads_no_transformers_and_asks_for_patience():
     code = "import os, sys, loquent.pretrained; print('transformers' in sys.modules, os.environ['OMP_WAIT_POLICY'])"
     environment = {"PATH": "", "OMP_NUM_THREADS": "1"}
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True).stdout.split()
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True
+    ).stdout.split()
     assert said == ["False", "PASSIVE"]
 
 

@@ -38,7 +38,9 @@ def written(tmp_path, text):
 
 def test_fill_reads_each_type():
     text = "share: 1\ncount: 4\nkind: b\ntarget: inf\nnames: [x, y]\nflag: true"
-    assert fill(Small, parse(text, "f"), "s") == Small(share=1.0, count=4, kind="b", target=float("inf"), names=("x", "y"), flag=True)
+    assert fill(Small, parse(text, "f"), "s") == Small(
+        share=1.0, count=4, kind="b", target=float("inf"), names=("x", "y"), flag=True
+    )
     assert fill(Small, parse("share: 1e-3\ntarget: null", "f"), "s") == Small(share=0.001)
     assert fill(Small, None, "s") == Small()
 
@@ -68,14 +70,19 @@ def test_a_mistake_names_its_place(text, said):
 
 def test_an_unknown_key_of_a_recipe_names_file_line_and_the_nearest(tmp_path):
     path = written(tmp_path, "task: generation\nalgorithm:\n  kind: nlpo\n  top_q: 0.9\n")
-    with pytest.raises(BadSetting, match=r"mine\.yaml:4: 'top_q' is no setting of algorithm\. Nearest: top_p"):
+    with pytest.raises(
+        BadSetting, match=r"mine\.yaml:4: 'top_q' is no setting of algorithm\. Nearest: top_p"
+    ):
         recipes.load(path)
 
 
 def test_an_override_that_changes_the_kind_is_named(tmp_path):
     file = tmp_path / "off.yaml"
     file.write_text("task: generation\nalgorithm:\n  kind: ilql\n  tau: 0.8\n")
-    with pytest.raises(BadSetting, match=r"^command line: algorithm\.kind=ppo changes the kind, and ppo has no setting tau \(off\.yaml:4\); leave"):
+    with pytest.raises(
+        BadSetting,
+        match=r"^command line: algorithm\.kind=ppo changes the kind, and ppo has no setting tau \(off\.yaml:4\); leave",
+    ):
         recipes.load(file, ["algorithm.kind=ppo"])
     file.write_text("task: generation\nalgorithm:\n  kind: ppo\n  tau: 0.8\n")
     with pytest.raises(BadSetting, match=r"^off\.yaml:4: 'tau' is no setting of algorithm"):
@@ -132,7 +139,10 @@ def test_what_is_written_out_loads_as_the_same_recipe(name, tmp_path):
 
 
 def test_later_overrides_win_and_the_evaluation_decodes_as_training_does():
-    one = recipes.load("reviews_ppo", ["decoding.top_k=7", "evaluation.temperature=0.5", "training.updates=1", "training.updates=9"])
+    one = recipes.load(
+        "reviews_ppo",
+        ["decoding.top_k=7", "evaluation.temperature=0.5", "training.updates=1", "training.updates=9"],
+    )
     assert one.training.updates == 9
     assert (one.evaluation.top_k, one.evaluation.temperature, one.decoding.temperature) == (7, 0.5, 1.0)
 
@@ -140,7 +150,9 @@ def test_later_overrides_win_and_the_evaluation_decodes_as_training_does():
 def test_a_preset_fills_what_the_section_does_not_say():
     released = recipes.load("reviews_nlpo", ["algorithm.preset=rl4lms"]).config
     assert (released.min_keep, released.ratio, released.mask_in_evaluation) == (100, "raw", True)
-    assert released.mu == recipes.load("reviews_nlpo").config.mu  # the recipe says mu itself, and what it says wins
+    assert (
+        released.mu == recipes.load("reviews_nlpo").config.mu
+    )  # the recipe says mu itself, and what it says wins
     with pytest.raises(BadSetting, match="known: paper, rl4lms"):
         recipes.load("reviews_nlpo", ["algorithm.preset=mine"])
 
@@ -155,8 +167,14 @@ def test_describe_says_what_a_setting_means():
 
 
 def test_rewards_keep_their_options(tmp_path):
-    one = recipes.load(written(tmp_path, "rewards: {sentiment: {weight: 2.0, include_prompt: false}, 'my.module:reward': 0.5}"))
-    assert one.rewards == Record({"sentiment": Record(weight=2.0, include_prompt=False), "my.module:reward": 0.5})
+    one = recipes.load(
+        written(
+            tmp_path, "rewards: {sentiment: {weight: 2.0, include_prompt: false}, 'my.module:reward': 0.5}"
+        )
+    )
+    assert one.rewards == Record(
+        {"sentiment": Record(weight=2.0, include_prompt=False), "my.module:reward": 0.5}
+    )
 
 
 @pytest.mark.parametrize(
@@ -165,7 +183,10 @@ def test_rewards_keep_their_options(tmp_path):
         ("rewards:\n  sentimnt: 1.0", ["mine.yaml:2", "'sentimnt'", "Nearest: sentiment"]),
         ("rewards:\n  sentiment:\n    wieght: 1.0", ["mine.yaml:3", "'wieght'", "Nearest: weight"]),
         ("rewards:\n  sentiment:\n    include_promt: true", ["mine.yaml:3", "Nearest: include_prompt"]),
-        ("rewards:\n  sentiment:\n    include_prompt: 3", ["mine.yaml:3", "rewards.sentiment.include_prompt = 3", "bool"]),
+        (
+            "rewards:\n  sentiment:\n    include_prompt: 3",
+            ["mine.yaml:3", "rewards.sentiment.include_prompt = 3", "bool"],
+        ),
         ("rewards:\n  sentiment: high", ["mine.yaml:2", "'high'", "finite number"]),
         ("rewards:\n  sentiment:\n    weight: .nan", ["mine.yaml:3", "nan", "finite number"]),
         ("rewards:\n  mine:\n    of: sentimnt", ["mine.yaml:3", "Nearest: sentiment"]),
@@ -184,7 +205,10 @@ def test_rewards_keep_their_options(tmp_path):
         ("algorithm:\n  kind: [ppo]", ["mine.yaml:2", "algorithm.kind = ['ppo']"]),
         ("algorithm:\n  preset: paper\n  kind: nlp", ["mine.yaml:3", "Did you mean 'nlpo'"]),
         ("algorithm: [1, {a: 2}]", ["mine.yaml:1", "not [1, {'a': 2}]"]),
-        ("training:\n  stop_metric: return\n  evaluate_every: 0", ["mine.yaml:1", "stop_metric = 'return'", "evaluate_every = 0"]),
+        (
+            "training:\n  stop_metric: return\n  evaluate_every: 0",
+            ["mine.yaml:1", "stop_metric = 'return'", "evaluate_every = 0"],
+        ),
         ("- 1", ["mine.yaml:1", "a recipe holds names and values, not [1]"]),
     ],
 )
@@ -195,7 +219,9 @@ def test_a_mistake_in_any_section_names_its_place(tmp_path, text, said):
     assert "Node(" not in str(caught.value)
 
 
-@pytest.mark.parametrize("override", ["algorithm.preset=[1]", "algorithm=[1]", "algorithm.kind=[1]", "rewards={sentiment: high}"])
+@pytest.mark.parametrize(
+    "override", ["algorithm.preset=[1]", "algorithm=[1]", "algorithm.kind=[1]", "rewards={sentiment: high}"]
+)
 def test_a_mistake_on_the_command_line_says_so(override):
     with pytest.raises(BadSetting, match=r"^command line: ") as caught:
         recipes.load("reviews_nlpo", [override])
@@ -217,12 +243,20 @@ def test_what_stands_in_quotes_is_text():
 
 
 def test_the_smoke_profile_needs_no_other_model(tmp_path):
-    path = written(tmp_path, "model: {path: runs/base, reference: runs/base, format: chat}\nevaluation: {max_new_tokens: 90, min_new_tokens: 20}")
+    path = written(
+        tmp_path,
+        "model: {path: runs/base, reference: runs/base, format: chat}\nevaluation: {max_new_tokens: 90, min_new_tokens: 20}",
+    )
     one = recipes.load(path, profile="smoke")
     assert (one.model.path, one.model.reference, one.model.format) == ("", "copy", "plain")
     assert (one.evaluation.max_new_tokens, one.evaluation.min_new_tokens) == (8, 0)
-    assert recipes.load(path, ["model.path=mine"], profile="smoke").model.path == "mine"  # what is asked for beside it wins
-    assert recipes.load("reviews_ppo", ["decoding.max_new_tokens=9"], profile="smoke").evaluation.max_new_tokens == 9
+    assert (
+        recipes.load(path, ["model.path=mine"], profile="smoke").model.path == "mine"
+    )  # what is asked for beside it wins
+    assert (
+        recipes.load("reviews_ppo", ["decoding.max_new_tokens=9"], profile="smoke").evaluation.max_new_tokens
+        == 9
+    )
     assert recipes.load(path).model.path == "runs/base"
 
 
@@ -230,7 +264,12 @@ def test_the_smoke_profile_needs_no_recorded_episodes(tmp_path):
     text = "task: wordle\nalgorithm: {kind: filtered_cloning}\ntraining: {data: [games], data_top: 0.1}"
     path = written(tmp_path, text)
     one = recipes.load(path, profile="smoke")
-    assert (one.training.data, one.training.data_top, one.training.teacher, one.config.top) == ((), 1.0, "random", 1.0)
+    assert (one.training.data, one.training.data_top, one.training.teacher, one.config.top) == (
+        (),
+        1.0,
+        "random",
+        1.0,
+    )
     assert recipes.load(path, ["training.data=mine"], profile="smoke").training.data == ("mine",)
     assert recipes.load(path).training.data == ("games",)
 
@@ -246,7 +285,11 @@ def test_an_empty_recipe_is_no_recipe(tmp_path):
 
 
 def test_a_task_of_ones_own_is_named_by_its_path(tmp_path):
-    one = recipes.load(written(tmp_path, "task: {kind: 'loquent.tasks.wordle.task:Wordle', limit: 20}\nalgorithm: {kind: ppo}"))
+    one = recipes.load(
+        written(
+            tmp_path, "task: {kind: 'loquent.tasks.wordle.task:Wordle', limit: 20}\nalgorithm: {kind: ppo}"
+        )
+    )
     assert one.options.limit == 20
     assert recipes.load(written(tmp_path, yaml.safe_dump(one.resolved()))) == one
     with pytest.raises(BadSetting, match=r"mine\.yaml:1: .*no module 'nowhere'"):
@@ -284,7 +327,16 @@ def remarks(name, *overrides, **more):
     return [str(one.message) for one in seen if issubclass(one.category, Remark)]
 
 
-MADE_BY = {"shape": "llama", "layers": 3, "width": 64, "heads": 2, "context": 64, "vocabulary": 300, "tokenizer_texts": 9, "dropout": 0.2}
+MADE_BY = {
+    "shape": "llama",
+    "layers": 3,
+    "width": 64,
+    "heads": 2,
+    "context": 64,
+    "vocabulary": 300,
+    "tokenizer_texts": 9,
+    "dropout": 0.2,
+}
 
 
 ELSEWHERE = """
@@ -296,48 +348,85 @@ training: {only: {label: "1"}}
 
 
 def test_the_smoke_profile_needs_no_rows_networks_or_programs(tmp_path):
-    path = written(tmp_path, ELSEWHERE.replace("SOURCE", "path, path: nowhere").replace("NETWORK", str(tmp_path)))
+    path = written(
+        tmp_path, ELSEWHERE.replace("SOURCE", "path, path: nowhere").replace("NETWORK", str(tmp_path))
+    )
     [remark] = remarks(path, profile="smoke")
-    assert remark.startswith("mine.yaml:2: task.path: there is no file or folder nowhere; the profile smoke takes the built-in reviews")
+    assert remark.startswith(
+        "mine.yaml:2: task.path: there is no file or folder nowhere; the profile smoke takes the built-in reviews"
+    )
     one = recipes.load(path, profile="smoke")
-    assert (one.options.source, one.options.path, one.options.labels, one.options.label_field) == ("builtin", "", (), "")
+    assert (one.options.source, one.options.path, one.options.labels, one.options.label_field) == (
+        "builtin",
+        "",
+        (),
+        "",
+    )
     assert one.training.only == Record()
-    assert one.rewards == Record(intent_accuracy=Record(of="lexicon", weight=0.5), mine=Record(of="bert_score", path=str(tmp_path)))
+    assert one.rewards == Record(
+        intent_accuracy=Record(of="lexicon", weight=0.5), mine=Record(of="bert_score", path=str(tmp_path))
+    )
     stands_in = Record(of="lexicon")
     sentiment = Record(classifier="", label=1)
-    assert one.metrics == Record(parent=stands_in, spice=stands_in, bert_score=Record(path=str(tmp_path)), sentiment=sentiment)
+    assert one.metrics == Record(
+        parent=stands_in, spice=stands_in, bert_score=Record(path=str(tmp_path)), sentiment=sentiment
+    )
     assert recipes.load(path).options.source == "path"
 
 
 def test_the_smoke_profile_keeps_rows_that_are_here(tmp_path):
-    path = written(tmp_path, ELSEWHERE.replace("SOURCE", f"path, path: {tmp_path}").replace("NETWORK", str(tmp_path)))
+    path = written(
+        tmp_path, ELSEWHERE.replace("SOURCE", f"path, path: {tmp_path}").replace("NETWORK", str(tmp_path))
+    )
     assert remarks(path, profile="smoke") == []
     one = recipes.load(path, profile="smoke")
-    assert (one.options.source, one.options.labels, one.training.only, one.metrics["parent"]) == ("path", ("0", "1"), Record(label="1"), Record())
-    path = written(tmp_path, ELSEWHERE.replace("SOURCE", "path, path: nowhere").replace("NETWORK", str(tmp_path)))
+    assert (one.options.source, one.options.labels, one.training.only, one.metrics["parent"]) == (
+        "path",
+        ("0", "1"),
+        Record(label="1"),
+        Record(),
+    )
+    path = written(
+        tmp_path, ELSEWHERE.replace("SOURCE", "path, path: nowhere").replace("NETWORK", str(tmp_path))
+    )
     assert recipes.load(path, [f"task.path={tmp_path}"], profile="smoke").options.path == str(tmp_path)
 
 
 @pytest.mark.parametrize(
-    "reward", ["{path: no/such, weight: [1]}", "{path: [1], weight: much}", "{path: ~nobody/x, of: [1]}", "{path: {a: 1}}", "{path: x, layr: 3}"]
+    "reward",
+    [
+        "{path: no/such, weight: [1]}",
+        "{path: [1], weight: much}",
+        "{path: ~nobody/x, of: [1]}",
+        "{path: {a: 1}}",
+        "{path: x, layr: 3}",
+    ],
 )
 def test_what_is_no_reward_is_refused_at_smoke_too(tmp_path, reward):
     with pytest.raises(BadSetting):
-        recipes.load(written(tmp_path, f"task: generation\nrewards: {{bert_score: {reward}}}"), profile="smoke")
+        recipes.load(
+            written(tmp_path, f"task: generation\nrewards: {{bert_score: {reward}}}"), profile="smoke"
+        )
 
 
 @pytest.mark.parametrize(("name", "value"), MADE_BY.items(), ids=MADE_BY)
 def test_a_setting_of_a_model_to_be_made_is_remarked_beside_a_path(tmp_path, name, value):
     [said] = remarks("reviews_ppo", f"model.{name}={value}")
-    assert said.startswith(f"command line: model.{name} = {value!r} has no effect: model.path = 'runs/base' (reviews_ppo.yaml:4)")
+    assert said.startswith(
+        f"command line: model.{name} = {value!r} has no effect: model.path = 'runs/base' (reviews_ppo.yaml:4)"
+    )
     path = written(tmp_path, f"task: generation\nmodel:\n  path: mine\n  {name}: {value}\n")
     [said] = remarks(path)
-    assert said.startswith(f"mine.yaml:4: model.{name} = {value!r} has no effect: model.path = 'mine' (mine.yaml:3)")
+    assert said.startswith(
+        f"mine.yaml:4: model.{name} = {value!r} has no effect: model.path = 'mine' (mine.yaml:3)"
+    )
     assert remarks(written(tmp_path, f"model: {{{name}: {value}}}")) == []
 
 
 def test_what_a_path_replaces_is_not_remarked(tmp_path):
-    assert remarks("reviews_base", "model.path=mine") == []  # the recipe makes a model; the command line takes another instead
+    assert (
+        remarks("reviews_base", "model.path=mine") == []
+    )  # the recipe makes a model; the command line takes another instead
     assert remarks("reviews_ppo", "model.path=", "model.layers=3") == []
     assert remarks("reviews_ppo", "model.path=mine", profile="smoke") == []
     assert remarks("reviews_ppo", "model.layers=3", profile="smoke") == []
@@ -356,7 +445,10 @@ def test_what_has_no_effect_is_neither_written_out_nor_part_of_the_fingerprint(t
     assert asked.resolved()["model"].keys().isdisjoint(MADE_BY)
     assert MADE_BY.keys() <= recipes.load("reviews_base").resolved()["model"].keys()
     assert remarks(written(tmp_path, asked.yaml())) == []
-    assert recipes.load("reviews_base", ["model.layers=3"]).fingerprint != recipes.load("reviews_base").fingerprint
+    assert (
+        recipes.load("reviews_base", ["model.layers=3"]).fingerprint
+        != recipes.load("reviews_base").fingerprint
+    )
 
 
 @pytest.mark.parametrize(
@@ -371,7 +463,10 @@ def test_what_has_no_effect_is_neither_written_out_nor_part_of_the_fingerprint(t
 )
 def test_an_override_that_a_section_refuses_is_blamed_on_the_command_line(override, said):
     with pytest.raises(BadSetting, match=f"^command line: .*{said}"):
-        recipes.load("reviews_base", ["training.seed=3", "decoding.top_k=3", "model.dtype=float64", "algorithm.epochs=2", override])
+        recipes.load(
+            "reviews_base",
+            ["training.seed=3", "decoding.top_k=3", "model.dtype=float64", "algorithm.epochs=2", override],
+        )
 
 
 def test_a_section_that_is_wrong_by_itself_is_blamed_on_its_line(tmp_path):
@@ -388,7 +483,27 @@ def test_any_text_survives_being_written_out(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["1e5", "-1E5", "1e-5", ".5e1", "1_0e5", "12", "true", "null", "~", "inf", "2020-01-01", "a: b", "# x", "", " ", "\ud800", "=", "<<"]
+    "text",
+    [
+        "1e5",
+        "-1E5",
+        "1e-5",
+        ".5e1",
+        "1_0e5",
+        "12",
+        "true",
+        "null",
+        "~",
+        "inf",
+        "2020-01-01",
+        "a: b",
+        "# x",
+        "",
+        " ",
+        "\ud800",
+        "=",
+        "<<",
+    ],
 )
 def test_a_path_like_a_number_is_read_back_as_text(tmp_path, text):
     one = recipes.load("reviews_ppo")

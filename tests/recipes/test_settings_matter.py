@@ -7,7 +7,15 @@ import pytest
 from loquent import recipes
 from loquent.training.loop import train
 
-SMALL = ["model.path=", "model.layers=1", "model.width=16", "model.heads=2", "model.vocabulary=300", "model.tokenizer_texts=200", "model.context=512"]
+SMALL = [
+    "model.path=",
+    "model.layers=1",
+    "model.width=16",
+    "model.heads=2",
+    "model.vocabulary=300",
+    "model.tokenizer_texts=200",
+    "model.context=512",
+]
 SHORT = [
     "training.stop_metric=",
     "training.updates=2",
@@ -24,15 +32,39 @@ BASE = [
     "rewards={lexicon: 1.0}",
     "algorithm.minibatch=4",
 ]
-RL = [*BASE, "algorithm.gamma=0.95", "algorithm.lam=0.9", "algorithm.epochs=2", "algorithm.learning_rate=0.003"]
+RL = [
+    *BASE,
+    "algorithm.gamma=0.95",
+    "algorithm.lam=0.9",
+    "algorithm.epochs=2",
+    "algorithm.learning_rate=0.003",
+]
 RECIPES = {
     "supervised": (
         "reviews_supervised",
-        [*BASE, "algorithm.learning_rate=0.003", "algorithm.warmup=1", "algorithm.total_steps=8", "model.dropout=0.1"],
+        [
+            *BASE,
+            "algorithm.learning_rate=0.003",
+            "algorithm.warmup=1",
+            "algorithm.total_steps=8",
+            "model.dropout=0.1",
+        ],
     ),
-    "nlpo": ("reviews_nlpo", [*RL, "algorithm.top_p=0.7", "algorithm.mu=1", "algorithm.kl_target=0.001", "algorithm.entropy_coefficient=0.01"]),
+    "nlpo": (
+        "reviews_nlpo",
+        [
+            *RL,
+            "algorithm.top_p=0.7",
+            "algorithm.mu=1",
+            "algorithm.kl_target=0.001",
+            "algorithm.entropy_coefficient=0.01",
+        ],
+    ),
 }
-ONLY_TAUGHT = {"model.dropout", "training.teacher"}  # dropout is off in reinforcement learning, which has no teacher
+ONLY_TAUGHT = {
+    "model.dropout",
+    "training.teacher",
+}  # dropout is off in reinforcement learning, which has no teacher
 UNSEEN = {
     "training.keep": "how many checkpoints stay on disk",
     "training.trackers": "where the log goes too",
@@ -51,7 +83,9 @@ OTHER = {  # where the next value by type would be refused or mean nothing
     "training.only": "{label: negative}",
     "training.teacher": "random",
     "training.stop_metric": "return",
-    **{f"training.{name}": None for name in ("data", "data_top", "data_bottom")},  # with recorded episodes, in test_settings_matter_offline
+    **{
+        f"training.{name}": None for name in ("data", "data_top", "data_bottom")
+    },  # with recorded episodes, in test_settings_matter_offline
     "training.trackers": "[tensorboard]",
     "model.path": "@start",
     "model.format": None,  # chat needs a template, ilql its markers: tested with the formats
@@ -63,7 +97,10 @@ OTHER = {  # where the next value by type would be refused or mean nothing
     "model.heads": 4,
     "model.revision": None,
     "model.dtype": "float64",
-    **{f"task.{name}": None for name in ("source", "path", "name", "subset", "revision", "text_field", "label_field", "labels")},  # with the data
+    **{
+        f"task.{name}": None
+        for name in ("source", "path", "name", "subset", "revision", "text_field", "label_field", "labels")
+    },  # with the data
     "task.text_words": 40,
     "task.prompt_words": 9,
     "algorithm.beta": 1.0,
@@ -119,31 +156,48 @@ def changed(section, field, value):
 def runs(tmp_path_factory):
     """The run of each kind without a change, and a folder for the others; "@start" stands for the model of the first."""
     folder = tmp_path_factory.mktemp("settings")
-    return folder, {kind: train(recipes.load(name, overrides), folder / kind, progress=False) for kind, (name, overrides) in RECIPES.items()}
+    return folder, {
+        kind: train(recipes.load(name, overrides), folder / kind, progress=False)
+        for kind, (name, overrides) in RECIPES.items()
+    }
 
 
 def override(kind, section, field, folder):
     one = recipes.load(*RECIPES[kind])
     holder = {"task": one.options, "algorithm": one.config}.get(section) or getattr(one, section)
     value = changed(section, field, getattr(holder, field.name))
-    return None if value is None else f"{section}.{field.name}={folder / 'supervised' if value == '@start' else value}"
+    return (
+        None
+        if value is None
+        else f"{section}.{field.name}={folder / 'supervised' if value == '@start' else value}"
+    )
 
 
-@pytest.mark.parametrize(("kind", "section", "field"), [pytest.param(*case, id=f"{case[0]}-{case[1]}.{case[2].name}") for case in cases()])
+@pytest.mark.parametrize(
+    ("kind", "section", "field"),
+    [pytest.param(*case, id=f"{case[0]}-{case[1]}.{case[2].name}") for case in cases()],
+)
 def test_every_setting_changes_the_run(kind, section, field, runs):
     folder, done = runs
     text = override(kind, section, field, folder)
     if text is None:
         pytest.skip("this setting has no second value here; the table above says where it is tested")
     name, overrides = RECIPES[kind]
-    again = train(recipes.load(name, [*overrides, text]), folder / f"{kind}-{section}-{field.name}", progress=False)
+    again = train(
+        recipes.load(name, [*overrides, text]), folder / f"{kind}-{section}-{field.name}", progress=False
+    )
     if f"{section}.{field.name}" in UNSEEN:
         assert again.evaluation["values"].keys() == done[kind].evaluation["values"].keys()
     else:
-        assert again.fingerprint != done[kind].fingerprint, f"{text} changes nothing: it is accepted and ignored"
+        assert again.fingerprint != done[kind].fingerprint, (
+            f"{text} changes nothing: it is accepted and ignored"
+        )
 
 
 def test_equal_settings_give_equal_fingerprints(runs):
     folder, done = runs
     name, overrides = RECIPES["nlpo"]
-    assert train(recipes.load(name, overrides), folder / "again", progress=False).fingerprint == done["nlpo"].fingerprint
+    assert (
+        train(recipes.load(name, overrides), folder / "again", progress=False).fingerprint
+        == done["nlpo"].fingerprint
+    )

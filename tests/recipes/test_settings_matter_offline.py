@@ -18,10 +18,25 @@ SMALL = (
     "decoding={max_new_tokens: 6}",
     "training={updates: 2, episodes: 8, evaluate_every: 0, final_episodes: 4}",
 )
-STEPS = {"minibatch": 5, "learning_rate": 0.01, "schedule": "cosine", "warmup": 1, "total_steps": 8, "floor": 0.1}
+STEPS = {
+    "minibatch": 5,
+    "learning_rate": 0.01,
+    "schedule": "cosine",
+    "warmup": 1,
+    "total_steps": 8,
+    "floor": 0.1,
+}
 CLONE = {**STEPS, "weight_decay": 0.01, "max_grad_norm": 0.1}
 HEADS = {**CLONE, "gamma": 0.9, "target_rate": 0.1}
-VALUES = {**HEADS, "tau": 0.8, "cql_weight": 0.1, "margin_weight": 0.1, "margin": 0.1, "best_of": 2, "rerank_logprob": 0.1}
+VALUES = {
+    **HEADS,
+    "tau": 0.8,
+    "cql_weight": 0.1,
+    "margin_weight": 0.1,
+    "margin": 0.1,
+    "best_of": 2,
+    "rerank_logprob": 0.1,
+}
 POLICY = {"awac_beta": 0.5}
 LEARNERS = {
     "cloning": CLONE,
@@ -53,7 +68,9 @@ WITH = {  # what a setting needs beside it, to count
     "rank": ("algorithm.backbones=lora", "algorithm.awac_weight=0"),
     "cache": ("algorithm.backbones=frozen", "algorithm.awac_weight=0"),
     "adv_mode": ("algorithm.adv_beta=0.5",),
-    "rerank_advantage": ("algorithm.adv_beta=0.5",),  # where advantages rule, the answers to choose from are all the same
+    "rerank_advantage": (
+        "algorithm.adv_beta=0.5",
+    ),  # where advantages rule, the answers to choose from are all the same
     "rerank_logprob": ("algorithm.adv_beta=0.5",),
     "adv_filters": ("evaluation.top_k=5", "evaluation.temperature=0.5"),
 }
@@ -65,7 +82,9 @@ UNSEEN = {
 
 def cases():
     fields = {kind: dataclasses.fields(registry.find("algorithm", kind).Config) for kind in LEARNERS}
-    return [pytest.param(kind, field, id=f"{kind}-{field.name}") for kind in LEARNERS for field in fields[kind]]
+    return [
+        pytest.param(kind, field, id=f"{kind}-{field.name}") for kind in LEARNERS for field in fields[kind]
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +93,10 @@ def recorded(tmp_path_factory):
     task, folder = Wordle(Wordle.Options(limit=20, instruct=False)), tmp_path_factory.mktemp("recorded")
     for seed in (3, 4):
         (folder / str(seed)).mkdir()
-        episode.write(folder / str(seed) / "episodes.jsonl", play(task, games(task.rows("train")[:8]), Random(task), seed=seed))
+        episode.write(
+            folder / str(seed) / "episodes.jsonl",
+            play(task, games(task.rows("train")[:8]), Random(task), seed=seed),
+        )
     return folder
 
 
@@ -112,7 +134,9 @@ def done(recorded, tmp_path_factory):
 
 def made(kind, recorded, *overrides, data="3"):
     algorithm = ", ".join(f"{name}: {value}" for name, value in {"kind": kind, **LEARNERS[kind]}.items())
-    return recipes.load("wordle_clone", [*SMALL, f"algorithm={{{algorithm}}}", f"training.data={recorded / data}", *overrides])
+    return recipes.load(
+        "wordle_clone", [*SMALL, f"algorithm={{{algorithm}}}", f"training.data={recorded / data}", *overrides]
+    )
 
 
 def changed(field, value):
@@ -128,13 +152,19 @@ def changed(field, value):
 
 
 def test_all_of_them_are_here():
-    assert {name for name in registry.names("algorithm") if "data" in registry.find("algorithm", name).reads} == {"supervised", *LEARNERS}
+    assert {
+        name for name in registry.names("algorithm") if "data" in registry.find("algorithm", name).reads
+    } == {"supervised", *LEARNERS}
 
 
 @pytest.mark.parametrize(("kind", "field"), cases())
 def test_every_setting_of_a_learner_changes_what_it_learns_or_says(kind, field, recorded, done, tmp_path):
     names = {one.name for one in dataclasses.fields(registry.find("algorithm", kind).Config)}
-    beside = [text for text in WITH.get(field.name, ()) if not text.startswith("algorithm.") or text[10:].split("=")[0] in names]
+    beside = [
+        text
+        for text in WITH.get(field.name, ())
+        if not text.startswith("algorithm.") or text[10:].split("=")[0] in names
+    ]
     if field.name == "backbones" and "awac_weight" in names:
         beside = ["algorithm.awac_weight=0"]
     usual = made(kind, recorded, *beside)
@@ -143,18 +173,27 @@ def test_every_setting_of_a_learner_changes_what_it_learns_or_says(kind, field, 
     if field.name in UNSEEN:
         assert [line.keys() for line in again.logs] == [line.keys() for line in done(kind, *beside).logs]
     else:
-        assert again.differs(done(kind, *beside)), f"{kind}: {field.name} = {value} changes nothing: it is accepted and ignored"
+        assert again.differs(done(kind, *beside)), (
+            f"{kind}: {field.name} = {value} changes nothing: it is accepted and ignored"
+        )
 
 
 def test_what_is_kept_or_computed_again_is_the_same(recorded, done, tmp_path):
     frozen = WITH["cache"]
-    assert Done(made("ilql", recorded, *frozen, "algorithm.cache=0"), tmp_path).differs(done("ilql", *frozen)) is None
+    assert (
+        Done(made("ilql", recorded, *frozen, "algorithm.cache=0"), tmp_path).differs(done("ilql", *frozen))
+        is None
+    )
 
 
 @pytest.mark.parametrize("override", ["data", "data_top", "data_bottom"])
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_which_episodes_are_learned_from_matters(kind, override, recorded, done, tmp_path):
-    given = made(kind, recorded, data="4") if override == "data" else made(kind, recorded, f"training.{override}=0.75")
+    given = (
+        made(kind, recorded, data="4")
+        if override == "data"
+        else made(kind, recorded, f"training.{override}=0.75")
+    )
     assert Done(given, tmp_path).differs(done(kind)) in ("log", "tensors")
 
 

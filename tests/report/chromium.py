@@ -30,8 +30,19 @@ class Browser:
     def __init__(self, folder):
         ours, theirs = os.pipe(), os.pipe()  # [read, write]: commands to it, and answers from it
         high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 20) for fd in (ours[0], theirs[1])]
-        line = [sys.executable, "-c", LAUNCH, *map(str, high), found(), *FLAGS, f"--user-data-dir={folder}", "about:blank"]
-        self.process = subprocess.Popen(line, pass_fds=high, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        line = [
+            sys.executable,
+            "-c",
+            LAUNCH,
+            *map(str, high),
+            found(),
+            *FLAGS,
+            f"--user-data-dir={folder}",
+            "about:blank",
+        ]
+        self.process = subprocess.Popen(
+            line, pass_fds=high, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         for fd in (ours[0], theirs[1], *high):
             os.close(fd)
         self._write, self._read, self._rest, self._number = ours[1], theirs[0], b"", 0
@@ -45,7 +56,13 @@ class Browser:
         """Load a file and wait until nothing more happens."""
         self.requests.clear()
         self.messages.clear()
-        self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+        self.ask(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 600,
+        )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.ask("Emulation.setEmulatedMedia", features=[scheme])
         self.ask("Page.navigate", url=path.resolve().as_uri())
@@ -63,7 +80,13 @@ class Browser:
     def picture(self, path, height=None):
         """A picture of the whole page, or of its first `height` pixels."""
         whole = self.ask("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": whole["width"], "height": min(whole["height"], height or 12000), "scale": 1}
+        clip = {
+            "x": 0,
+            "y": 0,
+            "width": whole["width"],
+            "height": min(whole["height"], height or 12000),
+            "scale": 1,
+        }
         told = self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)
         path.write_bytes(base64.b64decode(told["data"]))
 
@@ -78,7 +101,9 @@ class Browser:
         """Send one command and return its answer."""
         self._number += 1
         number = self._number
-        message = {"id": number, "method": method, "params": parameters} | ({"sessionId": self.session} if self.session else {})
+        message = {"id": number, "method": method, "params": parameters} | (
+            {"sessionId": self.session} if self.session else {}
+        )
         os.write(self._write, json.dumps(message).encode() + b"\0")
         deadline = time.monotonic() + 60
         while True:

@@ -18,12 +18,22 @@ if browser.found() is None:
 def page(tmp_path_factory):
     """The quickstart's page with numbers of our own, and a hostile failure."""
     suite = suites.load("quickstart")
-    plan = jobs.plan(suite, Path("out"), "standard" if "standard" in suite.profiles else next(iter(suite.profiles)), 3, {})
+    plan = jobs.plan(
+        suite, Path("out"), "standard" if "standard" in suite.profiles else next(iter(suite.profiles)), 3, {}
+    )
     values = {column.metric: i + 0.25 for i, column in enumerate(suite.columns.values())}
     outcomes = {}
     for number, job in enumerate(plan.jobs):
-        found = {"values": {key: value + number / 10 for key, value in values.items()}, "n": 9, "task": "generation-v1"}
-        outcomes[job.key] = Outcome(job.key, found) if number % 5 else Outcome(job.key, failure=made.HOSTILE.replace("\ud800", ""))
+        found = {
+            "values": {key: value + number / 10 for key, value in values.items()},
+            "n": 9,
+            "task": "generation-v1",
+        }
+        outcomes[job.key] = (
+            Outcome(job.key, found)
+            if number % 5
+            else Outcome(job.key, failure=made.HOSTILE.replace("\ud800", ""))
+        )
     found = results.collect(suite, next(iter(suite.profiles)), 3, plan, outcomes)
     where = tmp_path_factory.mktemp("bench") / "table.html"
     where.write_text(html.page(found), encoding="utf-8")
@@ -50,7 +60,9 @@ def test_the_page_opens_by_itself(tmp_path, page, width, dark):
 
 def test_without_the_policy_a_request_would_leave(tmp_path, page):
     """A page into which an image came all the same asks for nothing; without the policy it would."""
-    spoilt = page.read_text(encoding="utf-8").replace("</body>", "<img src='http://127.0.0.1:9/x.png'></body>")
+    spoilt = page.read_text(encoding="utf-8").replace(
+        "</body>", "<img src='http://127.0.0.1:9/x.png'></body>"
+    )
     tab = browser.Browser(tmp_path / "profile")
     try:
         for name, text, blocked in (

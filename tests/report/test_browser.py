@@ -39,10 +39,16 @@ def test_the_page_opens_by_itself(tab, page, width, dark):
     assert tab.value(f"{charts}.length") > 12
     assert tab.value(f"{charts}.every(svg => svg.getBoundingClientRect().width > 200)")
     size = "(drawn => drawn.getBoundingClientRect().width)"
-    assert tab.value(f"{charts}.every(svg => [...svg.querySelectorAll('.line, .mark')].some(drawn => {size}(drawn) > 4))")
+    assert tab.value(
+        f"{charts}.every(svg => [...svg.querySelectorAll('.line, .mark')].some(drawn => {size}(drawn) > 4))"
+    )
     assert tab.value("document.querySelectorAll('.band').length") > 3, "bands over seeds"
-    assert tab.value("document.documentElement.scrollWidth") <= width, "nothing makes the page wider than the screen"
-    assert tab.value(f"{charts}.every(svg => parseFloat(getComputedStyle(svg.querySelector('.tick')).fontSize) * svg.clientWidth / 480 >= 9)")
+    assert tab.value("document.documentElement.scrollWidth") <= width, (
+        "nothing makes the page wider than the screen"
+    )
+    assert tab.value(
+        f"{charts}.every(svg => parseFloat(getComputedStyle(svg.querySelector('.tick')).fontSize) * svg.clientWidth / 480 >= 9)"
+    )
 
 
 def luminance(colour):
@@ -63,18 +69,24 @@ def test_text_and_lines_can_be_told_from_the_paper(tab, page, dark):
     paper = tab.value("getComputedStyle(document.querySelector('figure')).backgroundColor")
     assert (luminance(paper) < 0.2) == dark
     for what, least in (("figcaption", 4.5), ("summary", 4.5), ("figure h4", 4.5)):
-        assert contrast(tab.value(f"getComputedStyle(document.querySelector('{what}')).color"), paper) >= least, what
+        assert (
+            contrast(tab.value(f"getComputedStyle(document.querySelector('{what}')).color"), paper) >= least
+        ), what
     assert contrast(tab.value("getComputedStyle(document.querySelector('svg .tick')).fill"), paper) >= 4.5
     for i in range(8):
         probe = f"(() => {{ const p = document.createElement('i'); p.className = 'dot c{i}'; document.body.append(p); const c = getComputedStyle(p)"
-        assert contrast(tab.value(f"{probe}.backgroundColor; p.remove(); return c }})()"), paper) >= 3, f"colour {i}"
+        assert contrast(tab.value(f"{probe}.backgroundColor; p.remove(); return c }})()"), paper) >= 3, (
+            f"colour {i}"
+        )
     assert contrast("rgb(255, 255, 255)", "rgb(200, 200, 200)") < 3, "it can fail"
 
 
 def test_the_browser_sees_requests_and_errors(tab, tmp_path):
     """A page that does both is caught; without this the tests above could pass blind."""
     bad = tmp_path / "bad.html"
-    bad.write_text("<img src='http://127.0.0.1:9/x.png'><script>console.error('woe'); missing()</script><div style='width: 2000px'>x</div>")
+    bad.write_text(
+        "<img src='http://127.0.0.1:9/x.png'><script>console.error('woe'); missing()</script><div style='width: 2000px'>x</div>"
+    )
     tab.open(bad, width=360)
     assert "http://127.0.0.1:9/x.png" in tab.requests
     assert any("woe" in message for message in tab.messages)

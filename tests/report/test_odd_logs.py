@@ -93,7 +93,10 @@ def test_an_odd_evaluation_is_left_out_by_the_name_of_its_field(kind, tmp_path):
     else:
         found[name][key] = value
     (folder / "evaluation.json").write_text(json.dumps(manifest.sealed(found)))
-    assert re.search(rf"evaluation\.json is torn: {says}", page_of(folder, tmp_path / "page.html")[1].replace("&#x27;", "'"))
+    assert re.search(
+        rf"evaluation\.json is torn: {says}",
+        page_of(folder, tmp_path / "page.html")[1].replace("&#x27;", "'"),
+    )
 
 
 def test_a_value_that_no_chart_can_hold_is_left_out(tmp_path):

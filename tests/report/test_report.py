@@ -30,10 +30,15 @@ def folder(tmp_path_factory):
 
 def test_runs_that_differ_in_their_seed_alone_are_one_group(folder, tmp_path):
     groups = runs.read([folder / "ppo", folder / "nlpo"])
-    assert [(group.label, group.seeds) for group in groups] == [("reviews_ppo", [0, 1]), ("reviews_nlpo", [0])]
+    assert [(group.label, group.seeds) for group in groups] == [
+        ("reviews_ppo", [0, 1]),
+        ("reviews_nlpo", [0]),
+    ]
     other = made.run(tmp_path / "other", overrides=["algorithm.clip=0.1"])
     groups = runs.read([folder / "ppo" / "seed-0", folder / "ppo" / "seed-1", folder / "ppo", other])
-    assert [(group.label, group.seeds) for group in groups] == [("ppo", [0, 1]), ("other", [0])], "named by folder where names are equal; none twice"
+    assert [(group.label, group.seeds) for group in groups] == [("ppo", [0, 1]), ("other", [0])], (
+        "named by folder where names are equal; none twice"
+    )
 
 
 def test_curves_are_means_with_one_deviation(folder):
@@ -42,7 +47,9 @@ def test_curves_are_means_with_one_deviation(folder):
     low, high = made.line(1, 0, 0.0)["rollout/return"], made.line(1, 1, 0.0)["rollout/return"]
     assert first.n == 2
     assert first.mean == pytest.approx((low + high) / 2)
-    assert first.high - first.mean == pytest.approx((high - low) / 2**0.5)  # the deviation of two numbers with n - 1
+    assert first.high - first.mean == pytest.approx(
+        (high - low) / 2**0.5
+    )  # the deviation of two numbers with n - 1
     assert [point.update for point in group.curve("evaluation/return")] == [3, 6]
     assert group.curve("critic/explained_variance") == [], "null is no number"
     assert group.final("return") == (pytest.approx(0.55), pytest.approx(0.1 / 2**0.5), 2)
@@ -104,7 +111,10 @@ def test_what_a_model_wrote_is_text(tmp_path):
 
 def test_names_of_rewards_and_recipes_are_text_too(tmp_path):
     said = made.run(tmp_path / "run")
-    lines = [json.loads(line) | {"rollout/reward/<b>": 1.0} for line in (said / "metrics.jsonl").read_text().splitlines()]
+    lines = [
+        json.loads(line) | {"rollout/reward/<b>": 1.0}
+        for line in (said / "metrics.jsonl").read_text().splitlines()
+    ]
     (said / "metrics.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
     config = (said / "config.yaml").read_text().replace("name: reviews_ppo", "name: '<i>x</i>'")
     (said / "config.yaml").write_text(config)
@@ -137,15 +147,26 @@ def test_the_command_writes_the_page(folder, tmp_path, capsys):
 
 def test_scales_have_round_ticks():
     # 0..1 over five steps: raw step 0.2, which is round
-    assert list(Scale(0.0, 1.0, 0, 100).ticks()) == [(i * 0.2, label) for i, label in enumerate(["0", "0.2", "0.4", "0.6", "0.8", "1.0"])]
+    assert list(Scale(0.0, 1.0, 0, 100).ticks()) == [
+        (i * 0.2, label) for i, label in enumerate(["0", "0.2", "0.4", "0.6", "0.8", "1.0"])
+    ]
     assert [label for _, label in Scale(1, 3, 0, 100).ticks(whole=True)] == ["1", "2", "3"]
-    assert [label for _, label in Scale(-20000.0, 20000.0, 0, 1).ticks()] == ["−20 000", "−10 000", "0", "10 000", "20 000"]
+    assert [label for _, label in Scale(-20000.0, 20000.0, 0, 1).ticks()] == [
+        "−20 000",
+        "−10 000",
+        "0",
+        "10 000",
+        "20 000",
+    ]
     assert Scale(2.0, 4.0, 10, 30)(3.0) == 20
 
 
 def test_a_flat_line_and_a_single_dot_have_room():
     flat = [Point(update, 0.1, 0.1, 0.1, 1) for update in (1, 2)]
-    for svg in (charts.curves(Numbers(), "flat", "", [Curve("a", 0, flat)]), charts.dots(Numbers(), "one", "", [Dot("a", 0, 0.0, None, 1)])):
+    for svg in (
+        charts.curves(Numbers(), "flat", "", [Curve("a", 0, flat)]),
+        charts.dots(Numbers(), "one", "", [Dot("a", 0, 0.0, None, 1)]),
+    ):
         assert "nan" not in svg
         assert "inf" not in svg
         ElementTree.fromstring(svg)
@@ -163,7 +184,11 @@ def test_one_seed_in_two_folders_is_two_groups(tmp_path):
 
 def test_labels_are_lengthened_until_they_differ(tmp_path):
     for clip in ("a", "b"):
-        made.run(tmp_path / f"clip{clip}" / "run", overrides=[f"algorithm.clip=0.{ord(clip) - 90}"], said=f"said by {clip}")
+        made.run(
+            tmp_path / f"clip{clip}" / "run",
+            overrides=[f"algorithm.clip=0.{ord(clip) - 90}"],
+            said=f"said by {clip}",
+        )
     made.run(tmp_path / "plain")
     groups = runs.read([tmp_path / "clipa" / "run", tmp_path / "clipb" / "run", tmp_path / "plain"])
     assert [group.label for group in groups] == ["clipa/run", "clipb/run", "plain"]
@@ -173,7 +198,9 @@ def test_labels_are_lengthened_until_they_differ(tmp_path):
         assert f"said by {clip} after 3" in page, "nor from those in training"
     made.run(tmp_path / "both" / "seed-0")
     made.run(tmp_path / "both" / "seed-1", seed=1, overrides=["algorithm.clip=0.4"])
-    assert [group.label for group in runs.read([tmp_path / "both"])] == ["seed-0", "seed-1"], "one folder over two recipes names neither"
+    assert [group.label for group in runs.read([tmp_path / "both"])] == ["seed-0", "seed-1"], (
+        "one folder over two recipes names neither"
+    )
 
 
 def _samples(page):
@@ -183,12 +210,19 @@ def _samples(page):
 def _rewrite(folder, **changes):
     file = folder / "episodes.jsonl"
     episode.write(
-        file, [replace(one, **{name: value.format(old=getattr(one, name)) for name, value in changes.items()}) for one in episode.read(file)]
+        file,
+        [
+            replace(one, **{name: value.format(old=getattr(one, name)) for name, value in changes.items()})
+            for one in episode.read(file)
+        ],
     )
 
 
 def test_prompts_that_differ_stand_over_their_own_answers(tmp_path):
-    folders = [made.run(tmp_path / name, overrides=overrides) for name, overrides in (("one", []), ("two", ["algorithm.clip=0.1"]))]
+    folders = [
+        made.run(tmp_path / name, overrides=overrides)
+        for name, overrides in (("one", []), ("two", ["algorithm.clip=0.1"]))
+    ]
     page = _samples(html(runs.read(folders)))
     assert page.count("row 1 begins") == 1, "one prompt is shown once"
     _rewrite(folders[1], instruction="Say it in Latin.")
@@ -197,7 +231,10 @@ def test_prompts_that_differ_stand_over_their_own_answers(tmp_path):
 
 
 def test_tasks_are_not_set_side_by_side_and_rows_that_are_not_shared_are_said(tmp_path):
-    folders = [made.run(tmp_path / name, overrides=[f"algorithm.clip=0.{i}"]) for i, name in enumerate(("one", "two", "three"), 1)]
+    folders = [
+        made.run(tmp_path / name, overrides=[f"algorithm.clip=0.{i}"])
+        for i, name in enumerate(("one", "two", "three"), 1)
+    ]
     _rewrite(folders[2], task="wordle-v1")
     page = _samples(html(runs.read(folders)))
     assert "<h3>wordle-v1</h3>" in page
@@ -216,13 +253,22 @@ def test_a_line_ends_where_a_seed_does(tmp_path):
     assert [point.n for point in points] == [3, 3, 3, 2, 2, 2]
     svg = charts.curves(Numbers(), "x", "", [Curve("a", 0, points)])
     paths = re.findall(r'<path class="line ([^"]*)" d="([^"]*)"', svg)
-    assert [(kind, path.count("L")) for kind, path in paths] == [("c0 d0", 2), ("c0 d0 fewer", 2)], "two lines that nothing joins"
+    assert [(kind, path.count("L")) for kind, path in paths] == [("c0 d0", 2), ("c0 d0 fewer", 2)], (
+        "two lines that nothing joins"
+    )
     assert svg.count('class="band') == 2
     assert "of 2 seeds from update 4 on" in svg
     assert "3 seeds, 2 where the line is dotted" in html([group])
     assert 'fewer"' not in charts.curves(Numbers(), "x", "", [Curve("a", 0, points[:3])])
-    assert [(point.n, point.update) for point in runs.thinned(points, 2)] == [(3, 2.0), (2, 5.0)], "no mean over both"
-    lone = charts.curves(Numbers(), "x", "", [Curve("a", 0, [Point(float(i), 1.0, 1.0, 1.0, 1 + (i == 20)) for i in range(40)])])
+    assert [(point.n, point.update) for point in runs.thinned(points, 2)] == [(3, 2.0), (2, 5.0)], (
+        "no mean over both"
+    )
+    lone = charts.curves(
+        Numbers(),
+        "x",
+        "",
+        [Curve("a", 0, [Point(float(i), 1.0, 1.0, 1.0, 1 + (i == 20)) for i in range(40)])],
+    )
     assert lone.count("<circle") == 1, "a point between others of another n is seen"
 
 
@@ -230,7 +276,9 @@ def test_success_comes_first_with_its_standard_error(tmp_path):
     said = made.run(tmp_path / "run", success=0.35)
     [group] = runs.read([said])
     point = group.curve("rollout/success")[0]
-    assert (point.mean, point.low, point.high) == pytest.approx((0.35, 0.3, 0.4)), "one run: one standard error to each side"
+    assert (point.mean, point.low, point.high) == pytest.approx((0.35, 0.3, 0.4)), (
+        "one run: one standard error to each side"
+    )
     page = html([group])
     titles = re.findall(r'<h4 class="mono">(.*?)</h4>', page)
     assert titles[0] == "rollout/success"
@@ -246,7 +294,10 @@ def test_success_comes_first_with_its_standard_error(tmp_path):
 
 def test_each_key_has_one_chart_in_the_section_on_learning(tmp_path):
     folder = made.run(tmp_path / "run")
-    lines = [json.loads(line) | {"evaluation/success": 0.3} for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    lines = [
+        json.loads(line) | {"evaluation/success": 0.3}
+        for line in (folder / "metrics.jsonl").read_text().splitlines()
+    ]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     learning = html(runs.read([folder])).partition('id="learning"')[2].partition("</section>")[0]
     assert learning.count('<h4 class="mono">evaluation/success</h4>') == 1
@@ -260,7 +311,10 @@ def test_an_ending_that_no_episode_of_a_seed_came_to_counts_0(tmp_path):
     assert group.final("ended/left")[0] == pytest.approx(0.2)
 
 
-@pytest.mark.parametrize("wrote", [{"device": "cpu", "loquent": "0.1.0"}, {"run_format": 0}, {"run_format": 2}, {"run_format": "1"}])
+@pytest.mark.parametrize(
+    "wrote",
+    [{"device": "cpu", "loquent": "0.1.0"}, {"run_format": 0}, {"run_format": 2}, {"run_format": "1"}],
+)
 def test_a_run_of_another_version_is_refused_and_never_misread(wrote, tmp_path, capsys):
     folder = made.run(tmp_path / "run")
     (folder / "machine.json").write_text(json.dumps(wrote))

@@ -27,9 +27,13 @@ def test_a_fall_under_a_rise_by_hand():
     assert width(6) == 2
     [found] = diverging(UPDATES, RISING, {"x": values}, UP)
     assert (found.key, found.since, found.until) == ("x", 4, 12)
-    assert (found.best, found.now, found.proxy_before, found.proxy_now) == pytest.approx((0.49, 0.19, 0.2, 0.725))
+    assert (found.best, found.now, found.proxy_before, found.proxy_now) == pytest.approx(
+        (0.49, 0.19, 0.2, 0.725)
+    )
     assert diverging(UPDATES, RISING, {"x": values}, DOWN) == [], "where less is better this is a gain"
-    assert diverging(UPDATES, RISING, {"x": [1 - value for value in values]}, DOWN), "and the same turned over is none"
+    assert diverging(UPDATES, RISING, {"x": [1 - value for value in values]}, DOWN), (
+        "and the same turned over is none"
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,7 +78,9 @@ def test_a_small_return_rises_as_a_large_one_does():
     gold = [0.9, 0.75, 0.6, 0.45, 0.3, 0.18]
     for unit in (0.009, 1.0, 1000.0):
         assert diverging(UPDATES, [unit * i / 5 for i in range(6)], {"x": gold}, UP), unit
-    assert diverging(UPDATES, [10 + i / 100 for i in range(6)], {"x": gold}, UP) == [], "half a hundredth is no rise"
+    assert diverging(UPDATES, [10 + i / 100 for i in range(6)], {"x": gold}, UP) == [], (
+        "half a hundredth is no rise"
+    )
 
 
 def test_a_rise_that_turns_into_a_fall_is_seen_from_its_top():
@@ -100,7 +106,15 @@ def test_what_rises_with_the_reward_never_diverges(proxy, slope, data):
     updates = list(range(len(proxy)))
     if slope > 0:
         assert diverging(updates, proxy, {"x": [slope * value for value in proxy]}, UP) == []
-    assert diverging(updates, proxy, {"x": sorted(data.draw(st.lists(st.floats(0, 1), min_size=len(proxy), max_size=len(proxy))))}, UP) == []
+    assert (
+        diverging(
+            updates,
+            proxy,
+            {"x": sorted(data.draw(st.lists(st.floats(0, 1), min_size=len(proxy), max_size=len(proxy))))},
+            UP,
+        )
+        == []
+    )
 
 
 def test_how_often_noise_alone_is_called_a_divergence():
@@ -108,8 +122,16 @@ def test_how_often_noise_alone_is_called_a_divergence():
     draw = random.Random(0)
     for n in (5, 9, 20):
         updates = list(range(n))
-        histories = [([i / n + draw.gauss(0, 0.03) for i in updates], {"x": [0.5 + draw.gauss(0, 0.05) for _ in updates]}) for _ in range(500)]
-        assert sum(bool(diverging(updates, proxy, held_out, UP)) for proxy, held_out in histories) <= 0.03 * 500
+        histories = [
+            (
+                [i / n + draw.gauss(0, 0.03) for i in updates],
+                {"x": [0.5 + draw.gauss(0, 0.05) for _ in updates]},
+            )
+            for _ in range(500)
+        ]
+        assert (
+            sum(bool(diverging(updates, proxy, held_out, UP)) for proxy, held_out in histories) <= 0.03 * 500
+        )
 
 
 def test_a_rule_without_its_noise_would_call_it_one(monkeypatch):
@@ -117,7 +139,10 @@ def test_a_rule_without_its_noise_would_call_it_one(monkeypatch):
     monkeypatch.setattr(divergence, "SIGMAS", 0.0)
     draw = random.Random(0)
     updates = list(range(9))
-    called = sum(bool(diverging(updates, updates, {"x": [0.5 + draw.gauss(0, 0.05) for _ in updates]}, UP)) for _ in range(300))
+    called = sum(
+        bool(diverging(updates, updates, {"x": [0.5 + draw.gauss(0, 0.05) for _ in updates]}, UP))
+        for _ in range(300)
+    )
     assert called > 0.3 * 300
 
 
@@ -127,7 +152,13 @@ CONFIG = {
         "same": {"of": "watch", "key": "watch/overlap", "weight": 0.5},
         "small": {"of": "judge", "weight": 1.0, "label": 2},
     },
-    "metrics": {"sentiment": {}, "judge": {}, "watch": {}, "again": {"of": "sentiment"}, "other": {"of": "sentiment", "include_prompt": False}},
+    "metrics": {
+        "sentiment": {},
+        "judge": {},
+        "watch": {},
+        "again": {"of": "sentiment"},
+        "other": {"of": "sentiment", "include_prompt": False},
+    },
 }
 
 
@@ -157,7 +188,9 @@ def test_what_is_outside_the_reward():
 def test_what_is_rewarded_is_inside_under_any_name_and_with_defaults_spelled_out(rewards, metrics, key):
     keys = [f"evaluation/{key}"]
     assert watch.outside({"rewards": rewards, "metrics": metrics}, keys) == []
-    assert watch.outside({"rewards": {"lexicon": 1.0}, "metrics": metrics}, keys) == keys, "beside another reward it is a witness"
+    assert watch.outside({"rewards": {"lexicon": 1.0}, "metrics": metrics}, keys) == keys, (
+        "beside another reward it is a witness"
+    )
 
 
 @pytest.mark.parametrize(
@@ -172,14 +205,29 @@ def test_what_is_rewarded_is_inside_under_any_name_and_with_defaults_spelled_out
     ],
 )
 def test_another_quantity_is_outside(rewards, metrics, key):
-    assert watch.outside({"rewards": rewards, "metrics": metrics}, [f"evaluation/{key}"]) == [f"evaluation/{key}"]
+    assert watch.outside({"rewards": rewards, "metrics": metrics}, [f"evaluation/{key}"]) == [
+        f"evaluation/{key}"
+    ]
 
 
 @pytest.mark.parametrize("told", [True, False])
 def test_a_metric_whose_key_is_not_its_name_is_a_witness(told):
-    config = {"rewards": {"lexicon": 1.0}, "metrics": {"meteor": {}, "perplexity": {"stride": 8}, "a-b": {"of": "watch"}, "a": {"of": "rouge"}}}
-    keys = ["evaluation/meteor-exact-stem", "evaluation/perplexity-strided", "evaluation/a-b/watch/same", "evaluation/a/rouge-legacy/rouge1"]
-    owners = {"meteor-exact-stem": "meteor", "perplexity-strided": "perplexity", "a-b/watch/same": "a-b", "a/rouge-legacy/rouge1": "a"}
+    config = {
+        "rewards": {"lexicon": 1.0},
+        "metrics": {"meteor": {}, "perplexity": {"stride": 8}, "a-b": {"of": "watch"}, "a": {"of": "rouge"}},
+    }
+    keys = [
+        "evaluation/meteor-exact-stem",
+        "evaluation/perplexity-strided",
+        "evaluation/a-b/watch/same",
+        "evaluation/a/rouge-legacy/rouge1",
+    ]
+    owners = {
+        "meteor-exact-stem": "meteor",
+        "perplexity-strided": "perplexity",
+        "a-b/watch/same": "a-b",
+        "a/rouge-legacy/rouge1": "a",
+    }
     assert watch.outside(config, [*keys, "evaluation/return"], owners if told else {}) == keys
     rewarded = {**config, "rewards": {"meteor": 1.0, "x": {"of": "watch", "key": "watch/same"}}}
     assert watch.outside(rewarded, keys, owners if told else {}) == [keys[1], keys[3]]
@@ -187,7 +235,13 @@ def test_a_metric_whose_key_is_not_its_name_is_a_witness(told):
 
 def folder(path, held_out, *, perplexity=(4.0,) * 6, finished=True, every=1, updates=6):
     """A run on sentiment whose evaluations are these values of `watch/distinct_2`."""
-    made.run(path, "reviews_composed", updates=updates, finished=False, overrides=["metrics={watch: {}, perplexity: {}}"])
+    made.run(
+        path,
+        "reviews_composed",
+        updates=updates,
+        finished=False,
+        overrides=["metrics={watch: {}, perplexity: {}}"],
+    )
     lines = []
     for i, line in enumerate(json.loads(one) for one in (path / "metrics.jsonl").read_text().splitlines()):
         line = {key: value for key, value in line.items() if not key.startswith("evaluation/")}
@@ -229,7 +283,11 @@ def test_the_page_says_plainly_that_a_reward_is_gamed(tmp_path):
 @pytest.mark.parametrize(
     ("held_out", "perplexity", "said"),
     [
-        ([0.5, 0.49, 0.47, 0.45, 0.44, 0.43], (5.0, 4.9, 4.7, 4.5, 4.4, 4.3), "The reward is bought at a price."),
+        (
+            [0.5, 0.49, 0.47, 0.45, 0.44, 0.43],
+            (5.0, 4.9, 4.7, 4.5, 4.4, 4.3),
+            "The reward is bought at a price.",
+        ),
         ([0.5, 0.49, 0.47, 0.45, 0.44, 0.43], (4.0,) * 6, "The reward is being gamed."),
         ([0.5, 0.45, 0.4, 0.3, 0.2, 0.1], (5.0, 4.9, 4.7, 4.5, 4.4, 4.3), "The reward is being gamed."),
     ],
@@ -255,7 +313,10 @@ def test_the_page_says_that_nothing_fell(tmp_path):
     page = section(html(runs.read([folder(tmp_path / "run", [0.5, 0.52, 0.5, 0.51, 0.5, 0.52])])))
     assert "gamed" not in page.replace("may be gamed", "")
     assert "bought" not in page
-    assert "At 6 evaluations nothing measured outside the reward fell while the return rose. Looked at: watch/distinct_2, perplexity." in page
+    assert (
+        "At 6 evaluations nothing measured outside the reward fell while the return rose. Looked at: watch/distinct_2, perplexity."
+        in page
+    )
 
 
 @pytest.mark.parametrize(
@@ -285,7 +346,9 @@ def test_a_recipe_with_rewards_that_names_no_metric_is_watched(tmp_path):
     assert metrics("algorithm: supervised\n") == {}
     assert metrics("task: wordle\nrewards: {guess: 1.0}\n") == {}, "actions are no texts"
     whole = recipes.load("reviews_composed", ["metrics={}"])
-    assert whole.replace("training.seed=1").metrics == whole.metrics == EMPTY, "and what was written out is read back so"
+    assert whole.replace("training.seed=1").metrics == whole.metrics == EMPTY, (
+        "and what was written out is read back so"
+    )
 
 
 @pytest.mark.parametrize("where", ["in training", "at the end"])
@@ -301,5 +364,10 @@ def test_a_value_that_some_evaluations_have_not_is_named(where, tmp_path):
         del told["higher_is_better"]["watch/distinct_2"]
         (run / "evaluation.json").write_text(json.dumps(manifest.sealed(told)))
     page = section(html(runs.read([run])))
-    assert "Looked at: perplexity. Not looked at, because some evaluations have no value of it: watch/distinct_2." in page
-    assert "watch/words" not in page.partition("Not looked at")[2].partition("</p>")[0], "what has no direction is no witness"
+    assert (
+        "Looked at: perplexity. Not looked at, because some evaluations have no value of it: watch/distinct_2."
+        in page
+    )
+    assert "watch/words" not in page.partition("Not looked at")[2].partition("</p>")[0], (
+        "what has no direction is no witness"
+    )

@@ -27,7 +27,10 @@ class Score:
     def __call__(self, predictions, references, prompts, rows):
         self.calls.append(list(predictions))
         whole = [
-            float(self.factor * len(repr((p, tuple(r), q, row.id, row.fields))) + sum(map(ord, p + "".join(r) + q + row.id)))
+            float(
+                self.factor * len(repr((p, tuple(r), q, row.id, row.fields)))
+                + sum(map(ord, p + "".join(r) + q + row.id))
+            )
             for p, r, q, row in zip(predictions, references, prompts, rows, strict=True)
         ]
         return Measured({"score": whole, "score/length": [float(len(p)) if p else None for p in predictions]})
@@ -39,7 +42,13 @@ def cached(metric, most=100, identity="m"):
 
 TEXTS = st.sampled_from(["", "a", "b", "ab", "é"])
 SAMPLES = st.lists(
-    st.tuples(TEXTS, st.lists(TEXTS, max_size=2), TEXTS, st.builds(lambda id, n: Row(id, Record(n=n)), TEXTS, st.integers(0, 1))), max_size=8
+    st.tuples(
+        TEXTS,
+        st.lists(TEXTS, max_size=2),
+        TEXTS,
+        st.builds(lambda id, n: Row(id, Record(n=n)), TEXTS, st.integers(0, 1)),
+    ),
+    max_size=8,
 )
 
 
@@ -66,7 +75,12 @@ def test_it_is_used():
     assert kept(*samples) == first
     assert metric.calls == [["a", "b"]]
     assert (kept.cache.hits, kept.cache.misses) == (2, 2)
-    for other in (("a", ["y"], "p", Row("r")), ("a", ["x"], "q", Row("r")), ("a", ["x"], "p", Row("s")), ("a", ["x"], "p", Row("r", Record(n=1)))):
+    for other in (
+        ("a", ["y"], "p", Row("r")),
+        ("a", ["x"], "q", Row("r")),
+        ("a", ["x"], "p", Row("s")),
+        ("a", ["x"], "p", Row("r", Record(n=1))),
+    ):
         kept(*columns([other]))
     assert len(metric.calls) == 5, "another reference, prompt, row or field is another sample"
     kept.cache.clear()
@@ -155,7 +169,9 @@ def game(text):
     return Episode("toy-v1", "r", "train", 0, 0, (Turn("task", "p", to="agent"), Turn("agent", text)), "end")
 
 
-@pytest.mark.parametrize(("name", "calls"), [("plain_score", 1), ("follows_score", 3), ("follows_later_score", 3)])
+@pytest.mark.parametrize(
+    ("name", "calls"), [("plain_score", 1), ("follows_score", 3), ("follows_later_score", 3)]
+)
 def test_what_asks_for_the_policy_is_asked_each_time(name, calls, names):
     terms, _ = build({"x": {"of": name, "key": "score"}}, Context(model="the policy"))
     for _ in range(3):
@@ -183,13 +199,19 @@ def test_to_show_a_term_is_not_to_ask_for_the_policy(names):
 
 
 def test_a_function_of_one_s_own_is_not_kept():
-    terms, _ = build({"x": {"of": f"{__name__}:raising"}, "y": {"of": "callable", "function": f"{__name__}:raising"}}, Context())
+    terms, _ = build(
+        {"x": {"of": f"{__name__}:raising"}, "y": {"of": "callable", "function": f"{__name__}:raising"}},
+        Context(),
+    )
     assert not any(isinstance(term.metric, Cached) for term in terms)
     with pytest.raises(BadReward, match="RuntimeError: no"):
         apply(terms, [game("a")], {"r": Row("r")})
 
 
 def test_terms_of_one_metric_share_its_call(names):
-    terms, _ = build({"x": {"of": "plain_score", "key": "score"}, "y": {"of": "plain_score", "key": "score/length"}}, Context())
+    terms, _ = build(
+        {"x": {"of": "plain_score", "key": "score"}, "y": {"of": "plain_score", "key": "score/length"}},
+        Context(),
+    )
     apply(terms, [game("abc")], {"r": Row("r")})
     assert [len(one.calls) for one in MADE[-2:]] == [1, 0]

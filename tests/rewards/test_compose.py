@@ -21,7 +21,11 @@ def tokens(n):
 
 
 def episode(row, prompt, answer, n=None, **rest):
-    turns = (Turn("task", prompt, to="agent"), Turn("agent", answer, tokens=tokens(n) if n is not None else None), Turn("task", "", to="agent"))
+    turns = (
+        Turn("task", prompt, to="agent"),
+        Turn("agent", answer, tokens=tokens(n) if n is not None else None),
+        Turn("task", "", to="agent"),
+    )
     return Episode("toy-v1", row, "train", 0, 0, turns, "end", **rest)
 
 
@@ -53,8 +57,14 @@ WEIGHTS = Record(length=0.5, everything=-2.0)
 
 
 def test_texts_of_one_answer_and_of_many():
-    assert episode_texts(episode("r", " the\nprompt ", " said ", instruction="do")) == (" the\nprompt ", " said ")
-    assert episode_texts(INTERVIEW) == ("ask\nwho ?\nme", "I see .")  # what the guest was told and what followed is not in it
+    assert episode_texts(episode("r", " the\nprompt ", " said ", instruction="do")) == (
+        " the\nprompt ",
+        " said ",
+    )
+    assert episode_texts(INTERVIEW) == (
+        "ask\nwho ?\nme",
+        "I see .",
+    )  # what the guest was told and what followed is not in it
     assert episode_texts(replace(INTERVIEW, learning="guest")) == ("who ?", "me")
     assert episode_texts(replace(INTERVIEW, turns=INTERVIEW.turns[:1])) == ("ask", "")
 
@@ -84,7 +94,9 @@ def test_an_episode_without_an_answer_stays_as_it_is():
     assert apply(TERMS, [], {}) == []
 
 
-games = st.lists(st.builds(episode, st.sampled_from(sorted(ROWS)), st.text(max_size=5), st.text(max_size=5)), max_size=8)
+games = st.lists(
+    st.builds(episode, st.sampled_from(sorted(ROWS)), st.text(max_size=5), st.text(max_size=5)), max_size=8
+)
 
 
 @given(games, st.randoms(), st.integers(1, 4))
@@ -93,7 +105,9 @@ def test_neither_order_nor_chunks_change_a_score(played, rng, size):
     order = list(range(len(played)))
     rng.shuffle(order)
     assert apply(TERMS, [played[i] for i in order], ROWS) == [scored[i] for i in order]
-    assert [one for i in range(0, len(played), size) for one in apply(TERMS, played[i : i + size], ROWS)] == scored
+    assert [
+        one for i in range(0, len(played), size) for one in apply(TERMS, played[i : i + size], ROWS)
+    ] == scored
 
 
 @given(games)
@@ -128,7 +142,9 @@ def test_a_callable_may_spoil_what_it_was_given():
     before = [repr(one) for one in played]
     scored = apply([Term("spoil", Function(spoil)), *TERMS], played, ROWS)
     assert [one.rewards["spoil"] for one in scored] == [2.0, 1.0]
-    assert [one.rewards["everything"] for one in scored] == [one.rewards["everything"] for one in apply(TERMS, played, ROWS)]
+    assert [one.rewards["everything"] for one in scored] == [
+        one.rewards["everything"] for one in apply(TERMS, played, ROWS)
+    ]
     assert [repr(one) for one in played] == before
 
 
@@ -145,12 +161,18 @@ def test_token_terms_speak_per_token():
     (scored,) = apply([TokenTerm("position", position), TERMS[0]], [played], ROWS)
     assert scored.turns[1].token_rewards == Record(position=(0.0, 0.5, 1.0))
     assert scored.total(Record(position=2.0, length=1.0)) == 2 * 1.5 + 2
-    assert apply([TokenTerm("position", position)], [episode("r1", "p", "ab")], ROWS)[0].rewards == Record()  # no tokens, no score
+    assert (
+        apply([TokenTerm("position", position)], [episode("r1", "p", "ab")], ROWS)[0].rewards == Record()
+    )  # no tokens, no score
 
 
-@pytest.mark.parametrize("given", [[0.0], [0.0] * 4, [0.0, float("nan"), 0.0], [0.0, None, 0.0], "abc", 1.0, None, [1, 2, "3"]])
+@pytest.mark.parametrize(
+    "given", [[0.0], [0.0] * 4, [0.0, float("nan"), 0.0], [0.0, None, 0.0], "abc", 1.0, None, [1, 2, "3"]]
+)
 def test_bad_token_scores_are_refused(given):
-    with pytest.raises(BadReward, match=r"reward 'position', on an answer of 3 tokens in the episode on row 'r1'"):
+    with pytest.raises(
+        BadReward, match=r"reward 'position', on an answer of 3 tokens in the episode on row 'r1'"
+    ):
         apply([TokenTerm("position", lambda one, turn: given)], [episode("r1", "p", "ab", n=3)], ROWS)
 
 
@@ -163,9 +185,14 @@ def context(**own):
 
 
 def test_build_names_weights_and_options():
-    terms, weights = build(Record(lexicon=2, short=Record(of="length", weight=0.1, high=3), solved=0.5), context(solved=1.0, other=1.0))
+    terms, weights = build(
+        Record(lexicon=2, short=Record(of="length", weight=0.1, high=3), solved=0.5),
+        context(solved=1.0, other=1.0),
+    )
     assert [term.name for term in terms] == ["lexicon", "short"]
-    assert weights == Record(lexicon=2.0, short=0.1, solved=0.5)  # the recipe's weights replace the task's own
+    assert weights == Record(
+        lexicon=2.0, short=0.1, solved=0.5
+    )  # the recipe's weights replace the task's own
     (scored,) = apply(terms, [episode("r1", "", "one good word more")], ROWS)
     assert scored.rewards == Record(lexicon=1.0, short=-1.0)
     assert scored.total(weights) == 2.0 - 0.1
@@ -227,6 +254,16 @@ def test_bad_settings_are_refused(settings, error, said):
 
 
 def test_the_face_of_the_room():
-    assert set(rewards.__all__) == {"Counting", "Function", "Learner", "Term", "TokenTerm", "apply", "build", "episode_texts", "references_of"}
+    assert set(rewards.__all__) == {
+        "Counting",
+        "Function",
+        "Learner",
+        "Term",
+        "TokenTerm",
+        "apply",
+        "build",
+        "episode_texts",
+        "references_of",
+    }
     assert rewards.references_of(Row("r", Record(references="one"))) == ("one",)
     assert rewards.references_of(Row("r")) == ()

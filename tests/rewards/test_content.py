@@ -50,7 +50,9 @@ def test_concepts_may_be_given():
     given = missing_concepts(Context(), concepts=("dog", "cow"))
     assert given(["dogs and a cat"], [[]], [""], [Row("r")]).samples["missing_concepts"] == [-0.5]
     other = missing_concepts(Context(), field="words")
-    assert other(["x"], [[]], [""], [Row("r", Record(words=("x", "y")))]).samples["missing_concepts"] == [-0.5]
+    assert other(["x"], [[]], [""], [Row("r", Record(words=("x", "y")))]).samples["missing_concepts"] == [
+        -0.5
+    ]
     with pytest.raises(BadSetting, match="' ' is not a word"):
         missing_concepts(Context(), concepts=(" ",))
 

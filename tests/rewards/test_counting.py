@@ -26,8 +26,20 @@ ROWS = {"r": Row("r")}
 
 def game(answer, tokens=None, prompt="p"):
     """A game of one answer; `tokens` are the pieces of text it was drawn as, "" being an end marker."""
-    drawn = None if tokens is None else Tokens(np.arange(len(tokens)), np.zeros(len(tokens)), np.zeros(len(tokens)))
-    return Episode("toy-v1", "r", "train", 0, 0, (Turn("task", prompt, to="agent"), Turn("agent", answer, tokens=drawn)), "end")
+    drawn = (
+        None
+        if tokens is None
+        else Tokens(np.arange(len(tokens)), np.zeros(len(tokens)), np.zeros(len(tokens)))
+    )
+    return Episode(
+        "toy-v1",
+        "r",
+        "train",
+        0,
+        0,
+        (Turn("task", prompt, to="agent"), Turn("agent", answer, tokens=drawn)),
+        "end",
+    )
 
 
 def by_pieces(*pieces):
@@ -58,7 +70,9 @@ def counts(terms, answers, learner):
 )
 def test_a_score_outside_counts_as_the_nearer_bound_and_is_recorded_raw(clip, worth):
     found = counts([term(clip=clip)], ["-1", "1.5", "3", "no number"], None)
-    assert found[:3] == [{"x": value, "x/raw": raw} for value, raw in zip(worth, [-1.0, 1.5, 3.0], strict=True)]
+    assert found[:3] == [
+        {"x": value, "x/raw": raw} for value, raw in zip(worth, [-1.0, 1.5, 3.0], strict=True)
+    ]
     assert found[3] == {}
     assert counts([term()], ["3"], None) == [{"x": 3.0}], "what counts as it is stands once"
 
@@ -70,7 +84,10 @@ def test_a_score_outside_counts_as_the_nearer_bound_and_is_recorded_raw(clip, wo
         ({"clip": [1.0]}, "must be two numbers"),
         ({"clip": "wide"}, "'wide'.*two numbers"),
         ({"clip": [0.0, math.nan]}, "two numbers"),
-        ({"normalization": "zscore"}, "Counting.normalization = 'zscore' is none of 'none', 'running', 'batch'"),
+        (
+            {"normalization": "zscore"},
+            "Counting.normalization = 'zscore' is none of 'none', 'running', 'batch'",
+        ),
         ({"place": "word"}, "Counting.place = 'word' is none of 'answer', 'sentence', 'token'"),
         ({"potential": 1}, "potential = 1: must be true or false"),
         ({"potential": True, "normalization": "batch"}, "leave one out"),
@@ -82,9 +99,13 @@ def test_bad_ways_to_count_are_refused(options, said):
 
 
 def test_a_reward_per_token_is_not_counted_another_way():
-    with pytest.raises(BadSetting, match=r"rewards.tax: token_constant scores each token, so it takes none of"):
+    with pytest.raises(
+        BadSetting, match=r"rewards.tax: token_constant scores each token, so it takes none of"
+    ):
         build({"tax": {"of": "token_constant", "clip": [0.0, 1.0]}}, Context())
-    with pytest.raises(BadSetting, match=r"rewards.tax: token_constant scores each token, so it takes none of key, clip"):
+    with pytest.raises(
+        BadSetting, match=r"rewards.tax: token_constant scores each token, so it takes none of key, clip"
+    ):
         build({"tax": {"of": "token_constant", "key": "a"}}, Context())
     [tax], _ = build({"tax": {"of": "token_constant"}}, Context())
     assert isinstance(tax, TokenTerm)
@@ -96,10 +117,22 @@ def test_a_reward_per_token_is_not_counted_another_way():
     ("rewards", "said"),
     [
         ({"diversity": 1.0}, "rewards.diversity: diversity scores a whole corpus, not an episode"),
-        ({"x": {"of": "self_bleu", "key": "self_bleu"}}, "rewards.x: self_bleu scores a whole corpus, not an episode"),
-        ({"watch": 1.0}, "rewards.watch: watch has several episode scores; set key; allowed keys: watch/overlap, .*watch/words"),
-        ({"watch": {"key": "watch/same"}}, "key = 'watch/same' is not an episode score of watch; allowed keys: watch/overlap"),
-        ({"lexicon": {"key": "nonsense"}}, "key = 'nonsense' is not an episode score of lexicon; allowed keys: lexicon/balance"),
+        (
+            {"x": {"of": "self_bleu", "key": "self_bleu"}},
+            "rewards.x: self_bleu scores a whole corpus, not an episode",
+        ),
+        (
+            {"watch": 1.0},
+            "rewards.watch: watch has several episode scores; set key; allowed keys: watch/overlap, .*watch/words",
+        ),
+        (
+            {"watch": {"key": "watch/same"}},
+            "key = 'watch/same' is not an episode score of watch; allowed keys: watch/overlap",
+        ),
+        (
+            {"lexicon": {"key": "nonsense"}},
+            "key = 'nonsense' is not an episode score of lexicon; allowed keys: lexicon/balance",
+        ),
     ],
 )
 def test_a_key_that_no_episode_has_is_refused_before_anything_is_played(rewards, said):
@@ -112,7 +145,9 @@ def test_no_registered_score_has_an_option_that_says_how_it_counts():
     for kind in ("reward", "metric"):
         for name in registry.names(kind):
             options = getattr(registry.find(kind, name), "Options", None)
-            assert options is None or not {"weight", "of", "key", *NAMES} & set(options.__dataclass_fields__), name
+            assert options is None or not {"weight", "of", "key", *NAMES} & set(
+                options.__dataclass_fields__
+            ), name
 
 
 def test_a_score_by_statistics_of_its_batch_is_not_of_parts_and_is_not_kept():
@@ -132,7 +167,12 @@ def test_batch_normalisation_by_hand():
     # mean 3, deviation of the whole collection sqrt((4 + 0 + 4) / 3) = 1.632993
     learner = Learner([term(normalization="batch")])
     found = counts([term(normalization="batch")], ["1", "3", "5", "none"], learner)
-    assert [one.get("x") for one in found] == [pytest.approx(-1.22474487), 0.0, pytest.approx(1.22474487), None]
+    assert [one.get("x") for one in found] == [
+        pytest.approx(-1.22474487),
+        0.0,
+        pytest.approx(1.22474487),
+        None,
+    ]
     assert [one.get("x/raw") for one in found] == [1.0, 3.0, 5.0, None]
     assert counts([term(normalization="batch")], ["7", "7"], learner) == [{"x": 0.0, "x/raw": 7.0}] * 2
     assert learner.state_dict() == {}, "nothing is carried on"
@@ -233,11 +273,20 @@ def test_what_each_sentence_changed_stands_on_its_last_token_by_hand():
     [scored] = apply(terms, [game(text, parts)], ROWS, Learner(terms, ends=by_pieces(*parts)))
     assert scored.turns[1].token_rewards["x"] == (0.0, 1.0, 0.0, 2.0, 0.0, 0.0)
     assert "x" not in scored.turns[1].rewards
-    assert scored.total(Record(x=2.0)) == 6.0 == apply(terms, [game(text, parts)], ROWS)[0].total(Record(x=2.0))
+    assert (
+        scored.total(Record(x=2.0)) == 6.0 == apply(terms, [game(text, parts)], ROWS)[0].total(Record(x=2.0))
+    )
 
 
 def test_what_each_token_changed_by_hand():
-    parts = (".", "b", "", "a", " b", "")  # the first says nothing that has a score, the third is half a character
+    parts = (
+        ".",
+        "b",
+        "",
+        "a",
+        " b",
+        "",
+    )  # the first says nothing that has a score, the third is half a character
     terms = [term(letters, place="token", clip=(0.0, 1.5))]
     [scored] = apply(terms, [game("".join(parts), parts)], ROWS, Learner(terms, ends=by_pieces(*parts)))
     assert scored.turns[1].token_rewards["x"] == (0.0, 1.0, 0.0, 0.0, 0.5, 0.0)
@@ -246,35 +295,59 @@ def test_what_each_token_changed_by_hand():
 
 def test_an_answer_without_tokens_has_its_whole_score_on_the_turn():
     terms = [term(length, place="token")]
-    assert apply(terms, [game("abc")], ROWS, Learner(terms, ends=by_pieces("abc")))[0].turns[1].rewards == Record(x=3.0)
+    assert apply(terms, [game("abc")], ROWS, Learner(terms, ends=by_pieces("abc")))[0].turns[
+        1
+    ].rewards == Record(x=3.0)
     assert apply(terms, [game("abc", ("abc",))], ROWS, Learner(terms))[0].turns[1].rewards == Record(x=3.0)
-    scored = apply([term(length, place="token")], [game("abc", ("a", "bc"))], ROWS, Learner(terms, ends=by_pieces("a", "bc")))
-    assert apply([term(length)], scored, ROWS)[0].turns[1] == replace(game("abc", ("a", "bc")).turns[1], rewards=Record(x=3.0)), "replaced whole"
+    scored = apply(
+        [term(length, place="token")],
+        [game("abc", ("a", "bc"))],
+        ROWS,
+        Learner(terms, ends=by_pieces("a", "bc")),
+    )
+    assert apply([term(length)], scored, ROWS)[0].turns[1] == replace(
+        game("abc", ("a", "bc")).turns[1], rewards=Record(x=3.0)
+    ), "replaced whole"
 
 
 def test_a_score_that_does_not_apply_leaves_no_tokens():
     terms = [term(letters, place="token")]
-    [scored] = apply(terms, [game("...", (".", ".", "."))], ROWS, Learner(terms, ends=by_pieces(".", ".", ".")))
+    [scored] = apply(
+        terms, [game("...", (".", ".", "."))], ROWS, Learner(terms, ends=by_pieces(".", ".", "."))
+    )
     assert scored.turns[1] == game("...", (".", ".", ".")).turns[1]
 
 
 def odd(predictions, references, prompts, rows):
     """A score that jumps about, and sometimes is none."""
-    return [None if len(text) % 5 == 3 else math.sin(7.0 * len(text)) * sum(map(ord, text)) for text in predictions]
+    return [
+        None if len(text) % 5 == 3 else math.sin(7.0 * len(text)) * sum(map(ord, text))
+        for text in predictions
+    ]
 
 
-answers = st.lists(st.sampled_from(["", "a", " b", ". ", "!\n", "cd.", "é", "x" * 40]), min_size=1, max_size=12)
+answers = st.lists(
+    st.sampled_from(["", "a", " b", ". ", "!\n", "cd.", "é", "x" * 40]), min_size=1, max_size=12
+)
 
 
-collections = st.one_of(st.lists(answers, min_size=1, max_size=5), answers.map(lambda parts: [parts] * 3))  # also of one score alone
+collections = st.one_of(
+    st.lists(answers, min_size=1, max_size=5), answers.map(lambda parts: [parts] * 3)
+)  # also of one score alone
 
 
 @given(collections, st.sampled_from(["sentence", "token"]), st.sampled_from(["none", "batch", "running"]))
 def test_the_total_is_the_same_wherever_it_stands(drawn, place, normalization):
     ends = {"".join(parts): np.cumsum([len(part) for part in parts]).tolist() for parts in drawn}
     games = [game("".join(parts), parts) for parts in drawn if len(ends["".join(parts)]) == len(parts)]
-    here, there = [term(odd, place=place, normalization=normalization)], [term(odd, normalization=normalization)]
-    placed_, whole = apply(here, games, ROWS, Learner(here, ends=lambda turn: ends[turn.text])), apply(there, games, ROWS, Learner(there))
+    here, there = (
+        [term(odd, place=place, normalization=normalization)],
+        [term(odd, normalization=normalization)],
+    )
+    placed_, whole = (
+        apply(here, games, ROWS, Learner(here, ends=lambda turn: ends[turn.text])),
+        apply(there, games, ROWS, Learner(there)),
+    )
     for one, other in zip(placed_, whole, strict=True):
         assert one.rewards.keys() == other.rewards.keys()
         assert one.total(Record(x=1.0)) == pytest.approx(other.total(Record(x=1.0)), rel=1e-9, abs=1e-9)
@@ -284,14 +357,18 @@ def test_the_total_is_the_same_wherever_it_stands(drawn, place, normalization):
 @pytest.mark.parametrize("scores", [["3"], ["3", "3"], ["0.1"] * 3, ["-4000000.7"] * 7], ids=str)
 def test_scores_that_are_all_alike_pay_nothing_nor_do_their_parts(normalization, scores):
     terms = [term(place="token", normalization=normalization)]
-    for one in apply(terms, [game(text, list(text)) for text in scores], ROWS, Learner(terms, ends=by_pieces(*scores[0]))):
+    for one in apply(
+        terms, [game(text, list(text)) for text in scores], ROWS, Learner(terms, ends=by_pieces(*scores[0]))
+    ):
         assert set(one.turns[1].token_rewards["x"]) == {0.0}
 
 
 @pytest.mark.parametrize("normalization", ["batch", "running"])
 def test_scores_that_are_small_but_not_alike_are_normalised(normalization):
     terms = [term(normalization=normalization)]
-    assert [one["x"] for one in counts(terms, ["0.000000000001", "0.000000000003"], Learner(terms))] == pytest.approx([-1.0, 1.0])
+    assert [
+        one["x"] for one in counts(terms, ["0.000000000001", "0.000000000003"], Learner(terms))
+    ] == pytest.approx([-1.0, 1.0])
 
 
 def test_a_piece_that_is_counted_twice_is_seen():

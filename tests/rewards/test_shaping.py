@@ -19,7 +19,10 @@ ROWS = {"r": Row("r")}
 
 def letters(predictions, references, prompts, rows):
     """A potential: letters said, and a tenth of those seen before."""
-    return [len(text) + len(prompt) / 10 if text != "?" else None for text, prompt in zip(predictions, prompts, strict=True)]
+    return [
+        len(text) + len(prompt) / 10 if text != "?" else None
+        for text, prompt in zip(predictions, prompts, strict=True)
+    ]
 
 
 def answer(*parts):
@@ -41,12 +44,22 @@ def potential(place, **counting):
 
 PARTS = {"ab. c": ("a", "b.", " c"), "dd": ("dd", ""), "xyz": ("x", "yz", "")}
 BY_TEXT = {text: np.cumsum([len(part) for part in parts]).tolist() for text, parts in PARTS.items()}
-TALK = (told("go"), answer(*PARTS["ab. c"]), told("on"), answer(*PARTS["dd"]))  # phi(s0) = 0.2; ab. c: up to 5.2; dd after go, ab. c, on: 11 marks
+TALK = (
+    told("go"),
+    answer(*PARTS["ab. c"]),
+    told("on"),
+    answer(*PARTS["dd"]),
+)  # phi(s0) = 0.2; ab. c: up to 5.2; dd after go, ab. c, on: 11 marks
 
 
 def shaped(episode, place="token", gamma=0.5, discount="token", **counting):
     term = potential(place, **counting)
-    [found] = apply([term], [episode], ROWS, Learner([term], gamma=gamma, discount=discount, ends=lambda turn: BY_TEXT.get(turn.text, [])))
+    [found] = apply(
+        [term],
+        [episode],
+        ROWS,
+        Learner([term], gamma=gamma, discount=discount, ends=lambda turn: BY_TEXT.get(turn.text, [])),
+    )
     return found
 
 
@@ -57,32 +70,53 @@ def test_rewards_of_a_potential_per_token_by_hand():
     assert second == pytest.approx((0.5 * 3.1 - 5.2, 0 - 3.1))
     cut = shaped(game(*TALK, ended="cut")).turns[3].token_rewards["phi"]
     assert cut == pytest.approx((0.5 * 3.1 - 5.2, 0.5 * 3.1 - 3.1)), "a game that was cut keeps its potential"
-    assert shaped(game(*TALK)).turns[3].rewards == Record({"phi/raw": 3.1}), "the score itself is recorded raw"
+    assert shaped(game(*TALK)).turns[3].rewards == Record({"phi/raw": 3.1}), (
+        "the score itself is recorded raw"
+    )
 
 
 def test_rewards_of_a_potential_per_sentence_and_per_answer_by_hand():
     # sentences: nothing known before "ab." is over; the rest of an answer counts with its last token
     first = shaped(game(*TALK), "sentence").turns[1].token_rewards["phi"]
     assert first == pytest.approx((0.5 * 0.2 - 0.2, 0.5 * 3.2 - 0.2, 0.5 * 5.2 - 3.2))
-    first, second = (shaped(game(*TALK), "answer", discount="turn").turns[i].token_rewards["phi"] for i in (1, 3))
+    first, second = (
+        shaped(game(*TALK), "answer", discount="turn").turns[i].token_rewards["phi"] for i in (1, 3)
+    )
     assert first == pytest.approx((0.0, 0.0, 0.5 * 5.2 - 0.2)), "gamma stands at the end of an answer"
     assert second == pytest.approx((0.0, 0 - 5.2)), "a rule ended the game with it"
-    assert shaped(game(*TALK), clip=(0.0, 1.0)).turns[1].token_rewards["phi"] == pytest.approx((0.5 - 0.2, 0.5 - 1, 0.5 - 1))
+    assert shaped(game(*TALK), clip=(0.0, 1.0)).turns[1].token_rewards["phi"] == pytest.approx(
+        (0.5 - 0.2, 0.5 - 1, 0.5 - 1)
+    )
 
 
 def test_answers_without_tokens_are_a_step_each_and_those_of_none_are_no_step():
     spoken = game(told("go"), Turn("agent", "abc"), told("on"), Turn("agent", "d"))
     found = shaped(spoken, gamma=0.5)  # phi: 0.2, 3.2, then behind 9 characters 1.9
-    assert [turn.rewards.get("phi") for turn in found.turns] == [None, pytest.approx(0.5 * 3.2 - 0.2), None, pytest.approx(-3.2)]
+    assert [turn.rewards.get("phi") for turn in found.turns] == [
+        None,
+        pytest.approx(0.5 * 3.2 - 0.2),
+        None,
+        pytest.approx(-3.2),
+    ]
     silent = game(told("go"), answer(), told("on"), answer(*PARTS["dd"]))
-    assert [one.number for one in steps_of(silent, "token", Learner([], ends=lambda turn: BY_TEXT.get(turn.text, [])))] == [3]
+    assert [
+        one.number
+        for one in steps_of(silent, "token", Learner([], ends=lambda turn: BY_TEXT.get(turn.text, [])))
+    ] == [3]
     nothing = shaped(game(told("go"), answer()))
     assert nothing.total(Record(phi=1.0)) == 0.0
 
 
 def test_a_text_without_a_score_leaves_the_potential_where_it_was():
-    found = shaped(game(told("go"), Turn("agent", "ab"), told("on"), Turn("agent", "?"), told(""), Turn("agent", "c")), gamma=1.0)
-    assert [found.turns[i].rewards["phi"] for i in (1, 3, 5)] == [pytest.approx(2.0), 0.0, pytest.approx(-2.2)]
+    found = shaped(
+        game(told("go"), Turn("agent", "ab"), told("on"), Turn("agent", "?"), told(""), Turn("agent", "c")),
+        gamma=1.0,
+    )
+    assert [found.turns[i].rewards["phi"] for i in (1, 3, 5)] == [
+        pytest.approx(2.0),
+        0.0,
+        pytest.approx(-2.2),
+    ]
 
 
 def test_none_but_a_learner_has_them():
@@ -92,7 +126,12 @@ def test_none_but_a_learner_has_them():
 
 plays = st.builds(
     lambda said, prompts, ended: game(
-        *(turn for prompt, parts in zip(prompts, said, strict=False) for turn in (told(prompt), answer(*parts))), ended=ended
+        *(
+            turn
+            for prompt, parts in zip(prompts, said, strict=False)
+            for turn in (told(prompt), answer(*parts))
+        ),
+        ended=ended,
     ),
     st.lists(st.sampled_from([*PARTS.values()]), min_size=1, max_size=4),
     st.lists(st.text("pq", max_size=4), min_size=4, max_size=4),
@@ -104,8 +143,14 @@ gammas = st.sampled_from([0.0, 0.5, 0.75, 0.984375, 1.0])  # as float32 holds th
 
 def steps(episode):
     """The token rewards of all answers in order, and the number of the turn each belongs to."""
-    rows = [(number, value) for number, turn in enumerate(episode.turns) for value in turn.token_rewards.get("phi", ())]
-    return torch.tensor([[number for number, _ in rows]]), torch.tensor([[value for _, value in rows]], dtype=torch.float64)
+    rows = [
+        (number, value)
+        for number, turn in enumerate(episode.turns)
+        for value in turn.token_rewards.get("phi", ())
+    ]
+    return torch.tensor([[number for number, _ in rows]]), torch.tensor(
+        [[value for _, value in rows]], dtype=torch.float64
+    )
 
 
 @given(plays, places, units, gammas)
@@ -115,8 +160,12 @@ def test_discounted_rewards_telescope_to_the_first_potential(played, place, unit
     before = torch.cumprod(torch.cat([torch.ones(1, 1, dtype=torch.float64), factor], 1), 1)
     total = float((before[:, :-1] * reward).sum())
     start = letters([""], [()], [played.turns[0].text], [ROWS["r"]])[0]
-    last = letters([played.turns[-1].text], [()], ["\n".join(one.text for one in played.turns[:-1])], [ROWS["r"]])[0]
-    assert total == pytest.approx(-start + (float(before[0, -1]) * last if played.bootstraps else 0.0), abs=1e-9)
+    last = letters(
+        [played.turns[-1].text], [()], ["\n".join(one.text for one in played.turns[:-1])], [ROWS["r"]]
+    )[0]
+    assert total == pytest.approx(
+        -start + (float(before[0, -1]) * last if played.bootstraps else 0.0), abs=1e-9
+    )
 
 
 @given(plays, places, units, gammas, st.floats(0.0, 1.0), st.data())
@@ -136,12 +185,16 @@ def test_with_the_values_less_the_potential_no_advantage_changes(played, place, 
     moved, _ = gae(reward + extra, value - phi[:, :-1], real, alive, end - phi[:, -1], factor, lam)
     assert torch.allclose(plain, moved, atol=1e-9)
     wrong, _ = gae(reward + extra * 1.5, value - phi[:, :-1], real, alive, end - phi[:, -1], factor, lam)
-    assert torch.allclose(plain, wrong, atol=1e-9) == bool(extra.abs().max() < 1e-8), "the twin: a reward that is no potential's"
+    assert torch.allclose(plain, wrong, atol=1e-9) == bool(extra.abs().max() < 1e-8), (
+        "the twin: a reward that is no potential's"
+    )
 
 
 def potentials(extra, factor, played):
     """phi of every state, from the rewards backwards: phi(s) = gamma phi(s') - F."""
-    last = letters([played.turns[-1].text], [()], ["\n".join(one.text for one in played.turns[:-1])], [ROWS["r"]])[0]
+    last = letters(
+        [played.turns[-1].text], [()], ["\n".join(one.text for one in played.turns[:-1])], [ROWS["r"]]
+    )[0]
     found = [last if played.bootstraps else 0.0]
     for j in reversed(range(extra.shape[1])):
         found.insert(0, float(factor[0, j]) * found[0] - float(extra[0, j]))
@@ -149,7 +202,10 @@ def potentials(extra, factor, played):
 
 
 def test_a_recipe_s_potential_is_built():
-    [term], weights = build({"shape": {"of": "length", "low": 3, "weight": 0.5, "potential": True, "place": "sentence"}}, Context())
+    [term], weights = build(
+        {"shape": {"of": "length", "low": 3, "weight": 0.5, "potential": True, "place": "sentence"}},
+        Context(),
+    )
     assert term.counting == Counting(potential=True, place="sentence")
     assert weights == Record(shape=0.5)
     assert term.counting.for_learners

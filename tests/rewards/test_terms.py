@@ -13,7 +13,9 @@ ROWS = [Row("first"), Row("second")]
 
 
 def score(function, texts=("good", "bad")):
-    return Term("mine", Function(function)).score(list(texts), [()] * len(texts), [""] * len(texts), ROWS[: len(texts)])
+    return Term("mine", Function(function)).score(
+        list(texts), [()] * len(texts), [""] * len(texts), ROWS[: len(texts)]
+    )
 
 
 class Tensor:
@@ -42,16 +44,23 @@ def test_numbers_of_many_kinds_are_taken(given, scores):
     assert all(value is None or type(value) is float for value in found)
 
 
-@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf"), "1.0", [1.0], np.array([1.0, 2.0]), {}, np.nan, 10**400, 1j])
+@pytest.mark.parametrize(
+    "bad",
+    [float("nan"), float("inf"), -float("inf"), "1.0", [1.0], np.array([1.0, 2.0]), {}, np.nan, 10**400, 1j],
+)
 def test_a_score_that_is_no_finite_number_names_term_and_row(bad):
-    with pytest.raises(BadReward, match=r"reward 'mine', in the episode on row 'second': the score is .*; it must be a finite number \(None"):
+    with pytest.raises(
+        BadReward,
+        match=r"reward 'mine', in the episode on row 'second': the score is .*; it must be a finite number \(None",
+    ):
         score(lambda *_: [0.0, bad])
 
 
 @pytest.mark.parametrize("given", [[], [1.0], [1.0] * 3, np.zeros(3)])
 def test_the_wrong_length_is_refused(given):
     with pytest.raises(
-        BadReward, match=rf"reward 'mine' returned {len(given)} scores for the 2 episodes starting at row 'first'; it must return a list of 2 numbers"
+        BadReward,
+        match=rf"reward 'mine' returned {len(given)} scores for the 2 episodes starting at row 'first'; it must return a list of 2 numbers",
     ):
         score(lambda *_: given)
 
@@ -70,7 +79,10 @@ NO_LISTS = [
 
 @pytest.mark.parametrize(("given", "kind"), NO_LISTS)
 def test_what_is_no_list_is_refused(given, kind):
-    with pytest.raises(BadReward, match=rf"reward 'mine' returned {kind} for the episodes starting at row 'first'; it must return a list of 2"):
+    with pytest.raises(
+        BadReward,
+        match=rf"reward 'mine' returned {kind} for the episodes starting at row 'first'; it must return a list of 2",
+    ):
         score(lambda *_: given)
 
 
@@ -78,7 +90,9 @@ def test_a_callable_that_raises_names_the_culprit():
     def picky(predictions, references, prompts, rows):
         return [1 / (text != "bad") for text in predictions]
 
-    with pytest.raises(BadReward, match=r"reward 'mine' raised ZeroDivisionError.*on row 'second', whose answer is 'bad'") as caught:
+    with pytest.raises(
+        BadReward, match=r"reward 'mine' raised ZeroDivisionError.*on row 'second', whose answer is 'bad'"
+    ) as caught:
         score(picky)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
@@ -87,7 +101,10 @@ def test_a_callable_that_raises_names_the_culprit():
             raise RuntimeError("out of memory")
         return [0.0]
 
-    with pytest.raises(BadReward, match=r"out of memory.*a batch of 2 episodes, the first on row 'first', and on none of them alone"):
+    with pytest.raises(
+        BadReward,
+        match=r"out of memory.*a batch of 2 episodes, the first on row 'first', and on none of them alone",
+    ):
         score(crowded)
 
 
@@ -109,7 +126,9 @@ def test_a_metric_that_measures_nothing():
         def __call__(self, *_):
             return [1.0, 2.0]
 
-    with pytest.raises(BadReward, match=r"its metric returned a list; it must return a loquent.core.metric.Measured"):
+    with pytest.raises(
+        BadReward, match=r"its metric returned a list; it must return a loquent.core.metric.Measured"
+    ):
         Term("mine", Bare(len)).score(["a"], [()], [""], ROWS[:1])
 
 
@@ -128,7 +147,9 @@ def module(tmp_path, monkeypatch):
 
 
 def test_any_function_by_its_dotted_path(module):
-    (term,), weights = build({"brief": {"of": "callable", "function": f"{module}:brief", "weight": 0.1}}, Context())
+    (term,), weights = build(
+        {"brief": {"of": "callable", "function": f"{module}:brief", "weight": 0.1}}, Context()
+    )
     assert isinstance(term.metric, Metric)
     assert term.score(["abc", ""], [(), ()], ["", ""], ROWS) == [-3.0, 0.0]
     assert weights["brief"] == 0.1

@@ -17,7 +17,10 @@ def scores(ids, **options):
     """What the tokens of one drawn answer earn."""
     [term], weights = build({"mine": options}, Context())
     zeros = np.zeros(len(ids))
-    turns = (Turn("task", "go", to="agent"), Turn("agent", "x", tokens=Tokens(np.array(ids, dtype=np.int64), zeros, zeros)))
+    turns = (
+        Turn("task", "go", to="agent"),
+        Turn("agent", "x", tokens=Tokens(np.array(ids, dtype=np.int64), zeros, zeros)),
+    )
     [scored] = apply([term], [Episode("t-v1", "r", "train", 0, 0, turns, "done")], {"r": Row("r")})
     assert weights == Record(mine=1.0)
     return scored.turns[1].token_rewards["mine"]

@@ -64,8 +64,12 @@ def test_adversarial_games_keep_the_expert_s_two_words_and_use_no_others(section
         assert fork.turns[:start] == parent.turns[:start]
         assert fork.turns[start] == fork.answers()[2]
         assert fork.ended == "out of turns"
-        assert [turn.rewards["guess"] for turn in fork.answers()] == [-1.0] * 6  # from s_2: -4, the whole game: -6
-    assert len({tuple(words(one)) for one in forks if one.row == forks[0].row}) > 1, "each fork has streams of its own"
+        assert [turn.rewards["guess"] for turn in fork.answers()] == [
+            -1.0
+        ] * 6  # from s_2: -4, the whole game: -6
+    assert len({tuple(words(one)) for one in forks if one.row == forks[0].row}) > 1, (
+        "each fork has streams of its own"
+    )
 
 
 def test_a_fork_goes_on_from_the_board_and_the_words_that_still_fit(section_5):
@@ -138,7 +142,10 @@ def test_pairs_to_rank(section_5):
         assert better.text != other.text
     first = initial_pairs(episodes)
     assert 70 < len(first) <= 90
-    assert all((pair.better.meta["kind"], pair.other.meta["kind"], pair.turn) == ("expert", "suboptimal", 1) for pair in first)
+    assert all(
+        (pair.better.meta["kind"], pair.other.meta["kind"], pair.turn) == ("expert", "suboptimal", 1)
+        for pair in first
+    )
     assert branch_pairs(one for one in episodes if one.meta["kind"] != "expert") == []
     assert initial_pairs(by_kind(episodes, "expert")) == []
 
@@ -157,15 +164,23 @@ def test_a_branch_leaves_from_every_state_of_the_expert_s_game(name):
     assert [(one.turns, one.ended) for one in experts] == [(one.turns, one.ended) for one in alone]
     assert len({(one.row, one.number) for one in episodes}) == len(episodes)
     for parent in experts:
-        forks = [one for one in by_kind(episodes, "branch_suboptimal") if (one.row, one.meta["parent"]) == (parent.row, parent.number)]
+        forks = [
+            one
+            for one in by_kind(episodes, "branch_suboptimal")
+            if (one.row, one.meta["parent"]) == (parent.row, parent.number)
+        ]
         starts = Counter(one.meta["start"] for one in forks)
         assert starts == {i: 2 for i, turn in enumerate(parent.turns) if turn.seat == "agent"}
         for one in forks:
-            assert [turn.text for turn in one.turns[: one.meta["start"]]] == [turn.text for turn in parent.turns[: one.meta["start"]]]
+            assert [turn.text for turn in one.turns[: one.meta["start"]]] == [
+                turn.text for turn in parent.turns[: one.meta["start"]]
+            ]
             assert one.ended is not None
             assert one.agents["agent"] == "random"
             others = {turn.seat for turn in parent.turns} - {"task", "agent"}
-            assert {seat: who for seat, who in one.agents.items() if seat != "agent"} == dict.fromkeys(others, "expert")
+            assert {seat: who for seat, who in one.agents.items() if seat != "agent"} == dict.fromkeys(
+                others, "expert"
+            )
     assert [replay(task, one) for one in episodes] == episodes
     assert episodes == branching(task, queue, expert, random, seed=2, rollouts=2)
     assert episodes != branching(task, queue, expert, random, seed=3, rollouts=2)

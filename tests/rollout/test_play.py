@@ -31,7 +31,10 @@ class Says:
 
     def answer(self, asked):
         self.asked.append(list(asked))
-        return [Answer(self.texts[sum(turn.seat != "task" for turn in one.turns) % len(self.texts)], self.stopped) for one in asked]
+        return [
+            Answer(self.texts[sum(turn.seat != "task" for turn in one.turns) % len(self.texts)], self.stopped)
+            for one in asked
+        ]
 
 
 class Gives:
@@ -99,7 +102,9 @@ def test_one_round_asks_each_seat_once_for_all_games():
     agent = Says("x")
     task = Guess()
     play(task, games(task.rows("train"), each=5), agent, seed=1)
-    assert [len(asked) for asked in agent.asked] == [15] * 8  # three rows, five games each, "x" is never right
+    assert [len(asked) for asked in agent.asked] == [
+        15
+    ] * 8  # three rows, five games each, "x" is never right
 
 
 def test_one_agent_may_sit_on_every_seat():
@@ -181,7 +186,9 @@ def test_a_broken_agent_is_told_apart(thing, words):
 
 def test_an_empty_seat_is_named():
     task = Interview()
-    with pytest.raises(BrokenAgent, match="asks the seat 'judge', and no agent sits there; taken seats: agent, interviewer"):
+    with pytest.raises(
+        BrokenAgent, match="asks the seat 'judge', and no agent sits there; taken seats: agent, interviewer"
+    ):
         play(task, games(task.rows("train")), {"agent": Says("x"), "interviewer": Says("y")}, seed=0)
 
 
@@ -191,7 +198,10 @@ def test_the_horizon_cuts_only_where_the_task_says_so():
     assert (cut.ended, cut.bootstraps, cut.rewards["same"]) == ("cut", True, 1.0)
     said = play(echo, games(echo.rows("train")[:1]), Says("ab", stopped="stop"), seed=0)[0]
     assert (said.ended, said.bootstraps) == ("said", False)
-    assert play(labels, games(labels.rows("train")[:1]), Says("label 5", stopped="length"), seed=0)[0].ended == "out of turns"
+    assert (
+        play(labels, games(labels.rows("train")[:1]), Says("label 5", stopped="length"), seed=0)[0].ended
+        == "out of turns"
+    )
 
 
 def test_the_stream_of_an_answer_depends_on_game_seat_and_turn_alone():
@@ -225,7 +235,10 @@ def test_replay_equals_the_record(name):
 def test_replay_keeps_what_terms_added_and_mends_what_the_task_gave():
     task = Guess()
     one = play(task, games(task.rows("train")[2:]), Says("3"), seed=8)[0]
-    scored = one.with_turn(1, replace(one.turns[1], rewards=one.turns[1].rewards.with_(judge=0.5), token_rewards=Record(kl=(0.1,))))
+    scored = one.with_turn(
+        1,
+        replace(one.turns[1], rewards=one.turns[1].rewards.with_(judge=0.5), token_rewards=Record(kl=(0.1,))),
+    )
     assert replay(task, scored) == scored
     forged = one.with_turn(1, replace(one.turns[1], rewards=Record(guess=100.0)))
     assert replay(task, forged) == one != forged

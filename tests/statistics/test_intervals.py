@@ -12,7 +12,9 @@ from loquent.statistics.intervals import difference, interval, student
 def test_student_is_scipys(freedom, level):
     stats = pytest.importorskip("scipy.stats")
     assert student(freedom, level) == pytest.approx(stats.t.ppf((1 + level) / 2, freedom), rel=1e-9)
-    assert student(freedom, level) != pytest.approx(stats.norm.ppf((1 + level) / 2), rel=1e-3), "the normal distribution would be caught"
+    assert student(freedom, level) != pytest.approx(stats.norm.ppf((1 + level) / 2), rel=1e-3), (
+        "the normal distribution would be caught"
+    )
 
 
 def test_an_interval_by_hand():
@@ -42,7 +44,13 @@ def test_a_difference_is_paired_by_seed():
 
 def test_equal_numbers_have_no_interval():
     """Their deviation says nothing about their spread, and an interval of no width would decide anything."""
-    assert interval([0.1, 0.1]).as_json() == {"mean": 0.1, "low": None, "high": None, "deviation": 0.0, "n": 2}
+    assert interval([0.1, 0.1]).as_json() == {
+        "mean": 0.1,
+        "low": None,
+        "high": None,
+        "deviation": 0.0,
+        "n": 2,
+    }
     equal = difference({0: 0.1, 1: 0.2, 2: 0.7}, {0: 0.4, 1: 0.5, 2: 1.0})  # 0.3 but for rounding
     assert (equal.low, equal.high) == (None, None)
     assert interval([0.1, 0.1001]).low is not None

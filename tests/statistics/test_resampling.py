@@ -23,9 +23,13 @@ def test_bca_is_that_of_scipy_on_the_same_draws():
     draws = np.array([numbers[chosen].mean() for chosen in settings.draws(40)])
     earlier = stats.bootstrap((numbers,), np.mean, n_resamples=10, rng=np.random.default_rng(0))
     earlier.bootstrap_distribution = draws
-    theirs = stats.bootstrap((numbers,), np.mean, n_resamples=0, bootstrap_result=earlier, method="BCa").confidence_interval
+    theirs = stats.bootstrap(
+        (numbers,), np.mean, n_resamples=0, bootstrap_result=earlier, method="BCa"
+    ).confidence_interval
     assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
-    plain = stats.bootstrap((numbers,), np.mean, n_resamples=0, bootstrap_result=earlier, method="percentile").confidence_interval
+    plain = stats.bootstrap(
+        (numbers,), np.mean, n_resamples=0, bootstrap_result=earlier, method="percentile"
+    ).confidence_interval
     assert (plain.low, plain.high) != pytest.approx((found.low, found.high), abs=1e-3), "it can fail"
     ours = bounds(mean_of(numbers), 40, {"mean": float(numbers.mean())}, Resampling(resamples=2000))["mean"]
     assert (ours.low, ours.high) == pytest.approx((plain.low, plain.high), abs=1e-12)
@@ -34,8 +38,12 @@ def test_bca_is_that_of_scipy_on_the_same_draws():
 def test_percentile_by_hand():
     # 0, 1, ..., 100: the quantiles of 0.05 and 0.95 are 5 and 95
     replicates = np.arange(101.0)
-    assert interval(50.0, replicates, Resampling(resamples=101, level=0.9), np.array([])) == Bounds(pytest.approx(5.0), pytest.approx(95.0))
-    assert interval(50.0, replicates, Resampling(resamples=101, level=0.8), np.array([])).low == pytest.approx(10.0)
+    assert interval(50.0, replicates, Resampling(resamples=101, level=0.9), np.array([])) == Bounds(
+        pytest.approx(5.0), pytest.approx(95.0)
+    )
+    assert interval(
+        50.0, replicates, Resampling(resamples=101, level=0.8), np.array([])
+    ).low == pytest.approx(10.0)
 
 
 def test_bca_by_hand():
@@ -44,7 +52,9 @@ def test_bca_by_hand():
     assert corrected(50.0, replicates, np.array([1.0, 2.0, 3.0]), 0.05) == pytest.approx((0.05, 0.95))
     # 84.13 % lie below (z0 = 1): Phi(1 + (1 + z)) with a = 0 is Phi(2 - 1.6449) = 0.6388 and Phi(2 + 1.6449) = 0.99987
     draws = np.concatenate([np.zeros(84134), np.ones(100_000 - 84134)])
-    assert corrected(0.5, draws, np.array([1.0, 2.0, 3.0]), 0.05) == pytest.approx((0.63876, 0.99987), abs=1e-4)
+    assert corrected(0.5, draws, np.array([1.0, 2.0, 3.0]), 0.05) == pytest.approx(
+        (0.63876, 0.99987), abs=1e-4
+    )
     assert corrected(-1.0, replicates, np.array([1.0, 2.0]), 0.05) is None
 
 
@@ -54,13 +64,21 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(method):
     held = 0
     for seed in range(200):
         numbers = skewed(60, seed + 1)
-        found = bounds(mean_of(numbers), 60, {"mean": float(numbers.mean())}, Resampling(method=method, resamples=200, level=0.9, seed=seed))["mean"]
+        found = bounds(
+            mean_of(numbers),
+            60,
+            {"mean": float(numbers.mean())},
+            Resampling(method=method, resamples=200, level=0.9, seed=seed),
+        )["mean"]
         held += found.low <= 1.0 <= found.high
     assert 0.82 <= held / 200 <= 0.95  # 0.9 but for the skewness, 0.021 being its standard error
 
 
 def test_groups_are_left_out_once_each():
-    left = [set(range(450)) - set(chosen["kept"]) for chosen in without_groups(lambda numbers: {"kept": numbers.tolist()}, 450)]
+    left = [
+        set(range(450)) - set(chosen["kept"])
+        for chosen in without_groups(lambda numbers: {"kept": numbers.tolist()}, 450)
+    ]
     assert len(left) == 200
     assert set.union(*left) == set(range(450))
     assert sum(map(len, left)) == 450
@@ -68,7 +86,9 @@ def test_groups_are_left_out_once_each():
 
 
 def test_draws_are_those_of_the_seed_alone():
-    first, again, other = ([draw.tolist() for draw in Resampling(resamples=100, seed=seed).draws(9)] for seed in (1, 1, 2))
+    first, again, other = (
+        [draw.tolist() for draw in Resampling(resamples=100, seed=seed).draws(9)] for seed in (1, 1, 2)
+    )
     assert first == again != other
     assert all(len(draw) == 9 and set(draw) <= set(range(9)) for draw in first)
 
@@ -76,15 +96,24 @@ def test_draws_are_those_of_the_seed_alone():
 @pytest.mark.parametrize("method", ["percentile", "bca"])
 def test_where_there_is_no_interval_it_says_why(method):
     settings = Resampling(method=method, resamples=200)
-    different = bounds(lambda numbers: {"different": float(len(set(numbers.tolist())))}, 50, {"different": 50.0}, settings)
+    different = bounds(
+        lambda numbers: {"different": float(len(set(numbers.tolist())))}, 50, {"different": 50.0}, settings
+    )
     assert different["different"].low is None
     assert "how many different" in different["different"].why
     least = bounds(lambda numbers: {"least": float(numbers.min())}, 50, {"least": 0.0}, settings)["least"]
     assert least.low is None
     assert "an extreme" in least.why
-    assert bounds(lambda numbers: {"one": 1.0}, 50, {"one": 1.0}, settings)["one"].why == "all draws score alike"
+    assert (
+        bounds(lambda numbers: {"one": 1.0}, 50, {"one": 1.0}, settings)["one"].why == "all draws score alike"
+    )
     assert bounds(lambda numbers: {"a": 1.0}, 1, {"a": 1.0}, settings)["a"].why.startswith("one sample")
-    rare = bounds(lambda numbers: {"rare": float(numbers.mean())} if (numbers == 3).sum() > 2 else {}, 50, {"rare": 24.0}, settings)["rare"]
+    rare = bounds(
+        lambda numbers: {"rare": float(numbers.mean())} if (numbers == 3).sum() > 2 else {},
+        50,
+        {"rare": 24.0},
+        settings,
+    )["rare"]
     assert rare == Bounds(why="fewer than half of the draws have a score")
     assert rare.as_json() == {"low": None, "high": None, "why": "fewer than half of the draws have a score"}
 

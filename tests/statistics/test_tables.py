@@ -33,5 +33,8 @@ def test_a_missing_number_is_a_dash():
 
 @pytest.mark.parametrize("absent", [{}, {"score": None}])
 def test_a_number_that_one_seed_has_not_is_no_mean_over_the_others(absent):
-    for runs in ([[{"method": "a", "score": 1.0}], [{"method": "a", **absent}]], [[{"method": "a", **absent}], [{"method": "a", "score": 1.0}]]):
+    for runs in (
+        [[{"method": "a", "score": 1.0}], [{"method": "a", **absent}]],
+        [[{"method": "a", **absent}], [{"method": "a", "score": 1.0}]],
+    ):
         assert tables.over_seeds(runs, "method") == [{"method": "a", "score": None}]

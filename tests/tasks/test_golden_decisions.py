@@ -26,14 +26,21 @@ GAMES = {
         ([1 / 2, -1 / 10, -1 / 15, 0], "terminate"),
         ([0] * 5, "out of turns"),
     ],
-    "multiple_choice": [([0, 1], "answered"), ([0], "answered"), ([0] * 4, "last choice"), ([0] * 8, "no answer")],
+    "multiple_choice": [
+        ([0, 1], "answered"),
+        ([0], "answered"),
+        ([0] * 4, "last choice"),
+        ([0] * 8, "no answer"),
+    ],
 }
 
 
 @pytest.mark.parametrize("name", GAMES)
 def test_the_golden_games_are_played_again(name):
     task = loquent.task(name)
-    file = Path(registry.imported(registry.target("task", name).split(":")[0] + ":__file__")).with_name("golden.jsonl")
+    file = Path(registry.imported(registry.target("task", name).split(":")[0] + ":__file__")).with_name(
+        "golden.jsonl"
+    )
     recorded = list(episode.read(file))
     assert [replay(task, one) for one in recorded] == recorded
     for one, (rewards, ended) in zip(recorded, GAMES[name], strict=True):
@@ -44,7 +51,9 @@ def test_the_golden_games_are_played_again(name):
     assert replay(task, episode.from_json(first)) != episode.from_json(first)
 
 
-@pytest.mark.parametrize(("name", "key"), [("tagging", "token_f1"), ("multilabel", "micro_f1"), ("multiple_choice", "accuracy")])
+@pytest.mark.parametrize(
+    ("name", "key"), [("tagging", "token_f1"), ("multilabel", "micro_f1"), ("multiple_choice", "accuracy")]
+)
 def test_evaluation_measures_the_corpus(name, key):
     task = loquent.task(name, limit=20)
     best = evaluate_agent(task, Expert(task), episodes=20)

@@ -16,7 +16,9 @@ from tracers.echo import Echo
 
 RIGHT = {
     Wordle: lambda row: row["secret"],
-    Tagging: lambda row: " ".join(f"{token}/{label}" for token, label in zip(row["tokens"], row["labels"], strict=True)),
+    Tagging: lambda row: " ".join(
+        f"{token}/{label}" for token, label in zip(row["tokens"], row["labels"], strict=True)
+    ),
     MultiLabel: lambda row: ", ".join(row["labels"]) or "no label",
     MultipleChoice: lambda row: row["choices"][row["ids"].index(row["answer"])],
     Generation: lambda row: row["references"][0],
@@ -24,7 +26,9 @@ RIGHT = {
 
 
 def test_every_built_in_world_knows_what_was_right():
-    assert {kind.spec.id if hasattr(kind, "spec") else kind().spec.id for kind in RIGHT} == set(registry.names("task"))
+    assert {kind.spec.id if hasattr(kind, "spec") else kind().spec.id for kind in RIGHT} == set(
+        registry.names("task")
+    )
 
 
 @pytest.mark.parametrize("player", [Expert, Random])
@@ -37,7 +41,10 @@ def test_what_was_right_does_not_depend_on_how_a_game_went(kind, player):
 
 def test_a_secret_that_is_drawn_anew_is_known_when_one_word_is_left():
     task = Wordle(WordleOptions(secret="redrawn", limit=40))
-    found = [task.solution(played_again(task, one).step.state) for one in play(task, games(task.rows("train")[:8]), Expert(task), seed=0)]
+    found = [
+        task.solution(played_again(task, one).step.state)
+        for one in play(task, games(task.rows("train")[:8]), Expert(task), seed=0)
+    ]
     assert set(map(type, found)) <= {str, type(None)}
     assert any(found)
     assert task.solution(task.start(task.rows("train")[0], Key(0)).state) is None

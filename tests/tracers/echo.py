@@ -7,7 +7,14 @@ WORDS = ("ab", "echo", "naïve", "a b", "")
 
 
 class Echo(Task):
-    spec = TaskSpec(id="echo", instruction="Say it again.", rewards=Record(same=1.0), horizon="cut", truncates=(), return_range=(0.0, 1.0))
+    spec = TaskSpec(
+        id="echo",
+        instruction="Say it again.",
+        rewards=Record(same=1.0),
+        horizon="cut",
+        truncates=(),
+        return_range=(0.0, 1.0),
+    )
 
     def rows(self, split):
         return tuple(Row(f"{split}:{i}", Record(word=word)) for i, word in enumerate(WORDS))

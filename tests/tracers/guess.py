@@ -7,7 +7,14 @@ REST = {"return_range": (-8.0, 0.0)}
 
 
 class Guess(Task):
-    spec = TaskSpec(id="guess", instruction="Find my number.", rewards=Record(guess=1.0), invalid=("no number",), turn_limit=8, **REST)
+    spec = TaskSpec(
+        id="guess",
+        instruction="Find my number.",
+        rewards=Record(guess=1.0),
+        invalid=("no number",),
+        turn_limit=8,
+        **REST,
+    )
 
     def rows(self, split):
         return tuple(Row(f"{split}:{top}", Record(top=top)) for top in (1, 10, 100))
@@ -27,9 +34,20 @@ class Guess(Task):
             return Outcome(state, Observation("", Record(low=low, high=high)), Record(guess=-1.0))
         secret = int(state["key"].draw(turn, "secret").integers(low, high + 1))
         word = "right" if move == secret else "higher" if move < secret else "lower"
-        low, high = (max(low, move + 1), high) if word == "higher" else (low, min(high, move - 1)) if word == "lower" else (move, move)
+        low, high = (
+            (max(low, move + 1), high)
+            if word == "higher"
+            else (low, min(high, move - 1))
+            if word == "lower"
+            else (move, move)
+        )
         seen = Observation(word, Record(low=low, high=high))
-        return Outcome(state.with_(low=low, high=high), seen, Record(guess=-float(word != "right")), "found" if word == "right" else None)
+        return Outcome(
+            state.with_(low=low, high=high),
+            seen,
+            Record(guess=-float(word != "right")),
+            "found" if word == "right" else None,
+        )
 
     def expert(self, state):
         return str((state["low"] + state["high"]) // 2)

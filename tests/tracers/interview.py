@@ -10,13 +10,22 @@ SCORE = re.compile(r"[01](\.[0-9]{1,6})?", re.ASCII)
 
 
 class Interview(Task):
-    spec = TaskSpec(id="interview", instruction="An interview.", rewards=REWARDS, invalid=("no score",), return_range=(0.0, 1.5))
+    spec = TaskSpec(
+        id="interview",
+        instruction="An interview.",
+        rewards=REWARDS,
+        invalid=("no score",),
+        return_range=(0.0, 1.5),
+    )
 
     def rows(self, split):
         return tuple(Row(f"{split}:{topic}", Record(topic=topic)) for topic in ("bread", "stars", "rain"))
 
     def first(self, row, rng):
-        return Opening(Record(said=(row["topic"],)), Observation(f"ask about {row['topic']}", seat="interviewer", stop=("\n",)))
+        return Opening(
+            Record(said=(row["topic"],)),
+            Observation(f"ask about {row['topic']}", seat="interviewer", stop=("\n",)),
+        )
 
     def read(self, state, text):
         if len(state["said"]) < 5:
@@ -29,8 +38,15 @@ class Interview(Task):
         state = state.with_(said=said)
         if len(said) == 6:
             score = 0.0 if isinstance(move, Invalid) else move
-            return Outcome(state, Observation("thank you", Record(score=score), seat="judge"), Record(judge=score), "judged")
-        asked = Record(asked=float(move.endswith("?"))) if len(said) in (2, 4) else Record()  # owed before the first answer
+            return Outcome(
+                state,
+                Observation("thank you", Record(score=score), seat="judge"),
+                Record(judge=score),
+                "judged",
+            )
+        asked = (
+            Record(asked=float(move.endswith("?"))) if len(said) in (2, 4) else Record()
+        )  # owed before the first answer
         seat = ("agent", "interviewer", "agent", "judge")[len(said) - 2]
         told = "Score it from 0 to 1." if seat == "judge" else move
         return Outcome(state, Observation(told, Record(turn=len(said)), seat=seat), asked)

@@ -12,7 +12,13 @@ FULL = bitset(range(SIZE), SIZE)
 
 
 class Labels(Task):
-    spec = TaskSpec(id="labels", rewards=Record(hit=1.0), invalid=("unknown", "again"), turn_limit=3, return_range=(0.0, 3.0))
+    spec = TaskSpec(
+        id="labels",
+        rewards=Record(hit=1.0),
+        invalid=("unknown", "again"),
+        turn_limit=3,
+        return_range=(0.0, 3.0),
+    )
     actions = LABELS
 
     def rows(self, split):

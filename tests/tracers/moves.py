@@ -4,7 +4,11 @@ import numpy as np
 
 from loquent.core.actions import ActionSet
 
-WIDE, HIGH, KINDS = 380, 100, 28  # 27 kinds of item can be added; kind 27 removes; the last action stops: 28 * 380 * 100 + 1
+WIDE, HIGH, KINDS = (
+    380,
+    100,
+    28,
+)  # 27 kinds of item can be added; kind 27 removes; the last action stops: 28 * 380 * 100 + 1
 
 
 class Moves(ActionSet):
@@ -19,14 +23,23 @@ class Moves(ActionSet):
         return "stop" if i == len(self) - 1 else " ".join(map(str, np.unravel_index(i, (KINDS, WIDE, HIGH))))
 
     def index(self, text, legal=None):
-        said = tuple(int(part) if part.isascii() and part.isdigit() and len(part) < 4 else -1 for part in text.split(" "))
+        said = tuple(
+            int(part) if part.isascii() and part.isdigit() and len(part) < 4 else -1
+            for part in text.split(" ")
+        )
         fits = len(said) == 3 and all(0 <= n < limit for n, limit in zip(said, (KINDS, WIDE, HIGH)))
         i = int(np.ravel_multi_index(said, (KINDS, WIDE, HIGH))) if fits else len(self) - 1
         return i if self.text(i) == text else None
 
     def contains(self, legal, i):
-        kind, x, y = (int(n) for n in np.unravel_index(i, (KINDS, WIDE, HIGH))) if 0 <= i < len(self) - 1 else (-1, 0, 0)
-        return i == len(self) - 1 or (kind >= 0 and (kind == KINDS - 1) == any(item[1:] == (x, y) for item in legal))
+        kind, x, y = (
+            (int(n) for n in np.unravel_index(i, (KINDS, WIDE, HIGH)))
+            if 0 <= i < len(self) - 1
+            else (-1, 0, 0)
+        )
+        return i == len(self) - 1 or (
+            kind >= 0 and (kind == KINDS - 1) == any(item[1:] == (x, y) for item in legal)
+        )
 
     def draw(self, legal, rng):
         return next(i for i in iter(lambda: int(rng.integers(len(self))), None) if self.contains(legal, i))

@@ -76,7 +76,10 @@ class Counts(Guess):
     def play(self, state, move):
         Counts.calls += 1
         outcome = super().play(state, move)
-        return replace(outcome, observation=replace(outcome.observation, text=f"{outcome.observation.text}{Counts.calls}"))
+        return replace(
+            outcome,
+            observation=replace(outcome.observation, text=f"{outcome.observation.text}{Counts.calls}"),
+        )
 
 
 class IntTurnsFloat(Echo):
@@ -130,7 +133,13 @@ class Forgets(Guess):
         outcome = self.play(step.state, self.read(step.state, text))
         if step.ended:
             return Guess.act(self, step, text, stopped)
-        return Step(outcome.state, step.turn + 1, outcome.observation, outcome.rewards, "at last" if step.turn > 20 else None)
+        return Step(
+            outcome.state,
+            step.turn + 1,
+            outcome.observation,
+            outcome.rewards,
+            "at last" if step.turn > 20 else None,
+        )
 
 
 class Endless(Guess):
@@ -199,7 +208,9 @@ class FreshRows(Echo):
 
     def rows(self, split):
         FreshRows.calls += 1
-        return tuple(replace(row, fields=row.fields.with_(word=f"w{self.calls}")) for row in super().rows(split))
+        return tuple(
+            replace(row, fields=row.fields.with_(word=f"w{self.calls}")) for row in super().rows(split)
+        )
 
 
 class RowOfLists(Echo):
@@ -233,7 +244,9 @@ class SecretStream(Guess):
     stream = np.random.default_rng(0)
 
     def first(self, row, rng):
-        return Opening(super().first(row, rng).state, Observation(f"hint {SecretStream.stream.integers(1000)}"))
+        return Opening(
+            super().first(row, rng).state, Observation(f"hint {SecretStream.stream.integers(1000)}")
+        )
 
 
 class RepeatsInstruction(Guess):

@@ -26,7 +26,17 @@ STATE = {
 
 @pytest.fixture(scope="module")
 def language():
-    return pretrained.build(["ab ba", "abba"], vocabulary=260, layers=1, width=8, heads=1, context=16, key=Key(0), device="cpu", dtype="float32")
+    return pretrained.build(
+        ["ab ba", "abba"],
+        vocabulary=260,
+        layers=1,
+        width=8,
+        heads=1,
+        context=16,
+        key=Key(0),
+        device="cpu",
+        dtype="float32",
+    )
 
 
 def equal(a, b):
@@ -105,17 +115,25 @@ def kept(tmp_path, language):
         with torch.no_grad():
             actor.policy.get_input_embeddings().weight.add_(1.0)
         states.append({name: tensor.clone() for name, tensor in actor.state_dict().items()})
-        checkpoint.save(tmp_path / f"update-{update}", language, {"actor": actor.state_dict(), "counters": {"updates": update}})
+        checkpoint.save(
+            tmp_path / f"update-{update}",
+            language,
+            {"actor": actor.state_dict(), "counters": {"updates": update}},
+        )
     return tmp_path, actor, states
 
 
 def test_each_weight_stands_once(kept):
     folder, actor, states = kept
     [reference] = folder.glob("reference-*.safetensors")
-    assert {name.removeprefix("/actor/") for name in load_file(reference)} == {name for name in states[0] if name.startswith("reference.")}
+    assert {name.removeprefix("/actor/") for name in load_file(reference)} == {
+        name for name in states[0] if name.startswith("reference.")
+    }
     for update, state in enumerate(states, 1):
         own = load_file(folder / f"update-{update}" / "state.safetensors")
-        assert {name.removeprefix("/actor/") for name in own} == {name for name in state if name.startswith("critic.")}
+        assert {name.removeprefix("/actor/") for name in own} == {
+            name for name in state if name.startswith("critic.")
+        }
         again = checkpoint.load(folder / f"update-{update}")
         assert equal(again, {"actor": state, "counters": {"updates": update}})
         actor.load_state_dict(again["actor"])
@@ -134,9 +152,15 @@ def test_a_checkpoint_from_before_there_were_seals_is_refused_and_says_so(kept):
     file = folder / "update-1" / "manifest.json"
     whole = json.loads(file.read_text())
     assert set(whole) == {"files", "seal"}
-    for before in (whole["files"], {"files": whole["files"]}):  # as it was written until now, and with the seal taken off
+    for before in (
+        whole["files"],
+        {"files": whole["files"]},
+    ):  # as it was written until now, and with the seal taken off
         file.write_text(json.dumps(before))
-        with pytest.raises(Damaged, match=r"manifest\.json has no seal: an older version of Loquent wrote .*policy can be named itself"):
+        with pytest.raises(
+            Damaged,
+            match=r"manifest\.json has no seal: an older version of Loquent wrote .*policy can be named itself",
+        ):
             checkpoint.load(folder / "update-1")
         with pytest.raises(Damaged, match="has no seal"):
             policies.policy_folder(folder / "update-1")
@@ -196,7 +220,9 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_older_ones(kept, languag
     resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
     try:
         with pytest.raises((BadCheckpoint, OSError)) as caught:
-            checkpoint.save(folder / "update-2", language, {"actor": actor.state_dict(), "more": torch.zeros(10_000)})
+            checkpoint.save(
+                folder / "update-2", language, {"actor": actor.state_dict(), "more": torch.zeros(10_000)}
+            )
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert "File too large" in str(caught.value)
@@ -226,4 +252,7 @@ def test_the_rest_is_read_without_the_reference(kept):
     folder, _, states = kept
     next(folder.glob("reference-*")).unlink()
     again = checkpoint.load(folder / "update-1", reference=False)
-    assert equal(again["actor"], {name: tensor for name, tensor in states[0].items() if not name.startswith("reference.")})
+    assert equal(
+        again["actor"],
+        {name: tensor for name, tensor in states[0].items() if not name.startswith("reference.")},
+    )

@@ -63,7 +63,10 @@ class Base:
         shutil.copytree(self.half, self.whole)
         train(load_run(self.whole).recipe, self.whole, progress=False, resume=True)
         self.trainer = Trainer(load_run(self.half).recipe, newest_policy(RunFolder(self.half)))
-        self.right = {name: command(self, shutil.copytree(self.origin(name), folder / "right" / name / "run")) for name, command in COMMANDS.items()}
+        self.right = {
+            name: command(self, shutil.copytree(self.origin(name), folder / "right" / name / "run"))
+            for name, command in COMMANDS.items()
+        }
 
     def origin(self, command):
         return self.half if command == "resume" else self.whole
@@ -95,8 +98,19 @@ def resume(base, folder):
     with run.alone():
         recipe_of = load_run(folder).recipe.yaml()  # the command reads it first
         Resumption(CheckpointKeeper(base.trainer, run, 3)).resume()
-    names = ("metrics.jsonl", "machine.json", "checkpoints/best.json", "episodes/update-2.jsonl", "episodes/update-4.jsonl")
-    return [recipe_of, base.trainer.state(), {name: (folder / name).read_bytes() for name in names}, sorted(os.listdir(folder / "episodes"))]
+    names = (
+        "metrics.jsonl",
+        "machine.json",
+        "checkpoints/best.json",
+        "episodes/update-2.jsonl",
+        "episodes/update-4.jsonl",
+    )
+    return [
+        recipe_of,
+        base.trainer.state(),
+        {name: (folder / name).read_bytes() for name in names},
+        sorted(os.listdir(folder / "episodes")),
+    ]
 
 
 def evaluate(base, folder):
@@ -144,7 +158,9 @@ def outcome(base, command, folder, name):
             found = COMMANDS[command](base, folder)
         except (LoquentError, OSError) as error:  # the command line tells both in one line
             told = [part for part in Path(name).parts if part not in ("checkpoints", "episodes")]
-            return None if any(part in str(error) for part in told) else f"the error names another file: {error}"
+            return (
+                None if any(part in str(error) for part in told) else f"the error names another file: {error}"
+            )
         except Exception as error:  # a traceback
             return f"{type(error).__name__}: {str(error)[:200]}"
     said = " ".join(str(remark.message) for remark in remarks)
@@ -152,7 +168,9 @@ def outcome(base, command, folder, name):
         return None if "(not at its end)" in found else "the page does not say that the evaluation is missing"
     if isinstance(found, Told):
         return None if Path(name).name in found else f"the page says something else: {found[:300]}"
-    return None if alike(found, base.right[command]) or Path(name).name in said else "another result, in silence"
+    return (
+        None if alike(found, base.right[command]) or Path(name).name in said else "another result, in silence"
+    )
 
 
 def alike(one, two):
@@ -231,7 +249,9 @@ def _cases():
     """Every file with every damage; a quarter of them in each run of the tests, so that each file and each damage is there."""
     for i, name in enumerate(FILES):
         for j, damage in enumerate(DAMAGES):
-            yield pytest.param(name, damage, id=f"{name}: {damage}", marks=[pytest.mark.slow] if (i + j) % 4 else [])
+            yield pytest.param(
+                name, damage, id=f"{name}: {damage}", marks=[pytest.mark.slow] if (i + j) % 4 else []
+            )
 
 
 @pytest.mark.parametrize(("name", "damage"), list(_cases()))
@@ -242,13 +262,23 @@ def test_no_damage_is_silent(name, damage, base, tmp_path):
         if folder is not None and (found := outcome(base, command, folder, own)):
             wrong[command] = found
     if name == "config.yaml":
-        wrong.pop("show", None) if wrong.get("show") == "another result, in silence" else None  # it shows what the file says now
+        wrong.pop("show", None) if wrong.get(
+            "show"
+        ) == "another result, in silence" else None  # it shows what the file says now
     assert wrong == {}
 
 
 @pytest.mark.parametrize("damage", ["a digit changed", "removed", "cut in half", "other bytes"])
 @pytest.mark.parametrize(
-    "name", ["episodes/update-2.jsonl", "machine.json", "evaluation.json", "episodes.jsonl", f"{NEWEST}/logs.json", f"{NEWEST}/manifest.json"]
+    "name",
+    [
+        "episodes/update-2.jsonl",
+        "machine.json",
+        "evaluation.json",
+        "episodes.jsonl",
+        f"{NEWEST}/logs.json",
+        f"{NEWEST}/manifest.json",
+    ],
 )
 def test_a_report_draws_what_it_can_of_a_damaged_run_and_lists_the_rest(name, damage, base, tmp_path):
     folder, name = damaged(base, "report", name, DAMAGES[damage], tmp_path)
@@ -267,7 +297,21 @@ def test_a_report_draws_what_it_can_of_a_damaged_run_and_lists_the_rest(name, da
         assert len(items) == 1
 
 
-BEST = ["update-4", "update-99", "../run/checkpoints/update-4", "/etc", "..", "", "update-4/policy", "update--2", "update-02", 4, None, [1], 10**30]
+BEST = [
+    "update-4",
+    "update-99",
+    "../run/checkpoints/update-4",
+    "/etc",
+    "..",
+    "",
+    "update-4/policy",
+    "update--2",
+    "update-02",
+    4,
+    None,
+    [1],
+    10**30,
+]
 
 
 @pytest.mark.parametrize("named", BEST, ids=map(str, BEST))
@@ -312,7 +356,9 @@ PLACES = {
 def _values():
     for place, values in PLACES.items():
         for i, value in enumerate(values):
-            yield pytest.param(place, value, id=f"{place} = {str(value)[:40]}", marks=[pytest.mark.slow] if i > 1 else [])
+            yield pytest.param(
+                place, value, id=f"{place} = {str(value)[:40]}", marks=[pytest.mark.slow] if i > 1 else []
+            )
 
 
 @pytest.mark.parametrize(("place", "value"), list(_values()))
@@ -333,13 +379,18 @@ def test_a_value_out_of_its_range_is_refused_by_its_name(place, value, base, tmp
     with pytest.raises(LoquentError) as told:
         resume(base, folder)
     if place not in ("algorithm/optimizer", "actor", "sampler/key/seed"):
-        assert any(name in str(told.value) for name in (place.rpartition("/")[2], "update", "weights", "id", "fields", "rows")), told.value
+        assert any(
+            name in str(told.value)
+            for name in (place.rpartition("/")[2], "update", "weights", "id", "fields", "rows")
+        ), told.value
 
 
 def test_episodes_and_checkpoints_of_another_run_are_refused(base, tmp_path):
     folder = shutil.copytree(base.half, tmp_path / "run")
     shutil.copy(folder / "episodes" / "update-2.jsonl", folder / "episodes" / "update-3.jsonl")
-    with pytest.raises(LoquentError, match=r"episodes/update-3\.jsonl was not written by this run before update 4"):
+    with pytest.raises(
+        LoquentError, match=r"episodes/update-3\.jsonl was not written by this run before update 4"
+    ):
         resume(base, folder)
     (folder / "episodes" / "update-3.jsonl").unlink()
     shutil.copytree(folder / NEWEST, folder / "checkpoints" / "update-5")
@@ -362,28 +413,51 @@ def test_what_was_written_after_the_checkpoint_is_cut_off(base, tmp_path):
     with (folder / "metrics.jsonl").open("a") as file:
         file.write('{"update": 6, "tor')
     shutil.copy(folder / "episodes" / "update-4.jsonl", folder / "episodes" / "update-6.jsonl")
-    assert outcome(base, "resume", folder, "nothing") in (None, "another result, in silence")  # one file more lies in episodes/
+    assert outcome(base, "resume", folder, "nothing") in (
+        None,
+        "another result, in silence",
+    )  # one file more lies in episodes/
     train(load_run(folder).recipe, folder, progress=False, resume=True)
-    for name in ("metrics.jsonl", "evaluation.json", "episodes.jsonl", "episodes/update-6.jsonl", "checkpoints/best.json"):
+    for name in (
+        "metrics.jsonl",
+        "evaluation.json",
+        "episodes.jsonl",
+        "episodes/update-6.jsonl",
+        "checkpoints/best.json",
+    ):
         assert (folder / name).read_bytes() == (base.whole / name).read_bytes(), name
 
 
 def test_from_older_goes_on_where_the_damage_came_later(base, tmp_path):
     folder = shutil.copytree(base.half, tmp_path / "run")
     lines(lambda found: [*found[:2], found[3]])(folder / "metrics.jsonl")
-    with pytest.raises(LoquentError, match=r"metrics\.jsonl:3: a line is missing before this one; .*--from-older"):
+    with pytest.raises(
+        LoquentError, match=r"metrics\.jsonl:3: a line is missing before this one; .*--from-older"
+    ):
         resume(base, folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         train(load_run(folder).recipe, folder, progress=False, resume=True, from_older=True)
-    assert (folder / "metrics.jsonl").read_bytes().startswith(b"".join((base.half / "metrics.jsonl").read_bytes().splitlines(True)[:3]))
+    assert (
+        (folder / "metrics.jsonl")
+        .read_bytes()
+        .startswith(b"".join((base.half / "metrics.jsonl").read_bytes().splitlines(True)[:3]))
+    )
     assert [line["update"] for line in load_run(folder).metrics] == [1, 2, 3, 4, 5, 6]
 
 
 NAMED = {
     "dropped": (lambda found: found[:1] + found[2:], 2, "a line is missing before this one"),
-    "changed": (lambda found: [found[0], found[1].replace(b"0", b"1"), *found[2:]], 2, "this line is not what the run wrote"),
-    "added": (lambda found: [*found[:1], b'{"update": 9}\n', *found[1:]], 2, "this line was not written by the run"),
+    "changed": (
+        lambda found: [found[0], found[1].replace(b"0", b"1"), *found[2:]],
+        2,
+        "this line is not what the run wrote",
+    ),
+    "added": (
+        lambda found: [*found[:1], b'{"update": 9}\n', *found[1:]],
+        2,
+        "this line was not written by the run",
+    ),
     "cut": (lambda found: found[:2], 2, "ends after line 2, and 4 were written"),
 }
 

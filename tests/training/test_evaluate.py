@@ -30,14 +30,24 @@ class Keyless:
 def measured(metrics):
     task = Echo()
     queue = games(task.rows("train")[:3])
-    return measure(metrics, play(task, queue, registry.find("agent", "expert")(task), seed=0), {game.row.id: game.row for game in queue})
+    return measure(
+        metrics,
+        play(task, queue, registry.find("agent", "expert")(task), seed=0),
+        {game.row.id: game.row for game in queue},
+    )
 
 
 def test_two_metrics_of_one_kind_have_keys_of_their_own():
-    settings = Record(one=Record(of="diversity", window=1), two=Record(of="diversity", window=2), diversity=Record(window=1))
+    settings = Record(
+        one=Record(of="diversity", window=1), two=Record(of="diversity", window=2), diversity=Record(window=1)
+    )
     metrics = build_metrics(settings, Context())
     values = measured(metrics)
-    assert values["one/diversity/distinct-1"] == values["two/diversity/distinct-1"] == values["diversity/distinct-1"]
+    assert (
+        values["one/diversity/distinct-1"]
+        == values["two/diversity/distinct-1"]
+        == values["diversity/distinct-1"]
+    )
     assert {key for key in values if "msttr" in key and "nopunct" not in key} == {
         "one/diversity/msttr-1",
         "two/diversity/msttr-2",
@@ -51,10 +61,17 @@ def test_one_key_twice_is_refused(monkeypatch):
     with pytest.raises(BadSetting, match="same/value"):
         measured([Keyless("a"), Keyless("b")])
     of = Record({"diversity": Record(of="lexicon"), "diversity/lexicon": Record(of="lexicon")})
-    assert [metric.keys for metric in build_metrics(of, Context())] == [("diversity/lexicon/balance",), ("diversity/lexicon/lexicon/balance",)]
+    assert [metric.keys for metric in build_metrics(of, Context())] == [
+        ("diversity/lexicon/balance",),
+        ("diversity/lexicon/lexicon/balance",),
+    ]
     made = type("Made", (Keyless,), {"keys": ("same/value",)})
     find = registry.find
-    monkeypatch.setattr(registry, "find", lambda kind, name: (lambda context: made(name)) if name in "ab" else find(kind, name))
+    monkeypatch.setattr(
+        registry,
+        "find",
+        lambda kind, name: (lambda context: made(name)) if name in "ab" else find(kind, name),
+    )
     with pytest.raises(BadSetting, match="same/value"):
         build_metrics(Record(a=Record(), b=Record()), Context())
 
@@ -77,11 +94,20 @@ def test_a_metric_may_be_ones_own(tmp_path, monkeypatch):
 def test_each_value_has_the_owner_whose_keys_say_so():
     settings = Record(meteor=Record(), mine=Record(of="watch"), own=Record(of="lexicon"))
     keys = ["return", "reward/meteor", "meteor-exact-stem", "mine/watch/same", "own/lexicon/balance"]
-    metrics = [Dictionary("meteor-exact-stem", True), *build_metrics(Record(list(settings.items())[1:]), Context())]
-    assert owners(settings, metrics, keys) == {"meteor-exact-stem": "meteor", "mine/watch/same": "mine", "own/lexicon/balance": "own"}
+    metrics = [
+        Dictionary("meteor-exact-stem", True),
+        *build_metrics(Record(list(settings.items())[1:]), Context()),
+    ]
+    assert owners(settings, metrics, keys) == {
+        "meteor-exact-stem": "meteor",
+        "mine/watch/same": "mine",
+        "own/lexicon/balance": "own",
+    }
 
 
-METRICS = build_metrics(Record(diversity=Record(), lexicon=Record(), mine=Record(of="perplexity")), Context(model=object()))
+METRICS = build_metrics(
+    Record(diversity=Record(), lexicon=Record(), mine=Record(of="perplexity")), Context(model=object())
+)
 METRICS += [Dictionary("up", True), Dictionary("down", False)]
 
 
@@ -102,7 +128,16 @@ def test_what_may_be_watched_has_a_direction(key, up):
 
 
 @pytest.mark.parametrize(
-    "key", ["diversity/distinct-1", "diversity/mean_length", "answers", "reward/none", "reward/other", "perplexity", "downwards"]
+    "key",
+    [
+        "diversity/distinct-1",
+        "diversity/mean_length",
+        "answers",
+        "reward/none",
+        "reward/other",
+        "perplexity",
+        "downwards",
+    ],
 )
 def test_what_says_neither_up_nor_down_is_not_watched(key):
     with pytest.raises(BadSetting, match=r"neither.*reward/NAME"):

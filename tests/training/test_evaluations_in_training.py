@@ -15,11 +15,34 @@ from loquent.report.divergence import FEWEST
 from loquent.training.loop import train
 
 IMITATION = {"supervised", "cloning", "filtered_cloning", "sb3/cloning"}
-SHIPPED = {name: recipes.load(name) for name in sorted(path.stem for path in recipes.FOLDER.iterdir() if path.name.endswith(".yaml"))}
+SHIPPED = {
+    name: recipes.load(name)
+    for name in sorted(path.stem for path in recipes.FOLDER.iterdir() if path.name.endswith(".yaml"))
+}
 LEARNING = [name for name, whole in SHIPPED.items() if whole.algorithm not in IMITATION]
-SMALL = ("model.path=", "model.layers=1", "model.width=16", "model.heads=2", "model.vocabulary=300", "model.tokenizer_texts=200", "model.context=512")
-TINY = ("training.episodes=4", "training.evaluate_episodes=4", "training.final_episodes=4", "decoding.max_new_tokens=6", "algorithm.epochs=1")
-CHEAP = ("task.limit=60", "task.prompt_words=6", "algorithm.minibatch=4", "metrics={watch: {}}", "rewards={lexicon: 1.0}")
+SMALL = (
+    "model.path=",
+    "model.layers=1",
+    "model.width=16",
+    "model.heads=2",
+    "model.vocabulary=300",
+    "model.tokenizer_texts=200",
+    "model.context=512",
+)
+TINY = (
+    "training.episodes=4",
+    "training.evaluate_episodes=4",
+    "training.final_episodes=4",
+    "decoding.max_new_tokens=6",
+    "algorithm.epochs=1",
+)
+CHEAP = (
+    "task.limit=60",
+    "task.prompt_words=6",
+    "algorithm.minibatch=4",
+    "metrics={watch: {}}",
+    "rewards={lexicon: 1.0}",
+)
 
 
 def test_the_recipes_that_are_meant_are_there():
@@ -34,11 +57,22 @@ def test_a_recipe_of_reinforcement_learning_evaluates_often_enough_for_the_watch
     assert training.evaluate_every <= training.updates // (FEWEST - 1)
 
 
-@pytest.mark.parametrize(("name", "profile"), [(name, profile) for name in suites.names() for profile in suites.load(name).profiles])
+@pytest.mark.parametrize(
+    ("name", "profile"),
+    [(name, profile) for name in suites.names() for profile in suites.load(name).profiles],
+)
 def test_so_does_each_run_of_a_suite_that_rewards_something(name, profile):
     planned = jobs.plan(suites.load(name), Path("out"), profile, 1, {})
-    made = [job for job in planned.jobs if isinstance(job, jobs.Job) and not job.agent and job.recipe.algorithm not in IMITATION]
-    few = [job.name for job in made if job.recipe.rewards and job.recipe.training.updates and job.recipe.training.evaluations < FEWEST]
+    made = [
+        job
+        for job in planned.jobs
+        if isinstance(job, jobs.Job) and not job.agent and job.recipe.algorithm not in IMITATION
+    ]
+    few = [
+        job.name
+        for job in made
+        if job.recipe.rewards and job.recipe.training.updates and job.recipe.training.evaluations < FEWEST
+    ]
     assert few == []
 
 
@@ -62,7 +96,9 @@ def small(*overrides):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """The recipe's own updates and evaluations, with a tiny model and few episodes."""
-    return train(small("training.checkpoint_every=16"), tmp_path_factory.mktemp("runs") / "whole", progress=False)
+    return train(
+        small("training.checkpoint_every=16"), tmp_path_factory.mktemp("runs") / "whole", progress=False
+    )
 
 
 def test_the_watch_gives_a_verdict(whole):
@@ -86,7 +122,9 @@ def test_the_first_evaluation_is_before_the_first_update(whole):
 
 
 def test_looking_first_changes_nothing_that_comes_after(whole, tmp_path):
-    other = train(small("training.evaluate_first=false", "training.updates=4"), tmp_path / "other", progress=False)
+    other = train(
+        small("training.evaluate_first=false", "training.updates=4"), tmp_path / "other", progress=False
+    )
     assert other.metrics == whole.metrics[1:5]
 
 

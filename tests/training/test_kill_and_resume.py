@@ -32,19 +32,61 @@ SMALL = {
         "stop_metric": "perplexity", "patience": 99,
     },
 }  # fmt: skip
-WORDS = ("the", "a", "good", "bad", "poor", "fine", "film", "plot", "was", "is", "and", "ever", "never", "dull", "bright", "scene")
+WORDS = (
+    "the",
+    "a",
+    "good",
+    "bad",
+    "poor",
+    "fine",
+    "film",
+    "plot",
+    "was",
+    "is",
+    "and",
+    "ever",
+    "never",
+    "dull",
+    "bright",
+    "scene",
+)
 LEARNERS = {
-    "supervised": {"learning_rate": 0.01, "minibatch": 3, "schedule": "cosine", "warmup": 2, "total_steps": 60},
+    "supervised": {
+        "learning_rate": 0.01,
+        "minibatch": 3,
+        "schedule": "cosine",
+        "warmup": 2,
+        "total_steps": 60,
+    },
     "ppo": {"epochs": 2, "minibatch": 3, "learning_rate": 0.003, "beta": 0.1, "kl_target": 0.01},
-    "nlpo": {"epochs": 2, "minibatch": 3, "learning_rate": 0.003, "beta": 0.1, "kl_target": 0.01, "top_p": 0.6, "mu": 2},
-    "ilql": {"epochs": 2, "minibatch": 3, "learning_rate": 0.003, "awac_beta": 0.5, "cql_weight": 0.1, "target_rate": 0.1, "adv_beta": 2.0},
+    "nlpo": {
+        "epochs": 2,
+        "minibatch": 3,
+        "learning_rate": 0.003,
+        "beta": 0.1,
+        "kl_target": 0.01,
+        "top_p": 0.6,
+        "mu": 2,
+    },
+    "ilql": {
+        "epochs": 2,
+        "minibatch": 3,
+        "learning_rate": 0.003,
+        "awac_beta": 0.5,
+        "cql_weight": 0.1,
+        "target_rate": 0.1,
+        "adv_beta": 2.0,
+    },
 }
 NORMALISED = {
     "lexicon": {"weight": 1.0, "place": "token", "normalization": "running"}, "length": {"weight": 0.1, "high": 1, "normalization": "running"},
     "shape": {"of": "length", "low": 4, "weight": 0.1, "potential": True, "place": "token"},
 }  # fmt: skip
 REWARDS = {"ppo": NORMALISED}
-NEVER = {"supervised": ("in_decoding",), "ilql": ("in_decoding", "in_rollout")}  # who learns from others' words draws none in training
+NEVER = {
+    "supervised": ("in_decoding",),
+    "ilql": ("in_decoding", "in_rollout"),
+}  # who learns from others' words draws none in training
 # (moment, how often it comes in one update, so that the seeded number of a call lies at most an update and a half ahead)
 MOMENTS = {
     "in_rollout": 6, "in_decoding": 5, "in_update": 2, "in_backward": 2, "in_tensors": 1, "in_policy": 1, "in_json": 1, "before_rename": 1,
@@ -61,12 +103,29 @@ def wholes(tmp_path_factory):
     (folder / "texts.txt").write_text("\n".join(texts))
     task = {**SMALL["task"], "path": str(folder / "texts.txt")}
     options = [f"{name}={value}" for name, value in task.items() if name != "kind"]
-    assert killed.loquent("collect", "generation", "--agent", "random", "--episodes", "40", "--out", str(folder / "games"), *options) == 0
+    assert (
+        killed.loquent(
+            "collect",
+            "generation",
+            "--agent",
+            "random",
+            "--episodes",
+            "40",
+            "--out",
+            str(folder / "games"),
+            *options,
+        )
+        == 0
+    )
     for kind, config in LEARNERS.items():
         file = folder / f"{kind}.yaml"
         training = {**SMALL["training"], **({"data": str(folder / "games")} if kind == "ilql" else {})}
         own = {"rewards": REWARDS[kind]} if kind in REWARDS else {}
-        file.write_text(json.dumps({**SMALL, **own, "task": task, "training": training, "algorithm": {"kind": kind, **config}}))  # JSON is YAML
+        file.write_text(
+            json.dumps(
+                {**SMALL, **own, "task": task, "training": training, "algorithm": {"kind": kind, **config}}
+            )
+        )  # JSON is YAML
         assert killed.loquent("train", str(file), "--out", str(folder / kind)) == 0
         made[kind] = file, folder / kind
     return made
@@ -76,7 +135,11 @@ def plan(kind, kills):
     """Seeded moments: every kind of moment at least once, as far as there are kills enough, and each at a seeded call."""
     draw = random.Random(f"{kind} {kills}")
     names = [name for name in MOMENTS if name not in NEVER.get(kind, ())]
-    chosen = (names + draw.choices(names, k=max(0, kills - len(names))))[:kills] if kills >= len(names) else draw.sample(names, kills)
+    chosen = (
+        (names + draw.choices(names, k=max(0, kills - len(names))))[:kills]
+        if kills >= len(names)
+        else draw.sample(names, kills)
+    )
     draw.shuffle(chosen)
     return [(name, draw.randint(1, max(1, MOMENTS[name] * 3 // 2))) for name in chosen]
 
@@ -95,7 +158,10 @@ def test_a_run_killed_at_twenty_moments_is_the_same_run(kind, wholes, tmp_path):
     assert not list((run / "checkpoints").glob(".*")), "nothing is left of what was being written"
 
 
-@pytest.mark.parametrize(("moment", "kind"), [("in_episodes", "ppo"), ("in_reference", "ppo"), ("in_note", "supervised"), ("in_rewriting", "nlpo")])
+@pytest.mark.parametrize(
+    ("moment", "kind"),
+    [("in_episodes", "ppo"), ("in_reference", "ppo"), ("in_note", "supervised"), ("in_rewriting", "nlpo")],
+)
 def test_a_kill_in_any_other_file_loses_nothing(moment, kind, wholes, tmp_path):
     file, whole = wholes[kind]
     run = tmp_path / "run"
@@ -135,14 +201,24 @@ def test_a_leaf_that_was_never_saved_would_be_seen(kind, wholes, tmp_path):
     assert {"counters/updates", "counters/games", "counters/best", "sampler/place"} <= names
     assert any(name.startswith("actor/policy") for name in names)
     if kind == "ppo":
-        assert {f"rewards/{term}/{part}" for term in ("lexicon", "length") for part in ("count", "mean", "squares")} <= names
+        assert {
+            f"rewards/{term}/{part}"
+            for term in ("lexicon", "length")
+            for part in ("count", "mean", "squares")
+        } <= names
     if kind in ("ppo", "nlpo"):
         assert "algorithm/controller/coefficient" in names
     if kind == "ilql":
-        assert {"actor/values.v_head.outer.weight", "actor/values.target_heads.0.outer.weight", "actor/values.target_trunk.wte.weight"} <= names
+        assert {
+            "actor/values.v_head.outer.weight",
+            "actor/values.target_heads.0.outer.weight",
+            "actor/values.target_trunk.wte.weight",
+        } <= names
     if kind == "nlpo":
         assert any(name.startswith("algorithm/masking_policy") for name in names)
-    unseen = [path for path in moved if same(right, goes_on(trainer, put(state, path, at(fresh, path)))) is None]
+    unseen = [
+        path for path in moved if same(right, goes_on(trainer, put(state, path, at(fresh, path)))) is None
+    ]
     assert [path for path in unseen if path != IDLE] == []
 
 
@@ -151,7 +227,11 @@ IDLE = ("algorithm", "last_kl")  # written anew by every update before it is rea
 
 def files_of(run):
     """Every file of a run, by name; what matters of what was saved before."""
-    return {path.relative_to(run).as_posix(): path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file()}
+    return {
+        path.relative_to(run).as_posix(): path.read_bytes()
+        for path in sorted(run.rglob("*"))
+        if path.is_file()
+    }
 
 
 def half_run(wholes, tmp_path, updates=2):
@@ -172,7 +252,9 @@ def test_a_disk_that_fills_up_loses_nothing(wholes, tmp_path):
     run = half_run(wholes, tmp_path)
     before = files_of(run / "checkpoints")
     assert killed.loquent("resume", str(run), settings=small_files) == 2
-    assert files_of(run / "checkpoints") == before, "nothing half written is left, and nothing else is touched"
+    assert files_of(run / "checkpoints") == before, (
+        "nothing half written is left, and nothing else is touched"
+    )
     assert killed.loquent("resume", str(run)) == 0
     assert difference(wholes["ppo"][1], run) is None
 
@@ -185,7 +267,11 @@ def tiny_disk(tmp_path):
     mount = shutil.which("mount")
 
     def of(size):
-        done = subprocess.run([mount or "mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)], capture_output=True, check=False)
+        done = subprocess.run(
+            [mount or "mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)],
+            capture_output=True,
+            check=False,
+        )
         if done.returncode:
             pytest.skip("a small file system cannot be mounted here (that takes root)")
         return place
@@ -217,7 +303,8 @@ def test_a_full_disk_is_said_in_one_line(wholes, tmp_path):
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
         with pytest.raises(
-            BadCheckpoint, match=r"update-9 could not be written .*; the checkpoints before it are untouched: .* with `loquent resume"
+            BadCheckpoint,
+            match=r"update-9 could not be written .*; the checkpoints before it are untouched: .* with `loquent resume",
         ):
             checkpoint.save(run / "checkpoints" / "update-9", trainer.actor.language, trainer.state())
         resource.setrlimit(resource.RLIMIT_FSIZE, (len(before["metrics.jsonl"]) + 10, hard))
@@ -228,13 +315,21 @@ def test_a_full_disk_is_said_in_one_line(wholes, tmp_path):
         signal.signal(signal.SIGXFSZ, handler)
     after = files_of(run)
     torn = after.pop("metrics.jsonl")
-    assert torn.startswith(before.pop("metrics.jsonl")), "what was logged before is there, and a torn line that resuming cuts off"
+    assert torn.startswith(before.pop("metrics.jsonl")), (
+        "what was logged before is there, and a torn line that resuming cuts off"
+    )
     assert after == before
     assert killed.loquent("resume", str(run)) == 0
     assert difference(wholes["ppo"][1], run) is None
 
 
-TORN = ("state.safetensors", "state.json", "policy/model.safetensors", "policy/tokenizer.json", "manifest.json")
+TORN = (
+    "state.safetensors",
+    "state.json",
+    "policy/model.safetensors",
+    "policy/tokenizer.json",
+    "manifest.json",
+)
 
 
 @pytest.mark.parametrize("name", TORN)
@@ -246,10 +341,14 @@ def test_a_torn_file_is_named_and_an_older_checkpoint_needs_a_flag(name, wholes,
     before, whole_recipe = files_of(run), recipes.load(wholes["ppo"][0])
     with pytest.raises(BadCheckpoint) as told:
         train(whole_recipe, run, progress=False, resume=True)
-    assert all(word in str(told.value) for word in ("update-2 is refused", "torn", "update-1", "--from-older"))
+    assert all(
+        word in str(told.value) for word in ("update-2 is refused", "torn", "update-1", "--from-older")
+    )
     assert files_of(run) == before, "a refusal changes nothing"
     train(whole_recipe, run, progress=False, resume=True, from_older=True)
-    assert (run / "checkpoints" / "update-2.refused" / "state.json").exists(), "the refused one stays to be looked at"
+    assert (run / "checkpoints" / "update-2.refused" / "state.json").exists(), (
+        "the refused one stays to be looked at"
+    )
     shutil.rmtree(run / "checkpoints" / "update-2.refused")
     assert difference(wholes["ppo"][1], run) is None
 
@@ -267,7 +366,9 @@ def test_one_changed_bit_is_seen(wholes, tmp_path):
 def test_without_an_older_checkpoint_the_flag_does_not_help(wholes, tmp_path):
     run = half_run(wholes, tmp_path, updates=1)
     (RunFolder(run).checkpoints.all()[-1] / "state.json").unlink()
-    with pytest.raises(BadCheckpoint, match=r"update-1 is refused: .*state\.json is missing. There is no older one"):
+    with pytest.raises(
+        BadCheckpoint, match=r"update-1 is refused: .*state\.json is missing. There is no older one"
+    ):
         train(recipes.load(wholes["ppo"][0]), run, progress=False, resume=True, from_older=True)
 
 
@@ -277,7 +378,10 @@ def test_another_number_of_threads_is_refused_by_name(wholes, tmp_path):
     now = torch.get_num_threads()
     torch.set_num_threads(now + 1)
     try:
-        with pytest.raises(BadCheckpoint, match=rf"update-2 is refused: its threads was {now} and is {now + 1} now.*OMP_NUM_THREADS"):
+        with pytest.raises(
+            BadCheckpoint,
+            match=rf"update-2 is refused: its threads was {now} and is {now + 1} now.*OMP_NUM_THREADS",
+        ):
             train(recipes.load(wholes["ppo"][0]), run, progress=False, resume=True)
     finally:
         torch.set_num_threads(now)

@@ -14,16 +14,48 @@ from loquent.training import checkpoint
 from loquent.training.trainer import Trainer
 
 LEARNERS = {
-    "ilql_utterance": {"epochs": 2, "minibatch": 3, "learning_rate": 0.003, "awac_beta": 0.5, "target_rate": 0.1, "best_of": 2},
+    "ilql_utterance": {
+        "epochs": 2,
+        "minibatch": 3,
+        "learning_rate": 0.003,
+        "awac_beta": 0.5,
+        "target_rate": 0.1,
+        "best_of": 2,
+    },
     "decision_transformer": {"minibatch": 3, "learning_rate": 0.01, "wanted_return": 2.0},
-    "chai": {"epochs": 2, "minibatch": 3, "learning_rate": 0.003, "candidates": 2, "target_rate": 0.1, "best_of": 2},
-    "chai, nothing kept": {"kind": "chai", "cache": 0, "minibatch": 3, "learning_rate": 0.003, "candidates": 2, "target_rate": 0.1, "best_of": 2},
+    "chai": {
+        "epochs": 2,
+        "minibatch": 3,
+        "learning_rate": 0.003,
+        "candidates": 2,
+        "target_rate": 0.1,
+        "best_of": 2,
+    },
+    "chai, nothing kept": {
+        "kind": "chai",
+        "cache": 0,
+        "minibatch": 3,
+        "learning_rate": 0.003,
+        "candidates": 2,
+        "target_rate": 0.1,
+        "best_of": 2,
+    },
 }
 KEPT = {
     "ilql_utterance": {"actor/values.q_heads.0.outer.weight", "actor/values.target_heads.0.outer.weight"},
-    "decision_transformer": {"actor/conditioning.layer.weight", "algorithm/optimizer/conditioning.layer.bias/exp_avg"},
-    "chai": {"actor/values.target_heads.0.outer.weight", "algorithm/candidates/features", "algorithm/candidates/logprob"},
-    "chai, nothing kept": {"actor/values.target_heads.0.outer.weight", "algorithm/optimizer/values.q_heads.1.outer.weight/exp_avg_sq"},
+    "decision_transformer": {
+        "actor/conditioning.layer.weight",
+        "algorithm/optimizer/conditioning.layer.bias/exp_avg",
+    },
+    "chai": {
+        "actor/values.target_heads.0.outer.weight",
+        "algorithm/candidates/features",
+        "algorithm/candidates/logprob",
+    },
+    "chai, nothing kept": {
+        "actor/values.target_heads.0.outer.weight",
+        "algorithm/optimizer/values.q_heads.1.outer.weight/exp_avg_sq",
+    },
 }
 MOMENTS = (
     "in_update", "in_backward", "in_tensors", "in_policy", "in_json", "before_rename", "after_rename", "in_removal", "in_log", "after_log",
@@ -39,11 +71,28 @@ def wholes(tmp_path_factory):
     (folder / "texts.txt").write_text("\n".join(" ".join(draw.choices(house.WORDS, k=12)) for _ in range(80)))
     task = {**house.SMALL["task"], "path": str(folder / "texts.txt")}
     options = [f"{name}={value}" for name, value in task.items() if name != "kind"]
-    assert killed.loquent("collect", "generation", "--agent", "random", "--episodes", "40", "--out", str(folder / "games"), *options) == 0
+    assert (
+        killed.loquent(
+            "collect",
+            "generation",
+            "--agent",
+            "random",
+            "--episodes",
+            "40",
+            "--out",
+            str(folder / "games"),
+            *options,
+        )
+        == 0
+    )
     training = {**house.SMALL["training"], "data": str(folder / "games")}
     for kind, config in LEARNERS.items():
         file = folder / f"{kind.replace(', ', '-').replace(' ', '-')}.yaml"
-        file.write_text(json.dumps({**house.SMALL, "task": task, "training": training, "algorithm": {"kind": kind, **config}}))  # JSON is YAML
+        file.write_text(
+            json.dumps(
+                {**house.SMALL, "task": task, "training": training, "algorithm": {"kind": kind, **config}}
+            )
+        )  # JSON is YAML
         assert killed.loquent("train", str(file), "--out", str(folder / kind)) == 0
         made[kind] = file, folder / kind
     return made
@@ -56,7 +105,9 @@ def test_a_run_killed_again_and_again_is_the_same_run(kind, wholes, tmp_path):
     draw = random.Random(kind)
     for moment in [*draw.sample(MOMENTS, len(MOMENTS)), "at_the_end"]:
         count = draw.randint(1, max(1, house.MOMENTS.get(moment, 1)))
-        assert killed.loquent(*words, point=moment, count=count) == -9, f"it was not killed {moment}, call {count}"
+        assert killed.loquent(*words, point=moment, count=count) == -9, (
+            f"it was not killed {moment}, call {count}"
+        )
         if (run / "config.yaml").exists():
             words = ("resume", str(run))
     assert killed.loquent(*words) == 0
@@ -77,7 +128,11 @@ def test_no_leaf_of_the_state_can_be_missing(kind, wholes, tmp_path):
         assert len(state["algorithm"]["candidates"]["states"]) > 1
     if kind == "chai, nothing kept":
         assert state["algorithm"]["candidates"] == {"states": []}
-    unseen = [path for path in dropped if house.same(right, house.goes_on(trainer, house.without(state, path))) is None]
+    unseen = [
+        path
+        for path in dropped
+        if house.same(right, house.goes_on(trainer, house.without(state, path))) is None
+    ]
     assert unseen == []
 
 
@@ -89,10 +144,20 @@ def test_a_leaf_that_was_never_saved_would_be_seen(kind, wholes, tmp_path):
     trainer = Trainer(recipes.load(file))
     fresh = copy.deepcopy(trainer.state())
     right = house.goes_on(trainer, state)
-    moved = [path for path in house.leaves(state) if house.is_in(fresh, path) and house.same(house.at(state, path), house.at(fresh, path))]
+    moved = [
+        path
+        for path in house.leaves(state)
+        if house.is_in(fresh, path) and house.same(house.at(state, path), house.at(fresh, path))
+    ]
     names = {"/".join(map(str, path)) for path in moved}
-    assert names >= {"counters/updates", "sampler/place"} | {name for name in KEPT[kind] if name.startswith("actor/")}
-    assert [path for path in moved if house.same(right, house.goes_on(trainer, house.put(state, path, house.at(fresh, path)))) is None] == []
+    assert names >= {"counters/updates", "sampler/place"} | {
+        name for name in KEPT[kind] if name.startswith("actor/")
+    }
+    assert [
+        path
+        for path in moved
+        if house.same(right, house.goes_on(trainer, house.put(state, path, house.at(fresh, path)))) is None
+    ] == []
 
 
 def test_candidates_that_were_never_saved_would_be_seen(wholes, tmp_path):
@@ -107,4 +172,6 @@ def test_candidates_that_were_never_saved_would_be_seen(wholes, tmp_path):
     assert house.same(right, house.goes_on(trainer, house.put(state, place, other), updates=8)) is not None
     gone = house.put(state, place[:2], {"states": []})
     redrawn = house.goes_on(trainer, gone, updates=1)
-    assert len(redrawn["state"]["algorithm"]["candidates"]["states"]) < len(state["algorithm"]["candidates"]["states"])
+    assert len(redrawn["state"]["algorithm"]["candidates"]["states"]) < len(
+        state["algorithm"]["candidates"]["states"]
+    )

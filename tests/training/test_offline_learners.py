@@ -45,7 +45,13 @@ def test_there_are_learners_and_tasks():
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_every_offline_learner_learns_from_every_task(learner, task, recorded, tmp_path):
     more = ["algorithm.top=0.5"] if learner == "filtered_cloning" else []
-    given = [f"task={{kind: {task}}}", f"algorithm={{kind: {learner}}}", *SMALL, f"training.data={recorded / task}", *more]
+    given = [
+        f"task={{kind: {task}}}",
+        f"algorithm={{kind: {learner}}}",
+        *SMALL,
+        f"training.data={recorded / task}",
+        *more,
+    ]
     run = train(recipes.load("wordle_clone", given), tmp_path / "run", progress=False)
     assert len(run.metrics) == 2
     assert all(math.isfinite(value) for line in run.metrics for value in line.values())

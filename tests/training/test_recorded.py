@@ -31,7 +31,9 @@ SMALL = (
 def games_(tmp_path_factory):
     folder = tmp_path_factory.mktemp("games")
     task = Wordle(Wordle.Options(limit=20, instruct=False))
-    episode.write(folder / "episodes.jsonl", play(task, games(task.rows("train"), each=2), Random(task), seed=3))
+    episode.write(
+        folder / "episodes.jsonl", play(task, games(task.rows("train"), each=2), Random(task), seed=3)
+    )
     return folder
 
 
@@ -55,7 +57,9 @@ def test_all_episodes_are_laid_out_once_and_drawn_in_a_keyed_order(games_, tmp_p
     trainer = Trainer(made(f"training.data={games_}"))
     batch = trainer.recording.batch
     assert (trainer.recording.episodes, len(batch)) == (40, 40)
-    assert float(batch.reward.sum()) == pytest.approx(sum(one.total(trainer.weights) for one in episode.read(games_ / "episodes.jsonl")))
+    assert float(batch.reward.sum()) == pytest.approx(
+        sum(one.total(trainer.weights) for one in episode.read(games_ / "episodes.jsonl"))
+    )
     drawn = torch.cat([trainer.draws.draw(8).episode for _ in range(5)])
     assert sorted(drawn.tolist()) == list(range(40)), "one pass has every row once"
     assert drawn.tolist() != list(range(40))
@@ -83,10 +87,16 @@ def test_the_hash_sees_which_rows_are_one_episode_s(games_, tmp_path):
 
 def test_rewards_without_a_weight_are_named_and_other_forms_are_told_how_to_become_lines(games_, tmp_path):
     renamed = json.loads(json.dumps(lines(games_)).replace('"guess": -1.0', '"gess": -1.0', 1))
-    with pytest.warns(Remark, match="rewards gess of the recorded episodes have no weight here and count nothing; known: guess"):
+    with pytest.warns(
+        Remark,
+        match="rewards gess of the recorded episodes have no weight here and count nothing; known: guess",
+    ):
         Trainer(made(f"training.data={written(tmp_path / 'renamed', renamed)}"))
     (tmp_path / "games.parquet").write_bytes(b"PAR1")
-    with pytest.raises(BadSetting, match=r"games.parquet' is no JSON lines; `loquent convert .*games.parquet games.jsonl` makes it so"):
+    with pytest.raises(
+        BadSetting,
+        match=r"games.parquet' is no JSON lines; `loquent convert .*games.parquet games.jsonl` makes it so",
+    ):
         Trainer(made(f"training.data={tmp_path}/games.parquet"))
 
 
@@ -102,10 +112,19 @@ def test_rewards_of_tokens_reach_games_that_were_never_drawn_as_tokens(games_, t
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"task": "wordle-v1"}, r"episodes.jsonl:3: an episode of wordle-v1; the recipe's task is wordle-v1#\w+, with the options"),
+        (
+            {"task": "wordle-v1"},
+            r"episodes.jsonl:3: an episode of wordle-v1; the recipe's task is wordle-v1#\w+, with the options",
+        ),
         ({"task": "generation-v1"}, "episodes.jsonl:3: an episode of generation-v1"),
-        ({"split": "test"}, "episodes.jsonl:3: an episode on the split 'test'; training.split = 'train' is learned from"),
-        ({"row": "nobody"}, r"episodes.jsonl:3: wordle-v1#\w+ has no row 'nobody' in its split 'train', and .*rows.jsonl does not hold it either"),
+        (
+            {"split": "test"},
+            "episodes.jsonl:3: an episode on the split 'test'; training.split = 'train' is learned from",
+        ),
+        (
+            {"row": "nobody"},
+            r"episodes.jsonl:3: wordle-v1#\w+ has no row 'nobody' in its split 'train', and .*rows.jsonl does not hold it either",
+        ),
         ({"turns": 3}, "episodes.jsonl:3: this line is not an episode"),
         ({"turns": [{"seat": "agent", "tex": "x"}]}, "episodes.jsonl:3: this line is not an episode"),
     ],
@@ -122,7 +141,10 @@ def test_rows_of_a_file_beside_the_episodes_are_known(games_, tmp_path):
     changed = lines(games_)
     changed[2]["row"] = "added:1"
     rows = [{"id": "added:1", "fields": {"word": "crane"}}]
-    assert Trainer(made(f"training.data={written(tmp_path / 'good', changed, rows=rows)}")).recording.episodes == 40
+    assert (
+        Trainer(made(f"training.data={written(tmp_path / 'good', changed, rows=rows)}")).recording.episodes
+        == 40
+    )
     for wrong in ({"id": 1, "fields": {}}, {"id": "added:1"}, {"id": "added:1", "fields": {}, "more": 1}):
         with pytest.raises(BadRow, match=r"rows.jsonl:1: a row is"):
             Trainer(made(f"training.data={written(tmp_path / 'wrong', changed, rows=[wrong])}"))
@@ -131,7 +153,11 @@ def test_rows_of_a_file_beside_the_episodes_are_known(games_, tmp_path):
 @pytest.mark.parametrize(
     ("overrides", "algorithm", "why"),
     [
-        (("training.data=nowhere",), "ilql", "training.data = 'nowhere': there is no such file or folder; `loquent collect` makes one"),
+        (
+            ("training.data=nowhere",),
+            "ilql",
+            "training.data = 'nowhere': there is no such file or folder; `loquent collect` makes one",
+        ),
         (("training.data=@empty",), "ilql", "the folder has no episodes.jsonl"),
         ((), "ilql", "ilql learns from others' episodes: training.data names files or folders"),
         (
@@ -139,7 +165,11 @@ def test_rows_of_a_file_beside_the_episodes_are_known(games_, tmp_path):
             "ppo",
             "training.data = .*: ppo learns from its own play only; from others' episodes learn .*ilql",
         ),
-        (("training.teacher=random", "model.critic=head"), "ppo", "training.teacher = 'random': ppo learns from its own play only"),
+        (
+            ("training.teacher=random", "model.critic=head"),
+            "ppo",
+            "training.teacher = 'random': ppo learns from its own play only",
+        ),
         (("training.data=@", "training.teacher=random"), "ilql", "teacher = 'random' would never play"),
         (("training.data_top=0.5",), "ilql", "data_top and data_bottom choose among recorded episodes"),
         (("training.data=@", "training.data_top=0.001"), "ilql", "top = 0.001 of 40 episodes keeps none"),
@@ -160,15 +190,22 @@ def test_shares():
     assert shares(returns, top=0.5).tolist() == [0, 3, 4]  # of the equal ones the later
     assert shares(returns, bottom=0.5).tolist() == [1, 2, 5]
     assert shares(returns, bottom=0.5, top=0.34).tolist() == [2], "the worse half is taken first"
-    for share, why in (({"top": 0.0}, "must be greater than 0"), ({"bottom": 0.16}, "of 6 episodes keeps none")):
+    for share, why in (
+        ({"top": 0.0}, "must be greater than 0"),
+        ({"bottom": 0.16}, "of 6 episodes keeps none"),
+    ):
         with pytest.raises(BadSetting, match=why):
             shares(returns, **share)
 
 
 def test_the_best_share_of_the_data_alone_is_learned_from(games_, tmp_path):
-    whole, best = (Trainer(made(f"training.data={games_}", f"training.data_top={top}")).recording for top in (1.0, 0.25))
+    whole, best = (
+        Trainer(made(f"training.data={games_}", f"training.data_top={top}")).recording for top in (1.0, 0.25)
+    )
     assert (best.episodes, len(best.batch)) == (10, 10)
-    returns = torch.zeros(40, dtype=torch.float64).index_add_(0, whole.batch.episode, whole.batch.reward.double().sum(1))
+    returns = torch.zeros(40, dtype=torch.float64).index_add_(
+        0, whole.batch.episode, whole.batch.reward.double().sum(1)
+    )
     assert best.mean_return == pytest.approx(float(returns.sort().values[-10:].mean()))
 
 

@@ -35,16 +35,32 @@ def recipe(tmp_path):
     draw = random.Random(5)
     texts = [" ".join(draw.choices(WORDS, k=12)) for _ in range(80)]
     (tmp_path / "texts.txt").write_text("\n".join(texts))
-    tokenizer = pretrained.build(texts, vocabulary=300, layers=1, width=16, heads=2, context=128, key=Key(0), device="cpu").tokenizer
-    sizes = {"vocab_size": len(tokenizer), "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    tokenizer = pretrained.build(
+        texts, vocabulary=300, layers=1, width=16, heads=2, context=128, key=Key(0), device="cpu"
+    ).tokenizer
+    sizes = {
+        "vocab_size": len(tokenizer),
+        "hidden_size": 16,
+        "intermediate_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+    }
     marks = dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"), tokenizer.eos_token_id)
-    more = {"num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 128, "final_logit_softcapping": CAP, "initializer_range": 1e-3}
+    more = {
+        "num_key_value_heads": 2,
+        "head_dim": 8,
+        "max_position_embeddings": 128,
+        "final_logit_softcapping": CAP,
+        "initializer_range": 1e-3,
+    }
     with borrowed(Key(0, ("capped",))):
         module = Gemma2ForCausalLM(Gemma2Config(**sizes, **marks, **more, tie_word_embeddings=False))
     pretrained.save(pretrained.LanguageModel(module, tokenizer), tmp_path / "capped")
     file = tmp_path / "capped.yaml"
     task = {**SMALL["task"], "path": str(tmp_path / "texts.txt")}
-    file.write_text(json.dumps({**SMALL, "task": task, "model": {"path": str(tmp_path / "capped")}}))  # JSON is YAML
+    file.write_text(
+        json.dumps({**SMALL, "task": task, "model": {"path": str(tmp_path / "capped")}})
+    )  # JSON is YAML
     return file
 
 
@@ -55,7 +71,10 @@ def test_a_soft_capped_run_resumed_is_the_run_that_was_never_stopped(recipe, tmp
     assert killed.loquent("resume", str(run)) == 0
     assert difference(whole, run) is None
     module = pretrained.load(tmp_path / "capped", device="cpu").module
-    policy = {name.removeprefix("policy."): tensor for name, tensor in checkpoint.load(RunFolder(whole).checkpoints.all()[-1])["actor"].items()}
+    policy = {
+        name.removeprefix("policy."): tensor
+        for name, tensor in checkpoint.load(RunFolder(whole).checkpoints.all()[-1])["actor"].items()
+    }
     module.load_state_dict({name: policy[name] for name in module.state_dict()})
     with torch.no_grad():
         largest = float(module.lm_head(module.model(torch.arange(2, 20)[None]).last_hidden_state).abs().max())

@@ -38,10 +38,24 @@ def base(tmp_path_factory):
     (folder / "texts.txt").write_text("\n".join(" ".join(draw.choices(WORDS, k=9)) for _ in range(60)))
     task = {"kind": "generation", "source": "path", "path": str(folder / "texts.txt"), "prompt_words": 4}
     model = {"layers": 1, "width": 16, "heads": 2, "vocabulary": 280, "tokenizer_texts": 60, "context": 96}
-    training = {"updates": 8, "episodes": 4, "evaluate_every": 2, "evaluate_episodes": 6, "final_episodes": 6, "checkpoint_every": 1, "keep": 2}
+    training = {
+        "updates": 8,
+        "episodes": 4,
+        "evaluate_every": 2,
+        "evaluate_episodes": 6,
+        "final_episodes": 6,
+        "checkpoint_every": 1,
+        "keep": 2,
+    }
     watched = {"stop_metric": "perplexity", "patience": 99}
     learner = {"kind": "supervised", "learning_rate": 0.01, "minibatch": 4}
-    whole = {"task": task, "model": model, "metrics": {"perplexity": {}}, "decoding": {"max_new_tokens": 4}, "training": {**training, **watched}}
+    whole = {
+        "task": task,
+        "model": model,
+        "metrics": {"perplexity": {}},
+        "decoding": {"max_new_tokens": 4},
+        "training": {**training, **watched},
+    }
     file = folder / "small.yaml"
     file.write_text(json.dumps({**whole, "algorithm": learner}))
     return file
@@ -90,7 +104,9 @@ def test_a_torn_best_checkpoint_is_refused_before_anything_is_trained(stopped):
     best = stopped / "checkpoints" / "update-2" / "state.json"
     best.write_text(best.read_text()[:100])
     logged = (stopped / "metrics.jsonl").read_bytes()
-    with pytest.raises(BadCheckpoint, match=r"the best checkpoint .*update-2 is refused: .*torn.*--from-older"):
+    with pytest.raises(
+        BadCheckpoint, match=r"the best checkpoint .*update-2 is refused: .*torn.*--from-older"
+    ):
         go_on(stopped)
     assert (stopped / "metrics.jsonl").read_bytes() == logged
     with pytest.warns(Remark, match="the best checkpoint update-2 is refused and left out"):
@@ -119,7 +135,9 @@ def test_each_refused_checkpoint_is_named(stopped):
     file.write_text(file.read_text()[:100])
     file = stopped / "checkpoints" / "update-3" / "state.json"
     file.write_text(file.read_text()[:100])
-    with pytest.raises(BadCheckpoint, match=r"update-3 is refused: .*update-2 is refused: .*No checkpoint is left"):
+    with pytest.raises(
+        BadCheckpoint, match=r"update-3 is refused: .*update-2 is refused: .*No checkpoint is left"
+    ):
         go_on(stopped, from_older=True)
 
 
@@ -129,7 +147,12 @@ def test_other_held_out_rows_are_another_run(stopped):
     changed = str(load_run(stopped).task().rows("validation")[0].fields["text"])
     texts.write_text(whole.replace(changed, changed + " film plot"))
     try:
-        done = subprocess.run([sys.executable, "-m", "loquent.cli.main", "resume", str(stopped)], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-m", "loquent.cli.main", "resume", str(stopped)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     finally:
         texts.write_text(whole)
     assert done.returncode == 2
@@ -154,14 +177,18 @@ def test_the_rows_of_each_evaluation_are_in_the_state(stopped):
 
 def test_another_version_of_a_library_is_another_run(stopped):
     state = checkpoint.load(stopped / "checkpoints" / "update-6")
-    assert {"loquent", "numpy", "torch", "transformers", "tokenizers", "threads", "cpu"} <= state["machine"].keys()
+    assert {"loquent", "numpy", "torch", "transformers", "tokenizers", "threads", "cpu"} <= state[
+        "machine"
+    ].keys()
     state["machine"]["transformers"] = "4.16.1"
     with pytest.raises(AnotherRun, match=r"its transformers was '4\.16\.1' and is"):
         _trainer(stopped).restore(state)
 
 
 def test_the_model_a_run_began_with_is_not_needed_again(base, tmp_path, monkeypatch):
-    whole = train(recipes.load(base, ["training.updates=2", "training.stop_metric="]), tmp_path / "base", progress=False)
+    whole = train(
+        recipes.load(base, ["training.updates=2", "training.stop_metric="]), tmp_path / "base", progress=False
+    )
     after = ["model.path=" + str(whole.folder), "training.updates=4", "training.stop_metric="]
     with dying(2):
         train(recipes.load(base, after), tmp_path / "run", progress=False)
@@ -173,12 +200,20 @@ def test_the_model_a_run_began_with_is_not_needed_again(base, tmp_path, monkeypa
 
 def test_a_run_without_a_checkpoint_says_that_it_begins_again(base, tmp_path):
     with dying(3):
-        train(recipes.load(base, ["training.checkpoint_every=3", "training.stop_metric=", "training.updates=4"]), tmp_path / "run", progress=False)
+        train(
+            recipes.load(
+                base, ["training.checkpoint_every=3", "training.stop_metric=", "training.updates=4"]
+            ),
+            tmp_path / "run",
+            progress=False,
+        )
     run = tmp_path / "run"
     shutil.rmtree(run / "checkpoints")
     logged = (run / "metrics.jsonl").read_bytes()
     assert logged
-    with pytest.warns(Remark, match=r"has no checkpoint yet, so it begins again from update 1; .*metrics\.before\.jsonl"):
+    with pytest.warns(
+        Remark, match=r"has no checkpoint yet, so it begins again from update 1; .*metrics\.before\.jsonl"
+    ):
         go_on(run)
     assert (run / "metrics.before.jsonl").read_bytes() == logged
     assert len(load_run(run).metrics) == 4
@@ -189,7 +224,9 @@ def test_only_one_process_writes_in_a_folder(stopped):
         f"import sys; from loquent.files.run_folder import RunFolder\n"
         f"with RunFolder({str(stopped)!r}).alone():\n    print('held', flush=True); sys.stdin.read()"
     )
-    holder = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     try:
         assert holder.stdout.readline() == "held\n"
         with pytest.raises(BadCheckpoint, match=r"another process is writing in .*run now"):
@@ -201,11 +238,27 @@ def test_only_one_process_writes_in_a_folder(stopped):
 
 
 ODD = {
-    "a byte that is no UTF-8": ("metrics.jsonl", lambda whole: whole[:40] + b"\xff" + whole[41:], r"metrics\.jsonl:1: this line is not what"),
-    "a line without an update": ("metrics.jsonl", lambda whole: b"{}\n" + whole, r"metrics\.jsonl:1: this line was not written by the run"),
+    "a byte that is no UTF-8": (
+        "metrics.jsonl",
+        lambda whole: whole[:40] + b"\xff" + whole[41:],
+        r"metrics\.jsonl:1: this line is not what",
+    ),
+    "a line without an update": (
+        "metrics.jsonl",
+        lambda whole: b"{}\n" + whole,
+        r"metrics\.jsonl:1: this line was not written by the run",
+    ),
     "a state that is a list": ("checkpoints/update-6/state.json", lambda whole: b"[]", "torn"),
-    "a manifest that is a list": ("checkpoints/update-6/manifest.json", lambda whole: b"[]", r"manifest\.json: it holds \[\]; a JSON object"),
-    "a manifest of nothing": ("checkpoints/update-6/manifest.json", lambda whole: b"{}", r"torn: manifest\.json has no seal"),
+    "a manifest that is a list": (
+        "checkpoints/update-6/manifest.json",
+        lambda whole: b"[]",
+        r"manifest\.json: it holds \[\]; a JSON object",
+    ),
+    "a manifest of nothing": (
+        "checkpoints/update-6/manifest.json",
+        lambda whole: b"{}",
+        r"torn: manifest\.json has no seal",
+    ),
 }
 
 
@@ -243,7 +296,9 @@ def test_a_new_checkpoint_does_not_rely_on_a_torn_reference(tmp_path):
     [file] = tmp_path.glob("reference-*.safetensors")
     file.write_bytes(file.read_bytes()[:-4])
     assert tensor_files.save_reference(tensors, tmp_path) == name
-    assert torch.equal(tensor_files.read_reference(tmp_path, name, "hash")["/actor/reference.a"], torch.arange(3.0))
+    assert torch.equal(
+        tensor_files.read_reference(tmp_path, name, "hash")["/actor/reference.a"], torch.arange(3.0)
+    )
 
 
 def test_a_tracker_is_not_asked_for_what_is_no_number(tmp_path, monkeypatch):
@@ -261,5 +316,7 @@ def test_a_tracker_is_not_asked_for_what_is_no_number(tmp_path, monkeypatch):
     monkeypatch.setitem(trackers.SINKS, "sink", Sink)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        trackers.Trackers(("sink",), trackers.Started(tmp_path, "x", {}, 1)).log({"update": 1, "a": 1, "text": "said", "list": [1], "none": None})
+        trackers.Trackers(("sink",), trackers.Started(tmp_path, "x", {}, 1)).log(
+            {"update": 1, "a": 1, "text": "said", "list": [1], "none": None}
+        )
     assert seen == [{"a": 1.0}]

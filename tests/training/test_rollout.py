@@ -39,11 +39,18 @@ def batch(rows, length):
 
 def test_rewards_raw_and_weighted():
     # joy applies to both episodes, wit to the first only: wit = (4 + 0) / 2, and 4 / 1 where present; the weighted parts add up to the return
-    found = rollout_summary.summary([episode("a b", joy=1.0, wit=4.0), episode("c", joy=0.0)], batch(2, 4), Record(joy=2.0, wit=0.25), SPEC)
+    found = rollout_summary.summary(
+        [episode("a b", joy=1.0, wit=4.0), episode("c", joy=0.0)],
+        batch(2, 4),
+        Record(joy=2.0, wit=0.25),
+        SPEC,
+    )
     assert found["rollout/reward/joy"] == 0.5
     assert found["rollout/reward/wit"] == 2.0
     assert found["rollout/reward_where_present/wit"] == 4.0
-    assert "rollout/reward_where_present/joy" not in found, "every episode has it: the other mean would be the same"
+    assert "rollout/reward_where_present/joy" not in found, (
+        "every episode has it: the other mean would be the same"
+    )
     assert found["rollout/weighted/joy"] == 1.0
     assert found["rollout/weighted/wit"] == 0.5
     assert found["rollout/return"] == 1.5 == found["rollout/weighted/joy"] + found["rollout/weighted/wit"]
@@ -73,9 +80,14 @@ def test_what_has_no_bigrams_has_no_value():
 
 @pytest.mark.parametrize("kind", ["texts", "turns"])
 def test_success_and_endings_are_shares_of_all_episodes(kind):
-    games = [episode("a", ended="left", exit=1.0), *(episode("b", ended=ended) for ended in ("lost", "cut", "lost"))]
+    games = [
+        episode("a", ended="left", exit=1.0),
+        *(episode("b", ended=ended) for ended in ("lost", "cut", "lost")),
+    ]
     given = (games, batch(4, 2)) if kind == "texts" else (games,)
-    found = (rollout_summary.summary if kind == "texts" else rollout_summary.turns)(*given, Record(exit=1.0), SPEC)
+    found = (rollout_summary.summary if kind == "texts" else rollout_summary.turns)(
+        *given, Record(exit=1.0), SPEC
+    )
     assert next(iter(found)) == "rollout/success"
     # 1 of 4: sqrt(3/16 / 4 + 1/64) / (1 + 1/4)
     assert (found["rollout/success"], found["rollout/success_error"]) == (0.25, pytest.approx(0.2))

@@ -15,7 +15,15 @@ from loquent.training.checkpoint import load
 from loquent.training.loop import train
 from loquent.training.trainer import Trainer
 
-SMALL = ("model.path=", "model.layers=1", "model.width=16", "model.heads=2", "model.vocabulary=300", "model.tokenizer_texts=200", "model.context=512")
+SMALL = (
+    "model.path=",
+    "model.layers=1",
+    "model.width=16",
+    "model.heads=2",
+    "model.vocabulary=300",
+    "model.tokenizer_texts=200",
+    "model.context=512",
+)
 FEW = (
     "training.updates=3",
     "training.episodes=6",
@@ -24,7 +32,13 @@ FEW = (
     "training.final_episodes=4",
     "decoding.max_new_tokens=6",
 )
-QUICK = ("algorithm.epochs=2", "algorithm.minibatch=4", "algorithm.learning_rate=0.003", "metrics={diversity: {}}", "rewards={lexicon: 1.0}")
+QUICK = (
+    "algorithm.epochs=2",
+    "algorithm.minibatch=4",
+    "algorithm.learning_rate=0.003",
+    "metrics={diversity: {}}",
+    "rewards={lexicon: 1.0}",
+)
 
 
 def small(name, *overrides):
@@ -37,7 +51,12 @@ def run(folder, name, *overrides):
 
 @pytest.fixture(scope="module")
 def ppo(tmp_path_factory):
-    return run(tmp_path_factory.mktemp("runs") / "ppo", "reviews_ppo", "training.checkpoint_every=1", "training.keep=9")
+    return run(
+        tmp_path_factory.mktemp("runs") / "ppo",
+        "reviews_ppo",
+        "training.checkpoint_every=1",
+        "training.keep=9",
+    )
 
 
 def test_a_run_has_its_parts(ppo):
@@ -55,7 +74,10 @@ def test_a_run_has_its_parts(ppo):
     assert ppo.metrics[0]["kl/reference"] == 0.0  # the models are equal, to the bit
     assert ppo.metrics[2]["kl/reference"] != 0.0
     assert ppo.metrics[0]["policy/ratio_error"] < 1e-4
-    assert ppo.recipe.fingerprint == small("reviews_ppo", "training.checkpoint_every=1", "training.keep=9").fingerprint
+    assert (
+        ppo.recipe.fingerprint
+        == small("reviews_ppo", "training.checkpoint_every=1", "training.keep=9").fingerprint
+    )
     assert loquent.load_run(ppo.folder).evaluation["n"] == 4
 
 
@@ -71,17 +93,28 @@ def test_same_runs_are_equal_to_the_bit(ppo, tmp_path, what, name, overrides):
     other = run(tmp_path / "other", name, *overrides)
     for one, two in zip(ppo.metrics, other.metrics, strict=True):
         assert {key: value for key, value in two.items() if not key.startswith("nlpo/")} == one
-    ours, theirs = load(RunFolder(ppo.folder).checkpoints.all()[-1]), load(RunFolder(other.folder).checkpoints.all()[-1])
+    ours, theirs = (
+        load(RunFolder(ppo.folder).checkpoints.all()[-1]),
+        load(RunFolder(other.folder).checkpoints.all()[-1]),
+    )
     assert all((ours["actor"][key] == theirs["actor"][key]).all() for key in ours["actor"])
 
 
-@pytest.mark.parametrize("overrides", [("training.seed=1",), ("algorithm.clip=0.01",), ("decoding.temperature=0.9",)])
+@pytest.mark.parametrize(
+    "overrides", [("training.seed=1",), ("algorithm.clip=0.01",), ("decoding.temperature=0.9",)]
+)
 def test_other_runs_differ(ppo, tmp_path, overrides):
     assert run(tmp_path / "other", "reviews_ppo", *overrides).fingerprint != ppo.fingerprint
 
 
 def test_a_run_that_stopped_early_is_the_same_when_resumed(tmp_path):
-    watch = ("training.evaluate_every=1", "training.stop_metric=perplexity", "metrics={perplexity: {}}", "training.patience=1", "training.updates=9")
+    watch = (
+        "training.evaluate_every=1",
+        "training.stop_metric=perplexity",
+        "metrics={perplexity: {}}",
+        "training.patience=1",
+        "training.updates=9",
+    )
     overrides = (*watch, "algorithm.learning_rate=0.3", "training.evaluate_episodes=4")
     whole = run(tmp_path / "whole", "reviews_supervised", *overrides)
     again = train(small("reviews_supervised", *overrides), whole.folder, progress=False, resume=True)
@@ -89,7 +122,9 @@ def test_a_run_that_stopped_early_is_the_same_when_resumed(tmp_path):
     assert again.fingerprint == whole.fingerprint
 
 
-@pytest.mark.parametrize("end", ['{"update": 3, "episo', '{"update": 3, "episodes": 18}\n'], ids=["torn", "logged, not yet kept"])
+@pytest.mark.parametrize(
+    "end", ['{"update": 3, "episo', '{"update": 3, "episodes": 18}\n'], ids=["torn", "logged, not yet kept"]
+)
 def test_a_line_logged_before_its_checkpoint_is_made_again(ppo, tmp_path, end):
     half = tmp_path / "half"
     shutil.copytree(ppo.folder, half)
@@ -117,7 +152,12 @@ def test_a_recipe_that_cannot_be_built_leaves_its_folder_free(tmp_path):
 
 
 def test_a_mask_in_evaluation_is_there_when_the_run_is_evaluated_later(tmp_path):
-    masked = ("algorithm.mask_in_evaluation=true", "algorithm.top_p=0.2", "training.final_episodes=12", "training.seed=3")
+    masked = (
+        "algorithm.mask_in_evaluation=true",
+        "algorithm.top_p=0.2",
+        "training.final_episodes=12",
+        "training.seed=3",
+    )
     found = run(tmp_path / "run", "reviews_nlpo", *masked)
     later = found.evaluate(episodes=12, seed=3).values
     assert later == found.evaluation["values"]
@@ -138,7 +178,10 @@ def test_a_run_cut_off_and_resumed_is_the_same_run(tmp_path, name):
     resumed = train(small(name, *overrides), half, progress=False, resume=True)
     assert resumed.metrics == whole.metrics
     assert resumed.fingerprint == whole.fingerprint
-    ours, theirs = load(RunFolder(whole.folder).checkpoints.all()[-1]), load(RunFolder(half).checkpoints.all()[-1])
+    ours, theirs = (
+        load(RunFolder(whole.folder).checkpoints.all()[-1]),
+        load(RunFolder(half).checkpoints.all()[-1]),
+    )
     assert json.dumps(ours["counters"]) == json.dumps(theirs["counters"])
 
 
@@ -151,9 +194,20 @@ def test_a_checkpoint_of_another_recipe_is_refused(ppo, tmp_path):
 
 
 def test_early_stopping_keeps_the_best(tmp_path):
-    watch = ("training.evaluate_every=1", "training.stop_metric=perplexity", "metrics={perplexity: {}}", "training.patience=2", "training.updates=9")
+    watch = (
+        "training.evaluate_every=1",
+        "training.stop_metric=perplexity",
+        "metrics={perplexity: {}}",
+        "training.patience=2",
+        "training.updates=9",
+    )
     # a decay that overshoots: every gradient step makes the matrices larger by half, whatever is learned, and the model surer of nonsense
-    spoilt = ("algorithm.schedule=constant", "algorithm.warmup=0", "algorithm.learning_rate=0.01", "algorithm.weight_decay=250")
+    spoilt = (
+        "algorithm.schedule=constant",
+        "algorithm.warmup=0",
+        "algorithm.learning_rate=0.01",
+        "algorithm.weight_decay=250",
+    )
     found = run(tmp_path / "run", "reviews_supervised", *watch, *spoilt, "training.evaluate_episodes=4")
     seen = [line["evaluation/perplexity"] for line in found.metrics]
     assert len(seen) == 3  # the first was the best, then two in vain
@@ -161,18 +215,32 @@ def test_early_stopping_keeps_the_best(tmp_path):
     best = json.loads((found.folder / "checkpoints" / "best.json").read_text())
     assert found.evaluation["checkpoint"] == best["checkpoint"] == "update-1"
     with pytest.raises(BadSetting, match=r"perplexty.*perplexity"):
-        run(tmp_path / "typo", "reviews_supervised", *watch, "training.stop_metric=perplexty", "training.evaluate_episodes=4")
+        run(
+            tmp_path / "typo",
+            "reviews_supervised",
+            *watch,
+            "training.stop_metric=perplexty",
+            "training.evaluate_episodes=4",
+        )
 
 
 def test_a_margin_stops_what_improves_too_little_and_keeps_the_best_all_the_same(tmp_path):
-    watch = ("training.evaluate_every=1", "training.stop_metric=perplexity", "metrics={perplexity: {}}", "training.patience=2", "training.updates=9")
+    watch = (
+        "training.evaluate_every=1",
+        "training.stop_metric=perplexity",
+        "metrics={perplexity: {}}",
+        "training.patience=2",
+        "training.updates=9",
+    )
     slow = (*watch, "algorithm.learning_rate=1e-4", "training.evaluate_episodes=4")
     free = run(tmp_path / "free", "reviews_supervised", *slow)
     seen = [line["evaluation/perplexity"] for line in free.metrics]
     assert len(seen) == 9
     assert all(0.5 * a < b < a for a, b in pairwise(seen))  # it falls all the time, but never by half
     bound = run(tmp_path / "bound", "reviews_supervised", *slow, "training.margin=0.5")
-    assert [line["evaluation/perplexity"] for line in bound.metrics] == seen[:3]  # the first counts, then two in vain
+    assert [line["evaluation/perplexity"] for line in bound.metrics] == seen[
+        :3
+    ]  # the first counts, then two in vain
     assert bound.evaluation["checkpoint"] == "update-3"
 
 
@@ -204,4 +272,10 @@ def test_a_prompt_longer_than_the_context_is_cut_and_counted(tmp_path):
 @pytest.mark.parametrize("metric", ["diversity/distinct-1", "answers"])
 def test_what_has_no_direction_stops_no_run(tmp_path, metric):
     with pytest.raises(BadSetting, match=f"training.stop_metric: '{metric}' .* neither"):
-        run(tmp_path / "run", "reviews_ppo", "training.evaluate_every=1", f"training.stop_metric={metric}", "training.evaluate_episodes=4")
+        run(
+            tmp_path / "run",
+            "reviews_ppo",
+            "training.evaluate_every=1",
+            f"training.stop_metric={metric}",
+            "training.evaluate_episodes=4",
+        )

@@ -15,4 +15,6 @@ def register() -> None:
 
     for id, settings in {ANY_TASK: {}, **environments()}.items():
         if id not in gymnasium.registry:
-            gymnasium.register(id=id, entry_point="loquent.adapters.gymnasium:Environment", kwargs=dict(settings))
+            gymnasium.register(
+                id=id, entry_point="loquent.adapters.gymnasium:Environment", kwargs=dict(settings)
+            )

@@ -53,7 +53,9 @@ def check_lengths(**lengths: Any) -> None:
 
 def check_players(terms: Any, agents: Any, weights: Any) -> None:
     """Raise BadSetting unless terms can score, agents can answer and weights are finite numbers."""
-    if not isinstance(terms, Sequence) or not all(hasattr(term, "score") and hasattr(term, "name") for term in terms):
+    if not isinstance(terms, Sequence) or not all(
+        hasattr(term, "score") and hasattr(term, "name") for term in terms
+    ):
         what = f"terms = {terms!r:.80}: must be a sequence of reward terms"
         raise BadSetting(f"{what}, as in [rewards.Term(name, metric)]")
     for term in terms:
@@ -63,13 +65,21 @@ def check_players(terms: Any, agents: Any, weights: Any) -> None:
             what = f"the term {term.name!r}: its score of an episode depends on the episodes scored with it"
             raise BadSetting(f"{what}, and an environment scores each alone; {FIXED}")
         if getattr(getattr(term, "counting", None), "for_learners", False):
-            what = f"the term {term.name!r}: normalization and potential work only in training (loquent train)"
+            what = (
+                f"the term {term.name!r}: normalization and potential work only in training (loquent train)"
+            )
             raise BadSetting(f"{what}, because an environment scores each episode alone; leave them out here")
-    if agents is not None and not (isinstance(agents, Mapping) and all(hasattr(agent, "answer") for agent in agents.values())):
-        raise BadSetting(f"agents = {agents!r:.80}: must be a mapping from seats to agents, as in {{'judge': agent}}")
+    if agents is not None and not (
+        isinstance(agents, Mapping) and all(hasattr(agent, "answer") for agent in agents.values())
+    ):
+        raise BadSetting(
+            f"agents = {agents!r:.80}: must be a mapping from seats to agents, as in {{'judge': agent}}"
+        )
     numbers = weights.values() if isinstance(weights, Mapping) else [None]
     if weights is not None and not all(isinstance(x, int | float) and math.isfinite(x) for x in numbers):
-        raise BadSetting(f"weights = {weights!r:.80}: must be a mapping from names of rewards to finite numbers")
+        raise BadSetting(
+            f"weights = {weights!r:.80}: must be a mapping from names of rewards to finite numbers"
+        )
 
 
 def reset_options(options: Any) -> dict[str, Any]:
@@ -112,9 +122,17 @@ def view_of(task: Task, view: Any, featurizer: Any, form: str) -> tuple[Any, Any
         return None
     pair = view
     if isinstance(view, str):
-        pair = registry.imported("loquent.features:view")(task, featurizer) if view == VECTOR else _named(task, view)
-    if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], gym.Space) and callable(pair[1])):
-        raise BadSetting(f"view = {pair!r:.80}: must be a pair (space, function from an observation to an array)")
+        pair = (
+            registry.imported("loquent.features:view")(task, featurizer)
+            if view == VECTOR
+            else _named(task, view)
+        )
+    if not (
+        isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], gym.Space) and callable(pair[1])
+    ):
+        raise BadSetting(
+            f"view = {pair!r:.80}: must be a pair (space, function from an observation to an array)"
+        )
     return pair
 
 

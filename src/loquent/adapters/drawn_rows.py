@@ -87,14 +87,18 @@ class DrawnRows:
         """
         names = [name for name in CHOICES if options.get(name) is not None]
         if len(names) > 1:
-            raise BadSetting(f"reset got the options {' and '.join(names)}; set at most one of {', '.join(CHOICES)}")
+            raise BadSetting(
+                f"reset got the options {' and '.join(names)}; set at most one of {', '.join(CHOICES)}"
+            )
         if not names:
             return None
         value = options[names[0]]
         if names == ["sample"]:
             return sample(self.task, value)
         if names == ["id"]:
-            return next((row for row, _ in self.added.get(split, ()) if row.id == value), None) or self._by_id(split, value)
+            return next(
+                (row for row, _ in self.added.get(split, ()) if row.id == value), None
+            ) or self._by_id(split, value)
         problem = f"index = {value!r:.80} is not in 0..{self.count(split) - 1}, the rows of {split}"
         index = whole_number(value, problem)
         if index >= self.count(split):
@@ -112,7 +116,10 @@ class DrawnRows:
         """
         block, place = divmod(number, BLOCK)
         if self._block[0] != (seed, split, block):
-            self._block = (seed, split, block), Key(seed, ("reset", split, block)).generator().random(BLOCK).tolist()
+            self._block = (
+                (seed, split, block),
+                Key(seed, ("reset", split, block)).generator().random(BLOCK).tolist(),
+            )
         return self._block[1][place]
 
     def _own(self, split: str) -> Any:
@@ -134,7 +141,10 @@ class DrawnRows:
     def _pool(self, split: str) -> Pool:
         if split not in self._pools:
             own, added = self._own(split), self.added.get(split, [])
-            weights = [*(float(row.fields.get("weight", 1.0)) for row in own), *(weight for _, weight in added)]
+            weights = [
+                *(float(row.fields.get("weight", 1.0)) for row in own),
+                *(weight for _, weight in added),
+            ]
             self._pools[split] = Pool((*own, *(row for row, _ in added)), tuple(weights))
         return self._pools[split]
 
@@ -148,5 +158,7 @@ def sample(task: Task, value: Any) -> Row:
     if isinstance(value, Row):
         return Row(value.id, task.row_from(value.fields).fields)
     if not isinstance(value, Mapping):
-        raise BadRow(f"the sample {value!r:.80} is {kind_of(value)}; it must be a Row or a mapping with the fields of a row")
+        raise BadRow(
+            f"the sample {value!r:.80} is {kind_of(value)}; it must be a Row or a mapping with the fields of a row"
+        )
     return task.row_from(value)

@@ -19,7 +19,14 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from loquent import errors
-from loquent.adapters.arguments import build_task, check_lengths, check_names, check_players, reset_options, view_of
+from loquent.adapters.arguments import (
+    build_task,
+    check_lengths,
+    check_names,
+    check_players,
+    reset_options,
+    view_of,
+)
 from loquent.adapters.drawn_rows import DrawnRows, sample
 from loquent.adapters.tokens import Bytes, TokenizerFile, Vocabulary
 from loquent.core import registry
@@ -32,7 +39,15 @@ from loquent.core.seeding import Key
 from loquent.core.spaces import AnyText
 from loquent.core.task import CUT, Row, Stopped, Task
 from loquent.core.values import EMPTY, Record
-from loquent.errors import BadRenderMode, BadSetting, BrokenAgent, BrokenTask, EpisodeOver, LoquentError, kind_of
+from loquent.errors import (
+    BadRenderMode,
+    BadSetting,
+    BrokenAgent,
+    BrokenTask,
+    EpisodeOver,
+    LoquentError,
+    kind_of,
+)
 
 NO_EPISODE = "there is no episode; call reset to start one"
 FORMS = ("text", "index", "token")
@@ -120,7 +135,12 @@ class Environment(gym.Env[Any, Any]):
     ) -> None:
         self.task = build_task(task, options)
         check_names(split=split, seat=seat)
-        check_lengths(prompt_length=prompt_length, answer_length=answer_length, max_length=max_length, max_observation=max_observation)
+        check_lengths(
+            prompt_length=prompt_length,
+            answer_length=answer_length,
+            max_length=max_length,
+            max_observation=max_observation,
+        )
         check_players(terms, agents, weights)
         if form not in FORMS:
             raise BadSetting(f"form = {form!r} must be one of {', '.join(FORMS)}")
@@ -131,7 +151,11 @@ class Environment(gym.Env[Any, Any]):
             raise BadRenderMode(f"render_mode = {render_mode!r} must be 'ansi', 'human' or None")
         self.form, self.split, self.seat, self.render_mode = form, split, seat, render_mode
         self.agents, self.terms = dict(agents or {}), tuple(terms)
-        self.weights = Record(weights) if weights is not None else Record({**self.task.spec.rewards, **{term.name: 1.0 for term in self.terms}})
+        self.weights = (
+            Record(weights)
+            if weights is not None
+            else Record({**self.task.spec.rewards, **{term.name: 1.0 for term in self.terms}})
+        )
         self.view = view_of(self.task, view, featurizer, form)
         self.drawn_rows = DrawnRows(self.task, priority_scale)
         self._picture = registry.imported(self.task.views["ansi"]) if "ansi" in self.task.views else None
@@ -149,7 +173,9 @@ class Environment(gym.Env[Any, Any]):
         self._prompt: Sequence[int] = ()
         self._over: str | None = None
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
         """Start an episode. Episodes are numbered from each seeding on;
         the same seed gives the same rows and episodes.
 
@@ -180,7 +206,9 @@ class Environment(gym.Env[Any, Any]):
         self._others(self._game)
         if self._game.step.ended is not None:
             what = f"{self.task.identity} ended ({self._game.step.ended}) before the seat {self.seat!r} had a turn"
-            raise BrokenTask(f"{what}; an episode must ask this seat at least once, so fix the task or choose another seat")
+            raise BrokenTask(
+                f"{what}; an episode must ask this seat at least once, so fix the task or choose another seat"
+            )
         self._begin_answer(self._game)
         if self.render_mode == "human":
             self.render()
@@ -196,7 +224,11 @@ class Environment(gym.Env[Any, Any]):
         """
         game = self._game
         if game is None or self._over is not None:
-            what = NO_EPISODE if game is None else f"the episode of {self.task.identity} has ended ({self._over}); call reset"
+            what = (
+                NO_EPISODE
+                if game is None
+                else f"the episode of {self.task.identity} has ended ({self._over}); call reset"
+            )
             raise ResetNeeded(what)
         if self.form == "index":
             text = self._action_text(game, action)
@@ -238,7 +270,9 @@ class Environment(gym.Env[Any, Any]):
         if self._picture is not None:
             text = f"Step {self._game.step.turn}\n{escaped(self._picture(self._game.step.observation))}\n"
         else:
-            text = "".join(f"{turn.seat}: {escaped(turn.text).rstrip(chr(10))}\n" for turn in self._game.turns)
+            text = "".join(
+                f"{turn.seat}: {escaped(turn.text).rstrip(chr(10))}\n" for turn in self._game.turns
+            )
         if self.render_mode == "ansi":
             return text
         print(text, end="")
@@ -252,12 +286,16 @@ class Environment(gym.Env[Any, Any]):
             ResetNeeded: there is no episode.
         """
         if self.form != "index" or self.task.actions is None:
-            raise LoquentError(f"form = {self.form!r} has no action masks; only the index form has masks: use form='index'")
+            raise LoquentError(
+                f"form = {self.form!r} has no action masks; only the index form has masks: use form='index'"
+            )
         if self._game is None:
             raise ResetNeeded(NO_EPISODE)
         return self.task.actions.mask(self._game.step.observation.legal)
 
-    def add_sample(self, value: Row | Mapping[str, Any], weight: float | None = None, *, split: str | None = None) -> Row:
+    def add_sample(
+        self, value: Row | Mapping[str, Any], weight: float | None = None, *, split: str | None = None
+    ) -> Row:
         """Add a row, or the fields of a row, to the rows that are drawn, and return it.
         The running episode is unaffected.
 
@@ -290,11 +328,17 @@ class Environment(gym.Env[Any, Any]):
             self.action_space = spaces.Discrete(len(self.task.actions))
         else:
             if self.view:
-                raise BadSetting("form = 'token' has its own observations and takes no view; leave out `view`")
+                raise BadSetting(
+                    "form = 'token' has its own observations and takes no view; leave out `view`"
+                )
             if tokenizer is not None and not isinstance(tokenizer, str | Path):
                 what = f"tokenizer = {tokenizer!r:.80} is {kind_of(tokenizer)}"
                 raise BadSetting(f"{what}; it must be the path of a folder with a tokenizer.json")
-            self._vocabulary = TokenizerFile(tokenizer, prompt_length, answer_length) if tokenizer else Bytes(prompt_length, answer_length)
+            self._vocabulary = (
+                TokenizerFile(tokenizer, prompt_length, answer_length)
+                if tokenizer
+                else Bytes(prompt_length, answer_length)
+            )
             self.action_space, self.observation_space = self._vocabulary.actions, self._vocabulary.space
 
     def _others(self, game: Live) -> None:
@@ -313,8 +357,13 @@ class Environment(gym.Env[Any, Any]):
         self._drawn = []
         if self._vocabulary is not None:
             instruction = self.task.spec.instruction
-            texts = [*([instruction] if instruction else []), *(turn.text for turn in game.turns if self._visible(turn))]
-            self._prompt = self._vocabulary.encode("\n".join(text.rstrip("\n") if i < len(texts) - 1 else text for i, text in enumerate(texts)))
+            texts = [
+                *([instruction] if instruction else []),
+                *(turn.text for turn in game.turns if self._visible(turn)),
+            ]
+            self._prompt = self._vocabulary.encode(
+                "\n".join(text.rstrip("\n") if i < len(texts) - 1 else text for i, text in enumerate(texts))
+            )
 
     def _visible(self, turn: Any) -> bool:
         return bool(turn.seat == self.seat or (turn.seat == TASK and turn.to == self.seat))
@@ -353,7 +402,13 @@ class Environment(gym.Env[Any, Any]):
 
         before = self.episode()
         after = rewards.apply(self.terms, [before], {game.row.id: game.row})[0].rewards
-        return Record({name: value - before.rewards.get(name, 0.0) for name, value in after.items() if value != before.rewards.get(name)})
+        return Record(
+            {
+                name: value - before.rewards.get(name, 0.0)
+                for name, value in after.items()
+                if value != before.rewards.get(name)
+            }
+        )
 
     def _observe(self, game: Live) -> Any:
         if self._vocabulary is not None:
@@ -411,7 +466,9 @@ class Environment(gym.Env[Any, Any]):
         if actions is None:
             return info
         if len(actions) <= SHOWN_LEGAL:
-            info["legal"] = tuple(actions.text(i, legal) for i in range(len(actions)) if actions.contains(legal, i))
+            info["legal"] = tuple(
+                actions.text(i, legal) for i in range(len(actions)) if actions.contains(legal, i)
+            )
         if self.form == "index" and len(actions) <= MASK_LIMIT:
             info["action_mask"] = actions.mask(legal).astype(np.int8)
         return info
@@ -421,7 +478,11 @@ def _number(action: Any, size: int) -> int:
     """An integer from 0 to size - 1, of Python or numpy, or in an array of one number; else InvalidAction."""
     if isinstance(action, np.ndarray) and action.size == 1:
         action = action.reshape(())[()]
-    if isinstance(action, bool | np.bool_) or not isinstance(action, int | np.integer) or not 0 <= action < size:
+    if (
+        isinstance(action, bool | np.bool_)
+        or not isinstance(action, int | np.integer)
+        or not 0 <= action < size
+    ):
         raise InvalidAction(f"{action!r:.80} is not an action; it must be an integer from 0 to {size - 1}")
     return int(action)
 

@@ -30,7 +30,13 @@ class Games(VecEnv):
         see: the function from an observation to an array in `space`.
     """
 
-    def __init__(self, places: int, space: spaces.Space[Any], see: Callable[[Observation], NDArray[Any]], actions: ActionSet) -> None:
+    def __init__(
+        self,
+        places: int,
+        space: spaces.Space[Any],
+        see: Callable[[Observation], NDArray[Any]],
+        actions: ActionSet,
+    ) -> None:
         self.see, self.actions = see, actions
         self.table: Table | None = None
         self._chosen: NDArray[np.int64] = np.zeros(places, np.int64)
@@ -39,7 +45,9 @@ class Games(VecEnv):
     def attach(self, table: Table) -> None:
         """Use a table with the same number of parallel episodes; LoquentError for another number."""
         if table.places != self.num_envs:
-            raise LoquentError(f"the table has {table.places} places, and the learner steps {self.num_envs}; make them equal")
+            raise LoquentError(
+                f"the table has {table.places} places, and the learner steps {self.num_envs}; make them equal"
+            )
         self.table = table
 
     def reset(self) -> NDArray[Any]:
@@ -54,17 +62,25 @@ class Games(VecEnv):
         """Observations, rewards, ends, and infos with the last observation of ended episodes."""
         steps = self._attached.act(self._chosen.tolist())
         infos: list[dict[str, Any]] = [
-            {} if step.last is None else {"terminal_observation": self.see(step.last), "TimeLimit.truncated": step.bootstraps} for step in steps
+            {}
+            if step.last is None
+            else {"terminal_observation": self.see(step.last), "TimeLimit.truncated": step.bootstraps}
+            for step in steps
         ]
         observations = np.stack([self.see(step.observation) for step in steps])
-        rewards, ends = np.array([step.reward for step in steps], np.float32), np.array([step.last is not None for step in steps])
+        rewards, ends = (
+            np.array([step.reward for step in steps], np.float32),
+            np.array([step.last is not None for step in steps]),
+        )
         return observations, rewards, ends, infos
 
     def action_masks(self) -> NDArray[np.bool_]:
         """bool[places, actions]: True for legal actions."""
         return np.stack([self.actions.mask(observation.legal) for observation in self._attached.observations])
 
-    def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
+    ) -> list[Any]:
         """The method `action_masks`, which MaskablePPO calls; AttributeError for any other."""
         if method_name != "action_masks":
             raise AttributeError(method_name)
@@ -90,7 +106,9 @@ class Games(VecEnv):
     @property
     def _attached(self) -> Table:
         if self.table is None:
-            raise LoquentError("no table is attached, so there is nothing to reset or step; call attach first")
+            raise LoquentError(
+                "no table is attached, so there is nothing to reset or step; call attach first"
+            )
         return self.table
 
 

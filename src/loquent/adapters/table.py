@@ -62,7 +62,9 @@ class Table:
         teacher: Agent | None = None,
     ) -> None:
         if task.actions is None:
-            raise BadSetting(f"{task.identity} takes free text; choose a task with a set of actions, or a learner of tokens")
+            raise BadSetting(
+                f"{task.identity} takes free text; choose a task with a set of actions, or a learner of tokens"
+            )
         self.task, self.sampler, self.seed, self.split = task, sampler, seed, split
         self.terms, self.weights, self.learner, self.teacher = tuple(terms), weights, learner, teacher
         self.places, self.dealt = places, 0
@@ -97,7 +99,10 @@ class Table:
             self.games[i] = self._deal()
         self.done += scored
         nothing = None, False
-        return [Transition(game.step.observation, rewards[i], *last.get(i, nothing)) for i, game in enumerate(self.games)]
+        return [
+            Transition(game.step.observation, rewards[i], *last.get(i, nothing))
+            for i, game in enumerate(self.games)
+        ]
 
     def teacher_actions(self) -> list[int]:
         """The number of the action that the teacher takes in each episode.
@@ -112,8 +117,12 @@ class Table:
         for question, answer in zip(questions, self.teacher.answer(questions), strict=True):
             number = self.task.actions.index(answer.text, question.observation.legal)
             if number is None:
-                what = f"the teacher {self.teacher.name} answers {answer.text!r:.80} in episode {question.game}"
-                raise BadSetting(f"{what}, which is not a legal action; choose a teacher that takes legal actions")
+                what = (
+                    f"the teacher {self.teacher.name} answers {answer.text!r:.80} in episode {question.game}"
+                )
+                raise BadSetting(
+                    f"{what}, which is not a legal action; choose a teacher that takes legal actions"
+                )
             numbers.append(number)
         return numbers
 
@@ -127,7 +136,9 @@ class Table:
         The sampler's owner saves the sampler.
         """
         texts = [[turn.text for turn in game.turns if turn.seat == "agent"] for game in self._games]
-        live = [{"row": g.row.id, "number": g.number, "said": t} for g, t in zip(self._games, texts, strict=True)]
+        live = [
+            {"row": g.row.id, "number": g.number, "said": t} for g, t in zip(self._games, texts, strict=True)
+        ]
         return {"dealt": self.dealt, "games": live}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -146,11 +157,16 @@ class Table:
             what = f"the checkpoint has a running episode on the row {missing[0]!r}, which is not in the pool"
             raise BadCheckpoint(f"{what}; resume with the data of the run")
         self.dealt, self.done = dealt, []
-        self._games = [self._begun(rows[saved["row"]], saved_state.count(saved, "number", most=dealt - 1)) for saved in games]
+        self._games = [
+            self._begun(rows[saved["row"]], saved_state.count(saved, "number", most=dealt - 1))
+            for saved in games
+        ]
         for game, saved in zip(self._games, games, strict=True):
             for text in saved_state.items(saved, "said"):
                 if not isinstance(text, str) or game.step.ended is not None:
-                    raise saved_state.wrong("said", saved["said"], "the answers of an episode that has not ended")
+                    raise saved_state.wrong(
+                        "said", saved["said"], "the answers of an episode that has not ended"
+                    )
                 game.act(Answer(text))
 
     def _step(self, game: Live, choice: int) -> float:

@@ -76,18 +76,28 @@ class TokenizerFile:
         self.end, self.length = _end(self._tokenizer, Path(folder)), answer_length
         self.pad = int(self._tokenizer.get_vocab_size())
         self.actions = spaces.Discrete(self.pad)
-        ids = {name: spaces.Box(0, self.pad, box.shape, np.int64) for name, box in self._view.space.items() if isinstance(box, spaces.Box)}
+        ids = {
+            name: spaces.Box(0, self.pad, box.shape, np.int64)
+            for name, box in self._view.space.items()
+            if isinstance(box, spaces.Box)
+        }
         self.space = spaces.Dict({**dict(self._view.space.items()), **ids})
 
     def encode(self, text: str) -> Sequence[int]:
         """The ids of a text; a lone surrogate becomes "?"."""
-        ids: list[int] = self._tokenizer.encode(text.encode("utf-8", "replace").decode(), add_special_tokens=False).ids
+        ids: list[int] = self._tokenizer.encode(
+            text.encode("utf-8", "replace").decode(), add_special_tokens=False
+        ).ids
         return ids
 
     def array(self, prompt: Sequence[int], drawn: Sequence[int]) -> Arrays:
         """`TokenView.join` with this vocabulary's padding."""
         arrays = self._view.join(prompt, drawn)
-        padded = {name: np.where(arrays[f"{name}_real"] == 1, ids, self.pad) for name, ids in arrays.items() if f"{name}_real" in arrays}
+        padded = {
+            name: np.where(arrays[f"{name}_real"] == 1, ids, self.pad)
+            for name, ids in arrays.items()
+            if f"{name}_real" in arrays
+        }
         return {**arrays, **padded}
 
     def text(self, drawn: Sequence[int]) -> str:
@@ -106,7 +116,9 @@ def _load(folder: Path) -> Any:
     try:
         tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # tokenizers raises bare Exception
-        raise BadModel(f"{file} is not a tokenizer ({error}); save one there with the package tokenizers") from error
+        raise BadModel(
+            f"{file} is not a tokenizer ({error}); save one there with the package tokenizers"
+        ) from error
     tokenizer.encode_special_tokens = True  # encode the name of a special token in a text as plain characters
     return tokenizer
 
@@ -115,9 +127,13 @@ def _end(tokenizer: Any, folder: Path) -> int:
     file = folder / "tokenizer_config.json"
     named = json_files.load_object(file, error=BadModel).get("eos_token") if file.is_file() else None
     named = named.get("content") if isinstance(named, dict) else named
-    ids = [tokenizer.token_to_id(name) for name in ((named,) if isinstance(named, str) and named else USUAL_ENDS)]
+    ids = [
+        tokenizer.token_to_id(name) for name in ((named,) if isinstance(named, str) and named else USUAL_ENDS)
+    ]
     end = next((id for id in ids if id is not None), None)
     if end is None:
-        todo = f"set eos_token in tokenizer_config.json, or add one of {', '.join(USUAL_ENDS)} to the vocabulary"
+        todo = (
+            f"set eos_token in tokenizer_config.json, or add one of {', '.join(USUAL_ENDS)} to the vocabulary"
+        )
         raise BadModel(f"{folder} names no end token that its vocabulary has; {todo}")
     return int(end)

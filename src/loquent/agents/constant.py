@@ -26,7 +26,14 @@ class Scripted:
 
     def answer(self, asked: Sequence[Asked]) -> list[Answer]:
         """One answer per question: how many this seat has given decides."""
-        return [Answer(self.script[min(sum(turn.seat == one.observation.seat for turn in one.turns), len(self.script) - 1)]) for one in asked]
+        return [
+            Answer(
+                self.script[
+                    min(sum(turn.seat == one.observation.seat for turn in one.turns), len(self.script) - 1)
+                ]
+            )
+            for one in asked
+        ]
 
 
 class Majority(Scripted):
@@ -37,7 +44,10 @@ class Majority(Scripted):
 
     def __init__(self, task: Task) -> None:
         plays = expert_plays(task, _some(task, ROWS))
-        before, last = Counter(text for play in plays for text in play[:-1]), Counter(play[-1] for play in plays)
+        before, last = (
+            Counter(text for play in plays for text in play[:-1]),
+            Counter(play[-1] for play in plays),
+        )
         ending = tuple(last) if len(last) == 1 and not before.keys() & last.keys() else ()
         commonest = [text for text, _ in (before if ending else before + last).most_common(1)]
         super().__init__("majority", (*commonest, *ending))
@@ -53,9 +63,17 @@ class Constant(Scripted):
         rows = _some(task, ROWS)
         plays = expert_plays(task, rows)
         whole = [script for script, _ in Counter(plays).most_common(CANDIDATES)]
-        single = [(text,) for text, _ in Counter(text for play in plays for text in play).most_common(CANDIDATES)]
+        single = [
+            (text,) for text, _ in Counter(text for play in plays for text in play).most_common(CANDIDATES)
+        ]
         judged = rows[:: max(1, len(rows) // JUDGED)]
-        super().__init__("constant", max(dict.fromkeys((*single, *whole)), key=lambda script: fmean(earned(task, row, script) for row in judged)))
+        super().__init__(
+            "constant",
+            max(
+                dict.fromkeys((*single, *whole)),
+                key=lambda script: fmean(earned(task, row, script) for row in judged),
+            ),
+        )
 
 
 def expert_plays(task: Task, rows: Sequence[Row]) -> list[Script]:
@@ -70,7 +88,9 @@ def expert_plays(task: Task, rows: Sequence[Row]) -> list[Script]:
         while step.ended is None:
             text = task.expert(step.state) if step.observation.seat == "agent" else None
             if text is None:
-                raise BadSetting(f"{task.identity} has no expert for every turn, so there is nothing to take a constant answer from")
+                raise BadSetting(
+                    f"{task.identity} has no expert for every turn, so there is nothing to take a constant answer from"
+                )
             said.append(text)
             step = task.act(step, text)
         plays.append(tuple(said))

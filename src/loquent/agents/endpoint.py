@@ -23,8 +23,12 @@ from loquent.core.guards import json_files
 from loquent.core.guards.terminal import escaped
 from loquent.errors import LoquentError, MissingExtra
 
-AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})  # statuses after which the same request may be answered
-TOO_MUCH = frozenset({200, 400, 413, 422, 500})  # statuses with which servers say that a prompt is longer than their context
+AGAIN = frozenset(
+    {408, 409, 425, 429, 500, 502, 503, 504, 529}
+)  # statuses after which the same request may be answered
+TOO_MUCH = frozenset(
+    {200, 400, 413, 422, 500}
+)  # statuses with which servers say that a prompt is longer than their context
 CONTEXT = re.compile(
     r"context[ _]?(length|size|window)|(maximum|max) (model|sequence|input) len|prompt is too long|input is too long"
     r"|longer than the (maximum )?(model|context)|too many (input |prompt )?tokens|tokens? .{0,80}exceed|too large for model"
@@ -43,7 +47,9 @@ class Failed(LoquentError):
     `context`: the endpoint says that the prompt is longer than its context.
     """
 
-    def __init__(self, why: str, again: bool = True, after: str | None = None, status: int = 0, context: bool = False) -> None:
+    def __init__(
+        self, why: str, again: bool = True, after: str | None = None, status: int = 0, context: bool = False
+    ) -> None:
         super().__init__(why)
         self.again, self.status, self.context = again, status, context
         self.after = float(after) if after and re.fullmatch(r"[0-9]{1,6}", after.strip()) else None
@@ -65,7 +71,9 @@ class Endpoint:
         MissingExtra: the library `httpx2` is not installed.
     """
 
-    def __init__(self, url: str, headers: dict[str, str], timeout: float, max_bytes: int, secret: Secret) -> None:
+    def __init__(
+        self, url: str, headers: dict[str, str], timeout: float, max_bytes: int, secret: Secret
+    ) -> None:
         self.url, self.timeout, self.max_bytes, self.secret = url, timeout, max_bytes, secret
         self._headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", **headers}
         self._library = _library()
@@ -101,20 +109,32 @@ class Endpoint:
             async with asyncio.timeout(self.timeout):
                 status, headers, raw = await self._exchange(body)
         except TimeoutError:
-            raise Failed(f"no response (TimeoutError: it was not complete after {self.timeout:g} seconds)") from None
+            raise Failed(
+                f"no response (TimeoutError: it was not complete after {self.timeout:g} seconds)"
+            ) from None
         except TooLong:
             raise
-        except Exception as error:  # no connection, cut off, nonsense in the head: whatever the libraries below make of it
+        except (
+            Exception
+        ) as error:  # no connection, cut off, nonsense in the head: whatever the libraries below make of it
             reason = _root(error)
             raise Failed(f"no response ({type(reason).__name__}{self.shown(str(reason))})") from None
         if not 200 <= status < 300:
             said = _complaint(raw)
             context = (status in TOO_MUCH and CONTEXT.search(said) is not None) or status == 413
-            raise Failed(f"status {status}{self.shown(said)}", status in AGAIN, headers.get("Retry-After"), status, context)
+            raise Failed(
+                f"status {status}{self.shown(said)}",
+                status in AGAIN,
+                headers.get("Retry-After"),
+                status,
+                context,
+            )
         try:
             return json_files.loads(raw, nan="null")
         except ValueError as error:
-            raise Failed(f"status {status}, and a response that is not JSON{self.shown(str(error))}") from None
+            raise Failed(
+                f"status {status}, and a response that is not JSON{self.shown(str(error))}"
+            ) from None
 
     def shown(self, said: str) -> str:
         """What the endpoint said, without the key, harmless to a terminal, on one line and shortened, behind a colon; "" for nothing."""
@@ -138,9 +158,13 @@ class Endpoint:
         """The client whose connections are kept."""
         here = asyncio.get_running_loop()
         if self._client is None or self._home is not here:
-            limits = self._library.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=5.0)
+            limits = self._library.Limits(
+                max_connections=None, max_keepalive_connections=None, keepalive_expiry=5.0
+            )
             proxies = not _is_here(self.url)  # no proxy can stand for this machine
-            client = self._library.AsyncClient(timeout=None, follow_redirects=False, trust_env=proxies, limits=limits)
+            client = self._library.AsyncClient(
+                timeout=None, follow_redirects=False, trust_env=proxies, limits=limits
+            )
             self._client, self._home = client, here
             weakref.finalize(self, _close, client, here).atexit = False
         return self._client
@@ -177,7 +201,11 @@ def _root(error: BaseException) -> BaseException:
     found = error
     while inner is not None:
         found = inner if isinstance(inner, OSError) and inner.errno is not None else found
-        inner = inner.exceptions[0] if isinstance(inner, BaseExceptionGroup) else inner.__cause__ or inner.__context__
+        inner = (
+            inner.exceptions[0]
+            if isinstance(inner, BaseExceptionGroup)
+            else inner.__cause__ or inner.__context__
+        )
     return found
 
 

@@ -42,7 +42,9 @@ class Exact:
         longest = context(SimpleNamespace(config=config))
         self.room = longest - max_tokens
         if self.room < 1:
-            raise BadSetting(f"max_tokens = {max_tokens} leaves no room for a prompt in the model's context of {longest}; choose fewer")
+            raise BadSetting(
+                f"max_tokens = {max_tokens} leaves no room for a prompt in the model's context of {longest}; choose fewer"
+            )
         evaluation = about.get("evaluation")
         most = evaluation.get("max_prompt_tokens") if isinstance(evaluation, dict) else None
         self.room = min(self.room, most) if isinstance(most, int) and most > 0 else self.room
@@ -56,7 +58,10 @@ class Exact:
 
     def first(self, asked: Asked, first: int) -> int:
         """The first turn that fits into the model's context, from `first` on."""
-        return first + self.format.fit(asked.instruction, asked.turns[first:], asked.observation.seat, self.room).first
+        return (
+            first
+            + self.format.fit(asked.instruction, asked.turns[first:], asked.observation.seat, self.room).first
+        )
 
     def messages(self, asked: Asked, first: int) -> list[dict[str, str]]:
         """A message for each turn with text (the first is written even without), from which the model's template makes the prompt."""
@@ -74,7 +79,9 @@ class Exact:
 
     def prompt(self, asked: Asked, first: int) -> list[int] | str:
         """The ids after which the seat answers; or, for a server that takes none, their text."""
-        ids = list(self.format.prompt(asked.instruction, asked.turns[first:], asked.observation.seat, self.room)[0])
+        ids = list(
+            self.format.prompt(asked.instruction, asked.turns[first:], asked.observation.seat, self.room)[0]
+        )
         return self._text(ids) if self.as_text else ids
 
     def said(self, text: str) -> str:
@@ -92,7 +99,11 @@ class Exact:
         if away[best] and not self.remarked:
             self.remarked = True
             why = "the server takes no token ids, and its tokenizer reads some prompts otherwise than the model's format writes them"
-            warnings.warn(f"{why}, as {texts[best][-60:]!r}; answers may differ from a local agent's", Remark, stacklevel=2)
+            warnings.warn(
+                f"{why}, as {texts[best][-60:]!r}; answers may differ from a local agent's",
+                Remark,
+                stacklevel=2,
+            )
         return texts[best]
 
     def _ends(self, folder: str) -> tuple[str, ...]:

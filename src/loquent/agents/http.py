@@ -94,7 +94,9 @@ class Http:
                 text, stopped = self._read(await self.endpoint.post(question), asked, stops)
                 return Answer(text, stopped, dropped=first)
             except TooLong as error:
-                self._remarks.append(f"{self.name} (game {asked.game}): {error} was not read to its end; it counts as an empty answer")
+                self._remarks.append(
+                    f"{self.name} (game {asked.game}): {error} was not read to its end; it counts as an empty answer"
+                )
                 return Answer("", "length", dropped=first)
             except Failed as error:
                 if error.context:
@@ -102,7 +104,11 @@ class Http:
                     if shorter is None:
                         raise self._broken(asked, tried + 1, error) from None
                     first = self._drop(asked, shorter)
-                elif isinstance(question.get("prompt"), list) and error.status in NO_IDS and self.exact is not None:
+                elif (
+                    isinstance(question.get("prompt"), list)
+                    and error.status in NO_IDS
+                    and self.exact is not None
+                ):
                     self.exact.as_text = True
                 else:
                     tried += 1
@@ -112,7 +118,9 @@ class Http:
 
     def _broken(self, asked: Asked, tried: int, error: Failed) -> BrokenAgent:
         times = f"{tried} times" if tried > 1 else "once"
-        return BrokenAgent(f"{self.name} was asked {times} (game {asked.game}) and failed: {self.endpoint.url}: {error}")
+        return BrokenAgent(
+            f"{self.name} was asked {times} (game {asked.game}) and failed: {self.endpoint.url}: {error}"
+        )
 
     def _first(self, asked: Asked) -> int:
         """The first turn that is written: with fewer dropped, this history was too long before, or does not fit into the known context."""
@@ -123,7 +131,9 @@ class Http:
     def _drop(self, asked: Asked, first: int) -> int:
         """Remember that the turns before `first` do not fit, so that the game's next question is not refused for them again."""
         if not self._refused:
-            self._remarks.append(f"{self.name} (game {asked.game}): the context is full; the oldest turns are left out, as a local agent does")
+            self._remarks.append(
+                f"{self.name} (game {asked.game}): the context is full; the oldest turns are left out, as a local agent does"
+            )
         self._refused[asked.game, asked.observation.seat] = asked.turns, first
         while len(self._refused) > REMEMBERED:
             self._refused.popitem(last=False)
@@ -132,13 +142,21 @@ class Http:
     def _question(self, asked: Asked, first: int) -> tuple[dict[str, Any], tuple[str, ...]]:
         """The body of a request, and the texts that end its answer."""
         options, exact = self.options, self.exact
-        body: dict[str, Any] = {**plain(options.extra), "model": options.model, "temperature": options.temperature}
+        body: dict[str, Any] = {
+            **plain(options.extra),
+            "model": options.model,
+            "temperature": options.temperature,
+        }
         body[options.length_field] = options.max_tokens
         if options.seed:
             body["seed"] = asked.key.integer(31)
         stops = [prompts.clean(text) for text in asked.observation.stop if text]
         if options.api == CHAT:
-            body["messages"] = prompts.messages(asked, first, options.nothing) if exact is None else exact.messages(asked, first)
+            body["messages"] = (
+                prompts.messages(asked, first, options.nothing)
+                if exact is None
+                else exact.messages(asked, first)
+            )
         else:
             body["prompt"] = prompts.text(asked, first) if exact is None else exact.prompt(asked, first)
         if exact is not None:
@@ -156,11 +174,23 @@ class Http:
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
             said = dumped(response.get("error")) if isinstance(response, dict) else ""
             context = CONTEXT.search(said) is not None
-            raise Failed(f"status 200, and a response without choices{self.endpoint.shown(said)}", status=200, context=context)
+            raise Failed(
+                f"status 200, and a response without choices{self.endpoint.shown(said)}",
+                status=200,
+                context=context,
+            )
         options, first = self.options, choices[0]
         message = first.get("message")
-        text = first.get("text") if options.api != CHAT else message.get("content") if isinstance(message, dict) else None
-        text = self.endpoint.secret.hidden(text) if isinstance(text, str) else ""  # a refusal, a call of a tool, or nothing at all
+        text = (
+            first.get("text")
+            if options.api != CHAT
+            else message.get("content")
+            if isinstance(message, dict)
+            else None
+        )
+        text = (
+            self.endpoint.secret.hidden(text) if isinstance(text, str) else ""
+        )  # a refusal, a call of a tool, or nothing at all
         places = [(place, string) for string in stops if (place := text.find(string)) >= 0]
         own = first.get("stop_reason")  # of servers that tell at which text they stopped
         ended = min(places)[1] if places else own if isinstance(own, str) else ""

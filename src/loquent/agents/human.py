@@ -26,8 +26,14 @@ HINT: Final = "?"
 class HumanOptions:
     """What human may be told."""
 
-    hint: str | Record = setting("", "the agent that answers when ? is typed, as a name or {kind: NAME, OPTION: VALUE}; empty: ? is an answer")
-    again: bool = setting(False, "ask again for what the task cannot read however often; else once in a turn, and then it is the answer")
+    hint: str | Record = setting(
+        "",
+        "the agent that answers when ? is typed, as a name or {kind: NAME, OPTION: VALUE}; empty: ? is an answer",
+    )
+    again: bool = setting(
+        False,
+        "ask again for what the task cannot read however often; else once in a turn, and then it is the answer",
+    )
 
 
 class Human:
@@ -38,13 +44,24 @@ class Human:
 
     Options: ClassVar[type] = HumanOptions
 
-    def __init__(self, task: Task | None = None, options: Any = None, *, stdin: TextIO | None = None, stdout: TextIO | None = None) -> None:
+    def __init__(
+        self,
+        task: Task | None = None,
+        options: Any = None,
+        *,
+        stdin: TextIO | None = None,
+        stdout: TextIO | None = None,
+    ) -> None:
         self.name = "human"
         self.task = task
         self.options = options or HumanOptions()
-        self._hint: Any = make(self.options.hint, task, place="human.hint") if self.options.hint and task else None
+        self._hint: Any = (
+            make(self.options.hint, task, place="human.hint") if self.options.hint and task else None
+        )
         if isinstance(self._hint, Person):
-            raise BadSetting(f"human.hint: {self._hint.name} is a person too; an agent that answers by itself is right")
+            raise BadSetting(
+                f"human.hint: {self._hint.name} is a person too; an agent that answers by itself is right"
+            )
         self._in, self._out = stdin, stdout
 
     def answer(self, asked: Sequence[Asked]) -> list[Answer]:
@@ -132,7 +149,9 @@ def allowed(actions: ActionSet | None, legal: Legal, said: str) -> str:
     if actions is None or len(actions) > LISTED_ACTIONS:
         return ""
     texts = [actions.text(i, legal) for i in range(len(actions)) if actions.contains(legal, i)]
-    meant = next((text for text in texts if text.strip().lower() == said.strip().lower()), None) or nearest(said, texts)
+    meant = next((text for text in texts if text.strip().lower() == said.strip().lower()), None) or nearest(
+        said, texts
+    )
     near = f"; did you mean {meant}?" if meant else ""
     return near + (f" (allowed: {' | '.join(texts)})" if len(texts) <= SHOWN_ACTIONS else "")
 

@@ -46,11 +46,19 @@ class LanguageModelAgent:
         name: str = "language model",
         legal_only: bool = False,
     ) -> None:
-        self.module, self.format, self.nucleus, self.name, self.legal_only = module, format, nucleus, name, legal_only
+        self.module, self.format, self.nucleus, self.name, self.legal_only = (
+            module,
+            format,
+            nucleus,
+            name,
+            legal_only,
+        )
         self.perturbation, self.best_of = perturbation, best_of
         self.decoding = Decoding() if decoding is None else decoding
         if best_of is not None and best_of.number > 1 and self.decoding.method != "sample":
-            raise BadSetting(f"the best of {best_of.number} answers with method = {self.decoding.method!r}: all are the same; 'sample' draws them")
+            raise BadSetting(
+                f"the best of {best_of.number} answers with method = {self.decoding.method!r}: all are the same; 'sample' draws them"
+            )
         self.room = context(module) - self.decoding.max_new_tokens
         if self.room < 1:
             raise BadSetting(
@@ -67,7 +75,9 @@ class LanguageModelAgent:
 
     def answer(self, asked: Sequence[Asked]) -> list[Answer]:
         """One answer per question, in order; the model's dropout is off meanwhile."""
-        written = [self.format.prompt(one.instruction, one.turns, one.observation.seat, self.room) for one in asked]
+        written = [
+            self.format.prompt(one.instruction, one.turns, one.observation.seat, self.room) for one in asked
+        ]
         prompts, dropped = [prompt for prompt, _ in written], [first for _, first in written]
         number = 1 if self.best_of is None else self.best_of.number
         stop = [self._stop(one.observation.stop, prompt) for one, prompt in zip(asked, prompts, strict=True)]

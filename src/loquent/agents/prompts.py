@@ -51,7 +51,9 @@ def line_stops(actions: ActionSet | None, legal: object) -> tuple[str, ...]:
     """A line break, where every action is a line: a model without an end would play on through the lines of the task."""
     if actions is None:
         return ()
-    some = (actions.text(i, legal) for i in range(min(len(actions), MOST_ACTIONS)) if actions.contains(legal, i))
+    some = (
+        actions.text(i, legal) for i in range(min(len(actions), MOST_ACTIONS)) if actions.contains(legal, i)
+    )
     return () if any("\n" in action for action in some) else ("\n",)
 
 
@@ -69,4 +71,6 @@ def _told(before: Turn | None, turn: Turn, seat: str) -> str:
     said = clean(turn.text)
     if turn.seat == seat or before is None or not before.invalid:
         return said
-    return f"{clean(before.text)[:QUOTED]!r} is no valid answer: {before.invalid}" + (f"\n{said}" if said else "")
+    return f"{clean(before.text)[:QUOTED]!r} is no valid answer: {before.invalid}" + (
+        f"\n{said}" if said else ""
+    )

@@ -23,7 +23,9 @@ class Replay:
             for seat, answers in fresh.items():
                 before = self._said.setdefault((episode.seed, game, seat), answers)
                 if [a.text for a in before] != [a.text for a in answers]:
-                    raise BrokenAgent(f"two records of the game {game} with seed {episode.seed} differ; give one of them")
+                    raise BrokenAgent(
+                        f"two records of the game {game} with seed {episode.seed} differ; give one of them"
+                    )
 
     def answer(self, asked: Sequence[Asked]) -> list[Answer]:
         """One answer per question.
@@ -39,5 +41,7 @@ class Replay:
         spoken = sum(turn.seat == seat for turn in asked.turns)
         if said is None or spoken >= len(said):
             what = f"ends after {spoken} answers" if said else "is missing"
-            raise BrokenAgent(f"the record of the game {asked.game} with seed {asked.key.seed} for the seat {seat!r} {what}")
+            raise BrokenAgent(
+                f"the record of the game {asked.game} with seed {asked.key.seed} for the seat {seat!r} {what}"
+            )
         return said[spoken]

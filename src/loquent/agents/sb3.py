@@ -26,8 +26,16 @@ class Chooser:
         actions: the actions it has learned to choose among: no others are chosen among.
     """
 
-    def __init__(self, name: str, scores: Scores, *, greedy: bool, actions: ActionSet, explore: float = 0.0) -> None:
-        self.name, self.scores, self.greedy, self.explore, self.actions = name, scores, greedy, explore, actions
+    def __init__(
+        self, name: str, scores: Scores, *, greedy: bool, actions: ActionSet, explore: float = 0.0
+    ) -> None:
+        self.name, self.scores, self.greedy, self.explore, self.actions = (
+            name,
+            scores,
+            greedy,
+            explore,
+            actions,
+        )
 
     def answer(self, asked: Sequence[Asked]) -> Sequence[Answer]:
         """One answer per question: the text of the action chosen; an empty slot is an empty answer, which the task judges.
@@ -43,10 +51,14 @@ class Chooser:
 
     def _check(self, actions: ActionSet | None) -> None:
         if actions is None:
-            raise BadSetting(f"{self.name} chooses among a task's actions, and was asked without any; it plays tasks that have actions")
+            raise BadSetting(
+                f"{self.name} chooses among a task's actions, and was asked without any; it plays tasks that have actions"
+            )
         if not same(actions, self.actions):
             there, here = _shown(self.actions), _shown(actions)
-            raise BadSetting(f"{self.name} has learned to choose among {there}, not among {here}; it plays the task it was trained on")
+            raise BadSetting(
+                f"{self.name} has learned to choose among {there}, not among {here}; it plays the task it was trained on"
+            )
 
     def _answer(self, one: Asked, scores: NDArray[np.float64]) -> Answer:
         assert one.actions is not None

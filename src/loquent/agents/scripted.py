@@ -59,5 +59,7 @@ class Expert:
     def _say(self, asked: Asked) -> str:
         said = self.task.expert(asked.state)
         if said is None:
-            raise BrokenAgent(f"{self.task.identity} has no expert for the seat {asked.observation.seat!r} (game {asked.game})")
+            raise BrokenAgent(
+                f"{self.task.identity} has no expert for the seat {asked.observation.seat!r} (game {asked.game})"
+            )
         return said

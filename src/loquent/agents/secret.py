@@ -47,7 +47,9 @@ def from_environment(variable: str) -> Secret:
         return Secret()
     key = os.environ.get(variable, "").strip()
     if not PRINTABLE.fullmatch(key):
-        raise BadSetting(f"api_key_variable = {variable!r}: this environment variable {'holds something that is no key' if key else 'is not set'}")
+        raise BadSetting(
+            f"api_key_variable = {variable!r}: this environment variable {'holds something that is no key' if key else 'is not set'}"
+        )
     return Secret(key)
 
 

@@ -76,7 +76,11 @@ class Tags(Form):
 
     def blank(self, fields: Fields) -> Row:
         tokens = fields.get("tokens", fields.get("text", ()))
-        count = len([piece for piece in tokens.split(" ") if piece]) if isinstance(tokens, str) else len(_many(tokens))
+        count = (
+            len([piece for piece in tokens.split(" ") if piece])
+            if isinstance(tokens, str)
+            else len(_many(tokens))
+        )
         return self.task.row_from({**fields, "labels": self._labels[:1] * count})
 
     def played(self, seen: Fields) -> Annotation:
@@ -90,7 +94,10 @@ class Tags(Form):
 
     def shown(self, row: Row, given: Annotation) -> str:
         width = max(map(len, row["tokens"]))
-        return "\n".join(f"{i:>4}  {token:<{width}}  {label}" for i, (token, label) in enumerate(zip(row["tokens"], given, strict=True), 1))
+        return "\n".join(
+            f"{i:>4}  {token:<{width}}  {label}"
+            for i, (token, label) in enumerate(zip(row["tokens"], given, strict=True), 1)
+        )
 
     def changed(self, row: Row, given: Annotation, line: str) -> Annotation:
         if line == "?":
@@ -100,7 +107,9 @@ class Tags(Form):
             raise ValueError(f"{line!r:.60} is neither `3 LABEL` nor `3-5 LABEL`")
         first, last = int(found[1]), int(found[2] or found[1])
         if not 1 <= first <= last <= len(given):
-            raise ValueError(f"there are the tokens 1 to {len(given)}, not {found[1]}{f'-{found[2]}' if found[2] else ''}")
+            raise ValueError(
+                f"there are the tokens 1 to {len(given)}, not {found[1]}{f'-{found[2]}' if found[2] else ''}"
+            )
         label = self._known(found[3], self._labels)
         return (*given[: first - 1], *(label,) * (last - first + 1), *given[last:])
 
@@ -178,7 +187,15 @@ class Choice(Form):
 
     def shown(self, row: Row, given: Annotation) -> str:
         lines = [row["question"], *(f"  fact: {fact}" for fact in row["facts"])]
-        return "\n".join([*lines, *(f"{'>' if id == given[0] else ' '} {id}  {text}" for id, text in zip(row["ids"], row["choices"], strict=True))])
+        return "\n".join(
+            [
+                *lines,
+                *(
+                    f"{'>' if id == given[0] else ' '} {id}  {text}"
+                    for id, text in zip(row["ids"], row["choices"], strict=True)
+                ),
+            ]
+        )
 
     def changed(self, row: Row, given: Annotation, line: str) -> Annotation:
         if line == "?" and not self.names(row, line):

@@ -79,7 +79,9 @@ class Session:
         BadCheckpoint: the folder holds something else. BadRow: two of the samples have one id.
     """
 
-    def __init__(self, recipe: Recipe, folder: Path, samples: Sequence[Row] = (), *, weight: float = 1.0) -> None:
+    def __init__(
+        self, recipe: Recipe, folder: Path, samples: Sequence[Row] = (), *, weight: float = 1.0
+    ) -> None:
         if twice := next((id for id, count in Counter(row.id for row in samples).items() if count > 1), None):
             raise BadRow(f"two samples have the id {twice!r}; an id of its own for each is right")
         self.recipe, self.folder, self.weight = recipe, folder, weight
@@ -116,7 +118,9 @@ class Session:
         trainer, number = self.trainer, len(self.annotations)
         agent = trainer.algorithm.agent(trainer.actor, True)
         game = Game(row, number)
-        [episode] = play(trainer.task, [game], agent, seed=trainer.settings.seed, split=trainer.settings.split)
+        [episode] = play(
+            trainer.task, [game], agent, seed=trainer.settings.seed, split=trainer.settings.split
+        )
         last = episode.turns[-1].observation
         assert last is not None
         return self.form.played(last.fields)
@@ -188,7 +192,9 @@ class Session:
             "annotation/saved_lately": Effort.of(done[-WINDOW:]).saved,
         }
         logged.check(logs, self._known)
-        self._run.logs.append(logs, {"update": trainer.updates, "play": round(time.perf_counter() - before, 4)})
+        self._run.logs.append(
+            logs, {"update": trainer.updates, "play": round(time.perf_counter() - before, 4)}
+        )
         self._keeper.keep()
         return logs
 

@@ -111,8 +111,14 @@ class SessionFiles:
             raise BadCheckpoint(f"{place}: {advice} ({type(error).__name__}: {error})") from error
         for name in ("corrected", "decisions", "weight"):
             value = annotation.get(name)
-            if not is_number(value) or annotation[name] < 0 or (name != "weight" and not isinstance(value, int)):
-                raise BadCheckpoint(f"{place}: {name} is {json_files.shown(value)}; a number of at least 0 is right")
+            if (
+                not is_number(value)
+                or annotation[name] < 0
+                or (name != "weight" and not isinstance(value, int))
+            ):
+                raise BadCheckpoint(
+                    f"{place}: {name} is {json_files.shown(value)}; a number of at least 0 is right"
+                )
 
 
 def _line(row: Row) -> dict[str, Any]:

@@ -49,7 +49,9 @@ def finished(job: SetJob) -> dict[str, Any] | None:
     except (BadCheckpoint, OSError):
         return None
     if known == bool(job.data.path):
-        raise BadCheckpoint(f"{job.folder} holds another set than this suite has now; name a new folder, or move that one away")
+        raise BadCheckpoint(
+            f"{job.folder} holds another set than this suite has now; name a new folder, or move that one away"
+        )
     return found if found.get("key") == job.figures_key and job.file.is_file() else None
 
 

@@ -22,7 +22,9 @@ from loquent.pretrained import devices
 Say = Callable[[Job | SetJob, Outcome], None]
 
 
-def run(jobs: Sequence[Job | SetJob], processes: int, say: Say, *, progress: bool = False) -> dict[str, Outcome]:
+def run(
+    jobs: Sequence[Job | SetJob], processes: int, say: Say, *, progress: bool = False
+) -> dict[str, Outcome]:
     """The outcome of every job by key; those that start from a failed one are not made, and say so.
 
     All runs of a folder have the same threads, however many are left: those its finished ones have had, else a share of the cores.
@@ -43,7 +45,9 @@ def run(jobs: Sequence[Job | SetJob], processes: int, say: Say, *, progress: boo
     missing = [job for job in jobs if job.key not in outcomes]
     count = threads(processes, outcomes.values())
     alone = min(processes, len(missing)) <= 1
-    for job, outcome in _here(missing, outcomes, count, progress) if alone else _beside(missing, outcomes, processes, count):
+    for job, outcome in (
+        _here(missing, outcomes, count, progress) if alone else _beside(missing, outcomes, processes, count)
+    ):
         outcomes[job.key] = outcome
         say(job, outcome)
     return outcomes
@@ -73,7 +77,9 @@ def _free() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _here(jobs: Sequence[Job | SetJob], outcomes: dict[str, Outcome], count: int, progress: bool) -> Iterator[tuple[Job | SetJob, Outcome]]:
+def _here(
+    jobs: Sequence[Job | SetJob], outcomes: dict[str, Outcome], count: int, progress: bool
+) -> Iterator[tuple[Job | SetJob, Outcome]]:
     import torch
 
     before = torch.get_num_threads()
@@ -88,10 +94,16 @@ def _here(jobs: Sequence[Job | SetJob], outcomes: dict[str, Outcome], count: int
 def _barred(job: Job | SetJob, outcomes: dict[str, Outcome]) -> Outcome | None:
     """The outcome of a job that cannot be made, because a run it starts from failed."""
     failed = [key for key in job.needs if key in outcomes and outcomes[key].failure]
-    return Outcome(job.key, failure=f"not made: what it starts from failed ({outcomes[failed[0]].failure})") if failed else None
+    return (
+        Outcome(job.key, failure=f"not made: what it starts from failed ({outcomes[failed[0]].failure})")
+        if failed
+        else None
+    )
 
 
-def _beside(jobs: Sequence[Job | SetJob], outcomes: dict[str, Outcome], processes: int, count: int) -> Iterator[tuple[Job | SetJob, Outcome]]:
+def _beside(
+    jobs: Sequence[Job | SetJob], outcomes: dict[str, Outcome], processes: int, count: int
+) -> Iterator[tuple[Job | SetJob, Outcome]]:
     """Jobs in processes of our own; one begins as soon as what it needs is there."""
     waiting = list(jobs)
     size = min(processes, len(waiting))
@@ -147,7 +159,11 @@ class _Worker:
         except (EOFError, OSError):
             self.process.join()
             code, self.process = self.process.exitcode, None
-            how = f"was killed by signal {-code} (out of memory?)" if code < 0 else f"ended with exit code {code}"
+            how = (
+                f"was killed by signal {-code} (out of memory?)"
+                if code < 0
+                else f"ended with exit code {code}"
+            )
             return job, Outcome(job.key, failure=f"its process {how}")
 
     def stop(self) -> None:
@@ -165,7 +181,9 @@ def _serve(pipe: Any, threads: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
     if parent is not None:
-        threading.Thread(target=lambda: (connection.wait([parent.sentinel]), os._exit(1)), daemon=True).start()
+        threading.Thread(
+            target=lambda: (connection.wait([parent.sentinel]), os._exit(1)), daemon=True
+        ).start()
     devices.threads(threads)
     while True:
         try:

@@ -45,7 +45,11 @@ def page(results: Results) -> str:
             + safe(pages.one_run(results))
             + ' <span class="paper">Published figures</span>, where a row repeats one: mean ± standard deviation.</p>',
             *(f'<p class="failed">{safe(note)}</p>' for note in results.notes),
-            *(line for table in pages.tables(results) for line in _table(results, table.title, [results.rows[name] for name in table.cells])),
+            *(
+                line
+                for table in pages.tables(results)
+                for line in _table(results, table.title, [results.rows[name] for name in table.cells])
+            ),
             *_figures(results),
             *_sets(results),
             *_verdicts(results),
@@ -60,7 +64,10 @@ def _table(results: Results, title: str, rows: list[Row]) -> Iterator[str]:
     names = pages.columns(results, rows)
     scales = {name: _scale([row.intervals[name] for row in rows if name in row.intervals]) for name in names}
     yield f'<h2>{safe(title)}</h2><div class="wide"><table><thead><tr><th></th>'
-    yield "".join(f"<th>{safe(head)}</th>" for head in pages.heads(results, names)) + "<th>n</th></tr></thead><tbody>"
+    yield (
+        "".join(f"<th>{safe(head)}</th>" for head in pages.heads(results, names))
+        + "<th>n</th></tr></thead><tbody>"
+    )
     for row in rows:
         cells = "".join(_cell(row, name, scales[name]) for name in names)
         mark = ' class="failed"' if row.failures else ""
@@ -68,7 +75,10 @@ def _table(results: Results, title: str, rows: list[Row]) -> Iterator[str]:
     yield "</tbody></table></div>"
     tasks = sorted({row.task for row in rows if row.task})
     yield f'<p class="soft">Task {safe("; ".join(tasks) or "none")}.</p>'
-    yield from (f'<p class="soft">Published: {safe(place)}: “{safe(quote)}”</p>' for place, quote in pages.quotes(rows))
+    yield from (
+        f'<p class="soft">Published: {safe(place)}: “{safe(quote)}”</p>'
+        for place, quote in pages.quotes(rows)
+    )
 
 
 def _cell(row: Row, name: str, scale: tuple[float, float]) -> str:
@@ -84,7 +94,11 @@ def _scale(found: list[Interval]) -> tuple[float, float]:
 
 def _bar(found: Interval, scale: tuple[float, float]) -> str:
     low, high = scale
-    ends = (found.mean, found.mean if found.low is None else found.low, found.mean if found.high is None else found.high)
+    ends = (
+        found.mean,
+        found.mean if found.low is None else found.low,
+        found.mean if found.high is None else found.high,
+    )
     dot, left, right = (4 + (WIDTH - 8) * ((end - low) / (high - low) if high > low else 0.5) for end in ends)
     middle = HEIGHT / 2
     line = f'<line x1="{left:.1f}" x2="{right:.1f}" y1="{middle}" y2="{middle}" stroke="var(--mark)" stroke-width="2"/>'
@@ -110,7 +124,10 @@ def _sets(results: Results) -> Iterator[str]:
         return
     yield '<h2>Recorded episodes</h2><div class="wide"><table><thead><tr>'
     yield "".join(f"<th>{safe(head)}</th>" for head in pages.set_heads(results)) + "</tr></thead><tbody>"
-    yield from ("<tr>" + "".join(f"<td>{safe(text)}</td>" for text in row) + "</tr>" for row in pages.set_rows(results))
+    yield from (
+        "<tr>" + "".join(f"<td>{safe(text)}</td>" for text in row) + "</tr>"
+        for row in pages.set_rows(results)
+    )
     yield "</tbody></table></div>"
 
 
@@ -121,7 +138,11 @@ def _verdicts(results: Results) -> Iterator[str]:
     for verdict in results.verdicts:
         ordering = verdict.ordering
         kind = verdict.verdict if verdict.verdict in (HOLDS, CONTRADICTED) else "soft"
-        said = f' <span class="soft">“{safe(ordering.quote)}” ({safe(ordering.place)})</span>' if ordering.quote else ""
+        said = (
+            f' <span class="soft">“{safe(ordering.quote)}” ({safe(ordering.place)})</span>'
+            if ordering.quote
+            else ""
+        )
         steps = "".join(f"<li>{safe(pages.step_text(step))}</li>" for step in verdict.shown)
         yield f'<li><strong class="{kind}">{safe(verdict.verdict)}</strong>: {safe(ordering.claim)} ({safe(ordering.column)}).{said}'
         yield f"<details><summary>step by step</summary><ul>{steps}</ul></details></li>"
@@ -131,5 +152,8 @@ def _verdicts(results: Results) -> Iterator[str]:
 def _failures(results: Results) -> Iterator[str]:
     if results.failures:
         yield "<h2>What failed</h2><ul>"
-        yield from (f'<li class="failed"><code>{safe(folder)}</code><pre>{safe(why)}</pre></li>' for folder, why in results.failures.items())
+        yield from (
+            f'<li class="failed"><code>{safe(folder)}</code><pre>{safe(why)}</pre></li>'
+            for folder, why in results.failures.items()
+        )
         yield "</ul>"

@@ -48,10 +48,19 @@ class Plan:
 
     jobs: tuple[Job | SetJob, ...]
     cells: Mapping[str, Mapping[int, str]]
-    sets: Mapping[str, str] = field(default_factory=dict)  # the keys of the sets of recorded episodes that are needed
+    sets: Mapping[str, str] = field(
+        default_factory=dict
+    )  # the keys of the sets of recorded episodes that are needed
 
 
-def plan(suite: Suite, out: Path, profile: str, seeds: int, overrides: Mapping[str, Sequence[str]], only: Sequence[str] = ()) -> Plan:
+def plan(
+    suite: Suite,
+    out: Path,
+    profile: str,
+    seeds: int,
+    overrides: Mapping[str, Sequence[str]],
+    only: Sequence[str] = (),
+) -> Plan:
     """The runs of a suite under a profile, stages first.
 
     Args:
@@ -61,11 +70,17 @@ def plan(suite: Suite, out: Path, profile: str, seeds: int, overrides: Mapping[s
         BadSetting: entries start from each other in a circle, or a setting of one is wrong; names the entry.
     """
     maker = _Maker(suite, out, profile, overrides)
-    cells = {name: {seed: maker.key(name, seed) for seed in range(seeds)} for name in suite.cells if not only or name in only}
+    cells = {
+        name: {seed: maker.key(name, seed) for seed in range(seeds)}
+        for name in suite.cells
+        if not only or name in only
+    }
     return Plan(tuple(maker.jobs.values()), cells, {name: job.key for name, job in maker.sets.items()})
 
 
-def by_entry(overrides: Sequence[str], names: Sequence[str], sets: Sequence[str] = ()) -> dict[str, list[str]]:
+def by_entry(
+    overrides: Sequence[str], names: Sequence[str], sets: Sequence[str] = ()
+) -> dict[str, list[str]]:
     """Overrides by the entry they are for: `name:key.path=value` for one, or for all that match where it has * in it; without a name for all but
     the sets of recorded episodes.
 
@@ -113,7 +128,9 @@ class _Maker:
         if known in self.keys:
             return self.keys[known]
         if name in self.under_way:
-            raise WrongEntry(f"suite {self.suite.name}: {' starts from '.join([*self.under_way, name])}, which is a circle")
+            raise WrongEntry(
+                f"suite {self.suite.name}: {' starts from '.join([*self.under_way, name])}, which is a circle"
+            )
         self.under_way.append(name)
         try:
             self.keys[known] = self._planned(name, seed)
@@ -163,25 +180,41 @@ class _Maker:
         return job
 
     def _ranks(self, recipe: Recipe) -> tuple[Rank, ...]:
-        found = ((name, ranking.pairs, self._set(ranking.data, recipe)) for name, ranking in self.suite.ranking.items())
+        found = (
+            (name, ranking.pairs, self._set(ranking.data, recipe))
+            for name, ranking in self.suite.ranking.items()
+        )
         return tuple(Rank(name, pairs, job.key, job.file) for name, pairs, job in found)
 
     def _settings(self, name: str, entry: Entry) -> dict[str, Any]:
         """An entry's settings, the more particular over the more general."""
         chosen = self.suite.profiles[self.profile].set if self.profile in self.suite.profiles else Record()
-        layers = [self.suite.shared if name in self.suite.cells else Record(), chosen.get(ANY, Record()), chosen.get(entry.recipe, Record())]
+        layers = [
+            self.suite.shared if name in self.suite.cells else Record(),
+            chosen.get(ANY, Record()),
+            chosen.get(entry.recipe, Record()),
+        ]
         layers += [entry.set, entry.at.get(self.profile, Record())]
         merged: dict[str, Any] = {}
         for layer in layers:
             merged |= layer
         return merged
 
-    def _recipe(self, name: str, entry: Entry, settings: Mapping[str, Any], folders: Mapping[str, str], seed: int | None) -> Recipe:
+    def _recipe(
+        self,
+        name: str,
+        entry: Entry,
+        settings: Mapping[str, Any],
+        folders: Mapping[str, str],
+        seed: int | None,
+    ) -> Recipe:
         """The recipe with `folders` in place of the names it refers to."""
         texts = [override(path, _resolved(value, folders)) for path, value in settings.items()]
         texts += [*self.overrides.get(name, ()), *([] if seed is None else [f"training.seed={seed}"])]
         file = self.suite.folder / entry.recipe
-        found: str | Path = file if entry.recipe.endswith((".yaml", ".yml")) and file.is_file() else entry.recipe
+        found: str | Path = (
+            file if entry.recipe.endswith((".yaml", ".yml")) and file.is_file() else entry.recipe
+        )
         imports: recipes.Imports = "all" if self.suite.allow_imports else "trusted"
         return recipes.load(found, texts, profile=SMOKE if self.profile == SMOKE else None, imports=imports)
 
@@ -193,7 +226,12 @@ def _reading(recipe: Recipe, places: Mapping[str, str]) -> Recipe:
     """The recipe with these in place of the names of sets."""
     if not places:
         return recipe
-    return replace(recipe, training=replace(recipe.training, data=tuple(_resolved(path, places) for path in recipe.training.data)))
+    return replace(
+        recipe,
+        training=replace(
+            recipe.training, data=tuple(_resolved(path, places) for path in recipe.training.data)
+        ),
+    )
 
 
 def _resolved(value: Any, folders: Mapping[str, str]) -> Any:

@@ -22,7 +22,9 @@ def tables(results: Results) -> tuple[Table, ...]:
 def columns(results: Results, rows: list[Row]) -> list[str]:
     """The columns of a table: those in which one of its rows has a number; all of them before there is any."""
     names = list(results.suite.columns)
-    return [name for name in names if any(name in row.intervals or name in row.paper for row in rows)] or names
+    return [
+        name for name in names if any(name in row.intervals or name in row.paper for row in rows)
+    ] or names
 
 
 def heads(results: Results, names: list[str]) -> list[str]:
@@ -49,7 +51,11 @@ def cell(row: Row, column: str) -> str:
 
 def state(row: Row, seeds: int) -> str:
     """How many runs a row is a mean of, and that some failed."""
-    return f"{row.n}" if row.n == seeds and not row.failures else f"{row.n} of {seeds}" + (", failed" if row.failures else "")
+    return (
+        f"{row.n}"
+        if row.n == seeds and not row.failures
+        else f"{row.n} of {seeds}" + (", failed" if row.failures else "")
+    )
 
 
 def step_text(step: Step) -> str:
@@ -64,7 +70,11 @@ def step_text(step: Step) -> str:
 def start_caution(results: Results) -> str:
     """What the intervals leave out, where all seeds start from runs that are made once."""
     stages = " and one ".join(results.suite.stages)
-    return f"All seeds start from one {stages}: the intervals leave out what another start would change." if stages else ""
+    return (
+        f"All seeds start from one {stages}: the intervals leave out what another start would change."
+        if stages
+        else ""
+    )
 
 
 def number_caution(results: Results) -> str:
@@ -88,34 +98,65 @@ def markdown(results: Results) -> str:
         rows = [results.rows[name] for name in table.cells]
         parts += ["", f"## {table.title}", "", _ours(results, rows)]
         if any(row.paper for row in rows):
-            parts += ["", f"Published ({results.suite.paper}; mean ± standard deviation):", "", _theirs(results, rows), ""]
+            parts += [
+                "",
+                f"Published ({results.suite.paper}; mean ± standard deviation):",
+                "",
+                _theirs(results, rows),
+                "",
+            ]
             parts += [f'{place}: "{quote}"' for place, quote in quotes(rows)]
     if results.sets:
-        parts += ["", "## Recorded episodes", "", text_table([*set_heads(results)], [list(row) for row in set_rows(results)])]
+        parts += [
+            "",
+            "## Recorded episodes",
+            "",
+            text_table([*set_heads(results)], [list(row) for row in set_rows(results)]),
+        ]
     if results.verdicts:
         parts += ["", "## What holds here", "", number_caution(results), "", *_verdicts(results)]
     if results.failures:
-        parts += ["", "## What failed", "", *(f"- `{folder}`: {_line(why)}" for folder, why in results.failures.items())]
+        parts += [
+            "",
+            "## What failed",
+            "",
+            *(f"- `{folder}`: {_line(why)}" for folder, why in results.failures.items()),
+        ]
     return "\n".join(parts) + "\n"
 
 
 def one_run(results: Results) -> str:
     """What stands behind ±, where a number of one run has its error over the episodes."""
-    has = any(row.error(column) is not None for row in results.rows.values() for column in results.suite.columns)
+    has = any(
+        row.error(column) is not None for row in results.rows.values() for column in results.suite.columns
+    )
     return " Behind ± stands the standard error over the episodes of one run." if has else ""
 
 
 def set_heads(results: Results) -> list[str]:
     """The columns of the table of recorded episodes."""
     optima = sorted({str(found["optimum_of"]) for found in results.sets.values() if found["optimum_of"]})
-    return ["", "made by", "episodes", "return ↑", "best tenth", "exact value of its player", *(f"exact value of {name}" for name in optima)]
+    return [
+        "",
+        "made by",
+        "episodes",
+        "return ↑",
+        "best tenth",
+        "exact value of its player",
+        *(f"exact value of {name}" for name in optima),
+    ]
 
 
 def set_rows(results: Results) -> Iterator[list[str]]:
     """Of each set its episodes, mean return with standard error, the mean of the best tenth, and exact values where they are known."""
     for found in results.sets.values():
-        mean = number(found["return"]) + (f" ± {number(found['error'])}" if found["error"] is not None else "")
-        exact = [number(value) if value is not None else "–" for value in (found["exact"], *([found["optimum"]] if found["optimum_of"] else []))]
+        mean = number(found["return"]) + (
+            f" ± {number(found['error'])}" if found["error"] is not None else ""
+        )
+        exact = [
+            number(value) if value is not None else "–"
+            for value in (found["exact"], *([found["optimum"]] if found["optimum_of"] else []))
+        ]
         yield [found["label"], found["made_by"], str(found["episodes"]), mean, number(found["best"]), *exact]
 
 
@@ -140,7 +181,12 @@ def _ours(results: Results, rows: list[Row]) -> str:
 def _theirs(results: Results, rows: list[Row]) -> str:
     names = [name for name in results.suite.columns if any(name in row.paper for row in rows)]
     body = [
-        [row.label, *(row.paper[name].text if name in row.paper else "–" for name in names), str(row.paper_seeds), row.source.rpartition("; ")[2]]
+        [
+            row.label,
+            *(row.paper[name].text if name in row.paper else "–" for name in names),
+            str(row.paper_seeds),
+            row.source.rpartition("; ")[2],
+        ]
         for row in rows
         if row.paper
     ]
@@ -163,7 +209,21 @@ def _verdicts(results: Results) -> Iterator[str]:
 def as_csv(results: Results) -> str:
     """One line for each cell and column, numbers in full."""
     out = io.StringIO()
-    names = ["table", "cell", "label", "task", "column", "metric", "better", "mean", "low", "high", "deviation", "n", "episodes"]
+    names = [
+        "table",
+        "cell",
+        "label",
+        "task",
+        "column",
+        "metric",
+        "better",
+        "mean",
+        "low",
+        "high",
+        "deviation",
+        "n",
+        "episodes",
+    ]
     names += ["paper", "paper_quote", "paper_value", "paper_deviation", "paper_n", "failures"]
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(names)
@@ -171,11 +231,31 @@ def as_csv(results: Results) -> str:
         for row in (results.rows[name] for name in table.cells):
             for name, column in results.suite.columns.items():
                 found, paper = row.intervals.get(name), row.paper.get(name)
-                numbers = [found.mean, found.low, found.high, found.deviation, found.n] if found else [None] * 4 + [0]
-                theirs = [row.source, row.paper_quote, paper.value, paper.deviation, row.paper_seeds] if paper else [None] * 5
+                numbers = (
+                    [found.mean, found.low, found.high, found.deviation, found.n]
+                    if found
+                    else [None] * 4 + [0]
+                )
+                theirs = (
+                    [row.source, row.paper_quote, paper.value, paper.deviation, row.paper_seeds]
+                    if paper
+                    else [None] * 5
+                )
                 failed = "; ".join(f"seed {seed}: {_line(why)}" for seed, why in row.failures.items())
                 writer.writerow(
-                    [table.title, row.name, row.label, row.task, name, column.metric, column.better, *numbers, row.episodes, *theirs, failed]
+                    [
+                        table.title,
+                        row.name,
+                        row.label,
+                        row.task,
+                        name,
+                        column.metric,
+                        column.better,
+                        *numbers,
+                        row.episodes,
+                        *theirs,
+                        failed,
+                    ]
                 )
     return out.getvalue()
 
@@ -184,7 +264,21 @@ def verdicts_csv(results: Results) -> str:
     """One line for each comparison of each ordering, under the ordering's own verdict; `part` is "step", or "ends", which does not count."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    names = ["claim", "column", "verdict", "place", "quote", "part", "low_cell", "high_cell", "step_verdict", "difference", "low", "high", "n"]
+    names = [
+        "claim",
+        "column",
+        "verdict",
+        "place",
+        "quote",
+        "part",
+        "low_cell",
+        "high_cell",
+        "step_verdict",
+        "difference",
+        "low",
+        "high",
+        "n",
+    ]
     writer.writerow([*names, "paper_low", "paper_high"])
     for verdict in results.verdicts:
         of = verdict.ordering
@@ -193,7 +287,9 @@ def verdicts_csv(results: Results) -> str:
             numbers = [found.mean, found.low, found.high, found.n] if found else [None] * 3 + [0]
             part = "ends" if step is verdict.ends else "step"
             head = [of.claim, of.column, verdict.verdict, of.place, of.quote, part]
-            writer.writerow([*head, step.low, step.high, step.verdict, *numbers, *(step.paper or (None, None))])
+            writer.writerow(
+                [*head, step.low, step.high, step.verdict, *numbers, *(step.paper or (None, None))]
+            )
     return out.getvalue()
 
 
@@ -204,7 +300,9 @@ def curves_csv(results: Results) -> str:
     writer.writerow(["figure", "cell", "label", "key", "update", "mean", "low", "high", "n"])
     for drawing in results.suite.figures:
         for name, points in results.curves[drawing.title].items():
-            writer.writerows([drawing.title, name, results.rows[name].label, drawing.key, *point] for point in points)
+            writer.writerows(
+                [drawing.title, name, results.rows[name].label, drawing.key, *point] for point in points
+            )
     return out.getvalue()
 
 
@@ -220,7 +318,10 @@ def as_json(results: Results) -> dict[str, Any]:
         "seeds": results.seeds,
         "machine": dict(results.machine),
         "seconds": results.seconds,
-        "columns": {name: {"metric": column.metric, "better": column.better} for name, column in results.suite.columns.items()},
+        "columns": {
+            name: {"metric": column.metric, "better": column.better}
+            for name, column in results.suite.columns.items()
+        },
         "tables": [{"title": table.title, "cells": list(table.cells)} for table in tables(results)],
         "data": {name: dict(found) for name, found in results.sets.items()},
         "cells": {name: _cell(row) for name, row in results.rows.items()},
@@ -236,7 +337,10 @@ def as_json(results: Results) -> dict[str, Any]:
             }
             for verdict in results.verdicts
         ],
-        "curves": {title: {name: [point._asdict() for point in points] for name, points in lines.items()} for title, lines in results.curves.items()},
+        "curves": {
+            title: {name: [point._asdict() for point in points] for name, points in lines.items()}
+            for title, lines in results.curves.items()
+        },
         "failures": dict(results.failures),
         "notes": list(results.notes),
         "cautions": [caution for caution in (start_caution(results), number_caution(results)) if caution],
@@ -251,14 +355,24 @@ def _cell(row: Row) -> dict[str, Any]:
         "episodes": row.episodes,
         "seconds": row.seconds,
         "runs": list(row.folders),
-        "values": {column: {str(seed): value for seed, value in by_seed.items()} for column, by_seed in row.values.items()},
-        "errors": {column: {str(seed): error for seed, error in by_seed.items()} for column, by_seed in row.errors.items() if by_seed},
+        "values": {
+            column: {str(seed): value for seed, value in by_seed.items()}
+            for column, by_seed in row.values.items()
+        },
+        "errors": {
+            column: {str(seed): error for seed, error in by_seed.items()}
+            for column, by_seed in row.errors.items()
+            if by_seed
+        },
         "intervals": {column: found.as_json() for column, found in row.intervals.items()},
         "published": {
             "where": row.source,
             "quote": row.paper_quote,
             "n": row.paper_seeds,
-            "figures": {column: {"text": f.text, "value": f.value, "deviation": f.deviation} for column, f in row.paper.items()},
+            "figures": {
+                column: {"text": f.text, "value": f.value, "deviation": f.deviation}
+                for column, f in row.paper.items()
+            },
         }
         if row.paper
         else None,
@@ -269,7 +383,14 @@ def _cell(row: Row) -> dict[str, Any]:
 def _step(step: Step) -> dict[str, Any]:
     found = step.difference.as_json() if step.difference else None
     paper = list(step.paper) if step.paper else None
-    return {"low": step.low, "high": step.high, "verdict": step.verdict, "difference": found, "error": step.error, "paper": paper}
+    return {
+        "low": step.low,
+        "high": step.high,
+        "verdict": step.verdict,
+        "difference": found,
+        "error": step.error,
+        "paper": paper,
+    }
 
 
 def _line(why: str) -> str:

@@ -56,7 +56,9 @@ class Paper:
         table = self.tables[name]
         if row not in table.rows:
             raise UnknownName(f"row of {self.name}, {name}", row, table.rows)
-        return table, {column: figure(text) for column, text in zip(table.columns, table.rows[row], strict=True)}
+        return table, {
+            column: figure(text) for column, text in zip(table.columns, table.rows[row], strict=True)
+        }
 
 
 @lru_cache
@@ -66,7 +68,9 @@ def load(name: str) -> Paper:
     Raises:
         UnknownName: there is no such file. BadSetting: a key is unknown, or a row has another length than its table.
     """
-    known = sorted(item.name.removesuffix(".yaml") for item in FOLDER.iterdir() if item.name.endswith(".yaml"))
+    known = sorted(
+        item.name.removesuffix(".yaml") for item in FOLDER.iterdir() if item.name.endswith(".yaml")
+    )
     if name not in known:
         raise UnknownName("paper", name, known)
     return read(Path(str(FOLDER / f"{name}.yaml")))
@@ -90,7 +94,9 @@ def _table(node: Node, name: str) -> PaperTable:
     for row, texts in made.rows.items():
         place = node.mapping(name)["rows"].mapping("rows")[row].place
         if not isinstance(texts, tuple) or len(texts) != len(made.columns):
-            raise BadSetting(f"{place}: {row} holds {len(texts) if isinstance(texts, tuple) else 1} figures for {len(made.columns)} columns")
+            raise BadSetting(
+                f"{place}: {row} holds {len(texts) if isinstance(texts, tuple) else 1} figures for {len(made.columns)} columns"
+            )
         for text in texts:
             try:
                 figure(text)

@@ -55,27 +55,52 @@ def quickstart(
     if folder.exists() and any(folder.iterdir()):
         raise BadCheckpoint(f"{folder} is not empty; name a new folder")
     suite = suites.load("quickstart")
-    base = recipes.load(suite.stages[BASE].recipe, jobs.by_entry(overrides, list(suite.entries))[BASE], profile=profile)
+    base = recipes.load(
+        suite.stages[BASE].recipe, jobs.by_entry(overrides, list(suite.entries))[BASE], profile=profile
+    )
     if base.model.path:
         suite = suites.with_model(suite, BASE, base.model.path)
-    plan, outcomes = runner.runs(suite, folder, profile=profile, seeds=seeds, overrides=overrides, processes=1, progress=progress, say=say)
+    plan, outcomes = runner.runs(
+        suite,
+        folder,
+        profile=profile,
+        seeds=seeds,
+        overrides=overrides,
+        processes=1,
+        progress=progress,
+        say=say,
+    )
     seconds: dict[str, float] = {}
     for job in plan.jobs:
         outcome = outcomes[job.key]
         if outcome.failure:
             raise LoquentError(f"{job.folder}: {outcome.failure}")
         seconds[job.name] = round(seconds.get(job.name, 0.0) + outcome.seconds, 1)
-    tested = [[_row(suite, cell, outcomes[keys[seed]].evaluation or {}) for cell, keys in plan.cells.items()] for seed in range(seeds)]
+    tested = [
+        [_row(suite, cell, outcomes[keys[seed]].evaluation or {}) for cell, keys in plan.cells.items()]
+        for seed in range(seeds)
+    ]
     rows = tables.over_seeds(tested, "method") if seeds > 1 else tested[0]
     before = time.perf_counter()
     beside = _five_grams(base, base.model.path or str(folder / BASE))
     seconds["5-gram"] = round(time.perf_counter() - before, 1)
-    whole = {"rows": rows, "seeds": seeds, "n": base.training.final_episodes, "seconds": seconds, "peak_gib": _peak(), **beside}
+    whole = {
+        "rows": rows,
+        "seeds": seeds,
+        "n": base.training.final_episodes,
+        "seconds": seconds,
+        "peak_gib": _peak(),
+        **beside,
+    }
     directions = {name: column.higher for name, column in suite.columns.items()}
     _save(folder, whole, directions)
     say("\n" + tables.markdown(rows, directions))
-    say(f"\nperplexity per word on the test texts: 5-gram {beside['five_gram_per_word']:.2f}, language model {beside['model_per_word']:.2f}")
-    say(f"{sum(seconds.values()):.0f} seconds, {whole['peak_gib']:.1f} GiB; table and sample texts are in {folder}")
+    say(
+        f"\nperplexity per word on the test texts: 5-gram {beside['five_gram_per_word']:.2f}, language model {beside['model_per_word']:.2f}"
+    )
+    say(
+        f"{sum(seconds.values()):.0f} seconds, {whole['peak_gib']:.1f} GiB; table and sample texts are in {folder}"
+    )
     return whole
 
 
@@ -90,7 +115,9 @@ def _five_grams(base: Recipe, start: str) -> dict[str, float]:
 
     task = make_task(base)
     train_texts = [row["prompt"] + row["references"][0] for row in task.rows("train")]
-    test_texts = [row["prompt"] + row["references"][0] for row in task.rows("test")][: base.training.final_episodes]
+    test_texts = [row["prompt"] + row["references"][0] for row in task.rows("test")][
+        : base.training.final_episodes
+    ]
     language = load_language(start, base.model.device, base.model.dtype)
     words = sum(len(text.split()) for text in test_texts)
     total = sum(loss for loss, _ in pretrained.nll(language, [""] * len(test_texts), test_texts))
@@ -100,7 +127,11 @@ def _five_grams(base: Recipe, start: str) -> dict[str, float]:
 
 def _peak() -> float:
     """The largest resident memory of this process so far, in GiB."""
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform != "darwin" else 1 << 30), 2)
+    return round(
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        / (1 << 20 if sys.platform != "darwin" else 1 << 30),
+        2,
+    )
 
 
 def _save(folder: Path, whole: dict[str, Any], directions: Mapping[str, bool | None]) -> None:

@@ -52,7 +52,11 @@ def joined(evaluation: dict[str, Any], ranking: dict[str, Any]) -> dict[str, Any
     found = {f"{PREFIX}{name}": one for name, one in ranking["found"].items()}
     values = {name: one["online"] for name, one in found.items() if one["online"] is not None}
     errors = {name: one["online_error"] for name, one in found.items() if one["online_error"] is not None}
-    return {**evaluation, "values": {**evaluation["values"], **values}, "errors": {**evaluation.get("errors", {}), **errors}}
+    return {
+        **evaluation,
+        "values": {**evaluation["values"], **values},
+        "errors": {**evaluation.get("errors", {}), **errors},
+    }
 
 
 def _ranked(folder: Path, ranks: Sequence[Rank]) -> dict[str, Any]:
@@ -63,7 +67,9 @@ def _ranked(folder: Path, ranks: Sequence[Rank]) -> dict[str, Any]:
     found = {}
     for rank in ranks:
         pairs = [(pair.better, pair.other, pair.turn) for pair in PAIRS[rank.pairs](episode.read(rank.file))]
-        if pairs:  # Q of the answer's last token: there all of its letters are known, so whole answers are compared
+        if (
+            pairs
+        ):  # Q of the answer's last token: there all of its letters are known, so whole answers are compared
             batches = pair_batches(pairs, agent.format, max_length=context(agent.module))
             found[rank.name] = q_ranking(agent.module, perturbation.values, *batches, last=1)[0].as_json()
     return found

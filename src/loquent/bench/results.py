@@ -92,13 +92,21 @@ class Results:
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     machine: Mapping[str, Any] = field(default_factory=dict)
-    curves: Mapping[str, Mapping[str, tuple[Point, ...]]] = field(default_factory=dict)  # by figure and cell; means over seeds
-    sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # figures of the recorded episodes, in the suite's order
+    curves: Mapping[str, Mapping[str, tuple[Point, ...]]] = field(
+        default_factory=dict
+    )  # by figure and cell; means over seeds
+    sets: Mapping[str, Mapping[str, Any]] = field(
+        default_factory=dict
+    )  # figures of the recorded episodes, in the suite's order
 
     @property
     def comparisons(self) -> int:
         """How many differences over seeds the verdicts look at, the ends of longer orderings with them."""
-        return sum(step.difference is not None and step.error is None for verdict in self.verdicts for step in verdict.shown)
+        return sum(
+            step.difference is not None and step.error is None
+            for verdict in self.verdicts
+            for step in verdict.shown
+        )
 
     @property
     def single(self) -> int:
@@ -126,7 +134,9 @@ def collect(suite: Suite, profile: str, seeds: int, plan: Plan, outcomes: Mappin
         _notes(suite, outcomes, len(plan.jobs)),
         round(sum(outcome.seconds for outcome in outcomes.values()), 1),
         curves=_curves(suite, plan, outcomes),
-        sets={name: figures for name in suite.data if (figures := _figures(plan, outcomes, name)) is not None},
+        sets={
+            name: figures for name in suite.data if (figures := _figures(plan, outcomes, name)) is not None
+        },
     )
 
 
@@ -158,13 +168,21 @@ def _decided(low: float, high: float) -> str:
     return HOLDS if low > 0 else CONTRADICTED if high < 0 else UNDECIDED
 
 
-def _row(suite: Suite, name: str, keys: Mapping[int, str], outcomes: Mapping[str, Outcome], folders: Mapping[str, str]) -> Row:
+def _row(
+    suite: Suite,
+    name: str,
+    keys: Mapping[int, str],
+    outcomes: Mapping[str, Outcome],
+    folders: Mapping[str, str],
+) -> Row:
     found = {seed: outcomes[key] for seed, key in keys.items() if key in outcomes}
     done = {seed: outcome.evaluation for seed, outcome in found.items() if outcome.evaluation is not None}
     values: dict[str, dict[int, float]] = {}
     for column, of in suite.columns.items():
         lines = {seed: found[seed].logged if of.logged else one["values"] for seed, one in done.items()}
-        values[column] = {seed: float(value) for seed, line in lines.items() if _number(value := measured(line, of.metric))}
+        values[column] = {
+            seed: float(value) for seed, line in lines.items() if _number(value := measured(line, of.metric))
+        }
     entry = suite.cells[name]
     table, paper = published.load(suite.paper).row(entry.published) if entry.published else (None, {})
     return Row(
@@ -184,23 +202,37 @@ def _row(suite: Suite, name: str, keys: Mapping[int, str], outcomes: Mapping[str
         paper_place=f"{table.title}; {table.place}" if table else "",
         paper_quote=table.quote if table else "",
         errors={
-            column: {seed: float(error) for seed, one in done.items() if not of.logged and _number(error := one.get("errors", {}).get(of.metric))}
+            column: {
+                seed: float(error)
+                for seed, one in done.items()
+                if not of.logged and _number(error := one.get("errors", {}).get(of.metric))
+            }
             for column, of in suite.columns.items()
         },
     )
 
 
-def _curves(suite: Suite, plan: Plan, outcomes: Mapping[str, Outcome]) -> dict[str, dict[str, tuple[Point, ...]]]:
+def _curves(
+    suite: Suite, plan: Plan, outcomes: Mapping[str, Outcome]
+) -> dict[str, dict[str, tuple[Point, ...]]]:
     """For each figure the cells' curves over the runs that have come to their end; a cell that logged nothing has none."""
     trained = (job for job in plan.jobs if isinstance(job, Job) and not job.agent)
     folders = {job.key: job.folder for job in trained if job.key in outcomes and outcomes[job.key].evaluation}
     groups = {
-        name: Group(suite.cells[name].label or name, tuple(Seen(folders[key]) for key in plan.cells[name].values() if key in folders))
+        name: Group(
+            suite.cells[name].label or name,
+            tuple(Seen(folders[key]) for key in plan.cells[name].values() if key in folders),
+        )
         for drawing in suite.figures
         for name in drawing.cells
     }
-    found = {drawing.title: {name: tuple(groups[name].curve(drawing.key)) for name in drawing.cells} for drawing in suite.figures}
-    return {title: {name: points for name, points in lines.items() if points} for title, lines in found.items()}
+    found = {
+        drawing.title: {name: tuple(groups[name].curve(drawing.key)) for name in drawing.cells}
+        for drawing in suite.figures
+    }
+    return {
+        title: {name: points for name, points in lines.items() if points} for title, lines in found.items()
+    }
 
 
 def _number(value: Any) -> TypeGuard[float]:
@@ -220,7 +252,14 @@ def _step(column: str, low: Row, high: Row) -> Step:
     if found is not None and error is not None:
         found, verdict = compare_episodes(found.mean, error)
     printed = low.paper.get(column), high.paper.get(column)
-    return Step(low.name, high.name, found, verdict, (printed[0].text, printed[1].text) if printed[0] and printed[1] else None, error)
+    return Step(
+        low.name,
+        high.name,
+        found,
+        verdict,
+        (printed[0].text, printed[1].text) if printed[0] and printed[1] else None,
+        error,
+    )
 
 
 def _error(low: Row, high: Row, column: str) -> float | None:
@@ -241,14 +280,23 @@ def _whole(verdicts: Sequence[str]) -> str:
 def _notes(suite: Suite, outcomes: Mapping[str, Outcome], planned: int) -> tuple[str, ...]:
     """Runs still to be made, runs that were not made alike, and columns that no run has measured."""
     done = [outcome for outcome in outcomes.values() if outcome.evaluation]
-    notes = [f"{len(outcomes)} of {planned} runs have come to their end so far"] if len(outcomes) < planned else []
-    for name, found in (("Loquent", [one.version for one in done]), ("torch's threads", [str(one.threads) for one in done])):
+    notes = (
+        [f"{len(outcomes)} of {planned} runs have come to their end so far"]
+        if len(outcomes) < planned
+        else []
+    )
+    for name, found in (
+        ("Loquent", [one.version for one in done]),
+        ("torch's threads", [str(one.threads) for one in done]),
+    ):
         if len(set(found)) > 1:
             counted = (f"{value} ({found.count(value)} runs)" for value in sorted(set(found)))
             notes.append(f"runs made with different {name} stand side by side: {', '.join(counted)}")
     for column in suite.columns.values():
         lines = [one.logged if column.logged else one.evaluation["values"] for one in done if one.evaluation]
-        if done and not any(column.metric in line or measured(line, column.metric) is not None for line in lines):
+        if done and not any(
+            column.metric in line or measured(line, column.metric) is not None for line in lines
+        ):
             near = nearest(column.metric, {key for line in lines for key in line})
             notes.append(f"no run measured {column.metric!r}" + (f" (nearest: {near})" if near else ""))
     return tuple(notes)

@@ -56,7 +56,11 @@ def bench(
     results.check(whole)
     shown = suites.only(whole, only) if only else whole
     name, size = whole.profile(profile)
-    count, at_once, before = seeds or size.seeds, crew.cores(size.processes if processes is None else processes), time.perf_counter()
+    count, at_once, before = (
+        seeds or size.seeds,
+        crew.cores(size.processes if processes is None else processes),
+        time.perf_counter(),
+    )
 
     def written(plan: Plan, outcomes: Mapping[str, Outcome]) -> Results:
         machine = {
@@ -70,7 +74,19 @@ def bench(
         write(Path(out), found)
         return found
 
-    return written(*runs(whole, out, profile=name, seeds=count, overrides=overrides, only=only, processes=at_once, say=say, each=written))
+    return written(
+        *runs(
+            whole,
+            out,
+            profile=name,
+            seeds=count,
+            overrides=overrides,
+            only=only,
+            processes=at_once,
+            say=say,
+            each=written,
+        )
+    )
 
 
 def runs(
@@ -92,9 +108,13 @@ def runs(
         each: told of the outcomes there are after every run that is made.
     """
     name, _ = suite.profile(profile)
-    plan = jobs.plan(suite, Path(out), name, seeds, jobs.by_entry(overrides, list(suite.entries), list(suite.data)), only)
+    plan = jobs.plan(
+        suite, Path(out), name, seeds, jobs.by_entry(overrides, list(suite.entries), list(suite.data)), only
+    )
     if RunFolder(out).config.exists():
-        raise BadCheckpoint(f"{out} holds a run; name another folder for the suite, in which every run has a folder of its own")
+        raise BadCheckpoint(
+            f"{out} holds a run; name another folder for the suite, in which every run has a folder of its own"
+        )
     Path(out).mkdir(parents=True, exist_ok=True)
     tell, known = _teller(len(plan.jobs), say), dict[str, Outcome]()
 
@@ -126,7 +146,13 @@ def _teller(total: int, say: Callable[[str], None]) -> crew.Say:
     def tell(job: Job | SetJob, outcome: Outcome) -> None:
         nonlocal told
         told += 1
-        what = f"failed: {outcome.failure}" if outcome.failure else f"{outcome.seconds:.1f} s" if outcome.fresh else "found"
+        what = (
+            f"failed: {outcome.failure}"
+            if outcome.failure
+            else f"{outcome.seconds:.1f} s"
+            if outcome.fresh
+            else "found"
+        )
         say(f"{told}/{total} {job.title}: {what}" + (f"; {outcome.note}" if outcome.note else ""))
 
     return tell

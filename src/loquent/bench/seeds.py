@@ -30,7 +30,9 @@ def train_seeds(whole: Recipe, out: str | Path, seeds: int, *, progress: bool = 
     folder = Path(out)
     for name in (names.CONFIG, PLAN):
         if (folder / name).exists():
-            raise BadCheckpoint(f"{folder} holds runs already; name another folder, or go on with them: loquent resume {folder}")
+            raise BadCheckpoint(
+                f"{folder} holds runs already; name another folder, or go on with them: loquent resume {folder}"
+            )
     folder.mkdir(parents=True, exist_ok=True)
     atomic.write_text(folder / RECIPE, whole.yaml())
     trust.sign(folder / RECIPE)
@@ -39,7 +41,9 @@ def train_seeds(whole: Recipe, out: str | Path, seeds: int, *, progress: bool = 
     return resume_seeds(folder, progress=progress, allow_imports=True)  # the recipe is the caller's
 
 
-def resume_seeds(folder: Path, *, progress: bool = True, from_older: bool = False, allow_imports: bool = False) -> list[Run]:
+def resume_seeds(
+    folder: Path, *, progress: bool = True, from_older: bool = False, allow_imports: bool = False
+) -> list[Run]:
     """Train what is missing of several runs, go on with what was stopped, and write the table over all of them.
 
     Args:
@@ -63,8 +67,14 @@ def _seeds(file: Path) -> list[int]:
     advice = 'it holds {"seeds": [0, 1]}, the numbers of the folders seed-N'
     seeds = json_files.load_object(file, advice).get("seeds")
     numbers = seeds if isinstance(seeds, list) else []
-    if not numbers or not all(type(seed) is int and 0 <= seed <= saved_state.MOST for seed in numbers) or len(set(numbers)) < len(numbers):
-        raise BadCheckpoint(f"{file}: seeds is {json_files.shown(seeds)}; different whole numbers of at least 0 are right: {advice}")
+    if (
+        not numbers
+        or not all(type(seed) is int and 0 <= seed <= saved_state.MOST for seed in numbers)
+        or len(set(numbers)) < len(numbers)
+    ):
+        raise BadCheckpoint(
+            f"{file}: seeds is {json_files.shown(seeds)}; different whole numbers of at least 0 are right: {advice}"
+        )
     return numbers
 
 
@@ -78,5 +88,13 @@ def over(runs: Sequence[Run]) -> list[dict[str, Any]]:
         present = [value for value in column if value is not None]
         spread = {"mean/sd": stdev(present)} if len(present) > 1 else {"mean/sd": None}
         own = {run.folder.name: value for run, value in zip(runs, column, strict=True)}
-        rows.append({"value": key + tables.ARROWS[higher], "mean": mean(present) if present else None, **spread, **own, "n": len(present)})
+        rows.append(
+            {
+                "value": key + tables.ARROWS[higher],
+                "mean": mean(present) if present else None,
+                **spread,
+                **own,
+                "n": len(present),
+            }
+        )
     return rows

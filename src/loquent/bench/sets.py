@@ -29,7 +29,9 @@ class Data:
     label: str = setting("", "what the tables call it; empty: its name")
     path: str = setting("", "a file or folder of episodes that is there; then nothing is collected")
     agent: str | Record = setting("", "who plays, as a name or {kind: NAME, OPTION: VALUE}")
-    design: str | Record = setting("games", "plain games, branching, adversarial or tweets, as a name or {kind: NAME, OPTION: VALUE}")
+    design: str | Record = setting(
+        "games", "plain games, branching, adversarial or tweets, as a name or {kind: NAME, OPTION: VALUE}"
+    )
     suboptimal: str | Record = setting("", "the second player of a design")
     adversary: str | Record = setting("", "the third player of a design")
     episodes: int = setting(1000, "games; a design plays more beside each", low=1)
@@ -48,7 +50,11 @@ class Data:
     def options(self) -> tuple[str, ...]:
         """The options of the players and of the design, as a command line has them."""
         owners = (*designed.PLAYERS, designed.DESIGN)
-        return tuple(f"{owner}.{key}={text(value)}" for owner in owners for key, value in _rest(getattr(self, owner)).items())
+        return tuple(
+            f"{owner}.{key}={text(value)}"
+            for owner in owners
+            for key, value in _rest(getattr(self, owner)).items()
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +116,9 @@ def planned(name: str, data: Data, recipe: Recipe, out: Path, optimum: str | Rec
     said: dict[str, Any] = {"task": recipe.task, "options": options}
     if data.path:
         if not job.file.is_file():
-            raise BadSetting(f"data.{name}.path = {data.path!r}: there are no recorded episodes; a file, or a folder with {names.EPISODES}, is right")
+            raise BadSetting(
+                f"data.{name}.path = {data.path!r}: there are no recorded episodes; a file, or a folder with {names.EPISODES}, is right"
+            )
         said["content"] = hashlib.sha256(job.file.read_bytes()).hexdigest()
     else:
         read = designed.read(kind(data.design), data.players, data.options)
@@ -142,7 +150,9 @@ def kind(chosen: str | Record) -> str:
 
 
 def _rest(chosen: str | Record) -> dict[str, Any]:
-    return {key: value for key, value in chosen.items() if key != "kind"} if isinstance(chosen, Record) else {}
+    return (
+        {key: value for key, value in chosen.items() if key != "kind"} if isinstance(chosen, Record) else {}
+    )
 
 
 def text(value: Any) -> str:

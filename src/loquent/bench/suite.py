@@ -36,10 +36,17 @@ class Entry:
 
     recipe: str = setting(why="a recipe by name, or a YAML file beside the suite")
     label: str = setting("", "what the tables call it; empty: its name")
-    agent: str | Record = setting("", "an agent that plays in place of a trained model, by name or {kind: NAME, OPTION: VALUE}; nothing is trained")
-    set: Record = setting(EMPTY, "settings that replace the recipe's, by key.path; <name> is the folder of another entry")
+    agent: str | Record = setting(
+        "",
+        "an agent that plays in place of a trained model, by name or {kind: NAME, OPTION: VALUE}; nothing is trained",
+    )
+    set: Record = setting(
+        EMPTY, "settings that replace the recipe's, by key.path; <name> is the folder of another entry"
+    )
     at: Record = setting(EMPTY, "further settings by profile, over those of `set`")
-    instead: Record = setting(EMPTY, "by profile: a model by name or folder that stands in this entry's place; nothing is run")
+    instead: Record = setting(
+        EMPTY, "by profile: a model by name or folder that stands in this entry's place; nothing is run"
+    )
     published: str = setting("", "the published row it repeats, as table/row of the suite's paper")
 
 
@@ -48,7 +55,9 @@ class Column:
     """One number of a table."""
 
     metric: str = setting(why="the key of an evaluation's value, or of the log's last line")
-    logged: bool = setting(False, "the value is what the last update logged (metrics.jsonl), not the evaluation's")
+    logged: bool = setting(
+        False, "the value is what the last update logged (metrics.jsonl), not the evaluation's"
+    )
     better: str = setting("none", "the direction", choices=("higher", "lower", "none"))
 
     @property
@@ -239,7 +248,9 @@ def _each(cls: type, inside: Mapping[str, Node], section: str) -> dict[str, Any]
     given = inside[section].mapping(section) if section in inside else {}
     for name, node in given.items():
         if not NAME.fullmatch(name):
-            raise BadSetting(f"{node.place}: {section}: {name!r} is no name; letters, digits and . + = - _ make one")
+            raise BadSetting(
+                f"{node.place}: {section}: {name!r} is no name; letters, digits and . + = - _ make one"
+            )
     return {name: fill(cls, node, f"{section}.{name}") for name, node in given.items()}
 
 
@@ -255,12 +266,18 @@ def _list(cls: type, inside: Mapping[str, Node], section: str) -> tuple[Any, ...
 def _check(suite: Suite, inside: Mapping[str, Node]) -> None:
     """Every name stands for something, and no name for two things."""
     for name in suite.stages.keys() & suite.cells.keys():
-        raise BadSetting(f"{inside['cells'].mapping('cells')[name].place}: {name!r} is a stage and a cell; one name is one thing")
+        raise BadSetting(
+            f"{inside['cells'].mapping('cells')[name].place}: {name!r} is a stage and a cell; one name is one thing"
+        )
     for name in suite.data.keys() & suite.entries.keys():
-        raise BadSetting(f"{inside['data'].mapping('data')[name].place}: {name!r} is a set of episodes and a stage or cell; one name is one thing")
+        raise BadSetting(
+            f"{inside['data'].mapping('data')[name].place}: {name!r} is a set of episodes and a stage or cell; one name is one thing"
+        )
     for name, ranking in suite.ranking.items():
         if ranking.data not in suite.data:
-            raise BadSetting(f"{inside['ranking'].mapping('ranking')[name].place}: {UnknownName('set of episodes', ranking.data, suite.data)}")
+            raise BadSetting(
+                f"{inside['ranking'].mapping('ranking')[name].place}: {UnknownName('set of episodes', ranking.data, suite.data)}"
+            )
     for section in ("stages", "cells"):
         for name, entry in getattr(suite, section).items():
             place = inside[section].mapping(section)[name].place
@@ -281,20 +298,30 @@ def _check(suite: Suite, inside: Mapping[str, Node]) -> None:
         recipes = {entry.recipe for entry in suite.entries.values()} | {ANY}
         for key in profile.set:
             if key not in recipes:
-                raise BadSetting(f"{inside['profiles'].mapping('profiles')[name].place}: {UnknownName('recipe of this suite', key, recipes)}")
+                raise BadSetting(
+                    f"{inside['profiles'].mapping('profiles')[name].place}: {UnknownName('recipe of this suite', key, recipes)}"
+                )
         for key in profile.data:
             if key not in (*suite.data, ANY):
                 known = (*suite.data, ANY)
-                raise BadSetting(f"{inside['profiles'].mapping('profiles')[name].place}: {UnknownName('set of episodes', key, known)}")
+                raise BadSetting(
+                    f"{inside['profiles'].mapping('profiles')[name].place}: {UnknownName('set of episodes', key, known)}"
+                )
 
 
 def _check_entry(suite: Suite, name: str, entry: Entry, shared: Record, place: str) -> None:
-    if "/" not in entry.recipe and not entry.recipe.endswith((".yaml", ".yml")) and entry.recipe not in recipe.names():
+    if (
+        "/" not in entry.recipe
+        and not entry.recipe.endswith((".yaml", ".yml"))
+        and entry.recipe not in recipe.names()
+    ):
         raise BadSetting(f"{place}: {UnknownName('recipe', entry.recipe, recipe.names())}")
     for field_name in ("at", "instead"):
         for profile in getattr(entry, field_name):
             if profile not in (*suite.profiles, SMOKE):
-                raise BadSetting(f"{place}: {field_name}: {UnknownName('profile', profile, [*suite.profiles, SMOKE])}")
+                raise BadSetting(
+                    f"{place}: {field_name}: {UnknownName('profile', profile, [*suite.profiles, SMOKE])}"
+                )
     for settings in (shared, entry.set, *entry.at.values()):
         if not isinstance(settings, Record):
             raise BadSetting(f"{place}: at holds settings by profile, not {settings!r}")
@@ -312,7 +339,9 @@ def _check_entry(suite: Suite, name: str, entry: Entry, shared: Record, place: s
 def with_model(suite: Suite, stage: str, path: str) -> Suite:
     """The same suite in which a model takes the place of a stage, in every profile."""
     given = Record(dict.fromkeys((*suite.profiles, SMOKE), path))
-    return dataclasses.replace(suite, stages={**suite.stages, stage: dataclasses.replace(suite.stages[stage], instead=given)})
+    return dataclasses.replace(
+        suite, stages={**suite.stages, stage: dataclasses.replace(suite.stages[stage], instead=given)}
+    )
 
 
 def only(suite: Suite, names: Sequence[str]) -> Suite:
@@ -325,12 +354,20 @@ def only(suite: Suite, names: Sequence[str]) -> Suite:
         if name not in suite.cells:
             raise UnknownName(f"cell of {suite.name}", name, list(suite.cells))
     kept = {name: entry for name, entry in suite.cells.items() if name in names}
-    tables = (dataclasses.replace(table, cells=tuple(name for name in table.cells if name in kept)) for table in suite.tables)
-    figures = (dataclasses.replace(one, cells=tuple(name for name in one.cells if name in kept)) for one in suite.figures)
+    tables = (
+        dataclasses.replace(table, cells=tuple(name for name in table.cells if name in kept))
+        for table in suite.tables
+    )
+    figures = (
+        dataclasses.replace(one, cells=tuple(name for name in one.cells if name in kept))
+        for one in suite.figures
+    )
     return dataclasses.replace(
         suite,
         cells=kept,
         tables=tuple(table for table in tables if table.cells),
         figures=tuple(one for one in figures if one.cells),
-        orderings=tuple(ordering for ordering in suite.orderings if all(name in kept for name in ordering.rising)),
+        orderings=tuple(
+            ordering for ordering in suite.orderings if all(name in kept for name in ordering.rising)
+        ),
     )

@@ -60,7 +60,11 @@ def finished(job: Job | SetJob) -> Outcome | None:
     """
     if isinstance(job, SetJob):
         figures = collecting.finished(job)
-        return None if figures is None else Outcome(job.key, fresh=False, version=str(figures["loquent"]), figures=figures)
+        return (
+            None
+            if figures is None
+            else Outcome(job.key, fresh=False, version=str(figures["loquent"]), figures=figures)
+        )
     try:
         done = manifest.load(RunFolder(job.folder).suite, "delete it")
         evaluation = RunFolder(job.folder).evaluation()
@@ -77,11 +81,21 @@ def finished(job: Job | SetJob) -> Outcome | None:
         if ranked is None:
             return None
         evaluation = ranking.joined(evaluation, ranked)
-    return Outcome(job.key, evaluation, seconds=seconds, fresh=False, version=version, threads=threads, logged=_logged(job.folder))
+    return Outcome(
+        job.key,
+        evaluation,
+        seconds=seconds,
+        fresh=False,
+        version=version,
+        threads=threads,
+        logged=_logged(job.folder),
+    )
 
 
 def _another(job: Job) -> BadCheckpoint:
-    return BadCheckpoint(f"{job.folder} holds a run of other settings than this suite has now; name a new folder, or move that one away")
+    return BadCheckpoint(
+        f"{job.folder} holds a run of other settings than this suite has now; name a new folder, or move that one away"
+    )
 
 
 def _logged(folder: Path) -> Mapping[str, Any]:
@@ -100,11 +114,20 @@ def make(job: Job | SetJob, progress: bool = False) -> Outcome:
         RunFolder(job.folder).failure.unlink(missing_ok=True)
         if isinstance(job, SetJob):
             figures = collecting.make(job, progress)
-            return Outcome(job.key, version=__version__, seconds=round(time.perf_counter() - before, 1), figures=figures)
+            return Outcome(
+                job.key, version=__version__, seconds=round(time.perf_counter() - before, 1), figures=figures
+            )
         evaluation, note = (_played(job), "") if job.agent else _trained(job, progress)
         if job.ranks:
             evaluation = ranking.joined(evaluation, ranking.made(job.folder, job.ranks))
-        made = Outcome(job.key, evaluation, note=note, version=__version__, threads=torch.get_num_threads(), logged=_logged(job.folder))
+        made = Outcome(
+            job.key,
+            evaluation,
+            note=note,
+            version=__version__,
+            threads=torch.get_num_threads(),
+            logged=_logged(job.folder),
+        )
         made = replace(made, seconds=round(time.perf_counter() - before, 1))
         done = {"key": made.key, "seconds": made.seconds, "threads": made.threads, "loquent": made.version}
         atomic.write_json(RunFolder(job.folder).suite, manifest.sealed(done))
@@ -112,7 +135,9 @@ def make(job: Job | SetJob, progress: bool = False) -> Outcome:
     except Exception as error:  # one run that fails must not end the others
         kind = "" if isinstance(error, LoquentError) else f"{type(error).__name__}: "
         _note(job.folder, traceback.format_exc())
-        return Outcome(job.key, failure=f"{kind}{error}" or type(error).__name__, seconds=time.perf_counter() - before)
+        return Outcome(
+            job.key, failure=f"{kind}{error}" or type(error).__name__, seconds=time.perf_counter() - before
+        )
 
 
 def _trained(job: Job, progress: bool) -> tuple[dict[str, Any], str]:
@@ -129,9 +154,13 @@ def _trained(job: Job, progress: bool) -> tuple[dict[str, Any], str]:
             return load_run(folder).evaluation, ""
         for from_older in (False, True):
             try:
-                return train(job.recipe, folder, progress=progress, resume=True, from_older=from_older).evaluation, note
+                return train(
+                    job.recipe, folder, progress=progress, resume=True, from_older=from_older
+                ).evaluation, note
             except BadCheckpoint as error:
-                if not isinstance(error.__cause__, BadCheckpoint):  # not a checkpoint that is refused: a full disk, say
+                if not isinstance(
+                    error.__cause__, BadCheckpoint
+                ):  # not a checkpoint that is refused: a full disk, say
                     raise
                 note = f"went on from an older checkpoint: {error}"
                 refused = str(error)
@@ -143,7 +172,9 @@ def _trained(job: Job, progress: bool) -> tuple[dict[str, Any], str]:
 
 def _aside(folder: Path) -> Path:
     """A name that is free, for a run that cannot be gone on with."""
-    names = itertools.chain([f"{folder.name}.refused"], (f"{folder.name}.refused-{n}" for n in itertools.count(2)))
+    names = itertools.chain(
+        [f"{folder.name}.refused"], (f"{folder.name}.refused-{n}" for n in itertools.count(2))
+    )
     return next(path for name in names if not (path := folder.with_name(name)).exists())
 
 

@@ -21,7 +21,9 @@ from loquent.core.guards.terminal import guarded
 from loquent.core.settings import Remark
 from loquent.errors import LoquentError, MissingExtra
 
-EXTRAS = dict.fromkeys(("torch", "transformers", "tokenizers", "safetensors", "sklearn", "jaxtyping"), "train") | {
+EXTRAS = dict.fromkeys(
+    ("torch", "transformers", "tokenizers", "safetensors", "sklearn", "jaxtyping"), "train"
+) | {
     "datasets": "hub",
     "httpx2": "http",
     "pyarrow": "parquet",
@@ -39,7 +41,10 @@ REFUSED = {
     errno.EACCES: ("this user may not read or write it", "name another place, or change its permissions"),
     errno.EPERM: ("this user may not change it", "name another place, or change its permissions"),
     errno.EROFS: ("it stands on a file system that can only be read", "name another place"),
-    errno.ENOENT: ("there is no such file or folder", "check the spelling, or make the folder it should stand in"),
+    errno.ENOENT: (
+        "there is no such file or folder",
+        "check the spelling, or make the folder it should stand in",
+    ),
     errno.ENOTDIR: ("a part of this path is a file, not a folder", "name another place"),
     errno.EISDIR: ("this is a folder, and a file is wanted", "name a file in it"),
     errno.EEXIST: ("there is a file of this name already", "name another place, or move it away"),
@@ -58,7 +63,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     try:
         with _remarks():
-            code, result = importlib.import_module(f"loquent.cli.commands.{MODULES.get(arguments.command, arguments.command)}").run(arguments)
+            code, result = importlib.import_module(
+                f"loquent.cli.commands.{MODULES.get(arguments.command, arguments.command)}"
+            ).run(arguments)
         if arguments.json:
             print(json.dumps(result, allow_nan=False))
         sys.stdout.flush()
@@ -121,10 +128,14 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
         top.print_help(sys.stderr)
         raise SystemExit(2)
     loose = getattr(arguments, "files_behind", False)
-    if hasattr(arguments, "overrides") and all((loose or "=" in text) and not text.startswith("-") for text in rest):
+    if hasattr(arguments, "overrides") and all(
+        (loose or "=" in text) and not text.startswith("-") for text in rest
+    ):
         arguments.overrides += rest
     elif rest:
-        top.error(f"unrecognized arguments: {' '.join(rest)}; loquent {arguments.command} --help shows what is known")
+        top.error(
+            f"unrecognized arguments: {' '.join(rest)}; loquent {arguments.command} --help shows what is known"
+        )
     return arguments
 
 

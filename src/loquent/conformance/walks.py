@@ -25,7 +25,19 @@ KEPT = 50  # turns of such a game that the other laws look at
 MOST_PROBLEMS = 3  # per law, so that one fault does not fill the screen
 MEGABYTE = "x" * 1_000_000
 
-MARKERS = ("<s>", "</s>", "<a>", "</a>", "</eod>", "<|end|>", "<|endoftext|>", "<|im_start|>user\n", "<pad>", "[INST]", "<|pad|>")
+MARKERS = (
+    "<s>",
+    "</s>",
+    "<a>",
+    "</a>",
+    "</eod>",
+    "<|end|>",
+    "<|endoftext|>",
+    "<|im_start|>user\n",
+    "<pad>",
+    "[INST]",
+    "<|pad|>",
+)
 NUMBERS = ("0", "-1", "0.93", "1e999", "nan", "-inf", "9" * 5000, "٣", "²", "1_000", "0x10")
 ODD = (
     "",
@@ -108,7 +120,13 @@ class Odd:
         rng = asked.key.child("odd").generator()
         if rng.random() < 0.5:
             return self.random.answer([asked])[0]
-        near = (*STRANGE, *asked.observation.stop, asked.instruction, asked.observation.text, asked.observation.text.upper())
+        near = (
+            *STRANGE,
+            *asked.observation.stop,
+            asked.instruction,
+            asked.observation.text,
+            asked.observation.text.upper(),
+        )
         return Answer(near[int(rng.integers(len(near)))])
 
 
@@ -143,7 +161,10 @@ class Bench:
         if not splits:
             raise NotChecked("no split has a row")
         drawn = [splits[i % len(splits)] for i in range(self.episodes)]
-        return [(split, self.rows[split][int(rng.integers(len(self.rows[split])))], i) for i, split in enumerate(drawn)]
+        return [
+            (split, self.rows[split][int(rng.integers(len(self.rows[split])))], i)
+            for i, split in enumerate(drawn)
+        ]
 
     @cached_property
     def walks(self) -> list[Walk]:
@@ -174,9 +195,14 @@ class Bench:
 
     def _expert(self, asked: Sequence[Asked]) -> list[Answer]:
         said = [self.watch("expert", self.task.expert, one.state) for one in asked]
-        return [Answer(text) if isinstance(text, str) else Random(self.task).answer([one])[0] for text, one in zip(said, asked, strict=True)]
+        return [
+            Answer(text) if isinstance(text, str) else Random(self.task).answer([one])[0]
+            for text, one in zip(said, asked, strict=True)
+        ]
 
-    def _walk(self, speak: Callable[[Sequence[Asked]], Sequence[Answer]], split: str, row: Row, number: int) -> Walk:
+    def _walk(
+        self, speak: Callable[[Sequence[Asked]], Sequence[Answer]], split: str, row: Row, number: int
+    ) -> Walk:
         live = self.watch("first", Live, self.task, row, number, self.seed, split)
         walk = Walk(live, live.step)
         while live.step.ended is None and len(walk.moves) < LONGEST:
@@ -200,5 +226,9 @@ def _generators() -> tuple[Any, ...]:
     numpy_state: Any = np.random.get_state()  # noqa: NPY002 - looked at, never moved
     name, words, *rest = numpy_state
     torch = sys.modules.get("torch")
-    loaded = torch.get_rng_state().numpy().tobytes() if torch is not None and hasattr(torch, "get_rng_state") else b""
+    loaded = (
+        torch.get_rng_state().numpy().tobytes()
+        if torch is not None and hasattr(torch, "get_rng_state")
+        else b""
+    )
     return random.getstate(), name, words.tobytes(), *rest, loaded

@@ -34,9 +34,34 @@ KNOWN = {
     "datapool": ["id", "args"],
     "reward_fn": ["id", "args"],
     "env": ["n_envs", "args"],
-    "env.args": ["max_prompt_length", "max_episode_length", "terminate_on_eos", "prompt_truncation_side", "context_start_token", "priority_scale"],
-    "alg": ["id", "args", "kl_div", "policy", "training_args", "model_type", "model_name", "generation_kwargs"],
-    "alg.args": [*learning.ON_POLICY, *learning.OTHERS, "n_steps", "batch_size", "target_kl", "verbose", "seed", "device"],
+    "env.args": [
+        "max_prompt_length",
+        "max_episode_length",
+        "terminate_on_eos",
+        "prompt_truncation_side",
+        "context_start_token",
+        "priority_scale",
+    ],
+    "alg": [
+        "id",
+        "args",
+        "kl_div",
+        "policy",
+        "training_args",
+        "model_type",
+        "model_name",
+        "generation_kwargs",
+    ],
+    "alg.args": [
+        *learning.ON_POLICY,
+        *learning.OTHERS,
+        "n_steps",
+        "batch_size",
+        "target_kl",
+        "verbose",
+        "seed",
+        "device",
+    ],
     "alg.kl_div": ["coeff", "target_kl", "norm_reward"],
     "alg.policy": ["id", "args"],
     "alg.policy.args": [
@@ -49,7 +74,14 @@ KNOWN = {
         "target_update_iterations",
         "min_tokens_to_keep",
     ],
-    "train_evaluation": ["eval_batch_size", "n_iters", "eval_every", "save_every", "metrics", "generation_kwargs"],
+    "train_evaluation": [
+        "eval_batch_size",
+        "n_iters",
+        "eval_every",
+        "save_every",
+        "metrics",
+        "generation_kwargs",
+    ],
 }
 
 
@@ -92,7 +124,9 @@ def convert(path: str | Path, *, accept_changes: bool = False) -> Converted:
         raise BadSetting(f"there is no file {file}")
     source = Source(read(file))
     if not source.root.mapping("an RL4LMs file"):
-        raise BadSetting(f"{file}: the file is empty; tokenizer, datapool, alg and train_evaluation are the sections of an RL4LMs file")
+        raise BadSetting(
+            f"{file}: the file is empty; tokenizer, datapool, alg and train_evaluation are the sections of an RL4LMs file"
+        )
     parts.expand(source)
     made = _recipe(source)
     source.rest(lambda section: KNOWN.get(section, ["id", "args"] if section.endswith("]") else []))
@@ -101,7 +135,9 @@ def convert(path: str | Path, *, accept_changes: bool = False) -> Converted:
     try:
         written.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise BadSetting(f"{file}: a text holds {error.object[error.start]!a}, half a character, which no file can hold; remove it") from error
+        raise BadSetting(
+            f"{file}: a text holds {error.object[error.start]!a}, half a character, which no file can hold; remove it"
+        ) from error
     _check(name, written, file)
     found = Converted(name, written, tuple(source.notes))
     if found.changed and not accept_changes:
@@ -117,7 +153,9 @@ def _recipe(source: Source) -> dict[str, Any]:
     kind = source.get("alg.id", str)
     if kind not in ALGORITHMS:
         place = source.node("alg.id")
-        raise BadSetting(f"{place.place if place else source.root.file}: {UnknownName('algorithm of RL4LMs', kind, ALGORITHMS)}")
+        raise BadSetting(
+            f"{place.place if place else source.root.file}: {UnknownName('algorithm of RL4LMs', kind, ALGORITHMS)}"
+        )
     made: dict[str, Any] = {"task": parts.task(source)}
     made["model"] = parts.model(source, kind)
     rewards = scores.rewards(source)
@@ -126,10 +164,16 @@ def _recipe(source: Source) -> dict[str, Any]:
     made["decoding"] = parts.decoding(source, kind)
     evaluation = parts.evaluation(source, made["decoding"])
     made |= {"evaluation": evaluation} if evaluation else {}
-    made["algorithm"] = learning.supervised(source) if kind == "supervised" else learning.on_policy(source, kind)
+    made["algorithm"] = (
+        learning.supervised(source) if kind == "supervised" else learning.on_policy(source, kind)
+    )
     made["training"] = learning.training(source, kind, made)
     if not rewards and kind != "supervised" and "reward_fn" not in source.seen:
-        source.remark("reward_fn", "without a reward nothing but the KL penalty is learned: add one under rewards", CHANGED)
+        source.remark(
+            "reward_fn",
+            "without a reward nothing but the KL penalty is learned: add one under rewards",
+            CHANGED,
+        )
     return made
 
 

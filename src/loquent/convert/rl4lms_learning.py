@@ -23,7 +23,12 @@ ON_POLICY = {  # their name -> ours, type, the default of the library beneath (s
     "vf_coef": ("value_coefficient", float, 0.5),
     "max_grad_norm": ("max_grad_norm", float, 0.5),
 }
-A2C = {"learning_rate": 7e-4, "gae_lambda": 1.0, "n_epochs": 1, "normalize_advantage": False}  # where its defaults differ
+A2C = {
+    "learning_rate": 7e-4,
+    "gae_lambda": 1.0,
+    "n_epochs": 1,
+    "normalize_advantage": False,
+}  # where its defaults differ
 OTHERS = {  # arguments of A2C and TRPO alone
     "cg_max_steps": "the step is a gradient step",
     "cg_damping": "the step is a gradient step",
@@ -41,9 +46,18 @@ POLICY_LEFT = {
     "prompt_truncation_side": "long prompts lose their oldest tokens",
     "state_dict": "a model is loaded by model.path",
 }
-TRAINING_ARGS = {"per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs", "learning_rate", "weight_decay"}
+TRAINING_ARGS = {
+    "per_device_train_batch_size",
+    "gradient_accumulation_steps",
+    "num_train_epochs",
+    "learning_rate",
+    "weight_decay",
+}
 TRAINING_ARGS |= {"lr_scheduler_type", "warmup_steps", "warmup_ratio", "max_grad_norm", "seed", "max_steps"}
-STANDS_IN = {"a2c": "with one pass over each collection", "trpo": "with a clipped ratio, without a trust region,"}
+STANDS_IN = {
+    "a2c": "with one pass over each collection",
+    "trpo": "with a clipped ratio, without a trust region,",
+}
 MASKS = ("learned_top_k", "learned_top_p", "topk")  # the first is the library's default
 
 
@@ -53,12 +67,16 @@ def on_policy(source: Source, kind: str) -> dict[str, Any]:
     if ours == kind:
         source.taken("alg.id", "algorithm.kind")
     else:
-        source.changed("alg.id", f"{kind} is not here; PPO {STANDS_IN[kind]} stands in its place", "algorithm.kind")
+        source.changed(
+            "alg.id", f"{kind} is not here; PPO {STANDS_IN[kind]} stands in its place", "algorithm.kind"
+        )
     made: dict[str, Any] = {"kind": ours}
     known = _settings(ours)
     for name, (own, value_type, default) in ON_POLICY.items():
         if own in known:
-            made[own] = source.get(f"alg.args.{name}", value_type, A2C.get(name, default) if kind == "a2c" else default)
+            made[own] = source.get(
+                f"alg.args.{name}", value_type, A2C.get(name, default) if kind == "a2c" else default
+            )
             source.taken(f"alg.args.{name}", f"algorithm.{own}")
         else:
             source.changed(f"alg.args.{name}", f"{ours} has no such setting here")
@@ -73,13 +91,20 @@ def on_policy(source: Source, kind: str) -> dict[str, Any]:
     source.taken("alg.args.target_kl", "algorithm.stop_kl")
     made["weight_decay"] = source.get("alg.policy.args.weight_decay", float, 1e-6)
     source.taken("alg.policy.args.weight_decay", "algorithm.weight_decay")
-    made |= {"beta": source.get("alg.kl_div.coeff", float, 0.0), "kl_target": source.get("alg.kl_div.target_kl", float, None), "kl_gain": 0.1}
+    made |= {
+        "beta": source.get("alg.kl_div.coeff", float, 0.0),
+        "kl_target": source.get("alg.kl_div.target_kl", float, None),
+        "kl_gain": 0.1,
+    }
     if made["kl_target"] is not None and (made["beta"] == 0 or not math.isfinite(made["kl_target"])):
         made["kl_target"] = None
     source.taken("alg.kl_div.coeff", "algorithm.beta")
     source.taken("alg.kl_div.target_kl", "algorithm.kl_target")
     if source.get("alg.kl_div.norm_reward", bool, False):
-        source.changed("alg.kl_div.norm_reward", "rewards are not normalised over the tokens of a collection, zeros and KL penalty included")
+        source.changed(
+            "alg.kl_div.norm_reward",
+            "rewards are not normalised over the tokens of a collection, zeros and KL penalty included",
+        )
     source.same("alg.kl_div.norm_reward")
     source.left("alg.args.verbose", "progress is shown on stderr")
     for name, why in POLICY_LEFT.items():
@@ -101,16 +126,24 @@ def _mask(source: Source) -> dict[str, Any]:
     key = "alg.policy.args"
     mode, top = source.get(f"{key}.mask_type", str, MASKS[0]), source.get(f"{key}.top_mask", float, low=0)
     if mode not in MASKS:
-        raise BadSetting(f"{_place(source, f'{key}.mask_type')}: {UnknownName('mask type of RL4LMs', mode, MASKS)}")
+        raise BadSetting(
+            f"{_place(source, f'{key}.mask_type')}: {UnknownName('mask type of RL4LMs', mode, MASKS)}"
+        )
     if mode != "learned_top_p" and (top < 1 or top != int(top)):
         told = "" if source.node(f"{key}.mask_type") else " (which none stands for)"
         raise BadSetting(
             f"{_place(source, f'{key}.top_mask')}: {key}.top_mask = {top:g}: mask_type {mode}{told} keeps so many of the likeliest tokens, so a "
             "whole number of at least 1 is right; learned_top_p keeps a share of the probability"
         )
-    made: dict[str, Any] = {"top_p": top, "top_k": 0} if mode == "learned_top_p" else {"top_p": 1.0, "top_k": int(top)}
+    made: dict[str, Any] = (
+        {"top_p": top, "top_k": 0} if mode == "learned_top_p" else {"top_p": 1.0, "top_k": int(top)}
+    )
     source.taken(f"{key}.top_mask", "algorithm.top_p" if mode == "learned_top_p" else "algorithm.top_k")
-    why = "the mask is the current policy's own: mu 1 brings it up to date before each collection" if mode == "topk" else ""
+    why = (
+        "the mask is the current policy's own: mu 1 brings it up to date before each collection"
+        if mode == "topk"
+        else ""
+    )
     source.taken(f"{key}.mask_type", "algorithm.top_p, algorithm.top_k", why)
     made["mu"] = 1 if mode == "topk" else source.get(f"{key}.target_update_iterations", int, 1000)
     frozen = "the released code never brings its mask up to date; algorithm.preset: rl4lms, or mu: 0, is what it ran"
@@ -124,29 +157,51 @@ def supervised(source: Source) -> dict[str, Any]:
     """`alg.training_args`: those of Hugging Face's Trainer that have a counterpart."""
     key = "alg.training_args"
     source.taken("alg.id", "algorithm.kind")
-    size = source.get(f"{key}.per_device_train_batch_size", int, 8, 1) * source.get(f"{key}.gradient_accumulation_steps", int, 1, 1)
+    size = source.get(f"{key}.per_device_train_batch_size", int, 8, 1) * source.get(
+        f"{key}.gradient_accumulation_steps", int, 1, 1
+    )
     schedule = source.get(f"{key}.lr_scheduler_type", str, "linear")
-    made: dict[str, Any] = {"kind": "supervised", "minibatch": size, "learning_rate": source.get(f"{key}.learning_rate", float, 5e-5)}
-    made |= {"weight_decay": source.get(f"{key}.weight_decay", float, 0.0), "max_grad_norm": source.get(f"{key}.max_grad_norm", float, 1.0)}
+    made: dict[str, Any] = {
+        "kind": "supervised",
+        "minibatch": size,
+        "learning_rate": source.get(f"{key}.learning_rate", float, 5e-5),
+    }
+    made |= {
+        "weight_decay": source.get(f"{key}.weight_decay", float, 0.0),
+        "max_grad_norm": source.get(f"{key}.max_grad_norm", float, 1.0),
+    }
     made |= {"schedule": "constant" if schedule.startswith("constant") else "cosine"}
-    made["learn_on"] = "answer" if encoder_decoder(source) else "all"  # an encoder-decoder model reads its prompts and learns its answers
+    made["learn_on"] = (
+        "answer" if encoder_decoder(source) else "all"
+    )  # an encoder-decoder model reads its prompts and learns its answers
     made["warmup"] = source.get(f"{key}.warmup_steps", int, 0, 0)
-    for name, ours in (("per_device_train_batch_size", "minibatch"), ("gradient_accumulation_steps", "minibatch"), ("warmup_steps", "warmup")):
+    for name, ours in (
+        ("per_device_train_batch_size", "minibatch"),
+        ("gradient_accumulation_steps", "minibatch"),
+        ("warmup_steps", "warmup"),
+    ):
         source.taken(f"{key}.{name}", f"algorithm.{ours}")
     for name in ("learning_rate", "weight_decay", "max_grad_norm"):
         source.taken(f"{key}.{name}", f"algorithm.{name}")
-    near = "" if schedule in ("constant", "cosine", "constant_with_warmup") else f"{schedule} is not here; a cosine stands in its place"
+    near = (
+        ""
+        if schedule in ("constant", "cosine", "constant_with_warmup")
+        else f"{schedule} is not here; a cosine stands in its place"
+    )
     source.taken(f"{key}.lr_scheduler_type", "algorithm.schedule", near)
     if source.node(f"{key}.lr_scheduler_type") is None:
         source.remark(
-            f"{key}.lr_scheduler_type", "was not set: Hugging Face then comes down linearly, which is not here; a cosine stands in its place"
+            f"{key}.lr_scheduler_type",
+            "was not set: Hugging Face then comes down linearly, which is not here; a cosine stands in its place",
         )
     return made
 
 
 def training(source: Source, kind: str, made: dict[str, Any]) -> dict[str, Any]:
     """How long and how it is watched."""
-    found: dict[str, Any] = {"seed": source.get("alg.training_args.seed" if kind == "supervised" else "alg.args.seed", int, 0)}
+    found: dict[str, Any] = {
+        "seed": source.get("alg.training_args.seed" if kind == "supervised" else "alg.args.seed", int, 0)
+    }
     for key in ("alg.args.seed", "alg.training_args.seed"):
         source.taken(key, "training.seed")
     device = source.get("alg.args.device", str, "auto").partition(":")[0]
@@ -159,18 +214,23 @@ def training(source: Source, kind: str, made: dict[str, Any]) -> dict[str, Any]:
     if made["task"].get("name") == IMDB["name"]:
         found |= {"evaluate_episodes": 5000, "final_episodes": 5000}
         source.remark(
-            "train_evaluation", "all 5,000 held-out rows are played in every evaluation, as there; training.evaluate_episodes=200 is quicker"
+            "train_evaluation",
+            "all 5,000 held-out rows are played in every evaluation, as there; training.evaluate_episodes=200 is quicker",
         )
     return found
 
 
 def _iterations(source: Source, kind: str, made: dict[str, Any]) -> dict[str, Any]:
     """Steps there are tokens; episodes here are whole answers."""
-    tokens = source.get("env.n_envs", int, 1, 1) * source.get("alg.args.n_steps", int, 5 if kind == "a2c" else 2048, 1)
+    tokens = source.get("env.n_envs", int, 1, 1) * source.get(
+        "alg.args.n_steps", int, 5 if kind == "a2c" else 2048, 1
+    )
     batch, longest = source.get("alg.args.batch_size", int, 64, 1), max(1, made["decoding"]["max_new_tokens"])
     episodes, minibatch = max(1, round(tokens / longest)), max(1, round(batch / longest))
     for key in ("env.n_envs", "alg.args.n_steps"):
-        source.taken(key, "training.episodes", f"{tokens} tokens an update are {episodes} answers of {longest}")
+        source.taken(
+            key, "training.episodes", f"{tokens} tokens an update are {episodes} answers of {longest}"
+        )
     if "minibatch" in _settings(made["algorithm"]["kind"]):
         made["algorithm"]["minibatch"] = episodes if kind == "a2c" else minibatch
         why = f"{batch} tokens are {minibatch} answer(s) of {longest}; answers are not cut apart"
@@ -181,14 +241,21 @@ def _iterations(source: Source, kind: str, made: dict[str, Any]) -> dict[str, An
         "evaluate_every": source.get("train_evaluation.eval_every", int, 10),
         "checkpoint_every": source.get("train_evaluation.save_every", int, 20),
     }
-    for name, ours in (("n_iters", "updates"), ("eval_every", "evaluate_every"), ("save_every", "checkpoint_every")):
+    for name, ours in (
+        ("n_iters", "updates"),
+        ("eval_every", "evaluate_every"),
+        ("save_every", "checkpoint_every"),
+    ):
         source.taken(f"train_evaluation.{name}", f"training.{ours}")
     return found
 
 
 def _epochs(source: Source, made: dict[str, Any]) -> dict[str, Any]:
     """Epochs over the rows as updates of one minibatch each."""
-    size, epochs = made["algorithm"]["minibatch"], source.get("alg.training_args.num_train_epochs", float, 3.0, 0)
+    size, epochs = (
+        made["algorithm"]["minibatch"],
+        source.get("alg.training_args.num_train_epochs", float, 3.0, 0),
+    )
     found: dict[str, Any] = {"episodes": size, "evaluate_every": 0}
     rows = IMDB_ROWS if made["task"].get("name") == IMDB["name"] else 0
     if source.get("datapool.id", str) == "imdb_seq2seq":

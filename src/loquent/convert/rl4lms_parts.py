@@ -8,7 +8,12 @@ from loquent.convert.source import Source
 from loquent.core.catalogue import DEFAULT_TASK
 from loquent.core.options import Node
 
-IMDB = {"source": "hub", "name": "stanfordnlp/imdb", "revision": "e6281661ce1c48d982bc483cf8a173c1bbeb5d31", "prompt_fraction": 0.5}
+IMDB = {
+    "source": "hub",
+    "name": "stanfordnlp/imdb",
+    "revision": "e6281661ce1c48d982bc483cf8a173c1bbeb5d31",
+    "prompt_fraction": 0.5,
+}
 IMDB_ROWS = 20_000  # of train, when a fifth is set aside for validation; half of them are positive
 ROWS = {  # what the rows of a data pool hold, where it is more than prompts and references
     "commongen": "`prompt` (prefix, concepts, end token), `references` and `concepts`",
@@ -20,7 +25,11 @@ ROWS = {  # what the rows of a data pool hold, where it is more than prompts and
     "totto": "`prompt` (the table as text), `references`, and `table`, `table_page_title` and so on, which parent and bleu_totto read",
 }
 GENERATION = {"temperature": float, "top_p": float}
-UNSAID = {"min_new_tokens": 0, "temperature": 1.0, "top_p": 1.0}  # what Hugging Face's generate does where its arguments do not say it
+UNSAID = {
+    "min_new_tokens": 0,
+    "temperature": 1.0,
+    "top_p": 1.0,
+}  # what Hugging Face's generate does where its arguments do not say it
 
 
 def expand(source: Source) -> None:
@@ -41,22 +50,35 @@ def task(source: Source) -> dict[str, Any]:
     made: dict[str, Any] = {"kind": DEFAULT_TASK}
     if pool in ("imdb", "imdb_seq2seq"):
         made |= IMDB
-        source.taken("datapool.id", "task.source, task.name", "splits are cut by a hash of the ids, not by a shuffle")
+        source.taken(
+            "datapool.id", "task.source, task.name", "splits are cut by a hash of the ids, not by a shuffle"
+        )
         source.left("datapool.args.seed", "splits are cut by a hash of the ids")
         if source.get("datapool.args.positive_ratio", float, 1.0, 0) == 1:
             source.same("datapool.args.positive_ratio")
         else:
             source.changed(
-                "datapool.args.positive_ratio", "all positive reviews of the training split are learned from; task.limit keeps a part of all rows"
+                "datapool.args.positive_ratio",
+                "all positive reviews of the training split are learned from; task.limit keeps a part of all rows",
             )
     else:
         made |= {"source": "path", "path": pool}
         held = ROWS.get(pool, "`prompt` and `references`")
-        source.missing("datapool.id", "task.path", f"this data pool is not built in: put rows with {held} into the file or folder {pool}")
+        source.missing(
+            "datapool.id",
+            "task.path",
+            f"this data pool is not built in: put rows with {held} into the file or folder {pool}",
+        )
         found = source.node("datapool.args")
-        for name, node in found.mapping("datapool.args").items() if found is not None and found.value is not None else ():
-            source.left(f"datapool.args.{name}", f"your rows come with their prompts whole, made with {node.bare()!r}")
-    source.left("env.args.context_start_token", "it belongs to encoder-decoder models, which are not trained here")
+        for name, node in (
+            found.mapping("datapool.args").items() if found is not None and found.value is not None else ()
+        ):
+            source.left(
+                f"datapool.args.{name}", f"your rows come with their prompts whole, made with {node.bare()!r}"
+            )
+    source.left(
+        "env.args.context_start_token", "it belongs to encoder-decoder models, which are not trained here"
+    )
     made["horizon"] = "terminal"
     return made
 
@@ -76,18 +98,28 @@ def model(source: Source, kind: str) -> dict[str, Any]:
     _side(source, "tokenizer.truncation_side")
     place = "alg.model_type" if kind == "supervised" else "alg.policy.id"
     if encoder_decoder(source):
-        source.missing(place, "model.path", f"encoder-decoder models are not trained here: name a causal one in the place of {path}")
+        source.missing(
+            place,
+            "model.path",
+            f"encoder-decoder models are not trained here: name a causal one in the place of {path}",
+        )
     elif kind == "supervised":
         whole = "the loss is on prompt and answer (learn_on: all), as there; the end token is learned too, which it is not there"
         source.taken(place, "algorithm.learn_on", whole)
     source.taken("alg.model_type", "algorithm.learn_on")
     source.taken("alg.policy.id", "model.critic, model.reference")
-    return {"path": path, "critic": "none", "reference": "none"} if kind == "supervised" else {"path": path, "critic": "network", "reference": "copy"}
+    return (
+        {"path": path, "critic": "none", "reference": "none"}
+        if kind == "supervised"
+        else {"path": path, "critic": "network", "reference": "copy"}
+    )
 
 
 def encoder_decoder(source: Source) -> bool:
     """Whether the file trains an encoder-decoder model."""
-    return source.get("alg.model_type", str, "causal") == "seq2seq" or "seq2seq" in source.get("alg.policy.id", str, "")
+    return source.get("alg.model_type", str, "causal") == "seq2seq" or "seq2seq" in source.get(
+        "alg.policy.id", str, ""
+    )
 
 
 def _side(source: Source, key: str) -> None:
@@ -108,8 +140,12 @@ def decoding(source: Source, kind: str) -> dict[str, Any]:
     if longest is not None:
         given = made.setdefault("max_new_tokens", longest)
         differs = f"answers have at most {given} tokens, as generation_kwargs say; there an answer cut before {longest} had no reward"
-        source.taken("env.args.max_episode_length", "decoding.max_new_tokens", differs if given != longest else "")
-    prompt = "env.args.max_prompt_length" if source.node("env.args.max_prompt_length") else "tokenizer.max_length"
+        source.taken(
+            "env.args.max_episode_length", "decoding.max_new_tokens", differs if given != longest else ""
+        )
+    prompt = (
+        "env.args.max_prompt_length" if source.node("env.args.max_prompt_length") else "tokenizer.max_length"
+    )
     most = source.get(prompt, int, None)
     if most is not None:
         made["max_prompt_tokens"] = most
@@ -117,7 +153,10 @@ def decoding(source: Source, kind: str) -> dict[str, Any]:
     source.left("tokenizer.max_length", "env.args.max_prompt_length says it")
     made.setdefault("max_new_tokens", 20)
     _side(source, "env.args.prompt_truncation_side")
-    ends, goes_on = "env.args.terminate_on_eos", "an answer ends with its end token here; decoding.min_new_tokens keeps it from that"
+    ends, goes_on = (
+        "env.args.terminate_on_eos",
+        "an answer ends with its end token here; decoding.min_new_tokens keeps it from that",
+    )
     if kind != "supervised" and source.node(ends) is None:
         source.remark(ends, f"was not set: answers then go on after their end token there; {goes_on}")
     source.taken(ends, "(as here)", "" if source.get(ends, bool, False) else goes_on)
@@ -125,7 +164,8 @@ def decoding(source: Source, kind: str) -> dict[str, Any]:
         source.same("env.args.priority_scale")
     else:
         source.left(
-            "env.args.priority_scale", "all rows weigh 1 there, so they are drawn equally often; rows of yours with weights: training.priority"
+            "env.args.priority_scale",
+            "all rows weigh 1 there, so they are drawn equally often; rows of yours with weights: training.priority",
         )
     return made
 
@@ -135,7 +175,9 @@ def evaluation(source: Source, base: dict[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = {}
     key = "train_evaluation.generation_kwargs"
     if source.node(key) is not None and source.get(key, dict, None):
-        given = {name: value for name, value in UNSAID.items() if name in base} | _generation(source, key, _draws(source, key))
+        given = {name: value for name, value in UNSAID.items() if name in base} | _generation(
+            source, key, _draws(source, key)
+        )
         made = {name: value for name, value in given.items() if base.get(name) != value}
     else:
         source.taken(key, "evaluation")
@@ -163,7 +205,9 @@ def _generation(source: Source, key: str, draws: bool) -> dict[str, Any]:
     if draws:
         made["top_k"] = source.get(f"{key}.top_k", int, 50)
         if source.node(f"{key}.top_k") is None:
-            source.remark(f"{key}.top_k", "was not set: Hugging Face then draws from 50 tokens, and so does this recipe")
+            source.remark(
+                f"{key}.top_k", "was not set: Hugging Face then draws from 50 tokens, and so does this recipe"
+            )
         source.taken(f"{key}.top_k", "top_k")
         for name, kind in GENERATION.items():
             if source.node(f"{key}.{name}") is not None:
@@ -177,5 +221,10 @@ def _generation(source: Source, key: str, draws: bool) -> dict[str, Any]:
     for name, node in found.mapping(key).items() if found and found.value is not None else ():
         if node.value is None:
             source.same(f"{key}.{name}")
-        source.left(f"{key}.{name}", "no text is worked on after it was drawn" if name == "post_processing_fn" else f"decoding has no {name} here")
+        source.left(
+            f"{key}.{name}",
+            "no text is worked on after it was drawn"
+            if name == "post_processing_fn"
+            else f"decoding has no {name} here",
+        )
     return made

@@ -17,9 +17,15 @@ from loquent.core.options import Node, options_of
 from loquent.errors import BadSetting, UnknownName
 
 INTENTS = "rajkumarrrk/roberta-daily-dialog-intent-classifier"  # the classifier that the library itself names
-ENCODERS = {"en": "roberta-large", "de": "bert-base-multilingual-cased", "zh": "bert-base-chinese"}  # bert-score's choice by language
+ENCODERS = {
+    "en": "roberta-large",
+    "de": "bert-base-multilingual-cased",
+    "zh": "bert-base-chinese",
+}  # bert-score's choice by language
 KINDS = ("rouge1", "rouge2", "rougeL", "rougeLsum")
-STRINGIFIED = "references are read one by one; RL4LMs reads the list of them as one text, as legacy: true does"
+STRINGIFIED = (
+    "references are read one by one; RL4LMs reads the list of them as one text, as legacy: true does"
+)
 LOOSE = "legacy: true repeats what RL4LMs counts beyond that: "
 COEFFICIENTS = {
     "intent_accuracy": {"intent_coeff": "intent_accuracy", "auto_coeff": "meteor"},
@@ -68,20 +74,27 @@ SCORES = {
     "increasing_numbers": Score("increasing_numbers", remark=f"{LOOSE}'nan' and 'inf' as numbers"),
     "sentences_with_dates": Score("dates", remark=f"{LOOSE}dates with further digits before or behind them"),
     "dates": Score("dates", remark=f"{LOOSE}dates with further digits before or behind them"),
-    "intent_accuracy": Score("intent_accuracy", fixed={"path": INTENTS}, remark="separator: '' asks the classifier as RL4LMs does"),
+    "intent_accuracy": Score(
+        "intent_accuracy", fixed={"path": INTENTS}, remark="separator: '' asks the classifier as RL4LMs does"
+    ),
     "diversity": Score("diversity", {"window_size": "window"}),
     "causal_perplexity": Score(
         "perplexity",
         {"use_text_from_meta_data": "field"},
         {"stride": 512},
-        free={"tokenizer_id": "the policy's own tokenizer is used", "model_type": "the policy's own kind is used"},
+        free={
+            "tokenizer_id": "the policy's own tokenizer is used",
+            "model_type": "the policy's own kind is used",
+        },
     ),
     "parent": Score("parent"),
     "parent_totto": Score("parent"),
     "summaCZS": Score("summac_zs"),
     "summaCConv": Score("summac_conv"),
 }
-NEEDED = {"spice": ("jar",)}  # options with a default of their own, without which nothing can be measured on most machines
+NEEDED = {
+    "spice": ("jar",)
+}  # options with a default of their own, without which nothing can be measured on most machines
 NO_REWARD = ("perplexity", "diversity")  # they score no single answer
 
 
@@ -93,7 +106,11 @@ def rewards(source: Source) -> dict[str, Any]:
         if name == "intent_accuracy":
             made = _intent(source)
         elif name == "spider":
-            source.missing("reward_fn.id", "rewards.spice.jar", "SPICE needs Java and its official jar, named here or in the cache")
+            source.missing(
+                "reward_fn.id",
+                "rewards.spice.jar",
+                "SPICE needs Java and its official jar, named here or in the cache",
+            )
             made = _summed(source, name, "")
         else:
             made = _term(source, name)
@@ -149,7 +166,9 @@ def _term(source: Source, name: str) -> dict[str, Any]:
         )
         return {}
     if needed := _needed(kind, score):
-        source.changed("reward_fn", f"{score.name} needs {needed}, which is not said there; name it in the recipe")
+        source.changed(
+            "reward_fn", f"{score.name} needs {needed}, which is not said there; name it in the recipe"
+        )
         return {}
     made: dict[str, Any] = {"weight": 1.0}
     if name == "rouge":
@@ -165,7 +184,9 @@ def _rouge(source: Source) -> str:
     kind = source.get(key, str)
     if kind not in KINDS:
         found = source.node(key)
-        raise BadSetting(f"{found.place if found else source.root.file}: {UnknownName('ROUGE of RL4LMs', kind, KINDS)}")
+        raise BadSetting(
+            f"{found.place if found else source.root.file}: {UnknownName('ROUGE of RL4LMs', kind, KINDS)}"
+        )
     source.taken(key, "rewards.rouge.key")
     return kind
 
@@ -200,17 +221,26 @@ def _shaping(source: Source) -> None:
     if shaping is None:
         source.same(key)
     else:
-        source.changed(key, f"{shaping} is not added to the reward: it is not here; a function of yours may be a second reward (of: module:function)")
+        source.changed(
+            key,
+            f"{shaping} is not added to the reward: it is not here; a function of yours may be a second reward (of: module:function)",
+        )
 
 
 def _needed(kind: str, score: Score) -> str:
     """The options without which it cannot be made, and that no file of RL4LMs has, as words."""
     schema = options_of(registry.find(kind, score.name))
-    bare = [one.name for one in dataclasses.fields(schema) if one.default is dataclasses.MISSING] if schema else []
+    bare = (
+        [one.name for one in dataclasses.fields(schema) if one.default is dataclasses.MISSING]
+        if schema
+        else []
+    )
     return ", ".join((*(name for name in bare if name not in score.fixed), *NEEDED.get(score.name, ())))
 
 
-def _options(source: Source, key: str, kind: str, score: Score, other: Callable[[str, str], None]) -> dict[str, Any]:
+def _options(
+    source: Source, key: str, kind: str, score: Score, other: Callable[[str, str], None]
+) -> dict[str, Any]:
     """The options under `key` by our names; `other` notes one whose value cannot be had here."""
     schema = options_of(registry.find(kind, score.name))
     known = {one.name for one in dataclasses.fields(schema)} if schema else set()
@@ -243,7 +273,10 @@ def _value(name: str, given: Any) -> tuple[Any, str]:
         return "text" if given else "", ""
     if name == "language":
         known = ENCODERS.get(given) if isinstance(given, str) else None
-        return known, "" if known else f"no encoder is known here for the language {given!r}: name one by path"
+        return (
+            known,
+            "" if known else f"no encoder is known here for the language {given!r}: name one by path",
+        )
     return given, ""
 
 

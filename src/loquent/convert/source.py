@@ -12,7 +12,14 @@ from loquent.errors import BadSetting, nearest
 NO_DEFAULT = object()
 CHANGED, MISSING = "changed", "missing"  # kinds of notes
 LARGE = 1e12  # of a number that is calculated with
-NAMES = {int: "whole number", float: "number", bool: "true or false", str: "text", list: "list", dict: "mapping"}
+NAMES = {
+    int: "whole number",
+    float: "number",
+    bool: "true or false",
+    str: "text",
+    list: "list",
+    dict: "mapping",
+}
 
 
 @dataclass(frozen=True)
@@ -32,7 +39,11 @@ class Note:
     @property
     def text(self) -> str:
         """The note as one line."""
-        return f"{self.key}" + (f" -> {self.target}" if self.target else "") + (f": {self.why}" if self.why else "")
+        return (
+            f"{self.key}"
+            + (f" -> {self.target}" if self.target else "")
+            + (f": {self.why}" if self.why else "")
+        )
 
 
 @dataclass
@@ -79,7 +90,9 @@ class Source:
         if not isinstance(value, kind) or (kind in (int, float) and isinstance(value, bool)):
             raise BadSetting(f"{found.place}: {key} = {found.bare()!r:.200}; a {NAMES[kind]} is right")
         if low is not None and isinstance(value, int | float) and not low <= float(value) <= LARGE:
-            raise BadSetting(f"{found.place}: {key} = {value!r}; a finite {NAMES[kind]} in [{low:g}, {LARGE:g}] is right")
+            raise BadSetting(
+                f"{found.place}: {key} = {value!r}; a finite {NAMES[kind]} in [{low:g}, {LARGE:g}] is right"
+            )
         return value
 
     def taken(self, key: str, target: str, why: str = "") -> None:
@@ -115,10 +128,19 @@ class Source:
     def rest(self, known: Callable[[str], list[str]]) -> None:
         """Report every key that nothing has been said of; `known(section)` lists the keys a section may have."""
         for key, node in leaves(self.root, ""):
-            if key not in self.seen and not any(key.startswith(f"{above}.") or key.startswith(f"{above}[") for above in self.seen):
+            if key not in self.seen and not any(
+                key.startswith(f"{above}.") or key.startswith(f"{above}[") for above in self.seen
+            ):
                 section, _, name = key.rpartition(".")
                 near = nearest(name, known(section))
-                self.notes.append(Note(node.place, key, "", "the library reads no such key" + (f" (nearest: {near})" if near else "")))
+                self.notes.append(
+                    Note(
+                        node.place,
+                        key,
+                        "",
+                        "the library reads no such key" + (f" (nearest: {near})" if near else ""),
+                    )
+                )
 
 
 def leaves(node: Node, key: str) -> Iterator[tuple[str, Node]]:

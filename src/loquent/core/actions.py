@@ -48,8 +48,12 @@ class ActionSet(ABC):
     def mask(self, legal: Legal) -> NDArray[np.bool_]:
         """bool[n]: True where legal. Refused above 100,000 actions, where only `contains`, `draw` and `parts` serve."""
         if len(self) > MASK_LIMIT:
-            raise LoquentError(f"a mask over {len(self):,} actions is refused (limit {MASK_LIMIT:,}); use contains, draw or parts")
-        return np.fromiter((self.contains(legal, i) for i in range(len(self))), dtype=np.bool_, count=len(self))
+            raise LoquentError(
+                f"a mask over {len(self):,} actions is refused (limit {MASK_LIMIT:,}); use contains, draw or parts"
+            )
+        return np.fromiter(
+            (self.contains(legal, i) for i in range(len(self))), dtype=np.bool_, count=len(self)
+        )
 
 
 class Texts(ActionSet):
@@ -92,7 +96,9 @@ class Texts(ActionSet):
 
     def _bits(self, legal: Legal) -> NDArray[np.bool_]:
         packed = np.frombuffer(_bytes(legal), dtype=np.uint8)
-        bits: NDArray[np.bool_] = np.unpackbits(packed, bitorder="little", count=len(self.texts)).astype(np.bool_)
+        bits: NDArray[np.bool_] = np.unpackbits(packed, bitorder="little", count=len(self.texts)).astype(
+            np.bool_
+        )
         return bits
 
 

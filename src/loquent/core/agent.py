@@ -34,7 +34,9 @@ class Asked:
     key: Key
     instruction: str = ""
     actions: ActionSet | None = None  # the task's action set, where it has one
-    state: object = None  # the task's state: for experts and scripts that are told the rules; learners never read it
+    state: object = (
+        None  # the task's state: for experts and scripts that are told the rules; learners never read it
+    )
     row: Record | None = None
 
 
@@ -48,7 +50,9 @@ class Answer:
     tokens: Tokens | None = None
     dropped: int = 0
 
-    def __init__(self, text: str, stopped: Stopped = "end", tokens: Tokens | None = None, dropped: int = 0) -> None:
+    def __init__(
+        self, text: str, stopped: Stopped = "end", tokens: Tokens | None = None, dropped: int = 0
+    ) -> None:
         into = self.__dict__  # one is made at every step: the generated __init__ takes twice as long
         into["text"], into["stopped"], into["tokens"], into["dropped"] = text, stopped, tokens, dropped
 
@@ -85,7 +89,12 @@ class Chooser(Protocol):
         ...
 
 
-def make(chosen: str | Mapping[str, Any], task: Task, options: Mapping[str, Any] | None = None, place: str = "option") -> Any:
+def make(
+    chosen: str | Mapping[str, Any],
+    task: Task,
+    options: Mapping[str, Any] | None = None,
+    place: str = "option",
+) -> Any:
     """The agent that a name stands for, made for a task.
 
     A factory is called with the task; one that has a dataclass `Options` is called with the task and these options.
@@ -101,7 +110,9 @@ def make(chosen: str | Mapping[str, Any], task: Task, options: Mapping[str, Any]
     given = {**(chosen if isinstance(chosen, Mapping) else {"kind": chosen}), **(options or {})}
     name = given.pop("kind", None)
     if not isinstance(name, str) or not name:
-        raise BadSetting(f"{place}: {name!r:.80} names no agent; a name is right, or a mapping with its `kind` and its options")
+        raise BadSetting(
+            f"{place}: {name!r:.80} names no agent; a name is right, or a mapping with its `kind` and its options"
+        )
     factory = registry.named("agent", name)
     schema = options_of(factory)
     if schema is None and given:
@@ -130,4 +141,8 @@ def decisive(chosen: Any) -> Any:
 def transport(factory: Any) -> frozenset[str]:
     """The options of an agent's factory that say how it is reached, not what it answers (`setting(transport=True)`)."""
     schema = options_of(factory)
-    return frozenset() if schema is None else frozenset(field.name for field in dataclasses.fields(schema) if field.metadata.get("transport"))
+    return (
+        frozenset()
+        if schema is None
+        else frozenset(field.name for field in dataclasses.fields(schema) if field.metadata.get("transport"))
+    )

@@ -63,7 +63,9 @@ class Episode:
     learning: str = "agent"
     instruction: str = ""
     agents: Record = EMPTY  # seat -> who sat there
-    meta: Record = EMPTY  # how it came to be, where that is not plain play: kind, and of a fork its parent and its start
+    meta: Record = (
+        EMPTY  # how it came to be, where that is not plain play: kind, and of a fork its parent and its start
+    )
 
     @property
     def bootstraps(self) -> bool:
@@ -100,9 +102,17 @@ class Episode:
 
 def to_json(episode: Episode) -> dict[str, Any]:
     """What stands on disk for an episode; tokens and observations are left out."""
-    head = {name: getattr(episode, name) for name in ("task", "row", "split", "seed", "number", "ended", "learning", "instruction")}
+    head = {
+        name: getattr(episode, name)
+        for name in ("task", "row", "split", "seed", "number", "ended", "learning", "instruction")
+    }
     meta = {"meta": plain(episode.meta)} if episode.meta else {}
-    return {**head, "agents": plain(episode.agents), **meta, "turns": [_turn_to_json(turn) for turn in episode.turns]}
+    return {
+        **head,
+        "agents": plain(episode.agents),
+        **meta,
+        "turns": [_turn_to_json(turn) for turn in episode.turns],
+    }
 
 
 def from_json(line: Any) -> Episode:

@@ -58,7 +58,10 @@ class Live:
         if not self._turns:
             self._turns = [_told(self._opening)]
         for seat, text, earned, stopped, tokens, told, invalid in self._new:
-            self._turns += Turn(seat, text, rewards=earned, stopped=stopped, tokens=tokens, invalid=invalid), _told(told)
+            self._turns += (
+                Turn(seat, text, rewards=earned, stopped=stopped, tokens=tokens, invalid=invalid),
+                _told(told),
+            )
         self._new.clear()
         return self._turns
 
@@ -68,7 +71,16 @@ class Live:
         turns = tuple(turn for turn in self.turns if turn.seat == seat or turn.to == seat)
         key = self.key.child("answer", seat, self.step.turn)
         game = f"{self.row.id}#{self.number}"
-        return Asked(game, turns, self.step.observation, key, spec.instruction, self.task.actions, self.step.state, self.row.fields)
+        return Asked(
+            game,
+            turns,
+            self.step.observation,
+            key,
+            spec.instruction,
+            self.task.actions,
+            self.step.state,
+            self.row.fields,
+        )
 
     def act(self, answer: Answer) -> Record:
         """Take the answer of the seat that is due; returns the rewards of the step.
@@ -77,8 +89,14 @@ class Live:
             EpisodeOver: the game has ended.
             BrokenAgent: this is no `Answer` with a text and a reason it stopped.
         """
-        if not isinstance(answer, Answer) or not isinstance(answer.text, str) or answer.stopped not in STOPPED:
-            raise BrokenAgent(f"an agent answered {answer!r:.200}, which is no Answer with a text that stopped by one of {', '.join(STOPPED)}")
+        if (
+            not isinstance(answer, Answer)
+            or not isinstance(answer.text, str)
+            or answer.stopped not in STOPPED
+        ):
+            raise BrokenAgent(
+                f"an agent answered {answer!r:.200}, which is no Answer with a text that stopped by one of {', '.join(STOPPED)}"
+            )
         text = answer.text if answer.text.isascii() else _paired(answer.text)
         return self._acted(text, answer.stopped, answer.tokens)
 
@@ -103,8 +121,22 @@ class Live:
         turns = self.turns
         if self.owed:
             turns = [*turns[:-1], replace(turns[-1], rewards=self.owed)]
-        head = Episode(self.task.identity, self.row.id, self.split, self.key.seed, self.number, tuple(turns), self.step.ended)
-        return replace(head, learning=self.learning, instruction=self.task.spec.instruction, agents=agents, meta=self.meta)
+        head = Episode(
+            self.task.identity,
+            self.row.id,
+            self.split,
+            self.key.seed,
+            self.number,
+            tuple(turns),
+            self.step.ended,
+        )
+        return replace(
+            head,
+            learning=self.learning,
+            instruction=self.task.spec.instruction,
+            agents=agents,
+            meta=self.meta,
+        )
 
     def fork(self, number: int, kind: str) -> Live:
         """The same game from here on as game `number` of its row: what was said stays, what is said next has streams of its own.
@@ -121,7 +153,9 @@ class Live:
     def _credit(self, rewards: Record) -> None:
         """Put what came while another seat spoke on the learning seat's last turn, or keep it for its first."""
         owed = _sum(self.owed, rewards)
-        last = next((i for i in reversed(range(len(self.turns))) if self.turns[i].seat == self.learning), None)
+        last = next(
+            (i for i in reversed(range(len(self.turns))) if self.turns[i].seat == self.learning), None
+        )
         if last is None:
             self.owed = owed
             return
@@ -134,7 +168,16 @@ def _told(observation: Observation) -> Turn:
 
 
 def _sum(a: Record, b: Record) -> Record:
-    return Record({name: a.get(name, 0.0) + b.get(name, 0.0) for name in (*a, *(name for name in b if name not in a))}) if b else a
+    return (
+        Record(
+            {
+                name: a.get(name, 0.0) + b.get(name, 0.0)
+                for name in (*a, *(name for name in b if name not in a))
+            }
+        )
+        if b
+        else a
+    )
 
 
 def _paired(text: str) -> str:

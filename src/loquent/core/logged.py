@@ -29,43 +29,83 @@ class UndefinedKey(UserWarning):
 LOGGED = {
     "update": Logged("updates", "the number of this update, from 1; 0: an evaluation before the first"),
     "episodes": Logged("episodes", "episodes collected so far, or rows drawn from recorded ones"),
-    "data/return": Logged("reward per row", "mean weighted return of the rows drawn from recorded episodes; a long game may be in several rows"),
+    "data/return": Logged(
+        "reward per row",
+        "mean weighted return of the rows drawn from recorded episodes; a long game may be in several rows",
+    ),
     "data/tokens": Logged("tokens per row", "mean action tokens of the rows drawn from recorded episodes"),
     "data/passes": Logged("passes", "how often all recorded rows have been drawn so far"),
-    "rollout/success": Logged("share of episodes", "share of all collected episodes whose ending the task declares a success"),
-    "rollout/success_error": Logged("share of episodes", "half the width of the Wilson interval (z = 1) of rollout/success"),
-    "rollout/ended/*": Logged("share of episodes", "share of all collected episodes with this ending; cut: the answer ran into the horizon"),
-    "rollout/return": Logged("reward per episode", "mean weighted return of the collected episodes, KL left out"),
+    "rollout/success": Logged(
+        "share of episodes", "share of all collected episodes whose ending the task declares a success"
+    ),
+    "rollout/success_error": Logged(
+        "share of episodes", "half the width of the Wilson interval (z = 1) of rollout/success"
+    ),
+    "rollout/ended/*": Logged(
+        "share of episodes",
+        "share of all collected episodes with this ending; cut: the answer ran into the horizon",
+    ),
+    "rollout/return": Logged(
+        "reward per episode", "mean weighted return of the collected episodes, KL left out"
+    ),
     "rollout/tokens": Logged("tokens per episode", "mean action tokens of a collected episode"),
     "rollout/turns": Logged("answers per episode", "mean answers of a collected episode"),
     "rollout/dropped_turns": Logged("turns", "turns left out of the batch because the context was full"),
-    "rollout/cut_tokens": Logged("tokens", "tokens left out of observations that alone are longer than the room for a prompt"),
+    "rollout/cut_tokens": Logged(
+        "tokens", "tokens left out of observations that alone are longer than the room for a prompt"
+    ),
     "rollout/words": Logged("words per answer", "mean length of the collected answers"),
     "rollout/repetition": Logged(
-        "share of trigrams", "mean, over the collected answers of at least three words, of the share of their trigrams that they have said before"
+        "share of trigrams",
+        "mean, over the collected answers of at least three words, of the share of their trigrams that they have said before",
     ),
-    "rollout/distinct_2": Logged("share of bigrams", "different bigrams of all collected answers, as a share of all their bigrams"),
+    "rollout/distinct_2": Logged(
+        "share of bigrams", "different bigrams of all collected answers, as a share of all their bigrams"
+    ),
     "rollout/reward/*": Logged(
         "reward per episode",
         "mean over all collected episodes of one reward's sum over the episode, not weighted; an episode that did not earn it counts 0; "
         "NAME/raw: its score, where that may not be what counts",
     ),
     "rollout/reward_where_present/*": Logged(
-        "reward per episode", "the same mean over the episodes that earned the reward alone; logged where these are some of the episodes and not all"
+        "reward per episode",
+        "the same mean over the episodes that earned the reward alone; logged where these are some of the episodes and not all",
     ),
-    "rollout/weighted/*": Logged("reward per episode", "what one named reward adds to the return: times its weight, a mean over all episodes"),
-    "evaluation/success": Logged("share of episodes", "share of all held-out episodes whose ending the task declares a success"),
-    "evaluation/success_error": Logged("share of episodes", "half the width of the Wilson interval (z = 1) of evaluation/success"),
-    "evaluation/ended/*": Logged("share of episodes", "share of all held-out episodes with this ending; cut: the answer ran into the horizon"),
-    "evaluation/return": Logged("reward per episode", "mean weighted return of held-out episodes, played after this update"),
-    "evaluation/reward/*": Logged("reward per episode", "rollout/reward/* of held-out episodes, which are never normalised or shaped"),
-    "evaluation/reward_where_present/*": Logged("reward per episode", "rollout/reward_where_present/* of held-out episodes"),
+    "rollout/weighted/*": Logged(
+        "reward per episode",
+        "what one named reward adds to the return: times its weight, a mean over all episodes",
+    ),
+    "evaluation/success": Logged(
+        "share of episodes", "share of all held-out episodes whose ending the task declares a success"
+    ),
+    "evaluation/success_error": Logged(
+        "share of episodes", "half the width of the Wilson interval (z = 1) of evaluation/success"
+    ),
+    "evaluation/ended/*": Logged(
+        "share of episodes",
+        "share of all held-out episodes with this ending; cut: the answer ran into the horizon",
+    ),
+    "evaluation/return": Logged(
+        "reward per episode", "mean weighted return of held-out episodes, played after this update"
+    ),
+    "evaluation/reward/*": Logged(
+        "reward per episode", "rollout/reward/* of held-out episodes, which are never normalised or shaped"
+    ),
+    "evaluation/reward_where_present/*": Logged(
+        "reward per episode", "rollout/reward_where_present/* of held-out episodes"
+    ),
     "evaluation/scored/*": Logged(
-        "share of episodes", "share of held-out episodes that a metric's value is a mean over, where it does not apply to all of them"
+        "share of episodes",
+        "share of held-out episodes that a metric's value is a mean over, where it does not apply to all of them",
     ),
     "evaluation/answers": Logged("answers per episode", "mean number of answers in a held-out episode"),
-    "evaluation/kl": Logged("nats per episode", "how far a perturbed policy acts from the policy: log-probability drawn with less the policy's"),
-    "evaluation/entropy": Logged("nats per episode", "minus the log-probability that the tokens of a perturbed policy were drawn with"),
+    "evaluation/kl": Logged(
+        "nats per episode",
+        "how far a perturbed policy acts from the policy: log-probability drawn with less the policy's",
+    ),
+    "evaluation/entropy": Logged(
+        "nats per episode", "minus the log-probability that the tokens of a perturbed policy were drawn with"
+    ),
     "evaluation/*": Logged("", "what a metric gives for the held-out episodes"),
 }
 
@@ -100,5 +140,8 @@ def check(keys: Iterable[str], known: Mapping[str, Logged]) -> None:
     missing = [key for key in keys if definition(key, known) is None]
     if missing:
         warnings.warn(
-            UndefinedKey(f"{missing[0]!r} is logged and defined nowhere: give it a line in the table LOGGED of the algorithm's module"), stacklevel=2
+            UndefinedKey(
+                f"{missing[0]!r} is logged and defined nowhere: give it a line in the table LOGGED of the algorithm's module"
+            ),
+            stacklevel=2,
         )

@@ -16,7 +16,18 @@ from loquent.core.values import frozen
 from loquent.errors import BadSetting, NotImported, nearest
 
 COMMAND_LINE = "command line"
-__all__ = ["COMMAND_LINE", "Node", "dump", "fill", "filled", "options_of", "parse", "read", "takes", "unknown"]
+__all__ = [
+    "COMMAND_LINE",
+    "Node",
+    "dump",
+    "fill",
+    "filled",
+    "options_of",
+    "parse",
+    "read",
+    "takes",
+    "unknown",
+]
 
 
 def fill(cls: type, node: Node | None, section: str) -> Any:
@@ -29,16 +40,25 @@ def fill(cls: type, node: Node | None, section: str) -> Any:
         if key not in fields:
             raise unknown(item, key, tuple(fields), section)
         values[key] = _coerced(item, hints[key], fields[key], f"{section}.{key}")
-    missing = [f.name for f in fields.values() if f.name not in values and f.default is f.default_factory is dataclasses.MISSING]
+    missing = [
+        f.name
+        for f in fields.values()
+        if f.name not in values and f.default is f.default_factory is dataclasses.MISSING
+    ]
     if missing:
         why = fields[missing[0]].metadata.get("why")
-        raise BadSetting(f"{node.place if node else section}: {section} needs {', '.join(missing)}" + (f": {why}" if why else ""))
+        raise BadSetting(
+            f"{node.place if node else section}: {section} needs {', '.join(missing)}"
+            + (f": {why}" if why else "")
+        )
     try:
         return cls(**values)
     except NotImported:
         raise
     except BadSetting as error:
-        raise BadSetting(f"{_blamed(error, cls, values, given, node)}: {error}" if node else str(error)) from error
+        raise BadSetting(
+            f"{_blamed(error, cls, values, given, node)}: {error}" if node else str(error)
+        ) from error
 
 
 def filled(cls: type, given: Mapping[str, Any], section: str, place: str = "option") -> Any:
@@ -125,13 +145,17 @@ def _fits(value: Any, hint: Any) -> tuple[bool, Any]:
     if origin is typing.Literal:
         return value in typing.get_args(hint), value
     if origin is tuple:
-        value = value if isinstance(value, tuple) else () if value in (None, "") else (value,)  # one alone is a list of one
+        value = (
+            value if isinstance(value, tuple) else () if value in (None, "") else (value,)
+        )  # one alone is a list of one
         inner = typing.get_args(hint)[0]
         pairs = [_fits(item, inner) for item in value]
         return all(fits for fits, _ in pairs), tuple(item for _, item in pairs)
     if hint is float:
         number = float(value) if value in ("inf", "-inf") else value
-        return isinstance(number, int | float) and not isinstance(number, bool), float(number) if isinstance(number, int | float) else number
+        return isinstance(number, int | float) and not isinstance(number, bool), float(number) if isinstance(
+            number, int | float
+        ) else number
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool), value
     if hint is str:

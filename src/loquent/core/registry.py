@@ -119,7 +119,9 @@ def imported(name: str) -> Any:
         found = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name and (module == error.name or module.startswith(error.name + ".")):
-            raise BadSetting(f"{name!r}: there is no module {error.name!r}; its folder must be the current one or on PYTHONPATH") from error
+            raise BadSetting(
+                f"{name!r}: there is no module {error.name!r}; its folder must be the current one or on PYTHONPATH"
+            ) from error
         raise
     if not hasattr(found, inside):
         raise BadSetting(f"{name!r}: the module {module} has no {inside!r}")

@@ -29,7 +29,15 @@ def setting(
     Numbers are finite, but for a field that says it may be `infinite`. A `transport` setting says how something is reached (an address, a
     timeout), not what it answers: it is no part of fingerprints, and a collection is resumed whatever its value.
     """
-    metadata = {"why": why, "source": source, "low": low, "high": high, "choices": choices, "infinite": infinite, "transport": transport}
+    metadata = {
+        "why": why,
+        "source": source,
+        "low": low,
+        "high": high,
+        "choices": choices,
+        "infinite": infinite,
+        "transport": transport,
+    }
     if type(default) in (dict, list):
         raise TypeError("a default is a value: use a Record or a tuple")
     return dataclasses.field(default=default, metadata=metadata)
@@ -40,7 +48,9 @@ def check_ranges(config: Any) -> None:
     for field in dataclasses.fields(config):
         problem = outside(field, getattr(config, field.name))
         if problem:
-            raise BadSetting(f"{type(config).__name__}.{field.name} = {getattr(config, field.name)!r} {problem}")
+            raise BadSetting(
+                f"{type(config).__name__}.{field.name} = {getattr(config, field.name)!r} {problem}"
+            )
 
 
 def outside(field: dataclasses.Field[Any], value: Any) -> str | None:

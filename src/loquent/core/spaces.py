@@ -98,4 +98,6 @@ def check_lengths(what: str, texts: Iterable[str], most: int) -> None:
 @create_shared_memory.register(AnyText)
 def _refuse_shared_memory(space: AnyText, n: int = 1, ctx: Any = None) -> Any:
     """Gymnasium (1.4) reads a text from shared memory once, when the vector is made, and would show that one for ever."""
-    raise CustomSpaceError('texts do not pass through shared memory; vector_kwargs={"shared_memory": False} is right')
+    raise CustomSpaceError(
+        'texts do not pass through shared memory; vector_kwargs={"shared_memory": False} is right'
+    )

@@ -45,9 +45,22 @@ class Observation:
     seat: str = "agent"
     stop: tuple[str, ...] = ()
 
-    def __init__(self, text: str, fields: Record = EMPTY, legal: Legal = None, seat: str = "agent", stop: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        text: str,
+        fields: Record = EMPTY,
+        legal: Legal = None,
+        seat: str = "agent",
+        stop: tuple[str, ...] = (),
+    ) -> None:
         into = self.__dict__  # this, `Outcome` and `Step` are made at every step: the generated __init__ takes twice as long; so for `Opening`
-        into["text"], into["fields"], into["legal"], into["seat"], into["stop"] = text, fields, legal, seat, stop
+        into["text"], into["fields"], into["legal"], into["seat"], into["stop"] = (
+            text,
+            fields,
+            legal,
+            seat,
+            stop,
+        )
 
 
 @dataclass(frozen=True)
@@ -79,9 +92,16 @@ class Outcome:
     rewards: Record = EMPTY
     ended: str | None = None
 
-    def __init__(self, state: Any, observation: Observation, rewards: Record = EMPTY, ended: str | None = None) -> None:
+    def __init__(
+        self, state: Any, observation: Observation, rewards: Record = EMPTY, ended: str | None = None
+    ) -> None:
         into = self.__dict__
-        into["state"], into["observation"], into["rewards"], into["ended"] = state, observation, rewards, ended
+        into["state"], into["observation"], into["rewards"], into["ended"] = (
+            state,
+            observation,
+            rewards,
+            ended,
+        )
 
 
 @dataclass(frozen=True)
@@ -96,9 +116,23 @@ class Step:
     ended: str | None = None
     invalid: str = ""
 
-    def __init__(self, state: Any, turn: int, observation: Observation, rewards: Record = EMPTY, ended: str | None = None, invalid: str = "") -> None:
+    def __init__(
+        self,
+        state: Any,
+        turn: int,
+        observation: Observation,
+        rewards: Record = EMPTY,
+        ended: str | None = None,
+        invalid: str = "",
+    ) -> None:
         into = self.__dict__
-        into["state"], into["turn"], into["observation"], into["rewards"], into["ended"] = state, turn, observation, rewards, ended
+        into["state"], into["turn"], into["observation"], into["rewards"], into["ended"] = (
+            state,
+            turn,
+            observation,
+            rewards,
+            ended,
+        )
         into["invalid"] = invalid
 
 
@@ -114,18 +148,26 @@ class TaskSpec:
     invalid: tuple[str, ...] = ()  # the reasons `read` may give
     turn_limit: int | None = None
     horizon: Literal["end", "cut"] = "end"
-    success: tuple[str, ...] = ()  # the endings that count as success: rules of `play`, or "out of turns"; empty: the task has no such notion
+    success: tuple[
+        str, ...
+    ] = ()  # the endings that count as success: rules of `play`, or "out of turns"; empty: the task has no such notion
     truncates: tuple[str, ...] = ()  # rules after which a value is still bootstrapped by Gymnasium's flags
     return_range: tuple[float, float] | None = None
     paper: str = ""
     licences: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.success, tuple) or not all(isinstance(name, str) and name and name != CUT for name in self.success):
+        if not isinstance(self.success, tuple) or not all(
+            isinstance(name, str) and name and name != CUT for name in self.success
+        ):
             allowed = f"a tuple of names of endings, such as ('solved',), without {CUT!r}"
-            raise BrokenTask(f"TaskSpec({self.id!r}): success = {self.success!r}; allowed: {allowed}. Name the rules that `play` ends with")
+            raise BrokenTask(
+                f"TaskSpec({self.id!r}): success = {self.success!r}; allowed: {allowed}. Name the rules that `play` ends with"
+            )
         if OUT_OF_TURNS in self.success and self.turn_limit is None:
-            raise BrokenTask(f"TaskSpec({self.id!r}): success names {OUT_OF_TURNS!r}, and there is no turn_limit; set one, or leave the name out")
+            raise BrokenTask(
+                f"TaskSpec({self.id!r}): success names {OUT_OF_TURNS!r}, and there is no turn_limit; set one, or leave the name out"
+            )
 
 
 @dataclass(frozen=True)
@@ -137,9 +179,15 @@ class Task(ABC):
     """Rules over values. Built from a frozen dataclass of options, which with id and version is its identity."""
 
     Options: ClassVar[type] = NoOptions
-    annotation: ClassVar[str] = ""  # the form in which a person annotates its rows: "tags", "labels" or "choice"; "" for none
-    vector_view: ClassVar[str] = ""  # "module:Name" of the view of its observations made with a featurizer; "": the text
-    views: ClassVar[Mapping[str, str]] = {}  # name -> "module:Name" of a function from the task to a view; "ansi": from an observation to text
+    annotation: ClassVar[str] = (
+        ""  # the form in which a person annotates its rows: "tags", "labels" or "choice"; "" for none
+    )
+    vector_view: ClassVar[str] = (
+        ""  # "module:Name" of the view of its observations made with a featurizer; "": the text
+    )
+    views: ClassVar[
+        Mapping[str, str]
+    ] = {}  # name -> "module:Name" of a function from the task to a view; "ansi": from an observation to text
     spec: TaskSpec
     actions: ActionSet | None = None
 
@@ -210,18 +258,24 @@ class Task(ABC):
             BrokenTask: the task's own rules gave an unnamed reward or reason (never because of what was said).
         """
         if step.ended is not None:
-            raise EpisodeOver(f"{self.identity} ended at turn {step.turn} ({step.ended}); start(row, rng) begins another")
+            raise EpisodeOver(
+                f"{self.identity} ended at turn {step.turn} ({step.ended}); start(row, rng) begins another"
+            )
         rule, given = "read", text
         try:
             move = self.read(step.state, text)
             if isinstance(move, Invalid) and move.why not in self.spec.invalid:
-                raise BrokenTask(f"{self.identity}: read gave the reason {move.why!r}; spec.invalid names {list(self.spec.invalid)}")
+                raise BrokenTask(
+                    f"{self.identity}: read gave the reason {move.why!r}; spec.invalid names {list(self.spec.invalid)}"
+                )
             rule, given = "play", move
             outcome = self.play(step.state, move)
         except LoquentError:
             raise
         except Exception as error:
-            raise BrokenTask(f"{self.identity}: {rule} raised {type(error).__name__} ({error}) on {given!r:.200}") from error
+            raise BrokenTask(
+                f"{self.identity}: {rule} raised {type(error).__name__} ({error}) on {given!r:.200}"
+            ) from error
         return self._close(outcome, step.turn + 1, stopped, move.why if isinstance(move, Invalid) else "")
 
     def _close(self, outcome: Outcome, turn: int, stopped: Stopped, invalid: str) -> Step:
@@ -229,7 +283,9 @@ class Task(ABC):
         for name, value in outcome.rewards.items():
             if name not in spec.rewards or not math.isfinite(value):
                 known = ", ".join(spec.rewards) or "none"
-                raise BrokenTask(f"{self.identity}: play gave the reward {name} = {value!r}; finite numbers are right, under these names: {known}")
+                raise BrokenTask(
+                    f"{self.identity}: play gave the reward {name} = {value!r}; finite numbers are right, under these names: {known}"
+                )
         ended = outcome.ended
         if ended is None and spec.turn_limit is not None and turn >= spec.turn_limit:
             ended = OUT_OF_TURNS
@@ -244,9 +300,17 @@ class Task(ABC):
         for row in rows:
             if row.id == id:
                 return row
-        other = next((other for other in self.spec.splits if id.startswith(f"{other}:") and other != split), "")
+        other = next(
+            (other for other in self.spec.splits if id.startswith(f"{other}:") and other != split), ""
+        )
         advice = f"Rows of {other} need the split {other!r}: --split {other}" if other else ""
-        raise UnknownName(f"row of {self.identity}/{split}", id, (row.id for row in rows[:10]), more=len(rows[10:]), advice=advice)
+        raise UnknownName(
+            f"row of {self.identity}/{split}",
+            id,
+            (row.id for row in rows[:10]),
+            more=len(rows[10:]),
+            advice=advice,
+        )
 
     @final
     def total(self, rewards: Record, weights: Record | None = None) -> float:

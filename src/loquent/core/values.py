@@ -73,7 +73,9 @@ def problem(value: Any, place: str = "value") -> str | None:
         return _first(problem(item, f"{place}[{i}]") for i, item in enumerate(value))
     if isinstance(value, Record):
         return _first(
-            problem(item, f"{place}.{name}") if isinstance(name, str) else f"{place} has the name {name!r}, not a string"
+            problem(item, f"{place}.{name}")
+            if isinstance(name, str)
+            else f"{place} has the name {name!r}, not a string"
             for name, item in value.items()
         )
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -51,10 +51,14 @@ def read_parquet(path: Path) -> Iterator[Episode]:
     try:
         with parquet.ParquetFile(path) as file:
             _check(file.schema_arrow.names, path)
-            for number, row in enumerate((row for batch in file.iter_batches(ROWS) for row in batch.to_pylist()), 1):
+            for number, row in enumerate(
+                (row for batch in file.iter_batches(ROWS) for row in batch.to_pylist()), 1
+            ):
                 yield _episode(row, path, number)
     except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise BadRow(f"this Parquet file cannot be read ({str(error)[:200]}); use a file that Loquent wrote", file=path) from error
+        raise BadRow(
+            f"this Parquet file cannot be read ({str(error)[:200]}); use a file that Loquent wrote", file=path
+        ) from error
 
 
 def write_datasets(folder: Path, episodes: Iterable[Episode]) -> int:
@@ -87,7 +91,9 @@ def read_datasets(folder: Path) -> Iterator[Episode]:
         raise
     except Exception as error:  # the library raises many kinds
         why = f"{type(error).__name__}: {str(error)[:200]}"
-        raise BadRow(f"this folder of datasets cannot be read ({why}); use a folder that Loquent wrote", file=folder) from error
+        raise BadRow(
+            f"this folder of datasets cannot be read ({why}); use a folder that Loquent wrote", file=folder
+        ) from error
     for number, row in enumerate((row for table in tables for row in table.to_pylist()), 1):
         yield _episode(row, folder, number)
 
@@ -96,10 +102,33 @@ def _schema(arrow: Any) -> Any:
     text, real = arrow.string(), arrow.float64()
     scores = arrow.list_(arrow.struct({"name": text, "value": real}))
     per_token = arrow.list_(arrow.struct({"name": text, "values": arrow.list_(real)}))
-    turn = arrow.struct({"seat": text, "text": text, "to": text, "stopped": text, "rewards": scores, "token_rewards": per_token})
-    columns = {"task": text, "row": text, "split": text, "seed": arrow.int64(), "number": arrow.int64(), "ended": text}
+    turn = arrow.struct(
+        {
+            "seat": text,
+            "text": text,
+            "to": text,
+            "stopped": text,
+            "rewards": scores,
+            "token_rewards": per_token,
+        }
+    )
+    columns = {
+        "task": text,
+        "row": text,
+        "split": text,
+        "seed": arrow.int64(),
+        "number": arrow.int64(),
+        "ended": text,
+    }
     agents = arrow.list_(arrow.struct({"seat": text, "name": text}))
-    rest = {"learning": text, "instruction": text, "agents": agents, "meta": text, "turns": arrow.list_(turn), "line": text}
+    rest = {
+        "learning": text,
+        "instruction": text,
+        "agents": agents,
+        "meta": text,
+        "turns": arrow.list_(turn),
+        "line": text,
+    }
     return arrow.schema({**columns, **rest})
 
 
@@ -132,33 +161,55 @@ def _is_exact(row: Mapping[str, Any], line: str) -> bool:
 def _turn(turn: Mapping[str, Any]) -> dict[str, Any]:
     rewards, per_token = turn.get("rewards", {}), turn.get("token_rewards", {})
     return {
-        **{name: _text(turn.get(name, default)) for name, default in (("seat", ""), ("text", ""), ("to", ""), ("stopped", "end"))},
+        **{
+            name: _text(turn.get(name, default))
+            for name, default in (("seat", ""), ("text", ""), ("to", ""), ("stopped", "end"))
+        },
         "rewards": [{"name": _text(name), "value": _number(value)} for name, value in rewards.items()],
-        "token_rewards": [{"name": _text(name), "values": [_number(value) for value in values]} for name, values in per_token.items()],
+        "token_rewards": [
+            {"name": _text(name), "values": [_number(value) for value in values]}
+            for name, values in per_token.items()
+        ],
     }
 
 
 def _fields(row: Mapping[str, Any]) -> dict[str, Any]:
     """The JSON object of an episode from its columns."""
     meta = _meta(row["meta"])
-    head = {name: row[name] for name in ("task", "row", "split", "seed", "number", "ended", "learning", "instruction")}
+    head = {
+        name: row[name]
+        for name in ("task", "row", "split", "seed", "number", "ended", "learning", "instruction")
+    }
     agents = _mapping("agents", row["agents"], "seat", "name")
-    return {**head, "agents": agents, **({"meta": meta} if meta else {}), "turns": [_turn_fields(turn) for turn in row["turns"]]}
+    return {
+        **head,
+        "agents": agents,
+        **({"meta": meta} if meta else {}),
+        "turns": [_turn_fields(turn) for turn in row["turns"]],
+    }
 
 
 def _turn_fields(turn: Mapping[str, Any]) -> dict[str, Any]:
     fields = {"seat": turn["seat"], "text": turn["text"]}
     fields |= {"to": turn["to"]} if turn["to"] != "" else {}
     fields |= {"stopped": turn["stopped"]} if turn["stopped"] != "end" else {}
-    fields |= {"rewards": _mapping("rewards", turn["rewards"], "name", "value")} if turn["rewards"] != [] else {}
-    return fields | ({"token_rewards": _mapping("token_rewards", turn["token_rewards"], "name", "values")} if turn["token_rewards"] != [] else {})
+    fields |= (
+        {"rewards": _mapping("rewards", turn["rewards"], "name", "value")} if turn["rewards"] != [] else {}
+    )
+    return fields | (
+        {"token_rewards": _mapping("token_rewards", turn["token_rewards"], "name", "values")}
+        if turn["token_rewards"] != []
+        else {}
+    )
 
 
 def _mapping(column: str, pairs: Any, name: str, value: str) -> dict[str, Any]:
     """A list of pairs as a mapping; ValueError where a name is null or occurs twice."""
     mapping = {pair[name]: pair[value] for pair in pairs}
     if None in mapping or len(mapping) != len(pairs):
-        raise ValueError(f"{column} has the names {', '.join(repr(pair[name]) for pair in pairs)}; they must be different strings")
+        raise ValueError(
+            f"{column} has the names {', '.join(repr(pair[name]) for pair in pairs)}; they must be different strings"
+        )
     return mapping
 
 
@@ -176,13 +227,20 @@ def _episode(row: Mapping[str, Any], place: Path, number: int) -> Episode:
         raise BadRow(f"this row is not an episode: {error}", file=place, line=number) from error
     except (KeyError, TypeError, AttributeError) as error:  # a null list, or a wrong column type
         allowed = "it must have the columns of a file that Loquent wrote"
-        raise BadRow(f"this row is not an episode ({type(error).__name__}: {error}); {allowed}", file=place, line=number) from error
+        raise BadRow(
+            f"this row is not an episode ({type(error).__name__}: {error}); {allowed}",
+            file=place,
+            line=number,
+        ) from error
 
 
 def _check(columns: Iterable[str], place: Path) -> None:
     required = {*TEXTS, "seed", "number", "ended", "agents", "meta", "turns", "line"}
     if missing := sorted(required - set(columns)):
-        raise BadRow(f"these are not episodes: the columns {', '.join(missing)} are missing; here are {', '.join(columns)}", file=place)
+        raise BadRow(
+            f"these are not episodes: the columns {', '.join(missing)} are missing; here are {', '.join(columns)}",
+            file=place,
+        )
 
 
 def _text(value: Any) -> Any:

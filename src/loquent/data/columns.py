@@ -33,7 +33,9 @@ class Columns:
     label: str = ""
     labels: tuple[str, ...] = ()
 
-    def rows(self, records: Iterable[tuple[Place, Mapping[str, Any]]], id_of: Callable[[int], str]) -> list[Row]:
+    def rows(
+        self, records: Iterable[tuple[Place, Mapping[str, Any]]], id_of: Callable[[int], str]
+    ) -> list[Row]:
         """The rows of one file or split; `id_of(i)` is the id of record i, counted from 0.
 
         Raises:
@@ -61,7 +63,9 @@ class Columns:
         if labelled:
             fields["label"] = self._label(record)
         elif "label" in record:
-            raise ValueError("this row has a label and the rows before it have none; all rows must have one, or none")
+            raise ValueError(
+                "this row has a label and the rows before it have none; all rows must have one, or none"
+            )
         return Record(fields)
 
     def _label(self, record: Mapping[str, Any]) -> str | int:
@@ -81,7 +85,9 @@ def _references(record: Mapping[str, Any]) -> tuple[str, ...]:
     value = record["references"]
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list | tuple) or not texts:
-        raise ValueError(f"the field 'references' is {value!r}; it must be a string or a list of at least one string")
+        raise ValueError(
+            f"the field 'references' is {value!r}; it must be a string or a list of at least one string"
+        )
     return tuple(_check_text(text, f"reference {i}") for i, text in enumerate(texts))
 
 
@@ -98,5 +104,7 @@ def field(record: Mapping[str, Any], name: str) -> Any:
     if name not in record:
         near = nearest(name, map(str, record))
         hint = f"; did you mean {near!r}?" if near else ""
-        raise ValueError(f"the field {name!r} is missing{hint or '.'} Fields here: {', '.join(map(str, record)) or 'none'}")
+        raise ValueError(
+            f"the field {name!r} is missing{hint or '.'} Fields here: {', '.join(map(str, record)) or 'none'}"
+        )
     return record[name]

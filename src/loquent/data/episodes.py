@@ -51,7 +51,9 @@ def form_of(place: Path) -> str:
         if place.is_dir() and (place / mark).is_file():
             return form
     if place.is_dir():
-        raise BadSetting(f"{place}: this folder has no episodes; it must hold one of {', '.join(marks.values())}")
+        raise BadSetting(
+            f"{place}: this folder has no episodes; it must hold one of {', '.join(marks.values())}"
+        )
     raise BadSetting(f"{place}: this file has no episodes; its name must end in .jsonl or .parquet")
 
 

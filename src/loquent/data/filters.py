@@ -34,7 +34,9 @@ def worst(scores: Sequence[float] | NDArray[np.floating], share: float) -> NDArr
     return np.sort(order[: _count(len(order), share)])
 
 
-def shares(returns: Sequence[float] | NDArray[np.floating], *, top: float = 1.0, bottom: float = 1.0) -> NDArray[np.int64]:
+def shares(
+    returns: Sequence[float] | NDArray[np.floating], *, top: float = 1.0, bottom: float = 1.0
+) -> NDArray[np.int64]:
     """The indices of the selected episodes, ascending.
 
     The share `bottom` of lowest return is selected first, then the share `top` of highest return among these.
@@ -54,7 +56,14 @@ def shares(returns: Sequence[float] | NDArray[np.floating], *, top: float = 1.0,
     return kept
 
 
-def filtered(episodes: Sequence[Episode], weights: Record, *, top: float = 1.0, bottom: float = 1.0, kinds: Collection[str] = ()) -> list[Episode]:
+def filtered(
+    episodes: Sequence[Episode],
+    weights: Record,
+    *,
+    top: float = 1.0,
+    bottom: float = 1.0,
+    kinds: Collection[str] = (),
+) -> list[Episode]:
     """The episodes in their order, filtered by kind, then by worst share, then by best share of the returns.
 
     Args:
@@ -79,7 +88,9 @@ def _order(scores: Sequence[float] | NDArray[np.floating]) -> NDArray[np.int64]:
     values = np.asarray(scores, dtype=np.float64)
     finite = np.isfinite(values)
     if not finite.all():
-        raise BadSetting(f"the return of episode {int(np.flatnonzero(~finite)[0])} is {values[~finite][0]}; a return must be a finite number")
+        raise BadSetting(
+            f"the return of episode {int(np.flatnonzero(~finite)[0])} is {values[~finite][0]}; a return must be a finite number"
+        )
     return np.argsort(values, kind="stable")
 
 

@@ -39,15 +39,27 @@ def write_minari(folder: Path, episodes: Sequence[Episode], weights: Record) -> 
     """
     minari, storage, buffer, spaces = _library()
     if not NAME.fullmatch(folder.name):
-        raise BadSetting(f"{folder}: the folder's name is {folder.name!r}; the name of a Minari dataset must end in a version, as in wordle-v0")
+        raise BadSetting(
+            f"{folder}: the folder's name is {folder.name!r}; the name of a Minari dataset must end in a version, as in wordle-v0"
+        )
     steps = [_steps(episode, weights) for episode in episodes]
     texts = [text for observations, actions, _ in steps for text in (*observations, *actions)]
-    space = spaces.Text(max(map(len, texts), default=0) + 1, min_length=0, charset="".join(sorted({*"".join(texts)} or {"a"})))
+    space = spaces.Text(
+        max(map(len, texts), default=0) + 1, min_length=0, charset="".join(sorted({*"".join(texts)} or {"a"}))
+    )
     folder.mkdir(parents=True, exist_ok=True)
-    dataset = storage.new(folder.absolute() / "data", observation_space=space, action_space=space, data_format="hdf5")
-    metadata = {"dataset_id": folder.name, "minari_version": minari.__version__, "algorithm_name": _players(episodes)}
+    dataset = storage.new(
+        folder.absolute() / "data", observation_space=space, action_space=space, data_format="hdf5"
+    )
+    metadata = {
+        "dataset_id": folder.name,
+        "minari_version": minari.__version__,
+        "algorithm_name": _players(episodes),
+    }
     dataset.update_metadata(metadata)
-    dataset.update_episodes(buffer(**_buffer(episode, step)) for episode, step in zip(episodes, steps, strict=True))
+    dataset.update_episodes(
+        buffer(**_buffer(episode, step)) for episode, step in zip(episodes, steps, strict=True)
+    )
     return len(episodes)
 
 
@@ -77,7 +89,9 @@ def _infos(minari: Any, folder: Path) -> Iterator[Any]:
             yield stored.infos
     except Exception as error:  # the library raises many kinds
         why = f"{type(error).__name__}: {str(error)[:200]}"
-        raise BadRow(f"this Minari dataset cannot be read ({why}); use a folder that Loquent wrote", file=folder) from error
+        raise BadRow(
+            f"this Minari dataset cannot be read ({why}); use a folder that Loquent wrote", file=folder
+        ) from error
 
 
 def _steps(episode: Episode, weights: Record) -> tuple[list[str], list[str], list[float]]:
@@ -94,13 +108,20 @@ def _steps(episode: Episode, weights: Record) -> tuple[list[str], list[str], lis
         else:
             observations[-1] += _text(turn.text)
     if not actions:
-        raise BadRow(f"the episode {episode.row}#{episode.number} of {episode.task} has no answer; an episode in Minari must have at least one")
+        raise BadRow(
+            f"the episode {episode.row}#{episode.number} of {episode.task} has no answer; an episode in Minari must have at least one"
+        )
     return observations, actions, rewards
 
 
 def _reward(turn: Any, weights: Record) -> float:
     of_turn = sum(weights[name] * value for name, value in turn.rewards.items() if name in weights)
-    return float(of_turn + sum(weights[name] * sum(values, 0.0) for name, values in turn.token_rewards.items() if name in weights))
+    return float(
+        of_turn
+        + sum(
+            weights[name] * sum(values, 0.0) for name, values in turn.token_rewards.items() if name in weights
+        )
+    )
 
 
 def _buffer(episode: Episode, steps: tuple[list[str], list[str], list[float]]) -> Mapping[str, Any]:

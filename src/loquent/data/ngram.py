@@ -52,7 +52,9 @@ class NGram:
         self._counts = [highest]
         while len(self._counts) < self.order:
             self._counts.insert(0, _continuations(self._counts[0]))
-        self._totals = [{context: sum(words.values()) for context, words in level.items()} for level in self._counts]
+        self._totals = [
+            {context: sum(words.values()) for context, words in level.items()} for level in self._counts
+        ]
         self._discounts = [_discount(level) for level in self._counts]
         return self
 
@@ -71,7 +73,9 @@ class NGram:
             if total is None:
                 break
             counts, discount = self._counts[length][tail], self._discounts[length]
-            probability = (max(counts.get(word, 0) - discount, 0.0) + discount * len(counts) * probability) / total
+            probability = (
+                max(counts.get(word, 0) - discount, 0.0) + discount * len(counts) * probability
+            ) / total
         return probability
 
     def nll(self, text: str) -> tuple[float, int]:
@@ -79,7 +83,9 @@ class NGram:
         words = self._padded(text)
         first = self.order - 1
         context = [word if word in self._words or word == START else UNKNOWN for word in words]
-        total = sum(math.log(self.probability(words[i], context[i - first : i])) for i in range(first, len(words)))
+        total = sum(
+            math.log(self.probability(words[i], context[i - first : i])) for i in range(first, len(words))
+        )
         return -total, len(words) - first
 
     def perplexity(self, texts: Iterable[str]) -> float:

@@ -59,7 +59,10 @@ def read(predictions: Path, references: Sequence[Path] = ()) -> Pairs:
     others = [list(_references(path)) for path in references]
     for path, other in zip(references, others, strict=True):
         _check_length(predictions, samples, path, other)
-    merged = [_merge(predictions, sample, list(zip(references, own, strict=True))) for sample, *own in zip(samples, *others, strict=True)]
+    merged = [
+        _merge(predictions, sample, list(zip(references, own, strict=True)))
+        for sample, *own in zip(samples, *others, strict=True)
+    ]
     line_of: dict[str, int] = {}
     for number, (line, fields) in enumerate(merged, 1):
         fields.setdefault("id", str(number))
@@ -70,7 +73,13 @@ def read(predictions: Path, references: Sequence[Path] = ()) -> Pairs:
         tuple(fields["text"] for _, fields in merged),
         tuple(fields.get("references", ()) for _, fields in merged),
         tuple(fields.get("prompt", "") for _, fields in merged),
-        tuple(Row(fields["id"], Record({name: value for name, value in fields.items() if name not in ("id", "text")})) for _, fields in merged),
+        tuple(
+            Row(
+                fields["id"],
+                Record({name: value for name, value in fields.items() if name not in ("id", "text")}),
+            )
+            for _, fields in merged
+        ),
     )
 
 
@@ -98,7 +107,10 @@ def _references(path: Path) -> Iterator[Sample]:
 def _records(path: Path) -> Iterator[Sample]:
     """The records of a file, with checked and frozen values."""
     if path.is_dir():
-        raise BadRow("this is a folder; it must be a file of JSON lines, or of plain text with one text per line", file=path)
+        raise BadRow(
+            "this is a folder; it must be a file of JSON lines, or of plain text with one text per line",
+            file=path,
+        )
     if not path.exists():
         raise BadRow("there is no such file", file=path)
     if path.name.lower().removesuffix(".gz").endswith(OTHERS):
@@ -129,9 +141,15 @@ def _problem(fields: dict[str, Any]) -> str | None:
     if not isinstance(references, tuple) or not all(isinstance(reference, str) for reference in references):
         return f"`references` holds {shown(references)}; it must hold a list of texts"
     for text in (fields.get("text", ""), fields.get("prompt", ""), *references):
-        surrogate = next((char for char in text if "\ud800" <= char <= "\udfff"), None) if not text.isascii() else None
+        surrogate = (
+            next((char for char in text if "\ud800" <= char <= "\udfff"), None)
+            if not text.isascii()
+            else None
+        )
         if surrogate:
-            return f"a text holds the lone surrogate \\u{ord(surrogate):04x}; a text must hold characters only"
+            return (
+                f"a text holds the lone surrogate \\u{ord(surrogate):04x}; a text must hold characters only"
+            )
     return None
 
 
@@ -161,6 +179,10 @@ def _merge(predictions: Path, sample: Sample, others: list[tuple[Path, Sample]])
     if others:
         if fields.get("references", joined) != joined:
             places = ", ".join(f"{path}:{at}" for path, (at, _) in others)
-            raise BadRow(f"`references` differ from those of {places}; remove them here, or make them equal", file=predictions, line=line)
+            raise BadRow(
+                f"`references` differ from those of {places}; remove them here, or make them equal",
+                file=predictions,
+                line=line,
+            )
         whole["references"] = joined
     return line, whole

@@ -27,7 +27,11 @@ def finite(number: object) -> bool:
 
 def shown(number: object) -> str:
     """A number as text for an error; Python refuses to print an integer of thousands of digits."""
-    return "an integer larger than any float" if isinstance(number, int) and abs(number) > MOST else f"{number!r:.80}"
+    return (
+        "an integer larger than any float"
+        if isinstance(number, int) and abs(number) > MOST
+        else f"{number!r:.80}"
+    )
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,9 @@ class Pool:
 
     rows: tuple[Row, ...]
     weights: tuple[float, ...] = ()  # empty: 1 for every row
-    _cumulative: dict[float, NDArray[np.float64]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _cumulative: dict[float, NDArray[np.float64]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", tuple(self.rows))
@@ -50,10 +56,14 @@ class Pool:
             raise LoquentError(f"a weight is {shown(bad[0])}; it must be a finite number of at least 0")
         object.__setattr__(self, "weights", tuple(map(float, self.weights)) or (1.0,) * len(self.rows))
         if len(self.weights) != len(self.rows):
-            raise LoquentError(f"a pool of {len(self.rows)} rows has {len(self.weights)} weights; it must have one weight per row, or none at all")
+            raise LoquentError(
+                f"a pool of {len(self.rows)} rows has {len(self.weights)} weights; it must have one weight per row, or none at all"
+            )
         if len({row.id for row in self.rows}) != len(self.rows):
             ids = [row.id for row in self.rows]
-            raise LoquentError(f"the id {next(id for id in ids if ids.count(id) > 1)!r} occurs twice in a pool; ids must be unique")
+            raise LoquentError(
+                f"the id {next(id for id in ids if ids.count(id) > 1)!r} occurs twice in a pool; ids must be unique"
+            )
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -78,7 +88,9 @@ class Pool:
         """
         bounds = self._bounds(scale)
         if not len(bounds) or bounds[-1] <= 0:
-            raise LoquentError("the pool is empty or all its weights are 0; it must have a row of positive weight to draw from it")
+            raise LoquentError(
+                "the pool is empty or all its weights are 0; it must have a row of positive weight to draw from it"
+            )
         return self.rows[int(np.searchsorted(bounds, uniform * bounds[-1], side="right"))]
 
     def _bounds(self, scale: float) -> NDArray[np.float64]:
@@ -106,7 +118,9 @@ class Sampler:
 
     def __init__(self, pool: Pool, key: Key, *, scale: float | None = None) -> None:
         if scale is not None and not finite(scale):
-            raise LoquentError(f"the priority scale is {shown(scale)}; it must be a finite number of at least 0, or None for epochs")
+            raise LoquentError(
+                f"the priority scale is {shown(scale)}; it must be a finite number of at least 0, or None for epochs"
+            )
         self.pool = pool
         self.key = key
         self.scale = scale
@@ -166,11 +180,18 @@ class Sampler:
             BadCheckpoint: the saved sampler had other first rows, or a part is missing or out of its range.
         """
         if (base := saved_state.field(state, "base")) != self._fingerprint:
-            raise BadCheckpoint(f"the sampler was saved with other rows: {base}; they must be the rows here: {self._fingerprint}")
+            raise BadCheckpoint(
+                f"the sampler was saved with other rows: {base}; they must be the rows here: {self._fingerprint}"
+            )
         weights = saved_state.field(state, "weights")
         try:
-            added = tuple(Row(saved_state.text(row, "id"), frozen(saved_state.part(row, "fields"))) for row in saved_state.items(state, "added"))
-            pool = Pool(self._base + added, () if weights is None else tuple(saved_state.items(state, "weights")))
+            added = tuple(
+                Row(saved_state.text(row, "id"), frozen(saved_state.part(row, "fields")))
+                for row in saved_state.items(state, "added")
+            )
+            pool = Pool(
+                self._base + added, () if weights is None else tuple(saved_state.items(state, "weights"))
+            )
         except BadCheckpoint:
             raise
         except LoquentError as error:  # two rows with the same id, or bad weights
@@ -189,13 +210,19 @@ class Sampler:
 
     @cached_property
     def _fingerprint(self) -> dict[str, Any]:
-        return {"count": len(self._base), "digest": digest(tuple((row.id, row.fields) for row in self._base), 16)}
+        return {
+            "count": len(self._base),
+            "digest": digest(tuple((row.id, row.fields) for row in self._base), 16),
+        }
 
     def _next(self) -> Row:
         if self.place >= self.size:
             self.epoch, self.place, self.size = self.epoch + 1, 0, len(self.pool)
         if self._order is None or self._order[0] != self.epoch:
-            self._order = self.epoch, self.key.child("epoch", self.epoch).generator().permutation(self.size).tolist()
+            self._order = (
+                self.epoch,
+                self.key.child("epoch", self.epoch).generator().permutation(self.size).tolist(),
+            )
         self.place += 1
         return self.pool.rows[self._order[1][self.place - 1]]
 

@@ -40,26 +40,43 @@ def branch_pairs(episodes: Iterable[Episode]) -> list[Pair]:
     parents = {_identity(episode): episode for episode in episodes if "parent" not in episode.meta}
     forks = [fork for fork in episodes if "parent" in fork.meta]
     pairs = [(fork, parents.get((*_identity(fork)[:-1], fork.meta["parent"]))) for fork in forks]
-    return _different(Pair(parent, fork, _start(fork, parent)) for fork, parent in pairs if parent is not None)
+    return _different(
+        Pair(parent, fork, _start(fork, parent)) for fork, parent in pairs if parent is not None
+    )
 
 
-def initial_pairs(episodes: Iterable[Episode], better: str = "expert", other: str = "suboptimal") -> list[Pair]:
+def initial_pairs(
+    episodes: Iterable[Episode], better: str = "expert", other: str = "suboptimal"
+) -> list[Pair]:
     """Pairs of first answers: each episode of kind `better` with each of kind `other`.
 
     Both are on the same row and have equal turns before their first answers.
     """
-    groups: dict[str, dict[tuple[str, ...], list[Episode]]] = {better: defaultdict(list), other: defaultdict(list)}
+    groups: dict[str, dict[tuple[str, ...], list[Episode]]] = {
+        better: defaultdict(list),
+        other: defaultdict(list),
+    }
     for episode in episodes:
         if episode.meta.get("kind") in groups and _first(episode) is not None:
             groups[episode.meta["kind"]][(episode.task, episode.split, episode.row)].append(episode)
-    pairs = [(a, b) for row, group in groups[better].items() for a in group for b in groups[other].get(row, ())]
-    return _different(Pair(a, b, first) for a, b in pairs if (first := _first(a)) is not None and _opening(a, first) == _opening(b, _first(b)))
+    pairs = [
+        (a, b) for row, group in groups[better].items() for a in group for b in groups[other].get(row, ())
+    ]
+    return _different(
+        Pair(a, b, first)
+        for a, b in pairs
+        if (first := _first(a)) is not None and _opening(a, first) == _opening(b, _first(b))
+    )
 
 
 def _start(fork: Episode, parent: Episode) -> int:
     """The index of the turn at which a fork and its parent diverge."""
     start = fork.meta.get("start")
-    if isinstance(start, int) and not isinstance(start, bool) and 0 <= start < min(len(fork.turns), len(parent.turns)):
+    if (
+        isinstance(start, int)
+        and not isinstance(start, bool)
+        and 0 <= start < min(len(fork.turns), len(parent.turns))
+    ):
         both = fork.turns[start].seat == parent.turns[start].seat == fork.learning
         if both and _opening(fork, start) == _opening(parent, start):
             return start

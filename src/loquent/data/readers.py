@@ -35,7 +35,11 @@ def jsonl(path: Path) -> Records:
         except ValueError as error:
             raise BadRow(f"this line is not JSON ({error})", file=path, line=number) from error
         if not isinstance(record, dict):
-            raise BadRow(f"this line holds {shown(record)}; a line must hold one JSON object {{...}}", file=path, line=number)
+            raise BadRow(
+                f"this line holds {shown(record)}; a line must hold one JSON object {{...}}",
+                file=path,
+                line=number,
+            )
         yield number, record
 
 
@@ -57,7 +61,11 @@ def csv_rows(path: Path) -> Records:
         if header is None:
             header = _header(cells, path)
         elif len(cells) != len(header):
-            raise BadRow(f"this row has {len(cells)} cells; it must have {len(header)}, as the header: {', '.join(header)}", file=path, line=first)
+            raise BadRow(
+                f"this row has {len(cells)} cells; it must have {len(header)}, as the header: {', '.join(header)}",
+                file=path,
+                line=first,
+            )
         else:
             yield first, dict(zip(header, cells, strict=True))
         first = reader.line_num + 1
@@ -85,13 +93,19 @@ def imdb(folder: Path) -> Iterator[tuple[Path, Fields]]:
     """
     for label in POLARITIES:
         if not (folder / label).is_dir():
-            raise BadRow(f"the folder {label}/ is missing; the IMDB layout must have pos/*.txt and neg/*.txt", file=folder)
+            raise BadRow(
+                f"the folder {label}/ is missing; the IMDB layout must have pos/*.txt and neg/*.txt",
+                file=folder,
+            )
         paths = sorted(path for path in (folder / label).iterdir() if not path.name.startswith("."))
         if not paths:
             raise BadRow("this folder is empty; it must hold .txt files", file=folder / label)
         for path in paths:
             if path.suffix != ".txt" or not path.is_file():
-                raise BadRow("this is not a .txt file; the folders of the IMDB layout must hold .txt files only", file=path)
+                raise BadRow(
+                    "this is not a .txt file; the folders of the IMDB layout must hold .txt files only",
+                    file=path,
+                )
             text = "\n".join(line for _, line in lines(path))
             yield path, {"text": text, "label": label}
 
@@ -109,7 +123,9 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
             for number, raw in enumerate(file, 1):
                 yield number, _decode(raw, path, number)
     except (OSError, EOFError, zlib.error) as error:
-        raise BadRow(f"this file cannot be read further ({type(error).__name__}: {error})", file=path, line=number + 1) from error
+        raise BadRow(
+            f"this file cannot be read further ({type(error).__name__}: {error})", file=path, line=number + 1
+        ) from error
     if number == 0:
         raise BadRow("the file is empty; it must hold at least one line", file=path)
 
@@ -129,5 +145,7 @@ def _decode(raw: bytes, path: Path, number: int) -> str:
 
 def _header(cells: list[str], path: Path) -> list[str]:
     if not all(cell.strip() for cell in cells) or len(set(cells)) != len(cells):
-        raise BadRow(f"the first line is {cells}; it must give each column a different name", file=path, line=1)
+        raise BadRow(
+            f"the first line is {cells}; it must give each column a different name", file=path, line=1
+        )
     return cells

@@ -21,7 +21,14 @@ from loquent.errors import BadRow, BadSetting, MissingExtra
 Splits = dict[str, tuple[Row, ...]]
 
 SPLITS = ("train", "validation", "test")
-ALIASES = {"train": "train", "validation": "validation", "valid": "validation", "val": "validation", "dev": "validation", "test": "test"}
+ALIASES = {
+    "train": "train",
+    "validation": "validation",
+    "valid": "validation",
+    "val": "validation",
+    "dev": "validation",
+    "test": "test",
+}
 # Without validation rows, one in 5 train rows becomes one: 25,000 reviews give 20,000 and 5,000 (2210.01241).
 VALIDATION_ONE_IN = 5
 COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -31,8 +38,12 @@ COMMIT = re.compile(r"[0-9a-f]{40}")
 class Source:
     """The settings of a source: its kind, its location, and the fields of the text and the label."""
 
-    kind: str = setting("builtin", "built-in reviews, a file or folder, or a hub dataset", choices=("builtin", "path", "hub"))
-    path: str = setting("", "kind path: a file, a folder with train, validation and test files, or the IMDB folders")
+    kind: str = setting(
+        "builtin", "built-in reviews, a file or folder, or a hub dataset", choices=("builtin", "path", "hub")
+    )
+    path: str = setting(
+        "", "kind path: a file, a folder with train, validation and test files, or the IMDB folders"
+    )
     name: str = setting("", "kind hub: the dataset's name, or a local folder in the hub's format")
     subset: str = setting("", "kind hub: the dataset's configuration, if it has several")
     revision: str = setting("", "kind hub: the commit, 40 hexadecimal digits, which fixes the rows")
@@ -48,7 +59,9 @@ class Source:
                 raise BadSetting(f"a source of kind {self.kind!r} needs {field}, which is empty; set it")
         for field, kind in (("path", "path"), ("name", "hub"), ("subset", "hub"), ("revision", "hub")):
             if getattr(self, field) and kind != self.kind:
-                raise BadSetting(f"{field} = {getattr(self, field)!r} is set, but kind = {self.kind!r}; {field} belongs to a source of kind {kind!r}")
+                raise BadSetting(
+                    f"{field} = {getattr(self, field)!r} is set, but kind = {self.kind!r}; {field} belongs to a source of kind {kind!r}"
+                )
         if self.kind == "hub" and not Path(self.name).is_dir() and not COMMIT.fullmatch(self.revision):
             raise BadSetting(
                 f"the hub source {self.name!r} is not pinned: revision = {self.revision!r}; it must be a commit of 40 hexadecimal digits, "
@@ -90,13 +103,19 @@ def load(source: Source) -> Splits:
 
 def fingerprint(source: Source) -> str:
     """A hash of all rows of a source, 16 hexadecimal digits, which a run records to identify its data."""
-    rows = tuple((split, digest(tuple((row.id, row.fields) for row in rows), 64)) for split, rows in load(source).items())
+    rows = tuple(
+        (split, digest(tuple((row.id, row.fields) for row in rows), 64))
+        for split, rows in load(source).items()
+    )
     return digest(rows, 16)
 
 
 def draw_of(id: str) -> float:
     """A hash of an id as a number in [0, 1). It decides splits and subsets."""
-    return int.from_bytes(hashlib.blake2b(id.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") / 2**64
+    return (
+        int.from_bytes(hashlib.blake2b(id.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+        / 2**64
+    )
 
 
 def split_by_id(rows: Iterable[Row]) -> Splits:
@@ -113,7 +132,11 @@ def with_validation(splits: Splits) -> Splits:
     if "train" not in splits or "validation" in splits:
         return splits
     train = splits["train"]
-    chosen = {row.id for row in limited(train, len(train) // VALIDATION_ONE_IN)} if len(train) >= VALIDATION_ONE_IN else set()
+    chosen = (
+        {row.id for row in limited(train, len(train) // VALIDATION_ONE_IN)}
+        if len(train) >= VALIDATION_ONE_IN
+        else set()
+    )
     validation = tuple(row for row in train if row.id in chosen)
     return {**splits, "train": tuple(row for row in train if row.id not in chosen), "validation": validation}
 
@@ -172,7 +195,9 @@ def _rows(path: Path, prefix: str, columns: Columns) -> list[Row]:
     """The rows of one file, with the ids PREFIX-LINE."""
     read = reader(path)
     if read is None:
-        raise BadSetting(f"{path}: no reader for this kind of file; its name must end in {', '.join(FORMATS)}, or in one of these and .gz")
+        raise BadSetting(
+            f"{path}: no reader for this kind of file; its name must end in {', '.join(FORMATS)}, or in one of these and .gz"
+        )
     if read is FORMATS[".txt"]:
         columns = Columns()  # a line has no field names: the whole line is the text
     lines: list[int] = []
@@ -195,7 +220,9 @@ def _imdb(path: Path, columns: Columns) -> Splits:
         if (path / split).is_dir():
             records = list(imdb(path / split))
             names = [f"{split}/{file.parent.name}/{file.stem}" for file, _ in records]
-            rows = Columns(labels=columns.labels).rows((((file, 1), record) for file, record in records), names.__getitem__)
+            rows = Columns(labels=columns.labels).rows(
+                (((file, 1), record) for file, record in records), names.__getitem__
+            )
             splits[split] = tuple(sorted(rows, key=lambda row: draw_of(row.id)))
     return splits
 
@@ -213,21 +240,32 @@ def tables(source: Source) -> dict[str, Any]:
         raise MissingExtra("a source of kind 'hub'", "hub") from error
     try:
         with borrowed(Key(0, ("hub",))):
-            loaded = datasets.load_dataset(source.name, source.subset or None, revision=source.revision or None)
+            loaded = datasets.load_dataset(
+                source.name, source.subset or None, revision=source.revision or None
+            )
     except Exception as error:  # the library raises many kinds: connection, format, missing configuration
-        raise BadSetting(f"the hub source {source.pinned} cannot be loaded ({type(error).__name__}: {error})") from error
+        raise BadSetting(
+            f"the hub source {source.pinned} cannot be loaded ({type(error).__name__}: {error})"
+        ) from error
     splits = {ALIASES[name]: rows for name, rows in loaded.items() if name in ALIASES}
     if not splits:
-        raise BadSetting(f"the hub source {source.pinned} has the splits {', '.join(loaded)}; one must be train, validation or test")
+        raise BadSetting(
+            f"the hub source {source.pinned} has the splits {', '.join(loaded)}; one must be train, validation or test"
+        )
     return splits
 
 
 def _hub(source: Source) -> Splits:
-    return {split: _table(rows, f"{source.pinned}/{split}", split, source.columns) for split, rows in tables(source).items()}
+    return {
+        split: _table(rows, f"{source.pinned}/{split}", split, source.columns)
+        for split, rows in tables(source).items()
+    }
 
 
 def _table(records: Iterable[Mapping[str, Any]], place: str, split: str, columns: Columns) -> tuple[Row, ...]:
-    rows = columns.rows((((place, number), record) for number, record in enumerate(records, 1)), lambda i: f"{split}-{i + 1}")
+    rows = columns.rows(
+        (((place, number), record) for number, record in enumerate(records, 1)), lambda i: f"{split}-{i + 1}"
+    )
     if not rows:
         raise BadRow("this split is empty", file=place)
     return tuple(rows)

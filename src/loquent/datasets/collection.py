@@ -70,7 +70,15 @@ class Plan:
         return range(shard * SHARD, min((shard + 1) * SHARD, self.episodes))
 
 
-def collect(plan: Plan, task: Task, out: Path, processes: int = 1, *, progress: bool = True, allow_imports: bool = False) -> dict[str, Any]:
+def collect(
+    plan: Plan,
+    task: Task,
+    out: Path,
+    processes: int = 1,
+    *,
+    progress: bool = True,
+    allow_imports: bool = False,
+) -> dict[str, Any]:
     """Play what is missing of a plan and join the shards into `out/episodes.jsonl`.
 
     Args:
@@ -88,7 +96,10 @@ def collect(plan: Plan, task: Task, out: Path, processes: int = 1, *, progress: 
             _unclaim(out)  # what was refused leaves nothing that bars the next call
         raise
     except KeyboardInterrupt:
-        print(f"{_kept_games(plan, out)} of {plan.episodes} games are kept in {out}; the same command goes on", file=sys.stderr)
+        print(
+            f"{_kept_games(plan, out)} of {plan.episodes} games are kept in {out}; the same command goes on",
+            file=sys.stderr,
+        )
         raise
     shutil.rmtree(out / "shards", ignore_errors=True)
     return _summary(task, file)
@@ -100,7 +111,14 @@ def _play(plan: Plan, out: Path, file: Path, processes: int, progress: bool, all
         (out / "shards").mkdir(exist_ok=True)
         missing = [shard for shard in plan.shards if not _shard(out, shard).exists()]
         said, done = f"{plan.agent or plan.design} plays {plan.task}", _kept_games(plan, out)
-        with tqdm(total=plan.episodes, initial=done, unit="game", desc=line(said), disable=None if progress else True, file=sys.stderr) as bar:
+        with tqdm(
+            total=plan.episodes,
+            initial=done,
+            unit="game",
+            desc=line(said),
+            disable=None if progress else True,
+            file=sys.stderr,
+        ) as bar:
             for games in _made(plan, out, missing, processes, allow_imports):
                 bar.update(games)
         _join(plan, out, file)
@@ -110,7 +128,11 @@ def _kept_games(plan: Plan, out: Path) -> int:
     """How many games have been played: those of whole shards, and those in journals."""
     numbers = {shard: plan.numbers(shard) for shard in plan.shards}
     whole = sum(len(numbers[shard]) for shard in plan.shards if _shard(out, shard).exists())
-    return whole + sum(len(journal.read(_journal(out, shard), numbers[shard])[0]) for shard in plan.shards if not _shard(out, shard).exists())
+    return whole + sum(
+        len(journal.read(_journal(out, shard), numbers[shard])[0])
+        for shard in plan.shards
+        if not _shard(out, shard).exists()
+    )
 
 
 def _claim(plan: Plan, task: Task, out: Path) -> bool:
@@ -119,14 +141,23 @@ def _claim(plan: Plan, task: Task, out: Path) -> bool:
     Options that only say how a player is reached are no part of it.
     The weights of the task's rewards stand beside it, for those who rank the episodes.
     """
-    manifest, now = out / PLAN, {name: value for name, value in json_files.loads(json.dumps(asdict(plan))).items() if value is not None}
+    manifest, now = (
+        out / PLAN,
+        {
+            name: value
+            for name, value in json_files.loads(json.dumps(asdict(plan))).items()
+            if value is not None
+        },
+    )
     now["options"] = designed.decisive(plan.players, plan.options)
     if manifest.exists():
         before = json_files.load_object(manifest, "name a new folder, or move that one away")
         before.pop("weights", None)  # the identity decides them
         if before != now:
             name = next(name for name in (*now, *before) if before.get(name) != now.get(name))
-            raise BadCheckpoint(f"{out} holds another collection: {name} is {before.get(name)!r} there and {now.get(name)!r} here; name a new folder")
+            raise BadCheckpoint(
+                f"{out} holds another collection: {name} is {before.get(name)!r} there and {now.get(name)!r} here; name a new folder"
+            )
         return False
     (out / "shards").mkdir(parents=True, exist_ok=True)
     atomic.write_text(manifest, json.dumps({**now, "weights": dict(task.spec.rewards)}, indent=1) + "\n")
@@ -147,12 +178,18 @@ def _made(plan: Plan, out: Path, missing: list[int], processes: int, allow_impor
             yield from _make(plan, out, shard, allow_imports)
         return
     others = set(active_children())
-    pool = ProcessPoolExecutor(min(processes, len(missing)), mp_context=get_context("spawn"), initializer=_begin)
+    pool = ProcessPoolExecutor(
+        min(processes, len(missing)), mp_context=get_context("spawn"), initializer=_begin
+    )
     try:
-        for future in as_completed([pool.submit(_make_whole, plan, out, shard, allow_imports) for shard in missing]):
+        for future in as_completed(
+            [pool.submit(_make_whole, plan, out, shard, allow_imports) for shard in missing]
+        ):
             yield future.result()
     except BrokenProcessPool as error:
-        raise LoquentError("a process of the collection was killed (out of memory?); the same command goes on where it stopped") from error
+        raise LoquentError(
+            "a process of the collection was killed (out of memory?); the same command goes on where it stopped"
+        ) from error
     except BaseException:  # Ctrl-C among them: no game under way is waited for
         for process in set(active_children()) - others:
             process.terminate()

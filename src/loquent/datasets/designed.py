@@ -20,8 +20,13 @@ from loquent.rollout.loop import Game, stream
 from loquent.training import by_name
 
 GAMES, BRANCHING, ADVERSARIAL = "games", "branching", "adversarial"
-DESIGN, PLAYERS = "design", ("agent", "suboptimal", "adversary")  # whose options stand behind "design." and so on
-Shard = Callable[[Sequence[int]], Iterator[tuple[int, list[Episode]]]]  # of each game by its number, as soon as it has ended
+DESIGN, PLAYERS = (
+    "design",
+    ("agent", "suboptimal", "adversary"),
+)  # whose options stand behind "design." and so on
+Shard = Callable[
+    [Sequence[int]], Iterator[tuple[int, list[Episode]]]
+]  # of each game by its number, as soon as it has ended
 TOGETHER = 8  # games of a design that are played at once, each with those that are played beside it
 
 
@@ -35,7 +40,10 @@ class BranchingOptions:
     """What the design `branching` may be told."""
 
     rollouts: int = setting(
-        1, "games of the suboptimal player from each state of an expert's game", low=1, source="20k games x 1: released code of 2206.11871"
+        1,
+        "games of the suboptimal player from each state of an expert's game",
+        low=1,
+        source="20k games x 1: released code of 2206.11871",
     )
 
     def __post_init__(self) -> None:
@@ -46,9 +54,21 @@ class BranchingOptions:
 class AdversarialOptions:
     """What the design `adversarial` may be told."""
 
-    rollouts: int = setting(5, "games of the adversary from one state of an expert's game", low=0, source="released code of 2206.11871")
-    games: int = setting(5, "whole games of the suboptimal player beside an expert's game", low=0, source="released code of 2206.11871")
-    before: int = setting(3, "the adversary takes over before this answer of the expert's", low=1, source="2206.11871 sec. 5")
+    rollouts: int = setting(
+        5,
+        "games of the adversary from one state of an expert's game",
+        low=0,
+        source="released code of 2206.11871",
+    )
+    games: int = setting(
+        5,
+        "whole games of the suboptimal player beside an expert's game",
+        low=0,
+        source="released code of 2206.11871",
+    )
+    before: int = setting(
+        3, "the adversary takes over before this answer of the expert's", low=1, source="2206.11871 sec. 5"
+    )
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -80,7 +100,9 @@ def read(name: str, players: Mapping[str, str | None], options: Sequence[str]) -
     for player, who in players.items():
         if (who is None) == (player in seated):
             wanted = ", ".join(f"--{needed}" for needed in seated) or "no player"
-            raise BadSetting(f"--{player} is {'missing' if who is None else 'one too many'}: the design {name!r} takes {wanted}")
+            raise BadSetting(
+                f"--{player} is {'missing' if who is None else 'one too many'}: the design {name!r} takes {wanted}"
+            )
         if who is None and said[player]:
             raise BadSetting(f"{said[player][0]}: there is no --{player} whose option this could be")
     schema = OPTIONS[name] if name in OPTIONS else registry.find("design", name).Options
@@ -92,7 +114,9 @@ def inputs(name: str, options: Any) -> str | None:
     if name in OPTIONS:
         return None
     files = registry.find("design", name).files(options)
-    return hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()[:16]
+    return hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()[
+        :16
+    ]
 
 
 def decisive(players: Mapping[str, str | None], options: Sequence[str]) -> list[str]:
@@ -112,7 +136,14 @@ def decisive(players: Mapping[str, str | None], options: Sequence[str]) -> list[
 
 
 def shards(
-    task: Task, name: str, players: Mapping[str, str | None], given: Sequence[str], *, seed: int, split: str, allow_imports: bool = False
+    task: Task,
+    name: str,
+    players: Mapping[str, str | None],
+    given: Sequence[str],
+    *,
+    seed: int,
+    split: str,
+    allow_imports: bool = False,
 ) -> Shard:
     """How episodes of a design are made: those of the games of some numbers, whatever was made before."""
     options, owned = read(name, players, given), by_owner(given)
@@ -122,7 +153,10 @@ def shards(
     rows = task.rows(split)
     if not rows:
         raise BadSetting(f"{task.identity} has no rows in its split {split!r}")
-    agents = [by_name.agent(players[player] or "", task, owned[player], f"{player}.", allow_imports=allow_imports) for player in SEATED[name]]
+    agents = [
+        by_name.agent(players[player] or "", task, owned[player], f"{player}.", allow_imports=allow_imports)
+        for player in SEATED[name]
+    ]
 
     def plain_games(numbers: Sequence[int]) -> Iterator[tuple[int, list[Episode]]]:
         queue = [_game(rows, number) for number in numbers]
@@ -134,13 +168,20 @@ def shards(
             some = numbers[first : first + TOGETHER]
             queue = [_game(rows, number) for number in some]
             if name == BRANCHING:
-                played = forks.branching(task, queue, *agents, seed=seed, split=split, rollouts=options.rollouts)
+                played = forks.branching(
+                    task, queue, *agents, seed=seed, split=split, rollouts=options.rollouts
+                )
             else:
                 expert, suboptimal, adversary = agents
                 chosen = {"rollouts": options.rollouts, "games": options.games, "before": options.before}
-                played = forks.adversarial(task, queue, expert, adversary, suboptimal, seed=seed, split=split, **chosen)
+                played = forks.adversarial(
+                    task, queue, expert, adversary, suboptimal, seed=seed, split=split, **chosen
+                )
             begins = [place for place, episode in enumerate(played) if episode.meta["kind"] == forks.EXPERT]
-            yield from ((number, played[begin:end]) for number, begin, end in zip(some, begins, [*begins[1:], None], strict=True))
+            yield from (
+                (number, played[begin:end])
+                for number, begin, end in zip(some, begins, [*begins[1:], None], strict=True)
+            )
 
     return plain_games if name == GAMES else designed_games
 

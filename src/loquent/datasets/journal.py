@@ -43,7 +43,9 @@ class Journal:
     def __enter__(self) -> Journal:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._file.close()
 
     @property
@@ -103,11 +105,18 @@ def read_shard(path: Path) -> bytes:
     """
     content, digest = path.read_bytes(), path.with_suffix(DIGEST)
     if not digest.is_file():
-        raise Damaged(f"{path}: {digest.name} is missing, so nothing tells whether the episodes are as they were written; {ADVICE}")
+        raise Damaged(
+            f"{path}: {digest.name} is missing, so nothing tells whether the episodes are as they were written; {ADVICE}"
+        )
     found, written = _digest(content), digest.read_bytes().decode("ascii", "replace").splitlines()
     if found != written:
-        place = next((i for i, (one, other) in enumerate(zip(found[1:], written[1:]), 1) if one != other), min(len(found), len(written)))
-        raise Damaged(f"{path}:{max(place, 1)}: from this line on the episodes are not what was written; {ADVICE}")
+        place = next(
+            (i for i, (one, other) in enumerate(zip(found[1:], written[1:]), 1) if one != other),
+            min(len(found), len(written)),
+        )
+        raise Damaged(
+            f"{path}:{max(place, 1)}: from this line on the episodes are not what was written; {ADVICE}"
+        )
     return content
 
 
@@ -130,4 +139,8 @@ def _game(line: bytes, numbers: Sequence[int]) -> tuple[int, list[str]] | None:
 def _is_game(found: Any, numbers: Sequence[int]) -> bool:
     if not isinstance(found, list) or len(found) != 2 or type(found[0]) is not int or found[0] not in numbers:
         return False
-    return isinstance(found[1], list) and bool(found[1]) and all(isinstance(line, str) and "\n" not in line for line in found[1])
+    return (
+        isinstance(found[1], list)
+        and bool(found[1])
+        and all(isinstance(line, str) and "\n" not in line for line in found[1])
+    )

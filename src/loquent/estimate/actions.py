@@ -68,4 +68,8 @@ def measured(recipe: Recipe, kept: int, at_most: int) -> dict[str, Any]:
 
 def _arrays(buffer: Any) -> int:
     """Bytes of the arrays of a replay or a collection, when it is full."""
-    return sum(value.nbytes for value in vars(buffer).values() if isinstance(value, np.ndarray)) if buffer is not None else 0
+    return (
+        sum(value.nbytes for value in vars(buffer).values() if isinstance(value, np.ndarray))
+        if buffer is not None
+        else 0
+    )

@@ -28,7 +28,9 @@ from loquent.training.trainer import Trainer
 
 PATIENCE = 20.0  # seconds that the larger slice may take
 FIRST_ROWS, EVALUATED_ROWS = 2, 64
-DECODING_BYTES = 40  # of work for one logit in decoding: float32 logits and masks, the cumulative sum in float64, copies
+DECODING_BYTES = (
+    40  # of work for one logit in decoding: float32 logits and masks, the cumulative sum in float64, copies
+)
 LOGIT_BYTES = 16  # of work for one logit in learning, beside what is saved: softmax, its gradient, copies
 
 
@@ -47,10 +49,16 @@ class Estimate:
 
     def of_seeds(self, seeds: int) -> Estimate:
         """What so many runs one after the other would need: the memory of one, the time and the kept checkpoints of all."""
-        before = self.disk["checkpoints"] * (seeds - 1)  # of the runs that are finished while the last one is under way
+        before = self.disk["checkpoints"] * (
+            seeds - 1
+        )  # of the runs that are finished while the last one is under way
         return replace(
             self,
-            disk={**self.disk, "checkpoints": self.disk["checkpoints"] * seeds, "at_most": before + self.disk["at_most"]},
+            disk={
+                **self.disk,
+                "checkpoints": self.disk["checkpoints"] * seeds,
+                "at_most": before + self.disk["at_most"],
+            },
             seconds={name: value * seeds for name, value in self.seconds.items()},
             total_seconds=self.total_seconds * seeds,
             sizes={**self.sizes, "seeds": seeds},
@@ -58,7 +66,9 @@ class Estimate:
 
     def as_json(self) -> dict[str, Any]:
         """All of it by name."""
-        return {name: dict(value) if isinstance(value, Mapping) else value for name, value in vars(self).items()}
+        return {
+            name: dict(value) if isinstance(value, Mapping) else value for name, value in vars(self).items()
+        }
 
 
 def estimate(recipe: Recipe) -> Estimate:
@@ -80,10 +90,23 @@ def estimate(recipe: Recipe) -> Estimate:
     rows = minibatch if warm.seconds * minibatch / warm.rows < PATIENCE else warm.rows
     slice_, timed = _slice(trainer, rows, counting=True), _slice(trainer, rows, counting=False)
     collect = _collecting(trainer, recipe, timed)
-    per_row = {"score": timed.phases["score"] / timed.rows, "learn": epochs * timed.phases["learn"] / timed.rows}
+    per_row = {
+        "score": timed.phases["score"] / timed.rows,
+        "learn": epochs * timed.phases["learn"] / timed.rows,
+    }
     evaluation = _evaluating(trainer, recipe)
-    seconds = _seconds(recipe, build, {"collect": collect, **{name: value * episodes for name, value in per_row.items()}}, evaluation)
-    memory = {"runtime": runtime, "weights": weights, **_learning(trainer, slice_, minibatch), **_drawing(trainer, recipe, slice_)}
+    seconds = _seconds(
+        recipe,
+        build,
+        {"collect": collect, **{name: value * episodes for name, value in per_row.items()}},
+        evaluation,
+    )
+    memory = {
+        "runtime": runtime,
+        "weights": weights,
+        **_learning(trainer, slice_, minibatch),
+        **_drawing(trainer, recipe, slice_),
+    }
     memory["batch"] = slice_.batch_bytes * episodes // slice_.rows
     kept = memory["runtime"] + memory["weights"] + memory["gradients"] + memory["optimizer"] + memory["batch"]
     peak = kept + max(memory["activations"] + memory["logits"], memory["cache"] + memory["decoding"])
@@ -91,7 +114,9 @@ def estimate(recipe: Recipe) -> Estimate:
     checkpoint = _bytes(_tree(trainer.state())) - reference  # the reference never changes and is written once
     kept_at_once, at_most = _checkpoints(recipe)
     return Estimate(
-        parameters={name: sum(p.numel() for p in _unique(network.parameters())) for name, network in networks.items()},
+        parameters={
+            name: sum(p.numel() for p in _unique(network.parameters())) for name, network in networks.items()
+        },
         memory=memory,
         peak=peak,
         disk={
@@ -102,7 +127,13 @@ def estimate(recipe: Recipe) -> Estimate:
         },
         seconds=seconds,
         total_seconds=sum(seconds.values()),
-        sizes={"episodes": episodes, "updates": recipe.training.updates, "width": slice_.width, "rows_measured": slice_.rows, "minibatch": minibatch}
+        sizes={
+            "episodes": episodes,
+            "updates": recipe.training.updates,
+            "width": slice_.width,
+            "rows_measured": slice_.rows,
+            "minibatch": minibatch,
+        }
         | {"seeds": 1},
         device=str(trainer.actor.device),
     )
@@ -138,7 +169,11 @@ class _Slice:
 def _slice(trainer: Trainer, rows: int, *, counting: bool) -> _Slice:
     """Collect and learn from so many rows; counting what is saved takes time, so times are those of a slice without it."""
     trainer.settings = replace(trainer.settings, episodes=rows)
-    own = frozenset(p.untyped_storage().data_ptr() for network in _networks(trainer).values() for p in network.parameters())
+    own = frozenset(
+        p.untyped_storage().data_ptr()
+        for network in _networks(trainer).values()
+        for p in network.parameters()
+    )
     saved, phases = Saved(own), {}
     phases["collect"], (batch, _) = _timed(trainer.next)
     phases["score"] = trainer.seconds.get("score", 0.0)
@@ -146,7 +181,9 @@ def _slice(trainer: Trainer, rows: int, *, counting: bool) -> _Slice:
     with saved if counting else nullcontext():
         phases["learn"], _ = _timed(lambda: trainer.algorithm.update(trainer.actor, batch))
     budget = trainer.recipe.config.token_budget
-    largest = max(len(some) * int(batch.real[some].sum(1).max()) for some in score.micro_batches(batch, budget))
+    largest = max(
+        len(some) * int(batch.real[some].sum(1).max()) for some in score.micro_batches(batch, budget)
+    )
     return _Slice(
         rows=rows,
         seconds=sum(phases.values()),
@@ -156,14 +193,17 @@ def _slice(trainer: Trainer, rows: int, *, counting: bool) -> _Slice:
         tokens=largest,
         actions=int(batch.is_action.sum()),
         width=batch.tokens.shape[1],
-        batch_bytes=_bytes(value for value in vars(batch).values() if isinstance(value, Tensor)) + (batch.support.nbytes if batch.support else 0),
+        batch_bytes=_bytes(value for value in vars(batch).values() if isinstance(value, Tensor))
+        + (batch.support.nbytes if batch.support else 0),
     )
 
 
 def _logits_saved(trainer: Trainer, batch: TokenBatch, own: frozenset[int]) -> int:
     """What the output layer alone saves for this batch."""
     width = trainer.actor.policy.get_output_embeddings().weight.shape[1]
-    hidden = torch.zeros(*batch.tokens.shape, width, dtype=trainer.actor.policy.dtype, device=trainer.actor.device)
+    hidden = torch.zeros(
+        *batch.tokens.shape, width, dtype=trainer.actor.policy.dtype, device=trainer.actor.device
+    )
     with Saved(own) as saved:
         scores = score.action_scores(trainer.actor.policy, batch.to(trainer.actor.device), hidden=hidden)
         found = saved.live
@@ -185,7 +225,12 @@ def _learning(trainer: Trainer, measured: _Slice, minibatch: int) -> dict[str, i
     trunk = max(0, measured.saved - measured.logits_saved) * share
     return {
         "gradients": _bytes(learned),
-        "optimizer": _bytes([*copies.values(), *(part for entry in state.values() for part in entry.values() if isinstance(part, Tensor))]),
+        "optimizer": _bytes(
+            [
+                *copies.values(),
+                *(part for entry in state.values() for part in entry.values() if isinstance(part, Tensor)),
+            ]
+        ),
         "activations": int(trunk + (measured.logits_saved * share if whole else 0)),
         "logits": int((logits if whole else min(logits, score.CHUNK)) * LOGIT_BYTES),
     }
@@ -195,7 +240,9 @@ def _drawing(trainer: Trainer, recipe: Recipe, measured: _Slice) -> dict[str, in
     """The cache of keys and values and the work on one step's logits, at the most rows decoded at once, in bytes."""
     decoding, policy = recipe.decoding, trainer.actor.policy
     drawn = 0 if trainer.source != "play" else min(decoding.live, recipe.training.episodes)
-    evaluated = min(recipe.evaluation.live, max(recipe.training.final_episodes, recipe.training.evaluate_episodes))
+    evaluated = min(
+        recipe.evaluation.live, max(recipe.training.final_episodes, recipe.training.evaluate_episodes)
+    )
     rows = max(drawn, evaluated)
     columns = measured.width + max(0, decoding.max_new_tokens - measured.actions // max(1, measured.rows))
     config = policy.config.get_text_config()
@@ -220,7 +267,9 @@ def _collecting(trainer: Trainer, recipe: Recipe, measured: _Slice) -> float:
     few, more = max(1, min(2, longest)), min(8, longest)
     spent = {}
     for tokens in (few, more):
-        trainer.actor.decoding = replace(recipe.decoding, max_new_tokens=tokens, min_new_tokens=min(recipe.decoding.min_new_tokens, tokens))
+        trainer.actor.decoding = replace(
+            recipe.decoding, max_new_tokens=tokens, min_new_tokens=min(recipe.decoding.min_new_tokens, tokens)
+        )
         spent[tokens], _ = _timed(trainer.collect)
     trainer.actor.decoding = recipe.decoding
     step = max(0.0, spent[more] - spent[few]) / max(1, more - few)
@@ -234,7 +283,9 @@ def _evaluating(trainer: Trainer, recipe: Recipe) -> float:
     return seconds / rows
 
 
-def _seconds(recipe: Recipe, build: float, update: Mapping[str, float], evaluation: float) -> dict[str, float]:
+def _seconds(
+    recipe: Recipe, build: float, update: Mapping[str, float], evaluation: float
+) -> dict[str, float]:
     settings = recipe.training
     watched = settings.evaluations * settings.evaluate_episodes
     parts = {"start": build, **{name: value * settings.updates for name, value in update.items()}}
@@ -246,8 +297,16 @@ def _networks(trainer: Trainer) -> dict[str, nn.Module]:
     actor = trainer.actor
     found = {"policy": actor.policy, "critic": actor.critic, "reference": actor.reference}
     own = {id(part) for network in found.values() if network is not None for part in network.modules()}
-    kept = {name: value for name, value in vars(trainer.algorithm).items() if isinstance(value, nn.Module) and id(value) not in own}
-    found |= {"mask" if name == "masking_policy" else name: value for name, value in kept.items() if value is not actor}
+    kept = {
+        name: value
+        for name, value in vars(trainer.algorithm).items()
+        if isinstance(value, nn.Module) and id(value) not in own
+    }
+    found |= {
+        "mask" if name == "masking_policy" else name: value
+        for name, value in kept.items()
+        if value is not actor
+    }
     return {name: network for name, network in found.items() if network is not None}
 
 

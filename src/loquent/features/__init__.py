@@ -8,4 +8,14 @@ from loquent.features.making import make
 from loquent.features.vectors import WordVectors
 from loquent.features.views import View, view
 
-__all__ = ["BytePair", "Contextual", "Featurizer", "Hashed", "Sentence", "View", "WordVectors", "make", "view"]
+__all__ = [
+    "BytePair",
+    "Contextual",
+    "Featurizer",
+    "Hashed",
+    "Sentence",
+    "View",
+    "WordVectors",
+    "make",
+    "view",
+]

@@ -140,9 +140,13 @@ class Featurizer(ABC):
         array = np.asarray(vectors, dtype=np.float32)
         name, shape = type(self).__name__, (count, self.dimension)
         if array.shape != shape:
-            raise LoquentError(f"{name} returned an array of shape {array.shape} for {count} texts; the shape must be {shape}")
+            raise LoquentError(
+                f"{name} returned an array of shape {array.shape} for {count} texts; the shape must be {shape}"
+            )
         if not (np.abs(array) <= self.bound).all():
-            raise LoquentError(f"{name} returned a number that is not finite or outside its bound; numbers must be within {self.bound:g}")
+            raise LoquentError(
+                f"{name} returned a number that is not finite or outside its bound; numbers must be within {self.bound:g}"
+            )
         return array
 
     def __copy__(self) -> Featurizer:

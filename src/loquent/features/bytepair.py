@@ -29,7 +29,10 @@ class BytePair(Featurizer):
     pieces: str = setting(why="BPEmb's .vocab file, or a tokenizer.json")
     vectors: str = setting(why="the vectors of the pieces: .txt, .vec (also .gz), .bin or .npy")
     pooling: str = setting(
-        "ends", "a word's vector: its first and last piece, concatenated, or the mean of all", choices=("ends", "mean"), source="flair"
+        "ends",
+        "a word's vector: its first and last piece, concatenated, or the mean of all",
+        choices=("ends", "mean"),
+        source="flair",
     )
     lower: bool = setting(True, "lower-case the words, and replace their digits by 0")
 
@@ -66,10 +69,17 @@ class BytePair(Featurizer):
 
     def _word(self, word: str) -> Vectors:
         known, vectors = self._table
-        rows = [vectors[known[piece]] if piece in known else np.zeros(vectors.shape[1], np.float32) for piece in self.cut(word)]
+        rows = [
+            vectors[known[piece]] if piece in known else np.zeros(vectors.shape[1], np.float32)
+            for piece in self.cut(word)
+        ]
         if not rows:
             return np.zeros(self.dimension, np.float32)
-        return np.concatenate([rows[0], rows[-1]]) if self.pooling == "ends" else np.mean(rows, axis=0, dtype=np.float32)
+        return (
+            np.concatenate([rows[0], rows[-1]])
+            if self.pooling == "ends"
+            else np.mean(rows, axis=0, dtype=np.float32)
+        )
 
     @cached_property
     def _table(self) -> files.Table:
@@ -98,7 +108,9 @@ def merged(word: str, scores: Mapping[str, float]) -> list[str]:
     """
     parts = list(word)
     while True:
-        pairs = [(scores[union], -i) for i in range(len(parts) - 1) if (union := parts[i] + parts[i + 1]) in scores]
+        pairs = [
+            (scores[union], -i) for i in range(len(parts) - 1) if (union := parts[i] + parts[i + 1]) in scores
+        ]
         if not pairs:
             return parts
         i = -max(pairs)[1]
@@ -113,5 +125,7 @@ def _tokenizer(path: str) -> Callable[[str], list[str]]:
     try:
         tokenizer = Tokenizer.from_file(path)
     except Exception as error:  # the library raises a bare Exception for a bad file
-        raise BadRow(f"this file is not a tokenizer ({error}); it must be a tokenizer.json", file=path) from error
+        raise BadRow(
+            f"this file is not a tokenizer ({error}); it must be a tokenizer.json", file=path
+        ) from error
     return lambda word: list(tokenizer.encode(word, add_special_tokens=False).tokens)

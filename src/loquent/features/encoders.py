@@ -74,8 +74,12 @@ class _Encoding(Featurizer):
 class Contextual(_Encoding):
     """The hidden states of an encoder: the mean over the pieces of a token, or of a text."""
 
-    layer: int = setting(-1, "the layer of the hidden states: 0 is the embeddings, -1 the last layer", low=-100, high=100)
-    cut: float = setting(32.0, "clip numbers to [-cut, cut], because an observation space has bounds", low=0.1)
+    layer: int = setting(
+        -1, "the layer of the hidden states: 0 is the embeddings, -1 the last layer", low=-100, high=100
+    )
+    cut: float = setting(
+        32.0, "clip numbers to [-cut, cut], because an observation space has bounds", low=0.1
+    )
 
     @property
     def bound(self) -> float:
@@ -112,7 +116,9 @@ class Sentence(_Encoding):
     """
 
     pooling: str = setting(
-        "auto", "the mean of all states, the first state, or as the folder's configuration (without one: the mean)", choices=("auto", "mean", "first")
+        "auto",
+        "the mean of all states, the first state, or as the folder's configuration (without one: the mean)",
+        choices=("auto", "mean", "first"),
     )
 
     @property

@@ -32,7 +32,9 @@ def read(path: str, words: str = "", limit: int = 0) -> Table:
     place = existing(path)
     name = place.name.removesuffix(".gz")
     if name.endswith(".npy"):
-        return _array(place, existing(words) if words else existing(str(place.with_suffix(".words.txt"))), limit)
+        return _array(
+            place, existing(words) if words else existing(str(place.with_suffix(".words.txt"))), limit
+        )
     if name.endswith(".bin"):
         return _table(place, _binary(place, limit))
     if name.endswith((".vec", ".txt")):
@@ -64,7 +66,9 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
             try:
                 yield number, line.decode("utf-8").rstrip("\r\n ")
             except UnicodeDecodeError as error:
-                raise BadRow(f"this line is not UTF-8 ({error.reason}); save the file as UTF-8", file=path, line=number) from error
+                raise BadRow(
+                    f"this line is not UTF-8 ({error.reason}); save the file as UTF-8", file=path, line=number
+                ) from error
 
 
 def _table(place: Path, rows: Iterator[tuple[int, str, NDArray[np.float32]]]) -> Table:
@@ -72,7 +76,11 @@ def _table(place: Path, rows: Iterator[tuple[int, str, NDArray[np.float32]]]) ->
     vectors: list[NDArray[np.float32]] = []
     for number, word, vector in rows:
         if not np.isfinite(vector).all():
-            raise BadRow(f"the vector of {word!r} has a number that is not finite; all numbers must be finite", file=place, line=number)
+            raise BadRow(
+                f"the vector of {word!r} has a number that is not finite; all numbers must be finite",
+                file=place,
+                line=number,
+            )
         if word not in known:
             known[word] = len(vectors)
             vectors.append(vector)
@@ -111,7 +119,10 @@ def _binary(place: Path, limit: int) -> Iterator[tuple[int, str, NDArray[np.floa
     with place.open("rb") as file:
         header = file.readline(100).split()
         if len(header) != 2 or not all(part.isdigit() for part in header) or not int(header[1]):
-            raise BadRow("this file has no header; it must begin with the number of words and the dimension", file=place)
+            raise BadRow(
+                "this file has no header; it must begin with the number of words and the dimension",
+                file=place,
+            )
         count, dimension = map(int, header)
         for i in range(min(count, limit or count)):
             name = bytearray()
@@ -119,8 +130,14 @@ def _binary(place: Path, limit: int) -> Iterator[tuple[int, str, NDArray[np.floa
                 name += byte
             raw = file.read(4 * dimension)
             if len(raw) < 4 * dimension:
-                raise BadRow(f"the file ends within word {i + 1} of {count}; get a new copy of it", file=place)
-            yield i + 1, name.decode("utf-8", "replace").lstrip("\n"), np.frombuffer(raw, dtype="<f4").astype(np.float32)
+                raise BadRow(
+                    f"the file ends within word {i + 1} of {count}; get a new copy of it", file=place
+                )
+            yield (
+                i + 1,
+                name.decode("utf-8", "replace").lstrip("\n"),
+                np.frombuffer(raw, dtype="<f4").astype(np.float32),
+            )
 
 
 def _array(place: Path, word_file: Path, limit: int) -> Table:
@@ -128,7 +145,10 @@ def _array(place: Path, word_file: Path, limit: int) -> Table:
     try:
         array = np.load(place, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
-        raise BadRow(f"this file cannot be read ({error}); it must be an array in numpy's format without pickles", file=place) from error
+        raise BadRow(
+            f"this file cannot be read ({error}); it must be an array in numpy's format without pickles",
+            file=place,
+        ) from error
     words = [line for _, line in text_lines(word_file)]
     if array.ndim != 2 or array.dtype.kind != "f" or len(array) != len(words):
         raise BadRow(

@@ -40,7 +40,9 @@ class Hashed(Featurizer):
         check_ranges(self)
         for name in ("characters", "words"):
             lengths = getattr(self, name)
-            if not all(isinstance(n, int) and not isinstance(n, bool) and 1 <= n <= 10 for n in lengths) or len(set(lengths)) < len(lengths):
+            if not all(
+                isinstance(n, int) and not isinstance(n, bool) and 1 <= n <= 10 for n in lengths
+            ) or len(set(lengths)) < len(lengths):
                 raise BadSetting(f"Hashed.{name} = {lengths!r}; it must hold different integers from 1 to 10")
 
     @property
@@ -62,9 +64,19 @@ class Hashed(Featurizer):
         pieces = text.split()
         # A single token is not split at punctuation
         words = pieces if len(pieces) < 2 else WORD.findall(text)
-        parts = [(places, signs * count) for word, count in Counter(words).items() for places, signs in [self._word(word)]]
+        parts = [
+            (places, signs * count)
+            for word, count in Counter(words).items()
+            for places, signs in [self._word(word)]
+        ]
         if len(words) > 1:
-            parts.append(self._places((f"w{n}", "\0".join(words[i : i + n])) for n in self.words for i in range(len(words) - n + 1)))
+            parts.append(
+                self._places(
+                    (f"w{n}", "\0".join(words[i : i + n]))
+                    for n in self.words
+                    for i in range(len(words) - n + 1)
+                )
+            )
         if not parts:
             return np.zeros(self.dimension)
         places, signs = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
@@ -76,7 +88,9 @@ class Hashed(Featurizer):
         places = self._known.get(word)
         if places is None:
             marked = f"<{word}>"
-            grams = ((f"c{n}", marked[i : i + n]) for n in self.characters for i in range(len(marked) - n + 1))
+            grams = (
+                (f"c{n}", marked[i : i + n]) for n in self.characters for i in range(len(marked) - n + 1)
+            )
             places = self._places([("word", word), *grams])
             if len(self._known) >= KNOWN_WORDS:
                 self._known.clear()
@@ -86,7 +100,9 @@ class Hashed(Featurizer):
     def _places(self, grams: Iterable[tuple[str, str]]) -> Places:
         keys = [f"{kind}\0{gram}".encode("utf-8", "surrogatepass") for kind, gram in grams]
         numbers = np.frombuffer(b"".join(blake2b(key, digest_size=8).digest() for key in keys), dtype="<u8")
-        return (numbers >> np.uint64(1)).astype(np.int64) % self.dimension, (numbers & np.uint64(1)).astype(np.float64) * 2 - 1
+        return (numbers >> np.uint64(1)).astype(np.int64) % self.dimension, (numbers & np.uint64(1)).astype(
+            np.float64
+        ) * 2 - 1
 
     @cached_property
     def _known(self) -> dict[str, Places]:

@@ -32,7 +32,9 @@ def make(settings: Featurizer | Mapping[str, Any] | str | None = None) -> Featur
         raise BadSetting(f"features.kind = {kind!r} is {kind_of(kind)}; it must be the name of a featurizer")
     cls = registry.named("featurizer", kind)
     if not (isinstance(cls, type) and issubclass(cls, Featurizer) and dataclasses.is_dataclass(cls)):
-        raise BadSetting(f"features.kind = {kind!r} names {cls!r:.80}; it must name a dataclass that derives from loquent.features.Featurizer")
+        raise BadSetting(
+            f"features.kind = {kind!r} names {cls!r:.80}; it must name a dataclass that derives from loquent.features.Featurizer"
+        )
     featurizer: Featurizer = fill(cls, _node(options), f"features {kind}")
     return featurizer
 
@@ -40,7 +42,9 @@ def make(settings: Featurizer | Mapping[str, Any] | str | None = None) -> Featur
 def resolved(settings: Mapping[str, Any]) -> Record:
     """The settings with the kind and all defaults filled in; raises the errors of `make`."""
     featurizer = make(settings)
-    options = {field.name: getattr(featurizer, field.name) for field in dataclasses.fields(cast(Any, featurizer))}
+    options = {
+        field.name: getattr(featurizer, field.name) for field in dataclasses.fields(cast(Any, featurizer))
+    }
     return Record({"kind": settings.get("kind", DEFAULT), **frozen(plain(options))})
 
 

@@ -44,7 +44,11 @@ class TokenView:
     @property
     def space(self) -> spaces.Dict:
         """The space of `array`."""
-        lengths = {"prompt": self.prompt_length, "answer": self.answer_length, "input": self.prompt_length + self.answer_length}
+        lengths = {
+            "prompt": self.prompt_length,
+            "answer": self.answer_length,
+            "input": self.prompt_length + self.answer_length,
+        }
         ids = {name: spaces.Box(0, PAD, (length,), np.int64) for name, length in lengths.items()}
         real = {f"{name}_real": spaces.MultiBinary(length) for name, length in lengths.items()}
         return spaces.Dict({**ids, **real})
@@ -96,8 +100,14 @@ def _checked(drawn: Sequence[int], longest: int) -> list[int]:
         raise InvalidAction(f"an answer has {len(drawn)} tokens; it must have at most {longest}")
     ids = []
     for action in drawn:
-        if isinstance(action, bool | np.bool_) or not isinstance(action, int | np.integer) or not 0 <= action < ACTIONS:
+        if (
+            isinstance(action, bool | np.bool_)
+            or not isinstance(action, int | np.integer)
+            or not 0 <= action < ACTIONS
+        ):
             what = f"{action!r} is not an action"
-            raise InvalidAction(f"{what}; it must be an integer from 0 to {ACTIONS - 1} ({END} ends the answer)")
+            raise InvalidAction(
+                f"{what}; it must be an integer from 0 to {ACTIONS - 1} ({END} ends the answer)"
+            )
         ids.append(int(action))
     return ids

@@ -27,7 +27,9 @@ class WordVectors(Featurizer):
     """
 
     path: str = setting(why="the file: .vec or .txt (also .gz), word2vec's .bin, or .npy")
-    words: str = setting("", "for .npy: the file with one word per line; empty: the same name with .words.txt")
+    words: str = setting(
+        "", "for .npy: the file with one word per line; empty: the same name with .words.txt"
+    )
     limit: int = setting(0, "the number of words to read from the beginning of the file; 0: all", low=0)
     scale: float = setting(1.0, "a factor for all vectors", low=0.0)
 
@@ -47,7 +49,9 @@ class WordVectors(Featurizer):
     @cached_property
     def reads(self) -> str:
         """A hash of the file, and of an array's word list."""
-        words = self.words or (self.path.removesuffix(".npy") + ".words.txt" if self.path.endswith(".npy") else "")
+        words = self.words or (
+            self.path.removesuffix(".npy") + ".words.txt" if self.path.endswith(".npy") else ""
+        )
         return files.hashed(*([self.path, words] if words else [self.path]))
 
     def encode(self, texts: Sequence[str]) -> Vectors:
@@ -70,7 +74,12 @@ class WordVectors(Featurizer):
             if place is not None:
                 yield place
                 continue
-            yield from (at for piece in WORD.findall(token) for part in re.split(r"['’\-.]", piece) if (at := self._place(part)) is not None)
+            yield from (
+                at
+                for piece in WORD.findall(token)
+                for part in re.split(r"['’\-.]", piece)
+                if (at := self._place(part)) is not None
+            )
 
     def _place(self, word: str) -> int | None:
         known, lower = self._table[0], word.lower()

@@ -39,7 +39,10 @@ class View(ABC):
         self.size = sum(size for size, _, _ in parts)
         self.blank = np.zeros(self.size, np.float32)  # its copy is faster than a new array of zeros
         self.blank.flags.writeable = False
-        parts = [(size, low, high) if np.float32(low) < np.float32(high) else (size, -1.0, 1.0) for size, low, high in parts]
+        parts = [
+            (size, low, high) if np.float32(low) < np.float32(high) else (size, -1.0, 1.0)
+            for size, low, high in parts
+        ]
         self.low = np.concatenate([np.full(size, low, np.float32) for size, low, _ in parts])
         self.high = np.concatenate([np.full(size, high, np.float32) for size, _, high in parts])
 
@@ -121,7 +124,10 @@ class MultiLabelView(View):
     def __init__(self, task: Task, featurizer: Featurizer) -> None:
         assert task.actions is not None
         self.labels = {task.actions.text(i): i + featurizer.dimension for i in range(len(task.actions) - 1)}
-        super().__init__(featurizer, [(featurizer.dimension, -featurizer.bound, featurizer.bound), (len(task.actions), 0, 1)])
+        super().__init__(
+            featurizer,
+            [(featurizer.dimension, -featurizer.bound, featurizer.bound), (len(task.actions), 0, 1)],
+        )
 
     def __call__(self, observation: Observation) -> NDArray[np.float32]:
         """float32[size]."""
@@ -148,12 +154,18 @@ class AnsweringView(View):
     With `progress` the last number is the share of choices so far.
     """
 
-    def __init__(self, task: Task, featurizer: Featurizer, kind: str = "informed", progress: bool = False) -> None:
+    def __init__(
+        self, task: Task, featurizer: Featurizer, kind: str = "informed", progress: bool = False
+    ) -> None:
         if kind not in ANSWERING:
             raise BadSetting(f"answering = {kind!r}; it must be one of {', '.join(ANSWERING)}")
         self.informed, self.progress = kind == "informed", progress
         self._cache: VectorCache[Choice] = VectorCache(COSINES_BYTES)
-        first = (2, -1.0, 1.0) if self.informed else (3 * featurizer.dimension, -featurizer.bound, featurizer.bound)
+        first = (
+            (2, -1.0, 1.0)
+            if self.informed
+            else (3 * featurizer.dimension, -featurizer.bound, featurizer.bound)
+        )
         super().__init__(featurizer, [first, (1, 0, 1)] if progress else [first])
 
     def __call__(self, observation: Observation) -> NDArray[np.float32]:
@@ -198,7 +210,9 @@ class TextView(View):
         return [observation.text], []
 
 
-def view(task: Task, featurizer: Featurizer | None = None, *, answering: str = "informed", progress: bool = False) -> tuple[spaces.Box, View]:
+def view(
+    task: Task, featurizer: Featurizer | None = None, *, answering: str = "informed", progress: bool = False
+) -> tuple[spaces.Box, View]:
     """The space and the view of a task's observations; a task without a view of its own gets `TextView`.
 
     Args:
@@ -209,7 +223,13 @@ def view(task: Task, featurizer: Featurizer | None = None, *, answering: str = "
 
     cls = registry.imported(task.vector_view) if task.vector_view else None
     featurizer = make(featurizer)
-    result = cls(task, featurizer, answering, progress) if cls is AnsweringView else cls(task, featurizer) if cls else TextView(featurizer)
+    result = (
+        cls(task, featurizer, answering, progress)
+        if cls is AnsweringView
+        else cls(task, featurizer)
+        if cls
+        else TextView(featurizer)
+    )
     return result.space, result
 
 

@@ -13,7 +13,10 @@ from typing import Any
 from loquent.core.guards.json_files import finite
 from loquent.errors import BadCheckpoint
 
-PARTIAL, REMOVED = ".partial", ".removed"  # end the names of files and folders that are being written or deleted
+PARTIAL, REMOVED = (
+    ".partial",
+    ".removed",
+)  # end the names of files and folders that are being written or deleted
 
 
 @contextmanager
@@ -59,7 +62,9 @@ def append_line(path: Path, value: Any) -> None:
     """
     line = memoryview((json.dumps(finite(value), allow_nan=False) + "\n").encode())
     try:
-        with path.open("ab", buffering=0) as file:  # a buffer would be written again, and fail again, on closing
+        with path.open(
+            "ab", buffering=0
+        ) as file:  # a buffer would be written again, and fail again, on closing
             while line:
                 line = line[file.write(line) :]
             os.fsync(file.fileno())

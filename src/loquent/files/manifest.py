@@ -19,7 +19,10 @@ SEAL = "seal"
 def seal(folder: Path) -> None:
     """Write the manifest of a folder whose files are all there, and wait until everything is on disk."""
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != NAME]
-    known = {path.relative_to(folder).as_posix(): {"size": path.stat().st_size, "sha256": digest(path)} for path in files}
+    known = {
+        path.relative_to(folder).as_posix(): {"size": path.stat().st_size, "sha256": digest(path)}
+        for path in files
+    }
     (folder / NAME).write_text(json.dumps(sealed({"files": known}), indent=1), encoding="utf-8")
     for path in (*files, folder / NAME, *(path for path in folder.rglob("*") if path.is_dir()), folder):
         atomic.sync(path)
@@ -38,7 +41,11 @@ def check(folder: Path, names: tuple[str, ...] = ()) -> None:
         _check_file(folder, name, known[name])
     if names:
         return
-    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir() or path.is_symlink()}
+    found = {
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if not path.is_dir() or path.is_symlink()
+    }
     for name in sorted(found - known.keys() - {NAME}):
         raise Damaged(f"{folder} is torn: {name} is in the folder and not in {NAME}; move it away")
 
@@ -93,13 +100,20 @@ def _read(folder: Path) -> dict[str, dict[str, Any]]:
         raise Damaged(f"{folder} is torn: {NAME} has no seal: {unsealed}")
     files = opened(whole, path, f"{folder} is torn").get("files")
     if not isinstance(files, dict) or not all(_is_entry(name, known) for name, known in files.items()):
-        raise Damaged(f"{folder} is torn: {NAME} is no manifest; it holds the size and the SHA-256 of each file under its path in the folder")
+        raise Damaged(
+            f"{folder} is torn: {NAME} is no manifest; it holds the size and the SHA-256 of each file under its path in the folder"
+        )
     return files
 
 
 def _is_entry(name: str, known: Any) -> bool:
     inside = not Path(name).is_absolute() and ".." not in Path(name).parts and "\0" not in name
-    return inside and isinstance(known, dict) and isinstance(known.get("size"), int) and isinstance(known.get("sha256"), str)
+    return (
+        inside
+        and isinstance(known, dict)
+        and isinstance(known.get("size"), int)
+        and isinstance(known.get("sha256"), str)
+    )
 
 
 def digest(path: Path) -> str:

@@ -23,7 +23,9 @@ class RunFolder:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.config, self.machine, self.data = (self.path / name for name in (names.CONFIG, names.MACHINE, names.DATA))
+        self.config, self.machine, self.data = (
+            self.path / name for name in (names.CONFIG, names.MACHINE, names.DATA)
+        )
         self.samples, self.annotations = self.path / names.SAMPLES, self.path / names.ANNOTATIONS
         self.draft = self.path / names.DRAFT
         self.evaluation_file, self.episodes = self.path / names.EVALUATION, self.path / names.EPISODES
@@ -60,7 +62,9 @@ class RunFolder:
         if self.path.is_file():
             raise BadCheckpoint(f"{self.path} is a file; the folder of a run is right")
         if seed := self.one_seed():
-            raise BadCheckpoint(f"{self.path} is no run, it holds runs of several seeds; name one of them: {seed}")
+            raise BadCheckpoint(
+                f"{self.path} is no run, it holds runs of several seeds; name one of them: {seed}"
+            )
         raise BadCheckpoint(f"{self.path} is no run: it has no {names.CONFIG}")
 
     def check_format(self) -> None:
@@ -80,7 +84,9 @@ class RunFolder:
 
     def one_seed(self) -> Path | None:
         """The first run in a folder of runs with several seeds; None where there is none."""
-        return min((path.parent for path in self.path.glob(f"seed-*/{names.CONFIG}") if path.is_file()), default=None)
+        return min(
+            (path.parent for path in self.path.glob(f"seed-*/{names.CONFIG}") if path.is_file()), default=None
+        )
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -153,7 +159,9 @@ class RunFolder:
         """The evaluation at the end, compared with its seal; BadCheckpoint where it is torn or not what was written."""
         return final_evaluation.read(self.path)
 
-    def write_evaluation(self, evaluation: Mapping[str, Any], episodes: Sequence[Episode] | None = None) -> None:
+    def write_evaluation(
+        self, evaluation: Mapping[str, Any], episodes: Sequence[Episode] | None = None
+    ) -> None:
         """Write the evaluation at the end, sealed; before it its episodes, if they are kept."""
         if episodes is None:
             content = manifest.sealed(evaluation)

@@ -16,7 +16,13 @@ from loquent.errors import Damaged
 from loquent.files import manifest, names
 from loquent.files.records import FileRecord, check, is_record
 
-GROWING = (names.METRICS, names.TIMINGS, names.ROWS, names.SAMPLES, names.ANNOTATIONS)  # logs, which gain lines
+GROWING = (
+    names.METRICS,
+    names.TIMINGS,
+    names.ROWS,
+    names.SAMPLES,
+    names.ANNOTATIONS,
+)  # logs, which gain lines
 FIXED = (names.CONFIG, names.MACHINE, names.DATA)  # these never change
 FIRST = f"{names.EVALUATIONS}/{names.of_update(0)}.jsonl"  # of an evaluation before the first update
 
@@ -82,7 +88,9 @@ class Records:
             raise Damaged(f"the checkpoint knows of no {names.METRICS}; it belongs to no run")
         self.check_evaluations()
         contents = {name: self.check(name) for name in (*FIXED, *GROWING) if name not in without}
-        return {name: content for name, content in contents.items() if name in GROWING and content is not None}
+        return {
+            name: content for name, content in contents.items() if name in GROWING and content is not None
+        }
 
     def check_evaluations(self) -> None:
         """Compare the episodes of evaluations in training with their records; later evaluations may exist.
@@ -112,8 +120,14 @@ class Records:
 
 def evaluation_files(folder: Path, update: int) -> list[str]:
     """The files of the evaluations in training up to an update, as paths in the run's folder."""
-    files = [path for path in (folder / names.EVALUATIONS).glob(f"{names.UPDATE}*.jsonl") if names.is_of_update(path.stem)]
-    return sorted(f"{names.EVALUATIONS}/{path.name}" for path in files if names.update_of(path.stem) <= update)
+    files = [
+        path
+        for path in (folder / names.EVALUATIONS).glob(f"{names.UPDATE}*.jsonl")
+        if names.is_of_update(path.stem)
+    ]
+    return sorted(
+        f"{names.EVALUATIONS}/{path.name}" for path in files if names.update_of(path.stem) <= update
+    )
 
 
 def _is_of_a_run(name: str) -> bool:

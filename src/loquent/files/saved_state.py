@@ -10,7 +10,9 @@ from typing import Any
 from loquent.core.guards.json_files import shown
 from loquent.errors import BadCheckpoint
 
-MOST = 2**53  # of a counter: beyond it floats, and so JSON of other programs, no longer tell whole numbers apart
+MOST = (
+    2**53
+)  # of a counter: beyond it floats, and so JSON of other programs, no longer tell whole numbers apart
 
 
 def count(state: Mapping[str, Any], name: str, most: int = MOST, least: int = 0) -> int:
@@ -79,7 +81,9 @@ def part(state: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 def field(state: Mapping[str, Any], name: str) -> Any:
     """What stands under a name; BadCheckpoint where nothing does."""
     if not isinstance(state, Mapping):
-        raise BadCheckpoint(f"the saved state is {shown(state)} where an object with the field {name} is right")
+        raise BadCheckpoint(
+            f"the saved state is {shown(state)} where an object with the field {name} is right"
+        )
     if name not in state:
         raise BadCheckpoint(f"the saved state lacks the field {name}")
     return state[name]
@@ -95,6 +99,16 @@ def whole() -> Iterator[None]:
     """Around the taking back of a state: what the libraries' loaders raise becomes a BadCheckpoint."""
     try:
         yield
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RuntimeError) as error:  # torch's raise RuntimeError
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        IndexError,
+        OverflowError,
+        RuntimeError,
+    ) as error:  # torch's raise RuntimeError
         why = " ".join(str(error).split())[:300]
-        raise BadCheckpoint(f"the state is not whole, or another model's ({type(error).__name__}: {why})") from error
+        raise BadCheckpoint(
+            f"the state is not whole, or another model's ({type(error).__name__}: {why})"
+        ) from error

@@ -52,7 +52,9 @@ def save_reference(tensors: dict[str, torch.Tensor], folder: Path) -> str:
 def read_reference(folder: Path, digest: object, key: str) -> dict[str, torch.Tensor]:
     """The tensors that `save_reference` wrote; ValueError where they have changed, or `digest`, found under `key`, is none."""
     if not (isinstance(digest, str) and len(digest) == DIGITS and digest.isalnum()):
-        raise ValueError(f"{key} is {json_files.shown(digest)} in {names.STATE}; {DIGITS} hexadecimal digits are right")
+        raise ValueError(
+            f"{key} is {json_files.shown(digest)} in {names.STATE}; {DIGITS} hexadecimal digits are right"
+        )
     file = reference_file(folder, digest)
     tensors = read_tensors(file)
     if digest_of(tensors) != digest:

@@ -45,5 +45,7 @@ def without(tree: Any, prefix: str) -> Any:
     if not isinstance(tree, dict):
         return tree
     start = TENSOR + prefix
-    kept = {name: item for name, item in tree.items() if not (isinstance(item, str) and item.startswith(start))}
+    kept = {
+        name: item for name, item in tree.items() if not (isinstance(item, str) and item.startswith(start))
+    }
     return {name: without(item, prefix) for name, item in kept.items()}

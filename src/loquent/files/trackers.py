@@ -68,7 +68,13 @@ class Trackio:
         self._last: int | None = SQLiteStorage.get_max_step_for_run(PROJECT, run.id)
         with contextlib.redirect_stdout(sys.stderr):  # it greets; stdout is for results
             self._run = trackio.init(
-                project=PROJECT, name=run.id, config=dict(run.config), resume="allow", embed=False, auto_log_gpu=False, auto_log_cpu=False
+                project=PROJECT,
+                name=run.id,
+                config=dict(run.config),
+                resume="allow",
+                embed=False,
+                auto_log_gpu=False,
+                auto_log_cpu=False,
             )
 
     def log(self, update: int, values: Mapping[str, float]) -> None:
@@ -92,7 +98,14 @@ class WeightsAndBiases:
         import wandb
 
         with contextlib.redirect_stdout(sys.stderr):
-            self._run = wandb.init(project=PROJECT, name=run.name, id=run.id, dir=str(run.folder), config=dict(run.config), resume="allow")
+            self._run = wandb.init(
+                project=PROJECT,
+                name=run.name,
+                id=run.id,
+                dir=str(run.folder),
+                config=dict(run.config),
+                resume="allow",
+            )
 
     def log(self, update: int, values: Mapping[str, float]) -> None:
         """Hand over one update; what it has seen of that update before it leaves out itself."""
@@ -112,7 +125,9 @@ def check(names: tuple[str, ...]) -> None:
     for name in names:
         if name not in SINKS:
             near = nearest(name, SINKS)
-            raise BadSetting(f"training.trackers: {name!r} is no tracker{f'; nearest: {near}' if near else ''}; known: {', '.join(SINKS)}")
+            raise BadSetting(
+                f"training.trackers: {name!r} is no tracker{f'; nearest: {near}' if near else ''}; known: {', '.join(SINKS)}"
+            )
 
 
 def need(names: tuple[str, ...]) -> None:
@@ -133,7 +148,11 @@ class Trackers:
 
     def log(self, line: Mapping[str, Any]) -> None:
         """Hand one line of the log to every sink, without what is no number."""
-        values = {key: float(value) for key, value in line.items() if key != "update" and isinstance(value, Real) and value == value}
+        values = {
+            key: float(value)
+            for key, value in line.items()
+            if key != "update" and isinstance(value, Real) and value == value
+        }
         for name, sink in list(self._sinks.items()):
             with self._guarded(name):
                 sink.log(line["update"], values)
@@ -150,4 +169,7 @@ class Trackers:
             yield
         except Exception as error:  # a foreign library, and often a network, which may raise anything
             self._sinks.pop(name, None)
-            warnings.warn(f"the tracker {name} fails and is left out ({type(error).__name__}: {error}); {names.METRICS} has everything", stacklevel=4)
+            warnings.warn(
+                f"the tracker {name} fails and is left out ({type(error).__name__}: {error}); {names.METRICS} has everything",
+                stacklevel=4,
+            )

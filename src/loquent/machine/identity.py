@@ -37,11 +37,16 @@ def source_state() -> dict[str, Any] | None:
         return None
     try:
         commit = _git(root, "rev-parse", "HEAD")
-        return {"commit": commit, "changed": bool(_git(root, "status", "--porcelain", "--untracked-files=no"))}
+        return {
+            "commit": commit,
+            "changed": bool(_git(root, "status", "--porcelain", "--untracked-files=no")),
+        }
     except (OSError, subprocess.SubprocessError):
         return None
 
 
 def _git(root: Path, *words: str) -> str:
-    done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=True, timeout=20)
+    done = subprocess.run(
+        ["git", "-C", str(root), *words], capture_output=True, text=True, check=True, timeout=20
+    )
     return done.stdout.strip()

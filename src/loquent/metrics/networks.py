@@ -14,7 +14,9 @@ from loquent.core.settings import setting
 class ModelOptions:
     """The network of a metric: where it is, and how it runs."""
 
-    path: str = setting(why="the network: a Hugging Face folder (config.json, safetensors, tokenizer.json) or name")
+    path: str = setting(
+        why="the network: a Hugging Face folder (config.json, safetensors, tokenizer.json) or name"
+    )
     revision: str = setting("", "the revision of a Hugging Face name")
     device: str = setting("auto", "the device of the network", choices=("auto", "cpu", "cuda"))
     dtype: str = setting(

@@ -82,10 +82,14 @@ def treebank() -> Callable[[str], list[str]]:
         Treebank.PARENS_BRACKETS,
         Treebank.DOUBLE_DASHES,
     ]
-    first, last = ([_rule(rule.pattern, by) for rule, by in rules] for rules in (marks, Treebank.ENDING_QUOTES))
+    first, last = (
+        [_rule(rule.pattern, by) for rule, by in rules] for rules in (marks, Treebank.ENDING_QUOTES)
+    )
     # the patterns of words such as "cannot", in any case
     patterns = [rule.pattern for rule in (*Treebank.CONTRACTIONS2, *Treebank.CONTRACTIONS3)]
-    contractions = [(re.sub(r"\(\?.*?\)|\\b|[() ]", "", pattern), *_rule(pattern, r" \1 \2 ")) for pattern in patterns]
+    contractions = [
+        (re.sub(r"\(\?.*?\)|\\b|[() ]", "", pattern), *_rule(pattern, r" \1 \2 ")) for pattern in patterns
+    ]
 
     def tokenize(text: str) -> list[str]:
         for replace, by in first:

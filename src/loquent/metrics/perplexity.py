@@ -101,7 +101,11 @@ class Perplexity:
         """float[samples, 2]: the negative log-likelihood of each sample's texts, and their number of tokens."""
         from loquent import pretrained
 
-        samples = [tuple(texts) for texts in references] if self.of_references else [(text,) for text in predictions]
+        samples = (
+            [tuple(texts) for texts in references]
+            if self.of_references
+            else [(text,) for text in predictions]
+        )
         owner = [i for i, texts in enumerate(samples) for text in texts if text]
         targets = [text for texts in samples for text in texts if text]
         losses = []
@@ -150,7 +154,11 @@ class StridedPerplexity:
         """
         from loquent import pretrained
 
-        texts = [self._text(row) for row in rows] if self.field else [text for texts in references for text in texts]
+        texts = (
+            [self._text(row) for row in rows]
+            if self.field
+            else [text for texts in references for text in texts]
+        )
         if not any(texts):
             return Measured()
         joined = SEPARATOR.join(texts)
@@ -160,7 +168,9 @@ class StridedPerplexity:
     def _text(self, row: Row) -> str:
         text = row.fields.get(self.field)
         if not isinstance(text, str):
-            raise BadRow(f"row {row.id}: the field {self.field!r} that perplexity reads is {text!r}; a text is allowed")
+            raise BadRow(
+                f"row {row.id}: the field {self.field!r} that perplexity reads is {text!r}; a text is allowed"
+            )
         return text
 
 

@@ -98,11 +98,17 @@ def _bounds(
     refused: dict[str, Bounds] = {}
     if others:
         doubled = _measured(name, metric, pairs.chosen([*range(len(pairs))] * 2)).corpus
-        refused = {key: Bounds(why=DUPLICATES) for key, value in others.items() if not _close(doubled.get(key), value)}
+        refused = {
+            key: Bounds(why=DUPLICATES)
+            for key, value in others.items()
+            if not _close(doubled.get(key), value)
+        }
     call_again = others.keys() - refused.keys()
 
     def statistic(numbers: Numbers) -> dict[str, float]:
-        scores = {key: value for key, column in means.items() if (value := _mean(column[numbers])) is not None}
+        scores = {
+            key: value for key, column in means.items() if (value := _mean(column[numbers])) is not None
+        }
         if call_again:
             scores |= _measured(name, metric, pairs.chosen(numbers.tolist())).corpus
         return scores
@@ -121,7 +127,9 @@ def _tallied(metric: Tallied, pairs: Pairs) -> Statistic:
     return statistic
 
 
-def means_of_samples(measure: Callable[[Pairs], Measured], pairs: Pairs, measured: Measured) -> dict[str, Column]:
+def means_of_samples(
+    measure: Callable[[Pairs], Measured], pairs: Pairs, measured: Measured
+) -> dict[str, Column]:
     """The sample scores of the keys whose corpus score is their mean, independent of the other samples.
 
     Returns:
@@ -136,7 +144,9 @@ def means_of_samples(measure: Callable[[Pairs], Measured], pairs: Pairs, measure
         # the stream's name is "tried": another name would draw other samples
         drawn = Key(0, ("tried", number)).generator().integers(len(pairs), size=min(len(pairs), TEST_SAMPLES))
         corpus = measure(pairs.chosen(drawn.tolist())).corpus
-        means = {key: column for key, column in means.items() if _close(_mean(column[drawn]), corpus.get(key))}
+        means = {
+            key: column for key, column in means.items() if _close(_mean(column[drawn]), corpus.get(key))
+        }
     return means
 
 
@@ -164,7 +174,10 @@ def _measured(name: str, metric: Metric, pairs: Pairs) -> Measured:
             _check(value, name, key, f"sample {row.id}")
     for key, corpus in measured.corpus.items():
         _check(corpus, name, key, "the corpus")
-    samples: Scores = {key: [None if score is None else float(score) for score in scores] for key, scores in measured.samples.items()}
+    samples: Scores = {
+        key: [None if score is None else float(score) for score in scores]
+        for key, scores in measured.samples.items()
+    }
     return Measured(samples, {key: float(corpus) for key, corpus in measured.corpus.items()})
 
 

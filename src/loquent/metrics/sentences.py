@@ -7,7 +7,9 @@ import re
 END = re.compile(r"""[.!?…]+['"’”)\]]*(?=\s)|[。！？]+[」』”]*|\n\s*\n""")
 BEGIN = re.compile(r"""\s*['"‘“(\[]*[^\W_]""")
 INITIALS = re.compile(r"(?!i$)[^\W\d_](?:\.[^\W\d_])*")
-TITLE = re.compile("capt|cf|col|dr|eg|eq|eqs|fig|figs|gen|gov|hon|ie|lt|messrs|mr|mrs|ms|mt|prof|rep|rev|sen|sgt|st|ste|vs")
+TITLE = re.compile(
+    "capt|cf|col|dr|eg|eq|eqs|fig|figs|gen|gov|hon|ie|lt|messrs|mr|mrs|ms|mt|prof|rep|rev|sen|sgt|st|ste|vs"
+)
 SHORT = re.compile(
     "al|approx|apr|aug|ave|ca|ch|co|corp|dec|dept|ed|est|etc|feb|ft|inc|jan|jr|jul|jun|ltd|mar|no|nos|nov|oct|pp|sec|sep|sept|sr|univ|vol|vols"
 )

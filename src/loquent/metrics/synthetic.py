@@ -77,13 +77,17 @@ def increasing_numbers(context: Context, options: IncreasingNumbersOptions) -> S
 def dates(context: Context, options: DatesOptions) -> Synthetic:
     """1 if an answer contains a date of the form 2022-10-03, else 0. References are not read."""
     date = LEGACY_DATE if options.legacy else DATE
-    return Synthetic("dates-legacy" if options.legacy else "dates", lambda text: float(date.search(text) is not None))
+    return Synthetic(
+        "dates-legacy" if options.legacy else "dates", lambda text: float(date.search(text) is not None)
+    )
 
 
 def increasing(text: str, min_tokens: int = 20, legacy: bool = False) -> float:
     """The length of the first strictly increasing run of numbers, divided by max(words, min_tokens / 2)."""
     tokens = text.split()
-    numbers = [number for number in map(_number, tokens) if number is not None and (legacy or math.isfinite(number))]
+    numbers = [
+        number for number in map(_number, tokens) if number is not None and (legacy or math.isfinite(number))
+    ]
     if not numbers:
         return 0.0
     run = next((i for i in range(1, len(numbers)) if not numbers[i] > numbers[i - 1]), len(numbers))

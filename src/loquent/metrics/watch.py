@@ -71,9 +71,13 @@ class Watch:
         sources = [without_punctuation(words(prompt)) for prompt in prompts]
         measured = with_means(
             {
-                "watch/overlap": [_overlap(answer, texts) for answer, texts in zip(answers, references, strict=True)],
+                "watch/overlap": [
+                    _overlap(answer, texts) for answer, texts in zip(answers, references, strict=True)
+                ],
                 "watch/repetition": [repeated_share(answer, 3) for answer in answers],
-                "watch/copied": [copied_share(answer, source, 3) for answer, source in zip(bare, sources, strict=True)],
+                "watch/copied": [
+                    copied_share(answer, source, 3) for answer, source in zip(bare, sources, strict=True)
+                ],
                 "watch/words": [float(len(answer)) for answer in bare],
             }
         )

@@ -43,7 +43,10 @@ class Critic(nn.Module):
         self.head = nn.Linear(width, 1, bias=False)
 
     def forward(
-        self, tokens: Int64[Tensor, "B T"], shared: Float[Tensor, "B T H"] | None = None, wanted: Bool[Tensor, "B T"] | None = None
+        self,
+        tokens: Int64[Tensor, "B T"],
+        shared: Float[Tensor, "B T H"] | None = None,
+        wanted: Bool[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B T"]:
         """The values of all positions, or of those `wanted`. `shared`: the policy's hidden states, needed without a trunk of one's own."""
         hidden = shared if self.trunk is None else pretrained.hidden(self.trunk, tokens, wanted)
@@ -106,7 +109,9 @@ class Actor(nn.Module):
         rows = module.get_input_embeddings().weight.shape[0]
         format = Plain(language.tokenizer) if format is None else format
         if format.vocabulary > rows:
-            raise BadModel(f"the format's tokenizer has ids up to {format.vocabulary - 1}, but the model has only {rows} embeddings")
+            raise BadModel(
+                f"the format's tokenizer has ids up to {format.vocabulary - 1}, but the model has only {rows} embeddings"
+            )
         if critic not in CRITICS:
             raise BadSetting(f"critic = {critic!r} is none of {', '.join(CRITICS)}")
         made = None
@@ -117,7 +122,9 @@ class Actor(nn.Module):
         frozen = _reference(language, reference)
         return cls(language, made, frozen, format=format, decoding=decoding, evaluation=evaluation)
 
-    def forward(self, batch: TokenBatch, want_values: bool = True, wanted: Bool[Tensor, "B T"] | None = None) -> Hidden:
+    def forward(
+        self, batch: TokenBatch, want_values: bool = True, wanted: Bool[Tensor, "B T"] | None = None
+    ) -> Hidden:
         """Hidden states of the policy and, where asked for, values: exactly one forward pass for each network.
 
         Args:
@@ -130,7 +137,10 @@ class Actor(nn.Module):
         return Hidden(hidden, self.state_values(batch, hidden, wanted) if want_values else None)
 
     def state_values(
-        self, batch: TokenBatch, hidden: Float[Tensor, "B T H"] | None = None, wanted: Bool[Tensor, "B T"] | None = None
+        self,
+        batch: TokenBatch,
+        hidden: Float[Tensor, "B T H"] | None = None,
+        wanted: Bool[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B T"]:
         """V at every position (or those `wanted`), 0 at padding; one forward pass.
 
@@ -172,7 +182,9 @@ class Actor(nn.Module):
         """
         new = 0 if self.decoding is None else self.decoding.max_new_tokens
         if self.context - new < 1:
-            raise BadSetting(f"max_new_tokens = {new} leaves no room for a prompt in a context of {self.context}")
+            raise BadSetting(
+                f"max_new_tokens = {new} leaves no room for a prompt in a context of {self.context}"
+            )
         most = 0 if self.decoding is None else self.decoding.max_prompt_tokens
         return min(self.context - new, most or self.context)
 
@@ -191,7 +203,9 @@ class Actor(nn.Module):
             state.pop(prefix + name, None)
         return state
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> Any:
         """Take back what `state_dict` gave."""
         shared = {name: state_dict[first] for name, first in self._shared().items() if first in state_dict}
         return super().load_state_dict({**shared, **state_dict}, strict=strict, assign=assign)
@@ -200,7 +214,10 @@ class Actor(nn.Module):
         """Each further name of a tensor that has several -> its first name."""
         first: dict[int, str] = {}
         further = {}
-        for name, tensor in (*self.named_parameters(remove_duplicate=False), *self.named_buffers(remove_duplicate=False)):
+        for name, tensor in (
+            *self.named_parameters(remove_duplicate=False),
+            *self.named_buffers(remove_duplicate=False),
+        ):
             known = first.setdefault(id(tensor), name)
             if known != name:
                 further[name] = known
@@ -221,7 +238,11 @@ def _reference(language: LanguageModel, reference: str | LanguageModel) -> nn.Mo
             )
         longest, needed = pretrained.context(reference.module), pretrained.context(language.module)
         if longest < needed:
-            raise BadModel(f"the reference takes {longest} tokens and the policy {needed}; it could not score what the policy says")
-        frozen = reference.module if reference.module is not language.module else copy.deepcopy(language.module)
+            raise BadModel(
+                f"the reference takes {longest} tokens and the policy {needed}; it could not score what the policy says"
+            )
+        frozen = (
+            reference.module if reference.module is not language.module else copy.deepcopy(language.module)
+        )
     module: nn.Module = frozen.requires_grad_(False).eval()
     return module

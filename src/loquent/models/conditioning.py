@@ -39,7 +39,9 @@ def conditioned(module: Any, shift: Float[Tensor, "B H"]) -> Iterator[None]:
     recognised = pretrained.head(module)
     inner: Any = trunk(module) if recognised is None else recognised.trunk
 
-    def shifted(_: Any, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def shifted(
+        _: Any, given: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         named = dict(named)
         ids = given[0] if given else named["input_ids"]
         embedded = inner.get_input_embeddings()(ids) if ids is not None else named["inputs_embeds"]

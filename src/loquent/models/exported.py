@@ -32,5 +32,7 @@ def format_name(note: dict[str, Any], folder: str | Path, default: str) -> str:
     name = note.get("format", default)
     if not isinstance(name, str) or name not in FORMATS:
         found = json_files.shown(name)
-        raise BadSetting(f"{Path(folder) / NOTE}: the format is {found}; it must be one of {', '.join(FORMATS)}; export the run again")
+        raise BadSetting(
+            f"{Path(folder) / NOTE}: the format is {found}; it must be one of {', '.join(FORMATS)}; export the run again"
+        )
     return name

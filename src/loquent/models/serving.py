@@ -28,7 +28,9 @@ PROBES = (  # an instruction, and texts that the task and the reading seat write
 )
 
 
-def write(folder: Path, tokenizer: Any, format: Format, about: Mapping[str, Any], histories: Iterable[History] = ()) -> None:
+def write(
+    folder: Path, tokenizer: Any, format: Format, about: Mapping[str, Any], histories: Iterable[History] = ()
+) -> None:
     """Write the chat template, the ids that end an answer, and `loquent.json` into an exported model's folder.
 
     For `Chat` the tokenizer's own template stays where it gives the format's ids (but for an empty message in the middle of a conversation,
@@ -72,7 +74,9 @@ def served(tokenizer: Any, histories: Sequence[History]) -> list[list[int] | Non
 
 def _messages(instruction: str, turns: Sequence[Turn], seat: str) -> list[dict[str, str]]:
     messages = [{"role": "system", "content": instruction}] if instruction else []
-    return messages + [{"role": "assistant" if turn.seat == seat else "user", "content": turn.text} for turn in turns]
+    return messages + [
+        {"role": "assistant" if turn.seat == seat else "user", "content": turn.text} for turn in turns
+    ]
 
 
 def _ids(tokenizer: Any, text: str) -> list[int] | None:
@@ -92,7 +96,10 @@ def _probes(format: Format) -> Iterator[History]:
 
 def _differs(tokenizer: Any, format: Format, histories: Iterable[History]) -> History | None:
     """The first history for which the tokenizer's chat template gives other ids than the format; None where there is none."""
-    tried = [(instruction, [replace(turn, tokens=None) for turn in turns], seat) for instruction, turns, seat in histories]  # a server draws none
+    tried = [
+        (instruction, [replace(turn, tokens=None) for turn in turns], seat)
+        for instruction, turns, seat in histories
+    ]  # a server draws none
     for history, ids in zip(tried, served(tokenizer, tried), strict=True):
         if ids != list(format.prompt(*history, 1 << 30)[0]):
             return history

@@ -19,7 +19,16 @@ from torch import Tensor
 from loquent.errors import LoquentError
 from loquent.models.trie import Trie, answer_ids, legal_words
 
-__all__ = ["Support", "Trie", "answer_ids", "entropy", "filter_top_k", "filter_top_p", "legal_words", "restricted_logprob"]
+__all__ = [
+    "Support",
+    "Trie",
+    "answer_ids",
+    "entropy",
+    "filter_top_k",
+    "filter_top_p",
+    "legal_words",
+    "restricted_logprob",
+]
 
 SLACK = 1e-6  # how far the mass may pass p before a token is dropped
 PREFIX = 256  # ranks looked at before a whole sort is paid for
@@ -49,7 +58,9 @@ class Support:
         counts = bools.sum(1, dtype=np.int64)
         wide = -(-vocabulary // 32)
         last = vocabulary - 1 - bools[:, ::-1].argmax(1) if vocabulary else counts
-        form = np.where((counts > 0) & (last + 1 == counts), FULL, np.where(counts <= wide, IDS, BITS)).astype(np.uint8)
+        form = np.where(
+            (counts > 0) & (last + 1 == counts), FULL, np.where(counts <= wide, IDS, BITS)
+        ).astype(np.uint8)
         lengths = np.where(form == FULL, 1, np.where(form == IDS, counts, wide))
         starts = _starts(lengths)
         words = np.empty(starts[-1], dtype=np.uint32)
@@ -66,7 +77,13 @@ class Support:
     def full(n: int, vocabulary: int, temperature: float = 1.0, *, limit: int | None = None) -> Support:
         """The support of n tokens that may be any id (any below `limit`); one number a token."""
         words = np.full(n, vocabulary if limit is None else limit, dtype=np.uint32)
-        return Support(vocabulary, words, np.arange(n + 1), np.full(n, FULL, dtype=np.uint8), np.full(n, temperature, dtype=np.float64))
+        return Support(
+            vocabulary,
+            words,
+            np.arange(n + 1),
+            np.full(n, FULL, dtype=np.uint8),
+            np.full(n, temperature, dtype=np.float64),
+        )
 
     @staticmethod
     def listed(ids: Tensor, kept: Bool[Tensor, "n K"], vocabulary: int, temperature: float = 1.0) -> Support:
@@ -77,18 +94,28 @@ class Support:
         bools = kept.cpu().numpy()
         words = ids.cpu().numpy()[bools].astype(np.uint32)
         form = np.full(len(bools), IDS, dtype=np.uint8)
-        return Support(vocabulary, words, _starts(bools.sum(1)), form, np.full(len(bools), temperature, dtype=np.float64))
+        return Support(
+            vocabulary, words, _starts(bools.sum(1)), form, np.full(len(bools), temperature, dtype=np.float64)
+        )
 
     @staticmethod
     def cat(supports: Iterable[Support]) -> Support:
         """All tokens of several supports in order; they must be over one vocabulary."""
         parts = list(supports)
         if len({part.vocabulary for part in parts}) != 1:
-            raise LoquentError(f"supports are joined over one vocabulary, not over {sorted({part.vocabulary for part in parts}) or 'none'}")
+            raise LoquentError(
+                f"supports are joined over one vocabulary, not over {sorted({part.vocabulary for part in parts}) or 'none'}"
+            )
         lengths = np.concatenate([np.diff(part.starts) for part in parts])
         joined = (np.concatenate([getattr(part, name) for part in parts]) for name in ("form", "temperature"))
         form, temperature = joined
-        return Support(parts[0].vocabulary, np.concatenate([part.words for part in parts]), _starts(lengths), form, temperature)
+        return Support(
+            parts[0].vocabulary,
+            np.concatenate([part.words for part in parts]),
+            _starts(lengths),
+            form,
+            temperature,
+        )
 
     def __len__(self) -> int:
         return len(self.form)
@@ -110,7 +137,9 @@ class Support:
         lengths = (self.starts[1:] - self.starts[:-1])[chosen]
         starts = _starts(lengths)
         source = np.arange(starts[-1]) + np.repeat(self.starts[:-1][chosen] - starts[:-1], lengths)
-        return Support(self.vocabulary, self.words[source], starts, self.form[chosen], self.temperature[chosen])
+        return Support(
+            self.vocabulary, self.words[source], starts, self.form[chosen], self.temperature[chosen]
+        )
 
     def kept(self, index: Index = slice(None), device: torch.device | str = "cpu") -> Bool[Tensor, "m V"]:
         """The sets at `index` as one bool per word of the vocabulary (an integer gives one row)."""
@@ -124,16 +153,24 @@ class Support:
         rows = np.repeat(np.arange(len(part)), np.where(listed, lengths, 0))
         bools[rows, part.words[np.repeat(listed, lengths)]] = True
         bits = part.form == BITS
-        packed = part.words[np.repeat(bits, lengths)].astype("<u4", copy=False).view(np.uint8).reshape(int(bits.sum()), -(-self.vocabulary // 32) * 4)
+        packed = (
+            part.words[np.repeat(bits, lengths)]
+            .astype("<u4", copy=False)
+            .view(np.uint8)
+            .reshape(int(bits.sum()), -(-self.vocabulary // 32) * 4)
+        )
         if len(packed):
-            bools[bits] = np.unpackbits(packed, axis=1, bitorder="little", count=self.vocabulary).view(np.bool_)
+            bools[bits] = np.unpackbits(packed, axis=1, bitorder="little", count=self.vocabulary).view(
+                np.bool_
+            )
         return torch.from_numpy(bools).to(device)
 
     def contains(self, ids: NDArray[np.integer]) -> NDArray[np.bool_]:
         """bool[n]: whether token i's set holds ids[i]."""
         rows = [self.kept(slice(i, i + 1024)).numpy() for i in range(0, len(self), 1024)]
         return np.concatenate(
-            [row[np.arange(len(row)), ids[1024 * i : 1024 * i + len(row)]] for i, row in enumerate(rows)] or [np.empty(0, np.bool_)]
+            [row[np.arange(len(row)), ids[1024 * i : 1024 * i + len(row)]] for i, row in enumerate(rows)]
+            or [np.empty(0, np.bool_)]
         )
 
     def _chosen(self, index: Index) -> NDArray[np.int64]:
@@ -180,7 +217,9 @@ def _nucleus(logits: Tensor, total: Tensor, p: float, min_keep: int, ranks: int)
     if ranks == logits.shape[1]:
         values, ids = logits.sort(dim=1, descending=True, stable=True)
     else:
-        ids = logits.topk(ranks, dim=1).indices.sort(1).values  # ascending ids first: a stable sort then settles ties
+        ids = (
+            logits.topk(ranks, dim=1).indices.sort(1).values
+        )  # ascending ids first: a stable sort then settles ties
         values, order = logits.gather(1, ids).sort(dim=1, descending=True, stable=True)
         ids = ids.gather(1, order)
     mass = (values.double() - total).exp()
@@ -194,7 +233,9 @@ def _nucleus(logits: Tensor, total: Tensor, p: float, min_keep: int, ranks: int)
 
 
 def restricted_logprob(
-    logits: Float[Tensor, "n V"], kept: Bool[Tensor, "n V"] | None, temperature: float | Float[Tensor, "n 1"] = 1.0
+    logits: Float[Tensor, "n V"],
+    kept: Bool[Tensor, "n V"] | None,
+    temperature: float | Float[Tensor, "n 1"] = 1.0,
 ) -> Float[Tensor, "n V"]:
     """log_softmax of logits / temperature over the kept set, -inf outside (NLPO, arXiv:2210.01241, eq. 6); None keeps everything."""
     if not (isinstance(temperature, float | int) and temperature == 1):

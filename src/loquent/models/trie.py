@@ -52,7 +52,11 @@ class Trie:
         if depth >= self.table.shape[1]:
             return lo, lo, depth + 1
         column = self.table[lo:hi, depth]
-        return lo + int(np.searchsorted(column, token, "left")), lo + int(np.searchsorted(column, token, "right")), depth + 1
+        return (
+            lo + int(np.searchsorted(column, token, "left")),
+            lo + int(np.searchsorted(column, token, "right")),
+            depth + 1,
+        )
 
 
 def answer_ids(format: Any, text: str) -> tuple[int, ...]:
@@ -74,14 +78,18 @@ def legal_words(format: Any, actions: ActionSet, legal: Legal) -> Trie:
         BadModel: nothing is legal, or two texts have the same tokens.
     """
     if len(actions) > TEXT_LIMIT:
-        raise LoquentError(f"a trie over {len(actions):,} texts is refused (limit {TEXT_LIMIT:,}); use the set's parts {actions.parts}")
+        raise LoquentError(
+            f"a trie over {len(actions):,} texts is refused (limit {TEXT_LIMIT:,}); use the set's parts {actions.parts}"
+        )
     if len(actions) <= MASK_LIMIT:
         indices = np.flatnonzero(actions.mask(legal)).tolist()
     else:
         indices = [i for i in range(len(actions)) if actions.contains(legal, i)]
     texts = [actions.text(i, legal) for i in indices]
     if not texts:
-        raise BadModel("no action is legal, so a language model that may only say legal words can say nothing")
+        raise BadModel(
+            "no action is legal, so a language model that may only say legal words can say nothing"
+        )
     trie = Trie([answer_ids(format, text) for text in texts])
     if len(trie) != len(set(texts)):
         raise BadModel("two legal texts have the same tokens; the format cannot tell them apart")

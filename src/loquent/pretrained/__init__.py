@@ -11,7 +11,12 @@ except ImportError as error:  # pragma: no cover - the extra is installed where 
     raise MissingExtra("a language model", "train") from error
 
 from loquent.pretrained.building import END, build
-from loquent.pretrained.classifier import ClassifierNetwork, SequenceClassifier, load_classifier, sequence_classifier
+from loquent.pretrained.classifier import (
+    ClassifierNetwork,
+    SequenceClassifier,
+    load_classifier,
+    sequence_classifier,
+)
 from loquent.pretrained.devices import DTYPES, device, dtype, exact, threads
 from loquent.pretrained.encoder import Encoder, load_encoder
 from loquent.pretrained.language import LanguageModel, context, end_ids, load, save

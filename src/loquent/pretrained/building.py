@@ -44,13 +44,27 @@ def build(
     if width % heads:
         raise BadSetting(f"width = {width}; it must be a multiple of heads = {heads}; change one of them")
     tokenizer = texts if hasattr(texts, "get_vocab") else train_tokenizer(texts, vocabulary, context)
-    marks = {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
+    marks = {
+        "bos_token_id": tokenizer.bos_token_id,
+        "eos_token_id": tokenizer.eos_token_id,
+        "pad_token_id": tokenizer.pad_token_id,
+    }
     size = max(tokenizer.get_vocab().values()) + 1
     # GPT-2's 0.02 at its width 768; with 0.02 a narrow model hardly learns
     spread = 0.02 * (768 / width) ** 0.5
-    sizes = {"vocab_size": size, "num_hidden_layers": layers, "hidden_size": width, "num_attention_heads": heads, "initializer_range": spread}
+    sizes = {
+        "vocab_size": size,
+        "num_hidden_layers": layers,
+        "hidden_size": width,
+        "num_attention_heads": heads,
+        "initializer_range": spread,
+    }
     if shape == "llama":
-        narrow = {"intermediate_size": 8 * width // 3, "max_position_embeddings": context, "attention_dropout": dropout}
+        narrow = {
+            "intermediate_size": 8 * width // 3,
+            "max_position_embeddings": context,
+            "attention_dropout": dropout,
+        }
         config = transformers.LlamaConfig(**sizes, **narrow, **marks)
     elif shape == "gpt2":
         rates = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), dropout)
@@ -60,7 +74,9 @@ def build(
         raise BadSetting(f"shape = {shape!r}; it must be 'gpt2' or 'llama'")
     with borrowed(key.child("initialisation")):
         module = transformers.AutoModelForCausalLM.from_config(config, trust_remote_code=False)
-    return LanguageModel(module.to(device=devices.device(device), dtype=devices.dtype(dtype)).eval(), tokenizer)
+    return LanguageModel(
+        module.to(device=devices.device(device), dtype=devices.dtype(dtype)).eval(), tokenizer
+    )
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int, context: int) -> Any:
@@ -74,13 +90,23 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int, context: int) -> Any:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
     if vocabulary < 257:
-        raise BadSetting(f"vocabulary = {vocabulary} is too small; it must be at least 257, for 256 bytes and the end token")
+        raise BadSetting(
+            f"vocabulary = {vocabulary} is too small; it must be at least 257, for 256 bytes and the end token"
+        )
     inner = Tokenizer(models.BPE())
     inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     inner.decoder = decoders.ByteLevel()
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    trainer = trainers.BpeTrainer(vocab_size=vocabulary, special_tokens=[END], initial_alphabet=alphabet, show_progress=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary, special_tokens=[END], initial_alphabet=alphabet, show_progress=False
+    )
     inner.train_from_iterator(texts, trainer)
     marks = {"bos_token": END, "eos_token": END, "pad_token": END}
     fast = transformers_library().PreTrainedTokenizerFast
-    return fast(tokenizer_object=inner, model_max_length=context, clean_up_tokenization_spaces=False, padding_side="left", **marks)
+    return fast(
+        tokenizer_object=inner,
+        model_max_length=context,
+        clean_up_tokenization_spaces=False,
+        padding_side="left",
+        **marks,
+    )

@@ -47,7 +47,9 @@ class ClassifierNetwork:
         """The labels as text, for errors."""
         return ", ".join(f"{i}: {name}" for i, name in self.labels.items())
 
-    def probabilities(self, texts: Sequence[str], seconds: Sequence[str] | None = None, *, token_budget: int = 8192) -> NDArray[np.float64]:
+    def probabilities(
+        self, texts: Sequence[str], seconds: Sequence[str] | None = None, *, token_budget: int = 8192
+    ) -> NDArray[np.float64]:
         """float64[n, labels]: the softmax of the logits, or their sigmoid.
 
         The sigmoid is for classifiers with a single label or with independent labels (multi-label).
@@ -58,7 +60,12 @@ class ClassifierNetwork:
 
     @torch.no_grad()
     def logits(
-        self, texts: Sequence[str], seconds: Sequence[str] | None = None, *, token_budget: int = 8192, limit: int = 1 << 30
+        self,
+        texts: Sequence[str],
+        seconds: Sequence[str] | None = None,
+        *,
+        token_budget: int = 8192,
+        limit: int = 1 << 30,
     ) -> NDArray[np.float64]:
         """float64[n, labels] of texts, or of pairs (text, second), in order; batches have similar lengths.
 
@@ -70,14 +77,24 @@ class ClassifierNetwork:
         rows, kinds = self._rows(texts, seconds, limit) if len(texts) else ([], [])
         for group in groups([len(row) for row in rows], token_budget):
             ids, real = padded([rows[i] for i in group], self._pad, self.module.device)
-            more = {"token_type_ids": padded([kinds[i] for i in group], 0, self.module.device)[0]} if kinds else {}
-            logits[group] = self.module(input_ids=ids, attention_mask=real.long(), **more).logits.double().cpu().numpy()
+            more = (
+                {"token_type_ids": padded([kinds[i] for i in group], 0, self.module.device)[0]}
+                if kinds
+                else {}
+            )
+            logits[group] = (
+                self.module(input_ids=ids, attention_mask=real.long(), **more).logits.double().cpu().numpy()
+            )
         return logits
 
-    def _rows(self, texts: Sequence[str], seconds: Sequence[str] | None, limit: int) -> tuple[list[list[int]], list[list[int]]]:
+    def _rows(
+        self, texts: Sequence[str], seconds: Sequence[str] | None, limit: int
+    ) -> tuple[list[list[int]], list[list[int]]]:
         """The ids, and their token types for pairs if the network uses token types."""
         sides = [[plain(text) for text in side] for side in (texts, seconds) if side is not None]
-        encoded = self.tokenizer(*sides, truncation=True, max_length=min(limit, room(self.module, self.tokenizer)))
+        encoded = self.tokenizer(
+            *sides, truncation=True, max_length=min(limit, room(self.module, self.tokenizer))
+        )
         kinds = encoded.get("token_type_ids") if len(sides) == 2 and self._has_token_types else None
         return [row or [self._pad] for row in encoded["input_ids"]], [row or [0] for row in kinds or ()]
 
@@ -104,12 +121,19 @@ class SequenceClassifier:
 
     def __call__(self, texts: Sequence[str], *, token_budget: int = 8192) -> list[float]:
         """P(label) per text, in order."""
-        probabilities: list[float] = self.network.probabilities(texts, token_budget=token_budget)[:, self.label].tolist()
+        probabilities: list[float] = self.network.probabilities(texts, token_budget=token_budget)[
+            :, self.label
+        ].tolist()
         return probabilities
 
 
 def load_classifier(
-    path: str | Path, *, revision: str | None = None, device: str = "auto", dtype: str = "float32", side: str = "right"
+    path: str | Path,
+    *,
+    revision: str | None = None,
+    device: str = "auto",
+    dtype: str = "float32",
+    side: str = "right",
 ) -> ClassifierNetwork:
     """A sequence classifier by folder or Hugging Face name, in evaluation mode.
 
@@ -121,11 +145,20 @@ def load_classifier(
     """
     tokenizer = load_tokenizer(path, revision)
     tokenizer.truncation_side = side
-    return ClassifierNetwork(load_module(transformers_library().AutoModelForSequenceClassification, path, revision, device, dtype), tokenizer)
+    return ClassifierNetwork(
+        load_module(transformers_library().AutoModelForSequenceClassification, path, revision, device, dtype),
+        tokenizer,
+    )
 
 
 def sequence_classifier(
-    path: str | Path, *, label: str | int = 1, revision: str | None = None, device: str = "auto", dtype: str = "float32", side: str = "right"
+    path: str | Path,
+    *,
+    label: str | int = 1,
+    revision: str | None = None,
+    device: str = "auto",
+    dtype: str = "float32",
+    side: str = "right",
 ) -> SequenceClassifier:
     """A sequence classifier for the probability of one label (its name in the config, or its number).
 

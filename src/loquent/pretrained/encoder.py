@@ -52,16 +52,26 @@ class Encoder:
 
     def ids(self, text: str) -> Encoded:
         """The ids of a text, truncated to the context; special tokens have the span (0, 0)."""
-        encoded = self.tokenizer(plain(text), truncation=True, max_length=self.room, return_offsets_mapping=True)
-        return list(encoded["input_ids"]), [(int(begin), int(end)) for begin, end in encoded["offset_mapping"]]
+        encoded = self.tokenizer(
+            plain(text), truncation=True, max_length=self.room, return_offsets_mapping=True
+        )
+        return list(encoded["input_ids"]), [
+            (int(begin), int(end)) for begin, end in encoded["offset_mapping"]
+        ]
 
     def rows(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of texts, truncated to the context."""
         if not texts:
             return []
-        return list(self.tokenizer([plain(text) for text in texts], truncation=True, max_length=self.room)["input_ids"])
+        return list(
+            self.tokenizer([plain(text) for text in texts], truncation=True, max_length=self.room)[
+                "input_ids"
+            ]
+        )
 
-    def states(self, rows: Sequence[Sequence[int]], layer: int = -1, *, token_budget: int = 8192) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    def states(
+        self, rows: Sequence[Sequence[int]], layer: int = -1, *, token_budget: int = 8192
+    ) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Pairs (i, hidden states float32[tokens, dimension] of row i), not in order; empty rows are omitted.
 
         Raises:
@@ -72,7 +82,9 @@ class Encoder:
                 yield i, padded_states[: len(rows[i])]
 
     @torch.no_grad()
-    def batches(self, rows: Sequence[Sequence[int]], layer: int = -1, *, token_budget: int = 8192) -> Iterator[tuple[list[int], torch.Tensor]]:
+    def batches(
+        self, rows: Sequence[Sequence[int]], layer: int = -1, *, token_budget: int = 8192
+    ) -> Iterator[tuple[list[int], torch.Tensor]]:
         """Pairs (indices of rows of similar length, their hidden states [rows, tokens, dimension]).
 
         The states are padded and stay on the network's device. Empty rows are omitted.
@@ -85,13 +97,24 @@ class Encoder:
         for group in groups([len(rows[i]) for i in full], token_budget):
             chosen = [full[k] for k in group]
             ids, real = padded([rows[i] for i in chosen], pad, self.module.device)
-            layers = self.module(input_ids=ids, attention_mask=real.long(), output_hidden_states=True).hidden_states
+            layers = self.module(
+                input_ids=ids, attention_mask=real.long(), output_hidden_states=True
+            ).hidden_states
             if not -len(layers) <= layer < len(layers):
-                raise BadModel(f"layer = {layer}: the network has no such layer; use 0 (the embeddings) to {len(layers) - 1}")
+                raise BadModel(
+                    f"layer = {layer}: the network has no such layer; use 0 (the embeddings) to {len(layers) - 1}"
+                )
             yield chosen, layers[layer]
 
 
-def load_encoder(path: str, *, revision: str | None = None, device: str = "auto", dtype: str = "float32", layers: int | None = None) -> Encoder:
+def load_encoder(
+    path: str,
+    *,
+    revision: str | None = None,
+    device: str = "auto",
+    dtype: str = "float32",
+    layers: int | None = None,
+) -> Encoder:
     """An encoder by folder or Hugging Face name, in evaluation mode. Its weights need no pooler.
 
     Args:
@@ -105,7 +128,9 @@ def load_encoder(path: str, *, revision: str | None = None, device: str = "auto"
     library.utils.logging.set_verbosity_error()  # it warns at length of a missing pooler
     try:
         with borrowed(Key(0, ("encoder",))):  # the library initialises a missing pooler at random
-            module = load_module(library.AutoModel, path, revision, device, dtype, spare=POOLER, layers=layers)
+            module = load_module(
+                library.AutoModel, path, revision, device, dtype, spare=POOLER, layers=layers
+            )
     finally:
         library.utils.logging.set_verbosity(level)
     return Encoder(module, tokenizer)

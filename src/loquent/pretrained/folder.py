@@ -16,7 +16,14 @@ from loquent.core.guards.json_files import shown
 from loquent.errors import BadModel
 
 MEGABYTE = 1 << 20
-SETTINGS = ("config.json", "generation_config.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "chat_template.json")
+SETTINGS = (
+    "config.json",
+    "generation_config.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.json",
+)
 PROCESSORS = ("preprocessor_config.json", "processor_config.json")
 BYTES = {  # the largest file that is read, many times the largest of known models; tokenizer.json of Gemma 3 has 33 MB
     "config.json": MEGABYTE, "generation_config.json": MEGABYTE, "chat_template.json": MEGABYTE,
@@ -45,12 +52,18 @@ def from_pretrained(kind: Any, path: str | Path, revision: str | None, what: str
     try:
         with _unasked():
             return kind.from_pretrained(str(path), revision=revision, trust_remote_code=False, **more)
-    except BaseException as error:  # the library's loaders raise OSError, ValueError, SafetensorError, RuntimeError and more;
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # its Rust parts panic on some files
+    except (
+        BaseException
+    ) as error:  # the library's loaders raise OSError, ValueError, SafetensorError, RuntimeError and more;
+        if (
+            not isinstance(error, Exception) and type(error).__name__ != "PanicException"
+        ):  # its Rust parts panic on some files
             raise
         if "trust_remote_code" in str(error):
             raise BadModel(f"{path}: the {what} needs Python code that comes with it. {NO_CODE}") from error
-        raise BadModel(f"{path}: no {what} could be loaded ({type(error).__name__}: {_first_line(error)})") from error
+        raise BadModel(
+            f"{path}: no {what} could be loaded ({type(error).__name__}: {_first_line(error)})"
+        ) from error
 
 
 @contextmanager
@@ -85,51 +98,85 @@ def check(path: str | Path) -> None:
         if index.is_file():
             _check_index(index)
     if (place / "adapter_config.json").is_file():
-        raise BadModel(f"{place} holds an adapter (adapter_config.json), which names another model; merge it into its model and save that")
+        raise BadModel(
+            f"{place} holds an adapter (adapter_config.json), which names another model; merge it into its model and save that"
+        )
 
 
 def _sized(place: Path) -> Iterator[tuple[Path, int]]:
     yield from ((place / name, most) for name, most in BYTES.items() if (place / name).is_file())
-    yield from ((file, TEMPLATE_BYTES) for pattern in TEMPLATES for file in place.glob(pattern) if file.is_file())
+    yield from (
+        (file, TEMPLATE_BYTES) for pattern in TEMPLATES for file in place.glob(pattern) if file.is_file()
+    )
 
 
 def _object(file: Path) -> dict[str, Any]:
     """The JSON object of a file."""
-    found = json_files.load_object(file, "get the file again from where the model comes from", error=BadModel, nan="kept")
+    found = json_files.load_object(
+        file, "get the file again from where the model comes from", error=BadModel, nan="kept"
+    )
     if any(isinstance(value, float) and math.isnan(value) for _, value, _ in _entries(found)):
-        raise BadModel(f"{file}: NaN is no number; correct the file")  # infinities stay, as some configs have limits without end
+        raise BadModel(
+            f"{file}: NaN is no number; correct the file"
+        )  # infinities stay, as some configs have limits without end
     return found
 
 
 def _check_size(file: Path, most: int) -> None:
     if file.stat().st_size > most:
-        raise BadModel(f"{file} has {file.stat().st_size:,} bytes; at most {most:,} are allowed. Use a model whose file is smaller")
+        raise BadModel(
+            f"{file} has {file.stat().st_size:,} bytes; at most {most:,} are allowed. Use a model whose file is smaller"
+        )
 
 
 def _check_settings(file: Path) -> None:
     for name, value, top in _entries(_object(file)):
         if name == "auto_map" and value:
-            raise BadModel(f"{file}: auto_map = {shown(value)} names Python code in the model folder. {NO_CODE}")
-        if name.lstrip("_") == "attn_implementation" and isinstance(value, str) and ("/" in value or ":" in value):
-            raise BadModel(f"{file}: {name} = {value!r} names a kernel that would be fetched and run; delete it, or name one of transformers")
+            raise BadModel(
+                f"{file}: auto_map = {shown(value)} names Python code in the model folder. {NO_CODE}"
+            )
+        if (
+            name.lstrip("_") == "attn_implementation"
+            and isinstance(value, str)
+            and ("/" in value or ":" in value)
+        ):
+            raise BadModel(
+                f"{file}: {name} = {value!r} names a kernel that would be fetched and run; delete it, or name one of transformers"
+            )
         if top and name == "model_max_length" and not (type(value) in (int, float) and value >= 1):
-            raise BadModel(f"{file}: {name} = {shown(value)} must be a number of at least 1; correct the file")
+            raise BadModel(
+                f"{file}: {name} = {shown(value)} must be a number of at least 1; correct the file"
+            )
         if file.name not in ("config.json", "generation_config.json"):
             continue
         if type(value) is int and name.startswith(("num_", "n_")) and value < 0:
             raise BadModel(f"{file}: {name} = {value} must be an integer of at least 0; correct the file")
         if type(value) is int and value > MOST_LAYERS and _counts_layers(name):
-            raise BadModel(f"{file}: {name} = {value:,} is more than {MOST_LAYERS:,}, the most that are made; no known model has so many")
+            raise BadModel(
+                f"{file}: {name} = {value:,} is more than {MOST_LAYERS:,}, the most that are made; no known model has so many"
+            )
         if type(value) is int and name == "num_labels" and value > MOST_LABELS:
-            raise BadModel(f"{file}: {name} = {value:,} is more than {MOST_LABELS:,}, the most that are made; correct the file")
+            raise BadModel(
+                f"{file}: {name} = {value:,} is more than {MOST_LABELS:,}, the most that are made; correct the file"
+            )
         if top and name.endswith("_token_id") and not _is_ids(value):
-            raise BadModel(f"{file}: {name} = {shown(value)} must be null, an id of at least -1, or a list of such ids; correct the file")
-        if top and name in ("max_position_embeddings", "n_positions") and not (value is None or (type(value) is int and value > 0)):
-            raise BadModel(f"{file}: {name} = {shown(value)} must be an integer of at least 1; correct the file")
+            raise BadModel(
+                f"{file}: {name} = {shown(value)} must be null, an id of at least -1, or a list of such ids; correct the file"
+            )
+        if (
+            top
+            and name in ("max_position_embeddings", "n_positions")
+            and not (value is None or (type(value) is int and value > 0))
+        ):
+            raise BadModel(
+                f"{file}: {name} = {shown(value)} must be an integer of at least 1; correct the file"
+            )
 
 
 def _counts_layers(name: str) -> bool:
-    return ("layer" in name or "expert" in name) and not any(part in name for part in ("size", "dim", "index", "interval"))
+    return ("layer" in name or "expert" in name) and not any(
+        part in name for part in ("size", "dim", "index", "interval")
+    )
 
 
 def _entries(found: Any) -> Iterator[tuple[str, Any, bool]]:
@@ -139,7 +186,12 @@ def _entries(found: Any) -> Iterator[tuple[str, Any, bool]]:
         value, top = stack.pop()
         if isinstance(value, dict):
             yield from ((name, inner, top) for name, inner in value.items())
-        stack.extend((inner, False) for inner in (value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()))
+        stack.extend(
+            (inner, False)
+            for inner in (
+                value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+            )
+        )
 
 
 def _check_index(index: Path) -> None:
@@ -148,7 +200,9 @@ def _check_index(index: Path) -> None:
     names = shards.values() if isinstance(shards, dict) else [shards]
     for name in names:
         if not isinstance(name, str) or not name.endswith(".safetensors") or Path(name).name != name:
-            raise BadModel(f"{index}: {shown(name)} is no safetensors file of this folder; other weights are never read. Convert the model")
+            raise BadModel(
+                f"{index}: {shown(name)} is no safetensors file of this folder; other weights are never read. Convert the model"
+            )
 
 
 def _is_ids(value: Any) -> bool:

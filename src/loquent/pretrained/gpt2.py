@@ -32,8 +32,16 @@ def serves(module: Any) -> bool:
     if module.config.add_cross_attention or module.config.reorder_and_upcast_attn:
         return False
     return all(
-        (_name(part) in PARTS or type(part) in LAYERS or "act" in path.split("."))  # an activation is called as it is
-        and not (_drops(part) or part._forward_hooks or part._forward_pre_hooks or part._backward_hooks or "forward" in vars(part))
+        (
+            _name(part) in PARTS or type(part) in LAYERS or "act" in path.split(".")
+        )  # an activation is called as it is
+        and not (
+            _drops(part)
+            or part._forward_hooks
+            or part._forward_pre_hooks
+            or part._backward_hooks
+            or "forward" in vars(part)
+        )
         for path, part in module.named_modules()
     )
 
@@ -57,14 +65,18 @@ def last_hidden(
     return states
 
 
-def hidden_where(trunk: Any, tokens: Int64[Tensor, "B T"], wanted: Bool[Tensor, "B T"]) -> Float[Tensor, "B T H"]:
+def hidden_where(
+    trunk: Any, tokens: Int64[Tensor, "B T"], wanted: Bool[Tensor, "B T"]
+) -> Float[Tensor, "B T H"]:
     """The last hidden states where they are wanted; elsewhere they may be 0, which saves most of the last layer."""
     most = int(wanted.sum(1).max())
     if not 0 < 4 * most < 3 * tokens.shape[1]:
         return last_hidden(trunk, tokens)
     at = wanted.to(torch.uint8).argsort(dim=1, descending=True, stable=True)[:, :most]
     states = last_hidden(trunk, tokens, at)
-    return states.new_zeros(*tokens.shape, states.shape[2]).scatter(1, at[:, :, None].expand_as(states), states)
+    return states.new_zeros(*tokens.shape, states.shape[2]).scatter(
+        1, at[:, :, None].expand_as(states), states
+    )
 
 
 def gelu(x: Tensor) -> Tensor:
@@ -78,7 +90,9 @@ def _block(block: Any, hidden: Tensor, at: Tensor | None, store: tuple[Tensor, T
     """One layer over whole rows; with `at` only the queries at those positions, [B, A]."""
     rows, wide, size = hidden.shape
     attention = block.attn
-    parts = product(attention.c_attn, block.ln_1(hidden)).view(rows, wide, 3, attention.num_heads, attention.head_dim)
+    parts = product(attention.c_attn, block.ln_1(hidden)).view(
+        rows, wide, 3, attention.num_heads, attention.head_dim
+    )
     query, keys, values = parts.permute(2, 0, 3, 1, 4)
     if store is not None:
         store[0].copy_(keys), store[1].copy_(values)
@@ -88,7 +102,9 @@ def _block(block: Any, hidden: Tensor, at: Tensor | None, store: tuple[Tensor, T
         hidden = hidden.gather(1, at[:, :, None].expand(-1, -1, size))
         query = query.gather(2, at[:, None, :, None].expand(-1, query.shape[1], -1, query.shape[3]))
         seen = torch.arange(wide, device=at.device) <= at[:, :, None]
-        said = F.scaled_dot_product_attention(query, keys, values, attn_mask=seen[:, None], scale=attention.scaling)
+        said = F.scaled_dot_product_attention(
+            query, keys, values, attn_mask=seen[:, None], scale=attention.scaling
+        )
     hidden = hidden + product(attention.c_proj, said.transpose(1, 2).flatten(2))
     return hidden + feed_forward(block, hidden)
 
@@ -96,18 +112,26 @@ def _block(block: Any, hidden: Tensor, at: Tensor | None, store: tuple[Tensor, T
 def feed_forward(block: Any, hidden: Tensor) -> Tensor:
     """What a block adds after its attention."""
     inner = product(block.mlp.c_fc, block.ln_2(hidden))
-    inner = gelu(inner) if _name(block.mlp.act)[1] in ("NewGELUActivation", "GELUTanh") else block.mlp.act(inner)
+    inner = (
+        gelu(inner) if _name(block.mlp.act)[1] in ("NewGELUActivation", "GELUTanh") else block.mlp.act(inner)
+    )
     return product(block.mlp.c_proj, inner)
 
 
 def product(layer: Any, inputs: Tensor) -> Tensor:
     """What the library's Conv1D computes, whose weight is [inputs, outputs]."""
-    return torch.addmm(layer.bias, inputs.reshape(-1, inputs.shape[-1]), layer.weight).view(*inputs.shape[:-1], -1)
+    return torch.addmm(layer.bias, inputs.reshape(-1, inputs.shape[-1]), layer.weight).view(
+        *inputs.shape[:-1], -1
+    )
 
 
 def _drops(part: Any) -> bool:
     """Whether a layer leaves something out at random: an attention's own dropout is read by it, not called."""
-    rate = getattr(part, "p", 0.0) if isinstance(part, nn.Dropout) else getattr(getattr(part, "attn_dropout", None), "p", 0.0)
+    rate = (
+        getattr(part, "p", 0.0)
+        if isinstance(part, nn.Dropout)
+        else getattr(getattr(part, "attn_dropout", None), "p", 0.0)
+    )
     return bool(part.training and rate > 0)
 
 

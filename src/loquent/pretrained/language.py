@@ -14,10 +14,25 @@ from loquent.errors import BadModel, MissingExtra
 from loquent.pretrained import devices
 from loquent.pretrained.folder import from_pretrained
 
-TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "sentencepiece.bpe.model")
-WHERE_FROM = ("is_local", "local_files_only")  # transformers writes into tokenizer_config.json that it read a folder: a resumed run would differ
+TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer.model",
+    "vocab.json",
+    "vocab.txt",
+    "spiece.model",
+    "sentencepiece.bpe.model",
+)
+WHERE_FROM = (
+    "is_local",
+    "local_files_only",
+)  # transformers writes into tokenizer_config.json that it read a folder: a resumed run would differ
 ALIGNMENT = 64  # bytes, as torch allocates
-OFFSET = ("roberta", "xlm-roberta", "camembert", "longformer")  # their positions begin behind that of the padding
+OFFSET = (
+    "roberta",
+    "xlm-roberta",
+    "camembert",
+    "longformer",
+)  # their positions begin behind that of the padding
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +75,14 @@ class LanguageModel:
         return own if own is not None else min(self.end, default=0)
 
 
-def load(path: str | Path, *, revision: str | None = None, device: str = "auto", dtype: str = "float32", advice: str = "") -> LanguageModel:
+def load(
+    path: str | Path,
+    *,
+    revision: str | None = None,
+    device: str = "auto",
+    dtype: str = "float32",
+    advice: str = "",
+) -> LanguageModel:
     """A causal model by folder or Hugging Face name, in evaluation mode. HF_HUB_OFFLINE=1 keeps it from the network.
 
     Only safetensors weights are read, and no code that comes with a model is run.
@@ -117,7 +139,16 @@ def end_ids(module: Any, tokenizer: Any) -> frozenset[int]:
     return frozenset(int(i) for i in (*several, tokenizer.eos_token_id) if i is not None)
 
 
-def load_module(kind: Any, path: str | Path, revision: str | None, device: str, dtype: str, *, spare: str = "", layers: int | None = None) -> Any:
+def load_module(
+    kind: Any,
+    path: str | Path,
+    revision: str | None,
+    device: str,
+    dtype: str,
+    *,
+    spare: str = "",
+    layers: int | None = None,
+) -> Any:
     """A network of one of the library's automatic kinds, in evaluation mode; BadModel where weights are missing, a remark where some are left out.
 
     Args:
@@ -138,11 +169,17 @@ def load_module(kind: Any, path: str | Path, revision: str | None, device: str, 
             bars.enable_progress_bar()
     some = sorted(name for name in told["missing_keys"] if not (spare and name.startswith(spare)))
     if some:
-        raise BadModel(f"{place}: the weights lack {len(some)} tensors, the first is {some[0]!r}; they would be left at random")
+        raise BadModel(
+            f"{place}: the weights lack {len(some)} tensors, the first is {some[0]!r}; they would be left at random"
+        )
     if told["unexpected_keys"] and layers is None:
         some = sorted(told["unexpected_keys"])
         names = ", ".join(some[:3]) + (", ..." if len(some) > 3 else "")
-        warnings.warn(f"{place}: {len(some)} tensors of the weights are left out, as the model has no place for them: {names}", Remark, stacklevel=3)
+        warnings.warn(
+            f"{place}: {len(some)} tensors of the weights are left out, as the model has no place for them: {names}",
+            Remark,
+            stacklevel=3,
+        )
     return _aligned(module.to(on)).eval()
 
 
@@ -160,7 +197,9 @@ def _shallow(place: str, revision: str | None, layers: int) -> Any:
     """The config of a network with only its first `layers` layers; BadModel where it has fewer."""
     config = from_pretrained(transformers_library().AutoConfig, place, revision, "config")
     if not 0 <= layers <= config.num_hidden_layers:
-        raise BadModel(f"layer = {layers}: {place} has the layers 0 (the embeddings) to {config.num_hidden_layers}")
+        raise BadModel(
+            f"layer = {layers}: {place} has the layers 0 (the embeddings) to {config.num_hidden_layers}"
+        )
     config.num_hidden_layers = layers
     return config
 
@@ -177,7 +216,9 @@ def load_tokenizer(path: str | Path, revision: str | None, advice: str = "") -> 
         raise BadModel(f"{path}: there is no such folder{advice}")
     what = "tokenizer" if place.is_dir() else "tokenizer (it is no folder here, or not a model of the hub)"
     tokenizer = from_pretrained(transformers_library().AutoTokenizer, path, revision, what)
-    if not getattr(tokenizer, "is_fast", False):  # a class that is no tokenizer of its own has no such attribute
+    if not getattr(
+        tokenizer, "is_fast", False
+    ):  # a class that is no tokenizer of its own has no such attribute
         raise BadModel(f"{path}: the tokenizer has no fast form (tokenizer.json)")
     for name in WHERE_FROM:
         tokenizer.init_kwargs.pop(name, None)

@@ -18,7 +18,12 @@ CHUNK = 1 << 22  # the most logits in memory at once
 
 @torch.no_grad()
 def nll(
-    language_model: LanguageModel, prompts: Sequence[str], texts: Sequence[str], *, token_budget: int = 8192, end: bool = True
+    language_model: LanguageModel,
+    prompts: Sequence[str],
+    texts: Sequence[str],
+    *,
+    token_budget: int = 8192,
+    end: bool = True,
 ) -> list[tuple[float, int]]:
     """The teacher-forced negative log-likelihood of each text after its prompt: (nats, number of tokens).
 
@@ -31,9 +36,13 @@ def nll(
         BadSetting: the numbers of prompts and texts differ.
     """
     if len(prompts) != len(texts):
-        raise BadSetting(f"{len(prompts)} prompts and {len(texts)} texts; there must be one prompt for each text")
+        raise BadSetting(
+            f"{len(prompts)} prompts and {len(texts)} texts; there must be one prompt for each text"
+        )
     tokenizer, module = language_model.tokenizer, language_model.module
-    close = tokenizer.eos_token_id if tokenizer.eos_token_id is not None else min(language_model.end, default=0)
+    close = (
+        tokenizer.eos_token_id if tokenizer.eos_token_id is not None else min(language_model.end, default=0)
+    )
     start = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else close
     windows: list[tuple[int, list[int], int]] = []
     for i, (prompt, text) in enumerate(zip(prompts, texts, strict=True)):
@@ -43,14 +52,18 @@ def nll(
     sums, counts = [0.0] * len(texts), [0] * len(texts)
     with evaluating(module):
         for group in groups([len(ids) for _, ids, _ in windows], token_budget):
-            for j, values in zip(group, _logprobs(module, [windows[j][1:] for j in group], language_model.pad), strict=True):
+            for j, values in zip(
+                group, _logprobs(module, [windows[j][1:] for j in group], language_model.pad), strict=True
+            ):
                 sums[windows[j][0]] -= float(values.double().sum())
                 counts[windows[j][0]] += len(values)
     return list(zip(sums, counts, strict=True))
 
 
 @torch.no_grad()
-def strided(language_model: LanguageModel, text: str, stride: int, *, token_budget: int = 8192) -> tuple[float, int]:
+def strided(
+    language_model: LanguageModel, text: str, stride: int, *, token_budget: int = 8192
+) -> tuple[float, int]:
     """(mean loss in nats, tokens) of a long text in windows that advance by `stride` tokens, as in RL4LMs.
 
     Each window has the length of the context and ends `stride` tokens after the window before it. Its loss is
@@ -65,7 +78,9 @@ def strided(language_model: LanguageModel, text: str, stride: int, *, token_budg
     if not 1 <= stride < context(module):
         allowed = f"it must be in [1, {context(module) - 1}], because a window of {context(module)} tokens needs context"
         raise BadSetting(f"stride = {stride}; {allowed}")
-    begins = tokenizer.bos_token_id is not None and list(tokenizer("")["input_ids"])[:1] == [tokenizer.bos_token_id]
+    begins = tokenizer.bos_token_id is not None and list(tokenizer("")["input_ids"])[:1] == [
+        tokenizer.bos_token_id
+    ]
     ids = [*([tokenizer.bos_token_id] if begins else []), *plain_ids(tokenizer, text)]
     if len(ids) < 2:
         return 0.0, 0
@@ -78,7 +93,9 @@ def strided(language_model: LanguageModel, text: str, stride: int, *, token_budg
     total, weight = 0.0, 0
     with evaluating(module):
         for group in groups([len(window) for window, _ in windows], token_budget):
-            for j, values in zip(group, _logprobs(module, [windows[j] for j in group], language_model.pad), strict=True):
+            for j, values in zip(
+                group, _logprobs(module, [windows[j] for j in group], language_model.pad), strict=True
+            ):
                 if len(values):  # with a stride of 1 the first window has one token and no prediction
                     total -= float(values.double().mean()) * sizes[j]
                     weight += sizes[j]
@@ -93,9 +110,16 @@ def plain_ids(tokenizer: Any, text: str) -> list[int]:
 def _split(tokenizer: Any, prompt: str, text: str) -> tuple[list[int], int]:
     """The ids of prompt and text as one string, and the index of the text's first id."""
     whole = (prompt + text).encode("utf-8", "replace").decode("utf-8")  # each lone surrogate becomes one "?"
-    options = {"add_special_tokens": False, "split_special_tokens": True, "return_offsets_mapping": True, "verbose": False}
+    options = {
+        "add_special_tokens": False,
+        "split_special_tokens": True,
+        "return_offsets_mapping": True,
+        "verbose": False,
+    }
     encoded = tokenizer(whole, **options)
-    return list(encoded["input_ids"]), sum(end <= len(prompt) for _, end in encoded["offset_mapping"]) if prompt else 0
+    return list(encoded["input_ids"]), sum(
+        end <= len(prompt) for _, end in encoded["offset_mapping"]
+    ) if prompt else 0
 
 
 def _logprobs(module: Any, rows: Sequence[tuple[list[int], int]], pad: int) -> list[Tensor]:
@@ -105,7 +129,9 @@ def _logprobs(module: Any, rows: Sequence[tuple[list[int], int]], pad: int) -> l
     scored = real[:, 1:] & (torch.arange(1, ids.shape[1], device=ids.device) >= first)
     layer, chosen = head(module), ids[:, 1:][scored]
     if layer is None:
-        states = module(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits[:, :-1][scored]
+        states = module(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits[:, :-1][
+            scored
+        ]
     else:
         states = hidden(module, ids)[:, :-1][scored]
     step = max(1, CHUNK // module.get_input_embeddings().weight.shape[0])

@@ -19,7 +19,12 @@ Pair = tuple[int, int]
 
 @torch.no_grad()
 def match(
-    encoder: Encoder, rows: Sequence[Sequence[int]], weights: Sequence[Sequence[float]], pairs: Sequence[Pair], *, token_budget: int = 8192
+    encoder: Encoder,
+    rows: Sequence[Sequence[int]],
+    weights: Sequence[Sequence[float]],
+    pairs: Sequence[Pair],
+    *,
+    token_budget: int = 8192,
 ) -> list[tuple[float, float]]:
     """(precision, recall) of each pair (prediction, reference), by the encoder's last hidden states.
 
@@ -38,7 +43,9 @@ def match(
         vectors: dict[int, Tensor] = {}
         for group, states in encoder.batches([rows[i] for i in needed], token_budget=token_budget):
             unit = normalize(states if states.dtype == torch.float64 else states.float(), dim=-1)
-            vectors.update({needed[i]: row[: len(rows[needed[i]])] for i, row in zip(group, unit, strict=True)})
+            vectors.update(
+                {needed[i]: row[: len(rows[needed[i]])] for i, row in zip(group, unit, strict=True)}
+            )
         for group in groups([max(len(rows[i]) for i in pairs[k]) for k in part], token_budget):
             chosen = [part[k] for k in group]
             sides = ([(vectors[pairs[k][side]], weights[pairs[k][side]]) for k in chosen] for side in (0, 1))
@@ -47,14 +54,21 @@ def match(
     return scores
 
 
-def _scores(left: list[tuple[Tensor, Sequence[float]]], right: list[tuple[Tensor, Sequence[float]]]) -> tuple[list[float], list[float]]:
+def _scores(
+    left: list[tuple[Tensor, Sequence[float]]], right: list[tuple[Tensor, Sequence[float]]]
+) -> tuple[list[float], list[float]]:
     """Precision and recall of pairs of (unit vectors [tokens, dimension], weights)."""
     a, b = (pad_sequence([vectors for vectors, _ in side], batch_first=True) for side in (left, right))
     p, q = (
-        pad_sequence([torch.tensor(weights, dtype=torch.float64, device=a.device) for _, weights in side], batch_first=True) for side in (left, right)
+        pad_sequence(
+            [torch.tensor(weights, dtype=torch.float64, device=a.device) for _, weights in side],
+            batch_first=True,
+        )
+        for side in (left, right)
     )
     here, there = (
-        torch.arange(vectors.shape[1], device=a.device) < torch.tensor([[len(row)] for row, _ in side], device=a.device)
+        torch.arange(vectors.shape[1], device=a.device)
+        < torch.tensor([[len(row)] for row, _ in side], device=a.device)
         for vectors, side in ((a, left), (b, right))
     )
     cosines = torch.bmm(a, b.transpose(1, 2))

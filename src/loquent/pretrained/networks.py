@@ -48,7 +48,11 @@ def hidden(module: Any, tokens: Tensor, wanted: Tensor | None = None) -> Tensor:
     inner = module.base_model
     if gpt2.serves(inner):
         return gpt2.last_hidden(inner, tokens) if wanted is None else gpt2.hidden_where(inner, tokens, wanted)
-    given: dict[str, Any] = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens), "use_cache": False}
+    given: dict[str, Any] = {
+        "input_ids": tokens,
+        "attention_mask": torch.ones_like(tokens),
+        "use_cache": False,
+    }
     if inner.get_output_embeddings() is None:
         states: Tensor = inner(**given).last_hidden_state
         return states
@@ -69,10 +73,15 @@ def groups(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
     return found
 
 
-def padded(rows: Sequence[Sequence[int]], pad: int, device: torch.device | str, *, left: bool = False) -> tuple[Tensor, Tensor]:
+def padded(
+    rows: Sequence[Sequence[int]], pad: int, device: torch.device | str, *, left: bool = False
+) -> tuple[Tensor, Tensor]:
     """Rows of ids as one tensor (ids [B, T], real bool[B, T]), padded on the right or the left."""
     width = max(map(len, rows))
-    lists = [[pad] * (width - len(row)) + list(row) if left else list(row) + [pad] * (width - len(row)) for row in rows]
+    lists = [
+        [pad] * (width - len(row)) + list(row) if left else list(row) + [pad] * (width - len(row))
+        for row in rows
+    ]
     lengths, places = torch.tensor([len(row) for row in rows])[:, None], torch.arange(width)
     real = places >= width - lengths if left else places < lengths
     return torch.tensor(lists, dtype=torch.long).to(device), real.to(device)

@@ -80,7 +80,10 @@ def _of_shape(module: Any, trunk: str, width: int, shape: tuple[int, int]) -> Ou
     hidden = torch.zeros(*shape, width, dtype=module.dtype, device=module.device)
     ids = torch.zeros(*shape, dtype=torch.long, device=module.device)
     stand_in = StandIn(module.base_model, hidden, ids, torch.ones_like(ids))
-    with torch.enable_grad(), Recorder(hidden) as recorder:  # with a gradient what was computed from weights differs from weights
+    with (
+        torch.enable_grad(),
+        Recorder(hidden) as recorder,
+    ):  # with a gradient what was computed from weights differs from weights
         found = forward(module, trunk, stand_in)
     logits = found[0] if isinstance(found, tuple) else found.logits
     steps = recorder.steps
@@ -97,10 +100,16 @@ def _product(steps: tuple[Step, ...]) -> Product | None:
         return None
     before, step, after = steps[:number], steps[number], steps[number + 1 :]
     for value in flat([(later.given, later.named) for later in after]):
-        if (isinstance(value, Place) and value.number <= number) or (isinstance(value, Tensor) and value.requires_grad):
+        if (isinstance(value, Place) and value.number <= number) or (
+            isinstance(value, Tensor) and value.requires_grad
+        ):
             return None
     bound = dict(zip(("input", "weight", "bias"), step.given, strict=False)) | step.named
-    return Product(bound["weight"], bound.get("bias"), before, after) if bound["input"] == Place(number) else None
+    return (
+        Product(bound["weight"], bound.get("bias"), before, after)
+        if bound["input"] == Place(number)
+        else None
+    )
 
 
 def _parts(module: nn.Module, trunk: str) -> Iterator[nn.Module]:

@@ -13,7 +13,18 @@ from torch.overrides import TorchFunctionMode
 LINEAR, DROPOUT = "linear", "dropout"
 SAME = {"contiguous", "clone"}  # operations that change no number
 CASTS = {"float", "double", "half", "bfloat16", "to", "type", "type_as"}
-OF_EACH = {"tanh", "relu", "gelu", "silu", "sigmoid", "neg", "clamp", "square", "sqrt", "rsqrt"}  # of each number alone
+OF_EACH = {
+    "tanh",
+    "relu",
+    "gelu",
+    "silu",
+    "sigmoid",
+    "neg",
+    "clamp",
+    "square",
+    "sqrt",
+    "rsqrt",
+}  # of each number alone
 OF_TWO = {"add", "sub", "mul", "div", "true_divide", "pow"}  # of two numbers
 OF_ROW = {"layer_norm", "rms_norm"}  # of the last dimension
 METADATA = {"size", "dim", "ndimension", "is_floating_point", "get_device", "is_contiguous", "__get__"}
@@ -41,7 +52,9 @@ def run(steps: Sequence[Step], inputs: Tensor, first: int = 0) -> Tensor:
     """The result of the last step; `first` is the place of the inputs."""
     found, last = {first: inputs}, first
     for last, step in enumerate(steps, first + 1):
-        given, named = mapped((step.given, step.named), lambda value: found[value.number] if isinstance(value, Place) else value)
+        given, named = mapped(
+            (step.given, step.named), lambda value: found[value.number] if isinstance(value, Place) else value
+        )
         found[last] = step.function(*given, **named)
     return found[last]
 
@@ -83,7 +96,9 @@ class Recorder(TorchFunctionMode):
         step = self._step(name, args, kwargs)
         if step is None:
             raise Unrecognised(name)
-        result = function(*args, **kwargs)  # the input itself where it works in place, or casts to the type that the input has
+        result = function(
+            *args, **kwargs
+        )  # the input itself where it works in place, or casts to the type that the input has
         self.alive.append(result)
         self.steps.append(step)
         self.known[id(result)] = len(self.steps)
@@ -100,18 +115,28 @@ class Recorder(TorchFunctionMode):
         if (
             "out" in kwargs
             or kwargs.get("inplace")
-            or any(isinstance(value, Tensor) and not self._constant(value, name) for value in flat((args, kwargs)))
+            or any(
+                isinstance(value, Tensor) and not self._constant(value, name)
+                for value in flat((args, kwargs))
+            )
         ):
             return None
         given, named = mapped(
-            (args, kwargs), lambda value: Place(self.known[id(value)]) if isinstance(value, Tensor) and id(value) in self.known else value
+            (args, kwargs),
+            lambda value: (
+                Place(self.known[id(value)])
+                if isinstance(value, Tensor) and id(value) in self.known
+                else value
+            ),
         )
         if name == LINEAR and isinstance(given[0], Place):
             return Step(F.linear, given, named)
         if name in CASTS:
             return Step(getattr(Tensor, name), given, named)
         if name in OF_EACH:
-            named = {key: value for key, value in named.items() if key != "inplace"}  # functions of nn alone say that it is not
+            named = {
+                key: value for key, value in named.items() if key != "inplace"
+            }  # functions of nn alone say that it is not
             return Step(getattr(F, name) if name in ("gelu", "silu") else getattr(torch, name), given, named)
         if name in OF_TWO:
             return Step(getattr(torch, name), given, named)
@@ -128,18 +153,25 @@ class Recorder(TorchFunctionMode):
             return True
         if value.requires_grad and not value.is_leaf:
             return False
-        return name not in OF_TWO | OF_EACH or (value.dim() <= 2 and value.numel() == (value.shape[-1] if value.dim() else 1))
+        return name not in OF_TWO | OF_EACH or (
+            value.dim() <= 2 and value.numel() == (value.shape[-1] if value.dim() else 1)
+        )
 
 
 def same(first: Sequence[Step], second: Sequence[Step]) -> bool:
     """Whether two records are of the same operations on the same weights and numbers."""
-    one, other = (list(flat([(step.function, *step.given, list(step.named), step.named) for step in steps])) for steps in (first, second))
+    one, other = (
+        list(flat([(step.function, *step.given, list(step.named), step.named) for step in steps]))
+        for steps in (first, second)
+    )
     return len(one) == len(other) and all(map(_same, one, other))
 
 
 def _same(one: Any, other: Any) -> bool:
     if isinstance(one, Tensor) and isinstance(other, Tensor):
-        made_anew = one.is_leaf and not one.requires_grad and one.shape == other.shape and one.dtype == other.dtype
+        made_anew = (
+            one.is_leaf and not one.requires_grad and one.shape == other.shape and one.dtype == other.dtype
+        )
         return one is other or (made_anew and bool(torch.equal(one, other)))
     return type(one) is type(other) and bool(one == other)
 

@@ -10,7 +10,13 @@ from torch import Tensor, nn
 
 from loquent.pretrained.recorder import Unrecognised
 
-FLAGS = {"use_cache", "return_dict", "output_attentions", "output_hidden_states", "output_router_logits"}  # no hidden state depends on them
+FLAGS = {
+    "use_cache",
+    "return_dict",
+    "output_attentions",
+    "output_hidden_states",
+    "output_router_logits",
+}  # no hidden state depends on them
 
 
 class StandIn:
@@ -18,7 +24,9 @@ class StandIn:
 
     def __init__(self, trunk: nn.Module, hidden: Tensor, ids: Tensor, mask: Tensor) -> None:
         self._trunk, self.hidden, self.ids, self.mask = trunk, hidden, ids, mask
-        self.called: list[nn.Module] = []  # the module whose place it takes: of a shell the part that the model calls past it
+        self.called: list[
+            nn.Module
+        ] = []  # the module whose place it takes: of a shell the part that the model calls past it
 
     def __call__(self, *given: Any, **named: Any) -> Output:
         """What the trunk gives, as the models read it."""
@@ -43,7 +51,9 @@ class StandIn:
         value = getattr(self._trunk, name)
         if not isinstance(value, nn.Module):
             return value
-        if watched(self._trunk) or not _passes_on(self._trunk, name, StandIn(value, self.hidden, self.ids, self.mask)):
+        if watched(self._trunk) or not _passes_on(
+            self._trunk, name, StandIn(value, self.hidden, self.ids, self.mask)
+        ):
             return Part(value)
         inner = StandIn(value, self.hidden, self.ids, self.mask)
         inner.called = self.called
@@ -103,4 +113,10 @@ def forward(module: Any, trunk: str, stand_in: StandIn) -> Any:
 
 def watched(part: nn.Module) -> bool:
     """Whether somebody listens to a module or has replaced its forward."""
-    return bool(part._forward_hooks or part._forward_pre_hooks or part._backward_hooks or part._backward_pre_hooks or "forward" in vars(part))
+    return bool(
+        part._forward_hooks
+        or part._forward_pre_hooks
+        or part._backward_hooks
+        or part._backward_pre_hooks
+        or "forward" in vars(part)
+    )

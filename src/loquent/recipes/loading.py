@@ -32,7 +32,16 @@ from loquent.recipes import scores
 from loquent.recipes.sections import ModelSettings, TrainingSettings
 
 FOLDER = resources.files("loquent.recipes")
-MADE_BY = ("shape", "layers", "width", "heads", "context", "vocabulary", "tokenizer_texts", "dropout")  # without effect on a model that is there
+MADE_BY = (
+    "shape",
+    "layers",
+    "width",
+    "heads",
+    "context",
+    "vocabulary",
+    "tokenizer_texts",
+    "dropout",
+)  # without effect on a model that is there
 PROFILE = "profile smoke"
 OF_ROWS = ("parent", "bleu_totto")  # they read tables, which the built-in reviews do not have
 Imports = Literal["trusted", "all", "none"]
@@ -79,19 +88,31 @@ class Recipe:
         """The whole recipe with every default that has an effect written out, as YAML can hold it; `load` takes it back."""
         with registry.left_alone(self.alone):
             unheard = _unheard(self.algorithm)
-        said = [name for name in ("model", "rewards", "metrics", "decoding", "evaluation", "training") if name not in unheard]
+        said = [
+            name
+            for name in ("model", "rewards", "metrics", "decoding", "evaluation", "training")
+            if name not in unheard
+        ]
         sections = {name: plain(getattr(self, name)) for name in said}
         for name in _unused(self.model) if "model" in sections else ():
             del sections["model"][name]
         task = {"kind": self.task, **plain(self.options)}
-        return {"name": self.name, "task": task, **sections, "algorithm": {"kind": self.algorithm, **plain(self.config)}}
+        return {
+            "name": self.name,
+            "task": task,
+            **sections,
+            "algorithm": {"kind": self.algorithm, **plain(self.config)},
+        }
 
     @property
     def fingerprint(self) -> str:
         """A hash of every setting but the name, and but those that only say how a teacher is reached."""
         settings = {key: value for key, value in self.resolved().items() if key != "name"}
         if "training" in settings:
-            settings["training"] = {**settings["training"], "teacher": plain(decisive(settings["training"].get("teacher")))}
+            settings["training"] = {
+                **settings["training"],
+                "teacher": plain(decisive(settings["training"].get("teacher"))),
+            }
         return digest(settings, 16)
 
     def replace(self, *overrides: str) -> Recipe:
@@ -105,7 +126,13 @@ class Recipe:
         return dump(self.resolved())
 
 
-def load(name: str | Path, overrides: Sequence[str] = (), *, profile: str | None = None, imports: Imports = "trusted") -> Recipe:
+def load(
+    name: str | Path,
+    overrides: Sequence[str] = (),
+    *,
+    profile: str | None = None,
+    imports: Imports = "trusted",
+) -> Recipe:
     """A recipe by registered or built-in name, or from a YAML file.
 
     Args:
@@ -146,7 +173,9 @@ def find(name: str | Path) -> Path:
     if str(name).endswith((".yaml", ".yml")):
         path = Path(name)
         if not path.is_file():
-            raise BadSetting(f"there is no recipe file {path}; `loquent list recipes` shows the built-in ones")
+            raise BadSetting(
+                f"there is no recipe file {path}; `loquent list recipes` shows the built-in ones"
+            )
         return path
     if str(name) in registry.names("recipe"):
         return Path(registry.target("recipe", str(name)))
@@ -158,7 +187,14 @@ def find(name: str | Path) -> Path:
 def schema(recipe: Recipe) -> dict[str, type]:
     """The dataclass behind each section of a recipe."""
     task, config = _options_of(recipe.task), _config_of(recipe.algorithm)
-    return {"task": task, "model": ModelSettings, "decoding": Decoding, "evaluation": Decoding, "algorithm": config, "training": TrainingSettings}
+    return {
+        "task": task,
+        "model": ModelSettings,
+        "decoding": Decoding,
+        "evaluation": Decoding,
+        "algorithm": config,
+        "training": TrainingSettings,
+    }
 
 
 def _profile(profile: str | None, root: Node, overrides: Sequence[str]) -> Sequence[str]:
@@ -170,13 +206,24 @@ def _profile(profile: str | None, root: Node, overrides: Sequence[str]) -> Seque
         raise BadSetting(f"there is no profile {profile!r}; known: smoke")
     inside = {name: node.value for name, node in root.value.items() if isinstance(node.value, dict)}
     shorter = {"max_new_tokens": 8, "min_new_tokens": 0}
-    own = [f"evaluation.{name}={value}" for name, value in shorter.items() if name in inside.get("evaluation", {})]
+    own = [
+        f"evaluation.{name}={value}"
+        for name, value in shorter.items()
+        if name in inside.get("evaluation", {})
+    ]
     reference = inside.get("model", {}).get("reference")
     if reference and reference.value not in ("copy", "none"):
         own.append("model.reference=copy")
-    if "data" in inside.get("training", {}) and not any(text.startswith("training.data=") for text in overrides):
+    if "data" in inside.get("training", {}) and not any(
+        text.startswith("training.data=") for text in overrides
+    ):
         # They may not have been collected yet: a random player stands in for them.
-        own += ["training.data=", "training.data_top=1.0", "training.data_bottom=1.0", "training.teacher=random"]
+        own += [
+            "training.data=",
+            "training.data_top=1.0",
+            "training.data_bottom=1.0",
+            "training.teacher=random",
+        ]
     algorithm = inside.get("algorithm", {})
     if "kind" in algorithm and algorithm["kind"].value == "filtered_cloning":
         own.append("algorithm.top=1.0")  # a small share of a few episodes is none
@@ -190,14 +237,23 @@ def _rows(inside: Mapping[str, Any], overrides: Sequence[str]) -> list[str]:
     task = inside.get("task", {})
     kind, source, path = (task[name].value if name in task else None for name in ("kind", "source", "path"))
     absent = kind == DEFAULT_TASK and source == "path" and not _is_here(path)
-    if not (source == "hub" or absent) or any(text.startswith(("task.path=", "task.source=")) for text in overrides):
+    if not (source == "hub" or absent) or any(
+        text.startswith(("task.path=", "task.source=")) for text in overrides
+    ):
         return []
     if absent:
         what = f"there is no file or folder {path}; the profile smoke takes the built-in reviews in its place"
         warnings.warn(f"{task['source'].place}: task.path: {what}", Remark, stacklevel=4)
-    own = ["task.source=builtin", *(f"task.{name}=" for name in ("path", "name", "revision", "subset") if name in task)]
+    own = [
+        "task.source=builtin",
+        *(f"task.{name}=" for name in ("path", "name", "revision", "subset") if name in task),
+    ]
     if kind == DEFAULT_TASK:  # the built-in rows have labels of their own
-        own += [f"task.{name}={value}" for name, value in (("text_field", "text"), ("label_field", ""), ("labels", "[]")) if name in task]
+        own += [
+            f"task.{name}={value}"
+            for name, value in (("text_field", "text"), ("label_field", ""), ("labels", "[]"))
+            if name in task
+        ]
         own += ["training.only={}"] if "only" in inside.get("training", {}) else []
     return own
 
@@ -212,7 +268,9 @@ def _scores(inside: Mapping[str, Any], other_rows: bool) -> list[str]:
             of = options["of"].value if "of" in options else name
             absent = any(key in options and not _is_here(options[key].value) for key in ("path", "jar"))
             if "classifier" in options:
-                own += [f"{section}.{name}.{key}={value}" for key, value in defaults.items() if key in options]
+                own += [
+                    f"{section}.{name}.{key}={value}" for key, value in defaults.items() if key in options
+                ]
             elif isinstance(of, str) and ":" not in of and (absent or (other_rows and of in OF_ROWS)):
                 alone = Node({name: node}, node.file, node.line)  # what is wrong with it is said all the same
                 if section == "rewards":
@@ -285,7 +343,9 @@ def _drop(sections: dict[str, Node], name: str, algorithm: str) -> None:
     """Leave out a section that has no effect; a remark says so, unless it came with a profile."""
     node = sections.pop(name, None)
     if node is not None and node.file != PROFILE:
-        warnings.warn(f"{node.place}: {name} has no effect: {algorithm} has no language model", Remark, stacklevel=4)
+        warnings.warn(
+            f"{node.place}: {name} has no effect: {algorithm} has no language model", Remark, stacklevel=4
+        )
 
 
 def _model(node: Node | None) -> ModelSettings:
@@ -335,7 +395,9 @@ def _check_kept(fields: Mapping[str, Node], kind: Node, section: str, name: str,
     unknown_here = [key for key, node in fields.items() if key not in known and node.line is not None]
     if unknown_here:
         what = f"{kind.place}: {section}.kind={name} changes the kind, and {name} has no setting {', '.join(unknown_here)}"
-        raise BadSetting(f"{what} ({fields[unknown_here[0]].place}); leave the kind as it is, or take these settings out of a copy of the file")
+        raise BadSetting(
+            f"{what} ({fields[unknown_here[0]].place}); leave the kind as it is, or take these settings out of a copy of the file"
+        )
 
 
 def _preset(chosen: Node, kind: str, config: type) -> dict[str, Node]:
@@ -343,7 +405,9 @@ def _preset(chosen: Node, kind: str, config: type) -> dict[str, Node]:
     known = _presets(config)
     name = scores.text(chosen, "algorithm.preset")
     if name not in known:
-        raise BadSetting(f"{chosen.place}: {kind} has no preset {name!r}; known: {', '.join(known) or 'none'}")
+        raise BadSetting(
+            f"{chosen.place}: {kind} has no preset {name!r}; known: {', '.join(known) or 'none'}"
+        )
     return {setting: Node(value, chosen.file, chosen.line) for setting, value in known[name].items()}
 
 
@@ -366,7 +430,9 @@ class _Untold:
 def _options_of(task: str) -> type:
     made = registry.named("task", task)
     if not (isinstance(made, type) and issubclass(made, Task)):
-        raise BadSetting(f"{task!r} names {made!r:.80}, which is no task; a class derived from loquent.core.task.Task is right")
+        raise BadSetting(
+            f"{task!r} names {made!r:.80}, which is no task; a class derived from loquent.core.task.Task is right"
+        )
     return made.Options
 
 
@@ -387,7 +453,9 @@ def _algorithm(name: str) -> type[Algorithm]:
     config = made.Config
     if not (issubclass(config, AlgorithmConfig) and dataclasses.is_dataclass(config)):
         what = f"the Config of {name!r} is {config!r:.80}"
-        raise BadSetting(f"{what}; make it a frozen dataclass derived from loquent.core.algorithm.AlgorithmConfig")
+        raise BadSetting(
+            f"{what}; make it a frozen dataclass derived from loquent.core.algorithm.AlgorithmConfig"
+        )
     return made
 
 
@@ -406,7 +474,9 @@ def _override(root: Node, overrides: Sequence[str], place: str = COMMAND_LINE) -
         here = root
         *parents, last = path.strip().split(".")
         if len(parents) >= MOST_LEVELS:
-            raise BadSetting(f"the override {text!r:.80}... names a path of {len(parents) + 1} parts; at most {MOST_LEVELS} are right")
+            raise BadSetting(
+                f"the override {text!r:.80}... names a path of {len(parents) + 1} parts; at most {MOST_LEVELS} are right"
+            )
         for name in parents:
             if not isinstance(here.value, dict):
                 raise BadSetting(f"the override {text!r}: {here.bare()!r} has no settings inside")
@@ -417,7 +487,9 @@ def _override(root: Node, overrides: Sequence[str], place: str = COMMAND_LINE) -
         if not isinstance(here.value, dict):
             raise BadSetting(f"the override {text!r}: {here.bare()!r} has no settings inside")
         found, before = parse(value, place, numbered=False), here.value.get(last)
-        if last != "kind" or before is None or before.value != found.value:  # the kind of the file, given again, stays the file's
+        if (
+            last != "kind" or before is None or before.value != found.value
+        ):  # the kind of the file, given again, stays the file's
             here.value[last] = found
     return root
 
@@ -441,8 +513,14 @@ def describe(name: str) -> str:
     own["evaluation"] = own["decoding"]
     own |= {f"algorithm.{kind}": partial(_config_of, kind) for kind in registry.names("algorithm")}
     own |= {f"task.{kind}": partial(_options_of, kind) for kind in registry.names("task")}
-    own |= {f"featurizer.{one}": partial(registry.find, "featurizer", one) for one in registry.names("featurizer")}
-    own |= {f"{kind}.{one}": partial(_taken_by, kind, one) for kind in ("metric", "reward", "agent") for one in registry.names(kind)}
+    own |= {
+        f"featurizer.{one}": partial(registry.find, "featurizer", one) for one in registry.names("featurizer")
+    }
+    own |= {
+        f"{kind}.{one}": partial(_taken_by, kind, one)
+        for kind in ("metric", "reward", "agent")
+        for one in registry.names(kind)
+    }
     section, _, wanted = name.rpartition(".")
     named = [title for title in own if {title, title.rpartition(".")[2]} & {name, section}]
     lines: list[str] = []
@@ -452,10 +530,20 @@ def describe(name: str) -> str:
         fields = dataclasses.fields(own[title]())
         presets = _presets(own[title]()) if whole or (asked and wanted == "preset") else {}
         if presets:
-            lines.append(f"{title}.preset (one of {', '.join(presets)}): several settings at once; what the section says itself wins over them")
-        lines += [f"{title}.{f.name}{_meaning(f)}" for f in fields if name and (whole or (asked and f.name == wanted))]
+            lines.append(
+                f"{title}.preset (one of {', '.join(presets)}): several settings at once; what the section says itself wins over them"
+            )
+        lines += [
+            f"{title}.{f.name}{_meaning(f)}"
+            for f in fields
+            if name and (whole or (asked and f.name == wanted))
+        ]
     if not lines:
-        raise UnknownName("setting", name, {f.name for schema in own.values() for f in dataclasses.fields(schema())} | set(own))
+        raise UnknownName(
+            "setting",
+            name,
+            {f.name for schema in own.values() for f in dataclasses.fields(schema())} | set(own),
+        )
     return "\n".join(lines)
 
 
@@ -465,12 +553,19 @@ def _describe_own(name: str) -> str:
     schema = getattr(named, "Config", None) or options_of(named)
     if not dataclasses.is_dataclass(schema):
         return f"{name} has no settings"
-    return "\n".join(f"{name}.{field.name}{_meaning(field)}" for field in dataclasses.fields(schema)) or f"{name} has no settings"
+    return (
+        "\n".join(f"{name}.{field.name}{_meaning(field)}" for field in dataclasses.fields(schema))
+        or f"{name} has no settings"
+    )
 
 
 def _meaning(field: dataclasses.Field[Any]) -> str:
     needed = field.default is dataclasses.MISSING
-    parts = [f" ({'needed' if needed else f'default {field.default!r}'}" + (f", {span(field)}" if span(field) else "") + ")"]
+    parts = [
+        f" ({'needed' if needed else f'default {field.default!r}'}"
+        + (f", {span(field)}" if span(field) else "")
+        + ")"
+    ]
     if field.metadata.get("why"):
         parts.append(f": {field.metadata['why']}")
     if field.metadata.get("source"):

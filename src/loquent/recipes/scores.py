@@ -15,13 +15,20 @@ from loquent.errors import BadSetting, NotImported
 
 def rewards(node: Node | None, task: str, options: Any) -> Record:
     """Rewards: the task's own with weights; registered rewards and metrics, and Python callables, with weights and options."""
-    from loquent.rewards.counting import NAMES, Counting  # its room brings metrics, which few recipes need at once
+    from loquent.rewards.counting import (
+        NAMES,
+        Counting,
+    )  # its room brings metrics, which few recipes need at once
 
     given = node.mapping("rewards") if node else {}
     try:
         own: Mapping[str, float] = registry.named("task", task)(options).spec.rewards if given else {}
     except NotImported:  # any name may be one of its own
-        own = {name: 1.0 for name, item in given.items() if ":" not in name and (not isinstance(item.value, dict) or item.value.keys() <= {"weight"})}
+        own = {
+            name: 1.0
+            for name, item in given.items()
+            if ":" not in name and (not isinstance(item.value, dict) or item.value.keys() <= {"weight"})
+        }
     beside = ("weight", "of", "key", *NAMES)
     known = sorted({*registry.names("reward"), *registry.names("metric"), *own})
     found: dict[str, Any] = {}
@@ -33,13 +40,17 @@ def rewards(node: Node | None, task: str, options: Any) -> Record:
         head |= {key: Node(getattr(filled, key), one.file, one.line) for key, one in counts.items()}
         weight = head["weight"].plain() if "weight" in head else 1.0
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
-            raise BadSetting(f"{head['weight'].place}: rewards.{name}: the weight is {head['weight'].bare()!r}; a finite number is right")
+            raise BadSetting(
+                f"{head['weight'].place}: rewards.{name}: the weight is {head['weight'].bare()!r}; a finite number is right"
+            )
         of = text(head["of"], f"rewards.{name}.of") if "of" in head else name
         if "key" in head:
             text(head["key"], f"rewards.{name}.key")
         if name in own:
             if inside or head.keys() - {"weight"}:
-                raise BadSetting(f"{item.place}: rewards.{name} is the task's own reward, which has a weight only; name another term so, with 'of'")
+                raise BadSetting(
+                    f"{item.place}: rewards.{name} is the task's own reward, which has a weight only; name another term so, with 'of'"
+                )
         elif ":" in of:
             function = {"function": Node(of, head.get("of", item).file, head.get("of", item).line)}
             inside = _options("reward", "callable", {**function, **inside}, item, f"rewards.{name}", beside)
@@ -73,7 +84,9 @@ def metrics(node: Node | None, task: str, options: Any, rewarded: bool) -> Recor
     return Record(found)
 
 
-def _options(kind: str, of: str, given: dict[str, Node], item: Node, section: str, beside: Sequence[str]) -> dict[str, Node]:
+def _options(
+    kind: str, of: str, given: dict[str, Node], item: Node, section: str, beside: Sequence[str]
+) -> dict[str, Node]:
     """The options given to a registered thing, checked and read by its factory's dataclass where it has one."""
     try:
         schema = options_of(registry.find(kind, of))

@@ -60,7 +60,9 @@ def curves(numbers: Numbers, title: str, unit: str, lines: Sequence[Curve]) -> s
 
     Where some seeds have ended a line ends too; the means of those that are left are dashed, and joined to nothing.
     """
-    drawn = [Curve(line.label, line.colour, thinned(line.points, MOST_POINTS)) for line in lines if line.points]
+    drawn = [
+        Curve(line.label, line.colour, thinned(line.points, MOST_POINTS)) for line in lines if line.points
+    ]
     every = [point for line in drawn for point in line.points]
     x = Scale(*_whole([point.update for point in every]), LEFT, WIDTH - RIGHT)
     y = Scale(*_range([point.low for point in every] + [point.high for point in every]), HEIGHT - BOTTOM, TOP)
@@ -71,17 +73,29 @@ def curves(numbers: Numbers, title: str, unit: str, lines: Sequence[Curve]) -> s
         alone = []  # a point between others of another n is no line
         for run in (list(group) for _, group in groupby(line.points, key=lambda point: point.n)):
             if any(point.high > point.low for point in run):
-                edge = [(point.update, point.high) for point in run] + [(point.update, point.low) for point in reversed(run)]
+                edge = [(point.update, point.high) for point in run] + [
+                    (point.update, point.low) for point in reversed(run)
+                ]
                 parts.append(f'<path class="band {kind}" d="{_path(x, y, edge)}Z"/>')
             fewer = " fewer" if run[0].n < most else ""
-            parts.append(f'<path class="line {kind}{fewer}" d="{_path(x, y, [(point.update, point.mean) for point in run])}"/>')
+            parts.append(
+                f'<path class="line {kind}{fewer}" d="{_path(x, y, [(point.update, point.mean) for point in run])}"/>'
+            )
             alone += run if len(run) == 1 else []
         if len(line.points) <= MOST_MARKS or alone:
             marked = line.points if len(line.points) <= MOST_MARKS else alone
-            parts += [f'<circle class="mark {kind}" cx="{x(point.update):.1f}" cy="{y(point.mean):.1f}" r="3"/>' for point in marked]
+            parts += [
+                f'<circle class="mark {kind}" cx="{x(point.update):.1f}" cy="{y(point.mean):.1f}" r="3"/>'
+                for point in marked
+            ]
     parts += _tips(x, drawn)
     said = "; ".join(f"{line.label}: {_story(line.points)}" for line in drawn)
-    return numbers.chart("".join(parts), HEIGHT, title, f"{said}. Vertical axis: {unit or 'a bare number'}; horizontal axis: update.")
+    return numbers.chart(
+        "".join(parts),
+        HEIGHT,
+        title,
+        f"{said}. Vertical axis: {unit or 'a bare number'}; horizontal axis: update.",
+    )
 
 
 def dots(numbers: Numbers, title: str, unit: str, values: Sequence[Dot]) -> str:
@@ -93,12 +107,22 @@ def dots(numbers: Numbers, title: str, unit: str, values: Sequence[Dot]) -> str:
     for i, one in enumerate(values):
         middle, kind = TOP + 30 * i + 18, f"c{one.colour % COLOURS} d0"
         error = one.error or 0.0
-        parts.append(f'<g><title>{safe(_said(one))}</title><rect class="tip" x="0" y="{middle - 15}" width="{WIDTH}" height="30"/>')
-        parts.append(f'<path class="line {kind}" d="M{x(one.value - error):.1f} {middle}H{x(one.value + error):.1f}"/>')
+        parts.append(
+            f'<g><title>{safe(_said(one))}</title><rect class="tip" x="0" y="{middle - 15}" width="{WIDTH}" height="30"/>'
+        )
+        parts.append(
+            f'<path class="line {kind}" d="M{x(one.value - error):.1f} {middle}H{x(one.value + error):.1f}"/>'
+        )
         parts.append(f'<circle class="mark {kind}" cx="{x(one.value):.1f}" cy="{middle}" r="5"/>')
-        parts.append(f'<text class="label" x="{LEFT}" y="{middle - 8}">{safe(one.label[:60])}: {short(one.value)}</text></g>')
-    parts.append(f'<text class="axis" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{height - 6}" text-anchor="middle">{safe(unit or title)}</text>')
-    return numbers.chart("".join(parts), height, title, "; ".join(_said(one) for one in values) + f". Axis: {unit or title}.")
+        parts.append(
+            f'<text class="label" x="{LEFT}" y="{middle - 8}">{safe(one.label[:60])}: {short(one.value)}</text></g>'
+        )
+    parts.append(
+        f'<text class="axis" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{height - 6}" text-anchor="middle">{safe(unit or title)}</text>'
+    )
+    return numbers.chart(
+        "".join(parts), height, title, "; ".join(_said(one) for one in values) + f". Axis: {unit or title}."
+    )
 
 
 def legend(lines: Sequence[Curve]) -> str:
@@ -179,17 +203,27 @@ def _axes(x: Scale, y: Scale, unit: str) -> str:
     parts = [_grid(x, TOP, HEIGHT - BOTTOM, whole=True)]
     for value, label in y.ticks():
         parts.append(f'<path class="grid" d="M{LEFT} {y(value):.1f}H{WIDTH - RIGHT}"/>')
-        parts.append(f'<text class="tick" x="{LEFT - 7}" y="{y(value) + 4:.1f}" text-anchor="end">{label}</text>')
+        parts.append(
+            f'<text class="tick" x="{LEFT - 7}" y="{y(value) + 4:.1f}" text-anchor="end">{label}</text>'
+        )
     parts.append(f'<text class="axis" x="4" y="14">{safe(unit)}</text>')
-    parts.append(f'<text class="axis" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle">update</text>')
+    parts.append(
+        f'<text class="axis" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle">update</text>'
+    )
     return "".join(parts)
 
 
 def _grid(x: Scale, top: float, bottom: float, whole: bool = False) -> str:
     lines = [f'<path class="base" d="M{LEFT} {bottom}H{WIDTH - RIGHT}"/>']
     for value, label in x.ticks(whole):
-        lines.append(f'<path class="base" d="M{x(value):.1f} {bottom}v4"/>' if whole else f'<path class="grid" d="M{x(value):.1f} {top}V{bottom}"/>')
-        lines.append(f'<text class="tick" x="{x(value):.1f}" y="{bottom + 17}" text-anchor="middle">{label}</text>')
+        lines.append(
+            f'<path class="base" d="M{x(value):.1f} {bottom}v4"/>'
+            if whole
+            else f'<path class="grid" d="M{x(value):.1f} {top}V{bottom}"/>'
+        )
+        lines.append(
+            f'<text class="tick" x="{x(value):.1f}" y="{bottom + 17}" text-anchor="middle">{label}</text>'
+        )
     return "".join(lines)
 
 
@@ -204,7 +238,9 @@ def _tips(x: Scale, lines: Sequence[Curve]) -> Iterator[str]:
     known = [{point.update: point for point in line.points} for line in lines]
     edges = [x.start, *((x(a) + x(b)) / 2 for a, b in pairwise(places)), x.end]
     for i, place in enumerate(places):
-        said = "\n".join(f"{line.label}: {_value(by[place])}" for line, by in zip(lines, known, strict=True) if place in by)
+        said = "\n".join(
+            f"{line.label}: {_value(by[place])}" for line, by in zip(lines, known, strict=True) if place in by
+        )
         yield (
             f'<rect class="tip" x="{edges[i]:.1f}" y="{TOP}" width="{edges[i + 1] - edges[i]:.1f}" height="{HEIGHT - TOP - BOTTOM}">'
             f"<title>update {place:g}\n{safe(said)}</title></rect>"
@@ -212,7 +248,9 @@ def _tips(x: Scale, lines: Sequence[Curve]) -> Iterator[str]:
 
 
 def _value(point: Point) -> str:
-    return short(point.mean) + (f" ± {short(point.mean - point.low)} ({point.n} seeds)" if point.n > 1 else "")
+    return short(point.mean) + (
+        f" ± {short(point.mean - point.low)} ({point.n} seeds)" if point.n > 1 else ""
+    )
 
 
 def _story(points: Sequence[Point]) -> str:

@@ -59,7 +59,10 @@ class Fall:
 
 
 def diverging(
-    updates: Sequence[float], proxy: Sequence[float], held_out: Mapping[str, Sequence[float]], higher_is_better: Mapping[str, bool]
+    updates: Sequence[float],
+    proxy: Sequence[float],
+    held_out: Mapping[str, Sequence[float]],
+    higher_is_better: Mapping[str, bool],
 ) -> list[Fall]:
     """The held-out values that fell while the proxy rose, by the rule above; none where there are fewer than 5 evaluations.
 
@@ -95,20 +98,41 @@ def steady_noise(values: Sequence[float]) -> float:
     return statistics.median(bends) / (NORMAL * math.sqrt(6)) if bends else 0.0
 
 
-def _fall(key: str, updates: Sequence[float], proxy: Sequence[float], values: Sequence[float], sign: float) -> Fall | None:
+def _fall(
+    key: str, updates: Sequence[float], proxy: Sequence[float], values: Sequence[float], sign: float
+) -> Fall | None:
     """The fall of a value from its best window or, where that shows nothing deep, from the first evaluation."""
     window = width(len(updates))
     means = [statistics.fmean(values[i : i + window]) for i in range(len(updates) - window + 1)]
     since = max(range(len(updates) - 2 * window + 1), key=lambda i: sign * means[i])
 
-    def judged(start: int, length: int, sigmas: float, deviation: Callable[[Sequence[float]], float]) -> Fall | None:
+    def judged(
+        start: int, length: int, sigmas: float, deviation: Callable[[Sequence[float]], float]
+    ) -> Fall | None:
         before, now, proxy_before, proxy_now = (
-            statistics.fmean(some) for one in (values, proxy) for some in (one[start : start + length], one[-window:])
+            statistics.fmean(some)
+            for one in (values, proxy)
+            for some in (one[start : start + length], one[-window:])
         )
         apart = sigmas * math.sqrt(1 / length + 1 / window)
         fell = sign * (before - now) > max(deviation(values) * apart, SHARE * abs(before), LEAST)
-        rose = proxy_now - proxy_before > max(deviation(proxy) * apart, RISE * max(abs(proxy_before), abs(proxy_now)))
-        return Fall(key, updates[start + length - 1], updates[-1], before, now, proxy_before, proxy_now, length == 1) if fell and rose else None
+        rose = proxy_now - proxy_before > max(
+            deviation(proxy) * apart, RISE * max(abs(proxy_before), abs(proxy_now))
+        )
+        return (
+            Fall(
+                key,
+                updates[start + length - 1],
+                updates[-1],
+                before,
+                now,
+                proxy_before,
+                proxy_now,
+                length == 1,
+            )
+            if fell and rose
+            else None
+        )
 
     of_windows = judged(since, window, SIGMAS, noise)
     if of_windows is not None and of_windows.deep:

@@ -67,5 +67,8 @@ def _line(line: Any, place: str, last: int, notes: list[str]) -> tuple[dict[str,
     if update <= last:
         raise BadJson(f"its update {update} stands after update {last}, and a rising one is right")
     odd = [name for name, value in line.items() if value is not None and not drawable(value)]
-    notes += [f"{place}: {name:.80} is {shown(line[name])}, and a number of at most {LARGEST:g} in size is right; it is left out" for name in odd]
+    notes += [
+        f"{place}: {name:.80} is {shown(line[name])}, and a number of at most {LARGEST:g} in size is right; it is left out"
+        for name in odd
+    ]
     return {name: value for name, value in line.items() if name not in odd}, update

@@ -31,9 +31,20 @@ HEAD = """<!doctype html>
 <body>
 """
 KL = ("kl/reference", "kl/reference_k3", "kl/coefficient", "reward/penalty", "policy/kl_old")
-DRIFT = ("rollout/words", "rollout/repetition", "rollout/distinct_2", "policy/entropy", "rollout/tokens", "rollout/ended/cut")
+DRIFT = (
+    "rollout/words",
+    "rollout/repetition",
+    "rollout/distinct_2",
+    "policy/entropy",
+    "rollout/tokens",
+    "rollout/ended/cut",
+)
 SUCCESS = ("rollout/success", "evaluation/success")
-HELD_OUT_DRIFT = ("evaluation/diversity/mean_length", "evaluation/diversity/distinct-2", "evaluation/diversity/msttr-100")
+HELD_OUT_DRIFT = (
+    "evaluation/diversity/mean_length",
+    "evaluation/diversity/distinct-2",
+    "evaluation/diversity/msttr-100",
+)
 MOST_NOTES = 50
 ARROWS = {True: " ↑", False: " ↓", None: ""}
 BETTER = {True: "; more is better", False: "; less is better", None: ""}
@@ -74,7 +85,9 @@ def html(groups: Sequence[Group]) -> str:
     sections = {"Left out": made.left_out(), **sections}  # known when all files were read
     kept = {name: body for name, body in sections.items() if body}
     links = "".join(f'<li><a href="#{_anchor(name)}">{name}</a></li>' for name in kept)
-    bodies = "".join(f'<section id="{_anchor(name)}"><h2>{name}</h2>{body}</section>' for name, body in kept.items())
+    bodies = "".join(
+        f'<section id="{_anchor(name)}"><h2>{name}</h2>{body}</section>' for name, body in kept.items()
+    )
     head = HEAD.format(title=safe(title), style=style)
     return f"{head}<header><h1>{safe(title)}</h1>{made.overview()}<nav><ul>{links}</ul></nav></header><main>{bodies}</main></body></html>\n"
 
@@ -87,8 +100,17 @@ class _Page:
         self.known: dict[str, Logged] = {}
         for group in groups:
             self.known |= _table(str(group.runs[0].config["algorithm"]["kind"]))
-        self.keys = list(dict.fromkeys(key for group in groups for run in group.runs for line in run.metrics for key in line))
-        self.higher = {key: up for group in groups for run in group.runs for key, up in run.evaluation.get("higher_is_better", {}).items()}
+        self.keys = list(
+            dict.fromkeys(
+                key for group in groups for run in group.runs for line in run.metrics for key in line
+            )
+        )
+        self.higher = {
+            key: up
+            for group in groups
+            for run in group.runs
+            for key, up in run.evaluation.get("higher_is_better", {}).items()
+        }
         self.drawn = {"update", "episodes", *(f"{key}_error" for key in SUCCESS)}
 
     def overview(self) -> str:
@@ -124,11 +146,20 @@ class _Page:
         aside = ("evaluation/diversity/", "evaluation/answers", "evaluation/ended/")
         held_out = [key for key in self.keys if key.startswith("evaluation/") and not key.startswith(aside)]
         found = [key for key in self.higher if any(group.final(key) for group in self.groups)]
-        main = [key for key in found if f"evaluation/{key}" in HELD_OUT_DRIFT or not key.startswith(("diversity/", "answers", "ended/"))]
+        main = [
+            key
+            for key in found
+            if f"evaluation/{key}" in HELD_OUT_DRIFT
+            or not key.startswith(("diversity/", "answers", "ended/"))
+        ]
         figures = "".join(self._dots(key) for key in main) if len(self.groups) > 1 else ""
-        end = f"<p>{_spread(self.groups)} {_split(self.groups)}</p>" + (f"<div class=charts>{figures}</div>" if figures else self._scores(main))
+        end = f"<p>{_spread(self.groups)} {_split(self.groups)}</p>" + (
+            f"<div class=charts>{figures}</div>" if figures else self._scores(main)
+        )
         whole = _fold("All of them as numbers", self._scores(found))
-        curves_ = f"<p>{_what_is_drawn(self.groups)}</p>" + self.charts((*SUCCESS, "rollout/return", *held_out))
+        curves_ = f"<p>{_what_is_drawn(self.groups)}</p>" + self.charts(
+            (*SUCCESS, "rollout/return", *held_out)
+        )
         return curves_ + (f"<h3>Held-out values at the end</h3>{end}{whole}" if found else "")
 
     def endings(self) -> str:
@@ -136,7 +167,9 @@ class _Page:
         at_end = [key for key in self.higher if key.startswith("ended/")]
         table = "<p>Shares of all held-out episodes at the end.</p>" + self._scores(at_end) if at_end else ""
         keys = [key for key in self.keys if key.startswith(("rollout/ended/", "evaluation/ended/"))]
-        never = [key for key in keys if not any(point.mean for group in self.groups for point in group.curve(key))]
+        never = [
+            key for key in keys if not any(point.mean for group in self.groups for point in group.curve(key))
+        ]
         self.drawn |= set(never)
         return table + self.charts(sorted(set(keys) - set(never), key=keys.index))
 
@@ -150,7 +183,9 @@ class _Page:
         """Each named reward: as it was measured, and as it counted."""
         kinds = ("reward", "reward_where_present", "weighted")
         split = [key.split("/", 2) for key in self.keys]
-        names = dict.fromkeys(parts[2] for parts in split if len(parts) == 3 and parts[0] == "rollout" and parts[1] in kinds)
+        names = dict.fromkeys(
+            parts[2] for parts in split if len(parts) == 3 and parts[0] == "rollout" and parts[1] in kinds
+        )
         return self.charts([f"rollout/{kind}/{name}" for name in names for kind in kinds] + ["reward/task"])
 
     def watch(self) -> str:
@@ -162,12 +197,22 @@ class _Page:
             lines = watch.beside(group, self.keys, self.higher)
             title = f"{group.label}: the reward and what is outside it"
             said = "each line on its own range, turned so that up is better; parts of the reward are of the episodes learned from"
-            chart = _figure(title, curves(self.numbers, title, "share of its range", lines), said, legend(lines)) if lines else ""
+            chart = (
+                _figure(title, curves(self.numbers, title, "share of its range", lines), said, legend(lines))
+                if lines
+                else ""
+            )
             head = f"<h3>{safe(group.label)}</h3>" if len(self.groups) > 1 else ""
             numbers = _fold("As numbers", watch.table(group, self.keys, self.higher, _table_of))
-            parts.append(f"{head}{watch.statement(group, self.keys, self.higher)}<div class=charts>{chart}</div>{numbers}")
+            parts.append(
+                f"{head}{watch.statement(group, self.keys, self.higher)}<div class=charts>{chart}</div>{numbers}"
+            )
         drifts = "".join(self._curves(key) for key in watch.DRIFTS if key in self.keys)
-        return "".join(parts) + (f'<h3>Drift</h3><div class="charts">{drifts}</div>' if drifts else "") if parts else ""
+        return (
+            "".join(parts) + (f'<h3>Drift</h3><div class="charts">{drifts}</div>' if drifts else "")
+            if parts
+            else ""
+        )
 
     def samples_in_training(self) -> str:
         """One fold a group."""
@@ -178,24 +223,45 @@ class _Page:
         """What only whoever mends a learner looks at."""
         ours = self.charts([key for key in self.keys if not key.startswith("evaluation/")])
         return "".join(
-            _fold(title, body) for title, body in (("Learner and collection", ours), ("Held-out, the rest", self.charts(self.keys))) if body
+            _fold(title, body)
+            for title, body in (
+                ("Learner and collection", ours),
+                ("Held-out, the rest", self.charts(self.keys)),
+            )
+            if body
         )
 
     def settings(self) -> str:
         """What differs between the groups, and each recipe whole."""
         flat = [_flat(group.runs[0].config) for group in self.groups]
         keys = list(dict.fromkeys(key for one in flat for key in one if key not in ("name", "training.seed")))
-        rows = [[safe(key), *(safe(str(one.get(key, "–"))) for one in flat)] for key in keys if len({str(one.get(key)) for one in flat}) > 1]
+        rows = [
+            [safe(key), *(safe(str(one.get(key, "–"))) for one in flat)]
+            for key in keys
+            if len({str(one.get(key)) for one in flat}) > 1
+        ]
         table = _table_of(["setting", *(safe(group.label) for group in self.groups)], rows) if rows else ""
         wholes = (
-            _fold(group.label, f"<pre>{safe(yaml.safe_dump(group.runs[0].config, sort_keys=False, allow_unicode=True))}</pre>")
+            _fold(
+                group.label,
+                f"<pre>{safe(yaml.safe_dump(group.runs[0].config, sort_keys=False, allow_unicode=True))}</pre>",
+            )
             for group in self.groups
         )
         return (f"<h3>What differs</h3>{table}" if table else "") + "".join(wholes)
 
     def time(self) -> str:
         """Seconds by stage."""
-        stages = list(dict.fromkeys(name for group in self.groups for run in group.runs for line in run.timings for name in line if name != "update"))
+        stages = list(
+            dict.fromkeys(
+                name
+                for group in self.groups
+                for run in group.runs
+                for line in run.timings
+                for name in line
+                if name != "update"
+            )
+        )
         rows = []
         for group in self.groups:
             lines = [line for run in group.runs for line in run.timings]
@@ -210,9 +276,16 @@ class _Page:
         if not any(line.points for line in lines):
             return ""
         meaning = logged.definition(key, self.known) or Logged("", "defined in no table")
-        better = BETTER[self.higher.get(key.removeprefix("evaluation/"))] if key.startswith("evaluation/") else ""
+        better = (
+            BETTER[self.higher.get(key.removeprefix("evaluation/"))] if key.startswith("evaluation/") else ""
+        )
         said = meaning.meaning + better + _ended(lines)
-        return _figure(key, curves(self.numbers, key, meaning.unit, lines), said, legend(lines) if len(self.groups) > 1 else "")
+        return _figure(
+            key,
+            curves(self.numbers, key, meaning.unit, lines),
+            said,
+            legend(lines) if len(self.groups) > 1 else "",
+        )
 
     def _dots(self, key: str) -> str:
         found = [(i, group.label, group.final(key)) for i, group in enumerate(self.groups)]
@@ -221,7 +294,10 @@ class _Page:
         return _figure(key + ARROWS[self.higher[key]], dots(self.numbers, key, unit, values), "", "")
 
     def _scores(self, keys: Sequence[str]) -> str:
-        rows = [[safe(key) + ARROWS[self.higher[key]], *(_final(group, key) for group in self.groups)] for key in keys]
+        rows = [
+            [safe(key) + ARROWS[self.higher[key]], *(_final(group, key) for group in self.groups)]
+            for key in keys
+        ]
         return _table_of(["value", *(safe(group.label) for group in self.groups)], rows)
 
 
@@ -237,7 +313,12 @@ def _fold(title: str, body: str) -> str:
 def _table_of(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table of cells that are markup already."""
     top = "".join(f'<th scope="col">{cell}</th>' for cell in head)
-    body = "".join("<tr>" + "".join(f'<th scope="row">{c}</th>' if i == 0 else f"<td>{c}</td>" for i, c in enumerate(row)) + "</tr>" for row in rows)
+    body = "".join(
+        "<tr>"
+        + "".join(f'<th scope="row">{c}</th>' if i == 0 else f"<td>{c}</td>" for i, c in enumerate(row))
+        + "</tr>"
+        for row in rows
+    )
     return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
@@ -264,7 +345,9 @@ def _spread(groups: Sequence[Group]) -> str:
     several = [len(group.runs) > 1 for group in groups]
     if all(several):
         return "Bars are one standard deviation over seeds."
-    return "Bars are one standard error over episodes" + (", or one standard deviation over seeds where there are several." if any(several) else ".")
+    return "Bars are one standard error over episodes" + (
+        ", or one standard deviation over seeds where there are several." if any(several) else "."
+    )
 
 
 def _what_is_drawn(groups: Sequence[Group]) -> str:
@@ -274,17 +357,28 @@ def _what_is_drawn(groups: Sequence[Group]) -> str:
     every = {one["evaluate_every"] for one in training if one["evaluate_every"]}
     said = f"Keys of rollout are of the episodes learned from (split {safe(', '.join(sorted(trained)))})"
     if every:
-        said += (
-            f", keys of evaluation of held-out ones (split {safe(', '.join(sorted(watched)))}, every {', '.join(map(str, sorted(every)))} updates)"
-        )
+        said += f", keys of evaluation of held-out ones (split {safe(', '.join(sorted(watched)))}, every {', '.join(map(str, sorted(every)))} updates)"
     several = any(len(group.runs) > 1 for group in groups)
-    alone = any(line.get(f"{key}_error") for group in groups if len(group.runs) == 1 for line in group.runs[0].metrics for key in SUCCESS)
+    alone = any(
+        line.get(f"{key}_error")
+        for group in groups
+        if len(group.runs) == 1
+        for line in group.runs[0].metrics
+        for key in SUCCESS
+    )
     said += "; a line is the mean over seeds, a band one standard deviation to each side" if several else ""
-    return said + ("; a band of a single run's success is one standard error over the episodes." if alone else ".")
+    return said + (
+        "; a band of a single run's success is one standard error over the episodes." if alone else "."
+    )
 
 
 def _split(groups: Sequence[Group]) -> str:
-    found = {(run.evaluation["split"], run.evaluation["n"]) for group in groups for run in group.runs if run.evaluation}
+    found = {
+        (run.evaluation["split"], run.evaluation["n"])
+        for group in groups
+        for run in group.runs
+        if run.evaluation
+    }
     return " ".join(f"Split {safe(split)}, {n} episodes." for split, n in sorted(found))
 
 

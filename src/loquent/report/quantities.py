@@ -22,7 +22,9 @@ EQUAL: dict[tuple[str, str], Callable[[Mapping[str, Any]], Named | None]] = {
     ("watch", "watch/copied"): lambda options: ("copying", {"n": 3}),
     ("repetition_rate", "repetition_rate"): lambda options: ("repetition", {"n": options["n"]}),
     ("concept_coverage", "concept_coverage"): lambda options: (
-        ("missing_concepts", {"field": options["field"], "concepts": ()}) if options["source"] == "row" else None
+        ("missing_concepts", {"field": options["field"], "concepts": ()})
+        if options["source"] == "row"
+        else None
     ),
 }
 
@@ -51,7 +53,9 @@ def quantity(kind: str, of: str, options: Mapping[str, Any], key: str) -> Quanti
     other = equal(given) if equal else None
     if other:
         of, given, key = *other, ""
-    return Quantity(of, Record({name: frozen(value) for name, value in given.items() if name not in HOW}), key)
+    return Quantity(
+        of, Record({name: frozen(value) for name, value in given.items() if name not in HOW}), key
+    )
 
 
 @cache

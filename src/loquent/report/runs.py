@@ -60,7 +60,9 @@ class Seen:
             try:
                 return names.update_of(path.name), self.files.records(path), notes
             except BadCheckpoint as error:
-                notes.append(f"{path} is passed over, so the run's files are compared with what an older checkpoint knows: {error}")
+                notes.append(
+                    f"{path} is passed over, so the run's files are compared with what an older checkpoint knows: {error}"
+                )
         return 0, Records(self.folder), notes
 
     @property
@@ -86,7 +88,9 @@ class Seen:
     @cached_property
     def timings(self) -> list[dict[str, Any]]:
         """Seconds by stage, one object per update."""
-        return [{name: value for name, value in line.items() if value is not None} for line in self._timings.lines]
+        return [
+            {name: value for name, value in line.items() if value is not None} for line in self._timings.lines
+        ]
 
     @property
     def evaluation(self) -> dict[str, Any]:
@@ -103,7 +107,9 @@ class Seen:
             return {}, [f"{error}. It is left out"]
         drawn = {key: value if lines.drawable(value) else None for key, value in found["values"].items()}
         odd = [key for key, value in found["values"].items() if value is not None and drawn[key] is None]
-        return {**found, "values": drawn}, [f"{self.files.evaluation_file}: {key:.80} is too large to be drawn; it is left out" for key in odd]
+        return {**found, "values": drawn}, [
+            f"{self.files.evaluation_file}: {key:.80} is too large to be drawn; it is left out" for key in odd
+        ]
 
     @property
     def machine(self) -> dict[str, Any]:
@@ -136,12 +142,23 @@ class Seen:
     @property
     def notes(self) -> list[str]:
         """What the page leaves out or cannot vouch for, with file and line."""
-        found = [*self._newest[2], *self._metrics.notes, *self._timings.notes, *self._machine[1], *self._evaluation[1], *self._evaluations[1]]
+        found = [
+            *self._newest[2],
+            *self._metrics.notes,
+            *self._timings.notes,
+            *self._machine[1],
+            *self._evaluation[1],
+            *self._evaluations[1],
+        ]
         found += self.unread
         if not self.known and self.files.checkpoints.all():
-            found.append(f"{self.folder}: none of its checkpoints knows what was logged, so nothing tells whether its files are as they were written")
+            found.append(
+                f"{self.folder}: none of its checkpoints knows what was logged, so nothing tells whether its files are as they were written"
+            )
         elif not self.known and self.evaluation:
-            found.append(f"{self.folder}: its checkpoints are gone, so nothing tells whether its logs are as they were written")
+            found.append(
+                f"{self.folder}: its checkpoints are gone, so nothing tells whether its logs are as they were written"
+            )
         return found
 
     @cached_property
@@ -193,8 +210,12 @@ class Seen:
             except Damaged as error:
                 found.pop(names.update_of(Path(name).stem), None)
                 notes.append(f"{error}. Its episodes are left out")
-        for number in [number for number, path in found.items() if known and number <= update and not known.has(path)]:
-            notes.append(f"{found.pop(number)} was not written by this run before update {update}; it is left out")
+        for number in [
+            number for number, path in found.items() if known and number <= update and not known.has(path)
+        ]:
+            notes.append(
+                f"{found.pop(number)} was not written by this run before update {update}; it is left out"
+            )
         return found, notes
 
 
@@ -223,12 +244,18 @@ class Group:
                 value = logged.value(line, key)
                 if value is not None:
                     columns.setdefault(line["update"], []).append(float(value))
-                    errors[line["update"]] = float(line.get(f"{key}_error") or 0.0) if len(self.runs) == 1 else 0.0
+                    errors[line["update"]] = (
+                        float(line.get(f"{key}_error") or 0.0) if len(self.runs) == 1 else 0.0
+                    )
         return [_point(update, columns[update], errors[update]) for update in sorted(columns)]
 
     def final(self, key: str) -> tuple[float, float | None, int] | None:
         """A value of the last evaluation: its mean over the seeds, the deviation over them (of one run: its standard error), and n."""
-        found = [(logged.value(run.evaluation["values"], key), run.evaluation["errors"].get(key)) for run in self.runs if run.evaluation]
+        found = [
+            (logged.value(run.evaluation["values"], key), run.evaluation["errors"].get(key))
+            for run in self.runs
+            if run.evaluation
+        ]
         values = [value for value, _ in found if value is not None]
         if not values:
             return None
@@ -241,7 +268,9 @@ def _fits(config: Any, place: str, kind: type) -> bool:
     """Whether a recipe has a value of a kind at a place, and where it may be null, that or none."""
     for name in place.rstrip("?").split("."):
         config = config.get(name) if isinstance(config, dict) else None
-    return (config is None and place.endswith("?")) or (isinstance(config, kind) and not isinstance(config, bool))
+    return (config is None and place.endswith("?")) or (
+        isinstance(config, kind) and not isinstance(config, bool)
+    )
 
 
 def read(paths: Sequence[str | Path]) -> list[Group]:
@@ -266,7 +295,10 @@ def _join(run: Seen, groups: list[list[Seen]]) -> None:
     if not free:
         groups.append([run])
     else:
-        next((group for group in free if group[0].folder.resolve().parent == run.folder.resolve().parent), free[0]).append(run)
+        next(
+            (group for group in free if group[0].folder.resolve().parent == run.folder.resolve().parent),
+            free[0],
+        ).append(run)
 
 
 def thinned(points: Sequence[Point], most: int) -> list[Point]:
@@ -281,7 +313,10 @@ def thinned(points: Sequence[Point], most: int) -> list[Point]:
 def _runs(path: Path) -> list[Seen]:
     if RunFolder(path).is_run:
         return [Seen(path)]
-    inside = sorted((file.parent for file in path.glob(f"*/{names.CONFIG}")), key=lambda folder: (len(folder.name), folder.name))
+    inside = sorted(
+        (file.parent for file in path.glob(f"*/{names.CONFIG}")),
+        key=lambda folder: (len(folder.name), folder.name),
+    )
     if not inside:
         raise BadCheckpoint(f"{path} is no run: it has no {names.CONFIG}, and no folder in it has one")
     return [Seen(folder) for folder in inside]
@@ -290,18 +325,34 @@ def _runs(path: Path) -> list[Seen]:
 def _identity(config: Mapping[str, Any]) -> str:
     """A recipe but for its name and seed."""
     rest = {name: value for name, value in config.items() if name != "name"}
-    return digest(frozen({**rest, "training": {name: value for name, value in config["training"].items() if name != "seed"}}), 16)
+    return digest(
+        frozen(
+            {
+                **rest,
+                "training": {name: value for name, value in config["training"].items() if name != "seed"},
+            }
+        ),
+        16,
+    )
 
 
 def _labels(groups: Sequence[Sequence[Seen]]) -> list[str]:
     """Recipes' names where they differ, else folders', with as much of the path as makes them differ."""
     folders = [runs[0].folder.resolve() for runs in groups]
-    over = [folder.parent if folder.name == f"seed-{runs[0].seed}" else folder for folder, runs in zip(folders, groups, strict=True)]
+    over = [
+        folder.parent if folder.name == f"seed-{runs[0].seed}" else folder
+        for folder, runs in zip(folders, groups, strict=True)
+    ]
     places = [folder if over.count(place) > 1 else place for folder, place in zip(folders, over, strict=True)]
     depth = [0] * len(groups)
     while True:
-        labels = ["/".join(place.parts[-n:]) if n else str(runs[0].config["name"]) for n, place, runs in zip(depth, places, groups, strict=True)]
-        again = [i for i, label in enumerate(labels) if labels.count(label) > 1 and depth[i] < len(places[i].parts)]
+        labels = [
+            "/".join(place.parts[-n:]) if n else str(runs[0].config["name"])
+            for n, place, runs in zip(depth, places, groups, strict=True)
+        ]
+        again = [
+            i for i, label in enumerate(labels) if labels.count(label) > 1 and depth[i] < len(places[i].parts)
+        ]
         if not again:
             return labels
         for i in again:

@@ -12,7 +12,9 @@ ROWS = 8
 LONGEST = 1200  # characters shown of one text
 STAGES = 4
 
-Columns = dict[str, tuple[int, Mapping[tuple[str, int], Episode]]]  # label -> its colour, and its episodes by row and number
+Columns = dict[
+    str, tuple[int, Mapping[tuple[str, int], Episode]]
+]  # label -> its colour, and its episodes by row and number
 
 
 def over_runs(groups: Sequence[Group]) -> str:
@@ -23,7 +25,8 @@ def over_runs(groups: Sequence[Group]) -> str:
         if games:
             by_task.setdefault(next(iter(games.values())).task, {})[group.label] = (i, games)
     parts = [
-        (f"<h3>{safe(task)}</h3>" if len(by_task) > 1 else "") + (_side_by_side(columns) or _none_shared(columns))
+        (f"<h3>{safe(task)}</h3>" if len(by_task) > 1 else "")
+        + (_side_by_side(columns) or _none_shared(columns))
         for task, columns in by_task.items()
     ]
     return "".join(parts)
@@ -36,7 +39,9 @@ def over_updates(number: int, group: Group) -> str:
         return ""
     updates = list(found)
     chosen = sorted({updates[round(i * (len(updates) - 1) / (STAGES - 1))] for i in range(STAGES)})
-    columns: Columns = {f"update {update}": (number, _by_game(group.runs[0].episodes(found[update]))) for update in chosen}
+    columns: Columns = {
+        f"update {update}": (number, _by_game(group.runs[0].episodes(found[update]))) for update in chosen
+    }
     return _side_by_side(columns) or _none_shared(columns)
 
 
@@ -45,7 +50,11 @@ def _by_game(episodes: Sequence[Episode]) -> dict[tuple[str, int], Episode]:
 
 
 def _none_shared(columns: Columns) -> str:
-    return f"<p>No row was asked of all of them, so there is nothing to set side by side: {safe(', '.join(columns))}.</p>" if columns else ""
+    return (
+        f"<p>No row was asked of all of them, so there is nothing to set side by side: {safe(', '.join(columns))}.</p>"
+        if columns
+        else ""
+    )
 
 
 def _side_by_side(columns: Columns) -> str:
@@ -54,7 +63,9 @@ def _side_by_side(columns: Columns) -> str:
         return ""
     first = next(iter(columns.values()))[1]
     shared = [game for game in first if all(game in games for _, games in columns.values())][:ROWS]
-    return "".join(_card({label: (colour, games[game]) for label, (colour, games) in columns.items()}) for game in shared)
+    return "".join(
+        _card({label: (colour, games[game]) for label, (colour, games) in columns.items()}) for game in shared
+    )
 
 
 def _card(said: Mapping[str, tuple[int, Episode]]) -> str:
@@ -67,14 +78,19 @@ def _card(said: Mapping[str, tuple[int, Episode]]) -> str:
 
 
 def _prompt(one: Episode) -> str:
-    return "\n".join(filter(None, (one.instruction, *(turn.text for turn in one.turns[: _first_answer(one)]))))
+    return "\n".join(
+        filter(None, (one.instruction, *(turn.text for turn in one.turns[: _first_answer(one)])))
+    )
 
 
 def _answer(label: str, colour: int, one: Episode, prompt: bool) -> str:
     """The turns from the first answer on, below what was asked where `prompt`; in a game of several answers each says who spoke."""
     turns = [turn for turn in one.turns[_first_answer(one) :] if turn.seat != TASK or turn.text.strip()]
     several = sum(turn.seat != TASK for turn in turns) > 1
-    texts = "".join(_text(f"{turn.seat}: {turn.text}" if several else turn.text, "task" if turn.seat == TASK else "said") for turn in turns)
+    texts = "".join(
+        _text(f"{turn.seat}: {turn.text}" if several else turn.text, "task" if turn.seat == TASK else "said")
+        for turn in turns
+    )
     asked = _text(_prompt(one), "prompt") if prompt else ""
     rewards = "".join(f"<li>{safe(name)} {short(value)}</li>" for name, value in one.rewards.items())
     ended = f"<li>{safe(one.ended)}</li>" if one.ended else ""
@@ -87,5 +103,9 @@ def _first_answer(one: Episode) -> int:
 
 def _text(text: str, kind: str) -> str:
     shown = safe(text[:LONGEST].strip())
-    more = f' <span class="more">… and {len(text) - LONGEST} characters more</span>' if len(text) > LONGEST else ""
+    more = (
+        f' <span class="more">… and {len(text) - LONGEST} characters more</span>'
+        if len(text) > LONGEST
+        else ""
+    )
     return f'<p class="text {kind}">{shown or "<span class=more>(nothing)</span>"}{more}</p>'

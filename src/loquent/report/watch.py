@@ -49,7 +49,9 @@ def outside(config: Mapping[str, Any], keys: Sequence[str], owners: Mapping[str,
 def _owner(key: str, metrics: Mapping[str, Any]) -> str:
     """The metric whose name a key begins with, the longest; a variant of its own (`meteor-exact-stem`) stands behind a hyphen."""
     family = key.split("/")[0]
-    return max((name for name in metrics if family == name or family.startswith(f"{name}-")), key=len, default="")
+    return max(
+        (name for name in metrics if family == name or family.startswith(f"{name}-")), key=len, default=""
+    )
 
 
 def _owners(group: Group) -> dict[str, str]:
@@ -59,7 +61,10 @@ def _owners(group: Group) -> dict[str, str]:
 def _rewarded(name: str, given: Any) -> Quantity:
     """What a reward rewards."""
     options = dict(given) if isinstance(given, Mapping) else {}
-    beside = {key: options.pop(key, None) for key in ("weight", "of", "key", "clip", "normalization", "place", "potential")}
+    beside = {
+        key: options.pop(key, None)
+        for key in ("weight", "of", "key", "clip", "normalization", "place", "potential")
+    }
     return quantity("reward", beside["of"] or name, options, beside["key"] or "")
 
 
@@ -102,34 +107,67 @@ def seen(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) -
     returns = [proxy[update] for update in updates]
     fell = diverging(updates, returns, values, up)
     rose = diverging(updates, returns, values, {key: not better for key, better in up.items()})
-    partial = [key for key in beside if key not in columns and higher.get(key.removeprefix("evaluation/"), True) is not None]
-    return Seen(fell, [one for one in rose if one.key not in {fall.key for fall in fell}], list(columns), len(updates), partial)
+    partial = [
+        key
+        for key in beside
+        if key not in columns and higher.get(key.removeprefix("evaluation/"), True) is not None
+    ]
+    return Seen(
+        fell,
+        [one for one in rose if one.key not in {fall.key for fall in fell}],
+        list(columns),
+        len(updates),
+        partial,
+    )
 
 
 def statement(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) -> str:
     """What the rule of `divergence` says of a group, in words, as markup."""
     if not all(run.evaluation for run in group.runs):
-        return _said("unknown", "The run is not at its end, where it tells of each value which way is better.")
+        return _said(
+            "unknown", "The run is not at its end, where it tells of each value which way is better."
+        )
     found = seen(group, keys, higher)
     count = found.evaluations
-    partial = f" Not looked at, because some evaluations have no value of it: {', '.join(map(_bare, found.partial))}." if found.partial else ""
+    partial = (
+        f" Not looked at, because some evaluations have no value of it: {', '.join(map(_bare, found.partial))}."
+        if found.partial
+        else ""
+    )
     if not found.judged:
-        why = "no metric outside the reward was evaluated in training" if count else "nothing was evaluated in training"
-        return _said("unknown", f"The reward cannot be watched: {why}; metrics: and training.evaluate_every make it so.{partial}")
+        why = (
+            "no metric outside the reward was evaluated in training"
+            if count
+            else "nothing was evaluated in training"
+        )
+        return _said(
+            "unknown",
+            f"The reward cannot be watched: {why}; metrics: and training.evaluate_every make it so.{partial}",
+        )
     names = ", ".join(map(_bare, found.judged))
     if count < FEWEST:
-        return _said("unknown", f"{count} evaluations are too few to tell whether the reward and {names} part; {FEWEST} are enough: {MORE}.{partial}")
+        return _said(
+            "unknown",
+            f"{count} evaluations are too few to tell whether the reward and {names} part; {FEWEST} are enough: {MORE}.{partial}",
+        )
     if not found.fell:
         return _said(
-            "calm", f"At {count} evaluations nothing measured outside the reward fell while the return rose. Looked at: {names}.{partial} {TELLS}"
+            "calm",
+            f"At {count} evaluations nothing measured outside the reward fell while the return rose. Looked at: {names}.{partial} {TELLS}",
         )
     head = "The reward is being gamed." if found.gamed else "The reward is bought at a price."
-    first = max(found.fell, key=lambda one: (one.deep, abs(one.now - one.best) / max(abs(one.best), abs(one.now))))
+    first = max(
+        found.fell, key=lambda one: (one.deep, abs(one.now - one.best) / max(abs(one.best), abs(one.now)))
+    )
     how = f"(means of {width(count)} evaluations, up to update {first.since:g} and up to update {first.until:g})"
     if first.alone:
         how = f"(from the first evaluation, at update {first.since:g}, to the mean of {width(count)} up to update {first.until:g})"
     risen = f"The return rose from {short(first.proxy_before)} to {short(first.proxy_now)} {how}, and outside it got worse: {_moved(found.fell)}."
-    won = f" Got better with it: {_moved(found.rose)}." if found.rose else " Nothing measured outside it got better."
+    won = (
+        f" Got better with it: {_moved(found.rose)}."
+        if found.rose
+        else " Nothing measured outside it got better."
+    )
     return _said("alarm" if found.gamed else "price", f"<strong>{head}</strong> {risen}{won}{partial}")
 
 
@@ -137,20 +175,35 @@ def beside(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None])
     """The return, its parts and the held-out values, each on its own range from 0 to 1, turned so that up is better."""
     parts = [key for key in keys if key.startswith("rollout/weighted/")]
     held_out = outside(group.runs[0].config, keys, _owners(group))
-    names = [PROXY, *parts, *(key for key in held_out if higher.get(key.removeprefix("evaluation/")) is not None)]
+    names = [
+        PROXY,
+        *parts,
+        *(key for key in held_out if higher.get(key.removeprefix("evaluation/")) is not None),
+    ]
     lines: list[Curve] = []
     for key in names:
         up = higher.get(key.removeprefix("evaluation/")) is not False
         points = _scaled(group.curve(key), up)
         if points:
-            lines.append(Curve(key.removeprefix("evaluation/") + ("" if up else " (turned)"), len(lines), points))
+            lines.append(
+                Curve(key.removeprefix("evaluation/") + ("" if up else " (turned)"), len(lines), points)
+            )
     return lines
 
 
-def table(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None], make: Callable[[Sequence[str], Sequence[Sequence[str]]], str]) -> str:
+def table(
+    group: Group,
+    keys: Sequence[str],
+    higher: Mapping[str, bool | None],
+    make: Callable[[Sequence[str], Sequence[Sequence[str]]], str],
+) -> str:
     """First and last value of each part of the reward, of what is outside it, and of the drifts, as numbers."""
     kinds = dict.fromkeys(outside(group.runs[0].config, keys, _owners(group)), "outside the reward")
-    kinds = {PROXY: "reward", **{key: "part of the reward" for key in keys if key.startswith("rollout/weighted/")}, **kinds}
+    kinds = {
+        PROXY: "reward",
+        **{key: "part of the reward" for key in keys if key.startswith("rollout/weighted/")},
+        **kinds,
+    }
     kinds |= {key: "drift" for key in DRIFTS if key in keys and key not in kinds}
     rows = []
     for key, kind in kinds.items():
@@ -159,7 +212,15 @@ def table(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None], 
             up = higher.get(key.removeprefix("evaluation/")) if key.startswith("evaluation/") else None
             arrow = {True: " ↑", False: " ↓", None: ""}[up]
             first, last = points[0], points[-1]
-            rows.append([safe(key) + arrow, kind, short(first.mean), short(last.mean), f"{first.update:g} to {last.update:g}"])
+            rows.append(
+                [
+                    safe(key) + arrow,
+                    kind,
+                    short(first.mean),
+                    short(last.mean),
+                    f"{first.update:g} to {last.update:g}",
+                ]
+            )
     return make(["value", "what it is", "first", "last", "updates"], rows)
 
 

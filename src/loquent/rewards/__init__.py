@@ -5,4 +5,14 @@ from loquent.rewards.counting import Counting
 from loquent.rewards.learner import Learner
 from loquent.rewards.terms import Function, Term, TokenTerm
 
-__all__ = ["Counting", "Function", "Learner", "Term", "TokenTerm", "apply", "build", "episode_texts", "references_of"]
+__all__ = [
+    "Counting",
+    "Function",
+    "Learner",
+    "Term",
+    "TokenTerm",
+    "apply",
+    "build",
+    "episode_texts",
+    "references_of",
+]

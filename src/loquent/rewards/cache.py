@@ -113,7 +113,13 @@ class Cached:
         """The keys of the wrapped metric."""
         return traits(self.metric).keys
 
-    def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
+    def __call__(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Measured:
         """The scores per sample: cached scores, and one call of the metric for all distinct new samples."""
         batch = list(zip(predictions, map(tuple, references), prompts, rows, strict=True))
         if self.context.policy or not _hashable(batch):

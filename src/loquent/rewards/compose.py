@@ -73,7 +73,12 @@ def build(settings: Mapping[str, Any], context: Context) -> tuple[tuple[AnyTerm,
     return tuple(terms), Record(weights)
 
 
-def apply(terms: Sequence[AnyTerm], episodes: Sequence[Episode], rows: Mapping[str, Row], learner: Learner | None = None) -> list[Episode]:
+def apply(
+    terms: Sequence[AnyTerm],
+    episodes: Sequence[Episode],
+    rows: Mapping[str, Row],
+    learner: Learner | None = None,
+) -> list[Episode]:
     """The episodes with the rewards of all terms. Each term is called once, with all episodes; it replaces
     earlier scores of its name.
 
@@ -91,7 +96,9 @@ def apply(terms: Sequence[AnyTerm], episodes: Sequence[Episode], rows: Mapping[s
     for i in answered:
         if done[i].row not in rows:
             what = f"the episode on row {done[i].row!r} cannot be scored"
-            raise BadReward(f"{what}: that row is not among the {len(rows)} rows given; pass the rows of all episodes")
+            raise BadReward(
+                f"{what}: that row is not among the {len(rows)} rows given; pass the rows of all episodes"
+            )
     texts = [episode_texts(done[i]) for i in answered]
     own = [rows[done[i].row] for i in answered]
     for term in terms:
@@ -135,7 +142,9 @@ def _term(name: str, options: dict[str, Any], own: Record, context: Context, cac
     if isinstance(metric, TokenFunction):
         if key or counts != Counting():
             settings = "key, clip, normalization, place and potential"
-            raise BadSetting(f"rewards.{name}: {of} scores each token, so it takes none of {settings}; leave them out")
+            raise BadSetting(
+                f"rewards.{name}: {of} scores each token, so it takes none of {settings}; leave them out"
+            )
         return TokenTerm(name, metric.function)
     _check_key(name, of, key, metric)
     together = traits(metric).together
@@ -155,7 +164,11 @@ def _check_key(name: str, of: str, key: str, metric: Metric) -> None:
         return
     if not choices:
         raise BadSetting(f"rewards.{name}: {of} scores a whole corpus, not an episode; choose another metric")
-    what = f"key = {key!r} is not an episode score of {of}" if key else f"{of} has several episode scores; set key"
+    what = (
+        f"key = {key!r} is not an episode score of {of}"
+        if key
+        else f"{of} has several episode scores; set key"
+    )
     raise BadSetting(f"rewards.{name}: {what}; allowed keys: {', '.join(choices)}")
 
 
@@ -166,27 +179,49 @@ def _weight(value: Any, name: str) -> float:
 
 
 def _counted(
-    term: Term, episodes: Sequence[Episode], texts: Sequence[tuple[str, str]], rows: Sequence[Row], learner: Learner | None
+    term: Term,
+    episodes: Sequence[Episode],
+    texts: Sequence[tuple[str, str]],
+    rows: Sequence[Row],
+    learner: Learner | None,
 ) -> list[Episode]:
     """The episodes with the reward of a term. Each episode has an answer."""
     scores = _scores(term, texts, rows)
     reward_of = learner.fit(term, scores) if learner else term.counting.clipped
     ends: Sequence[Sequence[int]] = [()] * len(episodes)
     if learner and term.counting.place != "answer":
-        ends = [learner.ends(episode.answers()[-1]) if score is not None else () for episode, score in zip(episodes, scores, strict=True)]
-    cuts = [pieces(text, own, term.counting.place) if own else [] for (_, text), own in zip(texts, ends, strict=True)]
+        ends = [
+            learner.ends(episode.answers()[-1]) if score is not None else ()
+            for episode, score in zip(episodes, scores, strict=True)
+        ]
+    cuts = [
+        pieces(text, own, term.counting.place) if own else []
+        for (_, text), own in zip(texts, ends, strict=True)
+    ]
     prefixes = [(i, cut) for i, own in enumerate(cuts) for cut in own]
-    parts = iter(_scores(term, [(texts[i][0], texts[i][1][:cut]) for i, cut in prefixes], [rows[i] for i, _ in prefixes]))
+    parts = iter(
+        _scores(
+            term, [(texts[i][0], texts[i][1][:cut]) for i, cut in prefixes], [rows[i] for i, _ in prefixes]
+        )
+    )
     done = []
     for episode, score, own_ends, own_cuts in zip(episodes, scores, ends, cuts, strict=True):
         reward = reward_of(score)
         part_rewards = [reward_of(next(parts)) for _ in own_cuts]
-        per_token = placed(reward, own_cuts, part_rewards, own_ends) if reward is not None and own_ends else None
+        per_token = (
+            placed(reward, own_cuts, part_rewards, own_ends) if reward is not None and own_ends else None
+        )
         done.append(_with_score(term, score, reward, per_token, episode))
     return done
 
 
-def _shaped(term: Term, episodes: Sequence[Episode], texts: Sequence[tuple[str, str]], rows: Sequence[Row], learner: Learner) -> list[Episode]:
+def _shaped(
+    term: Term,
+    episodes: Sequence[Episode],
+    texts: Sequence[tuple[str, str]],
+    rows: Sequence[Row],
+    learner: Learner,
+) -> list[Episode]:
     """The episodes with the rewards of a potential. Each episode has an answer."""
     steps = [shaping.steps_of(episode, term.counting.place, learner) for episode in episodes]
     samples = [(i, sample) for i, own in enumerate(steps) for sample in shaping.samples(own)]
@@ -202,10 +237,21 @@ def _shaped(term: Term, episodes: Sequence[Episode], texts: Sequence[tuple[str, 
 
 
 def _scores(term: Term, texts: Sequence[tuple[str, str]], rows: Sequence[Row]) -> list[float | None]:
-    return term.score([text for _, text in texts], [references_of(row) for row in rows], [prompt for prompt, _ in texts], rows)
+    return term.score(
+        [text for _, text in texts],
+        [references_of(row) for row in rows],
+        [prompt for prompt, _ in texts],
+        rows,
+    )
 
 
-def _with_score(term: Term, score: float | None, reward: float | None, per_token: tuple[float, ...] | None, episode: Episode) -> Episode:
+def _with_score(
+    term: Term,
+    score: float | None,
+    reward: float | None,
+    per_token: tuple[float, ...] | None,
+    episode: Episode,
+) -> Episode:
     """Replace the values under the term's names.
 
     The reward goes on the last answer or on its tokens, the raw score on that answer.
@@ -227,7 +273,10 @@ def _with_score(term: Term, score: float | None, reward: float | None, per_token
 def _without(names: tuple[str, ...], turn: Turn) -> Turn:
     if not any(name in turn.rewards or name in turn.token_rewards for name in names):
         return turn
-    rewards, tokens = (Record({name: value for name, value in record.items() if name not in names}) for record in (turn.rewards, turn.token_rewards))
+    rewards, tokens = (
+        Record({name: value for name, value in record.items() if name not in names})
+        for record in (turn.rewards, turn.token_rewards)
+    )
     return replace(turn, rewards=rewards, token_rewards=tokens)
 
 

@@ -28,7 +28,9 @@ class CopyingOptions:
 class MissingConceptsOptions:
     """The options of the reward `missing_concepts`."""
 
-    field: str = setting("concepts", "the row's field: a list of texts, or a text separated by spaces, commas or #")
+    field: str = setting(
+        "concepts", "the row's field: a list of texts, or a text separated by spaces, commas or #"
+    )
     concepts: tuple = setting((), "concepts that every answer must use; they replace the field")  # type: ignore[type-arg]  # a bare tuple takes texts and lists of texts
 
 
@@ -42,9 +44,21 @@ class Copying:
     higher_is_better: ClassVar[bool | None] = True
     keys: ClassVar[tuple[str, ...]] = ("copying",)
 
-    def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
+    def __call__(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Measured:
         """Score the answers against their prompts."""
-        return with_means({self.name: [self._score(text, prompt) for text, prompt in zip(predictions, prompts, strict=True)]})
+        return with_means(
+            {
+                self.name: [
+                    self._score(text, prompt) for text, prompt in zip(predictions, prompts, strict=True)
+                ]
+            }
+        )
 
     def _score(self, text: str, prompt: str) -> float | None:
         share = copied_share(without_punctuation(words(text)), without_punctuation(words(prompt)), self.n)
@@ -65,9 +79,17 @@ class MissingConcepts:
     higher_is_better: ClassVar[bool | None] = True
     keys: ClassVar[tuple[str, ...]] = ("missing_concepts",)
 
-    def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
+    def __call__(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Measured:
         """Score the answers against the concepts of their rows."""
-        return with_means({self.name: [self._score(text, row) for text, row in zip(predictions, rows, strict=True)]})
+        return with_means(
+            {self.name: [self._score(text, row) for text, row in zip(predictions, rows, strict=True)]}
+        )
 
     def _score(self, text: str, row: Row) -> float | None:
         required = list(self.concepts) or concepts.concepts_of(row.fields.get(self.field))
@@ -89,5 +111,7 @@ def missing_concepts(context: Context, options: MissingConceptsOptions) -> Missi
     """
     for concept in options.concepts:
         if not (isinstance(concept, str) and concepts.WORD.search(concept)):
-            raise BadSetting(f"missing_concepts.concepts: {concept!r} is not a word; give texts that contain a word")
+            raise BadSetting(
+                f"missing_concepts.concepts: {concept!r} is not a word; give texts that contain a word"
+            )
     return MissingConcepts(options.field, tuple(options.concepts))

@@ -16,7 +16,9 @@ RAW = "/raw"  # suffix of a term's name: its raw score, stored where the reward 
 class Counting:
     """Settings of `rewards.NAME` besides `weight`, `of`, `key` and the metric's options; applied in order."""
 
-    clip: tuple[float, ...] = setting((), "[low, high]: clip scores to this range; .inf leaves a side open; empty: no clipping")
+    clip: tuple[float, ...] = setting(
+        (), "[low, high]: clip scores to this range; .inf leaves a side open; empty: no clipping"
+    )
     normalization: str = setting(
         "none",
         "give the learner (score - mean) / deviation: batch: of one collection; running: of all collections so far",
@@ -35,7 +37,9 @@ class Counting:
 
     def __post_init__(self) -> None:
         bounds = self.clip
-        if not isinstance(bounds, tuple) or not all(isinstance(x, int | float) and not isinstance(x, bool) and not math.isnan(x) for x in bounds):
+        if not isinstance(bounds, tuple) or not all(
+            isinstance(x, int | float) and not isinstance(x, bool) and not math.isnan(x) for x in bounds
+        ):
             raise BadSetting(f"clip = {bounds!r}: must be two numbers, as in [0.0, 1.0]")
         if bounds and not (len(bounds) == 2 and bounds[0] < bounds[1]):
             raise BadSetting(f"clip = {list(bounds)}: must be two numbers, the lower first, as in [0.0, 1.0]")
@@ -44,7 +48,9 @@ class Counting:
         check_ranges(self)
         if self.potential and self.normalization != "none":
             why = "a potential must depend on the text alone, and normalization changes during training"
-            raise BadSetting(f"potential = True and normalization = {self.normalization!r}: {why}; leave one out")
+            raise BadSetting(
+                f"potential = True and normalization = {self.normalization!r}: {why}; leave one out"
+            )
 
     @property
     def for_learners(self) -> bool:

@@ -58,7 +58,12 @@ class Learner:
     """
 
     def __init__(
-        self, terms: Sequence[Any], *, gamma: float = 1.0, discount: str = "turn", ends: Callable[[Turn], Sequence[int]] | None = None
+        self,
+        terms: Sequence[Any],
+        *,
+        gamma: float = 1.0,
+        discount: str = "turn",
+        ends: Callable[[Turn], Sequence[int]] | None = None,
     ) -> None:
         self.gamma, self.discount, self._ends = gamma, discount, ends
         own = [term for term in terms if isinstance(term, Term)]
@@ -90,7 +95,10 @@ class Learner:
 
     def state_dict(self) -> dict[str, Any]:
         """The running statistics, by term."""
-        return {name: {"count": term.count, "mean": term.mean, "squares": term.squares} for name, term in self._running.items()}
+        return {
+            name: {"count": term.count, "mean": term.mean, "squares": term.squares}
+            for name, term in self._running.items()
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore a state; BadCheckpoint where a term's statistics are missing or out of range."""
@@ -100,7 +108,15 @@ class Learner:
             term.squares = saved_state.number(saved, "squares", 0)
 
 
-def of_run(terms: Sequence[Any], config: Any, *, name: str, playing: bool, recorded: bool, ends: Callable[[Turn], Sequence[int]] | None) -> Learner:
+def of_run(
+    terms: Sequence[Any],
+    config: Any,
+    *,
+    name: str,
+    playing: bool,
+    recorded: bool,
+    ends: Callable[[Turn], Sequence[int]] | None,
+) -> Learner:
     """The `Learner` of a run, with the discount of its algorithm.
 
     Args:

@@ -46,7 +46,13 @@ class Repetition:
     higher_is_better: ClassVar[bool | None] = True
     keys: ClassVar[tuple[str, ...]] = ("repetition",)
 
-    def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
+    def __call__(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Measured:
         """Score the answers; prompts, references and rows are not used."""
         return with_means({self.name: [self._score(text) for text in predictions]})
 
@@ -66,10 +72,18 @@ class Length:
     higher_is_better: ClassVar[bool | None] = True
     keys: ClassVar[tuple[str, ...]] = ("length",)
 
-    def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
+    def __call__(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Measured:
         """Score the answers; prompts, references and rows are not used."""
         counts = [len(without_punctuation(words(text))) for text in predictions]
-        return with_means({self.name: [-float(max(self.low - count, count - self.high, 0)) for count in counts]})
+        return with_means(
+            {self.name: [-float(max(self.low - count, count - self.high, 0)) for count in counts]}
+        )
 
 
 @takes(RepetitionOptions)
@@ -86,5 +100,7 @@ def length(context: Context, options: LengthOptions) -> Length:
         BadSetting: the range is empty, or neither end is set, so nothing would be penalised.
     """
     if not options.low and options.high is None:
-        raise BadSetting("length has neither low nor high, so it would penalise nothing; set low, high or both")
+        raise BadSetting(
+            "length has neither low nor high, so it would penalise nothing; set low, high or both"
+        )
     return Length(options.low, math.inf if options.high is None else options.high)

@@ -35,7 +35,9 @@ def pieces(text: str, ends: Sequence[int], place: str) -> list[int]:
     return sorted({end for end in candidates if 0 < end < len(text)})
 
 
-def placed(total: float, cuts: Sequence[int], scores: Sequence[float | None], ends: Sequence[int]) -> tuple[float, ...]:
+def placed(
+    total: float, cuts: Sequence[int], scores: Sequence[float | None], ends: Sequence[int]
+) -> tuple[float, ...]:
     """One reward per token, with sum `total`: the change of each piece, on the token that ends the piece.
 
     Args:

@@ -62,11 +62,22 @@ def samples(steps: Sequence[Steps]) -> list[tuple[str, str]]:
     """The distinct (prompt, text) pairs whose scores `shaped` needs."""
     if not steps:
         return []
-    parts = [(answer.prompt, answer.text[:length]) for answer in steps for length in dict.fromkeys(answer.lengths) if length]
+    parts = [
+        (answer.prompt, answer.text[:length])
+        for answer in steps
+        for length in dict.fromkeys(answer.lengths)
+        if length
+    ]
     return list(dict.fromkeys([(steps[0].prompt, ""), *parts]))
 
 
-def shaped(name: str, episode: Episode, steps: Sequence[Steps], scores: dict[tuple[str, str], float | None], learner: Learner) -> Episode:
+def shaped(
+    name: str,
+    episode: Episode,
+    steps: Sequence[Steps],
+    scores: dict[tuple[str, str], float | None],
+    learner: Learner,
+) -> Episode:
     """The episode with F of each step under `name`: per token where an answer has tokens, else per turn."""
     turns = list(episode.turns)
     if not steps:

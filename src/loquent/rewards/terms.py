@@ -44,7 +44,13 @@ class Term:
         """Whether the score of an episode depends on the episodes scored with it."""
         return traits(self.metric).together
 
-    def score(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Scores:
+    def score(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Scores:
         """One finite number per sample, or None where the term does not apply; the metric is called once.
 
         Raises:
@@ -58,7 +64,9 @@ class Term:
         except LoquentError:
             raise
         except Exception as error:
-            raise BadReward(f"reward {self.name!r} raised {type(error).__name__}: {error}; {self._culprit(*samples)}") from error
+            raise BadReward(
+                f"reward {self.name!r} raised {type(error).__name__}: {error}; {self._culprit(*samples)}"
+            ) from error
         return numbers(self._chosen(measured), rows, self.name)
 
     def _chosen(self, measured: Any) -> Any:
@@ -72,7 +80,9 @@ class Term:
             return measured.samples[self.metric.name]
         if self.key not in measured.samples:
             known = ", ".join(keys) or "none: it scores a whole corpus"
-            raise BadReward(f"reward {self.name!r}: no score per episode under key = {self.key!r}; known keys: {known}")
+            raise BadReward(
+                f"reward {self.name!r}: no score per episode under key = {self.key!r}; known keys: {known}"
+            )
         return measured.samples[self.key]
 
     def _culprit(self, *samples: Sequence[Any]) -> str:
@@ -127,9 +137,17 @@ class Function:
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
 
-    def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
+    def __call__(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Measured:
         """Call the function with copies of the lists, so that it may change them."""
-        scores = self.function(list(predictions), [list(texts) for texts in references], list(prompts), list(rows))
+        scores = self.function(
+            list(predictions), [list(texts) for texts in references], list(prompts), list(rows)
+        )
         return Measured({self.name: scores})
 
 
@@ -145,7 +163,11 @@ class DottedOptions:
     """The options of the reward `callable`."""
 
     function: str = setting(why="the Python callable, as 'module:function'")
-    per: str = setting("episode", "episode: it scores a batch of episodes; token: it scores an answer per token", choices=("episode", "token"))
+    per: str = setting(
+        "episode",
+        "episode: it scores a batch of episodes; token: it scores an answer per token",
+        choices=("episode", "token"),
+    )
 
 
 @takes(DottedOptions, "callable")
@@ -198,8 +220,15 @@ def _listed(values: Any) -> list[Any] | None:
 def _number(score: Any, place: str) -> float:
     try:
         number = float(score) if hasattr(type(score), "__float__") else math.nan
-    except (TypeError, ValueError, RuntimeError, OverflowError):  # a tensor of several elements, a huge integer
+    except (
+        TypeError,
+        ValueError,
+        RuntimeError,
+        OverflowError,
+    ):  # a tensor of several elements, a huge integer
         number = math.nan
     if not math.isfinite(number):
-        raise BadReward(f"{place}: the score is {shown(score)}; it must be a finite number (None where the term does not apply)")
+        raise BadReward(
+            f"{place}: the score is {shown(score)}; it must be a finite number (None where the term does not apply)"
+        )
     return number

@@ -72,7 +72,9 @@ def token_specified(context: Context, options: SpecifiedOptions) -> TokenFunctio
         problem = "has both values and file" if options.values else "has neither values nor file"
         raise BadSetting(f"token_specified {problem}; set either values or a file")
     values = options.values or _read(options.file)
-    return TokenFunction(ByToken({_id(id): _value(id, value) for id, value in values.items()}, options.scale, options.shift))
+    return TokenFunction(
+        ByToken({_id(id): _value(id, value) for id, value in values.items()}, options.scale, options.shift)
+    )
 
 
 def _read(file: str) -> Mapping[Any, Any]:

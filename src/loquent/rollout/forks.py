@@ -26,7 +26,14 @@ COMPANIONS = 1_000_000  # what is played beside game g of a row is numbered from
 
 
 def branching(
-    task: Task, queue: Iterable[Game], expert: Agent, suboptimal: Agent, *, seed: int, split: str = "train", rollouts: int = 1
+    task: Task,
+    queue: Iterable[Game],
+    expert: Agent,
+    suboptimal: Agent,
+    *,
+    seed: int,
+    split: str = "train",
+    rollouts: int = 1,
 ) -> list[Episode]:
     """Each game of the expert's, followed by `rollouts` games of the suboptimal player from every state in which the expert answered.
 
@@ -37,7 +44,13 @@ def branching(
     forks = []
     for game, episode in zip(games, experts, strict=True):
         numbers = count((game.number + 1) * COMPANIONS)
-        forks.append([one.fork(next(numbers), BRANCH) for one in states(task, episode, game.row) for _ in range(rollouts)])
+        forks.append(
+            [
+                one.fork(next(numbers), BRANCH)
+                for one in states(task, episode, game.row)
+                for _ in range(rollouts)
+            ]
+        )
     return _grouped(experts, _played(task, forks, _seats(suboptimal, expert, experts)))
 
 
@@ -67,7 +80,12 @@ def adversarial(
         numbers = count((game.number + 1) * COMPANIONS)
         reached = islice(states(task, episode, game.row), before - 1, before)
         forks.append([one.fork(next(numbers), ADVERSARIAL) for one in reached for _ in range(rollouts)])
-        whole.append([Live(task, game.row, next(numbers), seed, split, meta=Record(kind=SUBOPTIMAL)) for _ in range(games)])
+        whole.append(
+            [
+                Live(task, game.row, next(numbers), seed, split, meta=Record(kind=SUBOPTIMAL))
+                for _ in range(games)
+            ]
+        )
     misled = _played(task, forks, _seats(adversary, expert, experts))
     mediocre = _played(task, whole, _seats(suboptimal, expert, experts))
     return _grouped(experts, misled, mediocre)
@@ -84,17 +102,25 @@ def states(task: Task, episode: Episode, row: Row) -> Iterator[Live]:
 
 
 def _experts(task: Task, games: Sequence[Game], expert: Agent, seed: int, split: str) -> list[Episode]:
-    return play(task, [replace(game, meta=Record(kind=EXPERT)) for game in games], expert, seed=seed, split=split)
+    return play(
+        task, [replace(game, meta=Record(kind=EXPERT)) for game in games], expert, seed=seed, split=split
+    )
 
 
 def _seats(agent: Agent, others: Agent, experts: Sequence[Episode]) -> Agent | Mapping[str, Agent]:
     """The agent alone; or in the learning seat, with the expert in all other seats that spoke in its games."""
     seats = {turn.seat for episode in experts for turn in episode.turns} - {TASK}
     learning = {episode.learning for episode in experts}
-    return {**dict.fromkeys(sorted(seats), others), **dict.fromkeys(learning, agent)} if seats - learning else agent
+    return (
+        {**dict.fromkeys(sorted(seats), others), **dict.fromkeys(learning, agent)}
+        if seats - learning
+        else agent
+    )
 
 
-def _played(task: Task, groups: Sequence[Sequence[Live]], agents: Agent | Mapping[str, Agent]) -> list[list[Episode]]:
+def _played(
+    task: Task, groups: Sequence[Sequence[Live]], agents: Agent | Mapping[str, Agent]
+) -> list[list[Episode]]:
     """Play all games of all groups together; the episodes by group."""
     played = iter(go_on(task, [one for group in groups for one in group], agents))
     return [list(islice(played, len(group))) for group in groups]
@@ -102,4 +128,8 @@ def _played(task: Task, groups: Sequence[Sequence[Live]], agents: Agent | Mappin
 
 def _grouped(experts: Sequence[Episode], *companions: Sequence[Sequence[Episode]]) -> list[Episode]:
     """Each expert's game, followed by what was played beside it."""
-    return [one for expert, *beside in zip(experts, *companions, strict=True) for one in (expert, *(one for group in beside for one in group))]
+    return [
+        one
+        for expert, *beside in zip(experts, *companions, strict=True)
+        for one in (expert, *(one for group in beside for one in group))
+    ]

@@ -67,19 +67,28 @@ def stream(
         BrokenAgent: an agent is missing for a seat, or gave the wrong number of answers, or something that is none.
         PlayerLeft: a person left; it holds the games under way, which have not ended and so bootstrap.
     """
-    opened = (Live(task, game.row, game.number, seed, split, learning, index, game.meta) for index, game in enumerate(queue))
+    opened = (
+        Live(task, game.row, game.number, seed, split, learning, index, game.meta)
+        for index, game in enumerate(queue)
+    )
     yield from _played(task, opened, agents, live)
 
 
-def go_on(task: Task, games: Iterable[Live], agents: Agent | Mapping[str, Agent], *, live: int = 256) -> list[Episode]:
+def go_on(
+    task: Task, games: Iterable[Live], agents: Agent | Mapping[str, Agent], *, live: int = 256
+) -> list[Episode]:
     """Play games that are under way (`Live.fork`) to their end; the episodes come in the order of `games`."""
     waiting = list(games)
     for index, one in enumerate(waiting):
         one.index = index
-    return [episode for _, episode in sorted(_played(task, iter(waiting), agents, live), key=lambda pair: pair[0])]
+    return [
+        episode for _, episode in sorted(_played(task, iter(waiting), agents, live), key=lambda pair: pair[0])
+    ]
 
 
-def _played(task: Task, waiting: Iterator[Live], agents: Agent | Mapping[str, Agent], live: int) -> Iterator[tuple[int, Episode]]:
+def _played(
+    task: Task, waiting: Iterator[Live], agents: Agent | Mapping[str, Agent], live: int
+) -> Iterator[tuple[int, Episode]]:
     if live < 1:
         raise BadSetting(f"live = {live}: at least one game must be live")
     table = list(islice(waiting, live))
@@ -111,7 +120,9 @@ def replay(task: Task, episode: Episode, row: Row | None = None) -> Episode:
     """
     again = played_again(task, episode, row).episode(episode.agents)
     if len(again.turns) != len(episode.turns):
-        raise LoquentError(f"the record of {episode.row}#{episode.number} has {len(episode.turns)} turns; played again it has {len(again.turns)}")
+        raise LoquentError(
+            f"the record of {episode.row}#{episode.number} has {len(episode.turns)} turns; played again it has {len(again.turns)}"
+        )
     turns = []
     for old, new in zip(episode.turns, again.turns, strict=True):
         extra = {name: value for name, value in old.rewards.items() if name not in task.spec.rewards}
@@ -121,19 +132,30 @@ def replay(task: Task, episode: Episode, row: Row | None = None) -> Episode:
 
 def played_again(task: Task, episode: Episode, row: Row | None = None) -> Live:
     """The game of a recorded episode as it stands after its last answer, with the task's state. Raises as `replay`."""
-    stream = episode.meta.get("parent", episode.number)  # a fork's task goes on with the stream of the game it was forked from
+    stream = episode.meta.get(
+        "parent", episode.number
+    )  # a fork's task goes on with the stream of the game it was forked from
     if not isinstance(stream, int):
         raise LoquentError(
             f"the record of {episode.row}#{episode.number} has meta.parent = {stream!r:.40}; the number of the game it was forked from is right"
         )
-    one = Live(task, row or task.row(episode.split, episode.row), stream, episode.seed, episode.split, episode.learning)
+    one = Live(
+        task,
+        row or task.row(episode.split, episode.row),
+        stream,
+        episode.seed,
+        episode.split,
+        episode.learning,
+    )
     for turn in episode.turns:
         if turn.seat != TASK:
             one.act(Answer(turn.text, turn.stopped, turn.tokens))
     return one
 
 
-def _ask(task: Task, table: Sequence[Live], agents: Agent | Mapping[str, Agent]) -> Iterator[tuple[Live, Answer]]:
+def _ask(
+    task: Task, table: Sequence[Live], agents: Agent | Mapping[str, Agent]
+) -> Iterator[tuple[Live, Answer]]:
     due: dict[str, list[Live]] = {}
     for one in table:
         due.setdefault(one.seat, []).append(one)
@@ -141,7 +163,9 @@ def _ask(task: Task, table: Sequence[Live], agents: Agent | Mapping[str, Agent])
         seats = agents if isinstance(agents, Mapping) else {seat: agents}
         agent = seats.get(seat)
         if agent is None:
-            raise BrokenAgent(f"{task.identity} asks the seat {seat!r}, and no agent sits there; taken seats: {', '.join(seats)}")
+            raise BrokenAgent(
+                f"{task.identity} asks the seat {seat!r}, and no agent sits there; taken seats: {', '.join(seats)}"
+            )
         answers = agent.answer([one.asked() for one in ones])
         if not isinstance(answers, Sequence) or len(answers) != len(ones):
             gave = f"{len(answers)} answers" if isinstance(answers, Sequence) else kind_of(answers)

@@ -25,7 +25,13 @@ class Interval:
 
     def as_json(self) -> dict[str, Any]:
         """All of it by name."""
-        return {"mean": self.mean, "low": self.low, "high": self.high, "deviation": self.deviation, "n": self.n}
+        return {
+            "mean": self.mean,
+            "low": self.low,
+            "high": self.high,
+            "deviation": self.deviation,
+            "n": self.n,
+        }
 
 
 def interval(numbers: Sequence[float], level: float = LEVEL) -> Interval:
@@ -56,7 +62,9 @@ def difference(one: Mapping[int, float], other: Mapping[int, float]) -> Interval
 def student(freedom: int, level: float = LEVEL) -> float:
     """The t for which Student's distribution with so many degrees of freedom has the mass `level` in [-t, t]."""
     if freedom < 1 or not 0 < level < 1:
-        raise ValueError(f"freedom = {freedom} and level = {level}: at least 1, and between 0 and 1, are right")
+        raise ValueError(
+            f"freedom = {freedom} and level = {level}: at least 1, and between 0 and 1, are right"
+        )
     low, high = 0.0, 1.0
     while _within(high, freedom) < level:
         high *= 2

@@ -24,7 +24,9 @@ from loquent.core.seeding import Key
 from loquent.core.settings import check_ranges, setting
 
 Numbers = NDArray[np.int64]
-Statistic = Callable[[Numbers], dict[str, float]]  # the numbers of samples, each as often as it was drawn -> values by key
+Statistic = Callable[
+    [Numbers], dict[str, float]
+]  # the numbers of samples, each as often as it was drawn -> values by key
 GROUPS = 200  # that are left out for bca
 SPREADLESS = 1e-12  # the share of a number below which a difference is rounding
 ONE_SIDED = "drawn texts repeat, and the draws lie on one side of it: it is an extreme, or depends on how many different texts there are"
@@ -35,7 +37,9 @@ METHODS = ("percentile", "bca")
 class Resampling:
     """How intervals are made."""
 
-    method: Literal["percentile", "bca"] = setting("percentile", "how an interval is read off the draws", choices=METHODS)
+    method: Literal["percentile", "bca"] = setting(
+        "percentile", "how an interval is read off the draws", choices=METHODS
+    )
     resamples: int = setting(1000, "draws of the whole corpus", low=100)
     level: float = setting(0.95, "the probability an interval is made for", low=0.5, high=0.999)
     seed: int = setting(0, "the seed of the draws", low=0)
@@ -64,7 +68,11 @@ class Bounds:
 
 
 def bounds(
-    statistic: Statistic, samples: int, values: dict[str, float], settings: Resampling, drawn: Callable[[], None] = lambda: None
+    statistic: Statistic,
+    samples: int,
+    values: dict[str, float],
+    settings: Resampling,
+    drawn: Callable[[], None] = lambda: None,
 ) -> dict[str, Bounds]:
     """The interval of each of `values`, which are the statistic of all samples.
 
@@ -83,7 +91,10 @@ def bounds(
     left_out = list(without_groups(statistic, samples)) if settings.method == "bca" else []
     made = {}
     for name, value in values.items():
-        replicates, jackknifed = np.array(found[name]), np.array([one[name] for one in left_out if name in one])
+        replicates, jackknifed = (
+            np.array(found[name]),
+            np.array([one[name] for one in left_out if name in one]),
+        )
         made[name] = interval(value, replicates, settings, jackknifed)
     return made
 
@@ -96,7 +107,9 @@ def without_groups(statistic: Statistic, samples: int) -> Iterator[dict[str, flo
         yield statistic(everyone[everyone % groups != group])
 
 
-def interval(value: float, replicates: NDArray[np.float64], settings: Resampling, jackknifed: NDArray[np.float64]) -> Bounds:
+def interval(
+    value: float, replicates: NDArray[np.float64], settings: Resampling, jackknifed: NDArray[np.float64]
+) -> Bounds:
     """The interval of one number from what the draws made of it, and for bca from the statistic without each group."""
     if len(replicates) < settings.resamples / 2:
         return Bounds(why="fewer than half of the draws have a score")
@@ -106,17 +119,25 @@ def interval(value: float, replicates: NDArray[np.float64], settings: Resampling
     if not replicates.min() + rounding < value < replicates.max() - rounding:
         return Bounds(why=ONE_SIDED)
     tail = (1 - settings.level) / 2
-    shares = (tail, 1 - tail) if settings.method == "percentile" else corrected(value, replicates, jackknifed, tail)
+    shares = (
+        (tail, 1 - tail)
+        if settings.method == "percentile"
+        else corrected(value, replicates, jackknifed, tail)
+    )
     low, high = (float(one) for one in np.quantile(replicates, shares)) if shares else (math.inf, -math.inf)
     if not low - rounding <= value <= high + rounding:
         return Bounds(why=ONE_SIDED)
     return Bounds(low, high)
 
 
-def corrected(value: float, replicates: NDArray[np.float64], jackknifed: NDArray[np.float64], tail: float) -> tuple[float, float] | None:
+def corrected(
+    value: float, replicates: NDArray[np.float64], jackknifed: NDArray[np.float64], tail: float
+) -> tuple[float, float] | None:
     """The shares of the draws at which a bca interval ends (Efron and Tibshirani 1993, eq. 14.10 to 14.15); None beyond all draws."""
     normal = NormalDist()
-    below = (np.count_nonzero(replicates < value) + np.count_nonzero(replicates <= value)) / 2 / len(replicates)
+    below = (
+        (np.count_nonzero(replicates < value) + np.count_nonzero(replicates <= value)) / 2 / len(replicates)
+    )
     if not 0 < below < 1:
         return None
     bias = normal.inv_cdf(float(below))

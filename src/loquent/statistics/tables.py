@@ -26,7 +26,9 @@ def text_table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
     widths = [max(len(line[i]) for line in [head, *body]) for i in range(len(head))]
     rule = ["-" * width if i == 0 else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
     lines = [head, rule, *body]
-    return "\n".join("| " + " | ".join(_padded(cell, widths[i], i) for i, cell in enumerate(line)) + " |" for line in lines)
+    return "\n".join(
+        "| " + " | ".join(_padded(cell, widths[i], i) for i, cell in enumerate(line)) + " |" for line in lines
+    )
 
 
 def as_csv(rows: Rows) -> str:
@@ -74,7 +76,13 @@ def number(value: float) -> str:
     """A number as tables print it: three digits behind the point below 10, two above, none for a large whole one; a dash for none."""
     if math.isnan(value):
         return "–"
-    return f"{value:.0f}" if float(value).is_integer() and abs(value) >= 10 else f"{value:.3f}" if abs(value) < 10 else f"{value:.2f}"
+    return (
+        f"{value:.0f}"
+        if float(value).is_integer() and abs(value) >= 10
+        else f"{value:.3f}"
+        if abs(value) < 10
+        else f"{value:.2f}"
+    )
 
 
 def _padded(cell: str, width: int, column: int) -> str:

@@ -38,11 +38,16 @@ def split(options: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def owned(options: Sequence[str], *owners: str) -> dict[str, list[str]]:
     """Options by whose they are: `owner.key=value` of the owners, all others of the task, under ""."""
-    owner_of = {text: next((owner for owner in owners if text.strip().startswith(f"{owner}.")), "") for text in options}
+    owner_of = {
+        text: next((owner for owner in owners if text.strip().startswith(f"{owner}.")), "")
+        for text in options
+    }
     return {owner: [text for text in options if owner_of[text] == owner] for owner in ("", *owners)}
 
 
-def agent(name: str, played: Task, options: Sequence[str] = (), prefix: str = AGENT, *, allow_imports: bool = False) -> Any:
+def agent(
+    name: str, played: Task, options: Sequence[str] = (), prefix: str = AGENT, *, allow_imports: bool = False
+) -> Any:
     """The agent of that name (or "module:Class"), made for a task; of a run's folder, a model's folder or a file of episodes.
 
     Args:
@@ -59,8 +64,14 @@ def agent(name: str, played: Task, options: Sequence[str] = (), prefix: str = AG
     if name not in registry.names("agent") and ":" not in name and (path.is_dir() or path.suffix == ".jsonl"):
         if options:
             raise BadSetting(f"{options[0]}: {name} is a folder or a file, which has no options")
-        return _model(path, allow_imports) if path.is_dir() else registry.find("agent", "replay")(tuple(episode.read(path)))
-    return make(name, played, {key: node.plain() for key, node in given(options, prefix).items()}, COMMAND_LINE)
+        return (
+            _model(path, allow_imports)
+            if path.is_dir()
+            else registry.find("agent", "replay")(tuple(episode.read(path)))
+        )
+    return make(
+        name, played, {key: node.plain() for key, node in given(options, prefix).items()}, COMMAND_LINE
+    )
 
 
 def find(kind: str, name: str) -> Any:

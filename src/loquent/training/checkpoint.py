@@ -25,7 +25,10 @@ from loquent.files import atomic, manifest, names, tensor_tree
 from loquent.files.tensor_files import digest_of, read_reference, read_tensors, save_reference
 from loquent.pretrained import LanguageModel
 
-POLICY, REFERENCE = "/actor/policy.", "/actor/reference."  # begin the paths of both networks' tensors in a trainer's state
+POLICY, REFERENCE = (
+    "/actor/policy.",
+    "/actor/reference.",
+)  # begin the paths of both networks' tensors in a trainer's state
 REFERENCE_HASH = "reference hash"  # the key in state.json of the digest that names the file of the reference
 POLICY_HASH = "policy hash"  # the key in state.json of the digest of the weights that are in policy/ alone
 
@@ -39,7 +42,12 @@ class Saved(Protocol):
         ...
 
 
-def save(folder: Path, language: LanguageModel | Saved, state: Mapping[str, Any], records: Mapping[str, Any] = EMPTY) -> None:
+def save(
+    folder: Path,
+    language: LanguageModel | Saved,
+    state: Mapping[str, Any],
+    records: Mapping[str, Any] = EMPTY,
+) -> None:
     """Write a checkpoint atomically: a crash leaves a whole checkpoint or none of that name, never half of one.
 
     Args:
@@ -53,14 +61,22 @@ def save(folder: Path, language: LanguageModel | Saved, state: Mapping[str, Any]
             _write(aside, folder.parent, language, state, records)
             if folder.exists():
                 atomic.remove(folder)
-    except Exception as error:  # writers raise OSError, SafetensorError and, from tokenizers, a bare Exception
+    except (
+        Exception
+    ) as error:  # writers raise OSError, SafetensorError and, from tokenizers, a bare Exception
         raise BadCheckpoint(
             f"{folder} could not be written ({type(error).__name__}: {error}); the checkpoints before it are untouched: "
             f"make room, then go on with `loquent resume {folder.parent.parent}`"
         ) from error
 
 
-def _write(aside: Path, shared: Path, language: LanguageModel | Saved, state: Mapping[str, Any], records: Mapping[str, Any]) -> None:
+def _write(
+    aside: Path,
+    shared: Path,
+    language: LanguageModel | Saved,
+    state: Mapping[str, Any],
+    records: Mapping[str, Any],
+) -> None:
     """Write the files of a checkpoint; `shared` is the folder of the reference's file."""
     aside.mkdir(parents=True)
     policy = aside / names.POLICY
@@ -98,10 +114,14 @@ def load(folder: Path, *, reference: bool = True) -> dict[str, Any]:
         else:
             shared = read_reference(folder.parent, reference_hash, REFERENCE_HASH)
         tensors = {**policy, **own, **shared}
-        state: dict[str, Any] = tensor_tree.joined(tree if reference else tensor_tree.without(tree, REFERENCE), tensors)
+        state: dict[str, Any] = tensor_tree.joined(
+            tree if reference else tensor_tree.without(tree, REFERENCE), tensors
+        )
         return state
     except FileNotFoundError as error:
-        raise Damaged(f"{folder} is no whole checkpoint: {Path(error.filename or '').name} is missing") from error
+        raise Damaged(
+            f"{folder} is no whole checkpoint: {Path(error.filename or '').name} is missing"
+        ) from error
     except (ValueError, KeyError, OSError) as error:
         raise Damaged(f"{folder} is torn: {error}") from error
 
@@ -112,7 +132,9 @@ def read_state(folder: Path) -> dict[str, Any]:
     return json_files.load_object(folder / names.STATE, f"{folder} is torn", error=Damaged)
 
 
-def _check_policy(tree: Any, policy: Mapping[str, torch.Tensor], own: Mapping[str, torch.Tensor], digest: str) -> None:
+def _check_policy(
+    tree: Any, policy: Mapping[str, torch.Tensor], own: Mapping[str, torch.Tensor], digest: str
+) -> None:
     """ValueError where the policy's folder no longer holds the weights that the state relies on."""
     paths = [path for path in tensor_tree.paths(tree) if path.startswith(POLICY) and path not in own]
     if digest_of({path: policy[path] for path in paths}) != digest:
@@ -125,7 +147,9 @@ def _policy(folder: Path) -> dict[str, torch.Tensor]:
     return {name: tensor for file in files for name, tensor in read_tensors(file).items()}
 
 
-def _leave_out(tensors: dict[str, torch.Tensor], prefix: str, saved: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+def _leave_out(
+    tensors: dict[str, torch.Tensor], prefix: str, saved: Mapping[str, torch.Tensor]
+) -> dict[str, torch.Tensor]:
     """Remove and return the tensors that are saved already under their name, equal bit for bit.
 
     Others stay: a library may save a tensor in a form of its own.

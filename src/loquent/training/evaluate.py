@@ -38,7 +38,13 @@ class Evaluation:
 
     def as_json(self) -> dict[str, Any]:
         """What is logged: everything but the episodes."""
-        return {"task": self.task, "split": self.split, "n": self.n, "values": self.values, "errors": self.errors}
+        return {
+            "task": self.task,
+            "split": self.split,
+            "n": self.n,
+            "values": self.values,
+            "errors": self.errors,
+        }
 
 
 def evaluate_agent(
@@ -62,14 +68,26 @@ def evaluate_agent(
     """
     rows = held_out(task, split, episodes, only)
     numbered = [game for i, chunk in enumerate(rows) for game in games(chunk, first=i)]
-    played = play(task, numbered, agent, seed=evaluation_seed(seed), split=split, learning=learning, live=live)
+    played = play(
+        task, numbered, agent, seed=evaluation_seed(seed), split=split, learning=learning, live=live
+    )
     by_id = {game.row.id: game.row for game in numbered}
     played = compose.apply(terms, played, by_id)
     weights = task.spec.rewards if weights is None else weights
     acting = agent.get(learning) if isinstance(agent, Mapping) else agent
-    values, errors = _means({**outcomes.columns(played, task.spec, weights), **_divergences(played, getattr(acting, "kl_of_choice", None))})
-    ended = [(by_id[episode.row], episode.turns[-1].observation) for episode in played if episode.ended is not None]
-    values |= {f"score/{name}": value for name, value in task.measure([(row, seen) for row, seen in ended if seen is not None]).items()}
+    values, errors = _means(
+        {
+            **outcomes.columns(played, task.spec, weights),
+            **_divergences(played, getattr(acting, "kl_of_choice", None)),
+        }
+    )
+    ended = [
+        (by_id[episode.row], episode.turns[-1].observation) for episode in played if episode.ended is not None
+    ]
+    values |= {
+        f"score/{name}": value
+        for name, value in task.measure([(row, seen) for row, seen in ended if seen is not None]).items()
+    }
     values |= measure(metrics, played, by_id)
     return Evaluation(task.identity, split, len(played), values, errors, tuple(played))
 
@@ -81,9 +99,13 @@ def evaluation_seed(seed: int) -> int:
 
 def chosen_rows(task: Task, split: str, only: Record = EMPTY) -> list[Row]:
     """The rows of a split whose fields have the values of `only`; LoquentError when there is none."""
-    rows = [row for row in task.rows(split) if all(row.fields.get(name) == value for name, value in only.items())]
+    rows = [
+        row for row in task.rows(split) if all(row.fields.get(name) == value for name, value in only.items())
+    ]
     if not rows:
-        raise LoquentError(f"{task.identity} has no rows in its split {split!r}" + (f" with {dict(only)}" if only else ""))
+        raise LoquentError(
+            f"{task.identity} has no rows in its split {split!r}" + (f" with {dict(only)}" if only else "")
+        )
     return rows
 
 
@@ -99,7 +121,9 @@ def held_out(task: Task, split: str, count: int, only: Record = EMPTY) -> list[l
     return [rows[: count - done] for done in range(0, count, len(rows))]
 
 
-def measure(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping[str, Row]) -> dict[str, float]:
+def measure(
+    metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping[str, Row]
+) -> dict[str, float]:
     """The corpus scores of all metrics on the episodes' last answers.
 
     A metric may not apply to an episode: `scored/KEY` is then the share of episodes that have a score under KEY, over which its mean is.
@@ -115,7 +139,11 @@ def measure(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mappin
         if twice := sorted(values.keys() & corpus.keys()):
             raise _twice(twice[0])
         values |= corpus
-        values |= {f"scored/{key}": share for key, scores in measured.samples.items() if (share := _scored(scores)) < 1}
+        values |= {
+            f"scored/{key}": share
+            for key, scores in measured.samples.items()
+            if (share := _scored(scores)) < 1
+        }
     return values
 
 
@@ -132,7 +160,13 @@ class Renamed:
         self.keys = tuple(f"{name}/{key}" for key in getattr(metric, "keys", ()))
         self.directions = {f"{name}/{key}": up for key, up in getattr(metric, "directions", {}).items()}
 
-    def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
+    def __call__(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Measured:
         """What the metric measures, under the new keys."""
         found = self.metric(predictions, references, prompts, rows)
         samples = {f"{self.name}/{key}": scores for key, scores in found.samples.items()}
@@ -169,11 +203,17 @@ def _metric(name: str, context: Context, options: dict[str, Any]) -> Metric:
     if not registry.takes(factory, context, **options):
         if registry.takes(factory, context):
             refused = [key for key in options if not registry.takes(factory, context, **{key: options[key]})]
-            raise BadSetting(f"the metric {name} takes no option {', '.join(refused or options)}; see what its code says")
-        raise BadSetting(f"{name!r} names {factory!r:.80}, which makes no metric (a reward's function is none); {right}")
+            raise BadSetting(
+                f"the metric {name} takes no option {', '.join(refused or options)}; see what its code says"
+            )
+        raise BadSetting(
+            f"{name!r} names {factory!r:.80}, which makes no metric (a reward's function is none); {right}"
+        )
     metric = factory(context, **options)
     if not (callable(metric) and hasattr(metric, "version") and hasattr(metric, "higher_is_better")):
-        raise BadSetting(f"{name} made {metric!r:.80}, which is no metric: `name`, `version` and `higher_is_better` are wanted; {right}")
+        raise BadSetting(
+            f"{name} made {metric!r:.80}, which is no metric: `name`, `version` and `higher_is_better` are wanted; {right}"
+        )
     return metric
 
 
@@ -187,13 +227,17 @@ def higher_is_better(key: str, metrics: Sequence[Metric], weights: Record) -> bo
     if owner is not None:
         up: bool | None = getattr(owner, "directions", {}).get(key, owner.higher_is_better)
         if up is None:
-            raise BadSetting(f"{key!r} cannot be watched: its metric {owner.name} says neither up nor down; {WATCHED}")
+            raise BadSetting(
+                f"{key!r} cannot be watched: its metric {owner.name} says neither up nor down; {WATCHED}"
+            )
         return up
     if key in ("return", outcomes.SUCCESS) or key.startswith("score/"):
         return True
     weight = weights.get(key.removeprefix("reward/"), 0.0) if key.startswith("reward/") else 0.0
     if not weight:
-        raise BadSetting(f"{key!r} cannot be watched: neither a metric nor a reward with a weight says whether more of it is better; {WATCHED}")
+        raise BadSetting(
+            f"{key!r} cannot be watched: neither a metric nor a reward with a weight says whether more of it is better; {WATCHED}"
+        )
     return bool(weight > 0)
 
 
@@ -203,7 +247,9 @@ def _gives(metric: Metric, key: str) -> bool:
 
 
 def _twice(key: str) -> BadSetting:
-    return BadSetting(f"metrics: two of them give {key!r}; give one another name: metrics={{NAME: {{of: METRIC}}}} writes NAME before its keys")
+    return BadSetting(
+        f"metrics: two of them give {key!r}; give one another name: metrics={{NAME: {{of: METRIC}}}} writes NAME before its keys"
+    )
 
 
 def owners(settings: Record, metrics: Sequence[Metric], keys: Iterable[str]) -> dict[str, str]:
@@ -241,9 +287,18 @@ def _divergences(episodes: Sequence[Episode], choice: float | None) -> dict[str,
     answers = [[turn.tokens for turn in episode.answers()] for episode in episodes]
     if choice is None or not episodes or any(tokens is None for some in answers for tokens in some):
         return {}
-    drawn = [math.fsum(float(tokens.drawn_logprob.sum()) for tokens in some if tokens is not None) for some in answers]
-    policy = [math.fsum(float(tokens.policy_logprob.sum()) for tokens in some if tokens is not None) for some in answers]
-    return {"kl": [a - b + choice * len(some) for a, b, some in zip(drawn, policy, answers, strict=True)], "entropy": [-one for one in drawn]}
+    drawn = [
+        math.fsum(float(tokens.drawn_logprob.sum()) for tokens in some if tokens is not None)
+        for some in answers
+    ]
+    policy = [
+        math.fsum(float(tokens.policy_logprob.sum()) for tokens in some if tokens is not None)
+        for some in answers
+    ]
+    return {
+        "kl": [a - b + choice * len(some) for a, b, some in zip(drawn, policy, answers, strict=True)],
+        "entropy": [-one for one in drawn],
+    }
 
 
 def _means(columns: Mapping[str, Sequence[float]]) -> tuple[dict[str, float], dict[str, float]]:

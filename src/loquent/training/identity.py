@@ -18,7 +18,10 @@ def held_out_rows(task: Task, settings: TrainingSettings) -> dict[str, str]:
     if settings.evaluate_every:
         watched = held_out(task, settings.evaluate_split, settings.evaluate_episodes, settings.only)
         rows[settings.evaluate_split] = rows.get(settings.evaluate_split, []) + watched
-    values = {split: tuple((row.id, row.fields) for chunk in chunks for row in chunk) for split, chunks in rows.items()}
+    values = {
+        split: tuple((row.id, row.fields) for chunk in chunks for row in chunk)
+        for split, chunks in rows.items()
+    }
     return {split: digest(value, 16) for split, value in values.items()}
 
 
@@ -36,6 +39,10 @@ def compare(saved: Mapping[str, Any], now: Mapping[str, Any]) -> None:
 def _difference(name: str, saved: Any, now: Any) -> str:
     if isinstance(now, Mapping) and isinstance(saved, Mapping):
         part = next((part for part in now if saved.get(part) != now[part]), name)
-        name, saved, now = (f"{name} {part}" if name == "rows of" else part), saved.get(part), now.get(part, now)
+        name, saved, now = (
+            (f"{name} {part}" if name == "rows of" else part),
+            saved.get(part),
+            now.get(part, now),
+        )
     hint = "; set OMP_NUM_THREADS" if name == "threads" else ""
     return f"its {name} was {saved!r} and is {now!r} now, so it would not be the same run to the bit{hint}"

@@ -68,7 +68,9 @@ class TrainingLoop:
             while parallel.agreed(trainer.updates < self.settings.updates and not trainer.stopping.stopped):
                 logs = self._update(sinks)
                 bar.update()
-                bar.set_postfix({name.replace("/", " "): f"{logs[name]:.3f}" for name in SHOWN if name in logs})
+                bar.set_postfix(
+                    {name.replace("/", " "): f"{logs[name]:.3f}" for name in SHOWN if name in logs}
+                )
 
     def finish(self) -> None:
         """Write the last checkpoint, then evaluate: the best policy where early stopping kept one, else the newest."""
@@ -127,7 +129,9 @@ class TrainingLoop:
         sinks.log(logs)
 
 
-def train(recipe: Recipe, out: str | Path, *, progress: bool = True, resume: bool = False, from_older: bool = False) -> Run:
+def train(
+    recipe: Recipe, out: str | Path, *, progress: bool = True, resume: bool = False, from_older: bool = False
+) -> Run:
     """Train what a recipe describes into the folder `out`, and return the run.
 
     Args:

@@ -60,7 +60,9 @@ def best(run: RunFolder) -> Path:
     if noted not in (None, chosen.name):
         note = f"{run.checkpoints.note} names {noted}"
         why = f"by the newest checkpoint {newest.name} it is {chosen.name}, which is taken"
-        warnings.warn(f"{note}; {why}; `loquent resume {run.path}` writes the note anew", Remark, stacklevel=3)
+        warnings.warn(
+            f"{note}; {why}; `loquent resume {run.path}` writes the note anew", Remark, stacklevel=3
+        )
     if run.has_ended:
         evaluated = run.evaluation().get("checkpoint", chosen.name)
         if evaluated != chosen.name:

@@ -90,7 +90,9 @@ def record(settings: TrainingSettings, task: Task, actor: Actor, rewards: RunRew
     if len(kept) < len(returns):
         batch = batch.take(torch.isin(batch.episode, torch.from_numpy(kept)))
     if not len(batch):
-        raise BadSetting(f"training.data = {paths!r}: in none of its {len(kept)} episodes did the learning seat answer")
+        raise BadSetting(
+            f"training.data = {paths!r}: in none of its {len(kept)} episodes did the learning seat answer"
+        )
     batch = batch.to(torch.promote_types(actor.policy.dtype, torch.float32))
     return Recording(batch, len(kept), float(np.mean(returns[kept])), _digest(batch))
 
@@ -115,7 +117,9 @@ class _Episodes:
         while chunk := list(islice(chosen, CHUNK)):
             known = {episode.row: rows[episode.row] for episode in chunk}
             scored = learner_rewards(rewards.terms, chunk, known, rewards.learner, actor.format)
-            batch = token_batch(scored, actor.format, rewards.weights, max_length=actor.context, room=actor.room)
+            batch = token_batch(
+                scored, actor.format, rewards.weights, max_length=actor.context, room=actor.room
+            )
             self.batches.append(replace(batch, episode=batch.episode + len(self.returns)))
             self.returns += [episode.total(rewards.weights) for episode in scored]
             turns = [turn for episode in chunk for turn in episode.turns]
@@ -166,7 +170,15 @@ def summary(batch: TokenBatch, draws: Draws) -> dict[str, float]:
 def _digest(batch: TokenBatch) -> str:
     """A digest of tokens, actions, rewards, ends, and of which rows are of one episode."""
     digest = hashlib.blake2b(digest_size=16)
-    columns: list[Tensor] = [batch.tokens, batch.real, batch.is_action, batch.turn, batch.reward, batch.ended, batch.episode]
+    columns: list[Tensor] = [
+        batch.tokens,
+        batch.real,
+        batch.is_action,
+        batch.turn,
+        batch.reward,
+        batch.ended,
+        batch.episode,
+    ]
     for column in columns:
         digest.update(json.dumps(list(column.shape)).encode())
         digest.update(column.numpy().tobytes())

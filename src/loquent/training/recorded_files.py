@@ -55,7 +55,9 @@ def read_checked(file: Path, task: Task, rows: Mapping[str, Row], split: str) ->
             raise BadRow(f"an episode on the split {record.split!r}; {right}", file=file, line=line)
         if record.row not in rows:
             why = f"{identity} has no row {record.row!r} in its split {split!r}"
-            raise BadRow(f"{why}, and {file.with_name(names.ROWS)} does not hold it either", file=file, line=line)
+            raise BadRow(
+                f"{why}, and {file.with_name(names.ROWS)} does not hold it either", file=file, line=line
+            )
         yield record
 
 

@@ -50,7 +50,9 @@ class Resumption:
             return False
         logs = self._restore_newest(paths)
         for refused in self._refused:
-            warnings.warn(f"{refused.path.name} is refused and left out: {refused.error}", Remark, stacklevel=3)
+            warnings.warn(
+                f"{refused.path.name} is refused and left out: {refused.error}", Remark, stacklevel=3
+            )
         self._check_best()
         for refused in self._refused:
             checkpoints.set_aside(refused.path)
@@ -117,9 +119,15 @@ class Resumption:
         if isinstance(self._refused[-1].error, AnotherRun):
             return text
         if not older:
-            return f"{text}. There is no older one" if len(self._refused) == 1 else f"{text}. No checkpoint is left"
+            return (
+                f"{text}. There is no older one"
+                if len(self._refused) == 1
+                else f"{text}. No checkpoint is left"
+            )
         others = ", ".join(path.name for path in reversed(older))
-        return f"{text}. To go on from an older one ({others}): loquent resume {self.folder.path} --from-older"
+        return (
+            f"{text}. To go on from an older one ({others}): loquent resume {self.folder.path} --from-older"
+        )
 
 
 def newest_policy(folder: RunFolder) -> Path | None:

@@ -18,7 +18,9 @@ from loquent.metrics.text import words
 from loquent.models.tokens.batch import TokenBatch
 
 
-def summary(episodes: Sequence[Episode], batch: TokenBatch, weights: Record, spec: TaskSpec) -> dict[str, float]:
+def summary(
+    episodes: Sequence[Episode], batch: TokenBatch, weights: Record, spec: TaskSpec
+) -> dict[str, float]:
     """The `rollout/` keys of `logged.LOGGED`, as means over all the episodes of an update; nan where there is nothing to measure."""
     found = _outcomes(episodes, weights, spec)
     del found["rollout/answers"]  # tokens are counted here, and answers only where they are actions
@@ -57,5 +59,10 @@ def _outcomes(episodes: Sequence[Episode], weights: Record, spec: TaskSpec) -> d
     columns = outcomes.columns(episodes, spec, weights)
     logs = {f"rollout/{name}": float(np.mean(column)) for name, column in columns.items()}
     if len(episodes) > 1 and outcomes.SUCCESS in columns:
-        logs[f"rollout/{logged.SUCCESS_ERROR}"] = outcomes.share_error(logs[f"rollout/{outcomes.SUCCESS}"], len(episodes))
-    return logs | {f"rollout/weighted/{name}": weight * logs[f"rollout/reward/{name}"] for name, weight in weights.items()}
+        logs[f"rollout/{logged.SUCCESS_ERROR}"] = outcomes.share_error(
+            logs[f"rollout/{outcomes.SUCCESS}"], len(episodes)
+        )
+    return logs | {
+        f"rollout/weighted/{name}": weight * logs[f"rollout/reward/{name}"]
+        for name, weight in weights.items()
+    }

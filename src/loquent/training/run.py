@@ -104,27 +104,43 @@ class Run:
         evaluation = replace(settings.evaluation, **decoding)
         start = replace(settings, model=model, evaluation=evaluation)
         actor = make_actor(start, self.task(), Key(settings.training.seed))
-        learned = {name: tensor for name, tensor in saved_state.part(state, "actor").items() if not name.startswith("reference.")}
-        copied = {name: tensor for name, tensor in actor.state_dict().items() if name.startswith("reference.")}
-        algorithm = registry.named("algorithm", settings.algorithm)(settings.config, actor)  # it may attach networks, values say, to the actor
+        learned = {
+            name: tensor
+            for name, tensor in saved_state.part(state, "actor").items()
+            if not name.startswith("reference.")
+        }
+        copied = {
+            name: tensor for name, tensor in actor.state_dict().items() if name.startswith("reference.")
+        }
+        algorithm = registry.named("algorithm", settings.algorithm)(
+            settings.config, actor
+        )  # it may attach networks, values say, to the actor
         with saved_state.whole():
             actor.load_state_dict({**copied, **learned})
             algorithm.load_state_dict(state["algorithm"])
         return algorithm.agent(actor, True), actor.language
 
 
-def evaluate_language(recipe: Recipe, language: LanguageModel, *, split: str, episodes: int, seed: int) -> Evaluation:
+def evaluate_language(
+    recipe: Recipe, language: LanguageModel, *, split: str, episodes: int, seed: int
+) -> Evaluation:
     """Evaluate any language model on a recipe's task, decoding as its `evaluation` says."""
-    agent = LanguageModelAgent(language.module, make_format(recipe.model.format, language), recipe.evaluation, name=recipe.name)
+    agent = LanguageModelAgent(
+        language.module, make_format(recipe.model.format, language), recipe.evaluation, name=recipe.name
+    )
     return _evaluated(recipe, agent, language, split, episodes, seed)
 
 
-def _evaluated(recipe: Recipe, agent: Agent, language: LanguageModel | None, split: str, episodes: int, seed: int) -> Evaluation:
+def _evaluated(
+    recipe: Recipe, agent: Agent, language: LanguageModel | None, split: str, episodes: int, seed: int
+) -> Evaluation:
     task = make_task(recipe)
     context = Context(task=task, model=language)
     terms, weights = compose.build(recipe.rewards, context)
     metrics = build_metrics(recipe.metrics, context)
-    return evaluate_agent(task, agent, split=split, episodes=episodes, seed=seed, metrics=metrics, terms=terms, weights=weights)
+    return evaluate_agent(
+        task, agent, split=split, episodes=episodes, seed=seed, metrics=metrics, terms=terms, weights=weights
+    )
 
 
 def load_run(folder: str | Path, *, allow_imports: bool = False) -> Run:

@@ -36,7 +36,9 @@ def make_language(recipe: Recipe, task: Task, key: Key) -> LanguageModel:
     """The starting language model: loaded from a name, a folder or a run, or made here with a tokenizer of its own."""
     settings = recipe.model
     if settings.path:
-        return load_language(settings.path, settings.device, settings.dtype, revision=settings.revision or None)
+        return load_language(
+            settings.path, settings.device, settings.dtype, revision=settings.revision or None
+        )
     return pretrained.build(
         texts(task, settings.tokenizer_texts, key),
         vocabulary=settings.vocabulary,
@@ -103,7 +105,12 @@ def texts(task: Task, limit: int, key: Key) -> list[str]:
         return [str(row["text"]) for row in rows]
     queue = games(rows, each=max(1, SAMPLED_GAMES // max(1, len(rows))))
     played = play(task, queue, Random(task), seed=key.integer(53))
-    return [text for episode in played for text in (episode.instruction, *(turn.text for turn in episode.turns)) if text]
+    return [
+        text
+        for episode in played
+        for text in (episode.instruction, *(turn.text for turn in episode.turns))
+        if text
+    ]
 
 
 def source(algorithm: type[Algorithm], settings: TrainingSettings) -> str:
@@ -120,10 +127,18 @@ def source(algorithm: type[Algorithm], settings: TrainingSettings) -> str:
             "or training.teacher an agent that plays for it"
         )
     if source not in reads:
-        given = f"training.data = {', '.join(settings.data)!r}" if settings.data else f"training.teacher = {settings.teacher!r}"
-        raise BadSetting(f"{given}: {algorithm.name} learns from its own play only; from others' episodes learn {', '.join(_readers(source))}")
+        given = (
+            f"training.data = {', '.join(settings.data)!r}"
+            if settings.data
+            else f"training.teacher = {settings.teacher!r}"
+        )
+        raise BadSetting(
+            f"{given}: {algorithm.name} learns from its own play only; from others' episodes learn {', '.join(_readers(source))}"
+        )
     if parallel.size() > 1 and "data" not in reads:
-        raise BadSetting(f"{algorithm.name} learns in one process; together learn {', '.join(_readers('data'))}")
+        raise BadSetting(
+            f"{algorithm.name} learns in one process; together learn {', '.join(_readers('data'))}"
+        )
     return source
 
 

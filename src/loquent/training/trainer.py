@@ -74,7 +74,11 @@ class Trainer:
         )
         self.metrics = build_metrics(recipe.metrics, context)
         self.growing = pool is not None
-        pool = weighted(chosen_rows(self.task, self.settings.split, self.settings.only)) if pool is None else pool
+        pool = (
+            weighted(chosen_rows(self.task, self.settings.split, self.settings.only))
+            if pool is None
+            else pool
+        )
         self.rows = {row.id: row for row in pool.rows}
         self.recording = self._record() if self.source == "data" else None
         self.draws = None if self.recording is None else self._draws(self.recording)
@@ -217,7 +221,9 @@ class Trainer:
         return recorded.record(self.settings, self.task, self.actor, rewards)
 
     def _draws(self, recording: Recording) -> Draws:
-        return Draws(self.algorithm.prepare(recording.batch), recording.digest, self.key.child("recorded rows"))
+        return Draws(
+            self.algorithm.prepare(recording.batch), recording.digest, self.key.child("recorded rows")
+        )
 
     @contextmanager
     def _timed(self, phase: str) -> Iterator[None]:
@@ -233,7 +239,11 @@ def weighted(rows: Sequence[Row]) -> Pool:
 
 def _from_policy(recipe: Recipe, policy: Path | None) -> Recipe:
     """The recipe with the model to build from: its own, or the policy of a checkpoint."""
-    return recipe if policy is None else replace(recipe, model=replace(recipe.model, path=str(policy), revision=""))
+    return (
+        recipe
+        if policy is None
+        else replace(recipe, model=replace(recipe.model, path=str(policy), revision=""))
+    )
 
 
 def _check_processes(recipe: Recipe) -> None:

@@ -70,7 +70,10 @@ def test_other_columns(tmp_path):
     path = folder(tmp_path, train__conll="a\tX\tO\nb\tY\tO\n", dev__conll="c\tX\tO\n")
     world = tagging(path, label_field="1")
     assert world.labels == ("X", "Y")
-    for field, words in (("3", "has 3 columns; there is no column 3"), ("upos", "it must be the number of a column")):
+    for field, words in (
+        ("3", "has 3 columns; there is no column 3"),
+        ("upos", "it must be the number of a column"),
+    ):
         with pytest.raises(BadSetting, match=words):
             tagging(path, label_field=field)
 
@@ -90,19 +93,30 @@ def test_bad_columns_are_named_with_their_line(tmp_path, text, words):
 
 
 def test_a_sentence_that_is_too_long_is_named(tmp_path):
-    with pytest.raises(BadRow, match=r"train\.conll:3: the sentence has 3 tokens; it must have at most max_tokens = 2"):
+    with pytest.raises(
+        BadRow, match=r"train\.conll:3: the sentence has 3 tokens; it must have at most max_tokens = 2"
+    ):
         tagging(folder(tmp_path, train__conll="a\tO\n\na\tO\nb\tO\nc\tO\n"), max_tokens=2)
 
 
 def test_conllu_words_without_ranges_and_empty_nodes(tmp_path):
     lines = ["# sent_id = s1", "# text = They don't"]
-    lines += [f"{number}\t{form}\t{form}\t{upos}\tT{number}\t_\t_\t_\t_\t_" for number, form, upos in (("1", "They", "PRON"), ("2-3", "don't", "_"))]
-    lines += [f"{number}\t{form}\t{form}\t{upos}\tT{number}\t_\t_\t_\t_\t_" for number, form, upos in (("2", "do", "AUX"), ("2.1", "x", "X"))]
+    lines += [
+        f"{number}\t{form}\t{form}\t{upos}\tT{number}\t_\t_\t_\t_\t_"
+        for number, form, upos in (("1", "They", "PRON"), ("2-3", "don't", "_"))
+    ]
+    lines += [
+        f"{number}\t{form}\t{form}\t{upos}\tT{number}\t_\t_\t_\t_\t_"
+        for number, form, upos in (("2", "do", "AUX"), ("2.1", "x", "X"))
+    ]
     lines += ["3\tn't\tnot\tPART\tT3\t_\t_\t_\t_\t_", "", "1\t10 000\t_\tNUM\tT1\t_\t_\t_\t_\t_"]
     path = folder(tmp_path, **{"en-ud-train__conllu": "\n".join(lines) + "\n"})
     world = tagging(path)
     rows = {row.id: (row["tokens"], row["labels"]) for row in every(world)}
-    assert rows == {"s1": (("They", "do", "n't"), ("PRON", "AUX", "PART")), "train-9": (("10 000",), ("NUM",))}
+    assert rows == {
+        "s1": (("They", "do", "n't"), ("PRON", "AUX", "PART")),
+        "train-9": (("10 000",), ("NUM",)),
+    }
     assert tagging(path, label_field="xpos").labels == ("T1", "T2", "T3")
     with pytest.raises(BadSetting, match="did you mean 'upos'"):
         tagging(path, label_field="upo")
@@ -111,9 +125,15 @@ def test_conllu_words_without_ranges_and_empty_nodes(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (WORDS + "3\tdo\tdo\tAUX\t_\t_\t_\t_\t_\t_\n", r"train\.conllu:2: the word 'do' has the id '3'; it must be 2"),
+        (
+            WORDS + "3\tdo\tdo\tAUX\t_\t_\t_\t_\t_\t_\n",
+            r"train\.conllu:2: the word 'do' has the id '3'; it must be 2",
+        ),
         (WORDS.replace("\t", " "), r"train\.conllu:1: this line has 1 columns; in CoNLL-U it must have 10"),
-        (f"# sent_id = a\n{WORDS}\n# sent_id = a\n{WORDS}", r"train\.conllu:5: the id 'a' occurs at .*train\.conllu:2 too"),
+        (
+            f"# sent_id = a\n{WORDS}\n# sent_id = a\n{WORDS}",
+            r"train\.conllu:5: the id 'a' occurs at .*train\.conllu:2 too",
+        ),
     ],
 )
 def test_bad_conllu_is_named_with_its_line(tmp_path, text, words):
@@ -122,7 +142,10 @@ def test_bad_conllu_is_named_with_its_line(tmp_path, text, words):
 
 
 def test_json_lines_of_sentences(tmp_path):
-    path = folder(tmp_path, train__jsonl='{"id": "x", "words": ["a", "b"], "tags": ["X", "Y"], "weight": 2}\n{"words": "a  b", "tags": "X Y"}\n')
+    path = folder(
+        tmp_path,
+        train__jsonl='{"id": "x", "words": ["a", "b"], "tags": ["X", "Y"], "weight": 2}\n{"words": "a  b", "tags": "X Y"}\n',
+    )
     world = tagging(path, token_field="words", label_field="tags")
     assert {row.id: row["tokens"] for row in every(world)} == {"x": ("a", "b"), "train-2": ("a", "b")}
     with pytest.raises(BadRow, match=r"train\.jsonl:1: the field 'tokens' is missing"):
@@ -134,10 +157,14 @@ def test_json_lines_of_sentences(tmp_path):
 
 def test_which_file_is_which_split(tmp_path):
     one = '{"tokens": ["%s"], "labels": ["O"]}\n'
-    path = folder(tmp_path, train__jsonl=one % "a", test_hidden__jsonl=one % "b", test__jsonl=one % "c", README__md="no")
+    path = folder(
+        tmp_path, train__jsonl=one % "a", test_hidden__jsonl=one % "b", test__jsonl=one % "c", README__md="no"
+    )
     assert [row["tokens"] for row in tagging(path).rows("test")] == [("c",)]
     two = folder(tmp_path / "two", my_dev__jsonl=one % "d", your_dev__jsonl=one % "e")
-    with pytest.raises(BadSetting, match=r"my_dev\.jsonl and your_dev\.jsonl could both hold the split 'validation'"):
+    with pytest.raises(
+        BadSetting, match=r"my_dev\.jsonl and your_dev\.jsonl could both hold the split 'validation'"
+    ):
         tagging(two)
     (tmp_path / "none").mkdir()
     with pytest.raises(BadSetting, match="it must hold files named train"):
@@ -170,7 +197,9 @@ def test_a_limit_leaves_the_labels_as_they_are(tmp_path, make):
     assert len(few.labels) == 203
     assert few.actions.texts == every_one.actions.texts
     assert [len(few.rows(split)) for split in ("train", "validation")] == [5, 5]
-    assert few.spec.turn_limit == every_one.spec.turn_limit  # the most labels of any row are no matter of the limit either
+    assert (
+        few.spec.turn_limit == every_one.spec.turn_limit
+    )  # the most labels of any row are no matter of the limit either
     if make is labelling:
         assert {row["weight"] for row in few.rows("train")} == {1.0}
 
@@ -187,18 +216,27 @@ def test_names_of_the_source_are_for_reading_it(tmp_path, make, record, options)
     row = world.rows("train")[0]
     env = Environment(world, form="index", view="dict")
     seen, info = env.reset(options={"sample": row})
-    assert repr(env.reset(options={"sample": record})[0]) == repr(seen)  # the source's own names are understood too
+    assert repr(env.reset(options={"sample": record})[0]) == repr(
+        seen
+    )  # the source's own names are understood too
     assert info["row"] == row.id
     assert env.add_sample({**row.fields, "id": "new"}).fields == row.fields
-    assert world.row_from({**row.fields, **{name: ["Q"] for name in record}}).fields == row.fields  # the row's names come first
+    assert (
+        world.row_from({**row.fields, **{name: ["Q"] for name in record}}).fields == row.fields
+    )  # the row's names come first
     form = form_of(world)
     assert form.filled(form.blank({**row.fields, "id": "x"}), ("X", "Y")).fields == row.fields
 
 
 def test_unknown_labels_are_named_with_their_line_and_in_few_words(tmp_path):
-    with pytest.raises(BadRow, match=r"train\.conllu:1: the label 'PRON' is unknown; did you mean 'PRO'\? known: DET, PRO$"):
+    with pytest.raises(
+        BadRow, match=r"train\.conllu:1: the label 'PRON' is unknown; did you mean 'PRO'\? known: DET, PRO$"
+    ):
         tagging(folder(tmp_path, train__conllu=WORDS), labels=("PRO", "DET")).rows("train")
-    path = folder(tmp_path / "texts", train__jsonl='{"text": "a", "labels": ["L1"]}\n{"text": "a", "labels": ["L1", "M"]}\n')
+    path = folder(
+        tmp_path / "texts",
+        train__jsonl='{"text": "a", "labels": ["L1"]}\n{"text": "a", "labels": ["L1", "M"]}\n',
+    )
     with pytest.raises(BadRow, match=r"train\.jsonl:2: the label 'M' is unknown") as caught:
         labelling(path, labels=tuple(f"L{i}" for i in range(20_000))).rows("train")
     assert "and 19,960 more" in str(caught.value)
@@ -235,7 +273,9 @@ def test_reuters_in_its_own_files(tmp_path):
         ("1", ("corn", "grain"), "A <TITLE>\nSome corn."),
         ("5", ("corn",), "Only a line"),
     ]
-    (tmp_path / "reut2-000.sgm.gz").write_bytes(gzip.compress(SGML.replace(' NEWID="5"', "").encode("latin-1")))
+    (tmp_path / "reut2-000.sgm.gz").write_bytes(
+        gzip.compress(SGML.replace(' NEWID="5"', "").encode("latin-1"))
+    )
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "reut2-001.sgm").write_text(SGML.replace(' NEWID="5"', ""))
     with pytest.raises(BadRow, match=r"reut2-001\.sgm:9: this document has no TOPICS"):
@@ -248,9 +288,17 @@ def test_reuters_in_its_own_files(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("Only a line</TEXT></REUTERS>\n", "Only a l", r"a\.sgm:9: this document has no </REUTERS>; the file is cut off"),
+        (
+            "Only a line</TEXT></REUTERS>\n",
+            "Only a l",
+            r"a\.sgm:9: this document has no </REUTERS>; the file is cut off",
+        ),
         ("</BODY></TEXT>\n</REUTERS>", "</BODY></TEXT>\n", r"a\.sgm:2: this document has no </REUTERS>"),
-        ('<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" OLDID="2"', '<REUTRS OLDID="2"', r"a\.sgm:6: this document has no <REUTERS"),
+        (
+            '<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" OLDID="2"',
+            '<REUTRS OLDID="2"',
+            r"a\.sgm:6: this document has no <REUTERS",
+        ),
         ("<TOPICS><D>corn</D>", "<TPICS><D>corn</D>", r"a\.sgm:9: this document has no <TOPICS>"),
     ],
 )
@@ -296,34 +344,58 @@ def test_a_blank_line_in_nltk_s_list_is_named(tmp_path):
 
 
 def test_texts_and_labels_line_by_line(tmp_path):
-    path = folder(tmp_path, text_train="one text\ntwo texts\n", label_train="cs.IT math.IT\ncs.AI\n", text_test="three\n", label_test="cs.AI\n")
+    path = folder(
+        tmp_path,
+        text_train="one text\ntwo texts\n",
+        label_train="cs.IT math.IT\ncs.AI\n",
+        text_test="three\n",
+        label_test="cs.AI\n",
+    )
     world = labelling(path)
     assert world.labels == ("cs.AI", "cs.IT", "math.IT")
-    assert [(row["text"], row["labels"]) for row in world.rows("train")] == [("one text", ("cs.IT", "math.IT")), ("two texts", ("cs.AI",))]
+    assert [(row["text"], row["labels"]) for row in world.rows("train")] == [
+        ("one text", ("cs.IT", "math.IT")),
+        ("two texts", ("cs.AI",)),
+    ]
     with pytest.raises(BadRow, match=r"text_train:2: line 2 has no counterpart in label_train"):
         labelling(folder(tmp_path / "short", text_train="one text\ntwo texts\n", label_train="cs.IT\n"))
 
 
-@pytest.mark.parametrize(("gone", "left"), [("label_val.txt", "text_val.txt"), ("text_test.txt", "label_test.txt")])
+@pytest.mark.parametrize(
+    ("gone", "left"), [("label_val.txt", "text_val.txt"), ("text_test.txt", "label_test.txt")]
+)
 def test_a_missing_half_of_a_split_is_named(tmp_path, gone, left):
-    path = folder(tmp_path, **{f"{part}_{split}__txt": "x\n" for part in ("text", "label") for split in ("train", "val", "test")})
+    path = folder(
+        tmp_path,
+        **{f"{part}_{split}__txt": "x\n" for part in ("text", "label") for split in ("train", "val", "test")},
+    )
     assert len(labelling(path).rows("validation")) == 1
-    other = folder(tmp_path / "other", **{file.stem + "__txt": "x\n" for file in path.glob("*.txt") if file.name != gone})
-    with pytest.raises(BadSetting, match=f"the file {gone} is missing; the folder must hold it beside {left}"):
+    other = folder(
+        tmp_path / "other", **{file.stem + "__txt": "x\n" for file in path.glob("*.txt") if file.name != gone}
+    )
+    with pytest.raises(
+        BadSetting, match=f"the file {gone} is missing; the folder must hold it beside {left}"
+    ):
         labelling(other)
 
 
 def test_texts_in_csv_and_json_lines(tmp_path):
-    path = folder(tmp_path, train__csv="body,tags\nsome text,a b\n", test__jsonl='{"body": "other", "tags": ["b"]}\n')
+    path = folder(
+        tmp_path, train__csv="body,tags\nsome text,a b\n", test__jsonl='{"body": "other", "tags": ["b"]}\n'
+    )
     world = labelling(path, text_field="body", label_field="tags")
-    assert [(row["text"], row["labels"]) for row in every(world)] == [("some text", ("a", "b")), ("other", ("b",))]
+    assert [(row["text"], row["labels"]) for row in every(world)] == [
+        ("some text", ("a", "b")),
+        ("other", ("b",)),
+    ]
     with pytest.raises(BadSetting, match="no reader for this kind of file"):
         labelling(folder(tmp_path, x__xml="<a/>") / "x.xml")
 
 
 def test_questions_without_an_answer_are_named(tmp_path):
     path = folder(
-        tmp_path, train__jsonl='{"question": "q", "choices": ["a", "b"], "answer": "A"}\n{"question": "q", "choices": ["a"], "answer": "B"}\n'
+        tmp_path,
+        train__jsonl='{"question": "q", "choices": ["a", "b"], "answer": "A"}\n{"question": "q", "choices": ["a"], "answer": "B"}\n',
     )
     with pytest.raises(BadRow, match=r"train\.jsonl:2: the answer is 'B'; it must be one of the choices A"):
         answering(path).rows("train")
@@ -335,14 +407,22 @@ def test_questions_without_an_answer_are_named(tmp_path):
 def test_classes_of_the_hub_are_read_by_their_names(tmp_path):
     datasets = pytest.importorskip("datasets")
     names = datasets.Features(
-        {"tokens": datasets.List(datasets.Value("string")), "ner_tags": datasets.List(datasets.ClassLabel(names=["O", "B-PER"]))}
+        {
+            "tokens": datasets.List(datasets.Value("string")),
+            "ner_tags": datasets.List(datasets.ClassLabel(names=["O", "B-PER"])),
+        }
     )
-    table = datasets.Dataset.from_dict({"tokens": [["Ann", "ran"], ["he"]], "ner_tags": [[1, 0], [0]]}, features=names)
+    table = datasets.Dataset.from_dict(
+        {"tokens": [["Ann", "ran"], ["he"]], "ner_tags": [[1, 0], [0]]}, features=names
+    )
     (tmp_path / "data").mkdir()
     table.to_parquet(str(tmp_path / "data" / "train-0.parquet"))
     world = Tagging(Tagging.Options(source="hub", name=str(tmp_path), label_field="ner_tags"))
     assert world.labels == ("B-PER", "O")
-    assert [(row["tokens"], row["labels"]) for row in every(world)] == [(("Ann", "ran"), ("B-PER", "O")), (("he",), ("O",))]
+    assert [(row["tokens"], row["labels"]) for row in every(world)] == [
+        (("Ann", "ran"), ("B-PER", "O")),
+        (("he",), ("O",)),
+    ]
 
 
 RECORDS = {
@@ -365,10 +445,18 @@ def test_splits_that_count_their_own_rows(tmp_path, make, hub):
         task = {tagging: Tagging, labelling: MultiLabel, answering: MultipleChoice}[make]
         world = task(task.Options(source="hub", name=str(tmp_path)))
     else:
-        lines = {f"{split}__jsonl": "".join(json.dumps(one) + "\n" for one in [*records, RECORDS[make]]) for split, records in files.items()}
+        lines = {
+            f"{split}__jsonl": "".join(json.dumps(one) + "\n" for one in [*records, RECORDS[make]])
+            for split, records in files.items()
+        }
         world = make(folder(tmp_path, **lines))
     for split in splits:
-        assert [row.id for row in world.rows(split)] == [f"{split}/0", f"{split}/1", f"{split}/2", *([] if hub else [f"{split}-4"])]
+        assert [row.id for row in world.rows(split)] == [
+            f"{split}/0",
+            f"{split}/1",
+            f"{split}/2",
+            *([] if hub else [f"{split}-4"]),
+        ]
     assert world.row("test", "test/0") == world.rows("test")[0]
 
 
@@ -381,12 +469,19 @@ def test_a_split_whose_answers_are_not_told_is_set_aside(tmp_path, hub, answer):
         datasets = pytest.importorskip("datasets")
         (tmp_path / "data").mkdir()
         for split, records in files.items():
-            datasets.Dataset.from_list([{"answerKey": None, **one} for one in records]).to_parquet(str(tmp_path / "data" / f"{split}-0.parquet"))
+            datasets.Dataset.from_list([{"answerKey": None, **one} for one in records]).to_parquet(
+                str(tmp_path / "data" / f"{split}-0.parquet")
+            )
         world = MultipleChoice(MultipleChoice.Options(source="hub", name=str(tmp_path)))
     else:
-        lines = {f"{split}__jsonl": "".join(json.dumps(one) + "\n" for one in records) for split, records in files.items()}
+        lines = {
+            f"{split}__jsonl": "".join(json.dumps(one) + "\n" for one in records)
+            for split, records in files.items()
+        }
         world = answering(folder(tmp_path, **lines))
-    with pytest.warns(Remark, match=r"the split 'test' is omitted: none of its 3 rows has an annotation \(.*test.*:1: "):
+    with pytest.warns(
+        Remark, match=r"the split 'test' is omitted: none of its 3 rows has an annotation \(.*test.*:1: "
+    ):
         assert len(world.rows("train")) == 5
     with pytest.raises(UnknownName, match="Known: train, validation"):
         world.rows("test")
@@ -394,7 +489,11 @@ def test_a_split_whose_answers_are_not_told_is_set_aside(tmp_path, hub, answer):
 
 def test_a_question_without_its_answer_among_others_is_named(tmp_path):
     lines = [{"question": "q", "choices": ["a"], "answer": answer} for answer in ("A", "", "A")]
-    path = folder(tmp_path, train__jsonl=json.dumps(lines[0]) + "\n", test__jsonl="".join(json.dumps(line) + "\n" for line in lines))
+    path = folder(
+        tmp_path,
+        train__jsonl=json.dumps(lines[0]) + "\n",
+        test__jsonl="".join(json.dumps(line) + "\n" for line in lines),
+    )
     with pytest.raises(BadRow, match=r"test\.jsonl:2: the answer \('answer'\) is ''"):
         answering(path).rows("train")
 
@@ -423,10 +522,14 @@ def test_a_class_that_the_hub_does_not_tell_is_no_label(tmp_path, numbers, line)
         }
     )
     tokens = [["w"] * len(one) for one in numbers]
-    table = datasets.Dataset.from_dict({"tokens": tokens, "labels": numbers, "other": [-1] * len(numbers)}, features=names)
+    table = datasets.Dataset.from_dict(
+        {"tokens": tokens, "labels": numbers, "other": [-1] * len(numbers)}, features=names
+    )
     (tmp_path / "data").mkdir()
     table.to_parquet(str(tmp_path / "data" / "train-0.parquet"))
-    with pytest.raises(BadRow, match=rf"/train:{line}: the field 'labels' is \[.*None.*\], so labels are missing"):
+    with pytest.raises(
+        BadRow, match=rf"/train:{line}: the field 'labels' is \[.*None.*\], so labels are missing"
+    ):
         Tagging(Tagging.Options(source="hub", name=str(tmp_path)))
 
 
@@ -438,10 +541,16 @@ def test_real_sentences(beside):
     wnut = tagging(beside / "data/wnut17")
     assert [len(wnut.rows(split)) for split in wnut.spec.splits] == [1500, 500, 600]
     assert (len(wnut.labels), wnut.scheme) == (13, "bio")
-    assert tagging(beside / "data/wnut17/conll2003_style").rows("test")[0]["tokens"] == wnut.rows("test")[0]["tokens"]
+    assert (
+        tagging(beside / "data/wnut17/conll2003_style").rows("test")[0]["tokens"]
+        == wnut.rows("test")[0]["tokens"]
+    )
     ewt = tagging(beside / "data/ud_english_ewt")
     assert [len(ewt.rows(split)) for split in ewt.spec.splits] == [2024, 501, 507]
-    assert " ".join(ewt.labels) == "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X"
+    assert (
+        " ".join(ewt.labels)
+        == "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X"
+    )
     assert ewt.rows("validation")[0].id == "reviews-105237-0001"
 
 
@@ -457,7 +566,9 @@ def test_real_texts(beside):
     own = {row.id: row for row in every(labelling(beside / "data/reuters21578"))}
     both = [row for row in every(reuters) if row.id in own]
     assert len(both) > 50
-    assert all(own[row.id]["labels"] == row["labels"] for row in both)  # the two forms agree on every document in both
+    assert all(
+        own[row.id]["labels"] == row["labels"] for row in both
+    )  # the two forms agree on every document in both
     aapd = labelling(beside / "data/aapd")
     assert len(aapd.labels) == 54
     assert [len(aapd.rows(split)) for split in aapd.spec.splits] == [700, 300, 400]
@@ -471,5 +582,7 @@ def test_real_questions(beside):
     assert all(len(row["choices"]) == 8 and len(row["facts"]) == 2 for row in qasc.rows("train"))
     arc = answering(beside / "data/arc_challenge")
     assert [len(arc.rows(split)) for split in arc.spec.splits] == [700, 294, 450]
-    with pytest.raises(BadRow, match=r"test_unlabelled_official\.jsonl\.gz:1: the field 'answerKey' is missing"):
+    with pytest.raises(
+        BadRow, match=r"test_unlabelled_official\.jsonl\.gz:1: the field 'answerKey' is missing"
+    ):
         answering(beside / "data/qasc/test_unlabelled_official.jsonl.gz").rows("train")

@@ -21,7 +21,11 @@ nltk.data.path.insert(0, str(DATA / "nltk_data"))
 
 def store(name, command, package, **scores):
     versions = {one: importlib.metadata.version(one) for one in package}
-    made = {"command": command, "versions": versions, **{key: [round(score, 10) for score in found] for key, found in scores.items()}}
+    made = {
+        "command": command,
+        "versions": versions,
+        **{key: [round(score, 10) for score in found] for key, found in scores.items()},
+    }
     (HERE / f"{name}.json").write_text(json.dumps(made) + "\n")
 
 
@@ -39,11 +43,21 @@ def meteor():
 
     for name in ("captions", "summaries"):
         predictions, references = getattr(real_pairs, name)(DATA)
-        for form, cut, words in (("synonyms", tokenize, wordnet), ("exact_stem", tokenize, NoSynonyms()), ("punkt", word_tokenize, wordnet)):
+        for form, cut, words in (
+            ("synonyms", tokenize, wordnet),
+            ("exact_stem", tokenize, NoSynonyms()),
+            ("punkt", word_tokenize, wordnet),
+        ):
             found[f"{name}_{form}"] = [
-                meteor_score([cut(text) for text in own], cut(said), wordnet=words) for said, own in zip(predictions, references, strict=True)
+                meteor_score([cut(text) for text in own], cut(said), wordnet=words)
+                for said, own in zip(predictions, references, strict=True)
             ]
-    store("meteor", "nltk.translate.meteor_score.meteor_score with the WordNet of DATA/nltk_data", ["nltk"], **found)
+    store(
+        "meteor",
+        "nltk.translate.meteor_score.meteor_score with the WordNet of DATA/nltk_data",
+        ["nltk"],
+        **found,
+    )
 
 
 def cider():
@@ -51,11 +65,23 @@ def cider():
     from pycocoevalcap.tokenizer.ptbtokenizer import PTBTokenizer
 
     predictions, references = real_pairs.captions(DATA)
-    plain = [{i: [text.lower()] for i, text in enumerate(predictions)}, {i: [text.lower() for text in own] for i, own in enumerate(references)}]
+    plain = [
+        {i: [text.lower()] for i, text in enumerate(predictions)},
+        {i: [text.lower() for text in own] for i, own in enumerate(references)},
+    ]
     _, lower = Cider().compute_score(plain[1], plain[0])
-    cut = [PTBTokenizer().tokenize({i: [{"caption": text} for text in own] for i, own in side.items()}) for side in plain]
+    cut = [
+        PTBTokenizer().tokenize({i: [{"caption": text} for text in own] for i, own in side.items()})
+        for side in plain
+    ]
     _, official = Cider().compute_score(cut[1], cut[0])
-    store("cider", "pycocoevalcap Cider().compute_score; official: after its PTBTokenizer", ["pycocoevalcap"], whitespace=lower, official=official)
+    store(
+        "cider",
+        "pycocoevalcap Cider().compute_score; official: after its PTBTokenizer",
+        ["pycocoevalcap"],
+        whitespace=lower,
+        official=official,
+    )
 
 
 def rouge():
@@ -66,23 +92,45 @@ def rouge():
         predictions, references = getattr(real_pairs, name)(DATA)
         for form, stem in (("stem", True), ("plain", False)):
             scorer = RougeScorer(kinds, use_stemmer=stem)
-            scores = [scorer.score_multi(own, said) for said, own in zip(predictions, references, strict=True)]
+            scores = [
+                scorer.score_multi(own, said) for said, own in zip(predictions, references, strict=True)
+            ]
             for kind in kinds:
                 found[f"{name}_{form}_{kind}"] = [one[kind].fmeasure for one in scores]
-    store("rouge", "rouge_score.rouge_scorer.RougeScorer(kinds, use_stemmer).score_multi, fmeasure", ["rouge-score"], **found)
+    store(
+        "rouge",
+        "rouge_score.rouge_scorer.RougeScorer(kinds, use_stemmer).score_multi, fmeasure",
+        ["rouge-score"],
+        **found,
+    )
 
 
 def rouge_l_max():
-    if "pkg_resources" not in sys.modules:  # gone from setuptools; py-rouge asks it for the place of its files
+    if (
+        "pkg_resources" not in sys.modules
+    ):  # gone from setuptools; py-rouge asks it for the place of its files
         stand_in = types.ModuleType("pkg_resources")
-        stand_in.resource_filename = lambda module, name: str(Path(sys.modules[module].__file__).parent / name)
+        stand_in.resource_filename = lambda module, name: str(
+            Path(sys.modules[module].__file__).parent / name
+        )
         sys.modules["pkg_resources"] = stand_in
     from rouge.rouge import Rouge
 
-    given = {"metrics": ["rouge-l"], "max_n": 4, "limit_length": True, "length_limit": 100, "length_limit_type": "words", "apply_avg": False}
+    given = {
+        "metrics": ["rouge-l"],
+        "max_n": 4,
+        "limit_length": True,
+        "length_limit": 100,
+        "length_limit_type": "words",
+        "apply_avg": False,
+    }
     scorer = Rouge(**given, apply_best=False, alpha=0.5, weight_factor=1.2, stemming=True)
     stock, own = dict(Rouge.WORDNET_KEY_VALUE), {}
-    for line in (Path(sys.modules["rouge.rouge"].__file__).parent / Rouge.WORDNET_DB_FILEPATH).read_text().splitlines():
+    for line in (
+        (Path(sys.modules["rouge.rouge"].__file__).parent / Rouge.WORDNET_DB_FILEPATH)
+        .read_text()
+        .splitlines()
+    ):
         form, base = line.split("|")
         own[form] = base
     found = {}
@@ -91,7 +139,10 @@ def rouge_l_max():
         for form, table in (("stems", {}), ("exceptions", own), ("stock", stock)):
             Rouge.WORDNET_KEY_VALUE = table
             pairs = zip(predictions, references, strict=True)
-            found[f"{name}_{form}"] = [max(scorer.get_scores([said], [[text]])["rouge-l"][0]["f"][0] for text in own_) for said, own_ in pairs]
+            found[f"{name}_{form}"] = [
+                max(scorer.get_scores([said], [[text]])["rouge-l"][0]["f"][0] for text in own_)
+                for said, own_ in pairs
+            ]
     command = f"rouge.Rouge({given}, alpha=.5, weight_factor=1.2, stemming=True).get_scores, max of f; stems: no table; exceptions: its WordNet table"
     store("rouge_l_max", command, ["py-rouge"], **found)
 

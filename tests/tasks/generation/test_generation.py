@@ -54,17 +54,29 @@ def test_rows_of_the_built_in_reviews(split):
 
 
 def test_prompts_are_disjoint_between_splits():
-    prompts = {split: {row["prompt"] for row in Generation().rows(split)} for split in ("train", "validation", "test")}
-    assert {split: len(found) for split, found in prompts.items()} == {"train": 20_000, "validation": 2_000, "test": 2_000}
+    prompts = {
+        split: {row["prompt"] for row in Generation().rows(split)}
+        for split in ("train", "validation", "test")
+    }
+    assert {split: len(found) for split, found in prompts.items()} == {
+        "train": 20_000,
+        "validation": 2_000,
+        "test": 2_000,
+    }
     assert not prompts["train"] & prompts["test"]
     assert not prompts["train"] & prompts["validation"]
     assert not prompts["validation"] & prompts["test"]
-    three = {split: {row["prompt"] for row in Generation(Options(prompt_words=3)).rows(split)} for split in ("train", "test")}
+    three = {
+        split: {row["prompt"] for row in Generation(Options(prompt_words=3)).rows(split)}
+        for split in ("train", "test")
+    }
     assert three["train"] & three["test"]  # it can fail: three words are no prompt of their own
 
 
 def test_the_prompt_can_be_counted_in_words():
-    assert {len(row["prompt"].split()) for row in Generation(Options(prompt_words=12, limit=50)).rows("train")} == {12}
+    assert {
+        len(row["prompt"].split()) for row in Generation(Options(prompt_words=12, limit=50)).rows("train")
+    } == {12}
     thirds = Generation(Options(prompt_fraction=0.25, limit=50)).rows("train")
     assert all(len(row["prompt"].split()) == len(row["text"].split()) // 4 for row in thirds)
 
@@ -112,7 +124,9 @@ def test_no_text_raises(text):
 
 def test_long_texts_become_pieces(tmp_path):
     texts = [("a b c d e f g", 1), ("h i j", 0)]
-    (tmp_path / "train.jsonl").write_text("".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in texts))
+    (tmp_path / "train.jsonl").write_text(
+        "".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in texts)
+    )
     task = Generation(Options(source="path", path=str(tmp_path), text_words=3, prompt_words=2))
     rows = task.rows("train")
     # a b c | d e f | g, and g alone is too short for a prompt of two words
@@ -130,11 +144,20 @@ def test_a_limit_takes_a_fixed_part():
 
 
 def test_pairs_are_taken_as_they_are(tmp_path):
-    rows = [{"prompt": "add 1 2", "references": [" 3", " three"], "level": 1}, {"prompt": "add 2 2", "references": " 4", "level": 2}]
+    rows = [
+        {"prompt": "add 1 2", "references": [" 3", " three"], "level": 1},
+        {"prompt": "add 2 2", "references": " 4", "level": 2},
+    ]
     (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows * 3))
     task = Generation(Options(source="path", path=str(tmp_path)))
     row = task.rows("train")[0]
-    assert dict(row.fields) == {"prompt": "add 1 2", "references": (" 3", " three"), "level": 1, "text": "add 1 2 3", "label": None}
+    assert dict(row.fields) == {
+        "prompt": "add 1 2",
+        "references": (" 3", " three"),
+        "level": 1,
+        "text": "add 1 2 3",
+        "label": None,
+    }
     assert task.expert(task.start(row, Key(0)).state) == " 3"
     with pytest.raises(UnknownName, match=r"no split of the source path .* 'test'.*Known: train, validation"):
         task.rows("test")
@@ -143,7 +166,10 @@ def test_pairs_are_taken_as_they_are(tmp_path):
 def test_a_text_too_short_for_its_prompt_is_named(tmp_path):
     (tmp_path / "train.txt").write_text("one two three four\none\n" + "five six seven\n" * 8)
     with pytest.raises(BadRow, match=r"row train-2: a text of 1 words cannot be cut"):
-        [Generation(Options(source="path", path=str(tmp_path))).rows(split) for split in ("train", "validation")]
+        [
+            Generation(Options(source="path", path=str(tmp_path))).rows(split)
+            for split in ("train", "validation")
+        ]
 
 
 def test_rows_from_outside_a_source_are_played_too():
@@ -154,7 +180,14 @@ def test_rows_from_outside_a_source_are_played_too():
 
 
 @pytest.mark.parametrize(
-    "fields", [{"prompt_fraction": 1.5}, {"prompt_words": -1}, {"horizon": "never"}, {"source": "hub", "name": "x/y"}, {"path": "x"}]
+    "fields",
+    [
+        {"prompt_fraction": 1.5},
+        {"prompt_words": -1},
+        {"horizon": "never"},
+        {"source": "hub", "name": "x/y"},
+        {"path": "x"},
+    ],
 )
 def test_bad_options_are_refused_when_made(fields):
     with pytest.raises(BadSetting):
@@ -163,7 +196,15 @@ def test_bad_options_are_refused_when_made(fields):
 
 def test_the_identity_follows_the_options():
     assert Generation().identity == "generation-v1"
-    assert len({Generation(Options(**fields)).identity for fields in ({}, {"horizon": "terminal"}, {"prompt_words": 9}, {"limit": 5})}) == 4
+    assert (
+        len(
+            {
+                Generation(Options(**fields)).identity
+                for fields in ({}, {"horizon": "terminal"}, {"prompt_words": 9}, {"limit": 5})
+            }
+        )
+        == 4
+    )
 
 
 def test_recorded_games_are_played_again_and_found_equal():
@@ -181,14 +222,23 @@ def test_recorded_games_are_played_again_and_found_equal():
 
 @pytest.mark.data
 def test_the_real_reviews_are_a_task(beside):
-    task = Generation(Options(source="path", path=str(beside / "data" / "imdb_movie_reviews"), prompt_words=20))
+    task = Generation(
+        Options(source="path", path=str(beside / "data" / "imdb_movie_reviews"), prompt_words=20)
+    )
     assert [len(task.rows(split)) for split in task.spec.splits] == [600, 200, 200]
     assert all(row["prompt"] + row["references"][0] == row["text"] for row in task.rows("test"))
-    short = next(row for row in task.rows("validation") if len(row["text"].split()) == 17)  # too short for 20 words: cut by half
+    short = next(
+        row for row in task.rows("validation") if len(row["text"].split()) == 17
+    )  # too short for 20 words: cut by half
     assert len(short["prompt"].split()) == 8
 
 
 def test_the_task_loads_no_torch():
     script = "import sys, loquent.tasks.generation.task as t; t.Generation().rows('test'); "
     script += "print([name for name in ('torch', 'sklearn', 'datasets') if name in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "[]"
+    )

@@ -25,7 +25,10 @@ def test_prompt_and_answer_by_hand():
         "input": [PAD, PAD, PAD, 5, 6, 7, 8],
         "input_real": [0, 0, 0, 1, 1, 1, 1],
     }
-    assert TokenView(prompt_length=4, answer_length=3).join([5, 6], [8, 7])["input"].tolist() != arrays["input"].tolist()  # it can fail
+    assert (
+        TokenView(prompt_length=4, answer_length=3).join([5, 6], [8, 7])["input"].tolist()
+        != arrays["input"].tolist()
+    )  # it can fail
 
 
 def test_a_longer_prompt_loses_its_beginning_and_the_end_is_seen():
@@ -50,7 +53,13 @@ def test_bytes_give_the_text_back(text):
 
 def test_why_an_answer_is_over():
     view = TokenView(answer_length=2)
-    assert [view.stopped(drawn) for drawn in ([], [1], [END], [1, END], [1, 2])] == [None, None, "end", "end", "length"]
+    assert [view.stopped(drawn) for drawn in ([], [1], [END], [1, END], [1, 2])] == [
+        None,
+        None,
+        "end",
+        "end",
+        "length",
+    ]
 
 
 @pytest.mark.parametrize("action", [-1, ACTIONS, PAD, 1.0, "a", True, None])

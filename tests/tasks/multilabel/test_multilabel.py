@@ -45,7 +45,12 @@ def test_ml_1_the_figure_of_the_paper():
     assert earned(gold, said) == near([2 / 3, 1 / 3, 0])
     assert earned(gold, said, dense=False) == near([0, 0, 1])
     _, steps = played(gold, said)
-    assert [step.observation.fields["labels"] for step in steps] == [(), ("cs.DM",), ("cs.DM", "cs.IT"), ("cs.DM", "cs.IT")]
+    assert [step.observation.fields["labels"] for step in steps] == [
+        (),
+        ("cs.DM",),
+        ("cs.DM", "cs.IT"),
+        ("cs.DM", "cs.IT"),
+    ]
     assert [step.observation.fields["finished"] for step in steps] == [False, False, False, True]
     assert [step.ended for step in steps] == [None, None, None, END]
     assert earned(gold, ["cs.IT", END], labels=gold) == near([2 / 3, 0])
@@ -66,7 +71,11 @@ def test_ml_2_sets_without_order(gold, said, want):
 
 @pytest.mark.parametrize(
     ("gold", "said", "want"),
-    [("AB", ["A", "A", "B", END], [2 / 3, -1 / 6, 0.3, 0]), ("AB", ["C", "A", "B", END], [0, 0.5, 0.3, 0]), ("A", ["A"] * 3, [1, -1 / 3, -1 / 6])],
+    [
+        ("AB", ["A", "A", "B", END], [2 / 3, -1 / 6, 0.3, 0]),
+        ("AB", ["C", "A", "B", END], [0, 0.5, 0.3, 0]),
+        ("A", ["A"] * 3, [1, -1 / 3, -1 / 6]),
+    ],
 )
 def test_ml_3_repeats_and_errors_cost_precision(gold, said, want):
     assert earned(gold, said, labels="ABC") == near(want)
@@ -102,7 +111,12 @@ def test_ml_6_names_that_cannot_be():
 
 def test_ml_7_a_vector_is_the_text_and_the_labels():
     featurizer = pytest.importorskip("loquent.features").Hashed(dimension=16)
-    settings = {"source": "samples", "samples": [{"text": "some text", "labels": ["A"]}], "labels": list("ABC"), "max_steps": 6}
+    settings = {
+        "source": "samples",
+        "samples": [{"text": "some text", "labels": ["A"]}],
+        "labels": list("ABC"),
+        "max_steps": 6,
+    }
     env = gymnasium.make("loquent/MultiLabel-v0", view="vector", featurizer=featurizer, **settings)
     seen, _ = env.reset(seed=0)
     assert seen.shape == (16 + 3 + 1,)
@@ -114,7 +128,13 @@ def test_ml_7_a_vector_is_the_text_and_the_labels():
 
 
 def test_ml_7_masks_where_labels_may_not_be_repeated():
-    settings = {"source": "samples", "samples": [{"text": "some text", "labels": ["A"]}], "labels": list("ABC"), "max_steps": 6, "repeats": False}
+    settings = {
+        "source": "samples",
+        "samples": [{"text": "some text", "labels": ["A"]}],
+        "labels": list("ABC"),
+        "max_steps": 6,
+        "repeats": False,
+    }
     env = gymnasium.make("loquent/MultiLabel-v0", **settings)
     masks = [env.reset(seed=0)[1]["action_mask"].tolist()]
     for action in (1, 0):
@@ -138,23 +158,38 @@ def test_rewards_for_order_by_hand():
     assert set_scores.ndcg("ABC", "CBA") == near((1 + 2 / np.log2(3) + 1.5) / best)
     assert set_scores.ndcg("ABC", "XA") == near(3 / np.log2(3) / best)
     assert set_scores.ndcg("ABC", "AA") == near(3 / best)
-    assert [set_scores.prefix("ABC", said) for said in ("ABC", "AB", "ACB", "BAC", "ABCX", "")] == near([1, 2 / 3, 1 / 3, 0, 3 / 4, 0])
+    assert [set_scores.prefix("ABC", said) for said in ("ABC", "AB", "ACB", "BAC", "ABCX", "")] == near(
+        [1, 2 / 3, 1 / 3, 0, 3 / 4, 0]
+    )
     assert earned("ABC", ["A", "B", "C", END], reward="prefix") == near([1 / 3] * 3 + [0])
     assert earned("ABC", ["C", "B", "A", END], reward="prefix") == near([0] * 4)
     assert sum(earned("ABC", ["C", "B", "A", END], reward="ndcg")) == near(set_scores.ndcg("ABC", "CBA"))
     assert earned("AB", ["B", "A", END], reward="exact") == near([0, 1, 0])
 
 
-@given(st.permutations("ABCD"), st.integers(0, 4), st.lists(st.sampled_from(["A", "B", "C", "D", "E", ""]), max_size=6), st.sampled_from([0.0, 1.0]))
+@given(
+    st.permutations("ABCD"),
+    st.integers(0, 4),
+    st.lists(st.sampled_from(["A", "B", "C", "D", "E", ""]), max_size=6),
+    st.sampled_from([0.0, 1.0]),
+)
 def test_running_scores_are_those_of_the_whole(order, size, said, empty):
     gold, tally = tuple(order[:size]), NOTHING
     for n, label in enumerate(said):
         tally = after_label(tally, gold, tuple(said[:n]), label)
-    whole = {name: getattr(set_scores, name)(gold, said, *([] if name == "exact" else [empty])) for name in SCORES}
-    assert {name: score_of(name, tally, len(said), len(gold), empty) for name in SCORES} == pytest.approx(whole, abs=1e-12)
+    whole = {
+        name: getattr(set_scores, name)(gold, said, *([] if name == "exact" else [empty])) for name in SCORES
+    }
+    assert {name: score_of(name, tally, len(said), len(gold), empty) for name in SCORES} == pytest.approx(
+        whole, abs=1e-12
+    )
 
 
-@given(st.lists(st.sampled_from("ABC"), unique=True), st.lists(st.sampled_from("ABCD"), max_size=5), st.sampled_from(SCORES))
+@given(
+    st.lists(st.sampled_from("ABC"), unique=True),
+    st.lists(st.sampled_from("ABCD"), max_size=5),
+    st.sampled_from(SCORES),
+)
 def test_changes_add_up(gold, said, reward):
     start = 1.0 if not gold else 0.0
     total = sum(earned(gold, [*said, END], labels="ABCD", reward=reward))
@@ -181,7 +216,10 @@ def test_the_limit_is_the_most_labels_of_any_row_and_one():
 
 
 def test_weights_make_every_sequence_of_labels_as_likely():
-    samples = tuple(Record(text=str(i), labels=labels) for i, labels in enumerate([("A",), ("A",), ("A", "B"), ("B", "A")]))
+    samples = tuple(
+        Record(text=str(i), labels=labels)
+        for i, labels in enumerate([("A",), ("A",), ("A", "B"), ("B", "A")])
+    )
     rows = MultiLabel(MultiLabel.Options(source="samples", samples=samples)).rows("train")
     assert [row["weight"] for row in rows] == [0.5, 0.5, 1.0, 1.0]
 
@@ -198,7 +236,9 @@ def test_api_13_figures_of_a_corpus():
     games = [(Record(labels=tuple(a)), Seen(tuple(b))) for a, b in zip(gold, said, strict=True)]
     measured = world.measure(games)
     assert measured["sample_f1"] != measured["micro_f1"]
-    assert (measured["sample_f1"], measured["micro_f1"], measured["exact"], measured["jaccard"]) == near((0.75, 2 / 3, 0.5, 2 / 3))
+    assert (measured["sample_f1"], measured["micro_f1"], measured["exact"], measured["jaccard"]) == near(
+        (0.75, 2 / 3, 0.5, 2 / 3)
+    )
 
 
 class Seen:
@@ -206,7 +246,11 @@ class Seen:
         self.fields = {"labels": labels}
 
 
-@given(st.lists(st.tuples(st.sets(st.sampled_from("ABC")), st.sets(st.sampled_from("ABC"))), min_size=1, max_size=6))
+@given(
+    st.lists(
+        st.tuples(st.sets(st.sampled_from("ABC")), st.sets(st.sampled_from("ABC"))), min_size=1, max_size=6
+    )
+)
 def test_figures_are_those_of_scikit_learn(pairs):
     from sklearn.metrics import f1_score, hamming_loss, jaccard_score
 
@@ -216,7 +260,9 @@ def test_figures_are_those_of_scikit_learn(pairs):
     for average, ours in (("micro", set_scores.micro_f1), ("samples", set_scores.sample_f1)):
         assert ours(*labels, 1.0) == near(f1_score(gold, said, average=average, zero_division=1.0))
     if used:
-        assert set_scores.macro_f1(*labels) == near(f1_score(gold, said, average="macro", labels=used, zero_division=0.0))
+        assert set_scores.macro_f1(*labels) == near(
+            f1_score(gold, said, average="macro", labels=used, zero_division=0.0)
+        )
     ours = [set_scores.hamming(a, b, 3) for a, b in zip(*labels, strict=True)]
     assert sum(ours) / len(ours) == near(hamming_loss(gold, said))
     ours = [set_scores.jaccard(a, b, 1.0) for a, b in zip(*labels, strict=True)]
@@ -243,7 +289,14 @@ def test_what_is_no_text_with_labels_is_refused(fields, words):
         task("A").row_from(fields)
 
 
-@pytest.mark.parametrize("options", [{"repeats": False}, {"dense": False, "reward": "ndcg"}, {"reward": "prefix", "max_steps": 3, "instruct": False}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"repeats": False},
+        {"dense": False, "reward": "ndcg"},
+        {"reward": "prefix", "max_steps": 3, "instruct": False},
+    ],
+)
 def test_the_laws_hold_under_every_option(options):
     assert check(MultiLabel(MultiLabel.Options(limit=40, **options)), episodes=6) == []
 
@@ -254,12 +307,16 @@ def test_context_matters_in_the_built_in_texts():
 
     home = {word: label for label, words in SUBJECTS.items() for word in words}
     rows = MultiLabel().rows("test")
-    named = [{home[word] for word in row["text"].split() if word in home} == set(row["labels"]) for row in rows]
+    named = [
+        {home[word] for word in row["text"].split() if word in home} == set(row["labels"]) for row in rows
+    ]
     assert 0.2 < sum(named) / len(rows) < 0.6
     told = []
     for row in rows:
         clauses = [
-            clause for clause in row["text"].split(" .") if not any(word in clause for word in ("no word", "nobody", "did not matter", "nothing is"))
+            clause
+            for clause in row["text"].split(" .")
+            if not any(word in clause for word in ("no word", "nobody", "did not matter", "nothing is"))
         ]
         counts = [home[word] for clause in clauses for word in clause.split() if word in home]
         told.append(tuple(sorted(set(counts), key=counts.count, reverse=True)) == row["labels"])

@@ -35,7 +35,11 @@ def played(said, fields=FLOWERS, **options):
 
 
 def question(count, answer):
-    return {"question": "which?", "choices": {"ABCDEFGH"[i]: f"choice {i}" for i in range(count)}, "answer": answer}
+    return {
+        "question": "which?",
+        "choices": {"ABCDEFGH"[i]: f"choice {i}" for i in range(count)},
+        "answer": answer,
+    }
 
 
 def rewards(world, steps):
@@ -84,7 +88,13 @@ def test_qa_5_a_random_player_halves_its_chance_at_each_choice():
     row = world.row_from(question(8, "A"))
     episodes = play(world, [Game(row, i) for i in range(n)], Random(world), seed=5)
     taken = (
-        np.bincount([one.turns[-1].observation.fields["ids"].index(one.turns[-1].observation.fields["selected"]) for one in episodes], minlength=8)
+        np.bincount(
+            [
+                one.turns[-1].observation.fields["ids"].index(one.turns[-1].observation.fields["selected"])
+                for one in episodes
+            ],
+            minlength=8,
+        )
         / n
     )
     want = np.array([2.0**-k for k in range(1, 8)] + [2.0**-7])
@@ -95,7 +105,9 @@ def test_qa_5_a_random_player_halves_its_chance_at_each_choice():
 def test_qa_6_odd_questions():
     world = task()
     assert world.row_from({**FLOWERS, "facts": []})["facts"] == ()
-    _, steps = played([CONTINUE, ANSWER], {**FLOWERS, "facts": ["  "], "choices": {"A": "東京", "B": "naïve 🙂"}})
+    _, steps = played(
+        [CONTINUE, ANSWER], {**FLOWERS, "facts": ["  "], "choices": {"A": "東京", "B": "naïve 🙂"}}
+    )
     assert steps[-1].observation.fields["choices"] == ("東京", "naïve 🙂")
     for fields, words in (
         ({**FLOWERS, "choices": {}}, "no choice"),
@@ -105,7 +117,10 @@ def test_qa_6_odd_questions():
         ({**FLOWERS, "question": " "}, "question is ' '"),
         ({**FLOWERS, "facts": [3]}, "facts are"),
         ({"question": {"stem": "x", "choices": [{"text": "a", "label": "A"}]}}, "'answerKey' is missing"),
-        (question(8, "A") | {"choices": {str(i): "x" for i in range(27)}, "answer": "0"}, "27 choices, more than max_choices = 26"),
+        (
+            question(8, "A") | {"choices": {str(i): "x" for i in range(27)}, "answer": "0"},
+            "27 choices, more than max_choices = 26",
+        ),
     ):
         with pytest.raises(BadRow, match=words):
             world.row_from(fields)
@@ -122,12 +137,25 @@ def test_all_forms_of_a_question_are_read_alike():
             "question": {"stem": "q", "choices": [{"text": "a", "label": "A"}, {"text": "b", "label": "B"}]},
             **{"fact1": "f1", "fact2": "f2", "answerKey": "B"},
         },
-        {"question": "q", "choices": {"text": ["a", "b"], "label": ["A", "B"]}, "answerKey": "B", "facts": ["f1", "f2"]},
+        {
+            "question": "q",
+            "choices": {"text": ["a", "b"], "label": ["A", "B"]},
+            "answerKey": "B",
+            "facts": ["f1", "f2"],
+        },
     ]
     rows = [task().row_from(form) for form in forms]
     assert all(row == rows[0] for row in rows)
-    assert dict(rows[0].fields) == {"question": "q", "facts": ("f1", "f2"), "choices": ("a", "b"), "ids": ("A", "B"), "answer": "B"}
-    assert task().row_from({**flat, "facts": "one text"})["facts"] == ("one text",)  # one text is one fact, not a fact for each letter
+    assert dict(rows[0].fields) == {
+        "question": "q",
+        "facts": ("f1", "f2"),
+        "choices": ("a", "b"),
+        "ids": ("A", "B"),
+        "answer": "B",
+    }
+    assert task().row_from({**flat, "facts": "one text"})["facts"] == (
+        "one text",
+    )  # one text is one fact, not a fact for each letter
 
 
 @pytest.mark.parametrize("shape", ["informed", "simple"])
@@ -145,7 +173,9 @@ def test_qa_7_vectors(shape):
         if shape == "informed":
             assert seen.shape == (2,)
             assert (np.abs(seen) <= 1).all()
-            np.testing.assert_allclose(seen, [question @ chosen, facts @ chosen], atol=1e-6)  # all of them have length 1
+            np.testing.assert_allclose(
+                seen, [question @ chosen, facts @ chosen], atol=1e-6
+            )  # all of them have length 1
         else:
             np.testing.assert_array_equal(seen, np.concatenate([question, facts, chosen]))
             assert not np.array_equal(seen, np.concatenate([facts, question, chosen]))
@@ -164,12 +194,16 @@ def test_qa_7_a_vector_of_zeros_has_the_cosine_nought(tmp_path, fields, want):
     """`want` tells which of the two cosines, with the question and with the facts, is another number."""
     features = pytest.importorskip("loquent.features")
     words = ["flowers", "require", "insects", "sugar", "pollinate", "are", "pollinated"]
-    (tmp_path / "v.txt").write_text("".join(f"{word} {i + 1} {(-1) ** i * 2}\n" for i, word in enumerate(words)))
+    (tmp_path / "v.txt").write_text(
+        "".join(f"{word} {i + 1} {(-1) ** i * 2}\n" for i, word in enumerate(words))
+    )
     _, steps = played([CONTINUE], {**FLOWERS, **fields})
     space, view = features.view(task(), features.WordVectors(path=str(tmp_path / "v.txt")))
     seen = view(steps[0].observation)
     assert seen in space
-    assert seen.tolist() == [number if there else 0 for number, there in zip(seen.tolist(), want, strict=True)]
+    assert seen.tolist() == [
+        number if there else 0 for number, there in zip(seen.tolist(), want, strict=True)
+    ]
     assert [number != 0 for number in seen.tolist()] == want
     _, simple = features.view(task(), features.WordVectors(path=str(tmp_path / "v.txt")), answering="simple")
     zeros = [not part.any() for part in simple(steps[0].observation).reshape(3, 2)]
@@ -188,7 +222,12 @@ def test_qa_8_every_return_is_nought_or_one():
 def test_api_13_accuracy_of_a_corpus():
     world = task()
     games = []
-    for fields, said in ((FLOWERS, [CONTINUE, ANSWER]), (question(3, "C"), [ANSWER]), (question(2, "A"), [ANSWER]), (question(2, "A"), ["?", "?"])):
+    for fields, said in (
+        (FLOWERS, [CONTINUE, ANSWER]),
+        (question(3, "C"), [ANSWER]),
+        (question(2, "A"), [ANSWER]),
+        (question(2, "A"), ["?", "?"]),
+    ):
         row = world.row_from(fields)
         step = world.start(row, Key(0))
         for text in said:
@@ -214,7 +253,13 @@ def test_what_is_neither_word_goes_on_and_answers_nothing():
 
 def test_choices_go_by_as_often_as_asked():
     _, steps = played([CONTINUE] * 4, passes=2)
-    assert [(step.observation.fields["place"], step.observation.fields["passed"]) for step in steps] == [(0, 0), (1, 0), (0, 1), (1, 1), (1, 1)]
+    assert [(step.observation.fields["place"], step.observation.fields["passed"]) for step in steps] == [
+        (0, 0),
+        (1, 0),
+        (0, 1),
+        (1, 1),
+        (1, 1),
+    ]
     assert steps[-1].ended == "last choice"
 
 
@@ -242,7 +287,9 @@ def test_always_taking_and_always_going_on():
     assert abs(first - chance) < 0.06
     assert abs(last - chance) < 0.06
     facts = [sum(f"{choice}." in " ".join(row["facts"]) for choice in row["choices"]) for row in rows]
-    assert 0.55 < np.mean([count == 1 for count in facts]) < 0.75  # in the others a wrong choice stands in a fact too
+    assert (
+        0.55 < np.mean([count == 1 for count in facts]) < 0.75
+    )  # in the others a wrong choice stands in a fact too
     assert min(facts) == 1
 
 

@@ -53,9 +53,14 @@ def test_st_1_the_figure_of_the_paper():
         (3, 1, ("LOC", "LOC", "MISC")),
     ]
     assert [step.ended for step in steps] == [None, None, None, "tagged"]
-    assert "".join(a + b for a, b in zip((step.observation.text for step in steps), [*said, ""], strict=True)) == "NEW/LOC YORK/LOC 1996-08-22/MISC"
+    assert (
+        "".join(a + b for a, b in zip((step.observation.text for step in steps), [*said, ""], strict=True))
+        == "NEW/LOC YORK/LOC 1996-08-22/MISC"
+    )
     assert earned(gold, said, reward="span_f1", dense=False)[-1] == pytest.approx(2 / 3, abs=1e-9)
-    assert earned(gold, ["LOC", "LOC", "O"]) != pytest.approx([1.0, 0.0, -1 / 3])  # other labels earn otherwise
+    assert earned(gold, ["LOC", "LOC", "O"]) != pytest.approx(
+        [1.0, 0.0, -1 / 3]
+    )  # other labels earn otherwise
 
 
 def test_st_2_a_type_in_error():
@@ -67,7 +72,10 @@ def test_st_2_a_type_in_error():
     assert span_scores.token_f1(gold, said, "macro") == pytest.approx(1 / 3, abs=1e-9)
 
 
-@pytest.mark.parametrize(("average", "want"), [("micro", [1, -0.5, 1 / 6]), ("macro", [1, -2 / 3, 0]), ("weighted", [1, -0.5, 1 / 6])])
+@pytest.mark.parametrize(
+    ("average", "want"),
+    [("micro", [1, -0.5, 1 / 6]), ("macro", [1, -2 / 3, 0]), ("weighted", [1, -0.5, 1 / 6])],
+)
 def test_st_3_averages(average, want):
     assert earned("ABA", "ACA", average=average) == pytest.approx(want, abs=1e-9)
 
@@ -89,7 +97,17 @@ def test_st_5_partial_spans_and_schemes():
     assert span_scores.span_f1(["B-PER", "B-PER"], ["B-PER", "I-PER"], "bio") == 0.0
     assert earned(["PER", "PER", "O"], ["PER", "O", "O"], reward="span_f1", dense=False)[-1] == 0.0
     assert earned(["B-PER", "B-PER"], ["B-PER", "I-PER"], reward="span_f1", dense=False)[-1] == 0.0
-    assert earned(["B-PER", "B-PER"], ["PER", "PER"], labels=("O", "PER"), prefixes="strip", reward="span_f1", dense=False)[-1] == 1.0
+    assert (
+        earned(
+            ["B-PER", "B-PER"],
+            ["PER", "PER"],
+            labels=("O", "PER"),
+            prefixes="strip",
+            reward="span_f1",
+            dense=False,
+        )[-1]
+        == 1.0
+    )
 
 
 @pytest.mark.parametrize(
@@ -98,7 +116,11 @@ def test_st_5_partial_spans_and_schemes():
         (["ORG", "O", "O", "O", "O"], ["LOC", "O", "O", "O", "O"], [0, 0, 0, 0, 0]),  # ST-2
         (["O", "O", "O"], ["O", "O", "O"], [1, 0, 0]),  # ST-4: no span where none is right
         (["O", "O", "O"], ["O", "PER", "O"], [1, -1, 0]),  # and one where none is
-        (["PER", "PER", "O"], ["PER", "O", "O"], [1, -1, 0]),  # ST-5: right until the second token belongs to it
+        (
+            ["PER", "PER", "O"],
+            ["PER", "O", "O"],
+            [1, -1, 0],
+        ),  # ST-5: right until the second token belongs to it
         (["B-PER", "B-PER"], ["B-PER", "I-PER"], [1, -1]),  # two spans told as one
         (["B-PER", "B-PER"], ["B-PER", "B-PER"], [1, 0]),
         (["B-PER", "I-PER", "O"], ["B-PER", "O", "B-PER"], [1, -1, 0]),
@@ -108,7 +130,9 @@ def test_st_5_partial_spans_and_schemes():
 def test_st_2_4_5_spans_as_they_are_played(gold, said, changes):
     score = sum(changes)
     assert earned(gold, said, reward="span_f1") == pytest.approx(changes, abs=1e-9)
-    assert earned(gold, said, reward="span_f1", dense=False) == pytest.approx([*[0] * (len(gold) - 1), score], abs=1e-9)
+    assert earned(gold, said, reward="span_f1", dense=False) == pytest.approx(
+        [*[0] * (len(gold) - 1), score], abs=1e-9
+    )
     for dense in (True, False):
         world, steps = played(gold, said, reward="span_f1", dense=dense)
         told = world.told(steps[-1].state, steps[-1].ended)
@@ -179,7 +203,12 @@ def test_st_6_one_token():
 
 @pytest.mark.parametrize(
     ("text", "tokens"),
-    [("A  B", ("A", "B")), ("A\u00a0B", ("A\u00a0B",)), ("naïve 東京 🙂", ("naïve", "東京", "🙂")), ("e\u0301 x\ty", ("e\u0301", "x\ty"))],
+    [
+        ("A  B", ("A", "B")),
+        ("A\u00a0B", ("A\u00a0B",)),
+        ("naïve 東京 🙂", ("naïve", "東京", "🙂")),
+        ("e\u0301 x\ty", ("e\u0301", "x\ty")),
+    ],
 )
 def test_st_7_tokens_are_cut_at_the_space_alone(text, tokens):
     row = task().row_from({"text": text, "labels": ["O"] * len(tokens)})
@@ -235,7 +264,10 @@ def test_st_8_changes_add_up_to_the_score_of_scikit_learn(average):
 def test_running_scores_are_those_of_every_beginning(reward, pairs):
     for scheme, mark in (("io", ""), ("bio", "BI"), ("bioes", "BIES")):
         marked = [
-            [f"{mark[(i + len(label)) % len(mark)]}-{label}" if mark and label != "O" else label for i, label in enumerate(one)]
+            [
+                f"{mark[(i + len(label)) % len(mark)]}-{label}" if mark and label != "O" else label
+                for i, label in enumerate(one)
+            ]
             for one in zip(*pairs)
         ]
         gold, said = map(tuple, marked)
@@ -261,7 +293,14 @@ def hashed():
 
 def vectors(texts, **settings):
     samples = [{"text": text, "labels": ["O"] * len(text.split(" "))} for text in texts]
-    return gymnasium.make("loquent/SequenceTagging-v0", view="vector", source="samples", samples=samples, labels=list(LABELS), **settings)
+    return gymnasium.make(
+        "loquent/SequenceTagging-v0",
+        view="vector",
+        source="samples",
+        samples=samples,
+        labels=list(LABELS),
+        **settings,
+    )
 
 
 def test_st_9_a_vector_is_the_token_and_the_label_before():
@@ -400,7 +439,9 @@ def test_st_11_the_sums_of_the_paper(text, gold, said, score):
     world, steps = played(gold, said, text, labels)
     assert sum(world.total(step.rewards) for step in steps[1:]) == pytest.approx(score, abs=1e-9)
     world, steps = played(gold, said, text, labels, dense=False)
-    assert [world.total(step.rewards) for step in steps[1:]] == pytest.approx([0.0] * (len(gold) - 1) + [score], abs=1e-9)
+    assert [world.total(step.rewards) for step in steps[1:]] == pytest.approx(
+        [0.0] * (len(gold) - 1) + [score], abs=1e-9
+    )
 
 
 # options
@@ -418,7 +459,11 @@ def test_what_lies_ahead_is_shown_as_asked():
     for ahead in (0, 1, -1):
         _, steps = played(["O"] * 3, ["O"] * 3, "a b c", lookahead=ahead)
         texts[ahead] = [step.observation.text for step in steps]
-    assert texts == {0: ["a/", " b/", " c/", ""], 1: ["a b\na/", "\nb c\nb/", "\nc\nc/", ""], -1: ["a b c\na/", " b/", " c/", ""]}
+    assert texts == {
+        0: ["a/", " b/", " c/", ""],
+        1: ["a b\na/", "\nb c\nb/", "\nc\nc/", ""],
+        -1: ["a b c\na/", " b/", " c/", ""],
+    }
 
 
 def settle(observation, action, targets):
@@ -444,7 +489,13 @@ def test_both_scores_are_told_at_the_end_and_one_weighs():
     assert dict(steps[2].rewards) == {"token_f1": -0.5, "span_f1": 0.0}
     assert dict(world.spec.rewards) == {"token_f1": 1.0, "span_f1": 0.0}
     told = world.told(steps[2].state, "tagged")
-    assert told == {"score": 0.5, "episode_score": 0.5, "prediction": ("LOC", "LOC"), "target": ("LOC", "O"), "is_success": False}
+    assert told == {
+        "score": 0.5,
+        "episode_score": 0.5,
+        "prediction": ("LOC", "LOC"),
+        "target": ("LOC", "O"),
+        "is_success": False,
+    }
     assert world.told(steps[1].state, None) == {"score": 1.0}
 
 
@@ -469,7 +520,9 @@ def test_api_13_the_corpus_is_no_mean_of_sentences():
     assert span_scores.corpus_token_f1(gold, said) == pytest.approx(1 / 2)
     # A: right twice, said four times, there twice; B: never said
     assert span_scores.corpus_token_f1(gold, said, "macro") == pytest.approx((2 * 2 / 6 + 0) / 2)
-    found = span_scores.span_scores(gold, said, "io")  # spans (A), (A)(B B) against (A), (A A A): one of two is right, of three there are
+    found = span_scores.span_scores(
+        gold, said, "io"
+    )  # spans (A), (A)(B B) against (A), (A A A): one of two is right, of three there are
     assert (found.precision, found.recall) == pytest.approx((1 / 2, 1 / 3))
     assert (gold, said) == ([["A"], ["A", "B", "B"]], [["A"], ["A", "A", "A"]])
 
@@ -503,7 +556,12 @@ def test_rows_of_unknown_labels_and_unknown_splits():
 
 @pytest.mark.parametrize(
     "options",
-    [{"dense": False}, {"reward": "span_f1", "lookahead": 2}, {"average": "macro", "lookahead": -1}, {"average": "weighted", "instruct": False}],
+    [
+        {"dense": False},
+        {"reward": "span_f1", "lookahead": 2},
+        {"average": "macro", "lookahead": -1},
+        {"average": "weighted", "instruct": False},
+    ],
 )
 def test_the_laws_hold_under_every_option(options):
     assert check(Tagging(Tagging.Options(limit=40, **options)), episodes=6) == []
@@ -512,11 +570,20 @@ def test_the_laws_hold_under_every_option(options):
 def test_context_matters_in_the_built_in_sentences():
     """A token alone tells the label less often than with the label before it, and less often than with its neighbours."""
     rows = {split: Tagging().rows(split) for split in ("train", "test")}
-    plain = {token for row in rows["train"] for token, label in zip(row["tokens"], row["labels"], strict=True) if label == "O"}
+    plain = {
+        token
+        for row in rows["train"]
+        for token, label in zip(row["tokens"], row["labels"], strict=True)
+        if label == "O"
+    }
     seen = {
         "token": lambda tokens, labels, i: tokens[i],
         "previous label": lambda tokens, labels, i: (tokens[i], labels[i - 1] if i else ""),
-        "neighbours": lambda tokens, labels, i: (tokens[i - 1] if i else "", tokens[i] in plain, tokens[i + 1] if i + 1 < len(tokens) else ""),
+        "neighbours": lambda tokens, labels, i: (
+            tokens[i - 1] if i else "",
+            tokens[i] in plain,
+            tokens[i + 1] if i + 1 < len(tokens) else "",
+        ),
     }
     right = {name: best_by_table(rows, of) for name, of in seen.items()}
     assert 0.7 < right["token"] < right["previous label"] - 0.02
@@ -530,5 +597,9 @@ def best_by_table(rows, of):
         for i, label in enumerate(row["labels"]):
             table.setdefault(of(row["tokens"], row["labels"], i), []).append(label)
     best = {key: max(sorted(set(labels)), key=labels.count) for key, labels in table.items()}
-    pairs = [(best.get(of(row["tokens"], row["labels"], i), "O"), label) for row in rows["test"] for i, label in enumerate(row["labels"])]
+    pairs = [
+        (best.get(of(row["tokens"], row["labels"], i), "O"), label)
+        for row in rows["test"]
+        for i, label in enumerate(row["labels"])
+    ]
     return sum(a == b for a, b in pairs) / len(pairs)

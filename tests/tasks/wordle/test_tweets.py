@@ -10,7 +10,18 @@ from loquent.errors import BadRow, BadSetting
 from loquent.rollout.loop import replay
 from loquent.tasks.wordle.marks import marks
 from loquent.tasks.wordle.task import Wordle, WordleOptions
-from loquent.tasks.wordle.tweets import LONG, OVER, PARTIAL, Grid, Retrofit, TweetOptions, Tweets, parse, read, read_answers
+from loquent.tasks.wordle.tweets import (
+    LONG,
+    OVER,
+    PARTIAL,
+    Grid,
+    Retrofit,
+    TweetOptions,
+    Tweets,
+    parse,
+    read,
+    read_answers,
+)
 
 USUAL = {"g": "🟩", "y": "🟨", "b": "⬛"}
 LIGHT = {"g": "🟩", "y": "🟨", "b": "⬜"}
@@ -33,7 +44,10 @@ def test_palettes(palette):
 GREEN, ROW, OTHER = "ggggg", "bbybb", "gybgy"
 FIVE = [f"{'y' * i}{'b' * (5 - i)}" for i in range(6)]
 TEXTS = {
-    "words around and between lines of squares": (f"I did it!\n{drawn(ROW, GREEN)}\n#wordle\nso proud", Grid((ROW, GREEN))),
+    "words around and between lines of squares": (
+        f"I did it!\n{drawn(ROW, GREEN)}\n#wordle\nso proud",
+        Grid((ROW, GREEN)),
+    ),
     "squares drawn as pictures and spaces around": ("  ⬛️⬛️🟨⬛️⬛️ \r\n🟩🟩🟩🟩🟩\t", Grid((ROW, GREEN))),
     "six rows": (drawn(*FIVE[:5], GREEN), Grid((*FIVE[:5], GREEN))),
     "six rows, never solved": (drawn(*FIVE), Grid(tuple(FIVE))),
@@ -50,7 +64,10 @@ TEXTS = {
     "nine rows": (drawn(*FIVE, ROW, ROW, GREEN), Grid(tuple(FIVE), LONG)),
     "rows behind the solution": (drawn(ROW, GREEN, OTHER), Grid((ROW, GREEN, OTHER), OVER)),
     "the longest of two blocks": (f"{drawn(ROW)}\nand\n{drawn(OTHER, GREEN)}", Grid((OTHER, GREEN))),
-    "the first of two blocks of one length": (f"{drawn(ROW, GREEN)}\nand\n{drawn(OTHER, GREEN)}", Grid((ROW, GREEN))),
+    "the first of two blocks of one length": (
+        f"{drawn(ROW, GREEN)}\nand\n{drawn(OTHER, GREEN)}",
+        Grid((ROW, GREEN)),
+    ),
     "a break in the middle": (f"{drawn(ROW)}\n\n{drawn(GREEN)}", Grid((ROW,), PARTIAL)),
 }
 
@@ -73,8 +90,13 @@ def write(path, *tweets, header=("wordle_id", "tweet_id", "tweet_date", "tweet_u
 
 
 def test_a_file_is_read_with_the_lines_its_tweets_begin_on(tmp_path):
-    file = write(tmp_path / "t.csv", (210, f"Wordle\n{drawn(ROW, GREEN)}"), (211, "no grid"), (212, drawn(GREEN)))
-    assert [(tweet.day, tweet.grid.rows, tweet.line) for tweet in read(file)] == [(210, (ROW, GREEN), 2), (212, (GREEN,), 6)]
+    file = write(
+        tmp_path / "t.csv", (210, f"Wordle\n{drawn(ROW, GREEN)}"), (211, "no grid"), (212, drawn(GREEN))
+    )
+    assert [(tweet.day, tweet.grid.rows, tweet.line) for tweet in read(file)] == [
+        (210, (ROW, GREEN), 2),
+        (212, (GREEN,), 6),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +104,11 @@ def test_a_file_is_read_with_the_lines_its_tweets_begin_on(tmp_path):
     [
         ([("soon", drawn(GREEN))], None, r"t\.csv:2: wordle_id is 'soon'"),
         ([(1, drawn(GREEN)), (-4, drawn(GREEN))], None, r"t\.csv:3: wordle_id is '-4'"),
-        ([(1, drawn(GREEN))], ("wordle_id", "text"), r"t\.csv:1: the column 'tweet_text' is missing; the columns are wordle_id, text"),
+        (
+            [(1, drawn(GREEN))],
+            ("wordle_id", "text"),
+            r"t\.csv:1: the column 'tweet_text' is missing; the columns are wordle_id, text",
+        ),
         ([(1, drawn(GREEN))], ("day", "tweet_text"), r"t\.csv:1: the column 'wordle_id' is missing"),
     ],
 )
@@ -99,7 +125,10 @@ def test_a_day_matters_only_where_there_is_a_grid(tmp_path):
     ("lines", "says"),
     [
         ("wordle_id,answer\n210,pan\n", r"a\.csv:2: 'pan' is not a word"),
-        ("wordle_id,answer\n210,panic\n210,crane\n", r"a\.csv:3: day 210 has two answers, 'panic' and 'crane'"),
+        (
+            "wordle_id,answer\n210,panic\n210,crane\n",
+            r"a\.csv:3: day 210 has two answers, 'panic' and 'crane'",
+        ),
         ("wordle_id,word\n210,panic\n", r"a\.csv:1: the column 'answer' is missing"),
         ("wordle_id,answer\nx,panic\n", r"a\.csv:2: wordle_id is 'x'"),
     ],
@@ -144,7 +173,14 @@ def test_the_table_by_hand():
 @pytest.mark.parametrize("rule", ["ilql", "official"])
 def test_a_game_s_marks_are_the_tweet_s(tmp_path, rule):
     task = Wordle(WordleOptions(limit=300, rule=rule))
-    tweets = game_of(task, tmp_path, *[tuple(marks(guess, secret, rule) for guess in (*task.words[:2], secret)) for secret in task.words[::60]])
+    tweets = game_of(
+        task,
+        tmp_path,
+        *[
+            tuple(marks(guess, secret, rule) for guess in (*task.words[:2], secret))
+            for secret in task.words[::60]
+        ],
+    )
     seen = Counter()
     for number in range(60):
         one = tweets.episode(number, seed=0)
@@ -154,7 +190,12 @@ def test_a_game_s_marks_are_the_tweet_s(tmp_path, rule):
         assert one.ended == "solved"
         assert [turn.rewards["guess"] for turn in one.answers()] == [-1.0] * (len(told) - 1) + [0.0]
         assert one.answers()[-1].text == one.row.removeprefix("train:")
-        assert (one.number, one.agents["agent"], one.meta["kind"], one.meta["day"]) == (number, "tweets", "tweet", 210)
+        assert (one.number, one.agents["agent"], one.meta["kind"], one.meta["day"]) == (
+            number,
+            "tweets",
+            "tweet",
+            210,
+        )
         assert replay(task, one) == one
         seen[one.row] += 1
     assert len(seen) > 1
@@ -224,7 +265,9 @@ def test_the_day_s_answer_as_the_secret(task, tmp_path):
     file = write(tmp_path / "t.csv", (210, drawn("gggbg", "ggggg")), (211, drawn("ggggg")))
     (tmp_path / "a.csv").write_text("wordle_id,answer\n210,crane\n211,plumb\n")
     tweets = Tweets(task, TweetOptions(file=file, secret="day", answers=str(tmp_path / "a.csv")))
-    assert {(one.meta["day"], one.row) for one in (tweets.episode(number, seed=0) for number in range(20))} == {
+    assert {
+        (one.meta["day"], one.row) for one in (tweets.episode(number, seed=0) for number in range(20))
+    } == {
         (210, "train:crane"),
         (211, "train:plumb"),
     }

@@ -57,7 +57,11 @@ def test_marks_keep_their_laws(guess, secret):
         assert len([mark for mark in told if mark != "b"]) == min(guess.count(letter), secret.count(letter))
 
 
-@given(st.lists(WORD, min_size=1, max_size=6), st.lists(WORD, min_size=1, max_size=6), st.sampled_from(("ilql", "official")))
+@given(
+    st.lists(WORD, min_size=1, max_size=6),
+    st.lists(WORD, min_size=1, max_size=6),
+    st.sampled_from(("ilql", "official")),
+)
 def test_the_table_is_the_function(guesses, secrets, rule):
     want = [[code(marks(guess, secret, rule)) for secret in secrets] for guess in guesses]
     assert table(guesses, secrets, rule).tolist() == want
@@ -73,7 +77,11 @@ def test_codes_by_hand():
 
 
 @settings(max_examples=30)
-@given(st.lists(st.sampled_from(WORDS) | WORD, max_size=5), st.sampled_from(WORDS), st.sampled_from(("ilql", "official")))
+@given(
+    st.lists(st.sampled_from(WORDS) | WORD, max_size=5),
+    st.sampled_from(WORDS),
+    st.sampled_from(("ilql", "official")),
+)
 def test_what_fits_is_what_every_row_allows(guesses, secret, rule):
     lexicon = lexicon_of(WORDS, rule)
     board = tuple((guess, marks(guess, secret, rule)) for guess in guesses)
@@ -117,7 +125,10 @@ def test_best_by_hand():
 def test_ties_do_not_depend_on_the_order_of_sums(board, monkeypatch):
     # on these boards two words tell equally much, and their sums differ in the last bits as their patterns stand in another order
     shuffled = tuple(WORDS[i] for i in Key(0).generator().permutation(len(WORDS)))
-    best = [{lexicon.words[i] for i in lexicon.best(board)} for lexicon in (Lexicon(WORDS, "ilql"), Lexicon(shuffled, "ilql"))]
+    best = [
+        {lexicon.words[i] for i in lexicon.best(board)}
+        for lexicon in (Lexicon(WORDS, "ilql"), Lexicon(shuffled, "ilql"))
+    ]
     assert best[0] == best[1]
     assert len(best[0]) == 2
     monkeypatch.setattr("loquent.tasks.wordle.lexicon.TIE", 0.0)
@@ -151,7 +162,22 @@ def test_six_wrong_guesses_return_minus_six():
 
 
 @pytest.mark.parametrize(
-    "text", ["abc", "ABCDE", "ab!de", "", "steel ", " steel", "steel\n", "ste\0l", "stéel", "steels", "ｓｔｅｅｌ", "\ud800bcde", "s" * 10**6]
+    "text",
+    [
+        "abc",
+        "ABCDE",
+        "ab!de",
+        "",
+        "steel ",
+        " steel",
+        "steel\n",
+        "ste\0l",
+        "stéel",
+        "steels",
+        "ｓｔｅｅｌ",
+        "\ud800bcde",
+        "s" * 10**6,
+    ],
 )
 def test_an_invalid_word_costs_the_turn_and_is_told_nothing(text):
     step, earned = play_out([text])
@@ -205,7 +231,10 @@ def test_a_redrawn_secret_changes_no_return():
     means, errors = [], []
     for secret in ("row", "redrawn"):
         task = Wordle(WordleOptions(secret=secret, limit=250))
-        returns = [one.total(task.spec.rewards) for one in play(task, games(task.rows("train"), each=20), consistent(task), seed=2)]
+        returns = [
+            one.total(task.spec.rewards)
+            for one in play(task, games(task.rows("train"), each=20), consistent(task), seed=2)
+        ]
         means.append(np.mean(returns))
         errors.append(np.std(returns) / np.sqrt(len(returns)))
     assert len(returns) == 5000
@@ -311,10 +340,18 @@ def test_what_first_guesses_tell_on_the_official_list(beside):
 @pytest.mark.data
 def test_the_long_lists_are_read(beside):
     lists = beside / "data/wordle"
-    task = Wordle(WordleOptions(words=str(lists / "wordle_official.txt"), guesses=str(lists / "wordle_official_guess.txt"), rule="official"))
+    task = Wordle(
+        WordleOptions(
+            words=str(lists / "wordle_official.txt"),
+            guesses=str(lists / "wordle_official_guess.txt"),
+            rule="official",
+        )
+    )
     assert (len(task.words), len(task.actions)) == (2315, 12972)
     step = task.start(task.row("train", "train:aback"), Key(0))
-    assert task.act(step, "aahed").observation.text == "gybbb\n"  # a word of the long list alone; aback has a second a
+    assert (
+        task.act(step, "aahed").observation.text == "gybbb\n"
+    )  # a word of the long list alone; aback has a second a
     assert task.act(step, "abcde").observation.fields["board"] == ()
 
 
@@ -363,10 +400,14 @@ def test_a_branch_keeps_what_was_said_and_what_fits(secret):
             if step.ended is None:
                 step = task.act(step, guess)
                 assert step.observation.fields["board"][:2] == board
-                assert set(task.lexicon.fits(step.observation.fields["board"])) <= set(task.lexicon.fits(board))
+                assert set(task.lexicon.fits(step.observation.fields["board"])) <= set(
+                    task.lexicon.fits(board)
+                )
         ends.append((step.ended, step.turn))
     assert ends[0] == ("out of turns", 6)  # its two words again never win
-    assert trunk == task.act(task.act(task.act(task.start(task.row("train", "train:steel"), Key(3)), "crane"), "building"), "cloud")
+    assert trunk == task.act(
+        task.act(task.act(task.start(task.row("train", "train:steel"), Key(3)), "crane"), "building"), "cloud"
+    )
 
 
 def test_repeating_two_guesses_returns_minus_four_from_there_and_minus_six_in_all():
@@ -392,7 +433,10 @@ def test_letters_change_what_is_seen_and_explained_alone():
     plain, spelled = Wordle(WordleOptions(limit=20)), Wordle(WordleOptions(limit=20, feedback="letters"))
     row = plain.rows("train")[0]
     guess = next(word for word in plain.words if word != row["secret"])
-    for task, expected in ((plain, marks(guess, row["secret"])), (spelled, letters(guess, marks(guess, row["secret"])))):
+    for task, expected in (
+        (plain, marks(guess, row["secret"])),
+        (spelled, letters(guess, marks(guess, row["secret"]))),
+    ):
         opening = task.first(row, Key(0))
         after = task.play(opening.state, guess)
         assert (after.observation.text, dict(after.rewards)) == (expected + "\n", {"guess": -1.0})

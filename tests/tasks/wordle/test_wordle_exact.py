@@ -48,7 +48,9 @@ def test_two_words_by_hand(tmp_path):
     task = Wordle(WordleOptions(words=str(file)))
     assert value(make("wordle/optimal", task)).solved == (0.5, 0.5, 0.0, 0.0, 0.0, 0.0)
     # the half-random player: 1/2 at once; then the other is known, and said with 1/2 + 1/4 in each turn
-    assert value(make("wordle/half", task)).solved == pytest.approx([0.5, *(0.5 * 0.75 * 0.25**k for k in range(5))])
+    assert value(make("wordle/half", task)).solved == pytest.approx(
+        [0.5, *(0.5 * 0.75 * 0.25**k for k in range(5))]
+    )
 
 
 def written_out(player, rule):
@@ -60,11 +62,15 @@ def written_out(player, rule):
         for weight, choice in player.parts(seen):
             for guess in choice.all():
                 share = weight / len(choice)
-                told = ((guess, marks(guess, secret, rule)),) if player.task.read(None, guess) == guess else ()
+                told = (
+                    ((guess, marks(guess, secret, rule)),) if player.task.read(None, guess) == guess else ()
+                )
                 if guess == secret:
                     found[6 - seen.left] += share
                 elif seen.left > 1:
-                    found += share * after(secret, Situation((*seen.board, *told), (*seen.guesses, guess), seen.left - 1))
+                    found += share * after(
+                        secret, Situation((*seen.board, *told), (*seen.guesses, guess), seen.left - 1)
+                    )
         return found
 
     return sum(after(secret, Situation()) for secret in words) / len(words)
@@ -103,7 +109,9 @@ def test_the_exact_value_is_what_games_come_to(chosen):
     task = small(25)
     player = make(chosen, task)
     found = value(player)
-    returns = [one.total(task.spec.rewards) for one in play(task, games(task.rows("train"), each=60), player, seed=4)]
+    returns = [
+        one.total(task.spec.rewards) for one in play(task, games(task.rows("train"), each=60), player, seed=4)
+    ]
     assert abs(np.mean(returns) - found.mean) < 3 * found.deviation / len(returns) ** 0.5 < 0.15
     assert np.std(returns) == pytest.approx(found.deviation, rel=0.1)
 
@@ -125,7 +133,9 @@ def fewest(words, rule, fitting, left):
 @pytest.mark.parametrize(("rule", "left"), list(product(("ilql", "official"), (1, 2, 3))))
 def test_no_player_surpasses_the_perfect_one(tmp_path, rule, left):
     file = tmp_path / "alike.txt"
-    file.write_text("\n".join(["mound", "round", "sound", "hound", "bound", "pound", "wound", "found", "abbey"]))
+    file.write_text(
+        "\n".join(["mound", "round", "sound", "hound", "bound", "pound", "wound", "found", "abbey"])
+    )
     for task in (Wordle(WordleOptions(words=str(file), rule=rule)), small(9, rule=rule)):
         perfect = make("wordle/perfect", task)
         cost, word = perfect._best(np.arange(len(task.words)), left)
@@ -139,13 +149,16 @@ def test_the_perfect_player_s_value(size, expected):
     best = value(make("wordle/perfect", task)).mean
     assert best >= value(make("wordle/optimal", task)).mean - 1e-12
     assert expected is None or best == pytest.approx(expected, abs=1e-12)
-    assert expected is None or best > value(make("wordle/optimal", task)).mean + 0.03, "to know most is not always best"
+    assert expected is None or best > value(make("wordle/optimal", task)).mean + 0.03, (
+        "to know most is not always best"
+    )
 
 
 def test_the_perfect_player_gives_up_where_it_would_take_too_long(monkeypatch):
     monkeypatch.setattr(perfect_module, "MOST", 2)
     with pytest.raises(
-        LoquentError, match=r"wordle/perfect has searched 2 situations, the most allowed; use fewer words \(limit\) or wordle/optimal"
+        LoquentError,
+        match=r"wordle/perfect has searched 2 situations, the most allowed; use fewer words \(limit\) or wordle/optimal",
     ):
         value(make("wordle/perfect", small(100)))
 
@@ -202,7 +215,10 @@ def test_a_redrawn_secret_returns_what_a_fixed_one_does_exactly(beside, tmp_path
     # 5,000 games and more of each kind against -2.1302, the exact value above, and -2.13 +- 0.03, known from the paper's code
     for secret in ("row", "redrawn"):
         task = Wordle(WordleOptions(words=lists.path(beside, tmp_path, 236), secret=secret))
-        returns = [one.total(task.spec.rewards) for one in play(task, games(task.rows("train"), each=22), make("wordle/consistent", task), seed=8)]
+        returns = [
+            one.total(task.spec.rewards)
+            for one in play(task, games(task.rows("train"), each=22), make("wordle/consistent", task), seed=8)
+        ]
         assert len(returns) > 5000
         assert abs(np.mean(returns) - -2.1302) < 3 * np.std(returns) / len(returns) ** 0.5 < 0.035
         assert abs(np.mean(returns) - -2.13) < 0.03

@@ -31,7 +31,13 @@ def test_the_flags_by_hand(flags):
     }
     assert known == {"s": "nnnnn", "p": "nnnnn", "e": "ppnnp", "d": "ppppn"}
     assert flags.colours(state, "speed") == "bbyyy"
-    assert [flags.fits(state, word) for word in ("abide", "lodge", "glide", "spied", "edged")] == [True, True, True, False, False]
+    assert [flags.fits(state, word) for word in ("abide", "lodge", "glide", "spied", "edged")] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_flags_and_rows_allow_the_same_words_in_a_thousand_games(flags):
@@ -42,9 +48,18 @@ def test_flags_and_rows_allow_the_same_words_in_a_thousand_games(flags):
         rng = Key(number, ("flags",)).generator()
         secret, board, state = words[rng.integers(60)], (), flags.START
         for _ in range(5):
-            guess = words[rng.integers(60)] if rng.random() < 0.7 else "".join(flags.LETTERS[i] for i in rng.integers(26, size=5))
-            board, state = (*board, (guess, lexicon.marks(guess, secret))), flags.updated(state, guess, secret)
-        assert [flags.colours(state, guess) for guess, _ in board] == [told for _, told in board]  # rendered from the last state
+            guess = (
+                words[rng.integers(60)]
+                if rng.random() < 0.7
+                else "".join(flags.LETTERS[i] for i in rng.integers(26, size=5))
+            )
+            board, state = (
+                (*board, (guess, lexicon.marks(guess, secret))),
+                flags.updated(state, guess, secret),
+            )
+        assert [flags.colours(state, guess) for guess, _ in board] == [
+            told for _, told in board
+        ]  # rendered from the last state
         fitting = [words[i] for i in lexicon.fits(board)]
         assert fitting == [word for word in words if flags.fits(state, word)]
         assert secret in fitting

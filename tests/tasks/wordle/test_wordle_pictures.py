@@ -32,9 +32,15 @@ def test_the_picture_by_hand():
 def test_colours_by_hand():
     # crane against steel: e elsewhere, the rest nowhere; speed: s and third e in place, p and d nowhere, the fourth e elsewhere
     shown = coloured((("crane", "bbbby"), ("speed", "gbgyb")), 4).splitlines()
-    green, yellow, grey = ("\x1b[1;30;42m {} \x1b[0m", "\x1b[1;30;43m {} \x1b[0m", "\x1b[1;37;100m {} \x1b[0m")
+    green, yellow, grey = (
+        "\x1b[1;30;42m {} \x1b[0m",
+        "\x1b[1;30;43m {} \x1b[0m",
+        "\x1b[1;37;100m {} \x1b[0m",
+    )
     assert shown[0] == "".join(grey.format(letter) for letter in "CRAN") + yellow.format("E")
-    assert shown[1] == green.format("S") + grey.format("P") + green.format("E") + yellow.format("E") + grey.format("D")
+    assert shown[1] == green.format("S") + grey.format("P") + green.format("E") + yellow.format(
+        "E"
+    ) + grey.format("D")
     assert shown[2:6] == [" _  _  _  _  _ "] * 4
     assert len(shown) == 7
     assert "\x1b[1;32me\x1b[0m" in shown[6]  # the best that is known of e: its place
@@ -81,7 +87,9 @@ def test_without_colours_marks_are_shown(monkeypatch):
 
 
 def test_hints_are_anothers_or_none(monkeypatch):
-    said, _, _ = sit("?\nsteel\n", monkeypatch, False, {"hint": {"kind": "wordle/start_word", "words": ["crane"]}})
+    said, _, _ = sit(
+        "?\nsteel\n", monkeypatch, False, {"hint": {"kind": "wordle/start_word", "words": ["crane"]}}
+    )
     assert said == ["crane", "steel"]
     said, shown, _ = sit("?\nsteel\n", monkeypatch, False, {"hint": ""})
     assert said == ["steel"]  # asked again: it is no guess
@@ -95,7 +103,9 @@ def test_hints_are_anothers_or_none(monkeypatch):
 
 
 def test_a_hint_that_is_no_guess_is_not_said(monkeypatch):
-    said, shown, _ = sit("?\nsteel\n", monkeypatch, False, {"hint": {"kind": "wordle/repeat", "start": f"{__name__}:Mute"}})
+    said, shown, _ = sit(
+        "?\nsteel\n", monkeypatch, False, {"hint": {"kind": "wordle/repeat", "start": f"{__name__}:Mute"}}
+    )
     assert said == ["steel"]
     assert "hint: \n" in shown
 

@@ -34,7 +34,9 @@ def task_of(tmp_path, *words, **options):
 
 
 def board(secret, *guesses, rule="ilql"):
-    return Situation(tuple((guess, marks(guess, secret, rule)) for guess in guesses), guesses, 6 - len(guesses))
+    return Situation(
+        tuple((guess, marks(guess, secret, rule)) for guess in guesses), guesses, 6 - len(guesses)
+    )
 
 
 def rule(player, seen):
@@ -56,7 +58,18 @@ def even(*words):
 
 
 def test_the_players_of_the_paper_are_there():
-    names = ("start_word", "optimal", "repeat", "random_mixture", "wrong", "mixture", "monte_carlo", "consistent", "half", "random")
+    names = (
+        "start_word",
+        "optimal",
+        "repeat",
+        "random_mixture",
+        "wrong",
+        "mixture",
+        "monte_carlo",
+        "consistent",
+        "half",
+        "random",
+    )
     names += ("perfect",)  # our own
     assert sorted(PLAYERS) == sorted(f"wordle/{name}" for name in names)
 
@@ -71,7 +84,9 @@ def test_players_are_registered_agents_and_keyed_by_the_question(name):
     together = one.answer(questions)
     assert [one.answer([question])[0] for question in questions] == together
     assert {answer.text for answer in together} <= set(task.words)
-    assert len({answer.text for answer in together}) > (0 if name in ("wordle/optimal", "wordle/start_word", "wordle/perfect") else 1)
+    assert len({answer.text for answer in together}) > (
+        0 if name in ("wordle/optimal", "wordle/start_word", "wordle/perfect") else 1
+    )
     with pytest.raises(LoquentError, match=f"{name} plays wordle, not guess-v1"):
         make(name, Guess())
 
@@ -113,8 +128,12 @@ def test_start_word_by_hand(tmp_path):
     one = make("wordle/start_word", task)
     assert len(set(CURATED)) == 28
     assert rule(one, Situation()) == even("crane", "slate", "raise")
-    assert rule(one, board("slate", "steel")) == even("slate")  # steel against slate: gyybb, which slate alone is told
-    assert rule(one, board("steel", "pound")) == even("slate", "raise")  # no letter of pound is in steel, and crane has its n
+    assert rule(one, board("slate", "steel")) == even(
+        "slate"
+    )  # steel against slate: gyybb, which slate alone is told
+    assert rule(one, board("steel", "pound")) == even(
+        "slate", "raise"
+    )  # no letter of pound is in steel, and crane has its n
     assert rule(make("wordle/start_word", task, {"words": ("pound", "other")}), Situation()) == even("pound")
     assert rule(make("wordle/start_word", task, {"words": ("other",)}), Situation()) == even(*task.words)
 
@@ -123,12 +142,16 @@ def test_optimal_by_hand(tmp_path):
     task = task_of(tmp_path, "aaaaa", "aaaab", "aabbb", "ccccc")
     one = make("wordle/optimal", task)
     assert rule(one, Situation()) == even("aaaaa", "aaaab", "aabbb")
-    assert rule(one, board("aaaab", "ccccc")) == even("aaaaa", "aaaab", "aabbb")  # three words, each parted from each by each
+    assert rule(one, board("aaaab", "ccccc")) == even(
+        "aaaaa", "aaaab", "aabbb"
+    )  # three words, each parted from each by each
     assert rule(one, board("aaaab", "aaaaa")) == even("aaaab")
     assert task.expert(task.start(task.rows("train")[0], Key(0)).state) == "aaaaa"
     with_start = make("wordle/optimal", task, {"start": Record(kind="wordle/start_word", words=("ccccc",))})
     assert rule(with_start, Situation()) == even("ccccc")
-    assert rule(with_start, Situation((), ("x",), 5)) == even("aaaaa", "aaaab", "aabbb")  # its first guess has been made, such as it was
+    assert rule(with_start, Situation((), ("x",), 5)) == even(
+        "aaaaa", "aaaab", "aabbb"
+    )  # its first guess has been made, such as it was
 
 
 def test_repeat_by_hand(tmp_path):
@@ -138,7 +161,9 @@ def test_repeat_by_hand(tmp_path):
     said = Situation((), ("crane", "x", "crane", "pound"), 2)
     assert rule(one, said) == pytest.approx({"crane": 0.5, "x": 0.25, "pound": 0.25})
     assert rule(make("wordle/repeat", task, {"first": 2}), said) == even("crane", "x")
-    assert rule(make("wordle/repeat", task, {"first": 2, "start": "wordle/start_word"}), Situation()) == even("crane", "slate")
+    assert rule(make("wordle/repeat", task, {"first": 2, "start": "wordle/start_word"}), Situation()) == even(
+        "crane", "slate"
+    )
 
 
 def test_random_mixture_by_hand(tmp_path):
@@ -173,12 +198,24 @@ def test_wrong_by_hand(tmp_path):
 def test_mixture_by_hand(tmp_path):
     task = task_of(tmp_path, "crane", "slate", "pound", "sound")
     now = board("sound", "crane")
-    one = make("wordle/mixture", task, {"prob_first": 0.25, "first": "wordle/consistent", "second": Record(kind="wordle/wrong")})
+    one = make(
+        "wordle/mixture",
+        task,
+        {"prob_first": 0.25, "first": "wordle/consistent", "second": Record(kind="wordle/wrong")},
+    )
     assert rule(one, now) == pytest.approx({"pound": 1 / 8, "sound": 1 / 8, "crane": 3 / 8, "slate": 3 / 8})
     for share, name in ((1.0, "wordle/consistent"), (0.0, "wordle/wrong")):
-        only = make("wordle/mixture", task, {"prob_first": share, "first": "wordle/consistent", "second": "wordle/wrong"})
+        only = make(
+            "wordle/mixture",
+            task,
+            {"prob_first": share, "first": "wordle/consistent", "second": "wordle/wrong"},
+        )
         assert rule(only, now) == rule(make(name, task), now)
-    deep = make("wordle/mixture", task, {"first": Record(kind="wordle/mixture", first="wordle/wrong", second="wordle/wrong")})
+    deep = make(
+        "wordle/mixture",
+        task,
+        {"first": Record(kind="wordle/mixture", first="wordle/wrong", second="wordle/wrong")},
+    )
     assert rule(deep, now)["crane"] == pytest.approx(1 / 2 * 1 / 2 + 1 / 2 * 1 / 4)
 
 
@@ -188,7 +225,9 @@ def test_mixture_by_hand(tmp_path):
 def test_monte_carlo_says_what_returned_most(tmp_path):
     # two words fit, and the sampled player says any of four: those that fit may win at once, and they are found
     task = task_of(tmp_path, "crane", "slate", "pound", "sound")
-    now = Situation(board("sound", "crane").board, ("crane",) * 5, 1)  # one guess left: a word that fits returns 0 half of the time, others -1
+    now = Situation(
+        board("sound", "crane").board, ("crane",) * 5, 1
+    )  # one guess left: a word that fits returns 0 half of the time, others -1
     one = make("wordle/monte_carlo", task, {"samples": 200, "player": "wordle/random"})
     assert {one.draw(now, Key(i).generator()) for i in range(20)} == {"pound", "sound"}
     few = make("wordle/monte_carlo", task, {"samples": 1, "player": "wordle/random"})
@@ -233,7 +272,10 @@ def test_monte_carlo_plays_to_the_end_and_never_looks_at_the_secret(tmp_path):
 def test_monte_carlo_beats_the_player_it_samples():
     task = Wordle(WordleOptions(limit=40))
     returns = {}
-    for name, chosen in {"sampled": "wordle/half", "tried": {"kind": "wordle/monte_carlo", "samples": 60, "player": "wordle/half"}}.items():
+    for name, chosen in {
+        "sampled": "wordle/half",
+        "tried": {"kind": "wordle/monte_carlo", "samples": 60, "player": "wordle/half"},
+    }.items():
         done = play(task, games(task.rows("train"), each=2), make(chosen, task), seed=1)
         returns[name] = [one.total(task.spec.rewards) for one in done]
     gain = np.array(returns["tried"]) - np.array(returns["sampled"])
@@ -251,8 +293,18 @@ def test_options_out_of_range_and_players_that_are_none(tmp_path):
         ("wordle/random_mixture", {"words": str(tmp_path / "none.txt")}, BadRow, "none.txt"),
         ("wordle/mixture", {"prob_first": -1.0}, BadSetting, "prob_first"),
         ("wordle/mixture", {"first": "wordle/optimum"}, UnknownName, "Did you mean 'wordle/optimal'"),
-        ("wordle/mixture", {"first": "expert"}, BadSetting, "wordle/mixture.first: expert has no rule of Wordle"),
-        ("wordle/mixture", {"second": Record(kind="wordle/repeat", frist=2)}, BadSetting, "wordle/mixture.second: 'frist' is no setting"),
+        (
+            "wordle/mixture",
+            {"first": "expert"},
+            BadSetting,
+            "wordle/mixture.first: expert has no rule of Wordle",
+        ),
+        (
+            "wordle/mixture",
+            {"second": Record(kind="wordle/repeat", frist=2)},
+            BadSetting,
+            "wordle/mixture.second: 'frist' is no setting",
+        ),
         ("wordle/monte_carlo", {"samples": 0}, BadSetting, "samples"),
         ("wordle/repeat", {"first": -1}, BadSetting, "first"),
         ("wordle/consistent", {"prob_smart": 0.5}, BadSetting, "the agent wordle/consistent has no options"),
@@ -281,7 +333,12 @@ def test_other_players_contradict(name):
     task = Wordle()
     done = play(task, games(task.rows("train")[::50]), make(name, task), seed=0)
     boards = [one.turns[-1].observation.fields["board"] for one in done]
-    assert not all(marks(before, guess) == told for board in boards for i, (guess, _) in enumerate(board) for before, told in board[:i])
+    assert not all(
+        marks(before, guess) == told
+        for board in boards
+        for i, (guess, _) in enumerate(board)
+        for before, told in board[:i]
+    )
 
 
 def test_repeat_wins_at_once_or_never():

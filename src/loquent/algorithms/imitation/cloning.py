@@ -20,7 +20,10 @@ class Config(supervised.Config):
     """Settings of `cloning`."""
 
     learning_rate: float = setting(
-        1e-4, "peak learning rate of AdamW; 1e-3 suits small models trained from scratch", source="ILQL's released code", low=0.0
+        1e-4,
+        "peak learning rate of AdamW; 1e-3 suits small models trained from scratch",
+        source="ILQL's released code",
+        low=0.0,
     )
 
 

@@ -34,7 +34,11 @@ __all__ = ["LOGGED", "Config", "DecisionTransformer"]
 class Config(cloning.Config):
     """Settings of `decision_transformer`."""
 
-    wanted_return: float = setting(0.0, "return that the policy is conditioned on in acting, in every state", source="2206.11871: from 0 to -11")
+    wanted_return: float = setting(
+        0.0,
+        "return that the policy is conditioned on in acting, in every state",
+        source="2206.11871: from 0 to -11",
+    )
 
 
 class DecisionTransformer(Cloning):
@@ -62,7 +66,9 @@ class DecisionTransformer(Cloning):
 
     def _nll(self, model: Actor, batch: TokenBatch) -> tuple[Float[Tensor, ""], Float[Tensor, " N"]]:
         if batch.target is None:
-            raise LoquentError("the batch has no returns: it has not been prepared; call prepare(batch) first")
+            raise LoquentError(
+                "the batch has no returns: it has not been prepared; call prepare(batch) first"
+            )
         with conditioned(model.policy, _conditioning(model)(batch.target[:, 0].to(model.device))):
             return super()._nll(model, batch)
 
@@ -77,7 +83,9 @@ class ConditionedAgent(LanguageModelAgent):
     def answer(self, asked: Sequence[Asked]) -> list[Answer]:
         """One answer per question, in order."""
         with torch.no_grad():
-            shift = self.conditioning(torch.tensor([self.target_return], dtype=torch.float64, device=self.module.device))
+            shift = self.conditioning(
+                torch.tensor([self.target_return], dtype=torch.float64, device=self.module.device)
+            )
         with conditioned(self.module, shift):
             return super().answer(asked)
 
@@ -91,5 +99,7 @@ def episode_returns(batch: TokenBatch) -> Float[Tensor, " B"]:
 
 def _conditioning(model: Actor) -> Conditioning:
     if model.conditioning is None:
-        raise LoquentError("the actor has no conditioning; keep the one that the algorithm attached as `conditioning`")
+        raise LoquentError(
+            "the actor has no conditioning; keep the one that the algorithm attached as `conditioning`"
+        )
     return model.conditioning

@@ -21,7 +21,11 @@ class Config(cloning.Config):
     """Settings of `filtered_cloning`."""
 
     top: float = setting(
-        0.1, "share of episodes to learn from, those with the highest returns", source="2206.11871: 0.1, 0.2, 0.3", low=0.0, high=1.0
+        0.1,
+        "share of episodes to learn from, those with the highest returns",
+        source="2206.11871: 0.1, 0.2, 0.3",
+        low=0.0,
+        high=1.0,
     )
 
 
@@ -38,6 +42,8 @@ class FilteredCloning(Cloning):
             BadSetting: the share is too small for one episode.
         """
         episodes, index = batch.episode.unique(return_inverse=True)
-        returns = torch.zeros(len(episodes), dtype=torch.float64).index_add_(0, index.cpu(), batch.reward.double().sum(1).cpu())
+        returns = torch.zeros(len(episodes), dtype=torch.float64).index_add_(
+            0, index.cpu(), batch.reward.double().sum(1).cpu()
+        )
         kept = torch.from_numpy(shares(returns.numpy(), top=self.config.top))
         return super().prepare(batch.take(torch.isin(index.cpu(), kept)))

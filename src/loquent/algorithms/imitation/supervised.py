@@ -17,7 +17,15 @@ from torch import Tensor
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms.policy_gradient.ppo import START
 from loquent.algorithms.shared import schedule
-from loquent.algorithms.shared.optimization import Means, adamw, clip_gradients, load_by_name, minibatches, state_by_name, trainable
+from loquent.algorithms.shared.optimization import (
+    Means,
+    adamw,
+    clip_gradients,
+    load_by_name,
+    minibatches,
+    state_by_name,
+    trainable,
+)
 from loquent.algorithms.shared.schedule import ScheduleConfig, step_size
 from loquent.core.algorithm import BatchAlgorithm
 from loquent.core.logged import Logged
@@ -31,7 +39,9 @@ from loquent.models.score.tokens import micro_batches, weighted_nll
 from loquent.models.tokens.batch import TokenBatch
 
 LOGGED = {
-    "supervised/loss": Logged("nats per token", "mean negative log-likelihood of the learned tokens over the update, with dropout"),
+    "supervised/loss": Logged(
+        "nats per token", "mean negative log-likelihood of the learned tokens over the update, with dropout"
+    ),
     "supervised/tokens": Logged("tokens", "learned tokens of the batch, each counted once"),
     "gradient/norm": Logged("", "mean norm of the gradient before clipping"),
     **schedule.LOGGED,
@@ -42,12 +52,22 @@ LOGGED = {
 class Config(ScheduleConfig):
     """Settings of `supervised`."""
 
-    learn_on: str = setting("answer", "the expert's tokens, or all tokens, prompts included, to train a language model", choices=("answer", "all"))
+    learn_on: str = setting(
+        "answer",
+        "the expert's tokens, or all tokens, prompts included, to train a language model",
+        choices=("answer", "all"),
+    )
     epochs: int = setting(1, "passes over one batch of episodes", low=1)
     minibatch: int = setting(64, "episodes in one gradient step", source="2210.01241 sec. B.3.1", low=1)
-    weight_decay: float = setting(0.01, "weight decay of AdamW, on matrices only", source="1711.05101, PyTorch's default", low=0.0)
-    max_grad_norm: float | None = setting(1.0, "largest norm of the gradient; none: no clipping", source="transformers, Trainer", low=0.0)
-    token_budget: int = setting(8192, "padded tokens in one forward pass; affects memory and speed, not the gradient", low=1)
+    weight_decay: float = setting(
+        0.01, "weight decay of AdamW, on matrices only", source="1711.05101, PyTorch's default", low=0.0
+    )
+    max_grad_norm: float | None = setting(
+        1.0, "largest norm of the gradient; none: no clipping", source="transformers, Trainer", low=0.0
+    )
+    token_budget: int = setting(
+        8192, "padded tokens in one forward pass; affects memory and speed, not the gradient", low=1
+    )
 
 
 class Supervised(BatchAlgorithm):
@@ -65,7 +85,9 @@ class Supervised(BatchAlgorithm):
 
     def agent(self, model: Actor, evaluating: bool) -> LanguageModelAgent:
         """The policy. Episodes for training are played by an expert instead."""
-        return LanguageModelAgent(model.policy, model.format, model.evaluation if evaluating else model.decoding, name=self.name)
+        return LanguageModelAgent(
+            model.policy, model.format, model.evaluation if evaluating else model.decoding, name=self.name
+        )
 
     def prepare(self, batch: TokenBatch) -> TokenBatch:
         """The batch with `is_action` true on the learned tokens only; pure."""
@@ -82,10 +104,15 @@ class Supervised(BatchAlgorithm):
             raise LoquentError("the batch has no token to learn from; give episodes with at least one answer")
         means, before = Means(), self.steps
         for epoch in range(self.config.epochs):
-            for chosen in minibatches(rows, self.config.minibatch, self.key.child("minibatches", self.updates, epoch)):
+            for chosen in minibatches(
+                rows, self.config.minibatch, self.key.child("minibatches", self.updates, epoch)
+            ):
                 self._gradient_step(model, batch.take(chosen), means)
         self.updates += 1
-        made = {"gradient/steps": float(self.steps - before), "learning_rate": self.optimizer.param_groups[0]["lr"]}
+        made = {
+            "gradient/steps": float(self.steps - before),
+            "learning_rate": self.optimizer.param_groups[0]["lr"],
+        }
         return {**means.logged(), "supervised/tokens": float(batch.is_action.sum()), **made}
 
     def _gradient_step(self, model: Actor, minibatch: TokenBatch, means: Means) -> None:
@@ -97,7 +124,9 @@ class Supervised(BatchAlgorithm):
         model.policy.train()
         try:
             mine = minibatch.take(parallel.own(torch.arange(len(minibatch))))
-            with borrowed(self.key.child("dropout", self.steps, *([parallel.rank()] if parallel.size() > 1 else []))):
+            with borrowed(
+                self.key.child("dropout", self.steps, *([parallel.rank()] if parallel.size() > 1 else []))
+            ):
                 for rows in micro_batches(mine, self.config.token_budget):
                     total, nll = self._nll(model, mine.take(rows).to(model.device))
                     (total / tokens).backward()
@@ -105,7 +134,13 @@ class Supervised(BatchAlgorithm):
             parallel.add_gradients(self.parameters.values())
         finally:
             model.policy.eval()
-        means.add(**{"gradient/norm": torch.tensor(clip_gradients(self.parameters, self.config.max_grad_norm), dtype=torch.float64)})
+        means.add(
+            **{
+                "gradient/norm": torch.tensor(
+                    clip_gradients(self.parameters, self.config.max_grad_norm), dtype=torch.float64
+                )
+            }
+        )
         self.optimizer.step()
         self.steps += 1
 
@@ -115,7 +150,11 @@ class Supervised(BatchAlgorithm):
 
     def state_dict(self) -> dict[str, Any]:
         """The optimizer, its tensors by parameter name, and counters."""
-        return {"optimizer": state_by_name(self.optimizer, self.parameters), "updates": self.updates, "steps": self.steps}
+        return {
+            "optimizer": state_by_name(self.optimizer, self.parameters),
+            "updates": self.updates,
+            "steps": self.steps,
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore a state from `state_dict`; BadCheckpoint if it belongs to another model."""

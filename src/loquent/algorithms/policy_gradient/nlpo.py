@@ -31,14 +31,26 @@ from loquent.models.score.tokens import Scores
 
 LOGGED = {
     **ppo.LOGGED,
-    "nlpo/age": Logged("updates", "updates since the last synchronisation of the masking policy; 0 right after it"),
+    "nlpo/age": Logged(
+        "updates", "updates since the last synchronisation of the masking policy; 0 right after it"
+    ),
 }
 
 # "paper": sections B.3.1 and A.1. "rl4lms": the released code, which has a frozen mask, keeps 100 tokens, uses raw
 # log-probabilities and an entropy without the normaliser, and masks in evaluation too.
 PRESETS = {
     "paper": Record(
-        epochs=5, learning_rate=1e-6, gamma=0.99, lam=0.95, clip=0.2, value_coefficient=0.5, beta=0.1, kl_target=0.1, kl_gain=0.2, top_p=0.9, mu=5
+        epochs=5,
+        learning_rate=1e-6,
+        gamma=0.99,
+        lam=0.95,
+        clip=0.2,
+        value_coefficient=0.5,
+        beta=0.1,
+        kl_target=0.1,
+        kl_gain=0.2,
+        top_p=0.9,
+        mu=5,
     ),
     "rl4lms": Record(
         epochs=5,
@@ -64,14 +76,27 @@ PRESETS = {
 class Config(ppo.Config):
     """Settings of `nlpo`: those of PPO and of the masking policy."""
 
-    top_p: float = setting(0.9, "probability mass of the masking policy's nucleus; 1: no mask", source="2210.01241 sec. B.3.1", low=0.0, high=1.0)
+    top_p: float = setting(
+        0.9,
+        "probability mass of the masking policy's nucleus; 1: no mask",
+        source="2210.01241 sec. B.3.1",
+        low=0.0,
+        high=1.0,
+    )
     top_k: int = setting(0, "number of the masking policy's most likely tokens to keep; 0: no limit", low=0)
     mu: int = setting(
-        5, "updates between synchronisations of the masking policy; 0: it remains the initial policy", source="2210.01241 table 4", low=0
+        5,
+        "updates between synchronisations of the masking policy; 0: it remains the initial policy",
+        source="2210.01241 table 4",
+        low=0,
     )
     min_keep: int = setting(1, "least number of tokens to keep", source="RL4LMs keeps 100", low=1)
     mask_in_evaluation: bool = setting(False, "whether evaluation draws from the nucleus too, as in RL4LMs")
-    entropy: str = setting("support", "entropy of the masked policy, or that of RL4LMs, without the normaliser", choices=("support", "raw"))
+    entropy: str = setting(
+        "support",
+        "entropy of the masked policy, or that of RL4LMs, without the normaliser",
+        choices=("support", "raw"),
+    )
 
 
 def preset(name: str, **changes: Any) -> Config:
@@ -95,9 +120,16 @@ class NLPO(PPO):
         vocabulary = int(model.policy.get_output_embeddings().weight.shape[0])
         kept = min(config.top_k, vocabulary) or vocabulary
         self.masks = (config.top_p < 1 or kept < vocabulary) and config.min_keep < vocabulary
-        if self.masks and config.mask_in_evaluation and model.evaluation is not None and model.evaluation.method == "beam":
+        if (
+            self.masks
+            and config.mask_in_evaluation
+            and model.evaluation is not None
+            and model.evaluation.method == "beam"
+        ):
             what = "mask_in_evaluation with evaluation.method = 'beam': beam search has no mask"
-            raise BadSetting(f"{what}; set the method to 'sample' or 'greedy', or mask_in_evaluation to false")
+            raise BadSetting(
+                f"{what}; set the method to 'sample' or 'greedy', or mask_in_evaluation to false"
+            )
         if config.entropy == "raw" and model.decoding is not None and model.decoding.temperature != 1:
             raise BadSetting(
                 f"entropy = 'raw' with decoding.temperature = {model.decoding.temperature}: it is exact at temperature 1 only; "
@@ -112,14 +144,24 @@ class NLPO(PPO):
         if not self.masks or (evaluating and not self.config.mask_in_evaluation):
             return super().agent(model, evaluating)
         special = tuple(sorted({*model.language.tokenizer.all_special_ids, *model.format.end}))
-        nucleus = Nucleus(self.masking_policy, self.config.top_p, self.config.top_k, self.config.min_keep, special)
-        return LanguageModelAgent(model.policy, model.format, model.evaluation if evaluating else model.decoding, nucleus, name=self.name)
+        nucleus = Nucleus(
+            self.masking_policy, self.config.top_p, self.config.top_k, self.config.min_keep, special
+        )
+        return LanguageModelAgent(
+            model.policy,
+            model.format,
+            model.evaluation if evaluating else model.decoding,
+            nucleus,
+            name=self.name,
+        )
 
     def entropy(self, scores: Scores) -> Float[Tensor, " N"]:
         """The entropy of the masked policy; "raw" is -Σ (π/Z) log π over the kept tokens, which omits log Z."""
         if self.config.entropy == "support":
             return scores.entropy
-        return scores.entropy - (scores.policy - scores.drawn)  # log Z = log π(a) - log π_ψ(a) of any kept a, eq. 6
+        return scores.entropy - (
+            scores.policy - scores.drawn
+        )  # log Z = log π(a) - log π_ψ(a) of any kept a, eq. 6
 
     def after_update(self, model: Actor) -> dict[str, float]:
         """One step of the KL controller; every `mu` updates the policy is copied to the masking policy, in place."""
@@ -134,7 +176,11 @@ class NLPO(PPO):
 
     def state_dict(self) -> dict[str, Any]:
         """The state of PPO, and the tensors of the masking policy if it is a separate model."""
-        mask = {} if self.masking_policy is None else {name: x.detach().clone() for name, x in tensors(self.masking_policy).items()}
+        mask = (
+            {}
+            if self.masking_policy is None
+            else {name: x.detach().clone() for name, x in tensors(self.masking_policy).items()}
+        )
         return {**super().state_dict(), "synchronised": self.synchronised, "masking_policy": mask}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -163,7 +209,11 @@ def follow(copied: nn.Module, source: Mapping[str, Tensor]) -> None:
         BadCheckpoint: the names or shapes differ.
     """
     targets = tensors(copied)
-    wrong = [name for name in {*targets, *source} if name not in targets or name not in source or targets[name].shape != source[name].shape]
+    wrong = [
+        name
+        for name in {*targets, *source}
+        if name not in targets or name not in source or targets[name].shape != source[name].shape
+    ]
     if wrong:
         what = f"the masking policy and its source differ in the tensor {sorted(wrong)[0]!r}"
         raise BadCheckpoint(f"{what}; take both from the same model")

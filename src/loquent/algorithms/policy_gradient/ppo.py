@@ -19,7 +19,15 @@ from torch import Tensor
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms.shared import kl, losses
 from loquent.algorithms.shared.gae import discounts, gae
-from loquent.algorithms.shared.optimization import Means, adamw, clip_gradients, load_by_name, minibatches, state_by_name, trainable
+from loquent.algorithms.shared.optimization import (
+    Means,
+    adamw,
+    clip_gradients,
+    load_by_name,
+    minibatches,
+    state_by_name,
+    trainable,
+)
 from loquent.core.algorithm import AlgorithmConfig, BatchAlgorithm
 from loquent.core.logged import Logged
 from loquent.core.seeding import Key
@@ -33,68 +41,167 @@ from loquent.models.tokens.batch import TokenBatch, positions
 START = Key(0, ("algorithm",))
 
 LOGGED = {
-    "policy/loss": Logged("", "mean of the negated clipped surrogate over tokens and gradient steps of the update; null without gradient steps"),
-    "policy/entropy": Logged("nats per token", "mean entropy of the distribution that tokens are drawn from, with its support and temperature"),
+    "policy/loss": Logged(
+        "",
+        "mean of the negated clipped surrogate over tokens and gradient steps of the update; null without gradient steps",
+    ),
+    "policy/entropy": Logged(
+        "nats per token",
+        "mean entropy of the distribution that tokens are drawn from, with its support and temperature",
+    ),
     "policy/ratio": Logged("", "mean of r_t = exp(new log-probability - log-probability when drawn)"),
-    "policy/ratio_error": Logged("", "largest |r_t - 1| in the first minibatch, before the first gradient step: 0 up to rounding"),
-    "policy/clip_fraction": Logged("share of tokens", "share of tokens with a ratio outside [1 - clip, 1 + clip]"),
-    "policy/kl_old": Logged("nats per token", "mean of (r_t - 1) - log r_t (k3): divergence of the new policy from the policy that drew the tokens"),
-    "critic/loss": Logged("return²", "mean squared error between values and their targets; with value_clip, that of clipped values"),
-    "critic/explained_variance": Logged("share of variance", "1 - Var(target - value) / Var(target) before the update; null if targets do not vary"),
+    "policy/ratio_error": Logged(
+        "", "largest |r_t - 1| in the first minibatch, before the first gradient step: 0 up to rounding"
+    ),
+    "policy/clip_fraction": Logged(
+        "share of tokens", "share of tokens with a ratio outside [1 - clip, 1 + clip]"
+    ),
+    "policy/kl_old": Logged(
+        "nats per token",
+        "mean of (r_t - 1) - log r_t (k3): divergence of the new policy from the policy that drew the tokens",
+    ),
+    "critic/loss": Logged(
+        "return²",
+        "mean squared error between values and their targets; with value_clip, that of clipped values",
+    ),
+    "critic/explained_variance": Logged(
+        "share of variance",
+        "1 - Var(target - value) / Var(target) before the update; null if targets do not vary",
+    ),
     "gradient/norm": Logged("", "mean norm of the gradient of both networks before clipping"),
-    "gradient/steps": Logged("steps", "gradient steps; fewer than epochs x minibatches if stop_kl ended the update"),
-    "kl/reference": Logged("nats per token", "mean over tokens of log policy - log reference (k1, full softmax) at collection"),
-    "kl/reference_k3": Logged("nats per token", "the same divergence by the k3 estimate, which is never negative"),
+    "gradient/steps": Logged(
+        "steps", "gradient steps; fewer than epochs x minibatches if stop_kl ended the update"
+    ),
+    "kl/reference": Logged(
+        "nats per token", "mean over tokens of log policy - log reference (k1, full softmax) at collection"
+    ),
+    "kl/reference_k3": Logged(
+        "nats per token", "the same divergence by the k3 estimate, which is never negative"
+    ),
     "kl/coefficient": Logged("reward per nat", "beta in the rewards of this update"),
     "kl/coefficient_next": Logged("reward per nat", "beta after the controller's step"),
-    "reward/task": Logged("reward per episode", "mean over episodes of the summed reward, without the penalty"),
-    "reward/penalty": Logged("reward per episode", "mean over episodes of the summed penalty, - beta * sum of kl"),
+    "reward/task": Logged(
+        "reward per episode", "mean over episodes of the summed reward, without the penalty"
+    ),
+    "reward/penalty": Logged(
+        "reward per episode", "mean over episodes of the summed penalty, - beta * sum of kl"
+    ),
     "advantage/mean": Logged("return", "mean advantage over tokens, before normalisation"),
-    "advantage/deviation": Logged("return", "standard deviation of advantages over tokens, before normalisation"),
+    "advantage/deviation": Logged(
+        "return", "standard deviation of advantages over tokens, before normalisation"
+    ),
 }
 
-PER_STEP = ("policy/loss", "policy/entropy", "policy/ratio", "policy/clip_fraction", "policy/kl_old", "critic/loss", "gradient/norm")
+PER_STEP = (
+    "policy/loss",
+    "policy/entropy",
+    "policy/ratio",
+    "policy/clip_fraction",
+    "policy/kl_old",
+    "critic/loss",
+    "gradient/norm",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(AlgorithmConfig):
     """Settings of `ppo`."""
 
-    clip: float = setting(0.2, "ε: the ratio of a token is clipped to [1 - ε, 1 + ε]", source="1707.06347 sec. 6.1", low=0.0)
+    clip: float = setting(
+        0.2, "ε: the ratio of a token is clipped to [1 - ε, 1 + ε]", source="1707.06347 sec. 6.1", low=0.0
+    )
     value_clip: float | None = setting(
-        None, "clip range of values around those at collection; none: no clipping", source="2005.12729 sec. 3", low=0.0
+        None,
+        "clip range of values around those at collection; none: no clipping",
+        source="2005.12729 sec. 3",
+        low=0.0,
     )
     epochs: int = setting(5, "passes over one batch of episodes", source="2210.01241 sec. B.3.1", low=1)
     minibatch: int = setting(16, "episodes in one gradient step", low=1)
     learning_rate: float = setting(
-        1e-6, "constant learning rate of AdamW; 1e-4 suits small models trained from scratch", source="2210.01241 sec. B.3.1", low=0.0
+        1e-6,
+        "constant learning rate of AdamW; 1e-4 suits small models trained from scratch",
+        source="2210.01241 sec. B.3.1",
+        low=0.0,
     )
-    weight_decay: float = setting(1e-6, "weight decay of AdamW, on matrices only", source="RL4LMs, policies' default", low=0.0)
-    value_coefficient: float = setting(0.5, "weight of the loss of the critic", source="2210.01241 sec. B.3.1", low=0.0)
-    entropy_coefficient: float = setting(0.0, "weight of the entropy bonus", source="2210.01241 sec. B.3.1", low=0.0)
-    gamma: float = setting(0.99, "discount; sec. 5.4 of the paper has 0.95", source="2210.01241 sec. B.3.1", low=0.0, high=1.0)
-    lam: float = setting(0.95, "λ of GAE per token: 0 relies on the critic, 1 on the return", source="2210.01241 sec. B.3.1", low=0.0, high=1.0)
-    discount: str = setting("token", "unit of gamma: action tokens, or the learner's turns", choices=("token", "turn"))
-    normalize_advantages: bool = setting(True, "centre and scale advantages in each minibatch", source="stable-baselines3")
+    weight_decay: float = setting(
+        1e-6, "weight decay of AdamW, on matrices only", source="RL4LMs, policies' default", low=0.0
+    )
+    value_coefficient: float = setting(
+        0.5, "weight of the loss of the critic", source="2210.01241 sec. B.3.1", low=0.0
+    )
+    entropy_coefficient: float = setting(
+        0.0, "weight of the entropy bonus", source="2210.01241 sec. B.3.1", low=0.0
+    )
+    gamma: float = setting(
+        0.99, "discount; sec. 5.4 of the paper has 0.95", source="2210.01241 sec. B.3.1", low=0.0, high=1.0
+    )
+    lam: float = setting(
+        0.95,
+        "λ of GAE per token: 0 relies on the critic, 1 on the return",
+        source="2210.01241 sec. B.3.1",
+        low=0.0,
+        high=1.0,
+    )
+    discount: str = setting(
+        "token", "unit of gamma: action tokens, or the learner's turns", choices=("token", "turn")
+    )
+    normalize_advantages: bool = setting(
+        True, "centre and scale advantages in each minibatch", source="stable-baselines3"
+    )
     max_grad_norm: float | None = setting(
-        0.5, "largest norm of the gradient of both networks; none: no clipping", source="stable-baselines3", low=0.0
+        0.5,
+        "largest norm of the gradient of both networks; none: no clipping",
+        source="stable-baselines3",
+        low=0.0,
     )
-    beta: float = setting(0.1, "coefficient of the KL penalty at the start; 0: no penalty", source="2210.01241 sec. B.3.1", low=0.0)
+    beta: float = setting(
+        0.1,
+        "coefficient of the KL penalty at the start; 0: no penalty",
+        source="2210.01241 sec. B.3.1",
+        low=0.0,
+    )
     kl_target: float | None = setting(
-        None, "target of the KL per token, to which beta adapts; none, inf: beta is fixed", source="1909.08593 sec. 2.2", low=0.0, infinite=True
+        None,
+        "target of the KL per token, to which beta adapts; none, inf: beta is fixed",
+        source="1909.08593 sec. 2.2",
+        low=0.0,
+        infinite=True,
     )
-    kl_gain: float = setting(0.1, "gain K of the controller of beta; 2210.01241 has 0.2, its code 0.1", source="RL4LMs, KLController", low=0.0)
-    kl_clip: float = setting(0.2, "bound of the relative error in one step of beta", source="2210.01241 eq. 2", low=0.0)
-    ratio: str = setting("support", "probabilities in the ratio: in the support that tokens are drawn from, or raw", choices=("support", "raw"))
-    stop_kl: float | None = setting(None, "a minibatch with a larger kl_old ends the update; none: no limit", source="stable-baselines3", low=0.0)
-    token_budget: int = setting(8192, "padded tokens in one forward pass; affects memory and speed, not the gradient", low=1)
+    kl_gain: float = setting(
+        0.1,
+        "gain K of the controller of beta; 2210.01241 has 0.2, its code 0.1",
+        source="RL4LMs, KLController",
+        low=0.0,
+    )
+    kl_clip: float = setting(
+        0.2, "bound of the relative error in one step of beta", source="2210.01241 eq. 2", low=0.0
+    )
+    ratio: str = setting(
+        "support",
+        "probabilities in the ratio: in the support that tokens are drawn from, or raw",
+        choices=("support", "raw"),
+    )
+    stop_kl: float | None = setting(
+        None,
+        "a minibatch with a larger kl_old ends the update; none: no limit",
+        source="stable-baselines3",
+        low=0.0,
+    )
+    token_budget: int = setting(
+        8192, "padded tokens in one forward pass; affects memory and speed, not the gradient", low=1
+    )
 
     def __post_init__(self) -> None:
         check_ranges(self)
         if self.kl_target == 0:
-            raise BadSetting("Config.kl_target = 0 is out of range; set it above 0, or to none for a fixed beta")
+            raise BadSetting(
+                "Config.kl_target = 0 is out of range; set it above 0, or to none for a fixed beta"
+            )
         if self.beta == 0 and self.kl_target is not None and math.isfinite(self.kl_target):
-            raise BadSetting(f"Config.beta = 0 with kl_target = {self.kl_target}: beta changes by factors and would stay 0; set beta above 0")
+            raise BadSetting(
+                f"Config.beta = 0 with kl_target = {self.kl_target}: beta changes by factors and would stay 0; set beta above 0"
+            )
 
 
 def penalised(batch: TokenBatch, beta: float) -> Float[Tensor, "B T"]:
@@ -122,9 +229,13 @@ class PPO(BatchAlgorithm):
 
     def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
         if model.critic is None:
-            raise BadSetting(f"model.critic = 'none', but {self.name} needs a value function; set model.critic to 'network' or 'head'")
+            raise BadSetting(
+                f"model.critic = 'none', but {self.name} needs a value function; set model.critic to 'network' or 'head'"
+            )
         if config.beta > 0 and model.reference is None:
-            raise BadSetting(f"beta = {config.beta} needs a reference for the KL; set model.reference, or set beta to 0")
+            raise BadSetting(
+                f"beta = {config.beta} needs a reference for the KL; set model.reference, or set beta to 0"
+            )
         if model.decoding is not None and model.decoding.method != "sample":
             raise BadSetting(
                 f"decoding.method = {model.decoding.method!r} does not sample, so the ratios of {self.name} would be wrong; "
@@ -133,21 +244,30 @@ class PPO(BatchAlgorithm):
         self.config, self.key = config, key
         self.parameters = trainable(policy=model.policy, critic=model.critic)
         self.optimizer = adamw(self.parameters, config.learning_rate, config.weight_decay)
-        self.controller = kl.Controller(config.beta, config.kl_target, gain=config.kl_gain, clip=config.kl_clip)
+        self.controller = kl.Controller(
+            config.beta, config.kl_target, gain=config.kl_gain, clip=config.kl_clip
+        )
         self.updates = 0
         self.last_kl = 0.0
 
     def agent(self, model: Actor, evaluating: bool) -> LanguageModelAgent:
         """The policy, with the decoding of collection or of evaluation."""
-        return LanguageModelAgent(model.policy, model.format, model.evaluation if evaluating else model.decoding, name=self.name)
+        return LanguageModelAgent(
+            model.policy, model.format, model.evaluation if evaluating else model.decoding, name=self.name
+        )
 
     def prepare(self, batch: TokenBatch) -> TokenBatch:
         """The scored batch with advantages and value targets; pure."""
         if batch.value is None or batch.bootstrap is None or batch.drawn_logprob is None:
             what = "the batch has no value, bootstrap or drawn_logprob"
-            raise LoquentError(f"{what}; {self.name} needs scored batches of its own play, from models.score.tokens.score")
+            raise LoquentError(
+                f"{what}; {self.name} needs scored batches of its own play, from models.score.tokens.score"
+            )
         at = positions(batch)
-        reward, value, turn = (x.gather(1, at.action) for x in (penalised(batch, self.controller.coefficient), batch.value, batch.turn))
+        reward, value, turn = (
+            x.gather(1, at.action)
+            for x in (penalised(batch, self.controller.coefficient), batch.value, batch.turn)
+        )
         factor = discounts(turn, at.real, self.config.gamma, self.config.discount).to(reward)
         estimate = gae(reward, value, at.real, at.alive, batch.bootstrap, factor, self.config.lam)
         columns = []
@@ -183,16 +303,25 @@ class PPO(BatchAlgorithm):
         scores = action_scores(model.policy, batch, hidden=hidden)
         chosen = batch.is_action
         new, old = self.logprobs(scores, batch)
-        policy, ratio, clipped = losses.clipped_surrogate(new, old, _of(batch.advantage, chosen), self.config.clip)
+        policy, ratio, clipped = losses.clipped_surrogate(
+            new, old, _of(batch.advantage, chosen), self.config.clip
+        )
         current = value[:, :-1][chosen[:, 1:]]  # the state of an action token is the position before it
-        critic = losses.squared_error(current, _of(batch.target, chosen), _of(batch.value, chosen), self.config.value_clip)
+        critic = losses.squared_error(
+            current, _of(batch.target, chosen), _of(batch.value, chosen), self.config.value_clip
+        )
         entropy = self.entropy(scores)
         total = policy
         if self.config.value_coefficient:
             total = total + self.config.value_coefficient * critic
         if self.config.entropy_coefficient:
             total = total - self.config.entropy_coefficient * entropy
-        logged = {"policy/loss": policy, "policy/entropy": entropy, "policy/ratio": ratio, "policy/clip_fraction": clipped}
+        logged = {
+            "policy/loss": policy,
+            "policy/entropy": entropy,
+            "policy/ratio": ratio,
+            "policy/clip_fraction": clipped,
+        }
         return {"total": total, **logged, "policy/kl_old": kl.k3(old, new), "critic/loss": critic}
 
     def logprobs(self, scores: Scores, batch: TokenBatch) -> tuple[Float[Tensor, " N"], Float[Tensor, " N"]]:
@@ -208,7 +337,9 @@ class PPO(BatchAlgorithm):
     def _schedule(self, rows: Tensor) -> Iterator[Tensor]:
         """The minibatches of all epochs; each epoch has its own order."""
         for epoch in range(self.config.epochs):
-            yield from minibatches(rows, self.config.minibatch, self.key.child("minibatches", self.updates, epoch))
+            yield from minibatches(
+                rows, self.config.minibatch, self.key.child("minibatches", self.updates, epoch)
+            )
 
     def _gradient_step(self, model: Actor, minibatch: TokenBatch, means: Means, *, first: bool) -> bool:
         """One gradient step on a minibatch; the gradient is a sum over micro-batches.
@@ -235,18 +366,28 @@ class PPO(BatchAlgorithm):
             return False
         for parts in measured:
             means.add(**parts)
-        means.add(**{"gradient/norm": torch.tensor(clip_gradients(self.parameters, self.config.max_grad_norm), dtype=torch.float64)})
+        means.add(
+            **{
+                "gradient/norm": torch.tensor(
+                    clip_gradients(self.parameters, self.config.max_grad_norm), dtype=torch.float64
+                )
+            }
+        )
         self.optimizer.step()
         return True
 
     def _summary(self, batch: TokenBatch) -> dict[str, float]:
         """Logged values of the batch, before any gradient step."""
         chosen, episodes = batch.is_action, len(batch.episode.unique())
-        advantage, target, value = (_of(column, chosen).double() for column in (batch.advantage, batch.target, batch.value))
+        advantage, target, value = (
+            _of(column, chosen).double() for column in (batch.advantage, batch.target, batch.value)
+        )
         kl_k1 = divergence(batch)[chosen].double()
         kl_k3 = 0.0
         if batch.reference_logprob is not None:
-            kl_k3 = float(kl.k3(_of(batch.policy_logprob, chosen), batch.reference_logprob[chosen]).double().mean())
+            kl_k3 = float(
+                kl.k3(_of(batch.policy_logprob, chosen), batch.reference_logprob[chosen]).double().mean()
+            )
         beta = self.controller.coefficient
         explained = losses.explained_variance(value, target)
         return {
@@ -279,5 +420,7 @@ class PPO(BatchAlgorithm):
 def _of(column: Float[Tensor, "B T"] | None, chosen: Tensor) -> Float[Tensor, " N"]:
     """The entries of a column at chosen positions; LoquentError if the batch has no such column."""
     if column is None:
-        raise LoquentError("the batch lacks a column: it has not been scored and prepared; call score, then prepare")
+        raise LoquentError(
+            "the batch lacks a column: it has not been scored and prepared; call score, then prepare"
+        )
     return column[chosen]

@@ -45,22 +45,35 @@ class TurnActor:
     def save(self, folder: Path) -> None:
         """Write `model.safetensors`, and `config.json` with `described`."""
         folder.mkdir(parents=True, exist_ok=True)
-        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in self.model.policy.state_dict().items()}, folder / "model.safetensors")
+        save_file(
+            {
+                name: tensor.detach().cpu().contiguous()
+                for name, tensor in self.model.policy.state_dict().items()
+            },
+            folder / "model.safetensors",
+        )
         (folder / "config.json").write_text(json.dumps(dict(self.described), indent=1), encoding="utf-8")
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """The tensors of the network and its target network."""
-        return {f"policy.{name}": tensor.detach().clone() for name, tensor in self.model.policy.state_dict().items()}
+        return {
+            f"policy.{name}": tensor.detach().clone()
+            for name, tensor in self.model.policy.state_dict().items()
+        }
 
     def load_state_dict(self, state: Mapping[str, torch.Tensor]) -> None:
         """Restore a state from `state_dict`."""
-        self.model.policy.load_state_dict({name.removeprefix("policy."): tensor for name, tensor in state.items()})
+        self.model.policy.load_state_dict(
+            {name.removeprefix("policy."): tensor for name, tensor in state.items()}
+        )
 
     def pictures(self, observations: Sequence[Observation]) -> torch.Tensor:
         """Inputs of the network for n observations: [n, ...] on its device."""
         if isinstance(self.see, View):
             self.see.warm(observations)
-        inputs: torch.Tensor = self.model.policy.obs_to_tensor(np.stack([self.see(observation) for observation in observations]))[0]
+        inputs: torch.Tensor = self.model.policy.obs_to_tensor(
+            np.stack([self.see(observation) for observation in observations])
+        )[0]
         return inputs
 
 
@@ -73,14 +86,26 @@ def build(kind: str, library: type, policy: str, config: Shared, task: Task, key
     from loquent.adapters.sb3 import Games
 
     if task.actions is None:
-        raise BadSetting(f"algorithm.kind = {kind!r} chooses among actions, but {task.identity} takes free text; use a task with actions")
+        raise BadSetting(
+            f"algorithm.kind = {kind!r} chooses among actions, but {task.identity} takes free text; use a task with actions"
+        )
     space, see, name = _view(config, task)
     games = Games(config.games, space, see, task.actions)
-    layers = {"net_arch": list(config.network), "activation_fn": {"tanh": torch.nn.Tanh, "relu": torch.nn.ReLU}[config.activation]}
+    layers = {
+        "net_arch": list(config.network),
+        "activation_fn": {"tanh": torch.nn.Tanh, "relu": torch.nn.ReLU}[config.activation],
+    }
     with borrowed(key.child("network")):
         model = library(policy, games, policy_kwargs=layers, **arguments(config))
     texts = [task.actions.text(i) for i in range(len(task.actions))] if len(task.actions) <= 1000 else []
-    described = {"kind": kind, "task": task.identity, "actions": len(task.actions), "names": texts, "sees": name, "network": list(config.network)}
+    described = {
+        "kind": kind,
+        "task": task.identity,
+        "actions": len(task.actions),
+        "names": texts,
+        "sees": name,
+        "network": list(config.network),
+    }
     return TurnActor(model, games, see, described)
 
 
@@ -103,8 +128,12 @@ def _view(config: Shared, task: Task) -> tuple[spaces.Space[Any], Any, str]:
         space, see = features.view(task, featurizer, answering=config.answering, progress=config.progress)
         return space, see, f"{type(see).__name__}[{see.size}] of {featurizer.identity}"
     pair = registry.imported(config.view)
-    if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], spaces.Space) and callable(pair[1])):
-        raise BadSetting(f"algorithm.view = {config.view!r} names {pair!r:.80}; name a pair (space, function from the observation to an array)")
+    if not (
+        isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], spaces.Space) and callable(pair[1])
+    ):
+        raise BadSetting(
+            f"algorithm.view = {config.view!r} names {pair!r:.80}; name a pair (space, function from the observation to an array)"
+        )
     return pair[0], pair[1], f"{config.view} {digest(str(pair[0]))}"
 
 

@@ -11,8 +11,14 @@ from loquent.algorithms.sb3.settings import CloningSettings
 from loquent.core.logged import Logged
 
 LOGGED = {
-    "sb3/cloning_loss": Logged("nats per action", "cloning: mean negative log-likelihood of the teacher's actions, before each gradient step"),
-    "sb3/agreement": Logged("share of actions", "cloning: share where the most likely action is the teacher's, before each gradient step"),
+    "sb3/cloning_loss": Logged(
+        "nats per action",
+        "cloning: mean negative log-likelihood of the teacher's actions, before each gradient step",
+    ),
+    "sb3/agreement": Logged(
+        "share of actions",
+        "cloning: share where the most likely action is the teacher's, before each gradient step",
+    ),
 }
 
 

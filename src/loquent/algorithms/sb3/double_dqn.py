@@ -9,7 +9,9 @@ from torch import Tensor
 from torch.nn.functional import smooth_l1_loss
 
 
-def double_q_target(reward: Tensor, ended: Tensor, gamma: float | Tensor, online: Tensor, target: Tensor) -> Tensor:
+def double_q_target(
+    reward: Tensor, ended: Tensor, gamma: float | Tensor, online: Tensor, target: Tensor
+) -> Tensor:
     """The target y of Double DQN (arXiv:1509.06461v3 eq. 4).
 
     The online network chooses the next action, and the target network gives its value.
@@ -35,7 +37,9 @@ class DoubleDQN(DQN):
             with torch.no_grad():
                 following = drawn.next_observations
                 gamma = drawn.discounts if drawn.discounts is not None else self.gamma
-                target = double_q_target(drawn.rewards, drawn.dones, gamma, self.q_net(following), self.q_net_target(following))
+                target = double_q_target(
+                    drawn.rewards, drawn.dones, gamma, self.q_net(following), self.q_net_target(following)
+                )
             current = self.q_net(drawn.observations).gather(1, drawn.actions.long())
             loss = smooth_l1_loss(current, target)
             self.policy.optimizer.zero_grad()

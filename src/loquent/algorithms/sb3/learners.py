@@ -38,17 +38,26 @@ LOG_KEYS = {
 LOGGED = {
     "sb3/actions": Logged("actions", "actions so far, over all games"),
     "sb3/learning_rate": Logged("", "the optimizer's learning rate at the end of the update"),
-    "sb3/exploration": Logged("share of actions", "double DQN: the share of random actions at the end of the update"),
-    "sb3/loss": Logged("", "double DQN: the mean Huber loss. PPO: the whole loss of the last minibatch of each collection, a mean over them"),
+    "sb3/exploration": Logged(
+        "share of actions", "double DQN: the share of random actions at the end of the update"
+    ),
+    "sb3/loss": Logged(
+        "",
+        "double DQN: the mean Huber loss. PPO: the whole loss of the last minibatch of each collection, a mean over them",
+    ),
     "sb3/value": Logged("reward per episode", "double DQN: the mean value of actions in the replay"),
-    "sb3/policy_loss": Logged("", "PPO: the clipped surrogate, negated. A2C: advantage times log-probability, negated"),
+    "sb3/policy_loss": Logged(
+        "", "PPO: the clipped surrogate, negated. A2C: advantage times log-probability, negated"
+    ),
     "sb3/objective": Logged("", "TRPO: the surrogate after the line search"),
     "sb3/value_loss": Logged("reward squared", "the squared error of the value"),
     "sb3/entropy_loss": Logged("nats", "the entropy of the policy, negated"),
     "sb3/approx_kl": Logged("nats", "PPO: (r - 1) - log r over the last epoch of each collection"),
     "sb3/kl": Logged("nats", "TRPO: KL from the policy before the step"),
     "sb3/clip_fraction": Logged("share of actions", "PPO: share with a ratio outside the clipping range"),
-    "sb3/explained_variance": Logged("", "1 - Var[return - value] / Var[return] of each collection, before learning from it"),
+    "sb3/explained_variance": Logged(
+        "", "1 - Var[return - value] / Var[return] of each collection, before learning from it"
+    ),
     "sb3/line_search": Logged("share of steps", "TRPO: share of steps that the line search accepted"),
 }  # means over an update, unless stated otherwise
 
@@ -88,7 +97,9 @@ class Learner(Playing):
         self.actor.games.attach(table)
         model = self.actor.model
         model.set_logger(_means(Logger))
-        model._last_obs = np.zeros((table.places, *model.observation_space.shape))  # a placeholder: `play` reads the games
+        model._last_obs = np.zeros(
+            (table.places, *model.observation_space.shape)
+        )  # a placeholder: `play` reads the games
         _, self._callback = model._setup_learn(updates * self.config.steps, reset_num_timesteps=False)
 
     def play(self) -> tuple[list[Episode], dict[str, float]]:
@@ -100,7 +111,10 @@ class Learner(Playing):
         model = self.actor.model
         assert self.table is not None
         if model._last_episode_starts is None:
-            model._last_obs, model._last_episode_starts = self.actor.games.reset(), np.ones(self.table.places, dtype=bool)
+            model._last_obs, model._last_episode_starts = (
+                self.actor.games.reset(),
+                np.ones(self.table.places, dtype=bool),
+            )
         until = model.num_timesteps + self.config.steps
         key = self.key.child("update", model.num_timesteps)
         with borrowed(key):
@@ -108,7 +122,10 @@ class Learner(Playing):
             while model.num_timesteps < until:
                 self._cycle()
         logs = {LOG_KEYS[name]: value for name, value in model.logger.means().items() if LOG_KEYS[name]}
-        logs |= {"sb3/actions": model.num_timesteps, "sb3/learning_rate": model.policy.optimizer.param_groups[0]["lr"]}
+        logs |= {
+            "sb3/actions": model.num_timesteps,
+            "sb3/learning_rate": model.policy.optimizer.param_groups[0]["lr"],
+        }
         if hasattr(model, "exploration_rate"):
             logs["sb3/exploration"] = model.exploration_rate
         if bad := [name for name, value in logs.items() if "loss" in name and not np.isfinite(value)]:
@@ -120,7 +137,13 @@ class Learner(Playing):
         explore = 0.0 if evaluating else getattr(model.model, "exploration_rate", 0.0)
         greedy = hasattr(model.model, "q_net") or (evaluating and not self.config.sampled)
         actions = model.games.actions
-        return Chooser(self.name, partial(actors.scores, model, masked=self.masked), greedy=greedy, actions=actions, explore=explore)
+        return Chooser(
+            self.name,
+            partial(actors.scores, model, masked=self.masked),
+            greedy=greedy,
+            actions=actions,
+            explore=explore,
+        )
 
     def state_dict(self) -> dict[str, Any]:
         """The description of the network, and at a table everything that affects later updates."""
@@ -153,7 +176,9 @@ class Learner(Playing):
         """One collection and learning from it, as in the library's `learn`."""
         model = self.actor.model
         options = {"use_masking": True} if self.masked else {}
-        model.collect_rollouts(model.env, self._callback, model.rollout_buffer, n_rollout_steps=model.n_steps, **options)
+        model.collect_rollouts(
+            model.env, self._callback, model.rollout_buffer, n_rollout_steps=model.n_steps, **options
+        )
         model._update_current_progress_remaining(model.num_timesteps, model._total_timesteps)
         model.train()
 
@@ -163,7 +188,12 @@ class DoubleDQN(Learner):
 
     Config = DoubleDQNSettings
     name = "sb3/double_dqn"
-    smoke = ("algorithm.games=1", "algorithm.learn_every=1", "algorithm.steps=16", "algorithm.learning_starts=8")
+    smoke = (
+        "algorithm.games=1",
+        "algorithm.learn_every=1",
+        "algorithm.steps=16",
+        "algorithm.learning_starts=8",
+    )
 
     @classmethod
     def library(cls) -> type:
@@ -174,7 +204,11 @@ class DoubleDQN(Learner):
     def _cycle(self) -> None:
         model = self.actor.model
         model.collect_rollouts(
-            model.env, train_freq=model.train_freq, callback=self._callback, learning_starts=model.learning_starts, replay_buffer=model.replay_buffer
+            model.env,
+            train_freq=model.train_freq,
+            callback=self._callback,
+            learning_starts=model.learning_starts,
+            replay_buffer=model.replay_buffer,
         )
         if model.num_timesteps > model.learning_starts:
             model.train(batch_size=model.batch_size, gradient_steps=model.gradient_steps)

@@ -24,25 +24,42 @@ class Shared(AlgorithmConfig):
     """Settings of all these learners: the amount of play, the view, and the network."""
 
     games: int = setting(1, "live games at a time", low=1)
-    steps: int = setting(1024, "actions in one update, over all games; checkpoints and evaluations come between updates", low=1)
-    features: Record = setting(EMPTY, "the featurizer, as in {kind: hashed, dimension: 512}; docs/features.md lists kinds and options")
-    answering: str = setting("informed", "view of multiple-choice tasks: two cosines, or three vectors", choices=ANSWERING)
-    progress: bool = setting(False, "whether multiple-choice tasks also show the share of choices that have passed")
+    steps: int = setting(
+        1024, "actions in one update, over all games; checkpoints and evaluations come between updates", low=1
+    )
+    features: Record = setting(
+        EMPTY,
+        "the featurizer, as in {kind: hashed, dimension: 512}; docs/features.md lists kinds and options",
+    )
+    answering: str = setting(
+        "informed", "view of multiple-choice tasks: two cosines, or three vectors", choices=ANSWERING
+    )
+    progress: bool = setting(
+        False, "whether multiple-choice tasks also show the share of choices that have passed"
+    )
     view: str = setting("", "module:NAME of a pair (space, function of the observation), instead of features")
     network: tuple[int, ...] = setting((100, 100), "sizes of the hidden layers", source=PAPER)
     activation: str = setting("tanh", "activation between layers", choices=("tanh", "relu"))
     learning_rate: float = setting(5e-4, "learning rate of the optimizer", source=PAPER, low=0.0)
-    schedule: str = setting("constant", "learning rate over the run: constant, or linear decay to 0", choices=("constant", "linear"))
+    schedule: str = setting(
+        "constant",
+        "learning rate over the run: constant, or linear decay to 0",
+        choices=("constant", "linear"),
+    )
     gamma: float = setting(0.99, "discount", source=PAPER, low=0.0, high=1.0)
     sampled: bool = setting(False, "whether evaluation samples actions, instead of the best one")
-    device: str = setting("cpu", "device of the network; small networks are fastest on the CPU", choices=("cpu", "cuda", "auto"))
+    device: str = setting(
+        "cpu", "device of the network; small networks are fastest on the CPU", choices=("cpu", "cuda", "auto")
+    )
 
     def __post_init__(self) -> None:
         check_ranges(self)
         if not all(isinstance(size, int) and size >= 1 for size in self.network):
             raise BadSetting(f"network = {list(self.network)} is out of range; give sizes of at least 1")
         if self.view and self.features:
-            raise BadSetting(f"features = {dict(self.features)} has no effect beside view = {self.view!r}; set only one of the two")
+            raise BadSetting(
+                f"features = {dict(self.features)} has no effect beside view = {self.view!r}; set only one of the two"
+            )
         if not self.view:
             object.__setattr__(self, "features", resolved(self.features))
         self._check_steps(self.games)
@@ -53,7 +70,9 @@ class Shared(AlgorithmConfig):
 
     def _check_steps(self, unit: int) -> None:
         if self.steps % unit:
-            raise BadSetting(f"steps = {self.steps} is no multiple of the {unit} actions between phases of learning; set a multiple")
+            raise BadSetting(
+                f"steps = {self.steps} is no multiple of the {unit} actions between phases of learning; set a multiple"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,13 +82,21 @@ class DoubleDQNSettings(Shared):
     activation: str = setting("relu", "activation between layers", choices=("tanh", "relu"))
     minibatch: int = setting(32, "turns in one gradient step", source=PAPER, low=1)
     replay: int = setting(50_000, "turns in the replay", source=GAP, low=1)
-    learning_starts: int = setting(1000, "actions, all at random, before the first gradient step", source=GAP, low=0)
+    learning_starts: int = setting(
+        1000, "actions, all at random, before the first gradient step", source=GAP, low=0
+    )
     learn_every: int = setting(1, "steps of all games between gradient steps", source=GAP, low=1)
     gradient_steps: int = setting(1, "gradient steps in each phase of learning", source=GAP, low=1)
     target_every: int = setting(500, "actions between copies to the target network", source=GAP, low=1)
     explore_first: float = setting(1.0, "share of random actions at the start", source=GAP, low=0.0, high=1.0)
     explore_last: float = setting(0.02, "share of random actions at the end", source=GAP, low=0.0, high=1.0)
-    explore_share: float = setting(0.1, "share of the run over which exploration falls", source="2011.08272, its code", low=1e-6, high=1.0)
+    explore_share: float = setting(
+        0.1,
+        "share of the run over which exploration falls",
+        source="2011.08272, its code",
+        low=1e-6,
+        high=1.0,
+    )
     gradient_norm: float = setting(10.0, "largest norm of the gradient", source=GAP, low=0.0)
 
     def __post_init__(self) -> None:
@@ -92,7 +119,9 @@ class OnPolicy(Shared):
         super().__post_init__()
         self._check_steps(self.rollout * self.games)
         if self.rollout * self.games < 2:
-            raise BadSetting("rollout = 1 with games = 1: advantages of a single action cannot be normalised; set a product of at least 2")
+            raise BadSetting(
+                "rollout = 1 with games = 1: advantages of a single action cannot be normalised; set a product of at least 2"
+            )
 
     def shortest(self) -> Self:
         """The same settings with one collection in an update."""
@@ -122,11 +151,17 @@ class A2CSettings(OnPolicy):
     """Settings of `sb3/a2c`."""
 
     rollout: int = setting(5, "actions of each game between two gradient steps", source=GAP, low=1)
-    steps: int = setting(1000, "actions in one update, over all games; checkpoints and evaluations come between updates", low=1)
-    gae_lambda: float = setting(1.0, "λ of arXiv:1506.02438, eq. (16); 1: the returns themselves", source=GAP, low=0.0, high=1.0)
+    steps: int = setting(
+        1000, "actions in one update, over all games; checkpoints and evaluations come between updates", low=1
+    )
+    gae_lambda: float = setting(
+        1.0, "λ of arXiv:1506.02438, eq. (16); 1: the returns themselves", source=GAP, low=0.0, high=1.0
+    )
     learning_rate: float = setting(7e-4, "learning rate of RMSprop", source=GAP, low=0.0)
     entropy: float = setting(0.0, "weight of the entropy bonus", low=0.0)
-    value_weight: float = setting(0.5, "weight of the value loss", source="Stable-Baselines3's default", low=0.0)
+    value_weight: float = setting(
+        0.5, "weight of the value loss", source="Stable-Baselines3's default", low=0.0
+    )
     gradient_norm: float = setting(0.5, "largest norm of the gradient", source=GAP, low=0.0)
 
 
@@ -134,11 +169,21 @@ class A2CSettings(OnPolicy):
 class TRPOSettings(OnPolicy):
     """Settings of `sb3/trpo`."""
 
-    minibatch: int = setting(128, "turns in one gradient step of the value", source="sb3-contrib's default", low=1)
-    target_kl: float = setting(0.01, "δ of arXiv:1502.05477, eq. (14): largest KL of one step of the policy", source=GAP, low=1e-8)
-    critic_epochs: int = setting(10, "passes of the value over one collection", source="sb3-contrib's default", low=1)
-    conjugate_steps: int = setting(15, "steps of the conjugate gradient", source="sb3-contrib's default", low=1)
-    damping: float = setting(0.1, "damping of the Hessian-vector products", source="sb3-contrib's default", low=0.0)
+    minibatch: int = setting(
+        128, "turns in one gradient step of the value", source="sb3-contrib's default", low=1
+    )
+    target_kl: float = setting(
+        0.01, "δ of arXiv:1502.05477, eq. (14): largest KL of one step of the policy", source=GAP, low=1e-8
+    )
+    critic_epochs: int = setting(
+        10, "passes of the value over one collection", source="sb3-contrib's default", low=1
+    )
+    conjugate_steps: int = setting(
+        15, "steps of the conjugate gradient", source="sb3-contrib's default", low=1
+    )
+    damping: float = setting(
+        0.1, "damping of the Hessian-vector products", source="sb3-contrib's default", low=0.0
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +208,9 @@ def arguments(config: Any) -> dict[str, Any]:
     """Arguments of the library's constructor for these settings."""
     constructor: dict[str, Any] = {"gamma": config.gamma, "device": config.device, "verbose": 0}
     rate = config.learning_rate
-    constructor["learning_rate"] = (lambda remaining: rate * max(remaining, 0.0)) if config.schedule == "linear" else rate
+    constructor["learning_rate"] = (
+        (lambda remaining: rate * max(remaining, 0.0)) if config.schedule == "linear" else rate
+    )
     theirs = {
         "minibatch": "batch_size", "replay": "buffer_size", "learning_starts": "learning_starts", "learn_every": "train_freq",
         "gradient_steps": "gradient_steps", "target_every": "target_update_interval", "explore_first": "exploration_initial_eps",

@@ -19,7 +19,11 @@ COUNTERS = ("num_timesteps", "_n_updates", "_n_calls", "_episode_num", "explorat
 def state_of(model: Any) -> dict[str, Any]:
     """The optimizer by the names of its parameters, the counters, and the filled part of the replay."""
     counters = {name: getattr(model, name) for name in COUNTERS if hasattr(model, name)}
-    found: dict[str, Any] = {"library": _versions(), "optimizer": _optimizer(model.policy), "counters": counters}
+    found: dict[str, Any] = {
+        "library": _versions(),
+        "optimizer": _optimizer(model.policy),
+        "counters": counters,
+    }
     if model._last_episode_starts is not None:
         found["starts"] = [bool(start) for start in model._last_episode_starts]
     replay = getattr(model, "replay_buffer", None)
@@ -41,26 +45,39 @@ def restore(model: Any, state: Mapping[str, Any]) -> None:
         BadCheckpoint: a part is missing, or fits a network or a replay of another size.
     """
     if unlike := sorted(set(state["leaves"]) ^ set(_leaves(state))):
-        raise BadCheckpoint(f"{unlike[0]} of the learner's state is {'missing' if unlike[0] in state['leaves'] else 'not of it'}")
+        raise BadCheckpoint(
+            f"{unlike[0]} of the learner's state is {'missing' if unlike[0] in state['leaves'] else 'not of it'}"
+        )
     if state["library"] != _versions():
-        raise AnotherRun(f"it was made with {state['library']}, but {_versions()} is installed, which may give other results; install the former")
+        raise AnotherRun(
+            f"it was made with {state['library']}, but {_versions()} is installed, which may give other results; install the former"
+        )
     _load_optimizer(model.policy, state["optimizer"])
     counters = saved_state.part(state, "counters")
     if unlike := sorted(counters.keys() ^ {name for name in COUNTERS if hasattr(model, name)}):
         raise BadCheckpoint(f"the learner's counters are not those of this one: {unlike[0]}")
     for name in counters:
         share = name == "exploration_rate"
-        setattr(model, name, saved_state.number(counters, name, 0) if share else saved_state.count(counters, name))
+        setattr(
+            model, name, saved_state.number(counters, name, 0) if share else saved_state.count(counters, name)
+        )
     if "starts" in state:
         if len(state["starts"]) != model.n_envs:
-            raise BadCheckpoint(f"the state has {len(state['starts'])} live games, but the learner has {model.n_envs}; resume with the same `games`")
+            raise BadCheckpoint(
+                f"the state has {len(state['starts'])} live games, but the learner has {model.n_envs}; resume with the same `games`"
+            )
         model._last_episode_starts = np.array(state["starts"], dtype=bool)
     replay = getattr(model, "replay_buffer", None)
     if (replay is None) != ("replay" not in state):
-        raise BadCheckpoint("only one of the saved state and the learner has a replay; resume with the algorithm of the run")
+        raise BadCheckpoint(
+            "only one of the saved state and the learner has a replay; resume with the algorithm of the run"
+        )
     if replay is not None:
         saved = saved_state.part(state, "replay")
-        place, full = saved_state.count(saved, "pos", most=replay.buffer_size), saved_state.flag(saved, "full")
+        place, full = (
+            saved_state.count(saved, "pos", most=replay.buffer_size),
+            saved_state.flag(saved, "full"),
+        )
         filled = replay.buffer_size if full else place
         for name in ARRAYS:
             array, kept = getattr(replay, name), saved[name].numpy()
@@ -88,7 +105,10 @@ def _versions() -> dict[str, str]:
 def _optimizer(policy: Any) -> dict[str, dict[str, Any]]:
     names = {id(parameter): name for name, parameter in policy.named_parameters()}
     return {
-        names[id(parameter)]: {key: value.detach().clone() if isinstance(value, torch.Tensor) else value for key, value in entry.items()}
+        names[id(parameter)]: {
+            key: value.detach().clone() if isinstance(value, torch.Tensor) else value
+            for key, value in entry.items()
+        }
         for parameter, entry in policy.optimizer.state.items()
     }
 
@@ -105,7 +125,9 @@ def _load_optimizer(policy: Any, state: Mapping[str, Mapping[str, Any]]) -> None
             raise BadCheckpoint(
                 f"the optimizer's state of {name!r} has the shape {tuple(moments[0].shape)}; {tuple(parameters[name].shape)} is right"
             )
-        policy.optimizer.state[parameters[name]] = {key: _copied(value, parameters[name]) for key, value in entry.items()}
+        policy.optimizer.state[parameters[name]] = {
+            key: _copied(value, parameters[name]) for key, value in entry.items()
+        }
 
 
 def _copied(value: Any, parameter: torch.Tensor) -> Any:

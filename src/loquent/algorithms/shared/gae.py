@@ -5,7 +5,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 
-def discounts(turn: Int[Tensor, "B A"], real: Bool[Tensor, "B A"], gamma: float, per: str) -> Float[Tensor, "B A"]:
+def discounts(
+    turn: Int[Tensor, "B A"], real: Bool[Tensor, "B A"], gamma: float, per: str
+) -> Float[Tensor, "B A"]:
     """The discount factor after each action token, in float64.
 
     It is `gamma`; within a turn it is 1 if `per` is "turn". The last action token of a row is always the end of a turn.

@@ -37,9 +37,13 @@ class Controller:
     With a target of None or infinity the coefficient is fixed.
     """
 
-    def __init__(self, coefficient: float, target: float | None = None, *, gain: float = 0.1, clip: float = 0.2) -> None:
+    def __init__(
+        self, coefficient: float, target: float | None = None, *, gain: float = 0.1, clip: float = 0.2
+    ) -> None:
         if target is not None and not target > 0:
-            raise BadSetting(f"the KL target {target!r} is out of range; give a positive number, or none for a fixed coefficient")
+            raise BadSetting(
+                f"the KL target {target!r} is out of range; give a positive number, or none for a fixed coefficient"
+            )
         self.coefficient, self.target, self.gain, self.clip = coefficient, target, gain, clip
 
     def step(self, kl: float) -> float:

@@ -17,7 +17,10 @@ def clipped_surrogate(
 
 
 def squared_error(
-    value: Float[Tensor, " N"], target: Float[Tensor, " N"], old: Float[Tensor, " N"] | None = None, clip: float | None = None
+    value: Float[Tensor, " N"],
+    target: Float[Tensor, " N"],
+    old: Float[Tensor, " N"] | None = None,
+    clip: float | None = None,
 ) -> Float[Tensor, " N"]:
     """The squared error (V(s_t) - target)² per token (arXiv:1707.06347v2 eq. 9).
 
@@ -38,7 +41,9 @@ def normalised(advantage: Float[Tensor, " N"]) -> Float[Tensor, " N"]:
         LoquentError: there are no advantages.
     """
     if not len(advantage):
-        raise LoquentError("there is no action token, so advantages cannot be normalised; give a batch with at least one")
+        raise LoquentError(
+            "there is no action token, so advantages cannot be normalised; give a batch with at least one"
+        )
     return advantage if len(advantage) == 1 else (advantage - advantage.mean()) / (advantage.std() + 1e-8)
 
 

@@ -37,8 +37,15 @@ class RoundedAdamW(torch.optim.AdamW):
 
     def __init__(self, groups: list[dict[str, Any]], **options: Any) -> None:
         parameters = [p for group in groups for p in group["params"]]
-        self.copies = {p: p.detach().to(torch.float32).requires_grad_() for p in parameters if torch.finfo(p.dtype).bits < 32}
-        super().__init__([{**group, "params": [self.copies.get(p, p) for p in group["params"]]} for group in groups], **options)
+        self.copies = {
+            p: p.detach().to(torch.float32).requires_grad_()
+            for p in parameters
+            if torch.finfo(p.dtype).bits < 32
+        }
+        super().__init__(
+            [{**group, "params": [self.copies.get(p, p) for p in group["params"]]} for group in groups],
+            **options,
+        )
 
     def step(self, closure: Any = None) -> Any:
         """One step of the copies; then the parameters with a gradient are rounded from them."""
@@ -74,7 +81,11 @@ def adamw(parameters: Parameters, learning_rate: float, weight_decay: float) -> 
     if any(p.dtype == torch.float16 for p in parameters.values()):
         why = "gradients below 6e-8 are lost; use bfloat16 or float32 for learning"
         warnings.warn(f"model.dtype = 'float16': {why}", Remark, stacklevel=3)
-    kind = RoundedAdamW if any(torch.finfo(p.dtype).bits < 32 for p in parameters.values()) else torch.optim.AdamW
+    kind = (
+        RoundedAdamW
+        if any(torch.finfo(p.dtype).bits < 32 for p in parameters.values())
+        else torch.optim.AdamW
+    )
     return kind(groups, lr=learning_rate, fused=fused or None)
 
 
@@ -94,10 +105,14 @@ def state_by_name(optimizer: torch.optim.Optimizer, parameters: Parameters) -> d
     for name, entry in entries.items():
         if parameters[name] in copies:
             entry["exact"] = stepped[name]
-    return {name: {key: value.detach().clone() for key, value in entry.items()} for name, entry in entries.items()}
+    return {
+        name: {key: value.detach().clone() for key, value in entry.items()} for name, entry in entries.items()
+    }
 
 
-def load_by_name(optimizer: torch.optim.Optimizer, parameters: Parameters, state: Mapping[str, Mapping[str, Tensor]]) -> None:
+def load_by_name(
+    optimizer: torch.optim.Optimizer, parameters: Parameters, state: Mapping[str, Mapping[str, Tensor]]
+) -> None:
     """Restore a state from `state_by_name`, after the weights are loaded.
 
     A float32 copy that the state lacks is made from its parameter.
@@ -120,10 +135,15 @@ def load_by_name(optimizer: torch.optim.Optimizer, parameters: Parameters, state
         moments = [value for value in entry.values() if value.dim()]
         if any(value.shape != parameter.shape for value in moments):
             what = f"the optimizer's state of {name!r} has the shape {tuple(moments[0].shape)}"
-            raise BadCheckpoint(f"{what}; the parameter has {tuple(parameter.shape)}; resume with the model of the run")
+            raise BadCheckpoint(
+                f"{what}; the parameter has {tuple(parameter.shape)}; resume with the model of the run"
+            )
         # The step count, a scalar, is on the CPU unless the optimizer is fused, as in torch.optim.Optimizer.load_state_dict.
         on_device = id(copies.get(parameter, parameter)) in fused
-        device = {key: parameter.device if value.dim() or on_device else value.device for key, value in entry.items()}
+        device = {
+            key: parameter.device if value.dim() or on_device else value.device
+            for key, value in entry.items()
+        }
         tensors = {key: value.to(device[key], copy=True) for key, value in entry.items()}
         if parameter in copies:
             with torch.no_grad():
@@ -139,14 +159,22 @@ def _check_moments(name: str, entry: Mapping[str, Tensor], rounded: bool) -> Non
     """
     parts = {"step", "exp_avg", "exp_avg_sq"}
     if isinstance(entry, Mapping) and parts <= entry.keys() and rounded != ("exact" in entry):
-        raise BadCheckpoint(f"the optimizer's state of {name!r} is for another model.dtype; resume with the dtype of the run")
+        raise BadCheckpoint(
+            f"the optimizer's state of {name!r} is for another model.dtype; resume with the dtype of the run"
+        )
     if not isinstance(entry, Mapping) or entry.keys() - {"exact"} != parts:
-        raise BadCheckpoint(f"the optimizer's state of {name!r} is not that of AdamW; it must have step, exp_avg and exp_avg_sq")
+        raise BadCheckpoint(
+            f"the optimizer's state of {name!r} is not that of AdamW; it must have step, exp_avg and exp_avg_sq"
+        )
     for part, value in entry.items():
         if not isinstance(value, Tensor) or bool(value.isnan().any()):
-            raise BadCheckpoint(f"{part} of the optimizer's state of {name!r} must be a tensor of numbers without NaN")
+            raise BadCheckpoint(
+                f"{part} of the optimizer's state of {name!r} must be a tensor of numbers without NaN"
+            )
     if entry["step"].dim() or float(entry["step"]) < 0 or bool((entry["exp_avg_sq"] < 0).any()):
-        raise BadCheckpoint(f"the optimizer's state of {name!r} is out of range; step must be one number, and step and exp_avg_sq at least 0")
+        raise BadCheckpoint(
+            f"the optimizer's state of {name!r} is out of range; step must be one number, and step and exp_avg_sq at least 0"
+        )
 
 
 def minibatches(rows: Tensor, size: int, key: Key) -> Iterator[Tensor]:
@@ -161,10 +189,16 @@ def clip_gradients(parameters: Parameters, limit: float | None) -> float:
     Raises:
         LoquentError: the norm is not finite; a step would make the parameters invalid.
     """
-    gradients = [p.grad.to(torch.promote_types(p.dtype, torch.float32)) for p in parameters.values() if p.grad is not None]
+    gradients = [
+        p.grad.to(torch.promote_types(p.dtype, torch.float32))
+        for p in parameters.values()
+        if p.grad is not None
+    ]
     norm = torch.nn.utils.get_total_norm(gradients)
     if not bool(norm.isfinite()):
-        raise LoquentError(f"the norm of the gradient is {float(norm)}: training has diverged; try a lower learning_rate")
+        raise LoquentError(
+            f"the norm of the gradient is {float(norm)}: training has diverged; try a lower learning_rate"
+        )
     if limit is not None:
         torch.nn.utils.clip_grads_with_norm_(list(parameters.values()), limit, norm)
     return float(norm)
@@ -180,7 +214,9 @@ class Means:
     def add(self, **per_token: Tensor) -> None:
         """Add the entries of tensors, by name. An empty tensor adds its name, because all processes need the same names."""
         for name, values in per_token.items():
-            total, count = self._sums.get(name, (torch.zeros((), dtype=torch.float64, device=values.device), 0))
+            total, count = self._sums.get(
+                name, (torch.zeros((), dtype=torch.float64, device=values.device), 0)
+            )
             self._sums[name] = (total + values.detach().double().sum(), count + values.numel())
 
     def greatest(self, name: str, values: Tensor) -> None:
@@ -192,5 +228,7 @@ class Means:
         sums = {name: (float(total), count) for name, (total, count) in sorted(self._sums.items())}
         if parallel.size() > 1:
             pairs = parallel.added(torch.tensor(list(sums.values()), dtype=torch.float64))
-            sums = {name: (float(total), int(count)) for name, (total, count) in zip(sums, pairs, strict=True)}
+            sums = {
+                name: (float(total), int(count)) for name, (total, count) in zip(sums, pairs, strict=True)
+            }
         return {name: total / count for name, (total, count) in sums.items() if count} | self._greatest

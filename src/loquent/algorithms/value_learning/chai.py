@@ -36,7 +36,10 @@ from loquent.pretrained.trunk import width
 
 LOGGED = {
     "answers/q_loss": Logged("return²", "mean over answers of the squared error of Q, summed over heads"),
-    "answers/cql_loss": Logged("return", "mean over answers of the log-mean-exp of Q over candidates and random features - Q, summed over heads"),
+    "answers/cql_loss": Logged(
+        "return",
+        "mean over answers of the log-mean-exp of Q over candidates and random features - Q, summed over heads",
+    ),
     "answers/q": Logged("return", "mean Q of the recorded answers, over heads"),
     "answers/best_q": Logged("return", "mean over next states of the highest target Q of their candidates"),
     "candidates/states": Logged("states", "states with cached candidates"),
@@ -52,16 +55,32 @@ class Config(HeadsConfig):
     backbones: ClassVar[str] = "frozen"
     gamma: float = setting(0.99, "discount of an answer", source=CODE, low=0.0, high=1.0)
     candidates: int = setting(5, "candidate answers for each state of the data", source=CODE, low=1)
-    cache: int = setting(4096, "megabytes of cached candidates at most, also in checkpoints; other candidates are sampled again", low=0)
-    cql_weight: float = setting(0.1, "weight of the conservative term, which lowers Q of candidates and random features", source=CODE, low=0.0)
+    cache: int = setting(
+        4096,
+        "megabytes of cached candidates at most, also in checkpoints; other candidates are sampled again",
+        low=0,
+    )
+    cql_weight: float = setting(
+        0.1,
+        "weight of the conservative term, which lowers Q of candidates and random features",
+        source=CODE,
+        low=0.0,
+    )
     cql_form: str = setting(
         "density",
         "conservative term: an average by densities; or as published, with density 1 / (2 * width) and terms divided by 2 * candidates",
         source="2006.04779 eq. 4; " + CODE,
         choices=("density", "published"),
     )
-    learning_rate: float = setting(1e-5, "peak learning rate of AdamW; 1e-3 suits small models trained from scratch", source=CODE, low=0.0)
-    best_of: int = setting(5, "number of candidate answers in acting; the best by target Q is chosen", source=CODE, low=1)
+    learning_rate: float = setting(
+        1e-5,
+        "peak learning rate of AdamW; 1e-3 suits small models trained from scratch",
+        source=CODE,
+        low=0.0,
+    )
+    best_of: int = setting(
+        5, "number of candidate answers in acting; the best by target Q is chosen", source=CODE, low=1
+    )
 
 
 class Chai(OfflineLearner):
@@ -72,18 +91,28 @@ class Chai(OfflineLearner):
 
     def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
         super().__init__(config, model, key=key)
-        settings: dict[str, Any] = {"number": config.candidates, "megabytes": config.cache, "token_budget": config.token_budget}
-        self.candidates = Candidates(model.policy, model.format, model.decoding, **settings, key=key.child("candidates"))
+        settings: dict[str, Any] = {
+            "number": config.candidates,
+            "megabytes": config.cache,
+            "token_budget": config.token_budget,
+        }
+        self.candidates = Candidates(
+            model.policy, model.format, model.decoding, **settings, key=key.child("candidates")
+        )
         if config.candidates > 1 and self.candidates.decoding.method != "sample":
             method = self.candidates.decoding.method
-            raise BadSetting(f"candidates = {config.candidates} with decoding.method = {method!r}: all candidates are the same; use 'sample'")
+            raise BadSetting(
+                f"candidates = {config.candidates} with decoding.method = {method!r}: all candidates are the same; use 'sample'"
+            )
         self.agent(model, True)  # refuses decoding that cannot draw several answers, before learning starts
 
     def networks(self, model: Actor, key: Key) -> FeatureValues:
         """One Q for a state with its answer."""
         config = self.config
         limits = {"value_min": config.value_min, "value_max": config.value_max}
-        values = FeatureValues(width(model.policy), double=config.double_q, initial=config.initial_value, **limits, key=key)
+        values = FeatureValues(
+            width(model.policy), double=config.double_q, initial=config.initial_value, **limits, key=key
+        )
         return values.to(model.device, pretrained.exact(model.policy.dtype))
 
     def agent(self, model: Actor, evaluating: bool) -> LanguageModelAgent:
@@ -92,12 +121,16 @@ class Chai(OfflineLearner):
         decoding = model.evaluation if evaluating else model.decoding
         return LanguageModelAgent(model.policy, model.format, decoding, best_of=best, name=self.name)
 
-    def loss(self, model: Actor, batch: TokenBatch, whole: TokenBatch) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
+    def loss(
+        self, model: Actor, batch: TokenBatch, whole: TokenBatch
+    ) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
         """The part of a micro-batch in the loss of the minibatch `whole`, and the logged values."""
         config, values, view = self.config, attached(model), utterances(batch)
         answers, alive = int(utterances(whole).real.sum()), view.alive[view.real]
         with torch.no_grad():
-            means = running_mean(pretrained.hidden(model.policy, batch.tokens).to(pretrained.exact(model.policy.dtype)))
+            means = running_mean(
+                pretrained.hidden(model.policy, batch.tokens).to(pretrained.exact(model.policy.dtype))
+            )
         row = view.real.nonzero()[:, 0]
         q = values.q(means[row, view.action[view.real]])
         best = torch.zeros_like(q[0])
@@ -105,14 +138,24 @@ class Chai(OfflineLearner):
             after = self.candidates.of(_before(batch, row[alive], view.next[view.real][alive]))[0]
             best[alive] = values.target_q(after).amax(1)
         reward = view.reward[view.real]
-        error = losses.q_loss(q, losses.bellman_target(reward, best, alive, torch.full_like(reward, config.gamma)))
-        total, logged = error.sum() / answers, {"answers/q_loss": error, "answers/q": torch.stack(q).mean(0), "answers/best_q": best[alive]}
+        error = losses.q_loss(
+            q, losses.bellman_target(reward, best, alive, torch.full_like(reward, config.gamma))
+        )
+        total, logged = (
+            error.sum() / answers,
+            {"answers/q_loss": error, "answers/q": torch.stack(q).mean(0), "answers/best_q": best[alive]},
+        )
         if config.cql_weight:
             cql = self.cql(values, q, _before(batch, row, view.state[view.real]))
-            total, logged = total + config.cql_weight * cql.sum() / answers, {**logged, "answers/cql_loss": cql}
+            total, logged = (
+                total + config.cql_weight * cql.sum() / answers,
+                {**logged, "answers/cql_loss": cql},
+            )
         return total, logged
 
-    def cql(self, values: FeatureValues, q: tuple[Float[Tensor, " N"], ...], states: list[list[int]]) -> Float[Tensor, " N"]:
+    def cql(
+        self, values: FeatureValues, q: tuple[Float[Tensor, " N"], ...], states: list[list[int]]
+    ) -> Float[Tensor, " N"]:
         """The conservative term of each answer, summed over heads."""
         features, logprob = self.candidates.of(states)
         random = torch.stack([self._random(ids, features.shape[1:]) for ids in states]).to(features)
@@ -120,12 +163,23 @@ class Chai(OfflineLearner):
         density = -math.log(2 * size) if published else -size * math.log(2)
         heads = zip(q, values.q(features), values.q(random), strict=True)
         settings: dict[str, Any] = {"log_density": density, "published": published}
-        return torch.stack([losses.candidates_cql_loss(data, drawn, logprob.to(drawn), other, **settings) for data, drawn, other in heads]).sum(0)
+        return torch.stack(
+            [
+                losses.candidates_cql_loss(data, drawn, logprob.to(drawn), other, **settings)
+                for data, drawn, other in heads
+            ]
+        ).sum(0)
 
     def _random(self, ids: list[int], shape: torch.Size) -> Tensor:
         """Random features in [-1, 1] for this gradient step and state; they do not depend on the other rows."""
-        uniform = self.key.child("random features", self.steps, name_of(ids)).generator().random(tuple(shape), dtype=np.float32)
-        return torch.from_numpy(2 * uniform.astype(np.float64) - 1)  # drawn in float32, so equal for every dtype of the model
+        uniform = (
+            self.key.child("random features", self.steps, name_of(ids))
+            .generator()
+            .random(tuple(shape), dtype=np.float32)
+        )
+        return torch.from_numpy(
+            2 * uniform.astype(np.float64) - 1
+        )  # drawn in float32, so equal for every dtype of the model
 
     def after_update(self, model: Actor) -> dict[str, float]:
         """The number of states with cached candidates."""

@@ -25,7 +25,9 @@ __all__ = ["CQL", "LOGGED", "Config"]
 class Config(ValueConfig, PolicyConfig):
     """Settings of `cql`."""
 
-    cql_weight: float = setting(0.1, "weight of the conservative term, which lowers Q of other tokens", source=CODE, low=0.0)
+    cql_weight: float = setting(
+        0.1, "weight of the conservative term, which lowers Q of other tokens", source=CODE, low=0.0
+    )
 
 
 class CQL(ValueLearner):

@@ -14,7 +14,13 @@ from torch import Tensor
 
 from loquent.algorithms.value_learning import value_losses as losses
 from loquent.algorithms.value_learning.offline_learner import CODE, PAPER, PolicyConfig
-from loquent.algorithms.value_learning.value_learner import LOGGED, LossInputs, ValueConfig, ValueLearner, with_returns
+from loquent.algorithms.value_learning.value_learner import (
+    LOGGED,
+    LossInputs,
+    ValueConfig,
+    ValueLearner,
+    with_returns,
+)
 from loquent.core.settings import setting
 from loquent.models.actor import Actor
 from loquent.models.tokens.batch import TokenBatch
@@ -26,9 +32,19 @@ __all__ = ["ILQL", "LOGGED", "Config"]
 class Config(ValueConfig, PolicyConfig):
     """Settings of `ilql`."""
 
-    tau: float = setting(0.7, "expectile of V: 0.5 is the mean over the actions in the data; near 1, their maximum", source=PAPER, low=0.0, high=1.0)
-    cql_weight: float = setting(1e-4, "weight of the conservative term, which lowers Q of other tokens", source=CODE, low=0.0)
-    mc_returns: bool = setting(False, "whether the target of V is the discounted rewards to go, instead of the target Q", source=CODE)
+    tau: float = setting(
+        0.7,
+        "expectile of V: 0.5 is the mean over the actions in the data; near 1, their maximum",
+        source=PAPER,
+        low=0.0,
+        high=1.0,
+    )
+    cql_weight: float = setting(
+        1e-4, "weight of the conservative term, which lowers Q of other tokens", source=CODE, low=0.0
+    )
+    mc_returns: bool = setting(
+        False, "whether the target of V is the discounted rewards to go, instead of the target Q", source=CODE
+    )
 
 
 class ILQL(ValueLearner):
@@ -40,7 +56,9 @@ class ILQL(ValueLearner):
     def prepare(self, batch: TokenBatch) -> TokenBatch:
         """The batch, with the rewards to go where V is drawn towards them; pure."""
         batch = replace(batch, support=None)
-        return with_returns(batch, self.config.gamma, self.config.discount) if self.config.mc_returns else batch
+        return (
+            with_returns(batch, self.config.gamma, self.config.discount) if self.config.mc_returns else batch
+        )
 
     def q_target(self, model: Actor, inputs: LossInputs) -> Float[Tensor, " N"]:
         """The target r + γ V(next state), or r at the end of an episode."""

@@ -17,7 +17,15 @@ from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms.policy_gradient.ppo import START
 from loquent.algorithms.shared import schedule
 from loquent.algorithms.value_learning import value_losses as losses
-from loquent.algorithms.value_learning.offline_learner import CODE, PAPER, OfflineLearner, PolicyConfig, TrunksConfig, attached, build_values
+from loquent.algorithms.value_learning.offline_learner import (
+    CODE,
+    PAPER,
+    OfflineLearner,
+    PolicyConfig,
+    TrunksConfig,
+    attached,
+    build_values,
+)
 from loquent.algorithms.value_learning.value_learner import imitation
 from loquent.core.logged import Logged
 from loquent.core.seeding import Key
@@ -50,9 +58,17 @@ class Config(TrunksConfig, PolicyConfig):
     """Settings of `ilql_utterance`."""
 
     gamma: float = setting(0.99, "discount of an answer", source=CODE, low=0.0, high=1.0)
-    tau: float = setting(0.9, "expectile of V: 0.5 is the mean over the answers in the data; near 1, their maximum", source=PAPER, low=0.0, high=1.0)
+    tau: float = setting(
+        0.9,
+        "expectile of V: 0.5 is the mean over the answers in the data; near 1, their maximum",
+        source=PAPER,
+        low=0.0,
+        high=1.0,
+    )
     best_of: int = setting(4, "number of candidate answers in acting; the best is chosen", source=CODE, low=1)
-    rerank_logprob: float = setting(0.0, "weight of an answer's log-probability in that choice, added to its target Q", source=CODE)
+    rerank_logprob: float = setting(
+        0.0, "weight of an answer's log-probability in that choice, added to its target Q", source=CODE
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,19 +107,39 @@ class UtteranceILQL(OfflineLearner):
         decoding = model.evaluation if evaluating else model.decoding
         return LanguageModelAgent(model.policy, model.format, decoding, best_of=best, name=self.name)
 
-    def loss(self, model: Actor, batch: TokenBatch, whole: TokenBatch) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
+    def loss(
+        self, model: Actor, batch: TokenBatch, whole: TokenBatch
+    ) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
         """The part of a micro-batch in the loss of the minibatch `whole`, and the logged values."""
-        config, answers, inputs = self.config, int(utterances(whole).real.sum()), self.loss_inputs(model, batch)
-        target = losses.bellman_target(inputs.reward, inputs.next_v, inputs.alive, torch.full_like(inputs.reward, config.gamma))
+        config, answers, inputs = (
+            self.config,
+            int(utterances(whole).real.sum()),
+            self.loss_inputs(model, batch),
+        )
+        target = losses.bellman_target(
+            inputs.reward, inputs.next_v, inputs.alive, torch.full_like(inputs.reward, config.gamma)
+        )
         q, v = losses.q_loss(inputs.q, target), losses.expectile_loss(inputs.target_q, inputs.v, config.tau)
         total, logged = (config.q_weight * q.sum() + config.v_weight * v.sum()) / answers, dict[str, Tensor]()
         if self.imitates:
             weight = self.weights(batch, inputs)
             policy_loss, logged = imitation(model, config, batch, weight, inputs.policy)
-            count = int(whole.is_action.sum()) if config.normaliser == "actions" else int(whole.real.sum()) - len(whole)
+            count = (
+                int(whole.is_action.sum())
+                if config.normaliser == "actions"
+                else int(whole.real.sum()) - len(whole)
+            )
             total = total + config.awac_weight * policy_loss / count
-        means = {"q": torch.stack(inputs.q).mean(0), "v": inputs.v, "target_q": inputs.target_q, "advantage": inputs.target_q - inputs.v}
-        return total, {**logged, **{f"answers/{name}": part for name, part in {"q_loss": q, "v_loss": v, **means}.items()}}
+        means = {
+            "q": torch.stack(inputs.q).mean(0),
+            "v": inputs.v,
+            "target_q": inputs.target_q,
+            "advantage": inputs.target_q - inputs.v,
+        }
+        return total, {
+            **logged,
+            **{f"answers/{name}": part for name, part in {"q_loss": q, "v_loss": v, **means}.items()},
+        }
 
     def loss_inputs(self, model: Actor, batch: TokenBatch) -> AnswerInputs:
         """One forward pass per network; V before each answer and the next one, Q at its end."""
@@ -112,12 +148,27 @@ class UtteranceILQL(OfflineLearner):
         for place in (view.state, view.action, view.next):
             wanted = wanted.scatter(1, torch.where(view.real, place, place[:, :1]), True)
         every = bool(self.imitates and config.transition_weight)
-        online, target, own = states_where(model, batch, wanted, policy=self.imitates, every=every, cache=self.cache)
-        begun, ended, following = (numbered(wanted, place)[view.real] for place in (view.state, view.action, view.next))
+        online, target, own = states_where(
+            model, batch, wanted, policy=self.imitates, every=every, cache=self.cache
+        )
+        begun, ended, following = (
+            numbered(wanted, place)[view.real] for place in (view.state, view.action, view.next)
+        )
         v = values.v(online.detach() if config.detach_v else online)
-        q = tuple(head[:, 0] for head in values.q(online[ended].detach() if config.detach_q else online[ended]))
+        q = tuple(
+            head[:, 0] for head in values.q(online[ended].detach() if config.detach_q else online[ended])
+        )
         target_q = values.target_q(target[ended])[:, 0]
-        return AnswerInputs(view, view.reward[view.real], view.alive[view.real], q, v[begun], v[following].detach(), target_q, own)
+        return AnswerInputs(
+            view,
+            view.reward[view.real],
+            view.alive[view.real],
+            q,
+            v[begun],
+            v[following].detach(),
+            target_q,
+            own,
+        )
 
     def weights(self, batch: TokenBatch, inputs: AnswerInputs) -> Float[Tensor, " M"]:
         """The weights of the M action tokens in the policy's loss, by the advantage of their answer."""

@@ -13,7 +13,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from loquent.algorithms.value_learning.offline_learner import PolicyConfig
-from loquent.algorithms.value_learning.value_learner import LOGGED, LossInputs, ValueConfig, ValueLearner, with_returns
+from loquent.algorithms.value_learning.value_learner import (
+    LOGGED,
+    LossInputs,
+    ValueConfig,
+    ValueLearner,
+    with_returns,
+)
 from loquent.core.settings import setting
 from loquent.models.actor import Actor
 from loquent.models.tokens.batch import TokenBatch
@@ -25,7 +31,9 @@ __all__ = ["LOGGED", "Config", "MonteCarlo"]
 class Config(ValueConfig, PolicyConfig):
     """Settings of `monte_carlo`."""
 
-    cql_weight: float = setting(0.01, "weight of the conservative term, which lowers Q of other tokens", source="LMRL-Gym", low=0.0)
+    cql_weight: float = setting(
+        0.01, "weight of the conservative term, which lowers Q of other tokens", source="LMRL-Gym", low=0.0
+    )
 
 
 class MonteCarlo(ValueLearner):

@@ -17,7 +17,15 @@ from torch import Tensor
 
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms.policy_gradient.ppo import START
-from loquent.algorithms.shared.optimization import Means, adamw, clip_gradients, load_by_name, minibatches, state_by_name, trainable
+from loquent.algorithms.shared.optimization import (
+    Means,
+    adamw,
+    clip_gradients,
+    load_by_name,
+    minibatches,
+    state_by_name,
+    trainable,
+)
 from loquent.algorithms.shared.schedule import ScheduleConfig, step_size
 from loquent.algorithms.value_learning.value_losses import MODES
 from loquent.core.algorithm import BatchAlgorithm
@@ -40,32 +48,59 @@ class HeadsConfig(ScheduleConfig):
     """Settings of value heads with target networks."""
 
     gamma: float = setting(0.99, "discount", source=CODE, low=0.0, high=1.0)
-    double_q: bool = setting(True, "two Q-heads; the target is the smaller of their target values", source=CODE)
+    double_q: bool = setting(
+        True, "two Q-heads; the target is the smaller of their target values", source=CODE
+    )
     value_min: float | None = setting(None, "lower bound of target Q; none: no bound", source=CODE)
     value_max: float | None = setting(None, "upper bound of target Q; none: no bound", source=CODE)
     initial_value: float | None = setting(
-        None, "initial value everywhere, with last weights of 0; none: the default initialisation of PyTorch", source="LMRL-Gym"
+        None,
+        "initial value everywhere, with last weights of 0; none: the default initialisation of PyTorch",
+        source="LMRL-Gym",
     )
-    target_rate: float = setting(0.005, "rate of the moving average of target networks, per gradient step", source=CODE, low=0.0, high=1.0)
-    target_every: int = setting(0, "gradient steps between full copies to the target networks; 0: none", source=CODE, low=0)
+    target_rate: float = setting(
+        0.005,
+        "rate of the moving average of target networks, per gradient step",
+        source=CODE,
+        low=0.0,
+        high=1.0,
+    )
+    target_every: int = setting(
+        0, "gradient steps between full copies to the target networks; 0: none", source=CODE, low=0
+    )
     epochs: int = setting(1, "passes over the episodes of one update", low=1)
     minibatch: int = setting(64, "rows in one gradient step", source=CODE, low=1)
-    learning_rate: float = setting(1e-4, "peak learning rate of AdamW; 1e-3 suits small models trained from scratch", source=CODE, low=0.0)
+    learning_rate: float = setting(
+        1e-4,
+        "peak learning rate of AdamW; 1e-3 suits small models trained from scratch",
+        source=CODE,
+        low=0.0,
+    )
     weight_decay: float = setting(0.0, "weight decay of AdamW, on matrices only", source=CODE, low=0.0)
     max_grad_norm: float | None = setting(1.0, "largest norm of the gradient; none: no clipping", low=0.0)
-    token_budget: int = setting(8192, "padded tokens in one forward pass; affects memory and speed, not the gradient", low=1)
+    token_budget: int = setting(
+        8192, "padded tokens in one forward pass; affects memory and speed, not the gradient", low=1
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.value_min is not None and self.value_max is not None and self.value_min >= self.value_max:
-            raise BadSetting(f"Config.value_min = {self.value_min} is not below value_max = {self.value_max}; set it below, or one of them to none")
+            raise BadSetting(
+                f"Config.value_min = {self.value_min} is not below value_max = {self.value_max}; set it below, or one of them to none"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrunksConfig(HeadsConfig):
     """Settings of V and Q, and of the trunk whose hidden states they read."""
 
-    tau: float = setting(0.5, "expectile of V: 0.5 is the mean over the actions in the data; near 1, their maximum", source=PAPER, low=0.0, high=1.0)
+    tau: float = setting(
+        0.5,
+        "expectile of V: 0.5 is the mean over the actions in the data; near 1, their maximum",
+        source=PAPER,
+        low=0.0,
+        high=1.0,
+    )
     q_weight: float = setting(1.0, "weight of the Q-heads' loss", source=CODE, low=0.0)
     v_weight: float = setting(1.0, "weight of V's loss", source=CODE, low=0.0)
     backbones: str = setting(
@@ -77,7 +112,9 @@ class TrunksConfig(HeadsConfig):
     rank: int = setting(8, "rank of the adapters, with backbones = lora", source="2106.09685", low=1)
     cache: int = setting(4096, "megabytes of cached states at most, with backbones = frozen", low=0)
     detach_v: bool = setting(False, "whether the loss of V leaves the trunk unchanged", source=CODE)
-    detach_q: bool = setting(False, "whether the losses of the Q-heads leave the trunk unchanged", source=CODE)
+    detach_q: bool = setting(
+        False, "whether the losses of the Q-heads leave the trunk unchanged", source=CODE
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,14 +127,27 @@ class PolicyConfig:
         source=CODE,
         low=0.0,
     )
-    awac_beta: float = setting(0.0, "weight of a token: exp(awac_beta * advantage); 0: equal weights, which is cloning", source=CODE, low=0.0)
-    awac_mode: str = setting("exponential", "weight by exponential, or by sign: awac_beta for advantages above 0, else 1 - awac_beta", choices=MODES)
+    awac_beta: float = setting(
+        0.0,
+        "weight of a token: exp(awac_beta * advantage); 0: equal weights, which is cloning",
+        source=CODE,
+        low=0.0,
+    )
+    awac_mode: str = setting(
+        "exponential",
+        "weight by exponential, or by sign: awac_beta for advantages above 0, else 1 - awac_beta",
+        choices=MODES,
+    )
     awac_clip: float | None = setting(None, "largest weight of a token; none: no limit", source=CODE, low=0.0)
     transition_weight: float = setting(0.0, "weight of tokens that the task writes", source=CODE, low=0.0)
     normaliser: str = setting(
-        "actions", "tokens that the policy's loss is divided by: action tokens, or all (ILQL's released code)", choices=("actions", "tokens")
+        "actions",
+        "tokens that the policy's loss is divided by: action tokens, or all (ILQL's released code)",
+        choices=("actions", "tokens"),
     )
-    detach_policy: bool = setting(False, "whether the policy's loss trains its output layer only", source=CODE)
+    detach_policy: bool = setting(
+        False, "whether the policy's loss trains its output layer only", source=CODE
+    )
 
 
 class OfflineLearner(BatchAlgorithm):
@@ -122,7 +172,9 @@ class OfflineLearner(BatchAlgorithm):
         """The value networks: a module with `follow(rate)`. Its parameters that require a gradient learn."""
 
     @abstractmethod
-    def loss(self, model: Actor, batch: TokenBatch, whole: TokenBatch) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
+    def loss(
+        self, model: Actor, batch: TokenBatch, whole: TokenBatch
+    ) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
         """The part of a micro-batch in the loss of the minibatch `whole`, and the logged values."""
 
     @abstractmethod
@@ -138,19 +190,27 @@ class OfflineLearner(BatchAlgorithm):
         rows = batch.is_action.any(1).nonzero().flatten()
         if not len(rows):
             raise LoquentError("the batch has no action token; give episodes with at least one answer")
-        batch = batch.to(exact(model.policy.dtype))  # rewards of games that an expert has just played are float64
+        batch = batch.to(
+            exact(model.policy.dtype)
+        )  # rewards of games that an expert has just played are float64
         means, before = Means(), self.steps
         for network in self.learning:
             network.train()
         try:
             for epoch in range(self.config.epochs):
-                for chosen in minibatches(rows, self.config.minibatch, self.key.child("minibatches", self.updates, epoch)):
+                for chosen in minibatches(
+                    rows, self.config.minibatch, self.key.child("minibatches", self.updates, epoch)
+                ):
                     self._gradient_step(model, batch.take(chosen), means)
         finally:
             for network in self.learning:
                 network.eval()
         self.updates += 1
-        return {**means.logged(), "gradient/steps": float(self.steps - before), "learning_rate": self.optimizer.param_groups[0]["lr"]}
+        return {
+            **means.logged(),
+            "gradient/steps": float(self.steps - before),
+            "learning_rate": self.optimizer.param_groups[0]["lr"],
+        }
 
     def _gradient_step(self, model: Actor, minibatch: TokenBatch, means: Means) -> None:
         """One gradient step on a minibatch, by a sum over micro-batches; then the target networks follow."""
@@ -164,7 +224,13 @@ class OfflineLearner(BatchAlgorithm):
                 total.backward()
                 means.add(**logged)
         parallel.add_gradients(self.parameters.values())
-        means.add(**{"gradient/norm": torch.tensor(clip_gradients(self.parameters, self.config.max_grad_norm), dtype=torch.float64)})
+        means.add(
+            **{
+                "gradient/norm": torch.tensor(
+                    clip_gradients(self.parameters, self.config.max_grad_norm), dtype=torch.float64
+                )
+            }
+        )
         self.optimizer.step()
         self.steps += 1
         self._follow(model)
@@ -178,7 +244,11 @@ class OfflineLearner(BatchAlgorithm):
 
     def state_dict(self) -> dict[str, Any]:
         """The optimizer, its tensors by parameter name, and counters. The values belong to the model."""
-        return {"optimizer": state_by_name(self.optimizer, self.parameters), "updates": self.updates, "steps": self.steps}
+        return {
+            "optimizer": state_by_name(self.optimizer, self.parameters),
+            "updates": self.updates,
+            "steps": self.steps,
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore a state from `state_dict`; BadCheckpoint if it belongs to another model."""
@@ -202,12 +272,21 @@ def build_values(config: Any, model: Actor, key: Key, outputs: int | None = None
     """
     weight = _imitation_weight(config)
     if weight > 0 and config.backbones in ("frozen", "lora"):
-        raise BadSetting(f"backbones = {config.backbones!r} leaves the policy as it is: awac_weight = {weight} is refused; set it to 0")
+        raise BadSetting(
+            f"backbones = {config.backbones!r} leaves the policy as it is: awac_weight = {weight} is refused; set it to 0"
+        )
     if weight == 0 and config.backbones == "shared":
         why = "the losses of the values change the policy's trunk; separate, lora and frozen leave the policy as it is"
         warnings.warn(f"awac_weight = 0 with backbones = 'shared': {why}", Remark, stacklevel=2)
-    options: Any = {"double": config.double_q, "initial": config.initial_value, "value_min": config.value_min, "value_max": config.value_max}
-    return TokenValues.build(model.policy, backbones=config.backbones, rank=config.rank, outputs=outputs, key=key, **options)
+    options: Any = {
+        "double": config.double_q,
+        "initial": config.initial_value,
+        "value_min": config.value_min,
+        "value_max": config.value_max,
+    }
+    return TokenValues.build(
+        model.policy, backbones=config.backbones, rank=config.rank, outputs=outputs, key=key, **options
+    )
 
 
 def attached(model: Actor) -> Any:

@@ -28,8 +28,14 @@ __all__ = ["LOGGED", "Config", "Psi"]
 class Config(ValueConfig):
     """Settings of `psi`."""
 
-    reward_scale: float = setting(0.1, "divisor c of rewards; a larger one keeps the policy closer to the prior", source=CODE, low=1e-6)
-    backbones: str = setting("separate", "trunk of the heads, as for ilql; the prior never learns", choices=("separate", "lora", "frozen"))
+    reward_scale: float = setting(
+        0.1, "divisor c of rewards; a larger one keeps the policy closer to the prior", source=CODE, low=1e-6
+    )
+    backbones: str = setting(
+        "separate",
+        "trunk of the heads, as for ilql; the prior never learns",
+        choices=("separate", "lora", "frozen"),
+    )
 
 
 class Psi(ValueLearner):
@@ -43,9 +49,18 @@ class Psi(ValueLearner):
         """The target r / c + log π_β(a) + γ logsumexp_a' target Q(next state, a')."""
         soft = self.over_tokens(model, inputs, lambda q: q.logsumexp(-1))
         with torch.no_grad():
-            prior = action_scores(model.policy, inputs.batch, support=False, entropy=False, hidden=inputs.states.policy).policy
-        return losses.bellman_target(inputs.reward / self.config.reward_scale, soft, inputs.alive, inputs.discount) + prior
+            prior = action_scores(
+                model.policy, inputs.batch, support=False, entropy=False, hidden=inputs.states.policy
+            ).policy
+        return (
+            losses.bellman_target(
+                inputs.reward / self.config.reward_scale, soft, inputs.alive, inputs.discount
+            )
+            + prior
+        )
 
-    def q_loss(self, values: tuple[Float[Tensor, " N"], ...], target: Float[Tensor, " N"]) -> Float[Tensor, " N"]:
+    def q_loss(
+        self, values: tuple[Float[Tensor, " N"], ...], target: Float[Tensor, " N"]
+    ) -> Float[Tensor, " N"]:
         """The Huber loss, summed over heads."""
         return losses.huber_loss(values, target)

@@ -20,7 +20,13 @@ from loquent.algorithms.policy_gradient.ppo import START
 from loquent.algorithms.shared import schedule
 from loquent.algorithms.shared.gae import discounts
 from loquent.algorithms.value_learning import value_losses as losses
-from loquent.algorithms.value_learning.offline_learner import CODE, OfflineLearner, TrunksConfig, attached, build_values
+from loquent.algorithms.value_learning.offline_learner import (
+    CODE,
+    OfflineLearner,
+    TrunksConfig,
+    attached,
+    build_values,
+)
 from loquent.core.logged import Logged
 from loquent.core.seeding import Key
 from loquent.core.settings import setting
@@ -34,10 +40,16 @@ from loquent.models.values.networks import TokenValues
 from loquent.models.values.perturb import FILTERS, MODES, Perturbation
 
 LOGGED = {
-    "values/q_loss": Logged("return²", "mean over action tokens of the squared error of Q, summed over heads"),
+    "values/q_loss": Logged(
+        "return²", "mean over action tokens of the squared error of Q, summed over heads"
+    ),
     "values/v_loss": Logged("return²", "mean over action tokens of the expectile loss of V"),
-    "values/cql_loss": Logged("nats per token", "mean over action tokens of logsumexp Q - Q of the action, summed over heads"),
-    "values/margin_loss": Logged("return²", "mean over action tokens of the squared large margin, summed over heads"),
+    "values/cql_loss": Logged(
+        "nats per token", "mean over action tokens of logsumexp Q - Q of the action, summed over heads"
+    ),
+    "values/margin_loss": Logged(
+        "return²", "mean over action tokens of the squared large margin, summed over heads"
+    ),
     "values/q": Logged("return", "mean Q of the actions, over heads"),
     "values/v": Logged("return", "mean V of the states"),
     "values/target_q": Logged("return", "mean target Q of the actions"),
@@ -53,24 +65,47 @@ LOGGED = {
 class ValueConfig(TrunksConfig):
     """Settings of the learners of values per token."""
 
-    discount: str = setting("token", "unit of gamma: action tokens, or the learner's turns", choices=("token", "turn"))
-    cql_weight: float = setting(0.0, "weight of the conservative term, which lowers Q of other tokens", source="2006.04779 eq. 4", low=0.0)
+    discount: str = setting(
+        "token", "unit of gamma: action tokens, or the learner's turns", choices=("token", "turn")
+    )
+    cql_weight: float = setting(
+        0.0,
+        "weight of the conservative term, which lowers Q of other tokens",
+        source="2006.04779 eq. 4",
+        low=0.0,
+    )
     cql_temperature: float = setting(1.0, "temperature of Q in the conservative term", source=CODE, low=1e-6)
-    margin_weight: float = setting(0.0, "weight of the large margin between the action and all other tokens", source=CODE, low=0.0)
-    margin: float = setting(0.0, "margin by which Q of the action should exceed the others", source=CODE, low=0.0)
-    adv_beta: float = setting(16.0, "weight of advantages in acting; 0: the policy only", source=CODE, low=0.0)
-    adv_clip: float | None = setting(None, "largest addition of an advantage to a logit; none: no limit", source=CODE)
+    margin_weight: float = setting(
+        0.0, "weight of the large margin between the action and all other tokens", source=CODE, low=0.0
+    )
+    margin: float = setting(
+        0.0, "margin by which Q of the action should exceed the others", source=CODE, low=0.0
+    )
+    adv_beta: float = setting(
+        16.0, "weight of advantages in acting; 0: the policy only", source=CODE, low=0.0
+    )
+    adv_clip: float | None = setting(
+        None, "largest addition of an advantage to a logit; none: no limit", source=CODE
+    )
     adv_mode: str = setting("exponential", "acting by the advantage, or by its sign only", choices=MODES)
     adv_logits: bool = setting(True, "whether acting uses the policy's logits", source=CODE)
-    adv_filters: str = setting("before", "whether temperature, top_k and top_p apply before or after the perturbation", choices=FILTERS)
+    adv_filters: str = setting(
+        "before",
+        "whether temperature, top_k and top_p apply before or after the perturbation",
+        choices=FILTERS,
+    )
     best_of: int = setting(1, "number of candidate answers in acting; the best is chosen", low=1)
-    rerank_advantage: float = setting(1.0, "weight of an answer's summed advantage in that choice", source=CODE)
+    rerank_advantage: float = setting(
+        1.0, "weight of an answer's summed advantage in that choice", source=CODE
+    )
     rerank_logprob: float = setting(0.0, "weight of its log-probability in that choice", source=CODE)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.adv_mode == "sign" and not 0 < self.adv_beta < 1:
-            raise BadSetting(f"Config.adv_beta = {self.adv_beta} with adv_mode = 'sign' is out of range; set a weight between 0 and 1")
+            raise BadSetting(
+                f"Config.adv_beta = {self.adv_beta} with adv_mode = 'sign' is out of range; set a weight between 0 and 1"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +126,9 @@ class LossInputs:
     def returns(self) -> Float[Tensor, " N"]:
         """The discounted rewards to go, computed by `prepare`."""
         if self.batch.target is None:
-            raise LoquentError("the batch has no returns: it has not been prepared; call prepare(batch) first")
+            raise LoquentError(
+                "the batch has no returns: it has not been prepared; call prepare(batch) first"
+            )
         return self.batch.target[self.batch.is_action]
 
 
@@ -116,7 +153,9 @@ class ValueLearner(OfflineLearner):
         """The target of V for each state."""
         return inputs.target_q
 
-    def q_loss(self, values: tuple[Float[Tensor, " N"], ...], target: Float[Tensor, " N"]) -> Float[Tensor, " N"]:
+    def q_loss(
+        self, values: tuple[Float[Tensor, " N"], ...], target: Float[Tensor, " N"]
+    ) -> Float[Tensor, " N"]:
         """The error of the heads, summed over heads."""
         return losses.q_loss(values, target)
 
@@ -126,11 +165,19 @@ class ValueLearner(OfflineLearner):
         settings = {"adv_beta": config.adv_beta, "adv_clip": config.adv_clip, "mode": config.adv_mode}
         perturbation = Perturbation(values, **settings, logits=config.adv_logits, filters=config.adv_filters)
         weights = {"advantage_weight": config.rerank_advantage, "logprob_weight": config.rerank_logprob}
-        best = BestOf(config.best_of, AdvantageScore(model.policy, values, model.format.pad, **weights)) if config.best_of > 1 else None
+        best = (
+            BestOf(config.best_of, AdvantageScore(model.policy, values, model.format.pad, **weights))
+            if config.best_of > 1
+            else None
+        )
         decoding = model.evaluation if evaluating else model.decoding
-        return LanguageModelAgent(model.policy, model.format, decoding, perturbation=perturbation, best_of=best, name=self.name)
+        return LanguageModelAgent(
+            model.policy, model.format, decoding, perturbation=perturbation, best_of=best, name=self.name
+        )
 
-    def loss(self, model: Actor, batch: TokenBatch, whole: TokenBatch) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
+    def loss(
+        self, model: Actor, batch: TokenBatch, whole: TokenBatch
+    ) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
         """The part of a micro-batch in the loss of the minibatch `whole`, and the logged values."""
         config, tokens = self.config, int(whole.is_action.sum())
         inputs, logged = self.loss_inputs(model, batch), dict[str, Tensor]()
@@ -149,16 +196,32 @@ class ValueLearner(OfflineLearner):
         """One forward pass per network; V of all states, and target Q of the actions."""
         config, values = self.config, attached(model)
         every = bool(self.imitates and config.transition_weight)
-        states = states_of(model, batch, policy=self.imitates or self.needs_policy, every=every, cache=self.cache)
+        states = states_of(
+            model, batch, policy=self.imitates or self.needs_policy, every=every, cache=self.cache
+        )
         at = states.at
-        taken, reward, turn = (column.gather(1, at.action) for column in (batch.tokens, batch.reward, batch.turn))
+        taken, reward, turn = (
+            column.gather(1, at.action) for column in (batch.tokens, batch.reward, batch.turn)
+        )
         discount = discounts(turn, at.real, config.gamma, config.discount).to(reward)[at.real]
         v = values.v(states.online.detach() if config.detach_v else states.online)
         target_q = values.target_taken(states.target[states.state], taken[at.real])
         current, following = v[states.state], v[states.following].detach()
-        return LossInputs(batch, states, taken[at.real], reward[at.real], discount, at.alive[at.real], current, following, target_q)
+        return LossInputs(
+            batch,
+            states,
+            taken[at.real],
+            reward[at.real],
+            discount,
+            at.alive[at.real],
+            current,
+            following,
+            target_q,
+        )
 
-    def q_part(self, model: Actor, inputs: LossInputs, target: Float[Tensor, " N"]) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
+    def q_part(
+        self, model: Actor, inputs: LossInputs, target: Float[Tensor, " N"]
+    ) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
         """The weighted losses of the Q-heads, summed over tokens and heads, and logged values for each token.
 
         Q of all tokens is computed only if a term needs it, some rows at a time.
@@ -170,7 +233,11 @@ class ValueLearner(OfflineLearner):
             taken = values.taken(hidden, inputs.taken)
             error = self.q_loss(taken, target)
             return config.q_weight * error.sum(), {"q": torch.stack(taken).mean(0), "q_loss": error}
-        weights = {"q_loss": config.q_weight, "cql_loss": config.cql_weight, "margin_loss": config.margin_weight}
+        weights = {
+            "q_loss": config.q_weight,
+            "cql_loss": config.cql_weight,
+            "margin_loss": config.margin_weight,
+        }
         terms = ["q_loss", *(name for name in ("cql_loss", "margin_loss") if weights[name])]
         names = ["q", *terms]
 
@@ -186,10 +253,15 @@ class ValueLearner(OfflineLearner):
             return torch.stack(weighted).sum(0), *(columns[name] for name in names)
 
         total, heads = values.summed(hidden, rows)
-        totals = {name: torch.stack(column).sum(0) for name, column in zip(names, zip(*heads, strict=True), strict=True)}
+        totals = {
+            name: torch.stack(column).sum(0)
+            for name, column in zip(names, zip(*heads, strict=True), strict=True)
+        }
         return total, {**totals, "q": totals["q"] / len(heads)}
 
-    def over_tokens(self, model: Actor, inputs: LossInputs, function: Callable[[Tensor], Tensor]) -> Float[Tensor, " N"]:
+    def over_tokens(
+        self, model: Actor, inputs: LossInputs, function: Callable[[Tensor], Tensor]
+    ) -> Float[Tensor, " N"]:
         """A function [n, V] -> [n] of the target Q of all tokens in the next states.
 
         The result is undefined for states without an action.
@@ -198,13 +270,21 @@ class ValueLearner(OfflineLearner):
 
     def policy_loss(self, model: Actor, inputs: LossInputs) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
         """The loss Σ_t w_t · -log π(x_t) over all weighted tokens, and logged values of the action tokens."""
-        settings = {"beta": self.config.awac_beta, "mode": self.config.awac_mode, "clip": self.config.awac_clip}
+        settings = {
+            "beta": self.config.awac_beta,
+            "mode": self.config.awac_mode,
+            "clip": self.config.awac_clip,
+        }
         weight = losses.awac_weight(inputs.target_q, inputs.v, **settings)
         return imitation(model, self.config, inputs.batch, weight, inputs.states.policy)
 
 
 def imitation(
-    model: Actor, config: Any, batch: TokenBatch, weight: Float[Tensor, " N"], hidden: Float[Tensor, "B T H"] | None
+    model: Actor,
+    config: Any,
+    batch: TokenBatch,
+    weight: Float[Tensor, " N"],
+    hidden: Float[Tensor, "B T H"] | None,
 ) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
     """The loss Σ_t w_t · -log π(x_t) over action tokens, and with `transition_weight` over all tokens.
 
@@ -224,7 +304,9 @@ def imitation(
     weights[batch.is_action] = weight
     if config.detach_policy and hidden is not None:
         hidden = hidden.detach()
-    total, nll = weighted_nll(model.policy, replace(batch, is_action=learned, support=None), weights[learned], hidden=hidden)
+    total, nll = weighted_nll(
+        model.policy, replace(batch, is_action=learned, support=None), weights[learned], hidden=hidden
+    )
     return total, {"policy/weight": weight, "policy/loss": weight * nll[batch.is_action[learned]]}
 
 

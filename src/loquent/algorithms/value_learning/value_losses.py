@@ -17,7 +17,10 @@ MODES = ("exponential", "sign")
 
 
 def bellman_target(
-    reward: Float[Tensor, "*N"], following: Float[Tensor, "*N"], alive: Bool[Tensor, "*N"], discount: Float[Tensor, "*N"]
+    reward: Float[Tensor, "*N"],
+    following: Float[Tensor, "*N"],
+    alive: Bool[Tensor, "*N"],
+    discount: Float[Tensor, "*N"],
 ) -> Float[Tensor, "*N"]:
     """The target r_j + γ_j · alive_j · V(s_{j+1}), without a gradient.
 
@@ -34,13 +37,17 @@ def q_loss(values: tuple[Float[Tensor, "*N"], ...], target: Float[Tensor, "*N"])
     return torch.stack([(target.detach() - value).square() for value in values]).sum(0)
 
 
-def expectile_loss(target: Float[Tensor, "*N"], value: Float[Tensor, "*N"], tau: float) -> Float[Tensor, "*N"]:
+def expectile_loss(
+    target: Float[Tensor, "*N"], value: Float[Tensor, "*N"], tau: float
+) -> Float[Tensor, "*N"]:
     """L_V: w_j · (T_j - V(s_j))², w_j = τ if T_j ≥ V(s_j), else 1 - τ (arXiv:2110.06169 eq. 5); T has no gradient."""
     error = target.detach() - value
     return _either(error >= 0, tau, 1 - tau, error) * error.square()
 
 
-def cql_loss(q: Float[Tensor, "N V"], taken: Int64[Tensor, " N"], temperature: float = 1.0) -> Float[Tensor, " N"]:
+def cql_loss(
+    q: Float[Tensor, "N V"], taken: Int64[Tensor, " N"], temperature: float = 1.0
+) -> Float[Tensor, " N"]:
     """L_CQL: logsumexp_a Q(s_j, a)/t - Q(s_j, a_j)/t, the cross-entropy of the action (arXiv:2006.04779 eq. 4, per token)."""
     return F.cross_entropy(q / temperature if temperature != 1 else q, taken, reduction="none")
 
@@ -83,24 +90,38 @@ def of(q: Float[Tensor, "N V"], taken: Int64[Tensor, " N"]) -> Float[Tensor, " N
 
 
 def awac_weight(
-    target: Float[Tensor, "*N"], value: Float[Tensor, "*N"], *, beta: float, mode: str = "exponential", clip: float | None = None
+    target: Float[Tensor, "*N"],
+    value: Float[Tensor, "*N"],
+    *,
+    beta: float,
+    mode: str = "exponential",
+    clip: float | None = None,
 ) -> Float[Tensor, "*N"]:
     """The weight of a token's log-likelihood: exp(β (T_j - V(s_j))) (arXiv:2006.09359 eq. 9), without a gradient.
 
     With the mode "sign" it is β if T_j > V(s_j), else 1 - β. It is at most `clip`.
     """
     advantage = (target - value).detach()
-    weight = (beta * advantage).exp() if mode == "exponential" else _either(advantage > 0, beta, 1 - beta, advantage)
+    weight = (
+        (beta * advantage).exp()
+        if mode == "exponential"
+        else _either(advantage > 0, beta, 1 - beta, advantage)
+    )
     return weight if clip is None else weight.clamp_max(clip)
 
 
-def _either(condition: Bool[Tensor, "*N"], yes: float, no: float, like: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
+def _either(
+    condition: Bool[Tensor, "*N"], yes: float, no: float, like: Float[Tensor, "*N"]
+) -> Float[Tensor, "*N"]:
     """One of two numbers, in the dtype of `like`; `torch.where` would round them to float32."""
     return torch.full_like(like, no).masked_fill(condition, yes)
 
 
 def reward_to_go(
-    reward: Float[Tensor, "B A"], real: Bool[Tensor, "B A"], discount: Float[Tensor, "B A"], after: Float[Tensor, " B"] | None = None
+    reward: Float[Tensor, "B A"],
+    real: Bool[Tensor, "B A"],
+    discount: Float[Tensor, "B A"],
+    after: Float[Tensor, " B"] | None = None,
 ) -> Float[Tensor, "B A"]:
     """The rewards to go Σ_{k ≥ j} (Π_{j ≤ i < k} γ_i) r_k over the real tokens of a row; 0 elsewhere.
 

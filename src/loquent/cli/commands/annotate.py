@@ -34,7 +34,12 @@ class Back(Exception):
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     """Annotate what is due, and say what was saved; a session that is there goes on."""
-    whole = recipes.load(arguments.recipe, arguments.overrides, profile=arguments.profile, imports="all" if arguments.allow_imports else "trusted")
+    whole = recipes.load(
+        arguments.recipe,
+        arguments.overrides,
+        profile=arguments.profile,
+        imports="all" if arguments.allow_imports else "trusted",
+    )
     samples, right = _samples(arguments, whole)
     folder = Path(arguments.out or f"runs/{whole.name}-annotation")
     with RunFolder(folder).alone():
@@ -44,11 +49,15 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
 def _held(arguments: Namespace, session: Session, right: Mapping[str, Annotation]) -> dict[str, Any]:
     """The session, in a folder where nobody else writes."""
     if arguments.oracle and (unknown := [row.id for row in session.samples if row.id not in right]):
-        raise BadSetting(f"--oracle: the sample {unknown[0]!r} has no annotation; samples that have theirs are right, or a person")
+        raise BadSetting(
+            f"--oracle: the sample {unknown[0]!r} has no annotation; samples that have theirs are right, or a person"
+        )
     here = len(session.annotations)
     left = False
     try:
-        while (row := session.pending) is not None and (not arguments.limit or len(session.annotations) - here < arguments.limit):
+        while (row := session.pending) is not None and (
+            not arguments.limit or len(session.annotations) - here < arguments.limit
+        ):
             try:
                 _one(session, row, right[row.id] if arguments.oracle else None)
             except Back:
@@ -62,7 +71,12 @@ def _held(arguments: Namespace, session: Session, right: Mapping[str, Annotation
     evaluation = None if left or session.pending is not None else session.evaluate()
     if evaluation:
         scores(evaluation)
-    return {"run": str(session.folder), "left": len(session.samples) - len(session.annotations), **effort, "evaluation": evaluation}
+    return {
+        "run": str(session.folder),
+        "left": len(session.samples) - len(session.annotations),
+        **effort,
+        "evaluation": evaluation,
+    }
 
 
 def _samples(arguments: Namespace, whole: recipes.Recipe) -> tuple[list[Row], dict[str, Annotation]]:
@@ -71,7 +85,11 @@ def _samples(arguments: Namespace, whole: recipes.Recipe) -> tuple[list[Row], di
 
     task = make_task(whole)
     form = form_of(task)
-    given = _from_file(task, arguments.samples) if arguments.samples else [row.fields.with_(id=row.id) for row in task.rows(whole.training.split)]
+    given = (
+        _from_file(task, arguments.samples)
+        if arguments.samples
+        else [row.fields.with_(id=row.id) for row in task.rows(whole.training.split)]
+    )
     rows: dict[str, Row] = {}
     lines: dict[str, int] = {}
     right: dict[str, Annotation] = {}
@@ -79,21 +97,27 @@ def _samples(arguments: Namespace, whole: recipes.Recipe) -> tuple[list[Row], di
         try:
             row = form.blank(fields)
             if row.id in lines:
-                raise BadRow(f"the sample {row.id!r} stands already in line {lines[row.id]}; an id of its own for each is right")
+                raise BadRow(
+                    f"the sample {row.id!r} stands already in line {lines[row.id]}; an id of its own for each is right"
+                )
             if any(name in fields for name in ANNOTATED):
                 right[row.id] = form.right(task.row_from({**fields, "id": row.id}))
         except BadRow as error:
             raise BadRow(str(error), file=arguments.samples, line=line) from error
         rows[row.id], lines[row.id] = row, line
     if arguments.oracle and not right:
-        raise BadSetting("--oracle: no sample has an annotation of its own; samples that have theirs are right, or a person")
+        raise BadSetting(
+            "--oracle: no sample has an annotation of its own; samples that have theirs are right, or a person"
+        )
     return list(rows.values()), right
 
 
 def _from_file(task: Task, path: str) -> Sequence[Mapping[str, Any]]:
     place = Path(path)
     if not place.is_file():
-        raise BadSetting(f"--samples {path}: there is no such file; JSON lines with the fields of {task.spec.id} are right")
+        raise BadSetting(
+            f"--samples {path}: there is no such file; JSON lines with the fields of {task.spec.id} are right"
+        )
     return [record for _, record in jsonl(place)]
 
 
@@ -105,7 +129,9 @@ def _one(session: Session, row: Row, right: Annotation | None) -> None:
         given = _asked(session, row, suggested)
     logs = session.annotate(row, suggested, given)
     corrected, of = int(logs["annotation/corrected"]), int(logs["annotation/decisions"])
-    _show(f"{len(session.annotations)}/{len(session.samples)}: {corrected} of {of} corrected; saved {logs['annotation/saved']:.0%} so far\n")
+    _show(
+        f"{len(session.annotations)}/{len(session.samples)}: {corrected} of {of} corrected; saved {logs['annotation/saved']:.0%} so far\n"
+    )
 
 
 def _asked(session: Session, row: Row, suggested: Annotation) -> Annotation:
@@ -152,7 +178,12 @@ def _told(session: Session) -> dict[str, Any]:
     )
     if session.pending is not None:
         _show(f"{len(session.samples) - effort.samples} are left; the same command goes on with them\n")
-    return {"samples": effort.samples, "corrected": effort.corrected, "decisions": effort.decisions, "saved": effort.saved}
+    return {
+        "samples": effort.samples,
+        "corrected": effort.corrected,
+        "decisions": effort.decisions,
+        "saved": effort.saved,
+    }
 
 
 def _show(text: str) -> None:

@@ -17,6 +17,17 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
         print(finding)
     broken = [finding.law for finding in found if finding.problems]
     skipped = [finding.law for finding in found if finding.skipped and not finding.problems]
-    print(f"{task.identity}: {len(found) - len(broken) - len(skipped)} laws kept, {len(broken)} broken, {len(skipped)} not checked")
-    laws = [{"law": one.law, "says": one.says, "problems": list(one.problems), "looked": one.looked, "skipped": one.skipped} for one in found]
+    print(
+        f"{task.identity}: {len(found) - len(broken) - len(skipped)} laws kept, {len(broken)} broken, {len(skipped)} not checked"
+    )
+    laws = [
+        {
+            "law": one.law,
+            "says": one.says,
+            "problems": list(one.problems),
+            "looked": one.looked,
+            "skipped": one.skipped,
+        }
+        for one in found
+    ]
     return int(bool(broken)), {"task": task.identity, "broken": broken, "not_checked": skipped, "laws": laws}

@@ -20,7 +20,9 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     for player in designed.PLAYERS:
         who = getattr(arguments, player) or ""
         if who == "human" or who.endswith("/person"):
-            raise BadSetting(f"--{player} {who}: a person plays game by game, and each is kept: loquent play {arguments.task} --save episodes.jsonl")
+            raise BadSetting(
+                f"--{player} {who}: a person plays game by game, and each is kept: loquent play {arguments.task} --save episodes.jsonl"
+            )
     plan = collection.Plan(
         task=arguments.task,
         options=options,
@@ -33,10 +35,19 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
         suboptimal=arguments.suboptimal,
         adversary=arguments.adversary,
     )
-    plan = replace(plan, inputs=designed.inputs(plan.design or designed.GAMES, designed.read(plan.design or designed.GAMES, plan.players, options)))
-    result = collection.collect(plan, task, Path(arguments.out), arguments.processes, allow_imports=arguments.allow_imports)
+    plan = replace(
+        plan,
+        inputs=designed.inputs(
+            plan.design or designed.GAMES, designed.read(plan.design or designed.GAMES, plan.players, options)
+        ),
+    )
+    result = collection.collect(
+        plan, task, Path(arguments.out), arguments.processes, allow_imports=arguments.allow_imports
+    )
     success = f"success {result['success']:.4g}, " if "success" in result else ""
-    print(f"{result['episodes']} episodes of {task.identity} in {result['file']}; {success}mean return {result['return']:.4g}")
+    print(
+        f"{result['episodes']} episodes of {task.identity} in {result['file']}; {success}mean return {result['return']:.4g}"
+    )
     for ended, count in result["ended"].items():
         print(f"  {count} ended: {line(ended)}")
     for kind, found in result.get("kinds", {}).items():

@@ -19,7 +19,9 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     target = Path(arguments.target)
     form = arguments.to or target.suffix[1:]
     if form not in files.FORMS:
-        raise BadSetting(f"{target}: --to {', --to '.join(files.FORMS)} says in which form; names that end in .jsonl or .parquet say it themselves")
+        raise BadSetting(
+            f"{target}: --to {', --to '.join(files.FORMS)} says in which form; names that end in .jsonl or .parquet say it themselves"
+        )
     found = list(files.read(arguments.source))
     if not found:
         raise BadSetting(f"{arguments.source} holds no episodes")
@@ -33,5 +35,13 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     weights = known.of_episodes(arguments.weight, found, Path(arguments.source), part) if needed else EMPTY
     kept = filtered(found, weights, top=arguments.top, bottom=arguments.bottom, kinds=arguments.kind)
     count = files.write(target, kept, form, weights)
-    print(f"{count} of {len(found)} episodes of {', '.join(sorted({line(one.task) for one in kept}))} in {target} ({form})")
-    return 0, {"source": arguments.source, "target": str(target), "form": form, "read": len(found), "episodes": count}
+    print(
+        f"{count} of {len(found)} episodes of {', '.join(sorted({line(one.task) for one in kept}))} in {target} ({form})"
+    )
+    return 0, {
+        "source": arguments.source,
+        "target": str(target),
+        "form": form,
+        "read": len(found),
+        "episodes": count,
+    }

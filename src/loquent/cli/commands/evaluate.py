@@ -19,21 +19,28 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     played = {"split": arguments.split, "episodes": arguments.episodes, "seed": arguments.seed}
     if arguments.task is None:
         if arguments.option:
-            raise BadSetting(f"--option {arguments.option[0]} needs --task; a run is evaluated on the task it was trained on")
+            raise BadSetting(
+                f"--option {arguments.option[0]} needs --task; a run is evaluated on the task it was trained on"
+            )
         _check_run(arguments.who)
         from loquent.training.policies import policy_folder
         from loquent.training.run import load_run  # a run needs torch, a script playing a task does not
 
         one = load_run(arguments.who, allow_imports=arguments.allow_imports)
         finished = one.files.evaluation_file.is_file()
-        print(f"with {policy_folder(one.folder).parent}" + ("" if finished else "; the run has not come to its end"))
+        print(
+            f"with {policy_folder(one.folder).parent}"
+            + ("" if finished else "; the run has not come to its end")
+        )
         found = one.evaluate(**played)
     else:
         from loquent.training.evaluate import evaluate_agent
 
         mine, agents = by_name.split(arguments.option)
         task = by_name.task(arguments.task, mine)
-        found = evaluate_agent(task, by_name.agent(arguments.who, task, agents, allow_imports=arguments.allow_imports), **played)
+        found = evaluate_agent(
+            task, by_name.agent(arguments.who, task, agents, allow_imports=arguments.allow_imports), **played
+        )
     result = found.as_json()
     result["values"] = {name: None if math.isnan(value) else value for name, value in found.values.items()}
     scores(result)
@@ -48,9 +55,17 @@ def _check_run(who: str) -> None:
 
         task = read_note(who).get("task")
         kind = task.get("kind") if isinstance(task, dict) else task
-        advice = f"--task {kind}, and the task's options in {path / NOTE} as --option KEY=VALUE" if kind else "--task TASK"
+        advice = (
+            f"--task {kind}, and the task's options in {path / NOTE} as --option KEY=VALUE"
+            if kind
+            else "--task TASK"
+        )
         raise BadSetting(f"{who} is a model's folder, and no task is named; give {advice}")
     if not path.exists() and (who in registry.names("agent") or registry.dotted(who)):
-        raise BadSetting(f"{who} is an agent, and no task is named; give --task TASK. Known: {', '.join(registry.names('task'))}")
+        raise BadSetting(
+            f"{who} is an agent, and no task is named; give --task TASK. Known: {', '.join(registry.names('task'))}"
+        )
     if path.is_file() and path.suffix == ".jsonl":
-        raise BadSetting(f"{who} is a file of episodes, and no task is named; give --task with the task they were played on")
+        raise BadSetting(
+            f"{who} is a file of episodes, and no task is named; give --task with the task they were played on"
+        )

@@ -19,7 +19,11 @@ from loquent.models.format.names import FORMATS
 from loquent.pretrained.language import load_tokenizer
 from loquent.training import policies
 
-SECTIONS = ("task", "evaluation", "algorithm")  # of the recipe, beside its name: what a model was trained for, and how it answers
+SECTIONS = (
+    "task",
+    "evaluation",
+    "algorithm",
+)  # of the recipe, beside its name: what a model was trained for, and how it answers
 
 EPISODES = 20  # recorded ones on which the chat template is tried
 
@@ -30,7 +34,9 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     run_folder = RunFolder.around(Path(arguments.run))
     if run_folder is not None:
         _serve(folder, run_folder)
-    print(f"the model is in {folder}; transformers loads it with AutoModelForCausalLM.from_pretrained({str(folder)!r})")
+    print(
+        f"the model is in {folder}; transformers loads it with AutoModelForCausalLM.from_pretrained({str(folder)!r})"
+    )
     return 0, {"run": str(arguments.run), "folder": str(folder)}
 
 
@@ -42,7 +48,11 @@ def _serve(folder: Path, run_folder: RunFolder) -> None:
     if name not in FORMATS:
         raise BadSetting(f"{run_folder.config}: model.format = {name!r} is none of {', '.join(FORMATS)}")
     tokenizer = load_tokenizer(folder, None)
-    about = {"loquent": __version__, "name": recipe["name"].bare() if "name" in recipe else "", "format": name}
+    about = {
+        "loquent": __version__,
+        "name": recipe["name"].bare() if "name" in recipe else "",
+        "format": name,
+    }
     about |= {section: recipe[section].bare() for section in SECTIONS if section in recipe}
     serving.write(folder, tokenizer, FORMATS[name](tokenizer), about, _histories(run_folder))
 
@@ -52,4 +62,8 @@ def _histories(run: RunFolder) -> Iterator[serving.History]:
     for file in list(run.evaluations().values())[-1:]:
         for one in islice(episode.read(file), EPISODES):
             seen = one.seen_by(one.learning)
-            yield from ((one.instruction, seen[:i], one.learning) for i, turn in enumerate(seen) if turn.seat == one.learning)
+            yield from (
+                (one.instruction, seen[:i], one.learning)
+                for i, turn in enumerate(seen)
+                if turn.seat == one.learning
+            )

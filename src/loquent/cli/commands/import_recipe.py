@@ -22,7 +22,9 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
         print(f"{note.place} {note.text}", file=sys.stderr)
     out.write_text(found.text, encoding="utf-8")
     taken = sum(bool(note.target) for note in found.notes)
-    print(f"{taken} keys taken over, {len(found.reported)} remarks (also in the recipe's comments); the recipe is in {out}")
+    print(
+        f"{taken} keys taken over, {len(found.reported)} remarks (also in the recipe's comments); the recipe is in {out}"
+    )
     for note in found.changed:
         print(f"changed: {note.text}")
     for note in found.missing:

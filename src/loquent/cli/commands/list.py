@@ -18,12 +18,18 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     """Print and return the names of a kind."""
     kind = arguments.kind.removesuffix("s")
     pages = {"recipe": _recipes, "suite": _suites}
-    found = pages[kind]() if kind in pages else {name: summary(registry.target(kind, name)) for name in registry.names(kind)}
+    found = (
+        pages[kind]()
+        if kind in pages
+        else {name: summary(registry.target(kind, name)) for name in registry.names(kind)}
+    )
     width = max(map(len, found), default=0)
     for name, line in found.items():
         print(f"{name:<{width}}  {line}".rstrip())
     result = {"kind": kind, "names": list(found), "summaries": found}
-    return 0, result | ({"needs": {name: needs(line) for name, line in found.items()}} if kind == "metric" else {})
+    return 0, result | (
+        {"needs": {name: needs(line) for name, line in found.items()}} if kind == "metric" else {}
+    )
 
 
 def summary(dotted: str) -> str:
@@ -33,7 +39,14 @@ def summary(dotted: str) -> str:
     if not module.startswith("loquent.") or not file.is_file():
         return ""
     tree = ast.parse(file.read_text(encoding="utf-8"))
-    thing = next((node for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name), None)
+    thing = next(
+        (
+            node
+            for node in tree.body
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name
+        ),
+        None,
+    )
     text = (ast.get_docstring(thing) if thing else None) or ast.get_docstring(tree) or ""
     return text.partition("\n")[0]
 
@@ -45,7 +58,9 @@ def needs(summary: str) -> str:
 
 def _recipes() -> dict[str, str]:
     """The built-in and the registered recipes with the first line of their page."""
-    files = {file.stem: file for file in RECIPES.glob("*.yaml")} | {name: Path(registry.target("recipe", name)) for name in registry.names("recipe")}
+    files = {file.stem: file for file in RECIPES.glob("*.yaml")} | {
+        name: Path(registry.target("recipe", name)) for name in registry.names("recipe")
+    }
     return _first_lines(files)
 
 
@@ -55,4 +70,7 @@ def _suites() -> dict[str, str]:
 
 
 def _first_lines(files: dict[str, Path]) -> dict[str, str]:
-    return {name: files[name].read_text(encoding="utf-8").partition("\n")[0].lstrip("# ") for name in sorted(files)}
+    return {
+        name: files[name].read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
+        for name in sorted(files)
+    }

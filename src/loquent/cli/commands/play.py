@@ -28,13 +28,21 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
         if arguments.agent or agents:
             raise BadSetting("--replay shows what was said; leave out --agent and its options")
         return _replayed(task, Path(arguments.replay), arguments.game)
-    player = by_name.agent(arguments.agent or _person(task), task, agents, allow_imports=arguments.allow_imports)
+    player = by_name.agent(
+        arguments.agent or _person(task), task, agents, allow_imports=arguments.allow_imports
+    )
     if arguments.save and not Path(arguments.save).parent.is_dir():  # before the game, which would be lost
         raise BadSetting(f"--save {arguments.save}: there is no folder {Path(arguments.save).parent}")
     person, number = isinstance(player, Person), 0
     while True:
         try:
-            [played] = play(task, [Game(_row(task, arguments, number), number)], player, seed=arguments.seed, split=arguments.split)
+            [played] = play(
+                task,
+                [Game(_row(task, arguments, number), number)],
+                player,
+                seed=arguments.seed,
+                split=arguments.split,
+            )
         except PlayerLeft as left:
             _left(left.unfinished[0], arguments.save)
             if not isinstance(left, InputEnded):
@@ -69,11 +77,16 @@ def _replayed(task: Task, file: Path, number: int) -> tuple[int, dict[str, Any]]
     if recorded is None:
         raise BadSetting(f"{file} has no game {number}; --game counts from 1")
     if recorded.task != task.identity:
-        raise BadSetting(f"{file}: game {number} was played on {recorded.task}, not on {task.identity}; give the options it was played with")
+        raise BadSetting(
+            f"{file}: game {number} was played on {recorded.task}, not on {task.identity}; give the options it was played with"
+        )
     again = replay(task, recorded)
     _show(task, again)
     if again != recorded:
-        print(f"loquent: the record of game {number} in {file} differs from the game as it is played", file=sys.stderr)
+        print(
+            f"loquent: the record of game {number} in {file} differs from the game as it is played",
+            file=sys.stderr,
+        )
         return 1, _result(task, again)
     return 0, _result(task, again)
 
@@ -93,12 +106,25 @@ def _result(task: Task, played: Episode) -> dict[str, Any]:
         print(f"What was right: {right.strip()}")
     print(f"Return: {total:g}.")
     success = {} if task.succeeded(played.ended) is None else {"success": task.succeeded(played.ended)}
-    found = {"task": task.identity, "row": played.row, "ended": played.ended, **success, "return": total, "rewards": dict(played.rewards)}
+    found = {
+        "task": task.identity,
+        "row": played.row,
+        "ended": played.ended,
+        **success,
+        "return": total,
+        "rewards": dict(played.rewards),
+    }
     return {**found, "solution": right, "episode": episode.to_json(played)}
 
 
 def _unfinished(task: Task, played: Episode) -> dict[str, Any]:
-    return {"task": task.identity, "row": played.row, "ended": None, "rewards": dict(played.rewards), "episode": episode.to_json(played)}
+    return {
+        "task": task.identity,
+        "row": played.row,
+        "ended": None,
+        "rewards": dict(played.rewards),
+        "episode": episode.to_json(played),
+    }
 
 
 def _person(task: Task) -> str:
@@ -126,5 +152,9 @@ def _row(task: Task, arguments: Namespace, number: int) -> Row:
         return task.row(arguments.split, arguments.row)
     rows = task.rows(arguments.split)
     if not rows:
-        raise BadSetting(f"{task.identity} has no rows in its split {arguments.split!r}; its splits: {', '.join(task.spec.splits)}")
-    return rows[int(Key(arguments.seed, ("row", number) if number else ("row",)).generator().integers(len(rows)))]
+        raise BadSetting(
+            f"{task.identity} has no rows in its split {arguments.split!r}; its splits: {', '.join(task.spec.splits)}"
+        )
+    return rows[
+        int(Key(arguments.seed, ("row", number) if number else ("row",)).generator().integers(len(rows)))
+    ]

@@ -22,14 +22,22 @@ def estimated(found: Any) -> None:
     """Print an estimate: parameters, memory, disk and time, each with its parts."""
     sizes = found.sizes
     of_actions = "actions" in sizes
-    rows = f"{sizes['games']} games seen as {sizes['width']} numbers" if of_actions else f"{sizes['rows_measured']} rows of {sizes['width']} tokens"
+    rows = (
+        f"{sizes['games']} games seen as {sizes['width']} numbers"
+        if of_actions
+        else f"{sizes['rows_measured']} rows of {sizes['width']} tokens"
+    )
     print(f"on {found.device}; measured on {rows}" + ("" if of_actions else " and a few decoded tokens"))
     _parts("parameters", sum(found.parameters.values()), found.parameters, _count)
     _parts("memory at its peak", found.peak, found.memory, _size)
     _parts(
         "checkpoints on disk",
         found.disk["checkpoints"],
-        {"each": found.disk["checkpoint"], "reference": found.disk["reference"], "at most": found.disk["at_most"]},
+        {
+            "each": found.disk["checkpoint"],
+            "reference": found.disk["reference"],
+            "at most": found.disk["at_most"],
+        },
         _size,
     )
     seeds = f"{sizes['seeds']} seeds, each " if sizes["seeds"] > 1 else ""

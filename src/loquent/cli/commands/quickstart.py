@@ -10,4 +10,6 @@ from loquent.bench import quickstart
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     """Run the comparison; it prints its stages and its table as they come."""
-    return 0, quickstart.quickstart(arguments.out, seeds=arguments.seeds, overrides=arguments.overrides, profile=arguments.profile)
+    return 0, quickstart.quickstart(
+        arguments.out, seeds=arguments.seeds, overrides=arguments.overrides, profile=arguments.profile
+    )

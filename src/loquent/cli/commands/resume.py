@@ -17,7 +17,10 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     folder = Path(arguments.run)
     with resumable(folder):
         if (folder / PLAN).is_file():
-            return 0, report_seeds(folder, resume_seeds(folder, from_older=arguments.from_older, allow_imports=arguments.allow_imports))
+            return 0, report_seeds(
+                folder,
+                resume_seeds(folder, from_older=arguments.from_older, allow_imports=arguments.allow_imports),
+            )
         found = load_run(folder, allow_imports=arguments.allow_imports)
         train(found.recipe, found.folder, resume=True, from_older=arguments.from_older)
         return 0, report(found)

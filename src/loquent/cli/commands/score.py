@@ -49,7 +49,14 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     texts = pairs.read(predictions, references)
     with (
         _named(settings),
-        tqdm(total=scoring.work(len(metrics), resampling), desc="scoring", delay=PATIENCE, disable=None, leave=False, file=sys.stderr) as bar,
+        tqdm(
+            total=scoring.work(len(metrics), resampling),
+            desc="scoring",
+            delay=PATIENCE,
+            disable=None,
+            leave=False,
+            file=sys.stderr,
+        ) as bar,
     ):
         found = scoring.score(metrics, texts, resampling, bar.update)
         _check_references(metrics, texts, found)
@@ -74,7 +81,9 @@ def asked(text: str) -> dict[str, dict[str, Any]]:
     for one in text.split(","):
         name, equals, of = (part.strip() for part in one.partition("="))
         if not name or (equals and not of):
-            raise BadSetting(f"--metrics {text}: {one!r} names no metric; METRIC or NAME=METRIC is right, with commas between. {_known()}")
+            raise BadSetting(
+                f"--metrics {text}: {one!r} names no metric; METRIC or NAME=METRIC is right, with commas between. {_known()}"
+            )
         if name in found:
             raise BadSetting(f"--metrics {text}: {name!r} stands twice; NAME=METRIC gives one another name")
         found[name] = {"of": of} if equals else {}
@@ -93,7 +102,9 @@ def _split(behind: Sequence[str], names: dict[str, Any]) -> tuple[dict[str, str]
         if owner is not None:
             options[text] = owner
         elif "=" in text and not Path(text).exists():
-            raise BadSetting(f"{text!r} is neither a file nor METRIC.option=value with one of the metrics asked for: {', '.join(names)}")
+            raise BadSetting(
+                f"{text!r} is neither a file nor METRIC.option=value with one of the metrics asked for: {', '.join(names)}"
+            )
         else:
             files.append(Path(text))
     return options, files
@@ -102,7 +113,9 @@ def _split(behind: Sequence[str], names: dict[str, Any]) -> tuple[dict[str, str]
 def _resampling(arguments: Namespace) -> Resampling | None:
     if not arguments.resamples:
         return None
-    return Resampling(method=arguments.interval, resamples=arguments.resamples, level=arguments.level, seed=arguments.seed)
+    return Resampling(
+        method=arguments.interval, resamples=arguments.resamples, level=arguments.level, seed=arguments.seed
+    )
 
 
 @contextmanager
@@ -116,13 +129,19 @@ def _named(settings: dict[str, dict[str, Any]]) -> Iterator[None]:
     except LoquentError:
         raise
     except Exception as error:
-        modules = {given.get("of", name).partition(":")[0] for name, given in settings.items() if ":" in given.get("of", name)}
+        modules = {
+            given.get("of", name).partition(":")[0]
+            for name, given in settings.items()
+            if ":" in given.get("of", name)
+        }
         files = {getattr(sys.modules.get(module), "__file__", None) for module in modules}
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in files]
         if not frames or os.environ.get("LOQUENT_DEBUG"):
             raise
         place, says = frames[-1], "".join(traceback.format_exception_only(error)).strip()
-        raise BrokenMetric(f"{place.filename}:{place.lineno}: {says}; LOQUENT_DEBUG=1 shows the traceback") from error
+        raise BrokenMetric(
+            f"{place.filename}:{place.lineno}: {says}; LOQUENT_DEBUG=1 shows the traceback"
+        ) from error
 
 
 def _made(settings: dict[str, dict[str, Any]]) -> dict[str, Metric]:
@@ -130,7 +149,9 @@ def _made(settings: dict[str, dict[str, Any]]) -> dict[str, Metric]:
     for name, given in settings.items():
         [metric] = build_metrics(Record({name: Record(given)}), Context())
         if not isinstance(metric, Metric):
-            raise BadSetting(f"{given.get('of', name)} made {metric!r}, which is no metric: `name`, `version` and `higher_is_better` are wanted")
+            raise BadSetting(
+                f"{given.get('of', name)} made {metric!r}, which is no metric: `name`, `version` and `higher_is_better` are wanted"
+            )
         made[name] = metric
     return made
 
@@ -142,8 +163,12 @@ def _check_references(metrics: dict[str, Metric], texts: pairs.Pairs, found: sco
     with_references = replace(texts, references=tuple((text,) for text in texts.predictions))
     needing = [name for name in found.silent if scoring.score({name: metrics[name]}, with_references).corpus]
     if needing:
-        advice = "give a file of references after that of the predictions, or a field `references` in its lines"
-        raise BadSetting(f"--metrics {', '.join(needing)}: references are needed, and no sample has any; {advice}")
+        advice = (
+            "give a file of references after that of the predictions, or a field `references` in its lines"
+        )
+        raise BadSetting(
+            f"--metrics {', '.join(needing)}: references are needed, and no sample has any; {advice}"
+        )
 
 
 def _write(out: Path, texts: pairs.Pairs, found: scoring.Scored) -> None:
@@ -151,10 +176,15 @@ def _write(out: Path, texts: pairs.Pairs, found: scoring.Scored) -> None:
     with out.open("w", encoding="utf-8") as file:
         for i, row in enumerate(texts.rows):
             scores = {key: column[i] for key, column in found.samples.items()}
-            file.write(json.dumps({"id": row.id, "text": texts.predictions[i], "scores": scores}, allow_nan=False) + "\n")
+            file.write(
+                json.dumps({"id": row.id, "text": texts.predictions[i], "scores": scores}, allow_nan=False)
+                + "\n"
+            )
 
 
-def _print(found: scoring.Scored, texts: pairs.Pairs, metrics: dict[str, Metric], resampling: Resampling | None) -> None:
+def _print(
+    found: scoring.Scored, texts: pairs.Pairs, metrics: dict[str, Metric], resampling: Resampling | None
+) -> None:
     without = sum(not own for own in texts.references)
     print(f"n = {len(texts)}" + (f", {without} without a reference" if without else ""))
     width = max((len(line(key)) for key in found.corpus), default=0)
@@ -167,7 +197,9 @@ def _print(found: scoring.Scored, texts: pairs.Pairs, metrics: dict[str, Metric]
     for name in found.silent:
         print(f"  {line(name)}: no score")
     if resampling:
-        print(f"[{resampling.level:.4g}]: {resampling.method} intervals of {resampling.resamples} draws of all samples, seed {resampling.seed}")
+        print(
+            f"[{resampling.level:.4g}]: {resampling.method} intervals of {resampling.resamples} draws of all samples, seed {resampling.seed}"
+        )
         _print_reasons(found.bounds)
 
 

@@ -22,7 +22,12 @@ from loquent.training.run import Run
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     """Train, and print the evaluation at the end of the run, or means and deviations over runs."""
-    whole = recipes.load(arguments.recipe, arguments.overrides, profile=arguments.profile, imports="all" if arguments.allow_imports else "trusted")
+    whole = recipes.load(
+        arguments.recipe,
+        arguments.overrides,
+        profile=arguments.profile,
+        imports="all" if arguments.allow_imports else "trusted",
+    )
     if arguments.dry_run:
         found = estimate(whole).of_seeds(arguments.seeds or 1)
         estimated(found)
@@ -51,7 +56,12 @@ def report(finished: Run) -> dict[str, Any]:
     scores(evaluation)
     print(f"its report is {write_report([finished.folder], finished.files.report)}")
     print(f"the run is in {finished.folder}")
-    return {"run": str(finished.folder), "fingerprint": finished.recipe.fingerprint, "updates": len(finished.metrics), "evaluation": evaluation}
+    return {
+        "run": str(finished.folder),
+        "fingerprint": finished.recipe.fingerprint,
+        "updates": len(finished.metrics),
+        "evaluation": evaluation,
+    }
 
 
 def report_seeds(folder: Path, runs: Sequence[Run]) -> dict[str, Any]:

@@ -28,35 +28,57 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     agent, identity = made.agent(), made.task().identity
     perturbation = agent.perturbation if isinstance(agent, LanguageModelAgent) else None
     if not isinstance(agent, LanguageModelAgent) or perturbation is None:
-        raise BadSetting(f"{arguments.run} has learned no values of tokens that it acts by; a run of ilql, cql, psi or monte_carlo has")
+        raise BadSetting(
+            f"{arguments.run} has learned no values of tokens that it acts by; a run of ilql, cql, psi or monte_carlo has"
+        )
     episodes = _episodes(arguments.data, identity)
     if arguments.against:
         found = _ranked(agent, perturbation, episodes, _episodes(arguments.against, identity), arguments)
         return 0, {"run": arguments.run, "ranking": [one.as_json() for one in found]}
     batch = token_batch(episodes, agent.format, EMPTY, max_length=context(agent.module))
-    texts = advantages_of_texts(agent.module, perturbation.values, batch, agent.format, n=arguments.ngram, least=arguments.least)
+    texts = advantages_of_texts(
+        agent.module, perturbation.values, batch, agent.format, n=arguments.ngram, least=arguments.least
+    )
     number = min(arguments.number, len(texts))
     best, worst = texts[:number], texts[len(texts) - number :][::-1]
     for name, some in (("best", best), ("worst", worst)):
         print(f"{name} of {len(texts)}")
         for one in some:
             print(f"  {one.advantage:+.4f}  {one.count:>6} x  {line(one.text)}")
-    return 0, {"run": arguments.run, "texts": len(texts), "best": [_json(one) for one in best], "worst": [_json(one) for one in worst]}
+    return 0, {
+        "run": arguments.run,
+        "texts": len(texts),
+        "best": [_json(one) for one in best],
+        "worst": [_json(one) for one in worst],
+    }
 
 
 def _ranked(
-    agent: LanguageModelAgent, perturbation: Perturbation, episodes: list[Episode], against: list[Episode], arguments: Namespace
+    agent: LanguageModelAgent,
+    perturbation: Perturbation,
+    episodes: list[Episode],
+    against: list[Episode],
+    arguments: Namespace,
 ) -> tuple[Ranked, ...]:
     answer = None if arguments.answer is None else arguments.answer - 1
     key = Key(arguments.seed, ("values",))
     pairs = shared_states(episodes, against, key, draws=arguments.draws, answer=answer)
     if not pairs:
         which = f" for time {arguments.answer}" if arguments.answer else ""
-        raise BadSetting(f"{arguments.data} and {arguments.against} hold no state in which both answered{which}")
-    found = q_ranking(agent.module, perturbation.values, *pair_batches(pairs, agent.format, max_length=context(agent.module)))
+        raise BadSetting(
+            f"{arguments.data} and {arguments.against} hold no state in which both answered{which}"
+        )
+    found = q_ranking(
+        agent.module,
+        perturbation.values,
+        *pair_batches(pairs, agent.format, max_length=context(agent.module)),
+    )
     print("token from the end   pairs   Q above   target Q above")
     for one in found:
-        shares = (f"{share:.3f} ± {one.error(share, one.n):.3f}" if share is not None else "none" for share in (one.online, one.target))
+        shares = (
+            f"{share:.3f} ± {one.error(share, one.n):.3f}" if share is not None else "none"
+            for share in (one.online, one.target)
+        )
         print(f"{one.place:>18}  {one.n:>6}   " + "   ".join(shares))
     return found
 
@@ -68,7 +90,11 @@ def _episodes(path: str, identity: str) -> list[Episode]:
         raise BadSetting(f"{file} holds no episode")
     for number, one in enumerate(found, 1):
         if one.task != identity:
-            raise BadRow(f"an episode of {one.task}; the run's task is {identity}, with the options it was made with", file=file, line=number)
+            raise BadRow(
+                f"an episode of {one.task}; the run's task is {identity}, with the options it was made with",
+                file=file,
+                line=number,
+            )
     return found
 
 

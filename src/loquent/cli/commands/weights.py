@@ -24,17 +24,23 @@ IDENTITY = re.compile(r"(.+)-v[0-9]+(#[0-9a-f]+)?")
 
 def of_episodes(given: Sequence[str], episodes: Sequence[Episode], source: Path, ranked: bool) -> Record:
     """The weights of the command line, else those of the run that the episodes are of, else those of their task."""
-    earned = sorted({name for one in episodes for turn in one.turns for name in turn.rewards if not name.endswith(RAW)})
+    earned = sorted(
+        {name for one in episodes for turn in one.turns for name in turn.rewards if not name.endswith(RAW)}
+    )
     if given:
         weights = dict(map(_weight, given))
         for name in weights:
             if name not in earned and name.removesuffix(RAW) not in earned:
                 close = f" Nearest: {near}." if (near := nearest(name, earned)) else ""
-                raise BadSetting(f"--weight {name}: no episode has a reward of that name.{close} Known: {', '.join(earned) or 'none'}")
+                raise BadSetting(
+                    f"--weight {name}: no episode has a reward of that name.{close} Known: {', '.join(earned) or 'none'}"
+                )
         return Record(weights)
     if not earned:
         if ranked:
-            raise BadSetting(f"{source}: no episode has a reward, so there is no best and no worst share; --top and --bottom need rewards")
+            raise BadSetting(
+                f"{source}: no episode has a reward, so there is no best and no worst share; --top and --bottom need rewards"
+            )
         return EMPTY
     identities = sorted({one.task for one in episodes})
     own = _of_run(source) or _of_collection(identities, source) or _of_task(identities, source)
@@ -56,7 +62,11 @@ def _of_collection(identities: Sequence[str], source: Path) -> Record:
     """The weights that a collection wrote down beside its episodes; none where these are of another task."""
     plan = _beside(source, PLAN)
     identity = plan.get("identity")
-    return _weights(plan.get("weights"), "weights") if identity is not None and identities == [identity.value] else EMPTY
+    return (
+        _weights(plan.get("weights"), "weights")
+        if identity is not None and identities == [identity.value]
+        else EMPTY
+    )
 
 
 def _weights(section: Node | None, called: str) -> Record:
@@ -65,7 +75,9 @@ def _weights(section: Node | None, called: str) -> Record:
         weight = node.value.get("weight") if isinstance(node.value, dict) else node
         value = 1.0 if weight is None else weight.value
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise BadSetting(f"{node.place}: {called}.{name}: the weight is {value!r}; a finite number is right")
+            raise BadSetting(
+                f"{node.place}: {called}.{name}: the weight is {value!r}; a finite number is right"
+            )
         weights[name] = value
     return Record(weights)
 

@@ -45,10 +45,13 @@ def loads(text: Any, *, nan: NaN = "refused", unique: bool = False) -> Any:
         raise BadJson(f"it has {len(text):,} bytes; at most {MOST_BYTES:,} are read")
     try:
         decoded = text.decode("utf-8") if isinstance(text, bytes) else text
-        value = json.loads(decoded, parse_constant=_CONSTANTS[nan], object_pairs_hook=_object if unique else None)
+        value = json.loads(
+            decoded, parse_constant=_CONSTANTS[nan], object_pairs_hook=_object if unique else None
+        )
     except UnicodeDecodeError as error:
         raise BadJson(
-            f"it is not UTF-8: can't decode byte {error.object[error.start]:#04x} in position {error.start}", _line(text, error.start)
+            f"it is not UTF-8: can't decode byte {error.object[error.start]:#04x} in position {error.start}",
+            _line(text, error.start),
         ) from None
     except json.JSONDecodeError as error:
         raise BadJson(f"it is not JSON ({error.msg} at column {error.colno})", error.lineno) from None
@@ -63,7 +66,9 @@ def loads(text: Any, *, nan: NaN = "refused", unique: bool = False) -> Any:
     return value
 
 
-def load(path: Path, advice: str = "", *, error: type[LoquentError] = BadCheckpoint, nan: NaN = "refused") -> Any:
+def load(
+    path: Path, advice: str = "", *, error: type[LoquentError] = BadCheckpoint, nan: NaN = "refused"
+) -> Any:
     """The JSON of a file.
 
     Args:
@@ -78,7 +83,9 @@ def load(path: Path, advice: str = "", *, error: type[LoquentError] = BadCheckpo
         raise error(_message(str(path), f"it cannot be read ({bad.strerror or bad})", advice)) from bad
 
 
-def load_object(path: Path, advice: str = "", *, error: type[LoquentError] = BadCheckpoint, nan: NaN = "refused") -> dict[str, Any]:
+def load_object(
+    path: Path, advice: str = "", *, error: type[LoquentError] = BadCheckpoint, nan: NaN = "refused"
+) -> dict[str, Any]:
     """The JSON object of a file; as `load`, and another thing than an object is an error too."""
     value = load(path, advice, error=error, nan=nan)
     if not isinstance(value, dict):
@@ -137,7 +144,12 @@ def _message(place: str, why: str, advice: str) -> str:
 def _is_deep(value: Any) -> bool:
     level = [value]
     for _ in range(LEVELS):
-        level = [item for one in level if isinstance(one, dict | list) for item in (one.values() if isinstance(one, dict) else one)]
+        level = [
+            item
+            for one in level
+            if isinstance(one, dict | list)
+            for item in (one.values() if isinstance(one, dict) else one)
+        ]
     return any(isinstance(one, dict | list) for one in level)
 
 
@@ -153,7 +165,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
         names = [name for name, _ in pairs]
-        raise BadJson(f"the name {next(name for name in names if names.count(name) > 1)!r:.80} stands twice in one object")
+        raise BadJson(
+            f"the name {next(name for name in names if names.count(name) > 1)!r:.80} stands twice in one object"
+        )
     return fields
 
 

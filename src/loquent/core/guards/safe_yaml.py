@@ -69,12 +69,16 @@ def read(path: Path, shown: str | None = None) -> Node:
     with path.open("rb") as file:
         content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
-        raise BadSetting(f"{name}: the file has more than {MOST_BYTES:,} bytes; settings need far fewer: keep data in files of its own")
+        raise BadSetting(
+            f"{name}: the file has more than {MOST_BYTES:,} bytes; settings need far fewer: keep data in files of its own"
+        )
     try:
         return parse(content.decode("utf-8"), name)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise BadSetting(f"{name}:{line}: byte 0x{content[error.start]:02x} is no UTF-8; write the file as UTF-8 text") from error
+        raise BadSetting(
+            f"{name}:{line}: byte 0x{content[error.start]:02x} is no UTF-8; write the file as UTF-8 text"
+        ) from error
 
 
 def parse(text: str, file: str, *, numbered: bool = True) -> Node:
@@ -97,7 +101,9 @@ def parse(text: str, file: str, *, numbered: bool = True) -> Node:
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         place = Node(None, file, line if numbered else None).place
-        raise BadSetting(f"{place}: {chr(error.character)!a} may not stand in YAML: {error.reason}; write it escaped, in double quotes") from error
+        raise BadSetting(
+            f"{place}: {chr(error.character)!a} may not stand in YAML: {error.reason}; write it escaped, in double quotes"
+        ) from error
     except yaml.MarkedYAMLError as error:
         raise builder.error(error.problem_mark, f"this is not YAML: {error.problem}") from error
     except (ValueError, OverflowError) as error:  # an escape or a version beyond what Python holds
@@ -167,7 +173,9 @@ class _Builder:
     def _begin(self, event: Any) -> None:
         kind = "map" if isinstance(event, yaml.MappingStartEvent) else "seq"
         if self.open and self._wants_key():
-            raise self.error(self.mark, f"a {'mapping' if kind == 'map' else 'list'} is no key; a text is right")
+            raise self.error(
+                self.mark, f"a {'mapping' if kind == 'map' else 'list'} is no key; a text is right"
+            )
         if event.tag not in (None, "!", TAG + kind):
             raise self._tag(event.tag)
         self._count(self.mark, len(self.open) + 1)
@@ -202,7 +210,9 @@ class _Builder:
         self._count(self.mark, len(self.open), len(event.value))
         tag = event.tag
         if tag is None or tag == "!":
-            tag = loader.resolve(yaml.ScalarNode, event.value, event.implicit if tag is None else (False, True))  # type: ignore[no-untyped-call]  # PyYAML has no types here
+            tag = loader.resolve(
+                yaml.ScalarNode, event.value, event.implicit if tag is None else (False, True)
+            )  # type: ignore[no-untyped-call]  # PyYAML has no types here
             tag = tag if tag in (TAG + name for name in SCALARS) else TAG + "str"  # a date is text
         elif tag not in (TAG + name for name in SCALARS):
             raise self._tag(tag)
@@ -210,18 +220,27 @@ class _Builder:
         if self.open and self._wants_key():
             return Node(event.value, self.file, line)
         value = self._value(tag, event.value, loader)
-        return Node(value if event.style is not None else number(value), self.file, line)  # in quotes it is text
+        return Node(
+            value if event.style is not None else number(value), self.file, line
+        )  # in quotes it is text
 
     def _value(self, tag: str, text: str, loader: yaml.SafeLoader) -> Any:
         kind = tag.removeprefix(TAG)
         if kind in ("int", "float") and len(text) > MOST_NUMBER:
-            raise self.error(self.mark, f"a number of {len(text)} characters; at most {MOST_NUMBER} are right, or put it in quotes to have text")
+            raise self.error(
+                self.mark,
+                f"a number of {len(text)} characters; at most {MOST_NUMBER} are right, or put it in quotes to have text",
+            )
         try:
             value = loader.construct_object(yaml.ScalarNode(tag, text, self.mark, self.mark))
         except (ValueError, KeyError, IndexError, yaml.YAMLError) as error:
-            raise self.error(self.mark, f"{text!r:.200} is no {kind}; put it in quotes to have text") from error
+            raise self.error(
+                self.mark, f"{text!r:.200} is no {kind}; put it in quotes to have text"
+            ) from error
         if kind == "int" and abs(value) > LARGEST:
-            raise self.error(self.mark, f"the integer {text} is outside [-{LARGEST}, {LARGEST}]; a smaller one is right")
+            raise self.error(
+                self.mark, f"the integer {text} is outside [-{LARGEST}, {LARGEST}]; a smaller one is right"
+            )
         return value
 
     def _alias(self, anchor: str | None) -> Node:
@@ -229,7 +248,10 @@ class _Builder:
             raise self.error(self.mark, f"*{anchor:.200} refers to no &{anchor:.200} before it")
         node = self.anchors[anchor]
         if node is None:
-            raise self.error(self.mark, f"*{anchor:.200} refers to what it stands in, which has no end; write the value itself")
+            raise self.error(
+                self.mark,
+                f"*{anchor:.200} refers to what it stands in, which has no end; write the value itself",
+            )
         return self._copied(node, len(self.open))
 
     def _copied(self, node: Node, levels: int) -> Node:
@@ -250,19 +272,32 @@ class _Builder:
         if levels > MOST_LEVELS:
             raise self.error(mark, f"lists and mappings are nested deeper than {MOST_LEVELS} levels")
         if self.nodes > MOST_NODES:
-            raise self.error(mark, f"there are more than {MOST_NODES:,} values, aliases counted as what they stand for")
+            raise self.error(
+                mark, f"there are more than {MOST_NODES:,} values, aliases counted as what they stand for"
+            )
         if self.letters > MOST_BYTES:
-            raise self.error(mark, f"the texts have more than {MOST_BYTES:,} letters, aliases counted as what they stand for")
+            raise self.error(
+                mark,
+                f"the texts have more than {MOST_BYTES:,} letters, aliases counted as what they stand for",
+            )
 
     def _tag(self, tag: str) -> BadSetting:
         known = ", ".join(f"!!{name}" for name in TAGS)
         shown = "!!" + tag.removeprefix(TAG) if tag.startswith(TAG) else tag
-        return self.error(self.mark, f"the tag {shown!r:.200} is not read here or does not fit; {known} are known, and plain values need none")
+        return self.error(
+            self.mark,
+            f"the tag {shown!r:.200} is not read here or does not fit; {known} are known, and plain values need none",
+        )
 
 
 def number(value: Any) -> Any:
     """YAML 1.1 reads 1e-5 as a string; we read it as the number it is."""
-    if isinstance(value, str) and value[:1] in "+-.0123456789" and "e" in value.lower() and len(value) <= MOST_NUMBER:
+    if (
+        isinstance(value, str)
+        and value[:1] in "+-.0123456789"
+        and "e" in value.lower()
+        and len(value) <= MOST_NUMBER
+    ):
         try:
             return float(value)
         except ValueError:

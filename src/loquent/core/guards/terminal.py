@@ -99,7 +99,11 @@ def read_line(prompt: str) -> str | None:
         return _edited(line(prompt))
     print(prompt, end="", flush=True)
     buffer = getattr(sys.stdin, "buffer", None)
-    raw = sys.stdin.readline() if buffer is None else buffer.readline().decode(sys.stdin.encoding or "utf-8", "backslashreplace")
+    raw = (
+        sys.stdin.readline()
+        if buffer is None
+        else buffer.readline().decode(sys.stdin.encoding or "utf-8", "backslashreplace")
+    )
     return raw.removesuffix("\n").removesuffix("\r") if raw else None
 
 

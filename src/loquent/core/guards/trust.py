@@ -25,7 +25,11 @@ from loquent.errors import NotTrusted
 MARK = ".mark"  # config.yaml.mark holds the mark of config.yaml
 BYTES = 32  # of the key
 PURPOSE = b"loquent: a file written by training\0"  # keeps this mark apart from any other use of the key
-HARMLESS = {"jar": ("",), "java": ("", "java"), "api_key_variable": ("",)}  # keys whose other values run a program or send a secret
+HARMLESS = {
+    "jar": ("",),
+    "java": ("", "java"),
+    "api_key_variable": ("",),
+}  # keys whose other values run a program or send a secret
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,13 @@ class Reach:
 
 def reaches(root: Node, key: str = "") -> Iterator[Reach]:
     """All of a file's names of code, programs and secrets; what was typed on a command line has no line and is left out."""
-    inside = root.value.items() if isinstance(root.value, dict) else ((key, item) for item in root.value) if isinstance(root.value, list) else ()
+    inside = (
+        root.value.items()
+        if isinstance(root.value, dict)
+        else ((key, item) for item in root.value)
+        if isinstance(root.value, list)
+        else ()
+    )
     for name, item in inside:
         if isinstance(root.value, dict) and item.line is not None and registry.dotted(name):
             yield Reach(item.place, f"the name {name!r} is Python code", name)
@@ -47,7 +57,9 @@ def reaches(root: Node, key: str = "") -> Iterator[Reach]:
     if root.line is not None and isinstance(root.value, str):
         if registry.dotted(root.value):
             yield Reach(root.place, f"{key or 'a value'} = {root.value!r} is Python code", root.value)
-        elif root.value not in HARMLESS.get(option := key.rpartition(".")[2], (root.value,)):  # a suite names options by their path
+        elif root.value not in HARMLESS.get(
+            option := key.rpartition(".")[2], (root.value,)
+        ):  # a suite names options by their path
             what = "names a secret of your environment" if option == "api_key_variable" else "is a program"
             yield Reach(root.place, f"{key} = {root.value!r:.200} {what}")
 
@@ -114,7 +126,9 @@ def _key(make: bool) -> bytes:
     Raises:
         OSError: there is none and it is not to be made, or cannot be. RuntimeError: there is no home. ValueError: others may read it.
     """
-    base = Path(os.environ.get("XDG_STATE_HOME", ""))  # a relative one counts as none, as its specification says
+    base = Path(
+        os.environ.get("XDG_STATE_HOME", "")
+    )  # a relative one counts as none, as its specification says
     file = (base if base.is_absolute() else Path.home() / ".local" / "state") / "loquent" / "key"
     if make and not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -130,7 +144,11 @@ def _key(make: bool) -> bytes:
     with open(os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as opened:
         about, key = os.fstat(opened.fileno()), opened.read(BYTES + 1)
     if hasattr(os, "getuid") and (about.st_uid != os.getuid() or stat.S_IMODE(about.st_mode) & 0o077):
-        raise ValueError(f"{file} belongs to another user or may be read by one; delete it, and the next training makes a new one")
+        raise ValueError(
+            f"{file} belongs to another user or may be read by one; delete it, and the next training makes a new one"
+        )
     if len(key) != BYTES:
-        raise ValueError(f"{file} holds no key of {BYTES} bytes; delete it, and the next training makes a new one")
+        raise ValueError(
+            f"{file} holds no key of {BYTES} bytes; delete it, and the next training makes a new one"
+        )
     return key

@@ -20,7 +20,9 @@ KNOWN, NEW = 240, 80  # names that occur in train, and names that do not
 UNSEEN = 0.25  # the share of such names in validation and test
 LONGEST = 24  # tokens
 
-FIRST = words("Anna Boris Carla David Elena Farid Grace Hugo Ines Jonas Karim Laura Mina Noel Olga Pavel Rosa Simon Tara Victor")
+FIRST = words(
+    "Anna Boris Carla David Elena Farid Grace Hugo Ines Jonas Karim Laura Mina Noel Olga Pavel Rosa Simon Tara Victor"
+)
 PERSONS = ("Mr {n}", "Dr {n}", "Ms {n}", "{f} {n}", "{f} {n}", "{n}")
 PLACES = ("{n}", "{n}", "Port {n}", "{n} City", "North {n}")
 GROUPS = ("{n} Bank", "{n} Corp", "{n} United", "University of {n}", "{n}", "{n}")

@@ -40,7 +40,12 @@ NEWS = (
     "much depends on {w} , a minister said .",
     "buyers paid {n} percent more for {w} .",
 )
-NO_NEWS = ("there was no word on {w} .", "nobody spoke of {w} .", "{w} did not matter .", "nothing is known about {w} .")
+NO_NEWS = (
+    "there was no word on {w} .",
+    "nobody spoke of {w} .",
+    "{w} did not matter .",
+    "nothing is known about {w} .",
+)
 PLAIN = ("the meeting ended in {d} .", "the minister did not answer .", "it was the {k} report this year .")
 WORDS = {
     "n": words("two three five eight ten twelve"),
@@ -63,7 +68,11 @@ def _text(draw: Drawn) -> Record:
     count = 1 + sum(draw.below(share) for share in (0.6, 0.45, 0.3))
     chosen = draw.sample(LABELS, count + 2)
     labels, others = chosen[:count], chosen[count:]
-    sentences = [_sentence(draw, draw.choice(NEWS), label) for rank, label in enumerate(labels) for _ in range(count - rank)]
+    sentences = [
+        _sentence(draw, draw.choice(NEWS), label)
+        for rank, label in enumerate(labels)
+        for _ in range(count - rank)
+    ]
     if draw.below(NEGATED):
         sentences += [_sentence(draw, draw.choice(NO_NEWS), label) for label in others[: 1 + draw.below(0.5)]]
     sentences.append(_sentence(draw, draw.choice(PLAIN), labels[0]))
@@ -71,4 +80,6 @@ def _text(draw: Drawn) -> Record:
 
 
 def _sentence(draw: Drawn, template: str, label: str) -> str:
-    return template.format(w=draw.choice(SUBJECTS[label]), **{name: draw.choice(words) for name, words in WORDS.items()})
+    return template.format(
+        w=draw.choice(SUBJECTS[label]), **{name: draw.choice(words) for name, words in WORDS.items()}
+    )

@@ -36,7 +36,11 @@ def conll(path: Path, token: str = "", label: str = "") -> Records:
         cells = line.split("\t") if "\t" in line else [cell for cell in line.split(" ") if cell]
         width = width or _check_width(len(cells), columns, path)
         if len(cells) != width:
-            raise BadRow(f"this line has {len(cells)} columns: {line[:60]!r}; it must have {width}, as the lines before", file=path, line=number)
+            raise BadRow(
+                f"this line has {len(cells)} columns: {line[:60]!r}; it must have {width}, as the lines before",
+                file=path,
+                line=number,
+            )
         start = start if sentence else number
         sentence.append((cells[columns[0]], cells[columns[1]]))
     if sentence:
@@ -55,7 +59,10 @@ def conllu(path: Path, token: str = "", label: str = "") -> Records:
         BadRow: a line has another number of columns, or an id is not the next one. BadSetting: there is no
             such column.
     """
-    columns = [_index(name or default, setting) for name, default, setting in ((token, "form", "token_field"), (label, "upos", "label_field"))]
+    columns = [
+        _index(name or default, setting)
+        for name, default, setting in ((token, "form", "token_field"), (label, "upos", "label_field"))
+    ]
     sentence: list[tuple[str, str]] = []
     start, id = 1, ""
     for number, line in lines(path):
@@ -69,11 +76,19 @@ def conllu(path: Path, token: str = "", label: str = "") -> Records:
         else:
             cells = line.split("\t")
             if len(cells) != len(CONLLU):
-                raise BadRow(f"this line has {len(cells)} columns; in CoNLL-U it must have {len(CONLLU)}, separated by tabs", file=path, line=number)
+                raise BadRow(
+                    f"this line has {len(cells)} columns; in CoNLL-U it must have {len(CONLLU)}, separated by tabs",
+                    file=path,
+                    line=number,
+                )
             if "-" in cells[0] or "." in cells[0]:
                 continue
             if cells[0] != str(len(sentence) + 1):
-                raise BadRow(f"the word {cells[1]!r} has the id {cells[0]!r}; it must be {len(sentence) + 1}", file=path, line=number)
+                raise BadRow(
+                    f"the word {cells[1]!r} has the id {cells[0]!r}; it must be {len(sentence) + 1}",
+                    file=path,
+                    line=number,
+                )
             start = start if sentence else number
             sentence.append((cells[columns[0]], cells[columns[1]]))
     if sentence:
@@ -89,13 +104,17 @@ def _number(value: str, name: str, default: int) -> int:
     try:
         return int(value) if value else default
     except ValueError:
-        raise BadSetting(f"{name} = {value!r}; for CoNLL files it must be the number of a column, such as 0 or -1") from None
+        raise BadSetting(
+            f"{name} = {value!r}; for CoNLL files it must be the number of a column, such as 0 or -1"
+        ) from None
 
 
 def _check_width(width: int, columns: tuple[int, int], path: Path) -> int:
     for column in columns:
         if not -width <= column < width:
-            raise BadSetting(f"{path} has {width} columns; there is no column {column}; use a number from {-width} to {width - 1}")
+            raise BadSetting(
+                f"{path} has {width} columns; there is no column {column}; use a number from {-width} to {width - 1}"
+            )
     if width < 2:
         raise BadSetting(f"{path} has one column; it must have a column of tokens and a column of labels")
     return width

@@ -18,13 +18,21 @@ class Annotated:
     `samples` are the rows themselves: mappings with the fields of a row, and with `split` if it is not train.
     """
 
-    source: str = setting("builtin", "built-in rows, a file or folder, a hub dataset, or the rows in `samples`", choices=tuple(OF_SOURCE))
+    source: str = setting(
+        "builtin",
+        "built-in rows, a file or folder, a hub dataset, or the rows in `samples`",
+        choices=tuple(OF_SOURCE),
+    )
     path: str = setting("", "source path: a file, or a folder with train, validation and test files")
     name: str = setting("", "source hub: the dataset's name, or a local folder in the hub's format")
     subset: str = setting("", "source hub: the dataset's configuration, if it has several")
     revision: str = setting("", "source hub: the commit, 40 hexadecimal digits")
-    samples: tuple[Record, ...] = setting((), "source samples: the rows themselves, as mappings; may be empty for a pool that grows")
-    instruct: bool = setting(True, "add an instruction before the first answer; a small model trained on episodes needs none")
+    samples: tuple[Record, ...] = setting(
+        (), "source samples: the rows themselves, as mappings; may be empty for a pool that grows"
+    )
+    instruct: bool = setting(
+        True, "add an instruction before the first answer; a small model trained on episodes needs none"
+    )
     limit: int = setting(0, "the most rows per split, chosen by a hash of their ids; 0: all", low=0)
 
     def __post_init__(self) -> None:
@@ -36,16 +44,24 @@ class Annotated:
                         f"{field} = {getattr(self, field)!r:.80} is set, but source = {self.source!r}; {field} belongs to the source {kind!r}"
                     )
         if self.source in ("path", "hub") and not getattr(self, OF_SOURCE[self.source][0]):
-            raise BadSetting(f"the source {self.source!r} needs {OF_SOURCE[self.source][0]}, which is empty; set it")
+            raise BadSetting(
+                f"the source {self.source!r} needs {OF_SOURCE[self.source][0]}, which is empty; set it"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Labelled(Annotated):
     """A source of rows with labels."""
 
-    labels: tuple[str, ...] = setting((), "all labels, in the order of their actions; empty: those of all splits, sorted")
+    labels: tuple[str, ...] = setting(
+        (), "all labels, in the order of their actions; empty: those of all splits, sorted"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if len(set(self.labels)) != len(self.labels) or not all(label and label == label.strip() for label in self.labels):
-            raise BadSetting(f"labels = {self.labels!r:.80}; they must be different names without spaces around them")
+        if len(set(self.labels)) != len(self.labels) or not all(
+            label and label == label.strip() for label in self.labels
+        ):
+            raise BadSetting(
+                f"labels = {self.labels!r:.80}; they must be different names without spaces around them"
+            )

@@ -83,11 +83,17 @@ def files(folder: Path, endings: tuple[str, ...]) -> dict[str, Path]:
     for file in sorted(folder.iterdir()):
         name = file.name.lower().removesuffix(".gz")
         words = [word for word in re.split(r"[^a-z0-9]+", name) if word in NAMES]
-        if not file.is_file() or len(set(words)) != 1 or not (name.endswith(endings) or "." not in name or name.split(".")[-1] in NAMES):
+        if (
+            not file.is_file()
+            or len(set(words)) != 1
+            or not (name.endswith(endings) or "." not in name or name.split(".")[-1] in NAMES)
+        ):
             continue
         split, rank = NAMES[words[0]], 0 if name.split(".")[0] in NAMES else 1
         best, files = candidates.get(split, (2, []))
-        candidates[split] = (rank, [file]) if rank < best else (best, [*files, file] if rank == best else files)
+        candidates[split] = (
+            (rank, [file]) if rank < best else (best, [*files, file] if rank == best else files)
+        )
     for split, (_, files) in candidates.items():
         if len(files) > 1:
             why = f"{files[0].name} and {files[1].name} could both hold the split {split!r}; keep one file per split"
@@ -117,12 +123,16 @@ def strings(record: Mapping[str, Any], name: str, what: str, *, split: bool = Fa
         return tuple(piece for piece in value.split(" ") if piece)
     if value is None or (isinstance(value, list | tuple) and any(item is None for item in value)):
         hint = "the hub writes -1 for a missing class"
-        raise Unlabelled(f"the field {name!r} is {value!r:.60}, so {what} are missing; it must be a list of {what} ({hint})")
+        raise Unlabelled(
+            f"the field {name!r} is {value!r:.60}, so {what} are missing; it must be a list of {what} ({hint})"
+        )
     if not isinstance(value, list | tuple):
         raise ValueError(f"the field {name!r} is {value!r:.60}; it must be a list of {what}")
     for item in value:
         if not isinstance(item, str) or not item:
-            raise ValueError(f"the field {name!r} holds {item!r:.60}; it must be a list of {what}, strings that are not empty")
+            raise ValueError(
+                f"the field {name!r} holds {item!r:.60}; it must be a list of {what}, strings that are not empty"
+            )
     return tuple(value)
 
 
@@ -134,7 +144,9 @@ def _samples(samples: tuple[Record, ...], check: Check) -> Splits:
             raise BadRow(f"sample {number}: split = {split!r}; it must be one of {', '.join(SPLITS)}")
         fields = {name: value for name, value in sample.items() if name != "split"}
         records.setdefault(split, []).append(((SAMPLES, number), fields))
-    return _splits({split: iter(records.get(split, [])) for split in records}, check, {split: split for split in records})
+    return _splits(
+        {split: iter(records.get(split, [])) for split in records}, check, {split: split for split in records}
+    )
 
 
 def _path(path: str, read: Read, check: Check) -> Splits:
@@ -150,7 +162,9 @@ def _path(path: str, read: Read, check: Check) -> Splits:
 
 def _hub(options: Annotated, check: Check) -> Splits:
     source = Source(kind="hub", name=options.name, subset=options.subset, revision=options.revision)
-    records = {split: _table_records(table, f"{source.pinned}/{split}") for split, table in tables(source).items()}
+    records = {
+        split: _table_records(table, f"{source.pinned}/{split}") for split, table in tables(source).items()
+    }
     return with_validation(_splits(records, check, {split: split for split in records}))
 
 
@@ -190,7 +204,11 @@ def _splits(records: Mapping[str, Placed], check: Check, prefixes: Mapping[str, 
         for (file, line), own, fields in items:
             id = f"{split}/{own}" if numbered and own else own or f"{prefixes[split]}-{line}"
             if id in place_of:
-                raise BadRow(f"the id {own or id!r} occurs at {place_of[id]} too; ids must be unique", file=file, line=line)
+                raise BadRow(
+                    f"the id {own or id!r} occurs at {place_of[id]} too; ids must be unique",
+                    file=file,
+                    line=line,
+                )
             place_of[id] = f"{file}:{line}" if line is not None else str(file)
             rows.append(Row(id, fields))
         splits[split] = tuple(rows)
@@ -208,7 +226,11 @@ def _annotated(splits: Mapping[str, list[Item]]) -> dict[str, list[tuple[Place, 
     kept: dict[str, list[tuple[Place, str, Record]]] = {}
     omitted: dict[str, tuple[int, BadRow]] = {}
     for split, items in splits.items():
-        missing = [BadRow(str(error), file=file, line=line) for (file, line), _, error in items if isinstance(error, Unlabelled)]
+        missing = [
+            BadRow(str(error), file=file, line=line)
+            for (file, line), _, error in items
+            if isinstance(error, Unlabelled)
+        ]
         if missing and len(missing) < len(items):
             raise missing[0]
         if missing:
@@ -218,7 +240,11 @@ def _annotated(splits: Mapping[str, list[Item]]) -> dict[str, list[tuple[Place, 
     if omitted and not any(kept.values()):
         raise next(iter(omitted.values()))[1]
     for split, (count, why) in omitted.items():
-        warnings.warn(f"the split {split!r} is omitted: none of its {count:,} rows has an annotation ({why})", Remark, stacklevel=2)
+        warnings.warn(
+            f"the split {split!r} is omitted: none of its {count:,} rows has an annotation ({why})",
+            Remark,
+            stacklevel=2,
+        )
     return kept
 
 
@@ -249,7 +275,9 @@ def labels_of(splits: Splits) -> tuple[str, ...]:
     if not labels:
         raise BadSetting("no row has a label; set `labels` to the names of all labels")
     if bad := next((label for label in labels if label != label.strip()), None):
-        raise BadSetting(f"the label {bad!r} has spaces around it; labels must have none, so that answers in text can name them")
+        raise BadSetting(
+            f"the label {bad!r} has spaces around it; labels must have none, so that answers in text can name them"
+        )
     return tuple(labels)
 
 
@@ -275,4 +303,6 @@ def known_labels(fields: Record, known: frozenset[str]) -> None:
         near = nearest(unknown, known)
         hint = f"did you mean {near!r}? " if near else ""
         more = f" and {len(known) - LISTED:,} more" if len(known) > LISTED else ""
-        raise ValueError(f"the label {unknown!r:.80} is unknown; {hint}known: {', '.join(sorted(known)[:LISTED])}{more}")
+        raise ValueError(
+            f"the label {unknown!r:.80} is unknown; {hint}known: {', '.join(sorted(known)[:LISTED])}{more}"
+        )

@@ -52,7 +52,9 @@ def check(record: Mapping[str, Any]) -> Record:
     if answer not in ids:
         raise ValueError(f"the answer is {answer!r:.60}; it must be one of the choices {', '.join(ids)}")
     texts = tuple(text for _, text in pairs)
-    return Record(question=stem, facts=_facts(record), choices=texts, ids=tuple(ids), answer=answer, **weighted(record))
+    return Record(
+        question=stem, facts=_facts(record), choices=texts, ids=tuple(ids), answer=answer, **weighted(record)
+    )
 
 
 def read(path: Path) -> dict[str, Placed]:
@@ -60,7 +62,9 @@ def read(path: Path) -> dict[str, Placed]:
     if path.is_dir():
         return {split: at(file, jsonl(file)) for split, file in files(path, ENDINGS).items()}
     if not path.name.lower().removesuffix(".gz").endswith(ENDINGS):
-        raise BadSetting(f"{path}: no reader for this kind of file; its name must end in {', '.join(ENDINGS)}, also with .gz")
+        raise BadSetting(
+            f"{path}: no reader for this kind of file; its name must end in {', '.join(ENDINGS)}, also with .gz"
+        )
     return {"": at(path, jsonl(path))}
 
 
@@ -71,17 +75,23 @@ def _pairs(choices: Any, labels: Any = None) -> list[tuple[str, str]]:
     if isinstance(choices, Mapping) and set(choices) == {"text", "label"}:
         texts, ids = choices["text"], choices["label"]
         if not isinstance(texts, list | tuple) or not isinstance(ids, list | tuple) or len(texts) != len(ids):
-            raise ValueError("the choices' 'text' and 'label' do not match; they must be two lists of the same length")
+            raise ValueError(
+                "the choices' 'text' and 'label' do not match; they must be two lists of the same length"
+            )
         pairs = list(zip(ids, texts, strict=True))
     elif isinstance(choices, Mapping):
         pairs = list(choices.items())
     elif isinstance(choices, list | tuple):
         pairs = [_pair(item, index) for index, item in enumerate(choices)]
     else:
-        raise ValueError(f"the choices are {choices!r:.60}; they must be a list, or a mapping from ids to texts")
+        raise ValueError(
+            f"the choices are {choices!r:.60}; they must be a list, or a mapping from ids to texts"
+        )
     for id, text in pairs:
         if not isinstance(id, str) or not id or not isinstance(text, str) or not text.strip():
-            raise ValueError(f"the choice {id!r:.30} is {text!r:.60}; the id and the text must be texts that are not empty")
+            raise ValueError(
+                f"the choice {id!r:.30} is {text!r:.60}; the id and the text must be texts that are not empty"
+            )
     return pairs
 
 

@@ -30,7 +30,9 @@ ENDINGS = (".sgm", ".sgm.gz", ".sgml", ".sgml.gz")
 def is_reuters(path: Path) -> bool:
     """Whether a path holds the collection in one of its two formats."""
     if path.is_dir():
-        return (path / "cats.txt").is_file() or any(file.name.lower().endswith(ENDINGS) for file in path.iterdir())
+        return (path / "cats.txt").is_file() or any(
+            file.name.lower().endswith(ENDINGS) for file in path.iterdir()
+        )
     return path.name.lower().endswith((*ENDINGS, ".zip"))
 
 
@@ -47,12 +49,19 @@ def read(path: Path) -> dict[str, Placed]:
         return _zip(path)
     splits: dict[str, list[tuple[tuple[object, int | None], Fields]]] = {}
     place_of: dict[str, str] = {}
-    for file in [path] if path.is_file() else sorted(file for file in path.iterdir() if file.name.lower().endswith(ENDINGS)):
+    for file in (
+        [path]
+        if path.is_file()
+        else sorted(file for file in path.iterdir() if file.name.lower().endswith(ENDINGS))
+    ):
         for split, line, fields in _sgml(file):
             _check_unique(fields["id"], place_of, file, line)
             splits.setdefault(split, []).append(((file, line), fields))
     if not splits:
-        raise BadRow("no document here is in the ModApte split and has a category; there must be at least one", file=path)
+        raise BadRow(
+            "no document here is in the ModApte split and has a category; there must be at least one",
+            file=path,
+        )
     return {split: iter(records) for split, records in splits.items()}
 
 
@@ -62,7 +71,9 @@ def _sgml(file: Path) -> Iterator[tuple[str, int, Fields]]:
     except (OSError, EOFError, zlib.error) as error:
         raise BadRow(f"this file cannot be read ({error}); get a new copy of it", file=file) from error
     if not raw.lstrip().startswith(b"<!DOCTYPE lewis"):
-        why = 'this is not a file of Reuters-21578: its first line must be <!DOCTYPE lewis SYSTEM "lewis.dtd">'
+        why = (
+            'this is not a file of Reuters-21578: its first line must be <!DOCTYPE lewis SYSTEM "lewis.dtd">'
+        )
         raise BadRow(why, file=file, line=1)
     _check_documents(raw, file)
     end = line = 0
@@ -79,7 +90,9 @@ def _sgml(file: Path) -> Iterator[tuple[str, int, Fields]]:
         split = SPLITS.get(attributes["LEWISSPLIT"]) if attributes["TOPICS"] == "YES" else None
         if split and topics:
             parts = [html.unescape(_inside(body, part)).strip("\x02\x03 \n") for part in ("TITLE", "BODY")]
-            text = "\n".join(part for part in parts if part) or re.sub("<.*?>", "", _inside(body, "TEXT")).strip("\x02\x03 \n")
+            text = "\n".join(part for part in parts if part) or re.sub(
+                "<.*?>", "", _inside(body, "TEXT")
+            ).strip("\x02\x03 \n")
             yield split, line + 1, {"id": attributes["NEWID"], "text": text, "labels": topics}
 
 
@@ -90,7 +103,9 @@ def _check_documents(raw: bytes, file: Path) -> None:
         if bool(match.group(1)) == (start is None):
             missing = "<REUTERS ...>" if start is None else "</REUTERS>"
             why = f"this document has no {missing}; each document must begin with <REUTERS ...> and end with </REUTERS>"
-            raise BadRow(why, file=file, line=1 + raw.count(b"\n", 0, match.start() if start is None else start))
+            raise BadRow(
+                why, file=file, line=1 + raw.count(b"\n", 0, match.start() if start is None else start)
+            )
         start = None if match.group(1) else match.start()
     if start is not None:
         why = "this document has no </REUTERS>; the file is cut off; get a new copy of it"
@@ -139,5 +154,7 @@ def _nltk(content: Callable[[str], bytes], place: str) -> dict[str, Placed]:
             text = content(name).decode("latin-1").strip()
         except (OSError, KeyError) as error:
             raise BadRow(f"the document {name} cannot be read ({error})", file=cats, line=line) from error
-        splits.setdefault(SPLITS[folder], []).append(((cats, line), {"id": number, "text": text, "labels": sorted(labels)}))
+        splits.setdefault(SPLITS[folder], []).append(
+            ((cats, line), {"id": number, "text": text, "labels": sorted(labels)})
+        )
     return {split: iter(records) for split, records in splits.items()}

@@ -26,7 +26,9 @@ class Rows:
         labels: the allowed labels; None if rows have no labels.
     """
 
-    def __init__(self, task: str, load: Callable[[], Splits], check: Check, labels: tuple[str, ...] | None = None) -> None:
+    def __init__(
+        self, task: str, load: Callable[[], Splits], check: Check, labels: tuple[str, ...] | None = None
+    ) -> None:
         self._task, self._load, self._labels = task, load, labels
         self._check = check if labels is None else placed.knowing(check, labels)
         self._splits: dict[str, tuple[Row, ...]] = {}

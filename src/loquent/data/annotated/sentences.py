@@ -17,7 +17,14 @@ COLUMNS = (".conll", ".iob", ".iob2", ".bio", ".tsv", ".txt")
 ENDINGS = (*COLUMNS, ".conllu", ".jsonl")
 
 
-def check(record: Mapping[str, Any], *, token_field: str = "", label_field: str = "", prefixes: str = "keep", longest: int = 512) -> Record:
+def check(
+    record: Mapping[str, Any],
+    *,
+    token_field: str = "",
+    label_field: str = "",
+    prefixes: str = "keep",
+    longest: int = 512,
+) -> Record:
     """The row's fields `tokens` and `labels`, of the same length.
 
     Tokens are a list, or a text that is split at spaces (U+0020 alone; empty pieces are dropped). The field
@@ -35,10 +42,18 @@ def check(record: Mapping[str, Any], *, token_field: str = "", label_field: str 
         raise ValueError("the sentence has no token; it must have at least one")
     if len(tokens) != len(labels):
         text = " ".join(tokens)[:60]
-        raise ValueError(f"the sentence {text!r} has {len(tokens)} tokens and {len(labels)} labels; it must have one label per token")
+        raise ValueError(
+            f"the sentence {text!r} has {len(tokens)} tokens and {len(labels)} labels; it must have one label per token"
+        )
     if len(tokens) > longest:
-        raise ValueError(f"the sentence has {len(tokens)} tokens; it must have at most max_tokens = {longest}; raise max_tokens")
-    return Record(tokens=tokens, labels=tuple(map(stripped, labels)) if prefixes == "strip" else labels, **weighted(record))
+        raise ValueError(
+            f"the sentence has {len(tokens)} tokens; it must have at most max_tokens = {longest}; raise max_tokens"
+        )
+    return Record(
+        tokens=tokens,
+        labels=tuple(map(stripped, labels)) if prefixes == "strip" else labels,
+        **weighted(record),
+    )
 
 
 def read(path: Path, token_field: str = "", label_field: str = "") -> dict[str, Placed]:
@@ -70,4 +85,10 @@ def _file(path: Path, token_field: str, label_field: str) -> Placed:
     columns = conllu if name.endswith(".conllu") else conll
     names = {"tokens": token_field or "tokens", "labels": label_field or "labels"}  # as `check` reads them
     records = columns(path, token_field, label_field)
-    return at(path, ((line, {names.get(name, name): value for name, value in record.items()}) for line, record in records))
+    return at(
+        path,
+        (
+            (line, {names.get(name, name): value for name, value in record.items()})
+            for line, record in records
+        ),
+    )

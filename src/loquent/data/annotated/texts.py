@@ -27,7 +27,9 @@ def check(record: Mapping[str, Any], *, text_field: str = "", label_field: str =
     """
     text = field(record, text_field or "text")
     if not isinstance(text, str) or not text.strip():
-        raise ValueError(f"the field {text_field or 'text'!r} is {text!r:.60}; it must be a text that is not empty")
+        raise ValueError(
+            f"the field {text_field or 'text'!r} is {text!r:.60}; it must be a text that is not empty"
+        )
     name = label_field or "labels"
     field(record, name)
     labels = strings(record, name, "labels", split=True)
@@ -76,7 +78,9 @@ def _aapd_files(folder: Path) -> dict[str, tuple[Path, Path]]:
                 missing.append(pair[exists.index(False)])
     if pairs and missing:
         name = missing[0].name
-        raise BadSetting(f"path = {str(folder)!r}: the file {name} is missing; the folder must hold it beside {_other(name)}")
+        raise BadSetting(
+            f"path = {str(folder)!r}: the file {name} is missing; the folder must hold it beside {_other(name)}"
+        )
     return pairs
 
 
@@ -89,5 +93,9 @@ def _aapd(texts: Path, labels: Path) -> Iterator[tuple[Place, Fields]]:
         if text is None or label is None:
             longer, number = (labels, label[0]) if text is None else (texts, text[0])
             shorter = (texts if text is None else labels).name
-            raise BadRow(f"line {number} has no counterpart in {shorter}; both files must have the same lines", file=longer, line=number)
+            raise BadRow(
+                f"line {number} has no counterpart in {shorter}; both files must have the same lines",
+                file=longer,
+                line=number,
+            )
         yield (texts, text[0]), {"text": text[1].strip(), "labels": label[1].strip()}

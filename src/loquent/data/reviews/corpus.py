@@ -10,7 +10,18 @@ from itertools import islice
 from loquent.core.seeding import Key
 from loquent.core.task import Row
 from loquent.core.values import Record
-from loquent.data.reviews.grammar import CONTRAST, DETAIL, DIRECT, NEGATED, OPENING, PREMISE, names, neutral, sided, verdict
+from loquent.data.reviews.grammar import (
+    CONTRAST,
+    DETAIL,
+    DIRECT,
+    NEGATED,
+    OPENING,
+    PREMISE,
+    names,
+    neutral,
+    sided,
+    verdict,
+)
 from loquent.data.reviews.lexicon import ASPECTS
 
 SIZES = {"train": 20_000, "validation": 2_000, "test": 2_000}
@@ -70,7 +81,9 @@ def _review(draw: Iterator[float]) -> tuple[str, bool]:
         if i > 0 and next(draw) < 0.15:
             sentences.append(neutral(DETAIL, draw, chosen_names))
         kind = next(draw)
-        templates = DIRECT if kind < DIRECT_SHARE else NEGATED if kind < DIRECT_SHARE + NEGATED_SHARE else CONTRAST
+        templates = (
+            DIRECT if kind < DIRECT_SHARE else NEGATED if kind < DIRECT_SHARE + NEGATED_SHARE else CONTRAST
+        )
         side = positive if next(draw) < ON_ITS_SIDE else not positive
         # One or two aspects further, so that an aspect does not repeat too soon
         step = 1 + int(next(draw) * 2)

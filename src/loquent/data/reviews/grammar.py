@@ -131,7 +131,14 @@ def neutral(templates: Sequence[str], draw: Iterator[float], names: Sequence[str
     return _fill(_neutral(_pick(templates, draw)), draw, names)
 
 
-def sided(templates: Sequence[str], positive: bool, draw: Iterator[float], names: Sequence[str], first: str, second: str) -> str:
+def sided(
+    templates: Sequence[str],
+    positive: bool,
+    draw: Iterator[float],
+    names: Sequence[str],
+    first: str,
+    second: str,
+) -> str:
     """One sentence for or against the film, about one or two of its aspects."""
     return _fill(_sided(_pick(templates, draw), positive, first, second), draw, names)
 
@@ -171,7 +178,10 @@ def _sided(template: str, positive: bool, first: str, second: str) -> Parts:
     for sign, good in (("+", positive), ("-", not positive)):
         slots |= {name + sign: words for name, words in (GOOD if good else BAD).items()}
         for letter, aspect in (("a", ASPECTS[first]), ("b", ASPECTS[second])):
-            slots |= {f"{letter}.noun": aspect.nouns, f"{letter}.adjective{sign}": aspect.good if good else aspect.bad}
+            slots |= {
+                f"{letter}.noun": aspect.nouns,
+                f"{letter}.adjective{sign}": aspect.good if good else aspect.bad,
+            }
     return _parts(template, slots)
 
 

@@ -28,13 +28,21 @@ class Aspect:
 ASPECTS: dict[str, Aspect] = {
     "acting": Aspect(
         _words("acting cast performance ensemble"),
-        _words("superb convincing honest natural magnetic believable restrained fearless committed nuanced spirited poised"),
-        _words("wooden stiff hammy unconvincing lifeless mannered careless artificial robotic hesitant overdone bored"),
+        _words(
+            "superb convincing honest natural magnetic believable restrained fearless committed nuanced spirited poised"
+        ),
+        _words(
+            "wooden stiff hammy unconvincing lifeless mannered careless artificial robotic hesitant overdone bored"
+        ),
     ),
     "story": Aspect(
         _words("story plot script premise"),
-        _words("gripping clever original absorbing fresh intelligent surprising moving tense layered bold compelling"),
-        _words("predictable thin stale confusing silly hollow muddled pointless contrived trite shallow implausible"),
+        _words(
+            "gripping clever original absorbing fresh intelligent surprising moving tense layered bold compelling"
+        ),
+        _words(
+            "predictable thin stale confusing silly hollow muddled pointless contrived trite shallow implausible"
+        ),
     ),
     "direction": Aspect(
         _words("direction staging camera"),
@@ -68,13 +76,19 @@ ASPECTS: dict[str, Aspect] = {
     ),
     "ending": Aspect(
         _words("ending finale epilogue climax"),
-        _words("perfect satisfying touching powerful unforgettable graceful hopeful cathartic ingenious moving bold"),
-        _words("rushed forced sentimental ridiculous disappointing abrupt cowardly tacky baffling lame trite"),
+        _words(
+            "perfect satisfying touching powerful unforgettable graceful hopeful cathartic ingenious moving bold"
+        ),
+        _words(
+            "rushed forced sentimental ridiculous disappointing abrupt cowardly tacky baffling lame trite"
+        ),
     ),
 }
 
 GOOD = {
-    "adjective": _words("wonderful brilliant delightful terrific excellent splendid memorable remarkable fantastic marvelous outstanding impressive"),
+    "adjective": _words(
+        "wonderful brilliant delightful terrific excellent splendid memorable remarkable fantastic marvelous outstanding impressive"
+    ),
     "noun": _words("masterpiece triumph delight treat gem joy classic success marvel pleasure wonder jewel"),
     "comparative": _words("better stronger richer livelier smarter"),
     "reacted": _words("laughed cheered smiled applauded wept clapped rejoiced"),
@@ -82,12 +96,16 @@ GOOD = {
     "advice": _phrases("see it twice | tell your friends to go | buy a ticket today | give it your evening"),
 }
 BAD = {
-    "adjective": _words("terrible awful boring dull dreadful tedious forgettable dreary atrocious mediocre irritating miserable"),
+    "adjective": _words(
+        "terrible awful boring dull dreadful tedious forgettable dreary atrocious mediocre irritating miserable"
+    ),
     "noun": _words("disaster mess failure bore chore letdown misfire dud ordeal fiasco blunder bomb"),
     "comparative": _words("worse weaker poorer slower duller"),
     "reacted": _words("yawned sighed groaned dozed grumbled booed complained"),
     "felt": _words("hated disliked resented loathed"),
-    "advice": _phrases("skip it gladly | tell your friends to stay away | save your money | give your evening to a book"),
+    "advice": _phrases(
+        "skip it gladly | tell your friends to stay away | save your money | give your evening to a book"
+    ),
 }
 
 NEUTRAL: dict[str, tuple[str, ...]] = {
@@ -119,18 +137,26 @@ NEUTRAL: dict[str, tuple[str, ...]] = {
     ),
     "site quality": _words("small remote wealthy crowded sleeping frozen coastal industrial"),
     "site": _words("town village port hospital hotel school suburb monastery lighthouse camp farm theater"),
-    "companion": _words("brother sister neighbor father mother wife husband colleague roommate cousin uncle aunt"),
-    "time": _phrases("last night | yesterday | last month | on {day} | on {day} | on a {weather} {day} | {number} weeks ago"),
+    "companion": _words(
+        "brother sister neighbor father mother wife husband colleague roommate cousin uncle aunt"
+    ),
+    "time": _phrases(
+        "last night | yesterday | last month | on {day} | on {day} | on a {weather} {day} | {number} weeks ago"
+    ),
     "day": _words("monday tuesday wednesday thursday friday saturday sunday"),
     "weather": _words("rainy cold windy sunny foggy snowy"),
     "number": _words("two three four five six seven eight nine ten"),
-    "cinema": _phrases("at a festival | at a {showing} | in a {filled} {hall} | at the {hall} on {street} street"),
+    "cinema": _phrases(
+        "at a festival | at a {showing} | in a {filled} {hall} | at the {hall} on {street} street"
+    ),
     "showing": _phrases("late screening | preview | matinee | charity screening"),
     "filled": _phrases("half empty | crowded | nearly empty | full"),
     "hall": _words("theater cinema auditorium"),
     "street": _words("bridge station market church garden river"),
     "role": _phrases("a {age} {job} | a {age} {job} | a {job} from {city} | a {job} with a {secret}"),
-    "age": _words("young old retired lonely famous poor proud stubborn shy former traveling married divorced blind gifted nervous wealthy quiet"),
+    "age": _words(
+        "young old retired lonely famous poor proud stubborn shy former traveling married divorced blind gifted nervous wealthy quiet"
+    ),
     "job": _words(
         "doctor boxer lawyer pianist widow detective driver student soldier baker thief journalist nurse sailor farmer tailor teacher singer priest"
         " chemist gambler painter judge carpenter butcher clerk diplomat gardener hunter librarian miner poet sculptor surgeon waiter weaver"
@@ -140,19 +166,31 @@ NEUTRAL: dict[str, tuple[str, ...]] = {
         "{takes} a {thing quality} {thing} | {takes} a {thing quality} {thing} | {meets} a {age} {job} | {meets} a {age} {job} | moves to {city}"
         " | returns to {city} | learns to {skill}"
     ),
-    "takes": _words("finds loses inherits sells steals hides buys burns repairs guards borrows carries buries mends sketches"),
-    "meets": _words("meets follows marries helps tricks hires betrays rescues adopts blackmails forgets interviews admires"),
+    "takes": _words(
+        "finds loses inherits sells steals hides buys burns repairs guards borrows carries buries mends sketches"
+    ),
+    "meets": _words(
+        "meets follows marries helps tricks hires betrays rescues adopts blackmails forgets interviews admires"
+    ),
     "skill": _words("sail dance swim paint forgive"),
-    "thing quality": _words("old stolen red small strange heavy silver wooden broken secret blue costly faded golden hidden tiny"),
+    "thing quality": _words(
+        "old stolen red small strange heavy silver wooden broken secret blue costly faded golden hidden tiny"
+    ),
     "thing": _words(
         "box house letter violin map car boat ring diary farm painting key suitcase photograph clock crown horse lamp mirror piano recipe"
         " statue telescope train"
     ),
-    "cause": _phrases("after a {occasion} | before a {occasion} | during a {occasion} | when {season} {comes}"),
-    "occasion": _words("funeral wedding storm trial journey war quarrel flood strike party harvest robbery reunion election concert"),
+    "cause": _phrases(
+        "after a {occasion} | before a {occasion} | during a {occasion} | when {season} {comes}"
+    ),
+    "occasion": _words(
+        "funeral wedding storm trial journey war quarrel flood strike party harvest robbery reunion election concert"
+    ),
     "season": _words("winter summer spring autumn"),
     "comes": _words("comes ends begins returns"),
-    "event": _phrases("the {figure} {happens} | a {figure} {happens} | the {job} {does} | the {figure} {does}"),
+    "event": _phrases(
+        "the {figure} {happens} | a {figure} {happens} | the {job} {does} | the {figure} {does}"
+    ),
     "figure": _words(
         "stranger brother sister captain mayor child neighbor landlord rival messenger witness father nephew widower guard twin pilot servant"
     ),
@@ -160,19 +198,35 @@ NEUTRAL: dict[str, tuple[str, ...]] = {
         "arrives | disappears | returns | lies | confesses | leaves | falls ill | waits | keeps a secret | asks a question | writes home |"
         " refuses | apologizes | sings | wakes up | gives up | tells the truth"
     ),
-    "then": _phrases("then | soon | later | halfway through , | one night | meanwhile , | before long | near the end ,"),
-    "source": _phrases("a novel | a short story | a stage play | a true story | a {city} legend | a radio play | a memoir"),
-    "topic": _words("family money memory faith friendship fame age work revenge jealousy justice exile hope guilt ambition loneliness honor greed"),
-    "minutes": _phrases("ninety | a hundred | eighty | seventy | {number} times twenty | more than a hundred"),
-    "audience": _phrases("the audience | the whole row | everyone around me | the people behind me | the crowd | the {hall} | my {relative}"),
+    "then": _phrases(
+        "then | soon | later | halfway through , | one night | meanwhile , | before long | near the end ,"
+    ),
+    "source": _phrases(
+        "a novel | a short story | a stage play | a true story | a {city} legend | a radio play | a memoir"
+    ),
+    "topic": _words(
+        "family money memory faith friendship fame age work revenge jealousy justice exile hope guilt ambition loneliness honor greed"
+    ),
+    "minutes": _phrases(
+        "ninety | a hundred | eighty | seventy | {number} times twenty | more than a hundred"
+    ),
+    "audience": _phrases(
+        "the audience | the whole row | everyone around me | the people behind me | the crowd | the {hall} | my {relative}"
+    ),
     "relative": _words("brother sister neighbor father mother colleague"),
     "often": _phrases(
         "all evening | from start to finish | more than once | at every turn | for {number} minutes | again and again | {number} times"
     ),
     "unit": _words("scene moment minute line shot second chapter frame episode sequence"),
-    "anyone": _phrases("anyone | a friend | my {relative} | people who like a good {genre} | fans of {director} | a {age} {job}"),
-    "price": _phrases("the price of a ticket | {number} dollars | the long wait | a second look | the drive | a {weather} evening"),
-    "rival": _phrases("the book | the trailer | most films of its kind | the {ordinal} one | anything else this {season} | any {genre} i know"),
+    "anyone": _phrases(
+        "anyone | a friend | my {relative} | people who like a good {genre} | fans of {director} | a {age} {job}"
+    ),
+    "price": _phrases(
+        "the price of a ticket | {number} dollars | the long wait | a second look | the drive | a {weather} evening"
+    ),
+    "rival": _phrases(
+        "the book | the trailer | most films of its kind | the {ordinal} one | anything else this {season} | any {genre} i know"
+    ),
     "though": _words("although though while"),
     "but": _words("but yet"),
     "is": _words("is feels seems remains stays"),

@@ -45,7 +45,9 @@ HOUR = re.compile(r"(?<=\d)(?=[ap]m\b)")
 ORDERS = (1, 2, 3, 4)
 SIGMA = 6.0
 # the tokens that the official tokenizer removes, which writes brackets by their names
-PUNCTUATION = frozenset(["''", "'", "``", "`", "(", ")", "{", "}", ".", "?", "!", ",", ":", "-", "--", "...", ";"])
+PUNCTUATION = frozenset(
+    ["''", "'", "``", "`", "(", ")", "{", "}", ".", "?", "!", ",", ":", "-", "--", "...", ";"]
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,8 +116,17 @@ class Cider:
         right = np.arange(len(owner)) + len(predictions)
         texts = [self.tokenize(text) for text in chain(predictions, *references)]
         similar = self._similarities(texts, owner, right)
-        sums, counts = (np.bincount(owner, of, minlength=len(predictions)).tolist() for of in (similar, np.ones(len(owner))))
-        return with_means({self.name: [10 * total / count if count else None for total, count in zip(sums, counts, strict=True)]})
+        sums, counts = (
+            np.bincount(owner, of, minlength=len(predictions)).tolist()
+            for of in (similar, np.ones(len(owner)))
+        )
+        return with_means(
+            {
+                self.name: [
+                    10 * total / count if count else None for total, count in zip(sums, counts, strict=True)
+                ]
+            }
+        )
 
     def _similarities(self, texts: Sequence[Sequence[str]], left: Whole, right: Whole) -> NDArray[np.float64]:
         """float[pairs]: the mean over n of clipped cosines, times the penalty of the length difference.
@@ -155,10 +166,14 @@ def cider(context: Context, options: CiderOptions) -> Cider:
     tokenize = str.split if options.tokenizer == "whitespace" else caption_words()
     if not options.corpus:
         return Cider(tokenize)
-    samples = ([grams(tokenize(text)) for text in texts] for texts in read_corpus(Path(options.corpus).expanduser()))
+    samples = (
+        [grams(tokenize(text)) for text in texts] for texts in read_corpus(Path(options.corpus).expanduser())
+    )
     corpus = frequencies(samples)
     if not corpus.samples:
-        raise BadSetting(f"cider.corpus = {options.corpus!r} has no references; add at least one line to the file")
+        raise BadSetting(
+            f"cider.corpus = {options.corpus!r} has no references; add at least one line to the file"
+        )
     return Cider(tokenize, corpus)
 
 
@@ -191,7 +206,9 @@ def frequencies(samples: Iterable[Sequence[Grams]]) -> Frequencies:
     for references in samples:
         size += 1
         counts.update(set().union(*chain.from_iterable(references)))
-    return Frequencies(size, {gram: math.log(size) - math.log(count) for gram, count in counts.items() if count > 1})
+    return Frequencies(
+        size, {gram: math.log(size) - math.log(count) for gram, count in counts.items() if count > 1}
+    )
 
 
 def read_corpus(path: Path) -> Iterator[Sequence[str]]:
@@ -207,7 +224,9 @@ def read_corpus(path: Path) -> Iterator[Sequence[str]]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise BadSetting(f"cider.corpus = {str(path)!r} cannot be read: {error}. Name a readable file of UTF-8 text") from error
+        raise BadSetting(
+            f"cider.corpus = {str(path)!r} cannot be read: {error}. Name a readable file of UTF-8 text"
+        ) from error
     for number, line in enumerate(lines, 1):
         if line.strip():
             yield _references(line, path, number) if path.suffix == ".jsonl" else [line]

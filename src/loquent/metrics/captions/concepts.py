@@ -33,7 +33,9 @@ class ConceptOptions:
         "the place of the concepts: a field of the row, or the prompt after its last colon",
         choices=("row", "prompt"),
     )
-    field: str = setting("concepts", "the row's field: a list of texts, or one text with spaces, commas or # as separators")
+    field: str = setting(
+        "concepts", "the row's field: a list of texts, or one text with spaces, commas or # as separators"
+    )
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,9 @@ class ConceptCoverage:
             concepts = [split(prompt.rpartition(":")[2] if ":" in prompt else "") for prompt in prompts]
         else:
             concepts = [concepts_of(row.fields.get(self.field)) for row in rows]
-        return with_means({self.name: [coverage(text, items) for text, items in zip(predictions, concepts, strict=True)]})
+        return with_means(
+            {self.name: [coverage(text, items) for text, items in zip(predictions, concepts, strict=True)]}
+        )
 
 
 @takes(ConceptOptions)

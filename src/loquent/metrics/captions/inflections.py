@@ -104,7 +104,13 @@ def _doubles(word: str) -> bool:
     The u of "quit" is a consonant.
     """
     before = word[:-2].replace("qu", "qq")
-    return len(word) > 2 and word[-1] not in VOWELS + "wxy" and word[-1].isalpha() and word[-2] in VOWELS and before[-1] not in VOWELS
+    return (
+        len(word) > 2
+        and word[-1] not in VOWELS + "wxy"
+        and word[-1].isalpha()
+        and word[-2] in VOWELS
+        and before[-1] not in VOWELS
+    )
 
 
 def _syllables(word: str) -> int:

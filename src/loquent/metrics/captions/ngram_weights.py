@@ -43,7 +43,9 @@ def entries(texts: Sequence[Sequence[str]], orders: int) -> Iterator[Entries]:
         long = left[starts] >= order
         starts, before = starts[long], grams[long]
         keys, grams = np.unique(before * len(vocabulary) + ids[starts + order - 1], return_inverse=True)
-        names = [f"{names[key // len(vocabulary)]} {vocabulary[key % len(vocabulary)]}" for key in keys.tolist()]
+        names = [
+            f"{names[key // len(vocabulary)]} {vocabulary[key % len(vocabulary)]}" for key in keys.tolist()
+        ]
         yield _entries(owner[starts], grams, names)
 
 
@@ -63,7 +65,9 @@ def samples_with(order: Entries, sample_of: Whole) -> Whole:
     return np.bincount(keys % size, minlength=len(order.names))
 
 
-def clipped_cosines(order: Entries, idf: NDArray[np.float64], left: Whole, right: Whole, texts: int) -> NDArray[np.float64]:
+def clipped_cosines(
+    order: Entries, idf: NDArray[np.float64], left: Whole, right: Whole, texts: int
+) -> NDArray[np.float64]:
     """float[pairs]: min(g(left), g(right)) . g(right) / (|g(left)| |g(right)|) for each pair of texts; 0
     without shared weight.
 

@@ -72,7 +72,8 @@ class Spice:
         """
         lines = [[_line(text) for text in texts if text.strip()] for texts in references]
         samples: list[float | None] = [
-            0.0 if texts and not prediction.strip() else None for prediction, texts in zip(predictions, lines, strict=True)
+            0.0 if texts and not prediction.strip() else None
+            for prediction, texts in zip(predictions, lines, strict=True)
         ]
         items = [
             {"image_id": i, "test": _line(prediction), "refs": lines[i]}
@@ -138,7 +139,9 @@ def spice(context: Context, options: SpiceOptions) -> Spice:
         )
     missing = [name for name in LIBRARIES if not (jar.parent / "lib" / name).is_file()]
     if missing:
-        raise BadSetting(f"spice needs {' and '.join(missing)} in {jar.parent / 'lib'}. Run get_stanford_models.sh of SPICE-1.0.zip to download them")
+        raise BadSetting(
+            f"spice needs {' and '.join(missing)} in {jar.parent / 'lib'}. Run get_stanford_models.sh of SPICE-1.0.zip to download them"
+        )
     java = shutil.which(options.java)
     if java is None:
         raise BadSetting(

@@ -52,7 +52,9 @@ class Convolution:
         kinds = [depth for depth, kind in enumerate("ecn") if kind in self.labels]
         columns = [image[kinds, :, j] for j in range(min(image.shape[2], ROWS))]
         bins = BINS[self.bins]
-        histograms = [np.concatenate([np.histogram(values, bins=bins)[0] for values in column]) for column in columns]
+        histograms = [
+            np.concatenate([np.histogram(values, bins=bins)[0] for values in column]) for column in columns
+        ]
         scores = np.array(histograms) @ self.weight + self.bias
         features = np.array([scores.min(), scores.mean(), scores.max()])
         if self.over != "all":
@@ -76,7 +78,9 @@ def read_weights(path: str, bins: str, labels: str, over: str) -> Convolution:
     except ImportError as error:  # pragma: no cover - the extra is installed where tests run
         raise MissingExtra("summac_conv", "train") from error
     if not Path(path).is_file():
-        raise BadModel(f"summac_conv.weights = {path!r} is not a file. A safetensors file with trained weights is needed; {CONVERSION}")
+        raise BadModel(
+            f"summac_conv.weights = {path!r} is not a file. A safetensors file with trained weights is needed; {CONVERSION}"
+        )
     try:
         tensors = load_file(path)
     except SafetensorError as error:
@@ -97,4 +101,6 @@ def read_weights(path: str, bins: str, labels: str, over: str) -> Convolution:
             )
     arrays = {name: tensors[name].astype(np.float64) for name in shapes}
     weight, bias = arrays["mlp.weight"][0], float(arrays["mlp.bias"][0])
-    return Convolution(weight, bias, arrays["layer_final.weight"], arrays["layer_final.bias"], bins, labels, over)
+    return Convolution(
+        weight, bias, arrays["layer_final.weight"], arrays["layer_final.bias"], bins, labels, over
+    )

@@ -39,7 +39,9 @@ class ConsistencyOptions(ModelOptions):
         "the parts that are compared",
         choices=("sentence", "paragraph", "document"),
     )
-    most: int = setting(100, "the number of parts of a document that are read", source="SummaC: max_doc_sents", low=1)
+    most: int = setting(
+        100, "the number of parts of a document that are read", source="SummaC: max_doc_sents", low=1
+    )
     longer_than: int = setting(10, "ignore parts of at most so many characters", source="SummaC", low=0)
     field: str = setting("", "the row's field with the document; empty: the prompt is the document")
 
@@ -56,7 +58,9 @@ class Inference:
     longer_than: int = 10
     token_budget: int = 1024
 
-    def images(self, documents: Sequence[str], summaries: Sequence[str], contradiction: bool) -> list[Image | None]:
+    def images(
+        self, documents: Sequence[str], summaries: Sequence[str], contradiction: bool
+    ) -> list[Image | None]:
         """One image per pair.
 
         It is None for a document without parts, and zeros[3, 1, 1] for a summary without parts, as in the
@@ -64,7 +68,9 @@ class Inference:
         """
         left = [self._parts(text)[: self.most] for text in documents]
         right = [self._parts(text) for text in summaries]
-        pairs = list({(a, b): None for first, second in zip(left, right, strict=True) for a in first for b in second})
+        pairs = list(
+            {(a, b): None for first, second in zip(left, right, strict=True) for a in first for b in second}
+        )
         scores = dict(zip(pairs, self._classify(pairs, contradiction), strict=True)) if pairs else {}
         images: list[Image | None] = []
         for first, second in zip(left, right, strict=True):
@@ -114,7 +120,9 @@ def documents(prompts: Sequence[str], rows: Sequence[Row], field: str) -> list[s
     for row in rows:
         text = row.fields.get(field)
         if not isinstance(text, str):
-            raise BadRow(f"row {row.id}: the field {field!r} with the document is {text!r}; a text is allowed")
+            raise BadRow(
+                f"row {row.id}: the field {field!r} with the document is {text!r}; a text is allowed"
+            )
         texts.append(text)
     return texts
 

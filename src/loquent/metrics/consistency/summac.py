@@ -42,14 +42,18 @@ class ZeroShotOptions(ConsistencyOptions):
 
     def __post_init__(self) -> None:
         if not (self.use_entailment or self.use_contradiction):
-            raise BadSetting("use_entailment and use_contradiction are both off, so there is no score; set one to true")
+            raise BadSetting(
+                "use_entailment and use_contradiction are both off, so there is no score; set one to true"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConvOptions(ConsistencyOptions):
     """Options of the metric `summac_conv`."""
 
-    weights: str = setting(why="its trained weights, a safetensors file; docs/metrics-consistency.md shows how to convert the published ones")
+    weights: str = setting(
+        why="its trained weights, a safetensors file; docs/metrics-consistency.md shows how to convert the published ones"
+    )
     bins: str = setting(
         "percentile",
         "the bins of the histograms: the 23 of the published weights, or 50 equal ones",
@@ -97,7 +101,9 @@ class ZeroShot:
 
         A prediction without sentences has entailment and contradiction 0.
         """
-        images = self.inference.images(documents(prompts, rows, self.field), predictions, self.use_contradiction)
+        images = self.inference.images(
+            documents(prompts, rows, self.field), predictions, self.use_contradiction
+        )
         return with_means({self.name: [None if image is None else self.score(image) for image in images]})
 
     def score(self, image: Image) -> float:
@@ -161,4 +167,6 @@ def summac_conv(context: Context, options: ConvOptions) -> Conv:
 
 def _inference(options: ConsistencyOptions) -> Inference:
     network, labels = options.classifier(), (options.entailment, options.contradiction)
-    return Inference(network, *labels, options.granularity, options.most, options.longer_than, options.token_budget)
+    return Inference(
+        network, *labels, options.granularity, options.most, options.longer_than, options.token_budget
+    )

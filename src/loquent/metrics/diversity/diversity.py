@@ -35,7 +35,9 @@ Gram = tuple[str, ...]
 class DiversityOptions:
     """Options of the metric `diversity`."""
 
-    window: int = setting(100, "the window of the type-token ratio, in words", source="2210.01241 app. B: MSTTR-100", low=1)
+    window: int = setting(
+        100, "the window of the type-token ratio, in words", source="2210.01241 app. B: MSTTR-100", low=1
+    )
     n: int = setting(3, "the largest n of the n-grams", low=1, high=8)
 
 

@@ -84,7 +84,10 @@ def self_bleus(texts: Sequence[Sequence[str]], n: int = 4) -> list[float]:
     """The BLEU of each text against the others; an empty list for fewer than two texts."""
     if len(texts) < 2:
         return []
-    by_order = [_precisions([Counter(ngrams(text, order)) for text in texts], NO_HIT if order > 1 else 0.0) for order in range(1, n + 1)]
+    by_order = [
+        _precisions([Counter(ngrams(text, order)) for text in texts], NO_HIT if order > 1 else 0.0)
+        for order in range(1, n + 1)
+    ]
     lengths = sorted(map(len, texts))
     scores = []
     for text, precisions in zip(texts, zip(*by_order, strict=True), strict=True):
@@ -106,7 +109,9 @@ def _precisions(counts: Sequence[Counter[Gram]], no_hit: float) -> list[float]:
             highest[gram] = (count, owner, first) if count > first else (first, holder, max(second, count))
     precisions = []
     for owner, own in enumerate(counts):
-        hits = sum(min(count, highest[gram][2 if highest[gram][1] == owner else 0]) for gram, count in own.items())
+        hits = sum(
+            min(count, highest[gram][2 if highest[gram][1] == owner else 0]) for gram, count in own.items()
+        )
         precisions.append((hits or no_hit) / max(1, own.total()))
     return precisions
 

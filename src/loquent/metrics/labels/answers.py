@@ -31,7 +31,13 @@ class Accuracy:
     higher_is_better: ClassVar[bool | None] = True
     keys: ClassVar[tuple[str, ...]] = ("accuracy",)
 
-    def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
+    def __call__(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Measured:
         """Score answers; any of several references is right."""
         scores = [_one(text, own, row) for text, own, row in zip(predictions, references, rows, strict=True)]
         average = mean(scores)

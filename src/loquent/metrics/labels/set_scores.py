@@ -82,7 +82,9 @@ def best_gain(count: int) -> float:
 def prefix(gold: Labels, predicted: Labels, empty: float = 0.0) -> float:
     """The length of the common prefix, divided by the length of the longer list."""
     longer = max(len(gold), len(predicted))
-    common = next((i for i, (a, b) in enumerate(zip(gold, predicted)) if a != b), min(len(gold), len(predicted)))
+    common = next(
+        (i for i, (a, b) in enumerate(zip(gold, predicted)) if a != b), min(len(gold), len(predicted))
+    )
     return common / longer if longer else empty
 
 
@@ -119,5 +121,7 @@ def accuracy(gold: Sequence[str], predicted: Sequence[str]) -> float:
 
 def _pairs(gold: Sequence[Labels], predicted: Sequence[Labels]) -> list[tuple[Labels, Labels]]:
     if len(gold) != len(predicted):
-        raise ValueError(f"{len(gold)} gold items and {len(predicted)} predicted items; equal numbers are needed")
+        raise ValueError(
+            f"{len(gold)} gold items and {len(predicted)} predicted items; equal numbers are needed"
+        )
     return list(zip(gold, predicted, strict=True))

@@ -47,10 +47,18 @@ class LabelSets:
     name: ClassVar[str] = "label_sets"
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
-    keys: ClassVar[tuple[str, ...]] = tuple(f"label_sets{part}" for part in (*PER_TEXT, "/micro_f1", "/macro_f1"))
+    keys: ClassVar[tuple[str, ...]] = tuple(
+        f"label_sets{part}" for part in (*PER_TEXT, "/micro_f1", "/macro_f1")
+    )
     corpus_only: ClassVar[tuple[str, ...]] = ("label_sets/micro_f1", "label_sets/macro_f1")
 
-    def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
+    def __call__(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Measured:
         """Score texts of labels; of several references the one with the highest F1.
 
         Raises:
@@ -58,7 +66,10 @@ class LabelSets:
         """
         pairs = _pairs(predictions, references, rows, self.separator)
         each = [None if pair is None else self._scores(*pair) for pair in pairs]
-        samples = {f"label_sets{part}": [None if one is None else one[i] for one in each] for i, part in enumerate(PER_TEXT)}
+        samples = {
+            f"label_sets{part}": [None if one is None else one[i] for one in each]
+            for i, part in enumerate(PER_TEXT)
+        }
         corpus = {key: average for key, scores in samples.items() if (average := mean(scores)) is not None}
         present = [pair for pair in pairs if pair is not None]
         if present:
@@ -83,10 +94,18 @@ class HammingLoss:
     higher_is_better: ClassVar[bool | None] = False
     keys: ClassVar[tuple[str, ...]] = ("hamming_loss",)
 
-    def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
+    def __call__(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Measured:
         """Score texts of labels; of several references the one with the highest F1. Raises as `LabelSets`."""
         pairs = _pairs(predictions, references, rows, self.separator)
-        scores = [None if pair is None else min(1.0, set_scores.hamming(*pair, self.classes)) for pair in pairs]
+        scores = [
+            None if pair is None else min(1.0, set_scores.hamming(*pair, self.classes)) for pair in pairs
+        ]
         average = mean(scores)
         return Measured({self.name: scores}, {} if average is None else {self.name: average})
 
@@ -106,14 +125,23 @@ def hamming_loss(context: Context, options: HammingOptions) -> HammingLoss:
     """
     classes = options.classes or len(getattr(context.task, "labels", ()))
     if not classes:
-        raise BadSetting("hamming_loss.classes: how many labels there are; no task with labels is here to tell")
+        raise BadSetting(
+            "hamming_loss.classes: how many labels there are; no task with labels is here to tell"
+        )
     return HammingLoss(classes, options.separator)
 
 
-def _pairs(predictions: Sequence[str], references: Sequence[Sequence[str]], rows: Sequence[Row], separator: str) -> list[Pair | None]:
+def _pairs(
+    predictions: Sequence[str], references: Sequence[Sequence[str]], rows: Sequence[Row], separator: str
+) -> list[Pair | None]:
     pairs: list[Pair | None] = []
     for text, own, row in zip(predictions, references, rows, strict=True):
         said = label_set(text, separator)
-        right = [tuple(dict.fromkeys(gold)) for gold in [label_set(one, separator) for one in own] or row_labels(row)]
-        pairs.append((max(right, key=lambda gold: (set_scores.f1(gold, said, 1.0), gold)), said) if right else None)
+        right = [
+            tuple(dict.fromkeys(gold))
+            for gold in [label_set(one, separator) for one in own] or row_labels(row)
+        ]
+        pairs.append(
+            (max(right, key=lambda gold: (set_scores.f1(gold, said, 1.0), gold)), said) if right else None
+        )
     return pairs

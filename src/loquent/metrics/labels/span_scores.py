@@ -180,7 +180,11 @@ def scores(right: int, predicted: int, gold: int) -> Scores:
 
 def _check(gold: Sequence[Labels], predicted: Sequence[Labels]) -> None:
     if len(gold) != len(predicted):
-        raise ValueError(f"{len(gold)} gold sequences and {len(predicted)} predicted sequences; equal numbers are needed")
+        raise ValueError(
+            f"{len(gold)} gold sequences and {len(predicted)} predicted sequences; equal numbers are needed"
+        )
     for number, (a, b) in enumerate(zip(gold, predicted, strict=True)):
         if len(a) != len(b):
-            raise ValueError(f"sequence {number} has {len(a)} gold labels and {len(b)} predicted labels; equal numbers are needed")
+            raise ValueError(
+                f"sequence {number} has {len(a)} gold labels and {len(b)} predicted labels; equal numbers are needed"
+            )

@@ -35,7 +35,11 @@ class TokenLabelsOptions:
 class SpanOptions:
     """What the metric `span_f1` may be told."""
 
-    scheme: str = setting("bio", "how labels make spans: runs of one label, B- and I-, or B-, I-, E- and S-", choices=("io", "bio", "bioes"))
+    scheme: str = setting(
+        "bio",
+        "how labels make spans: runs of one label, B- and I-, or B-, I-, E- and S-",
+        choices=("io", "bio", "bioes"),
+    )
 
 
 @dataclass(frozen=True)
@@ -45,9 +49,18 @@ class TokenLabels:
     name: ClassVar[str] = "token_labels"
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
-    keys: ClassVar[tuple[str, ...]] = ("token_labels", *(f"token_labels/{average}_f1" for average in AVERAGES))
+    keys: ClassVar[tuple[str, ...]] = (
+        "token_labels",
+        *(f"token_labels/{average}_f1" for average in AVERAGES),
+    )
 
-    def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
+    def __call__(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Measured:
         """Score tagged texts; of several references the one that agrees best.
 
         Raises:
@@ -70,16 +83,33 @@ class SpanF1:
     higher_is_better: ClassVar[bool | None] = True
     keys: ClassVar[tuple[str, ...]] = tuple(f"span_f1{part}" for part in PARTS)
 
-    def __call__(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Measured:
+    def __call__(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Measured:
         """Score tagged texts; of several references the one that agrees best. Raises as `Tagging`."""
         tally = self.tally(predictions, references, prompts, rows)
         each = [self._scores(*counts) if there else None for there, *counts in tally.astype(int).tolist()]
-        return Measured({key: [None if one is None else one[i] for one in each] for i, key in enumerate(self.keys)}, self.of_tally(tally.sum(0)))
+        return Measured(
+            {key: [None if one is None else one[i] for one in each] for i, key in enumerate(self.keys)},
+            self.of_tally(tally.sum(0)),
+        )
 
-    def tally(self, predictions: Sequence[str], references: Sequence[Sequence[str]], prompts: Sequence[str], rows: Sequence[Row]) -> Tally:
+    def tally(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Tally:
         """Behind a 1 each sample's spans that are right, were found and are wanted; zeros where nothing is to be read."""
         pairs = _pairs(predictions, references, rows, lambda pair: tokens.span_f1(*pair, self.scheme))
-        return np.array([(0, 0, 0, 0) if pair is None else (1, *self._counts(*pair)) for pair in pairs], dtype=np.float64).reshape(-1, 4)
+        return np.array(
+            [(0, 0, 0, 0) if pair is None else (1, *self._counts(*pair)) for pair in pairs], dtype=np.float64
+        ).reshape(-1, 4)
 
     def of_tally(self, total: Tally) -> dict[str, float]:
         """The corpus scores."""
@@ -107,14 +137,21 @@ def span_f1(context: Context, options: SpanOptions) -> SpanF1:
     return SpanF1(options.scheme)
 
 
-def _pairs(predictions: Sequence[str], references: Sequence[Sequence[str]], rows: Sequence[Row], score: Callable[[Pair], float]) -> list[Pair | None]:
+def _pairs(
+    predictions: Sequence[str],
+    references: Sequence[Sequence[str]],
+    rows: Sequence[Row],
+    score: Callable[[Pair], float],
+) -> list[Pair | None]:
     """For each sample the best reference's labels and its own, of one length; None without a reference, or where there is no token at all."""
     pairs: list[Pair | None] = []
     for text, own, row in zip(predictions, references, rows, strict=True):
         said = tags(text)
         options = [filled(gold, said) for gold in [tags(one) for one in own] or row_labels(row)]
         some = [pair for pair in options if pair[0]]
-        pairs.append(max(some, key=lambda pair: (score(pair), pair)) if len(some) > 1 else some[0] if some else None)
+        pairs.append(
+            max(some, key=lambda pair: (score(pair), pair)) if len(some) > 1 else some[0] if some else None
+        )
     return pairs
 
 
@@ -126,4 +163,6 @@ def _token_scores(counts: Counter[tuple[str, str]]) -> tuple[float, ...]:
         said[b] += count
         if a == b:
             right[a] += count
-    return right.total() / counts.total(), *(tokens.averaged(gold, said, right, average) for average in AVERAGES)
+    return right.total() / counts.total(), *(
+        tokens.averaged(gold, said, right, average) for average in AVERAGES
+    )

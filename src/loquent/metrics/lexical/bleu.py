@@ -96,7 +96,9 @@ class Bleu:
         """Score the corpus, and each sample as a corpus of one sample."""
         counts = self._counts(predictions, references)
         scores = [None if matches is None else self._scores(matches) for matches in counts]
-        samples: Scores = {key: [None if values is None else values[key] for values in scores] for key in self.keys}
+        samples: Scores = {
+            key: [None if values is None else values[key] for values in scores] for key in self.keys
+        }
         return Measured(samples, self.of_tally(_tally(counts).sum(0)))
 
     def tally(
@@ -117,7 +119,9 @@ class Bleu:
         matched, totals = tuple(counts[: len(ORDERS)]), tuple(counts[len(ORDERS) :])
         return self._scores(Matches(predicted, reference, matched, totals))
 
-    def _counts(self, predictions: Sequence[str], references: Sequence[Sequence[str]]) -> list[Matches | None]:
+    def _counts(
+        self, predictions: Sequence[str], references: Sequence[Sequence[str]]
+    ) -> list[Matches | None]:
         tokenize = str.split if self.tokenizer == "whitespace" else _tokenizer_13a()
         read = lru_cache(maxsize=CACHED_TEXTS)(lambda text: token_counts(tokenize(text)))
 
@@ -172,7 +176,10 @@ def bleu_scores(matches: Matches, add: int = 0) -> list[float]:
     if not matches.predicted:
         return [0.0] * len(ORDERS)
     brevity = math.exp(min(0.0, 1 - matches.reference / matches.predicted))
-    precisions = [(hits + add) / (total + add) if total + add else 0.0 for hits, total in zip(matches.matched, matches.total)]
+    precisions = [
+        (hits + add) / (total + add) if total + add else 0.0
+        for hits, total in zip(matches.matched, matches.total)
+    ]
     return [brevity * math.prod(precisions[:n]) ** (1 / n) for n in ORDERS]
 
 
@@ -186,7 +193,12 @@ def token_counts(tokens: Sequence[str]) -> TokenCounts:
 
 def _tally(counts: Sequence[Matches | None]) -> Tally:
     none = (0.0,) * (3 + 2 * len(ORDERS))
-    rows = [none if matches is None else (1.0, matches.predicted, matches.reference, *matches.matched, *matches.total) for matches in counts]
+    rows = [
+        none
+        if matches is None
+        else (1.0, matches.predicted, matches.reference, *matches.matched, *matches.total)
+        for matches in counts
+    ]
     return np.array(rows, dtype=np.float64).reshape(-1, len(none))
 
 

@@ -83,7 +83,9 @@ class Meteor:
     @property
     def name(self) -> str:
         """`meteor`, followed by `-exact-stem` without synonyms and by `-legacy` in that form."""
-        return "meteor" + ("-exact-stem" if self.synonyms is None else "") + ("-legacy" if self.legacy else "")
+        return (
+            "meteor" + ("-exact-stem" if self.synonyms is None else "") + ("-legacy" if self.legacy else "")
+        )
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -148,7 +150,9 @@ def align(
     pairs: Alignment = []
     left = _match(list(enumerate(prediction)), list(enumerate(reference)), pairs=pairs, synonyms=None)
     if left[0] and left[1]:
-        left = _match(*([(place, stem(word)) for place, word in side] for side in left), pairs=pairs, synonyms=None)
+        left = _match(
+            *([(place, stem(word)) for place, word in side] for side in left), pairs=pairs, synonyms=None
+        )
     if synonyms is not None and left[0] and left[1]:
         if of_words:
             left = (
@@ -159,7 +163,9 @@ def align(
     return sorted(pairs)
 
 
-def _match(prediction: Placed, reference: Placed, *, pairs: Alignment, synonyms: Synonyms | None) -> tuple[Placed, Placed]:
+def _match(
+    prediction: Placed, reference: Placed, *, pairs: Alignment, synonyms: Synonyms | None
+) -> tuple[Placed, Placed]:
     """Add the pairs of one stage to `pairs`; returns the unmatched words of both sides."""
     free: dict[str, list[int]] = {}
     for place, word in reference:

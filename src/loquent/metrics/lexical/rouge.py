@@ -94,14 +94,19 @@ class Rouge:
 
         targets = references_as_text(references) if self.legacy else references
         scores = score_samples(score, predictions, targets)
-        samples: dict[str, list[float | None]] = {self.name: [None if kinds is None else statistics.fmean(kinds[:3]) for kinds in scores]}
+        samples: dict[str, list[float | None]] = {
+            self.name: [None if kinds is None else statistics.fmean(kinds[:3]) for kinds in scores]
+        }
         for i, kind in enumerate(NAMES):
             samples[f"{self.name}/{kind}"] = [None if kinds is None else kinds[i] for kinds in scores]
         return with_means(samples)
 
     def _read(self, text: str) -> Document:
         stem = stemmer() if self.stem else str
-        lines = tuple(tuple(stem(word) if len(word) > UNSTEMMED else word for word in WORD.findall(line)) for line in text.lower().split("\n"))
+        lines = tuple(
+            tuple(stem(word) if len(word) > UNSTEMMED else word for word in WORD.findall(line))
+            for line in text.lower().split("\n")
+        )
         words = tuple(word for line in lines for word in line)
         return Document(tuple(filter(None, lines)), words, (Counter(words), Counter(pairwise(words))))
 

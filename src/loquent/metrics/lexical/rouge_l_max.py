@@ -37,9 +37,13 @@ SPLIT = {"gimme": "gim me", "gonna": "gon na", "gotta": "got ta", "lemme": "lem 
 class RougeLMaxOptions:
     """Options of the metric `rouge_l_max`; the defaults are those of RL4LMs for NarrativeQA."""
 
-    limit: int = setting(100, "the words of a text that are read; 0: all words", source="RL4LMs, NarrativeQA", low=0)
+    limit: int = setting(
+        100, "the words of a text that are read; 0: all words", source="RL4LMs, NarrativeQA", low=0
+    )
     alpha: float = setting(0.5, "the weight of recall in F", source="RL4LMs, NarrativeQA", low=0.0, high=1.0)
-    root: float = setting(1.2, "the root w of precision and recall; 1: no root", source="RL4LMs, NarrativeQA", low=1.0)
+    root: float = setting(
+        1.2, "the root w of precision and recall; 1: no root", source="RL4LMs, NarrativeQA", low=1.0
+    )
     stem: bool = setting(True, "stem words (needs NLTK)", source="RL4LMs, NarrativeQA")
     wordnet: str = setting(
         "",

@@ -46,7 +46,9 @@ class ChrfOptions:
     """Options of the metric `chrf`."""
 
     char_order: int = setting(6, "the largest n of the character n-grams", source="Popović 2015", low=1)
-    word_order: int = setting(0, "the largest n of the word n-grams; 2 is chrF++", source="Popović 2017", low=0)
+    word_order: int = setting(
+        0, "the largest n of the word n-grams; 2 is chrF++", source="Popović 2017", low=0
+    )
     beta: int = setting(2, "the weight of recall", source="Popović 2016", low=1)
     lowercase: bool = setting(False, "ignore case")
 
@@ -94,7 +96,10 @@ class Sacre:
         """Score the corpus and each sample with references."""
         counts = self._counts(predictions, references)
         single = self._metrics[1]
-        samples = [None if values is None else self._scaled(single._compute_score_from_stats(values[:]).score) for values in counts]
+        samples = [
+            None if values is None else self._scaled(single._compute_score_from_stats(values[:]).score)
+            for values in counts
+        ]
         return Measured({self.name: samples}, self.of_tally(_tally(counts).sum(0)))
 
     def tally(
@@ -116,9 +121,13 @@ class Sacre:
             return {}
         return {self.name: self._scaled(self._metrics[0]._compute_score_from_stats(counts).score)}
 
-    def _counts(self, predictions: Sequence[str], references: Sequence[Sequence[str]]) -> list[list[float] | None]:
+    def _counts(
+        self, predictions: Sequence[str], references: Sequence[Sequence[str]]
+    ) -> list[list[float] | None]:
         metric = self._metrics[0]
-        return score_samples(lambda prediction, texts: self.count(metric, prediction, texts), predictions, references)
+        return score_samples(
+            lambda prediction, texts: self.count(metric, prediction, texts), predictions, references
+        )
 
     @cached_property
     def _metrics(self) -> tuple[Any, Any]:

@@ -57,12 +57,16 @@ def _grams(metric: Any, text: str) -> list[list[str]]:
     return grams + [[" ".join(words[i : i + n]) for i in range(len(words) - n + 1)] for n in orders]
 
 
-def _matches(prediction: Sequence[tuple[Counter[str], int]], reference: Sequence[Sequence[str]]) -> list[float]:
+def _matches(
+    prediction: Sequence[tuple[Counter[str], int]], reference: Sequence[Sequence[str]]
+) -> list[float]:
     counts: list[float] = []
     for (own, length), grams in zip(prediction, reference):
         if len(own) == length:  # no n-gram occurs twice, as for most long n-grams
             hits = len(own.keys() & grams)
         else:
-            hits = sum(min(own[gram], count) for gram, count in Counter(filter(own.__contains__, grams)).items())
+            hits = sum(
+                min(own[gram], count) for gram, count in Counter(filter(own.__contains__, grams)).items()
+            )
         counts += (length if grams else 0, len(grams), hits)
     return counts

@@ -57,8 +57,15 @@ class WordNet:
     def _synonyms(self, word: str) -> frozenset[str]:
         """All single words of all senses of `word` and of its base forms; empty for an unknown word."""
         word = word.lower()
-        senses = {(part, offset) for part in PARTS for form in self._forms(word, part) for offset in self._index[part][form]}
-        return frozenset(name for part, offset in senses for name in self._names(part, offset) if "_" not in name)
+        senses = {
+            (part, offset)
+            for part in PARTS
+            for form in self._forms(word, part)
+            for offset in self._index[part][form]
+        }
+        return frozenset(
+            name for part, offset in senses for name in self._names(part, offset) if "_" not in name
+        )
 
     def _forms(self, word: str, part: str) -> list[str]:
         """The word and its base forms that WordNet has as this part of speech."""
@@ -75,7 +82,9 @@ class WordNet:
         data = self._data[part]
         fields = data[offset : data.index(b"\n", offset)].split(b" ", 4)
         count = int(fields[3], 16)
-        return [name.partition(b"(")[0].decode() for name in fields[4].split(b" ", 2 * count)[: 2 * count : 2]]
+        return [
+            name.partition(b"(")[0].decode() for name in fields[4].split(b" ", 2 * count)[: 2 * count : 2]
+        ]
 
 
 def find(setting: str) -> Path | None:
@@ -92,7 +101,9 @@ def find(setting: str) -> Path | None:
     if setting != "auto":
         path = Path(setting).expanduser()
         if not _complete(path):
-            raise BadSetting(f"wordnet = {setting!r} is not a WordNet: {_missing(path)}. A folder or zip with index.*, data.* and *.exc is allowed")
+            raise BadSetting(
+                f"wordnet = {setting!r} is not a WordNet: {_missing(path)}. A folder or zip with index.*, data.* and *.exc is allowed"
+            )
         return path
     return next((place for place in places() if _complete(place)), None)
 
@@ -104,7 +115,9 @@ def places() -> list[Path]:
         Path.home() / "nltk_data",
     ]
     roots += [Path(sys.prefix) / folder for folder in ("nltk_data", "share/nltk_data", "lib/nltk_data")]
-    roots += [Path(root) / "nltk_data" for root in ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib")]
+    roots += [
+        Path(root) / "nltk_data" for root in ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib")
+    ]
     return [*(Path(root) / "corpora" / name for root in roots for name in ("wordnet", "wordnet.zip")), DEBIAN]
 
 

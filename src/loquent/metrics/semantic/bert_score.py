@@ -97,11 +97,18 @@ class BertScore:
         left = [numbers.setdefault(text.strip(), len(numbers)) for text in predictions]
         right = [[numbers.setdefault(text.strip(), len(numbers)) for text in texts] for texts in references]
         scores = self._scores(list(numbers), left, right) if numbers else {}
-        samples = [[scores[i, j] for j in others if (i, j) in scores] for i, others in zip(left, right, strict=True)]
-        columns = [[max(values) for values in zip(*sample, strict=True)] if sample else [None] * len(self.keys) for sample in samples]
+        samples = [
+            [scores[i, j] for j in others if (i, j) in scores] for i, others in zip(left, right, strict=True)
+        ]
+        columns = [
+            [max(values) for values in zip(*sample, strict=True)] if sample else [None] * len(self.keys)
+            for sample in samples
+        ]
         return with_means({key: [column[k] for column in columns] for k, key in enumerate(self.keys)})
 
-    def _scores(self, texts: list[str], left: list[int], right: list[list[int]]) -> dict[tuple[int, int], tuple[float, float, float]]:
+    def _scores(
+        self, texts: list[str], left: list[int], right: list[list[int]]
+    ) -> dict[tuple[int, int], tuple[float, float, float]]:
         """F1, precision and recall of each pair (prediction, reference) whose reference has positive weight."""
         from loquent import pretrained
 
@@ -109,7 +116,9 @@ class BertScore:
         weight = self._weight([ids[j] for others in right for j in others])
         weights = [[weight(i) for i in row] for row in ids]
         positive = [sum(row) > 0 for row in weights]
-        pairs = list({(i, j): None for i, others in zip(left, right, strict=True) for j in others if positive[j]})
+        pairs = list(
+            {(i, j): None for i, others in zip(left, right, strict=True) for j in others if positive[j]}
+        )
         matched = [(i, j) for i, j in pairs if positive[i]]
         results = pretrained.match(self.encoder(), ids, weights, matched, token_budget=self.token_budget)
         scores = {pair: (f1(*result), *result) for pair, result in zip(matched, results, strict=True)}

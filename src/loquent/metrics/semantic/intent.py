@@ -26,7 +26,9 @@ class IntentOptions(ModelOptions):
     """Options of the metric `intent_accuracy`."""
 
     field: str = setting("intent", "the row's field with the intent: the name of a label, or a number")
-    first: int = setting(1, "the number of the classifier's first label in rows", source="DailyDialog: intents 1 to 4")
+    first: int = setting(
+        1, "the number of the classifier's first label in rows", source="DailyDialog: intents 1 to 4"
+    )
     turns: str = setting(
         "<EOU>",
         "the separator of utterances in a prompt, of which the last is read; empty: read the whole prompt",
@@ -92,7 +94,9 @@ class IntentAccuracy:
             except BadModel:
                 pass
         numbers = f"{self.first} to {self.first + len(network.labels) - 1}"
-        raise BadRow(f"row {row.id}: the classifier does not have the intent {value!r}; allowed are {numbers}, or a name of {network.known}")
+        raise BadRow(
+            f"row {row.id}: the classifier does not have the intent {value!r}; allowed are {numbers}, or a name of {network.known}"
+        )
 
 
 @takes(IntentOptions)

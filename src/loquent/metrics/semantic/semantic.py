@@ -36,13 +36,17 @@ class BleurtOptions(ModelOptions):
 class SimilarityOptions:
     """Options of the metric `embedding_similarity`."""
 
-    path: str = setting(why="the sentence encoder: a Hugging Face folder (config.json, safetensors, tokenizer.json) or name")
+    path: str = setting(
+        why="the sentence encoder: a Hugging Face folder (config.json, safetensors, tokenizer.json) or name"
+    )
     pooling: str = setting(
         "auto",
         "the mean over all states, the first state, or as the folder says (the mean if it says nothing)",
         choices=("auto", "mean", "first"),
     )
-    over: str = setting("max", "with several references: the largest cosine, or the mean", choices=tuple(OVER))
+    over: str = setting(
+        "max", "with several references: the largest cosine, or the mean", choices=tuple(OVER)
+    )
     revision: str = setting("", "the revision of a Hugging Face name")
     device: str = setting("auto", "the device of the encoder", choices=("auto", "cpu", "cuda"))
 
@@ -80,7 +84,10 @@ class Bleurt:
         Raises:
             BadModel: the network has more than one output.
         """
-        samples = [[(reference, prediction) for reference in texts] for prediction, texts in zip(predictions, references, strict=True)]
+        samples = [
+            [(reference, prediction) for reference in texts]
+            for prediction, texts in zip(predictions, references, strict=True)
+        ]
         pairs = list(dict.fromkeys(pair for sample in samples for pair in sample))
         scores = dict(zip(pairs, self._scores(pairs), strict=True)) if pairs else {}
         best = [OVER[self.over]([scores[pair] for pair in sample]) if sample else None for sample in samples]
@@ -97,7 +104,9 @@ class Bleurt:
             [reference for reference, _ in pairs],
             [prediction for _, prediction in pairs],
         )
-        logits = network.logits(references, predictions, token_budget=self.token_budget, limit=self.max_length)
+        logits = network.logits(
+            references, predictions, token_budget=self.token_budget, limit=self.max_length
+        )
         scores: list[float] = logits[:, 0].tolist()
         return scores
 
@@ -129,7 +138,8 @@ class EmbeddingSimilarity:
         texts = list(dict.fromkeys((*predictions, *(text for sample in present for text in sample))))
         vectors = dict(zip(texts, self.encode(texts).astype("float64"), strict=True)) if texts else {}
         scores = [
-            [min(float(vectors[prediction] @ vectors[text]), 1.0) for text in sample] for prediction, sample in zip(predictions, present, strict=True)
+            [min(float(vectors[prediction] @ vectors[text]), 1.0) for text in sample]
+            for prediction, sample in zip(predictions, present, strict=True)
         ]
         return with_means({self.name: [OVER[self.over](values) if values else None for values in scores]})
 
@@ -164,7 +174,9 @@ class LabelProbability:
         network = self.network()
         label = network.label(self.label)
         texts = judged(predictions, prompts, self.include_prompt)
-        return with_means({self.name: network.probabilities(texts, token_budget=self.token_budget)[:, label].tolist()})
+        return with_means(
+            {self.name: network.probabilities(texts, token_budget=self.token_budget)[:, label].tolist()}
+        )
 
 
 @takes(BleurtOptions)
@@ -181,11 +193,15 @@ def embedding_similarity(context: Context, options: SimilarityOptions) -> Embedd
     """The cosine of sentence vectors. Needs loquent[train] and a sentence encoder's folder or name."""
     from loquent.features import Sentence
 
-    encode = Sentence(model=options.path, pooling=options.pooling, revision=options.revision, device=options.device)
+    encode = Sentence(
+        model=options.path, pooling=options.pooling, revision=options.revision, device=options.device
+    )
     return EmbeddingSimilarity(encode, options.over)
 
 
 @takes(ClassifierOptions)
 def classifier(context: Context, options: ClassifierOptions) -> LabelProbability:
     """The probability of a label. Needs loquent[train] and a classifier's folder or name."""
-    return LabelProbability(options.classifier("left"), options.label, options.include_prompt, options.token_budget)
+    return LabelProbability(
+        options.classifier("left"), options.label, options.include_prompt, options.token_budget
+    )

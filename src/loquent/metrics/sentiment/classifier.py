@@ -63,7 +63,9 @@ class WordNgrams:
         tokens = [words(text) for text in texts]
         lengths = list(map(len, tokens))
         get = self.vocabulary.get
-        ids = np.fromiter((get(word, 0) for word in chain.from_iterable(tokens)), dtype=np.int64, count=sum(lengths))
+        ids = np.fromiter(
+            (get(word, 0) for word in chain.from_iterable(tokens)), dtype=np.int64, count=sum(lengths)
+        )
         text = np.repeat(np.arange(len(tokens), dtype=np.int64), lengths)
         texts_of, codes, code = [text[ids > 0]], [ids[ids > 0]], ids
         for n in (2, 3):
@@ -166,8 +168,12 @@ class Classifier:
         else:
             raise ValueError(f"{folder}: unknown kind of classifier {head['kind']!r}")
         if not len(features) == len(arrays["idf"]) == len(arrays["weights"]):
-            raise ValueError(f"{folder}: {len(features)} features, {len(arrays['idf'])} idf and {len(arrays['weights'])} weights")
-        return Classifier(features, arrays["idf"], arrays["weights"], float(head["slope"]), float(head["intercept"]))
+            raise ValueError(
+                f"{folder}: {len(features)} features, {len(arrays['idf'])} idf and {len(arrays['weights'])} weights"
+            )
+        return Classifier(
+            features, arrays["idf"], arrays["weights"], float(head["slope"]), float(head["intercept"])
+        )
 
 
 def weighted(counts: Counts, idf: Floats, texts: int) -> Floats:

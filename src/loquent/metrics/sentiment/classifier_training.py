@@ -14,7 +14,17 @@ from numpy.typing import NDArray
 
 from loquent.core.seeding import Key
 from loquent.errors import MissingExtra
-from loquent.metrics.sentiment.classifier import WORD_BITS, CharacterNgrams, Classifier, Counts, Features, Floats, WordNgrams, counted, weighted
+from loquent.metrics.sentiment.classifier import (
+    WORD_BITS,
+    CharacterNgrams,
+    Classifier,
+    Counts,
+    Features,
+    Floats,
+    WordNgrams,
+    counted,
+    weighted,
+)
 from loquent.metrics.text import words
 
 MOST_NGRAMS = 100_000
@@ -28,7 +38,9 @@ def train_sentiment(texts: Sequence[str], positive: Labels) -> Classifier:
     linear_model = _sklearn()
     features = word_features(texts)
     idf, x = _matrix(features, texts)
-    fitted = linear_model.LogisticRegression(C=10.0, max_iter=300).fit(x, positive, sample_weight=_balanced(positive))
+    fitted = linear_model.LogisticRegression(C=10.0, max_iter=300).fit(
+        x, positive, sample_weight=_balanced(positive)
+    )
     return Classifier(features, idf, fitted.coef_[0].astype(np.float64), 1.0, float(fitted.intercept_[0]))
 
 
@@ -84,7 +96,9 @@ def word_features(texts: Sequence[str]) -> WordNgrams:
     """
     least = 3 if len(texts) >= 1000 else 2
     frequency = Counter(word for text in texts for word in set(words(text)))
-    kept = sorted((word for word, n in frequency.items() if n >= least), key=lambda word: (-frequency[word], word))
+    kept = sorted(
+        (word for word, n in frequency.items() if n >= least), key=lambda word: (-frequency[word], word)
+    )
     vocabulary = {word: i for i, word in enumerate(kept[: (1 << WORD_BITS) - 1], 1)}
     everything = WordNgrams(vocabulary, np.zeros(0, dtype=np.int64))
     chunks = []
@@ -123,7 +137,10 @@ def _prefixes(texts: Sequence[str]) -> list[str]:
     """A random prefix of each text, of a quarter to all of its words."""
     shares = Key(0, ("judge", "beginnings")).generator().uniform(0.25, 1.0, len(texts)).tolist()
     pieces = [text.split() for text in texts]
-    return [" ".join(piece[: max(1, round(share * len(piece)))]) for piece, share in zip(pieces, shares, strict=True)]
+    return [
+        " ".join(piece[: max(1, round(share * len(piece)))])
+        for piece, share in zip(pieces, shares, strict=True)
+    ]
 
 
 def _sklearn() -> Any:

@@ -109,7 +109,9 @@ def fingerprint(rows: Iterable[Labelled]) -> str:
 def _labelled(row: Row, task: Task) -> Labelled:
     label = str(row["label"]).lower()
     if label not in POSITIVE + NEGATIVE:
-        raise BadRow(f"row {row.id} of {task.identity} has the label {row['label']!r}; 'positive', 'pos', 1 or 'negative', 'neg', 0 are allowed")
+        raise BadRow(
+            f"row {row.id} of {task.identity} has the label {row['label']!r}; 'positive', 'pos', 1 or 'negative', 'neg', 0 are allowed"
+        )
     text = row.fields.get("text")
     if text is None:
         text = joined(row.fields.get("prompt", ""), next(iter(row.fields.get("references", ())), ""))

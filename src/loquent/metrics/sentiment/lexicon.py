@@ -98,7 +98,9 @@ def read(path: str | Path) -> dict[str, float]:
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise BadSetting(f"lexicon.path = {str(path)!r} cannot be read ({type(error).__name__}). Name a file of UTF-8 text") from error
+        raise BadSetting(
+            f"lexicon.path = {str(path)!r} cannot be read ({type(error).__name__}). Name a file of UTF-8 text"
+        ) from error
     weights: dict[str, float] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -107,7 +109,9 @@ def read(path: str | Path) -> dict[str, float]:
         word = columns[0].strip().lower()
         weight = _number(columns[1]) if len(columns) > 1 else None
         if weight is None or not word:
-            raise BadRow(f"{line!r} is not a word and a finite number, such as 'dull -1'", file=path, line=number)
+            raise BadRow(
+                f"{line!r} is not a word and a finite number, such as 'dull -1'", file=path, line=number
+            )
         if weights.setdefault(word, weight) != weight:
             raise BadRow(
                 f"{word!r} occurs twice, with {weights[word]} and {weight}; one number per word is allowed",

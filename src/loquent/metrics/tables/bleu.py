@@ -92,7 +92,9 @@ class BleuTotto:
         parts = zip(self.keys, total.reshape(len(SUBSETS), COUNTS).tolist(), strict=True)
         return {key: _score(counts) for key, (samples, *counts) in parts if samples}
 
-    def _samples(self, predictions: Sequence[str], references: Sequence[Sequence[str]]) -> list[Sample | None]:
+    def _samples(
+        self, predictions: Sequence[str], references: Sequence[Sequence[str]]
+    ) -> list[Sample | None]:
         return [self._sample(text, texts) for text, texts in zip(predictions, references, strict=True)]
 
     def _sample(self, prediction: str, references: Sequence[str]) -> Sample | None:

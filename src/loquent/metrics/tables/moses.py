@@ -67,7 +67,9 @@ def _pieces(words: list[str]) -> list[str]:
                 left = bool(before) and is_cjk(before[-1])
             elif letters <= OPENING:
                 right = True
-            elif letters <= CLOSING or (word[0] == "'" and word[1:2].isalpha() and _is_alphanumeric(before[-1:])):
+            elif letters <= CLOSING or (
+                word[0] == "'" and word[1:2].isalpha() and _is_alphanumeric(before[-1:])
+            ):
                 left = True
             elif letters <= QUOTES:
                 left, right = _quote(word, before, quotes)

@@ -49,7 +49,9 @@ def shares(prediction: Grams, reference: Grams, table: Collection[str]) -> tuple
         hits = min(prediction.counts[gram], reference.counts[gram])
         common += hits
         known += hits * sum(word in table for word in gram)
-    precision = (common + (prediction.known - known) / prediction.n) / prediction.total if prediction.total else 0.0
+    precision = (
+        (common + (prediction.known - known) / prediction.n) / prediction.total if prediction.total else 0.0
+    )
     return precision, known / reference.known if reference.known else 1.0
 
 

@@ -64,7 +64,9 @@ class Parent:
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
     keys: ClassVar[tuple[str, ...]] = tuple(f"parent{subset}{part}" for subset in SUBSETS for part in PARTS)
-    corpus_only: ClassVar[tuple[str, ...]] = tuple(f"parent{subset}{part}" for subset in SUBSETS if subset for part in PARTS)
+    corpus_only: ClassVar[tuple[str, ...]] = tuple(
+        f"parent{subset}{part}" for subset in SUBSETS if subset for part in PARTS
+    )
 
     def __call__(
         self,
@@ -78,8 +80,14 @@ class Parent:
         Raises:
             BadRow: a row has no table (see `tables.rows`).
         """
-        scores = [self._score(text, texts, row) for text, texts, row in zip(predictions, references, rows, strict=True)]
-        samples = {f"parent{part}": [None if values is None else values[i] for values in scores] for i, part in enumerate(PARTS)}
+        scores = [
+            self._score(text, texts, row)
+            for text, texts, row in zip(predictions, references, rows, strict=True)
+        ]
+        samples = {
+            f"parent{part}": [None if values is None else values[i] for values in scores]
+            for i, part in enumerate(PARTS)
+        }
         subsets = [overlap(row) for row in rows]
         corpus: dict[str, float] = {}
         for subset, values in SUBSETS.items():
@@ -90,7 +98,9 @@ class Parent:
                     corpus[f"parent{subset}{part}"] = average
         return Measured(samples, corpus)
 
-    def _score(self, prediction: str, references: Sequence[str], row: Row) -> tuple[float, float, float] | None:
+    def _score(
+        self, prediction: str, references: Sequence[str], row: Row
+    ) -> tuple[float, float, float] | None:
         table = table_words(table_of(row))
         if not references or not table.values:
             return None

@@ -49,9 +49,13 @@ def table_of(row: Row) -> Table:
     values = [[_text(cell, row, "table") for cell in line] for line in cells]
     places = fields.get("highlighted_cells", ())
     if not _is_list(places):
-        raise BadRow(f"row {row.id!r} has {_description(fields, 'highlighted_cells')}; a list of pairs [row, column] is allowed")
+        raise BadRow(
+            f"row {row.id!r} has {_description(fields, 'highlighted_cells')}; a list of pairs [row, column] is allowed"
+        )
     chosen = [_at(values, place, row) for place in places]
-    return Table(_present([*(value for line in values for value in line), *titles, text]), _present([*chosen, *titles]))
+    return Table(
+        _present([*(value for line in values for value in line), *titles, text]), _present([*chosen, *titles])
+    )
 
 
 def overlap(row: Row) -> bool | None:
@@ -62,7 +66,9 @@ def overlap(row: Row) -> bool | None:
     """
     value = row.fields.get("overlap_subset")
     if value is not None and not isinstance(value, bool):
-        raise BadRow(f"row {row.id!r} has {_description(row.fields, 'overlap_subset')}; true or false is allowed")
+        raise BadRow(
+            f"row {row.id!r} has {_description(row.fields, 'overlap_subset')}; true or false is allowed"
+        )
     return value
 
 
@@ -77,7 +83,9 @@ def _text(value: Any, row: Row, name: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise BadRow(f"row {row.id!r} has {kind_of(value)} in {name!r}; a text is allowed, or a cell with a text under 'value'")
+        raise BadRow(
+            f"row {row.id!r} has {kind_of(value)} in {name!r}; a text is allowed, or a cell with a text under 'value'"
+        )
     return value
 
 

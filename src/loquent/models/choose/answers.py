@@ -38,10 +38,16 @@ class AnswerScore:
         scores = [self.logprob_weight * one for one in log_probability(prompts, answers)]
         said = [answer.tokens.ids.tolist() for answer in answers]
         values = self.values
-        network = next((part for part in (values.target_trunk, values.value_trunk) if part is not None), self.module)
+        network = next(
+            (part for part in (values.target_trunk, values.value_trunk) if part is not None), self.module
+        )
         with evaluating(self.module, values):
-            for some in groups([len(prompt) + len(one) for prompt, one in zip(prompts, said, strict=True)], self.token_budget):
-                tokens, _ = answers_laid([prompts[i] for i in some], [said[i] for i in some], self.pad, self.module.device)
+            for some in groups(
+                [len(prompt) + len(one) for prompt, one in zip(prompts, said, strict=True)], self.token_budget
+            ):
+                tokens, _ = answers_laid(
+                    [prompts[i] for i in some], [said[i] for i in some], self.pad, self.module.device
+                )
                 ends = torch.tensor([len(prompts[i]) + len(said[i]) - 1 for i in some], device=tokens.device)
                 where = torch.arange(tokens.shape[1], device=tokens.device) == ends[:, None]
                 found = values.target_q(states([network], tokens, where)[0])[:, 0]

@@ -45,12 +45,16 @@ class BestOf:
         if self.number == 1 or not candidates:
             return [some[0] for some in candidates]
         flat = [answer for some in candidates for answer in some]
-        scores = iter(self.score([prompt for prompt, some in zip(prompts, candidates, strict=True) for _ in some], flat))
+        scores = iter(
+            self.score([prompt for prompt, some in zip(prompts, candidates, strict=True) for _ in some], flat)
+        )
         chosen = []
         for some in candidates:
             mine = [float(next(scores)) for _ in some]
             if any(math.isnan(one) for one in mine):
-                raise BadModel(f"an answer's score is no number: {mine}; the score, or the values it reads, are not finite")
+                raise BadModel(
+                    f"an answer's score is no number: {mine}; the score, or the values it reads, are not finite"
+                )
             chosen.append(some[max(range(len(some)), key=mine.__getitem__)])
         return chosen
 
@@ -84,16 +88,25 @@ class AdvantageScore:
         if self.advantage_weight:
             said = [answer.tokens.ids.tolist() for answer in answers]
             with evaluating(self.module, self.values):
-                for some in groups([len(prompt) + len(one) for prompt, one in zip(prompts, said, strict=True)], self.token_budget):
-                    tokens, where = answers_laid([prompts[i] for i in some], [said[i] for i in some], self.pad, self.module.device)
+                for some in groups(
+                    [len(prompt) + len(one) for prompt, one in zip(prompts, said, strict=True)],
+                    self.token_budget,
+                ):
+                    tokens, where = answers_laid(
+                        [prompts[i] for i in some], [said[i] for i in some], self.pad, self.module.device
+                    )
                     found = taken_advantages(self.module, self.values, tokens, where)
                     for i, part in zip(some, found.split([len(said[i]) for i in some]), strict=True):
                         scores[i] += self.advantage_weight * float(part.double().sum())
         return scores
 
 
-def taken_advantages(module: Any, values: TokenValues, tokens: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
+def taken_advantages(
+    module: Any, values: TokenValues, tokens: torch.Tensor, where: torch.Tensor
+) -> torch.Tensor:
     """T - V of the N tokens that follow the positions `where`, [N]: of the target heads' columns for these tokens alone."""
     value = module if values.value_trunk is None else values.value_trunk
-    target, own = states([value if values.target_trunk is None else values.target_trunk, value], tokens, where)
+    target, own = states(
+        [value if values.target_trunk is None else values.target_trunk, value], tokens, where
+    )
     return values.target_taken(target, tokens.roll(-1, 1)[where]) - values.v(own)

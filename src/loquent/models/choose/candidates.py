@@ -60,7 +60,11 @@ class FeatureValues(nn.Module):
     def target_q(self, features: Float[Tensor, "*N H"]) -> Float[Tensor, " *N"]:
         """The smaller Q of the target heads, clipped."""
         values = torch.stack([head(features)[..., 0] for head in self.target_heads]).amin(0)
-        return values if self.value_min is None and self.value_max is None else values.clamp(self.value_min, self.value_max)
+        return (
+            values
+            if self.value_min is None and self.value_max is None
+            else values.clamp(self.value_min, self.value_max)
+        )
 
     @torch.no_grad()
     def follow(self, rate: float) -> None:
@@ -75,7 +79,9 @@ def features_of(module: Any, rows: Sequence[Ids], pad: int, token_budget: int) -
     with evaluating(module):
         for some in groups([len(row) for row in rows], token_budget):
             tokens, real = padded([rows[i] for i in some], pad, module.device)
-            means = running_mean(hidden(module, tokens).to(exact(module.dtype)))[torch.arange(len(some)), real.sum(1) - 1]
+            means = running_mean(hidden(module, tokens).to(exact(module.dtype)))[
+                torch.arange(len(some)), real.sum(1) - 1
+            ]
             for i, mean in zip(some, means, strict=True):
                 found[i] = mean
     return torch.stack(found)
@@ -98,8 +104,12 @@ class FeatureScore:
 
     def __call__(self, prompts: Sequence[Ids], answers: Sequence[Drawn]) -> list[float]:
         """One score an answer."""
-        rows = [[*prompt, *answer.tokens.ids.tolist()] for prompt, answer in zip(prompts, answers, strict=True)]
-        found: list[float] = self.values.target_q(features_of(self.module, rows, self.pad, self.token_budget)).tolist()
+        rows = [
+            [*prompt, *answer.tokens.ids.tolist()] for prompt, answer in zip(prompts, answers, strict=True)
+        ]
+        found: list[float] = self.values.target_q(
+            features_of(self.module, rows, self.pad, self.token_budget)
+        ).tolist()
         return found
 
 
@@ -113,7 +123,17 @@ class Candidates:
         megabytes: most that are kept; a state beyond that is drawn again each time it is met.
     """
 
-    def __init__(self, module: Any, format: Format, decoding: Decoding | None, *, number: int, megabytes: int, token_budget: int, key: Key) -> None:
+    def __init__(
+        self,
+        module: Any,
+        format: Format,
+        decoding: Decoding | None,
+        *,
+        number: int,
+        megabytes: int,
+        token_budget: int,
+        key: Key,
+    ) -> None:
         self.module, self.format, self.decoding = module, format, Decoding() if decoding is None else decoding
         self.number, self.token_budget, self.key = number, token_budget, key
         self.room = context(module) - self.decoding.max_new_tokens
@@ -129,7 +149,10 @@ class Candidates:
         names = [name_of(ids) for ids in cut]
         missing = {name: ids for name, ids in zip(names, cut, strict=True) if name not in self._kept}
         found = self._kept | self._drawn(missing) if missing else self._kept
-        features, logprob = (torch.stack(column).to(self.module.device) for column in zip(*(found[name] for name in names), strict=True))
+        features, logprob = (
+            torch.stack(column).to(self.module.device)
+            for column in zip(*(found[name] for name in names), strict=True)
+        )
         return features, logprob
 
     def state_dict(self) -> dict[str, Any]:
@@ -159,10 +182,26 @@ class Candidates:
         prompts = [list(ids) for ids in states.values() for _ in range(self.number)]
         keys = [self.key.child(name, i) for name in states for i in range(self.number)]
         format = self.format
-        answers = decode(self.module, prompts, keys, self.decoding, end=format.end, pad=format.pad, vocabulary=format.vocabulary)
-        rows = [[*prompt, *answer.tokens.ids.tolist()] for prompt, answer in zip(prompts, answers, strict=True)]
-        features = features_of(self.module, rows, self.format.pad, self.token_budget).cpu().view(len(states), self.number, -1)
-        logprob = torch.tensor(log_probability(prompts, answers), dtype=features.dtype).view(len(states), self.number)
+        answers = decode(
+            self.module,
+            prompts,
+            keys,
+            self.decoding,
+            end=format.end,
+            pad=format.pad,
+            vocabulary=format.vocabulary,
+        )
+        rows = [
+            [*prompt, *answer.tokens.ids.tolist()] for prompt, answer in zip(prompts, answers, strict=True)
+        ]
+        features = (
+            features_of(self.module, rows, self.format.pad, self.token_budget)
+            .cpu()
+            .view(len(states), self.number, -1)
+        )
+        logprob = torch.tensor(log_probability(prompts, answers), dtype=features.dtype).view(
+            len(states), self.number
+        )
         found = {name: (features[i].clone(), logprob[i].clone()) for i, name in enumerate(states)}
         for name, pair in found.items():
             self._keep(name, pair)

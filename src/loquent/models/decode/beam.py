@@ -38,11 +38,30 @@ def beam_search(
     found: list[Drawn] = []
     for first in range(0, len(prompts), max(1, decoding.live // decoding.beams)):
         some = slice(first, first + max(1, decoding.live // decoding.beams))
-        answers = _search(module, prompts[some], decoding, sorted(end), pad, stop[some], allowed[some], vocabulary, perturbation)
+        answers = _search(
+            module,
+            prompts[some],
+            decoding,
+            sorted(end),
+            pad,
+            stop[some],
+            allowed[some],
+            vocabulary,
+            perturbation,
+        )
         scored = _scored(module, prompts[some], answers, pad, perturbation)
         if greedy is not None:
-            others = _scored(module, prompts[some], [(one.tokens.ids.tolist(), one.stopped) for one in greedy[some]], pad, perturbation)
-            scored = [max(pair, key=lambda one: one.tokens.drawn_logprob.sum()) for pair in zip(scored, others, strict=True)]
+            others = _scored(
+                module,
+                prompts[some],
+                [(one.tokens.ids.tolist(), one.stopped) for one in greedy[some]],
+                pad,
+                perturbation,
+            )
+            scored = [
+                max(pair, key=lambda one: one.tokens.drawn_logprob.sum())
+                for pair in zip(scored, others, strict=True)
+            ]
         found += scored
     return found
 
@@ -94,27 +113,39 @@ def _search(
     module.generation_config = config  # the library fills what we leave unset from the model's own
     try:
         words = permitted if restricted else None
-        found = module.generate(input_ids=ids, attention_mask=mask, logits_processor=processors, prefix_allowed_tokens_fn=words)
+        found = module.generate(
+            input_ids=ids, attention_mask=mask, logits_processor=processors, prefix_allowed_tokens_fn=words
+        )
     finally:
         module.generation_config = own
     out = found[:, wide:].tolist()
-    return [_cut(row, end, function, decoding.max_new_tokens) for row, function in zip(out, stop, strict=True)]
+    return [
+        _cut(row, end, function, decoding.max_new_tokens) for row, function in zip(out, stop, strict=True)
+    ]
 
 
 def _scored(
-    module: Any, prompts: Sequence[Sequence[int]], answers: Sequence[tuple[list[int], str]], pad: int, perturbation: Perturbation | None
+    module: Any,
+    prompts: Sequence[Sequence[int]],
+    answers: Sequence[tuple[list[int], str]],
+    pad: int,
+    perturbation: Perturbation | None,
 ) -> list[Drawn]:
     """Answers with their log-probabilities in the full softmax, perturbed and not."""
     said = [answer for answer, _ in answers]
     scores = acted(module, *answers_laid(prompts, said, pad, module.device), perturbation)
-    drawn, policy = (column.cpu().split([len(one) for one in said]) for column in (scores.drawn, scores.policy))
+    drawn, policy = (
+        column.cpu().split([len(one) for one in said]) for column in (scores.drawn, scores.policy)
+    )
     return [
         Drawn(Tokens(np.array(answer, dtype=np.int64), its.numpy().copy(), own.numpy().copy()), why)  # type: ignore[arg-type]  # the reason is one of three
         for (answer, why), its, own in zip(answers, drawn, policy, strict=True)
     ]
 
 
-def _cut(row: list[int], end: list[int], stop: Callable[[list[int]], bool] | None, longest: int) -> tuple[list[int], str]:
+def _cut(
+    row: list[int], end: list[int], stop: Callable[[list[int]], bool] | None, longest: int
+) -> tuple[list[int], str]:
     """The answer up to its end, and why it stopped; what `generate` padded behind it is gone."""
     for n, token in enumerate(row, 1):
         if token in end:

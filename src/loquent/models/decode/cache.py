@@ -28,7 +28,9 @@ from loquent.pretrained import context, gpt2, head, hidden, padded
 ATTENTION = "loquent_single_query"  # our name among the library's attention functions
 BLOCK = 32  # columns a slab grows by
 
-_shown: weakref.WeakKeyDictionary[nn.Module, str] = weakref.WeakKeyDictionary()  # by which configuration a cache was shown to serve
+_shown: weakref.WeakKeyDictionary[nn.Module, str] = (
+    weakref.WeakKeyDictionary()
+)  # by which configuration a cache was shown to serve
 
 
 @runtime_checkable
@@ -58,12 +60,16 @@ class Slab(DynamicLayer):  # type: ignore[misc]  # transformers has no types
     values: Tensor
     used = 0
 
-    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+    def update(
+        self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[Tensor, Tensor]:
         """Write the new columns behind the old ones; there must be room for them."""
         start, self.used = self.used, self.used + key_states.shape[-2]
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
-            self.keys, self.values = (nn.functional.pad(states, (0, 0, 0, BLOCK)) for states in (key_states, value_states))
+            self.keys, self.values = (
+                nn.functional.pad(states, (0, 0, 0, BLOCK)) for states in (key_states, value_states)
+            )
             return key_states, value_states
         self.keys[:, :, start : self.used] = key_states
         self.values[:, :, start : self.used] = value_states
@@ -75,7 +81,9 @@ class Slab(DynamicLayer):  # type: ignore[misc]  # transformers has no types
 
     def grow(self) -> None:
         """Make room for another block of columns."""
-        self.keys, self.values = (nn.functional.pad(slab, (0, 0, 0, BLOCK)) for slab in (self.keys, self.values))
+        self.keys, self.values = (
+            nn.functional.pad(slab, (0, 0, 0, BLOCK)) for slab in (self.keys, self.values)
+        )
 
     def keep(self, index: Tensor, first: int) -> None:
         """Keep the rows at `index` and the columns from `first` on."""
@@ -86,7 +94,12 @@ class Slab(DynamicLayer):  # type: ignore[misc]  # transformers has no types
         """Put another slab's rows under these; both end at the same column, zeros stand on the left."""
         wide = max(self.used, other.used)
         self.keys, self.values = (
-            torch.cat([nn.functional.pad(slab[:, :, :used], (0, 0, wide - used, BLOCK)) for slab, used in ((mine, self.used), (its, other.used))])
+            torch.cat(
+                [
+                    nn.functional.pad(slab[:, :, :used], (0, 0, wide - used, BLOCK))
+                    for slab, used in ((mine, self.used), (its, other.used))
+                ]
+            )
             for mine, its in ((self.keys, other.keys), (self.values, other.values))
         )
         self.used = wide
@@ -99,8 +112,12 @@ class Cached:
         self.module, self.pad, self.last, self.gives = module, pad, context(module) - 1, gives
         self.layers: list[Slab] = []
         self.cache: Any = None
-        self.hidden = self.length = torch.empty(0)  # [rows, 1, 1, capacity]: -inf at columns not to be seen; i64[rows]
-        self.keeps_logits = {"logits_to_keep": 1} if "logits_to_keep" in inspect.signature(module.forward).parameters else {}
+        self.hidden = self.length = torch.empty(
+            0
+        )  # [rows, 1, 1, capacity]: -inf at columns not to be seen; i64[rows]
+        self.keeps_logits = (
+            {"logits_to_keep": 1} if "logits_to_keep" in inspect.signature(module.forward).parameters else {}
+        )
 
     def join(self, prompts: Sequence[Sequence[int]]) -> Last:
         """Read prompts in one pass beside the rows under way, then put them under these."""
@@ -120,7 +137,10 @@ class Cached:
         for layer, other in zip(self.layers, slabs, strict=True):
             layer.merge(other)
         wide = self.layers[0].used
-        both = [nn.functional.pad(part, (wide - part.shape[3], BLOCK), value=-torch.inf) for part in (self.hidden[..., :used], hidden)]
+        both = [
+            nn.functional.pad(part, (wide - part.shape[3], BLOCK), value=-torch.inf)
+            for part in (self.hidden[..., :used], hidden)
+        ]
         self.hidden, self.length = torch.cat(both), torch.cat([self.length, length])
         return found
 
@@ -131,7 +151,9 @@ class Cached:
             for layer in self.layers:
                 layer.grow()
         self.hidden[..., self.layers[0].used] = 0
-        positions = self.length.clamp_max(self.last)[:, None]  # only a finished row that was not yet dropped can pass the last
+        positions = self.length.clamp_max(self.last)[
+            :, None
+        ]  # only a finished row that was not yet dropped can pass the last
         self.length = self.length + 1
         return self._forward(ids[:, None], self.hidden, positions, self.cache)
 
@@ -144,7 +166,12 @@ class Cached:
             layer.keep(index, first)
 
     def _forward(self, ids: Tensor, mask: Tensor, positions: Tensor, cache: Any) -> Last:
-        inputs = {"input_ids": ids, "attention_mask": mask, "position_ids": positions, "past_key_values": cache}
+        inputs = {
+            "input_ids": ids,
+            "attention_mask": mask,
+            "position_ids": positions,
+            "past_key_values": cache,
+        }
         if self.gives == "states":
             return Last(None, self.module(**inputs, use_cache=True).last_hidden_state[:, -1])
         if self.gives == "logits":
@@ -168,7 +195,9 @@ class Uncached:
 
     def step(self, ids: Tensor) -> Last:
         """Read all rows again."""
-        self.rows = [[*row, token][-self.longest :] for row, token in zip(self.rows, ids.tolist(), strict=True)]
+        self.rows = [
+            [*row, token][-self.longest :] for row, token in zip(self.rows, ids.tolist(), strict=True)
+        ]
         return self._read(self.rows)
 
     def keep(self, index: Tensor) -> None:
@@ -184,13 +213,22 @@ class Uncached:
             return Last(None, states)
         if layer is not None and states is not None:
             return Last(layer(states), states if self.gives == "both" else None)
-        return Last(self.module(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits[row, last], states)
+        return Last(
+            self.module(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits[
+                row, last
+            ],
+            states,
+        )
 
 
 @contextmanager
 def quick_steps(*modules: Any) -> Iterator[None]:
     """Let models that use torch's fused attention and may have a cache use ours for single queries inside; their setting is given back."""
-    fused = [module for module in modules if getattr(module.config, "_attn_implementation", None) == "sdpa" and _may_serve(module)]
+    fused = [
+        module
+        for module in modules
+        if getattr(module.config, "_attn_implementation", None) == "sdpa" and _may_serve(module)
+    ]
     for module in fused:
         module.set_attn_implementation(ATTENTION)
     try:
@@ -200,9 +238,21 @@ def quick_steps(*modules: Any) -> Iterator[None]:
             module.set_attn_implementation("sdpa")
 
 
-def _attention(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any) -> tuple[Tensor, None]:
+def _attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    **options: Any,
+) -> tuple[Tensor, None]:
     """softmax(q k / sqrt(d) + mask) v for one query per row, heads that share keys taken together; anything else goes to torch."""
-    if query.shape[2] != 1 or attention_mask is None or attention_mask.dtype != query.dtype or options.get("position_bias") is not None:
+    if (
+        query.shape[2] != 1
+        or attention_mask is None
+        or attention_mask.dtype != query.dtype
+        or options.get("position_bias") is not None
+    ):
         return sdpa_attention_forward(module, query, key, value, attention_mask, **options)  # type: ignore[no-any-return]  # transformers has no types
     rows, heads, _, width = query.shape
     scale = options.get("scaling")
@@ -260,7 +310,9 @@ def _may_serve(module: Any) -> bool:
     if not wanted <= inspect.signature(module.forward).parameters.keys():
         return False
     layers = DynamicCache(config=module.config).layers
-    return bool(layers) and all(type(layer) is DynamicLayer for layer in layers)  # no sliding windows, no states of recurrent layers
+    return bool(layers) and all(
+        type(layer) is DynamicLayer for layer in layers
+    )  # no sliding windows, no states of recurrent layers
 
 
 class _Displaced(Cached):

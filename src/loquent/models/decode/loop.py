@@ -80,7 +80,9 @@ def decode(
     Raises:
         BadModel: a prompt is empty, has unknown ids or leaves no room in the context; logits are not finite; the models do not fit.
     """
-    from loquent.models.decode.cache import quick_steps  # it needs transformers, which takes seconds that reading a recipe has not
+    from loquent.models.decode.cache import (
+        quick_steps,
+    )  # it needs transformers, which takes seconds that reading a recipe has not
 
     rows = module.get_input_embeddings().weight.shape[0]
     _check(module, prompts, keys, decoding, rows)
@@ -89,7 +91,9 @@ def decode(
     if nucleus is not None and nucleus.keeps_all(rows):
         nucleus = None
     if perturbation is not None and perturbation.vocabulary != rows:
-        raise BadModel(f"the values speak of {perturbation.vocabulary} tokens and the model of {rows}; they are not of one tokenizer")
+        raise BadModel(
+            f"the values speak of {perturbation.vocabulary} tokens and the model of {rows}; they are not of one tokenizer"
+        )
     if perturbation is not None and perturbation.neutral:
         perturbation = None
     modules = [module, *([nucleus.model] if nucleus and nucleus.model is not None else [])]
@@ -98,14 +102,38 @@ def decode(
     with evaluating(*modules, *heads), quick_steps(*(modules + trunks if decoding.method != "beam" else ())):
 
         def loop(how: Decoding) -> list[Drawn]:
-            return _Loop(module, prompts, keys, how, frozenset(end), pad, stop, allowed, nucleus, perturbation, vocabulary).run()
+            return _Loop(
+                module,
+                prompts,
+                keys,
+                how,
+                frozenset(end),
+                pad,
+                stop,
+                allowed,
+                nucleus,
+                perturbation,
+                vocabulary,
+            ).run()
 
         if decoding.method != "beam":
             return loop(decoding)
         if nucleus is not None:
-            raise BadSetting("beam search has no masking policy; evaluate with method = 'greedy' or 'sample', or without the nucleus")
-        greedy = loop(replace(decoding, method="greedy")) if perturbation is not None and decoding.beams > 1 else None
-        given: dict[str, Any] = {"stop": stop, "allowed": allowed, "vocabulary": vocabulary, "perturbation": perturbation, "greedy": greedy}
+            raise BadSetting(
+                "beam search has no masking policy; evaluate with method = 'greedy' or 'sample', or without the nucleus"
+            )
+        greedy = (
+            loop(replace(decoding, method="greedy"))
+            if perturbation is not None and decoding.beams > 1
+            else None
+        )
+        given: dict[str, Any] = {
+            "stop": stop,
+            "allowed": allowed,
+            "vocabulary": vocabulary,
+            "perturbation": perturbation,
+            "greedy": greedy,
+        }
         return beam_search(module, prompts, decoding, end=end, pad=pad, **given)
 
 
@@ -126,10 +154,19 @@ class _Loop:
         perturbation: Perturbation | None,
         vocabulary: int | None,
     ) -> None:
-        self.prompts, self.decoding, self.stop, self.allowed, self.nucleus = prompts, decoding, stop, allowed, nucleus
+        self.prompts, self.decoding, self.stop, self.allowed, self.nucleus = (
+            prompts,
+            decoding,
+            stop,
+            allowed,
+            nucleus,
+        )
         self.end, self.pad, self.limit, self.device = sorted(end), pad, vocabulary, module.device
         self.perturbation = perturbation
-        sizes = min(decoding.live, len(prompts)), max(map(len, prompts), default=1) + decoding.max_new_tokens - 1
+        sizes = (
+            min(decoding.live, len(prompts)),
+            max(map(len, prompts), default=1) + decoding.max_new_tokens - 1,
+        )
         self.readers = Readers(module, pad, sizes, nucleus.model if nucleus else None, perturbation)
         self.uniform = np.zeros((len(prompts), decoding.max_new_tokens))
         if decoding.method == "sample":
@@ -168,17 +205,31 @@ class _Loop:
         banned = self._banned(logits, count)
         if self.nucleus is not None:
             banned = self._masked(logits if read.masking is None else read.masking, banned)
-        further: dict[str, Any] = {"banned": banned, "limit": self.limit, "shift": read.shift(self.perturbation)}
+        further: dict[str, Any] = {
+            "banned": banned,
+            "limit": self.limit,
+            "shift": read.shift(self.perturbation),
+        }
         if how.method == "greedy":
             return choose(logits, None, **further)
-        uniform = torch.from_numpy(self.uniform[self.live, np.minimum(count, how.max_new_tokens - 1)]).to(self.device)
-        return choose(logits, uniform, temperature=how.temperature, top_k=how.top_k, top_p=how.top_p, **further)
+        uniform = torch.from_numpy(self.uniform[self.live, np.minimum(count, how.max_new_tokens - 1)]).to(
+            self.device
+        )
+        return choose(
+            logits, uniform, temperature=how.temperature, top_k=how.top_k, top_p=how.top_p, **further
+        )
 
     def _banned(self, logits: Tensor, count: np.ndarray) -> Tensor | None:
         """What the minimum length and legal words forbid; None where they forbid nothing."""
-        words = [i for i, row in enumerate(self.live.tolist()) if self.allowed[row] is not None and not self.done[i]]
+        words = [
+            i
+            for i, row in enumerate(self.live.tolist())
+            if self.allowed[row] is not None and not self.done[i]
+        ]
         young = np.flatnonzero((count < self.decoding.min_new_tokens) & ~self.done)
-        young = young[[self.allowed[row] is None for row in self.live[young].tolist()]] if len(young) else young
+        young = (
+            young[[self.allowed[row] is None for row in self.live[young].tolist()]] if len(young) else young
+        )
         if not words and not (len(young) and self.end):
             return None
         banned = torch.zeros(logits.shape, dtype=torch.bool)
@@ -198,7 +249,9 @@ class _Loop:
         impossible = torch.zeros_like(work, dtype=torch.bool) if banned is None else banned.clone()
         impossible[:, self.limit if self.limit is not None else work.shape[1] :] = True
         work = work.masked_fill(impossible, -torch.inf)
-        kept = filter_top_p(work, self.nucleus.top_p, self.nucleus.min_keep) & filter_top_k(work, self.nucleus.top_k)
+        kept = filter_top_p(work, self.nucleus.top_p, self.nucleus.min_keep) & filter_top_k(
+            work, self.nucleus.top_k
+        )
         kept[:, list(self.nucleus.always)] = True
         return ~kept | impossible
 
@@ -212,7 +265,15 @@ class _Loop:
             if trie is not None:
                 self.nodes[row] = trie.step(self.nodes[row], int(ids[i]))
                 ended[i] |= not len(trie.allowed(self.nodes[row]))
-            why = "end" if ended[i] else "stop" if stop and stop(self.record.said(row)) else "length" if out[i] else None
+            why = (
+                "end"
+                if ended[i]
+                else "stop"
+                if stop and stop(self.record.said(row))
+                else "length"
+                if out[i]
+                else None
+            )
             if why:
                 self.record.stopped[row] = why
                 self.done[i] = True
@@ -278,12 +339,16 @@ class _Record:
             n = self.count[row]
             support = everything.take(self.place[row, :n]) if everything is not None else None
             kept = None if support is None or support.is_everything else support
-            tokens = Tokens(self.ids[row, :n].copy(), self.drawn[row, :n].copy(), self.policy[row, :n].copy(), kept)
+            tokens = Tokens(
+                self.ids[row, :n].copy(), self.drawn[row, :n].copy(), self.policy[row, :n].copy(), kept
+            )
             found.append(Drawn(tokens, self.stopped[row]))  # type: ignore[arg-type]  # every finished row has its reason
         return found
 
 
-def _check(module: Any, prompts: Sequence[Sequence[int]], keys: Sequence[Key], decoding: Decoding, rows: int) -> None:
+def _check(
+    module: Any, prompts: Sequence[Sequence[int]], keys: Sequence[Key], decoding: Decoding, rows: int
+) -> None:
     if len(prompts) != len(keys):
         raise BadSetting(f"{len(prompts)} prompts and {len(keys)} keys; one key for each prompt is right")
     room = context(module) - decoding.max_new_tokens + 1  # the last token drawn is never read

@@ -29,12 +29,24 @@ class PerturbedLogits(LogitsProcessor):  # type: ignore[misc]  # transformers ha
         attention_mask: the mask of the prompts where they are padded (on the left); None: none is.
     """
 
-    def __init__(self, module: Any, perturbation: Perturbation, decoding: Decoding | None = None, *, attention_mask: Tensor | None = None) -> None:
+    def __init__(
+        self,
+        module: Any,
+        perturbation: Perturbation,
+        decoding: Decoding | None = None,
+        *,
+        attention_mask: Tensor | None = None,
+    ) -> None:
         self.perturbation, self.attention_mask = perturbation, attention_mask
         self.decoding = Decoding() if decoding is None else decoding
         target, value, own = sources(perturbation)
-        self.trunks = [trunk for trunk in (target, value, module.base_model if own else None) if trunk is not None]
-        self.target, self.value = module.base_model if target is None else target, module.base_model if value is None else value
+        self.trunks = [
+            trunk for trunk in (target, value, module.base_model if own else None) if trunk is not None
+        ]
+        self.target, self.value = (
+            module.base_model if target is None else target,
+            module.base_model if value is None else value,
+        )
         self.rows: dict[int, Rows] = {}
         self.ids: Tensor | None = None
 
@@ -67,7 +79,9 @@ class PerturbedLogits(LogitsProcessor):  # type: ignore[misc]  # transformers ha
             real = torch.ones_like(ids, dtype=torch.bool)
             if self.attention_mask is not None:
                 given = self.attention_mask.to(ids.device).bool()
-                given = given.repeat_interleave(len(ids) // len(given), 0)  # beams of one prompt stand together
+                given = given.repeat_interleave(
+                    len(ids) // len(given), 0
+                )  # beams of one prompt stand together
                 real[:, : given.shape[1]] = given[:, : ids.shape[1]]
             prompts = [row[seen].tolist() for row, seen in zip(ids, real, strict=True)]
             found = {name: rows.join(prompts) for name, rows in self.rows.items()}

@@ -28,7 +28,10 @@ class Read(NamedTuple):
         """These rows under others."""
         if above is None:
             return self
-        both = [None if old is None or new is None else torch.cat([old, new]) for old, new in zip(above, self, strict=True)]
+        both = [
+            None if old is None or new is None else torch.cat([old, new])
+            for old, new in zip(above, self, strict=True)
+        ]
         return Read(*both)  # type: ignore[arg-type]  # fields in the order of the tuple
 
     def shift(self, perturbation: Perturbation | None) -> Shift | None:
@@ -55,15 +58,30 @@ class Readers:
         sizes: the most rows, and the most columns.
     """
 
-    def __init__(self, module: Any, pad: int, sizes: tuple[int, int], mask: Any = None, perturbation: Perturbation | None = None) -> None:
-        from loquent.models.decode.cache import rows_of  # it needs transformers, which takes seconds that reading a recipe has not
+    def __init__(
+        self,
+        module: Any,
+        pad: int,
+        sizes: tuple[int, int],
+        mask: Any = None,
+        perturbation: Perturbation | None = None,
+    ) -> None:
+        from loquent.models.decode.cache import (
+            rows_of,
+        )  # it needs transformers, which takes seconds that reading a recipe has not
 
         target, value, own = sources(perturbation)
         self.perturbation = perturbation
         self.policy = rows_of(module, pad, *sizes, "both" if own else "logits")
         self.mask = rows_of(mask, pad, *sizes) if mask is not None else None
         self.target = rows_of(target, pad, *sizes, "states") if target is not None else None
-        self.value = self.target if value is target else rows_of(value, pad, *sizes, "states") if value is not None else None
+        self.value = (
+            self.target
+            if value is target
+            else rows_of(value, pad, *sizes, "states")
+            if value is not None
+            else None
+        )
 
     def join(self, prompts: Sequence[Sequence[int]]) -> Read:
         """Add rows at the end; what stands at their ends."""
@@ -79,7 +97,9 @@ class Readers:
             rows.keep(index)
 
     def _different(self) -> list[Rows]:
-        known = {id(rows): rows for rows in (self.policy, self.mask, self.target, self.value) if rows is not None}
+        known = {
+            id(rows): rows for rows in (self.policy, self.mask, self.target, self.value) if rows is not None
+        }
         return list(known.values())
 
     def _read(self, function: Callable[[Rows], Last]) -> Read:
@@ -90,5 +110,9 @@ class Readers:
         if self.perturbation is None:
             return Read(logits, masking, None, None)
         target = own if self.target is None else found[id(self.target)].states
-        value = (own if self.value is None else found[id(self.value)].states) if self.perturbation.needs_v else None
+        value = (
+            (own if self.value is None else found[id(self.value)].states)
+            if self.perturbation.needs_v
+            else None
+        )
         return Read(logits, masking, target, value)

@@ -74,10 +74,14 @@ def choose(
     place, drawn = _pick(values, uniform)
     ids = place if columns is None else columns.gather(1, place[:, None])[:, 0]
     plain = logits.gather(1, ids[:, None])[:, 0].double()
-    unfiltered = columns is None and kept is None and temperature == 1 and limit == vocabulary and shift is None
+    unfiltered = (
+        columns is None and kept is None and temperature == 1 and limit == vocabulary and shift is None
+    )
     policy = drawn if unfiltered else plain - logits.logsumexp(1).double()
     if not bool((torch.isfinite(drawn) & torch.isfinite(policy)).all()):
-        raise BadModel("no token can be chosen: the logits of the model, or the values it is perturbed by, are not finite, or every token is banned")
+        raise BadModel(
+            "no token can be chosen: the logits of the model, or the values it is perturbed by, are not finite, or every token is banned"
+        )
     return Choice(ids, drawn, policy, _support(len(ids), kept, columns, vocabulary, limit, temperature))
 
 
@@ -100,14 +104,23 @@ def _pick(values: Tensor, uniform: Tensor | None) -> tuple[Tensor, Tensor]:
         sums = mass.cumsum(1, dtype=torch.float64)
         total = sums[:, -1].contiguous()
         last = torch.searchsorted(sums, total[:, None])  # the last id that adds anything
-        place = torch.minimum(torch.searchsorted(sums, (uniform * total)[:, None], right=True), last)[:, 0].clamp_max(values.shape[1] - 1)
+        place = torch.minimum(torch.searchsorted(sums, (uniform * total)[:, None], right=True), last)[
+            :, 0
+        ].clamp_max(values.shape[1] - 1)
     chosen = values.gather(1, place[:, None]) - most
     return place, chosen[:, 0].double() - total.log()
 
 
-def _support(n: int, kept: Tensor | None, columns: Tensor | None, vocabulary: int, limit: int, temperature: float) -> Support:
+def _support(
+    n: int, kept: Tensor | None, columns: Tensor | None, vocabulary: int, limit: int, temperature: float
+) -> Support:
     if columns is not None:
-        return Support.listed(columns, torch.ones_like(columns, dtype=torch.bool) if kept is None else kept, vocabulary, temperature)
+        return Support.listed(
+            columns,
+            torch.ones_like(columns, dtype=torch.bool) if kept is None else kept,
+            vocabulary,
+            temperature,
+        )
     if kept is None:
         return Support.full(n, vocabulary, temperature, limit=limit)
     return Support.pack(torch.nn.functional.pad(kept, (0, vocabulary - limit)), temperature)

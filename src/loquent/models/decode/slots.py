@@ -27,13 +27,25 @@ class Slots:
     """
 
     def __init__(self, module: Any, pad: int, rows: int, columns: int, gives: Gives = "logits") -> None:
-        self.module, self.trunk, self.pad, self.columns, self.gives = module, module.base_model, pad, columns, gives
+        self.module, self.trunk, self.pad, self.columns, self.gives = (
+            module,
+            module.base_model,
+            pad,
+            columns,
+            gives,
+        )
         attention = self.trunk.h[0].attn
         kind = module.device.type
-        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else module.dtype  # that of what will be written
-        empty = torch.zeros(rows, attention.num_heads, 0, attention.head_dim, dtype=dtype, device=module.device)
+        dtype = (
+            torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else module.dtype
+        )  # that of what will be written
+        empty = torch.zeros(
+            rows, attention.num_heads, 0, attention.head_dim, dtype=dtype, device=module.device
+        )
         self.keys, self.values = [empty for _ in self.trunk.h], [empty for _ in self.trunk.h]
-        self.hidden = torch.zeros(rows, 1, 1, 0, dtype=module.dtype, device=module.device)  # -inf at columns not to be seen
+        self.hidden = torch.zeros(
+            rows, 1, 1, 0, dtype=module.dtype, device=module.device
+        )  # -inf at columns not to be seen
         self.length = torch.zeros(rows, dtype=torch.long, device=module.device)
         self.row = torch.arange(rows, device=module.device)
         self.used = self.count = 0
@@ -43,7 +55,10 @@ class Slots:
         ids, real = padded(prompts, self.pad, self.module.device)
         new, wide, length = slice(self.count, self.count + len(ids)), ids.shape[1], real.sum(1)
         self._grow(wide)
-        stores = [(keys[new, :, :wide], values[new, :, :wide]) for keys, values in zip(self.keys, self.values, strict=True)]
+        stores = [
+            (keys[new, :, :wide], values[new, :, :wide])
+            for keys, values in zip(self.keys, self.values, strict=True)
+        ]
         states = gpt2.last_hidden(self.trunk, ids, (length - 1)[:, None], stores)
         self.hidden[new] = -torch.inf
         self.hidden[new, 0, 0, :wide].masked_fill_(real, 0.0)
@@ -54,7 +69,9 @@ class Slots:
     def step(self, ids: Tensor) -> Last:
         """Add one id to every row; what stands at the end of all rows."""
         n = self.count
-        at = self.length[:n].clamp_max(self.columns - 1)  # only a finished row that was not yet dropped can pass the last
+        at = self.length[:n].clamp_max(
+            self.columns - 1
+        )  # only a finished row that was not yet dropped can pass the last
         self.length[:n] += 1
         self.used = min(self.used + 1, self.columns)
         self._grow(self.used)
@@ -76,19 +93,28 @@ class Slots:
         self.used = min(int(self.length[: self.count].max()), self.columns) if self.count else 0
 
     def _last(self, states: Tensor) -> Last:
-        return Last(None if self.gives == "states" else self.module.lm_head(states), None if self.gives == "logits" else states)
+        return Last(
+            None if self.gives == "states" else self.module.lm_head(states),
+            None if self.gives == "logits" else states,
+        )
 
     def _grow(self, used: int) -> None:
         """Make room for so many columns, and a block more."""
         more = min(used + BLOCK, self.columns) - self.hidden.shape[3]
         if used > self.hidden.shape[3]:
-            self.keys, self.values = ([F.pad(slots, (0, 0, 0, more)) for slots in part] for part in (self.keys, self.values))
+            self.keys, self.values = (
+                [F.pad(slots, (0, 0, 0, more)) for slots in part] for part in (self.keys, self.values)
+            )
             self.hidden = F.pad(self.hidden, (0, more), value=-torch.inf)
 
     def _attend(self, block: Any, hidden: Tensor, keys: Tensor, values: Tensor, at: Tensor) -> Tensor:
         """The hidden states with the attention of one layer added, one query a row."""
         n, attention = len(hidden), block.attn
-        parts = gpt2.product(attention.c_attn, block.ln_1(hidden)).view(n, 3, attention.num_heads, attention.head_dim)
+        parts = gpt2.product(attention.c_attn, block.ln_1(hidden)).view(
+            n, 3, attention.num_heads, attention.head_dim
+        )
         keys[self.row[:n], :, at], values[self.row[:n], :, at] = parts[:, 1], parts[:, 2]
-        weights = (torch.matmul(parts[:, 0, :, None] * attention.scaling, keys.transpose(2, 3)) + self.hidden[:n]).softmax(-1)
+        weights = (
+            torch.matmul(parts[:, 0, :, None] * attention.scaling, keys.transpose(2, 3)) + self.hidden[:n]
+        ).softmax(-1)
         return hidden + gpt2.product(attention.c_proj, torch.matmul(weights, values).view(n, -1))

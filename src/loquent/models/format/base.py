@@ -163,7 +163,9 @@ class Format(ABC):
         newest = told[-1] if told else 0
         head, *lengths = (len(piece.ids) for piece in written.pieces)
         dropped = [0, *accumulate(lengths)]  # ids of the turns before each turn
-        slack = len(self._told_open + self._ending + self._after) + 2  # what a turn may need less where it stands first
+        slack = (
+            len(self._told_open + self._ending + self._after) + 2
+        )  # what a turn may need less where it stands first
         for first in told:
             if first and dropped[-1] - dropped[first] + head + len(written.opening) - slack <= room:
                 kept = self.write(instruction, turns[first:], seat)
@@ -176,7 +178,9 @@ class Format(ABC):
         text = self._text_length(instruction, turns[newest:], seat) if told else 0
         if text + spare < 1:
             needed = kept.length + len(kept.opening) - text
-            raise BadModel(f"a prompt may have {room} tokens, and the instruction and markers alone take {needed}; give it more room or say less")
+            raise BadModel(
+                f"a prompt may have {room} tokens, and the instruction and markers alone take {needed}; give it more room or say less"
+            )
         return Fit(newest, text + spare, -spare)
 
     def write(self, instruction: str, turns: Sequence[Turn], seat: str, keep: int | None = None) -> Written:
@@ -205,7 +209,9 @@ class Format(ABC):
         if turn.tokens is not None:
             ids = tuple(turn.tokens.ids.tolist())
         else:
-            ids = self.encoder.encode(self._lead + turn.text, pen.fresh) + (self._ending if turn.stopped == "end" else ())
+            ids = self.encoder.encode(self._lead + turn.text, pen.fresh) + (
+                self._ending if turn.stopped == "end" else ()
+            )
         ended = bool(ids) and ids[-1] in self.end
         pen.owed = self._after if ended else self._ending + self._after
         pen.open, pen.fresh, pen.lead = False, pen.fresh and not ids, self._told_lead

@@ -12,7 +12,11 @@ from loquent.models.format.base import TURNS, Format, Head, distinct_markers, li
 from loquent.models.format.encoder import Encoder, Ids
 from loquent.models.format.template import TemplateRefuses, render
 
-SYSTEM, TOLD, SAID = "Qsystemq", ("Qtoldaq", "Qtoldbq", "Qtoldcq"), ("Qsaidaq", "Qsaidbq")  # words no template writes itself
+SYSTEM, TOLD, SAID = (
+    "Qsystemq",
+    ("Qtoldaq", "Qtoldbq", "Qtoldcq"),
+    ("Qsaidaq", "Qsaidbq"),
+)  # words no template writes itself
 
 
 @dataclass(frozen=True)
@@ -45,26 +49,43 @@ class Chat(Format):
 
     def __init__(self, tokenizer: Any) -> None:
         if not getattr(tokenizer, "chat_template", None):
-            raise BadModel("the tokenizer has no chat template; use the plain format, or set tokenizer.chat_template")
+            raise BadModel(
+                "the tokenizer has no chat template; use the plain format, or set tokenizer.chat_template"
+            )
         parts = self._parts = cut(tokenizer)
         encoder = Encoder(tokenizer, distinct_markers(_markers_in(tokenizer, parts)))
         super().__init__(encoder)
-        self._lead, self._told_lead, self._lead_after_system = parts.lead, parts.told_lead, parts.lead_after_system
-        self._start, self._start_after_system = encoder.markup(parts.start, first=True), encoder.markup(parts.start_after_system)
-        self._system_open = None if parts.system_open is None else encoder.markup(parts.system_open, first=True)
-        self._told_open, self._told_close, self._opening = map(encoder.markup, (parts.told_open, parts.told_close, parts.opening))
+        self._lead, self._told_lead, self._lead_after_system = (
+            parts.lead,
+            parts.told_lead,
+            parts.lead_after_system,
+        )
+        self._start, self._start_after_system = (
+            encoder.markup(parts.start, first=True),
+            encoder.markup(parts.start_after_system),
+        )
+        self._system_open = (
+            None if parts.system_open is None else encoder.markup(parts.system_open, first=True)
+        )
+        self._told_open, self._told_close, self._opening = map(
+            encoder.markup, (parts.told_open, parts.told_close, parts.opening)
+        )
         self._ending, self._after = _split(encoder.markup(parts.ending), tokenizer)
         eos = tokenizer.eos_token_id
         self.end = frozenset({self._ending[-1]} | ({eos} if eos is not None else set()))
         self.pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self._ending[-1]
         if not (self._system_open if self._system_open is not None else self._start):
-            raise BadModel("the chat template writes nothing before the first message; a row must begin with a token that is no action")
+            raise BadModel(
+                "the chat template writes nothing before the first message; a row must begin with a token that is no action"
+            )
 
     def chat_template(self) -> str:
         """The pieces of the tokenizer's own template put together again, as `write` does: no text in a message is trimmed."""
         p, marker = self._parts, self.encoder.token(self._ending[-1])
         before, _, after = p.ending.partition(marker)
-        start, told_lead, told_open, told_close, opening = map(literal, (p.start, p.told_lead, p.told_open, p.told_close, p.opening))
+        start, told_lead, told_open, told_close, opening = map(
+            literal, (p.start, p.told_lead, p.told_open, p.told_close, p.opening)
+        )
         lead, ending, owed, after_system = map(literal, (p.lead, before + marker, after, p.lead_after_system))
         if p.system_open is None:
             first = f"{{{{ {start} + {told_lead} + instruction + '\\n\\n' }}}}{{% set pen.lead = '' %}}"
@@ -90,9 +111,15 @@ class Chat(Format):
 
     def _head(self, instruction: str, turns: Sequence[Turn], seat: str) -> Head:
         if not instruction:
-            return Head(self._start, open=True, fresh=not self.encoder.is_text(self._start), lead=self._told_lead)
+            return Head(
+                self._start, open=True, fresh=not self.encoder.is_text(self._start), lead=self._told_lead
+            )
         if self._system_open is None:
-            return Head(self._start + self.encoder.encode(self._told_lead + instruction + "\n\n"), open=True, fresh=False)
+            return Head(
+                self._start + self.encoder.encode(self._told_lead + instruction + "\n\n"),
+                open=True,
+                fresh=False,
+            )
         ids = self._system_open + self.encoder.encode(instruction) + self._start_after_system
         return Head(ids, open=True, fresh=False, lead=self._lead_after_system)
 
@@ -103,9 +130,19 @@ def cut(tokenizer: Any) -> Cut:
     Raises:
         BadModel: the template cannot be cut, with the reason.
     """
-    messages = [message for told, said in zip(TOLD, (*SAID, "")) for message in (_message("user", told), _message("assistant", said))]
-    conversations = [*((messages[:n], False) for n in range(1, 6)), (messages[:1], True), ([_message("system", SYSTEM), *messages[:3]], False)]
-    *renders, with_system, touching = render(tokenizer, [*conversations, ([*messages[:2], messages[3]], False)])
+    messages = [
+        message
+        for told, said in zip(TOLD, (*SAID, ""))
+        for message in (_message("user", told), _message("assistant", said))
+    ]
+    conversations = [
+        *((messages[:n], False) for n in range(1, 6)),
+        (messages[:1], True),
+        ([_message("system", SYSTEM), *messages[:3]], False),
+    ]
+    *renders, with_system, touching = render(
+        tokenizer, [*conversations, ([*messages[:2], messages[3]], False)]
+    )
     one, two, three, four, five, ask = map(_accepted, renders)
     start, close = _around(one, TOLD[0])
     asked = ask.removeprefix(start + TOLD[0])
@@ -113,13 +150,22 @@ def cut(tokenizer: Any) -> Cut:
     middle = _between(three, SAID[0], TOLD[1])
     lead = given.removeprefix(asked)
     if not given.startswith(asked) or lead.strip():
-        raise BadModel(f"the chat template asks for an answer with {_shown(asked)} but writes {_shown(given)} before one that is given")
+        raise BadModel(
+            f"the chat template asks for an answer with {_shown(asked)} but writes {_shown(given)} before one that is given"
+        )
     ending = tail if middle.startswith(tail) else tail.rstrip()
     if not middle.startswith(ending):
-        raise BadModel(f"the chat template rewrites earlier turns: {_shown(tail)} after an answer becomes {_shown(middle)} when a message follows")
+        raise BadModel(
+            f"the chat template rewrites earlier turns: {_shown(tail)} after an answer becomes {_shown(middle)} when a message follows"
+        )
     first = start + TOLD[0] + given + SAID[0]
     second = first + middle + TOLD[1] + given + SAID[1]
-    wanted = {two: first + tail, three: first + middle + TOLD[1] + close, four: second + tail, five: second + middle + TOLD[2] + close}
+    wanted = {
+        two: first + tail,
+        three: first + middle + TOLD[1] + close,
+        four: second + tail,
+        five: second + middle + TOLD[2] + close,
+    }
     for text, right in wanted.items():
         if text != right:
             raise BadModel(
@@ -134,7 +180,18 @@ def cut(tokenizer: Any) -> Cut:
     start, told_open = start.removesuffix(told_lead), told_open.removesuffix(told_lead)
     lead_after_system = _spaces(after_system)
     after_system = after_system.removesuffix(lead_after_system)
-    return Cut(start, system_open, after_system, lead_after_system, told_open, told_lead, told_close, opening, lead, ending)
+    return Cut(
+        start,
+        system_open,
+        after_system,
+        lead_after_system,
+        told_open,
+        told_lead,
+        told_close,
+        opening,
+        lead,
+        ending,
+    )
 
 
 def _whole_ending(touching: str | TemplateRefuses, ending: str, opening: str, middle: str) -> str:
@@ -179,7 +236,9 @@ def _shown(text: str) -> str:
 
 def _around(text: str, word: str) -> tuple[str, str]:
     if text.count(word) != 1:
-        raise BadModel(f"the chat template writes a message {text.count(word)} times instead of once: {_shown(text)}")
+        raise BadModel(
+            f"the chat template writes a message {text.count(word)} times instead of once: {_shown(text)}"
+        )
     before, _, after = text.partition(word)
     return before, after
 
@@ -190,9 +249,19 @@ def _between(text: str, first: str, second: str) -> str:
 
 def _markers_in(tokenizer: Any, parts: Cut) -> list[str]:
     """The added tokens that the template writes: these, and the tokenizer's special ones, are never found in a message."""
-    written = [parts.start, parts.system_open or "", parts.start_after_system, parts.told_open, parts.told_close, parts.opening, parts.ending]
+    written = [
+        parts.start,
+        parts.system_open or "",
+        parts.start_after_system,
+        parts.told_open,
+        parts.told_close,
+        parts.opening,
+        parts.ending,
+    ]
     added = [token.content for token in tokenizer.added_tokens_decoder.values()]
-    return [token for token in added if any(token in text for text in written) and token != tokenizer.unk_token]
+    return [
+        token for token in added if any(token in text for text in written) and token != tokenizer.unk_token
+    ]
 
 
 def _split(ending: Ids, tokenizer: Any) -> tuple[Ids, Ids]:

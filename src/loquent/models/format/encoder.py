@@ -36,15 +36,25 @@ class Encoder:
     def __init__(self, tokenizer: Any, markers: Collection[str] = ()) -> None:
         backend = getattr(tokenizer, "backend_tokenizer", None)
         if not isinstance(backend, Tokenizer):
-            raise BadModel(f"a format needs a fast tokenizer (one with a tokenizer.json), not {kind_of(tokenizer)}")
+            raise BadModel(
+                f"a format needs a fast tokenizer (one with a tokenizer.json), not {kind_of(tokenizer)}"
+            )
         spec = json_files.loads(backend.to_str())
         spec.update(truncation=None, padding=None, post_processor=None)
         for added in spec["added_tokens"]:
             added["special"] |= added["content"] in markers
-        without = {**spec, "normalizer": _unprefixed(spec["normalizer"]), "pre_tokenizer": _unprefixed(spec["pre_tokenizer"])}
+        without = {
+            **spec,
+            "normalizer": _unprefixed(spec["normalizer"]),
+            "pre_tokenizer": _unprefixed(spec["pre_tokenizer"]),
+        }
         self._rest = Tokenizer.from_str(json.dumps(without))
         self._first = self._rest if without == spec else Tokenizer.from_str(json.dumps(spec))
-        self._markers = {self._rest.token_to_id(marker): marker for marker in markers if self._rest.token_to_id(marker) is not None}
+        self._markers = {
+            self._rest.token_to_id(marker): marker
+            for marker in markers
+            if self._rest.token_to_id(marker) is not None
+        }
         self._added = [added["content"] for added in spec["added_tokens"]]
         self._special = {added["id"] for added in spec["added_tokens"] if added["special"]}
         self._cache: OrderedDict[tuple[str, bool], Ids] = OrderedDict()
@@ -71,9 +81,16 @@ class Encoder:
 
     def markup(self, text: str, first: bool = False) -> Ids:
         """The ids of a format's own text, in which marker strings are markers."""
-        place = 0 if first else min((text.find(token) for token in self._added if token in text), default=len(text))
+        place = (
+            0
+            if first
+            else min((text.find(token) for token in self._added if token in text), default=len(text))
+        )
         ids = []
-        for raw, part in ((self._rest, text[:place]), (self._first, text[place:])):  # some put a space after every marker: as they are, they do
+        for raw, part in (
+            (self._rest, text[:place]),
+            (self._first, text[place:]),
+        ):  # some put a space after every marker: as they are, they do
             raw.encode_special_tokens = False
             ids += raw.encode(part, add_special_tokens=False).ids if part else []
         return tuple(ids)
@@ -106,7 +123,13 @@ class Encoder:
             return ids
         # a model that knows a marker as an ordinary word (Unigram, WordLevel) finds it in plain text too: break the string up
         broken = [part for marker in self._markers.values() for part in (marker[:1], marker[1:])]
-        parts = re.split("|".join(f"(?<={re.escape(head)})(?={re.escape(tail)})" for head, tail in zip(broken[::2], broken[1::2])), _scalars(text))
+        parts = re.split(
+            "|".join(
+                f"(?<={re.escape(head)})(?={re.escape(tail)})"
+                for head, tail in zip(broken[::2], broken[1::2])
+            ),
+            _scalars(text),
+        )
         written = [i for n, part in enumerate(parts) for i in self._ids(self._rest if n else raw, part)]
         return tuple(i for i in written if i not in self._markers)
 
@@ -130,7 +153,11 @@ class Encoder:
 def _parts(raw: Tokenizer, text: str) -> list[str]:
     """What the model of a tokenizer is given of a text, word by word."""
     text = text if raw.normalizer is None else raw.normalizer.normalize_str(text)
-    return [text] if raw.pre_tokenizer is None else [part for part, _ in raw.pre_tokenizer.pre_tokenize_str(text)]
+    return (
+        [text]
+        if raw.pre_tokenizer is None
+        else [part for part, _ in raw.pre_tokenizer.pre_tokenize_str(text)]
+    )
 
 
 def _word(raw: Tokenizer, part: str) -> Ids:

@@ -45,7 +45,10 @@ class Ilql(Format):
 
     def _head(self, instruction: str, turns: Sequence[Turn], seat: str) -> Head:
         if instruction:
-            return Head((self._start_told, *self.encoder.encode(instruction, first=True), *self._told_close), fresh=False)
+            return Head(
+                (self._start_told, *self.encoder.encode(instruction, first=True), *self._told_close),
+                fresh=False,
+            )
         if not turns:  # the first turn decides how the row begins
             return Head(())
         told = turns[0].seat != seat and turns[0].text

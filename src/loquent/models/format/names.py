@@ -10,6 +10,10 @@ from loquent.models.format.chat import Chat
 from loquent.models.format.ilql import Ilql
 from loquent.models.format.plain import Plain
 
-FORMATS: dict[str, Callable[[Any], Format]] = {"plain": Plain, "chat": Chat, "ilql": Ilql}  # by name, over a tokenizer
+FORMATS: dict[str, Callable[[Any], Format]] = {
+    "plain": Plain,
+    "chat": Chat,
+    "ilql": Ilql,
+}  # by name, over a tokenizer
 
 __all__ = ["FORMATS", "Chat", "Fit", "Format", "Ilql", "Piece", "Plain", "Written"]

@@ -22,11 +22,20 @@ class Plain(Format):
     """
 
     def __init__(self, tokenizer: Any) -> None:
-        named = {name: getattr(tokenizer, name, None) for name in ("bos_token", "eos_token", "pad_token", "unk_token")}
-        super().__init__(Encoder(tokenizer, distinct_markers(token for token in named.values() if token != named["unk_token"])))
+        named = {
+            name: getattr(tokenizer, name, None)
+            for name in ("bos_token", "eos_token", "pad_token", "unk_token")
+        }
+        super().__init__(
+            Encoder(
+                tokenizer, distinct_markers(token for token in named.values() if token != named["unk_token"])
+            )
+        )
         bos, eos = tokenizer.bos_token_id, tokenizer.eos_token_id
         if bos is None and eos is None:
-            raise BadModel("the tokenizer has neither a bos nor an eos token; a row begins with one and an answer ends with one")
+            raise BadModel(
+                "the tokenizer has neither a bos nor an eos token; a row begins with one and an answer ends with one"
+            )
         self._start = bos if bos is not None else eos
         self._ending = (eos if eos is not None else bos,)
         self.end = frozenset({self._start, *self._ending})

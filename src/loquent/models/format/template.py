@@ -43,13 +43,27 @@ def render(tokenizer: Any, conversations: Sequence[tuple[Messages, bool]]) -> li
         BadModel: there is no template, or it is no text, or it takes too long, too much memory, or writes too much.
     """
     template = _template(tokenizer)
-    longest = LONGEST + 8 * max((sum(len(message["content"]) for message in messages) for messages, _ in conversations), default=0)
-    job = {"template": template, "names": tokenizer.special_tokens_map, "conversations": [[list(messages), ask] for messages, ask in conversations]}
+    longest = LONGEST + 8 * max(
+        (sum(len(message["content"]) for message in messages) for messages, _ in conversations), default=0
+    )
+    job = {
+        "template": template,
+        "names": tokenizer.special_tokens_map,
+        "conversations": [[list(messages), ask] for messages, ask in conversations],
+    }
     try:
-        found = _rendered(json.dumps({**job, "seconds": SECONDS + len(conversations) // 50, "bytes": MEMORY, "longest": longest}, default=str))
+        found = _rendered(
+            json.dumps(
+                {**job, "seconds": SECONDS + len(conversations) // 50, "bytes": MEMORY, "longest": longest},
+                default=str,
+            )
+        )
     except _Failed as why:
         raise BadModel(f"the chat template of {_name(tokenizer)} cannot be used: {why}. {ALLOWED}") from None
-    return [one["text"] if "text" in one else _refusal(one["refused"], messages) for one, (messages, _) in zip(found, conversations, strict=True)]
+    return [
+        one["text"] if "text" in one else _refusal(one["refused"], messages)
+        for one, (messages, _) in zip(found, conversations, strict=True)
+    ]
 
 
 def _refusal(why: str, messages: Messages) -> TemplateRefuses:
@@ -61,11 +75,17 @@ def _template(tokenizer: Any) -> str:
     try:
         template = tokenizer.get_chat_template()
     except Exception as error:  # several templates, and none of them is the default
-        raise BadModel(f"the chat templates of {_name(tokenizer)} have no 'default' one ({str(error)[:200]}). {ALLOWED}") from error
+        raise BadModel(
+            f"the chat templates of {_name(tokenizer)} have no 'default' one ({str(error)[:200]}). {ALLOWED}"
+        ) from error
     if not isinstance(template, str):
-        raise BadModel(f"the chat template of {_name(tokenizer)} is no text, but {type(template).__name__}. {ALLOWED}")
+        raise BadModel(
+            f"the chat template of {_name(tokenizer)} is no text, but {type(template).__name__}. {ALLOWED}"
+        )
     if len(template) > CHARACTERS:
-        raise BadModel(f"the chat template of {_name(tokenizer)} has {len(template):,} characters; at most {CHARACTERS:,} are allowed. {ALLOWED}")
+        raise BadModel(
+            f"the chat template of {_name(tokenizer)} has {len(template):,} characters; at most {CHARACTERS:,} are allowed. {ALLOWED}"
+        )
     return template
 
 
@@ -78,7 +98,9 @@ def _rendered(job: str) -> tuple[dict[str, str], ...]:
     """What the worker answers to a job in JSON; _Failed where that is no list of texts and refusals."""
     try:
         command, text = [sys.executable, "-P", str(WORKER)], {"encoding": "utf-8", "errors": "replace"}
-        done = subprocess.run(command, input=job + "\n", capture_output=True, timeout=PATIENCE, check=False, **text)  # type: ignore[call-overload]  # options of the text mode
+        done = subprocess.run(
+            command, input=job + "\n", capture_output=True, timeout=PATIENCE, check=False, **text
+        )  # type: ignore[call-overload]  # options of the text mode
     except subprocess.TimeoutExpired:
         raise _Failed(f"it has not come to an end after {PATIENCE} s") from None
     if hasattr(signal, "SIGXCPU") and done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):

@@ -63,7 +63,9 @@ class Names(jinja2.utils.Namespace):
 
 def _allow(name: Any) -> None:
     if isinstance(name, str) and name.startswith("_"):
-        raise jinja2.exceptions.SecurityError(f"a namespace has no {name!r}: names that begin with an underscore are not allowed")
+        raise jinja2.exceptions.SecurityError(
+            f"a namespace has no {name!r}: names that begin with an underscore are not allowed"
+        )
 
 
 def environment() -> ImmutableSandboxedEnvironment:
@@ -72,10 +74,20 @@ def environment() -> ImmutableSandboxedEnvironment:
     def refuse(message: str) -> None:
         raise jinja2.exceptions.TemplateError(message)
 
-    def as_json(value: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False) -> str:
-        return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+    def as_json(
+        value: Any,
+        ensure_ascii: bool = False,
+        indent: Any = None,
+        separators: Any = None,
+        sort_keys: bool = False,
+    ) -> str:
+        return json.dumps(
+            value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+        )
 
-    made = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[Generation, jinja2.ext.loopcontrols])
+    made = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, jinja2.ext.loopcontrols]
+    )
     made.filters["tojson"] = as_json
     made.globals.update(
         raise_exception=refuse,
@@ -94,10 +106,17 @@ def limit(seconds: int, memory: int) -> None:
         return
     used = resource.getrusage(resource.RUSAGE_SELF)
     whole = int(used.ru_utime + used.ru_stime) + 1 + seconds
-    for kind, most in ((resource.RLIMIT_CPU, whole), (resource.RLIMIT_AS, memory), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
+    for kind, most in (
+        (resource.RLIMIT_CPU, whole),
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+    ):
         hard = resource.getrlimit(kind)[1]
         with contextlib.suppress(ValueError, OSError):  # macOS knows no bound on address space
-            resource.setrlimit(kind, (most, most) if hard == resource.RLIM_INFINITY else (min(most, hard), hard))
+            resource.setrlimit(
+                kind, (most, most) if hard == resource.RLIM_INFINITY else (min(most, hard), hard)
+            )
 
 
 def render(asked: dict[str, Any]) -> dict[str, Any]:
@@ -107,13 +126,21 @@ def render(asked: dict[str, Any]) -> dict[str, Any]:
     for messages, ask in asked["conversations"]:
         try:
             template = template or environment().from_string(asked["template"])
-            given = {"messages": messages, "tools": None, "documents": None, "add_generation_prompt": ask, **asked["names"]}
+            given = {
+                "messages": messages,
+                "tools": None,
+                "documents": None,
+                "add_generation_prompt": ask,
+                **asked["names"],
+            }
             parts, length = [], 0
             for part in template.generate(**given):
                 parts.append(part)
                 length += len(part)
                 if length > asked["longest"]:
-                    return {"error": f"it writes more than {asked['longest']:,} characters for {len(messages)} messages"}
+                    return {
+                        "error": f"it writes more than {asked['longest']:,} characters for {len(messages)} messages"
+                    }
             found.append({"text": "".join(parts)})
         except MemoryError:
             return {"error": f"it needs more than {asked['bytes'] >> 20} MiB of memory"}

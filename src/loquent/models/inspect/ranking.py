@@ -39,12 +39,21 @@ class Ranked:
 
     def as_json(self) -> dict[str, Any]:
         """All of it by name, with the errors."""
-        errors = {f"{name}_error": self.error(share, self.n) for name, share in (("online", self.online), ("target", self.target))}
+        errors = {
+            f"{name}_error": self.error(share, self.n)
+            for name, share in (("online", self.online), ("target", self.target))
+        }
         return {"place": self.place, "n": self.n, "online": self.online, "target": self.target, **errors}
 
 
 def q_ranking(
-    module: Any, values: TokenValues, better: TokenBatch, other: TokenBatch, *, last: int = 6, token_budget: int = 8192
+    module: Any,
+    values: TokenValues,
+    better: TokenBatch,
+    other: TokenBatch,
+    *,
+    last: int = 6,
+    token_budget: int = 8192,
 ) -> tuple[Ranked, ...]:
     """Compare the last answers of two batches, episode by episode, token by token from their ends.
 
@@ -61,18 +70,32 @@ def q_ranking(
     sides = [_last_answers(module, values, batch, token_budget) for batch in (better, other)]
     if sides[0].keys() != sides[1].keys():
         lonely = sorted(sides[0].keys() ^ sides[1].keys())
-        raise LoquentError(f"{len(lonely)} episodes have no counterpart, number {lonely[0]} first: the batches to compare are numbered alike")
+        raise LoquentError(
+            f"{len(lonely)} episodes have no counterpart, number {lonely[0]} first: the batches to compare are numbered alike"
+        )
     pairs = [(sides[0][number], sides[1][number]) for number in sorted(sides[0])]
     found = []
     for place in range(1, last + 1):
-        known = [pair for pair in pairs if min(map(len, pair)) >= place and _said(pair[0], place) != _said(pair[1], place)]
-        shares = [sum(mine[-place][kind] > its[-place][kind] for mine, its in known) / len(known) if known else None for kind in (1, 2)]
+        known = [
+            pair
+            for pair in pairs
+            if min(map(len, pair)) >= place and _said(pair[0], place) != _said(pair[1], place)
+        ]
+        shares = [
+            sum(mine[-place][kind] > its[-place][kind] for mine, its in known) / len(known) if known else None
+            for kind in (1, 2)
+        ]
         found.append(Ranked(place, len(known), *shares))
     return tuple(found)
 
 
 def shared_states(
-    better: Iterable[Episode], other: Iterable[Episode], key: Key, *, draws: int = 1000, answer: int | None = None
+    better: Iterable[Episode],
+    other: Iterable[Episode],
+    key: Key,
+    *,
+    draws: int = 1000,
+    answer: int | None = None,
 ) -> list[tuple[Episode, Episode, int]]:
     """Pairs (better, other, turn) drawn at states that games of both sides met: a state, then for each side one of its games there.
 
@@ -103,29 +126,39 @@ def _states(episodes: Iterable[Episode], answer: int | None) -> dict[State, list
     return found
 
 
-def pair_batches(pairs: Sequence[tuple[Episode, Episode, int]], format: Format, *, max_length: int) -> tuple[TokenBatch, TokenBatch]:
+def pair_batches(
+    pairs: Sequence[tuple[Episode, Episode, int]], format: Format, *, max_length: int
+) -> tuple[TokenBatch, TokenBatch]:
     """The batches of games (better, other, the turn whose answers are compared), each game cut behind that turn."""
     mine = [_upto(better, turn) for better, _, turn in pairs]
     its = [_upto(other, turn) for _, other, turn in pairs]
-    return token_batch(mine, format, EMPTY, max_length=max_length), token_batch(its, format, EMPTY, max_length=max_length)
+    return token_batch(mine, format, EMPTY, max_length=max_length), token_batch(
+        its, format, EMPTY, max_length=max_length
+    )
 
 
 def _upto(episode: Episode, turn: int) -> Episode:
     return replace(episode, turns=episode.turns[: turn + 1], ended=None)
 
 
-Tokens = list[tuple[int, float, float]]  # of one answer: each token with Q by the online and by the target heads
+Tokens = list[
+    tuple[int, float, float]
+]  # of one answer: each token with Q by the online and by the target heads
 
 
 def _said(tokens: Tokens, place: int) -> list[int]:
     return [token for token, _, _ in tokens[: len(tokens) - place + 1]]
 
 
-def _last_answers(module: Any, values: TokenValues, batch: TokenBatch, token_budget: int) -> dict[int, Tokens]:
+def _last_answers(
+    module: Any, values: TokenValues, batch: TokenBatch, token_budget: int
+) -> dict[int, Tokens]:
     """The last answer of each episode, by its number."""
     read = readings(module, values, batch, token_budget=token_budget)
     found = {}
-    for row, (number, is_action, turn) in enumerate(zip(batch.episode.tolist(), batch.is_action.cpu(), batch.turn.cpu(), strict=True)):
+    for row, (number, is_action, turn) in enumerate(
+        zip(batch.episode.tolist(), batch.is_action.cpu(), batch.turn.cpu(), strict=True)
+    ):
         answer = is_action & (turn == turn[is_action][-1])
         columns = (one[row].cpu()[answer].tolist() for one in (batch.tokens, read.q, read.target_q))
         found[number] = list(zip(*columns, strict=True))  # a later row of an episode holds a later answer

@@ -40,8 +40,15 @@ def readings(module: Any, values: TokenValues, batch: TokenBatch, *, token_budge
             where = deciding(some)
             online, slow = states([value, target], some.tokens, where)
             taken = some.tokens.roll(-1, 1)[where]
-            at = torch.as_tensor(rows)[:, None].expand(some.tokens.shape)[some.is_action.cpu()], some.is_action.nonzero()[:, 1].cpu()
-            read = torch.stack(values.taken(online, taken)).amin(0), values.target_taken(slow, taken), values.v(online)
+            at = (
+                torch.as_tensor(rows)[:, None].expand(some.tokens.shape)[some.is_action.cpu()],
+                some.is_action.nonzero()[:, 1].cpu(),
+            )
+            read = (
+                torch.stack(values.taken(online, taken)).amin(0),
+                values.target_taken(slow, taken),
+                values.v(online),
+            )
             for placed, numbers in zip(found, read, strict=True):
                 placed[at] = numbers.double().cpu()
     return found

@@ -23,7 +23,14 @@ class Valued:
 
 
 def advantages_of_texts(
-    module: Any, values: TokenValues, batch: TokenBatch, format: Format, *, n: int | None = None, least: int = 1, token_budget: int = 8192
+    module: Any,
+    values: TokenValues,
+    batch: TokenBatch,
+    format: Format,
+    *,
+    n: int | None = None,
+    least: int = 1,
+    token_budget: int = 8192,
 ) -> list[Valued]:
     """The sum of T - V over the tokens of each utterance, its end marker left out; best first, of equal ones by text.
 
@@ -49,14 +56,20 @@ def advantages_of_texts(
     texts: dict[str, list[float]] = defaultdict(list)
     for tokens, numbers in sums.items():
         texts[format.text(list(tokens))] += numbers
-    found = [Valued(text, sum(numbers) / len(numbers), len(numbers)) for text, numbers in texts.items() if len(numbers) >= least]
+    found = [
+        Valued(text, sum(numbers) / len(numbers), len(numbers))
+        for text, numbers in texts.items()
+        if len(numbers) >= least
+    ]
     return sorted(found, key=lambda one: (-one.advantage, one.text))
 
 
 def _utterances(batch: TokenBatch, format: Format) -> list[list[list[tuple[int, int]]]]:
     """For each row its answers, each as (place, token) without end markers."""
     found = []
-    for tokens, is_action, turn in zip(batch.tokens.tolist(), batch.is_action.tolist(), batch.turn.tolist(), strict=True):
+    for tokens, is_action, turn in zip(
+        batch.tokens.tolist(), batch.is_action.tolist(), batch.turn.tolist(), strict=True
+    ):
         answers: dict[int, list[tuple[int, int]]] = {}
         for place, (token, chosen, number) in enumerate(zip(tokens, is_action, turn, strict=True)):
             if chosen and token not in format.end:

@@ -58,7 +58,14 @@ class StateCache:
         return torch.cat(found).to(batch.tokens.device)
 
 
-def states_of(actor: Actor, batch: TokenBatch, *, policy: bool = False, every: bool = False, cache: StateCache | None = None) -> States:
+def states_of(
+    actor: Actor,
+    batch: TokenBatch,
+    *,
+    policy: bool = False,
+    every: bool = False,
+    cache: StateCache | None = None,
+) -> States:
     """The states of a batch whose rows all have an action: one forward pass for each network that is read, and one more
     without dropout for targets on a trunk that has it.
 
@@ -79,7 +86,13 @@ def states_of(actor: Actor, batch: TokenBatch, *, policy: bool = False, every: b
 
 
 def states_where(
-    actor: Actor, batch: TokenBatch, wanted: Bool[Tensor, "B T"], *, policy: bool = False, every: bool = False, cache: StateCache | None = None
+    actor: Actor,
+    batch: TokenBatch,
+    wanted: Bool[Tensor, "B T"],
+    *,
+    policy: bool = False,
+    every: bool = False,
+    cache: StateCache | None = None,
 ) -> tuple[Float[Tensor, "S H"], Float[Tensor, "S H"], Float[Tensor, "B T H"] | None]:
     """What the online heads, the target heads and the policy's output layer read at the positions wanted; see `states_of`.
 
@@ -92,17 +105,26 @@ def states_where(
     own = None
     if cache is not None:
         online = target = cache.states(batch, wanted)
-        own = online.new_zeros(*batch.tokens.shape, online.shape[1]).masked_scatter(wanted[..., None], online) if policy else None
+        own = (
+            online.new_zeros(*batch.tokens.shape, online.shape[1]).masked_scatter(wanted[..., None], online)
+            if policy
+            else None
+        )
         return online, target, own
     if policy or values.value_trunk is None:
         own = pretrained.hidden(actor.policy, batch.tokens, batch.real if every else wanted)
-    states = own if values.value_trunk is None else pretrained.hidden(values.value_trunk, batch.tokens, wanted)
+    states = (
+        own if values.value_trunk is None else pretrained.hidden(values.value_trunk, batch.tokens, wanted)
+    )
     assert states is not None  # without a trunk of their own, the values read the policy's states
     online = states[wanted]
     if values.target_trunk is None and not pretrained.drops_out(actor.policy):
         return online, online.detach(), own
     followed = actor.policy if values.target_trunk is None else values.target_trunk
-    with torch.no_grad(), pretrained.evaluating(followed):  # a trunk that both read drops out for the heads that learn alone
+    with (
+        torch.no_grad(),
+        pretrained.evaluating(followed),
+    ):  # a trunk that both read drops out for the heads that learn alone
         target = pretrained.hidden(followed, batch.tokens, wanted)[wanted]
     return online, target, own
 

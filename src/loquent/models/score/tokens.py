@@ -25,19 +25,30 @@ from loquent.models.values.chunked import chunked, summed
 from loquent.pretrained import evaluating, groups, head
 
 CHUNK = 1 << 21  # logits in one chunk
-WHOLE = 1 << 24  # up to so many logits there is one chunk, kept for the backward pass; above, chunks are computed again there
+WHOLE = (
+    1 << 24
+)  # up to so many logits there is one chunk, kept for the backward pass; above, chunks are computed again there
 
 
 class Scores(NamedTuple):
     """What a model says of N action tokens, in the row-major order of `is_action.nonzero()`."""
 
-    drawn: Float[Tensor, " N"]  # log-probability in the support each token was drawn from, temperature included
+    drawn: Float[
+        Tensor, " N"
+    ]  # log-probability in the support each token was drawn from, temperature included
     policy: Float[Tensor, " N"]  # log-probability in the full softmax
-    entropy: Float[Tensor, " N"]  # of the distribution `drawn` belongs to, in nats; NaN where it was not asked for
+    entropy: Float[
+        Tensor, " N"
+    ]  # of the distribution `drawn` belongs to, in nats; NaN where it was not asked for
 
 
 def action_scores(
-    module: Any, batch: TokenBatch, *, support: bool = True, entropy: bool = True, hidden: Float[Tensor, "B T H"] | None = None
+    module: Any,
+    batch: TokenBatch,
+    *,
+    support: bool = True,
+    entropy: bool = True,
+    hidden: Float[Tensor, "B T H"] | None = None,
 ) -> Scores:
     """Scores of a batch's action tokens, differentiable; one forward pass, none where `hidden` gives its last hidden states.
 
@@ -47,11 +58,15 @@ def action_scores(
         LoquentError: a row begins with an action, which has no state.
     """
     if batch.is_action[:, :1].any():
-        raise LoquentError("a row begins with an action token; every row begins with a start token, whose hidden is the first state")
+        raise LoquentError(
+            "a row begins with an action token; every row begins with a start token, whose hidden is the first state"
+        )
     decided = batch.is_action[:, 1:]
     layer = head(module)
     if layer is not None:
-        states = (pretrained.hidden(module, batch.tokens, deciding(batch)) if hidden is None else hidden)[:, :-1][decided]
+        states = (pretrained.hidden(module, batch.tokens, deciding(batch)) if hidden is None else hidden)[
+            :, :-1
+        ][decided]
     else:
         ones = torch.ones_like(batch.tokens)
         states = module(input_ids=batch.tokens, attention_mask=ones, use_cache=False).logits[:, :-1][decided]
@@ -64,23 +79,43 @@ def action_scores(
         return _scores(logits, chosen[here], None if sets is None else sets.take(here), entropy and wanted[2])
 
     if len(chosen) * vocabulary <= WHOLE:
-        return Scores(*scores(states if layer is None else layer(states), slice(0, len(chosen)), (True, True, True)))
+        return Scores(
+            *scores(states if layer is None else layer(states), slice(0, len(chosen)), (True, True, True))
+        )
     if layer is not None and layer.product is not None:
         after = layer.product.wide
-        return Scores(*chunked(layer.product, layer.product.narrow(states), step, lambda wide, *rest: scores(after(wide), *rest), 3))
+        return Scores(
+            *chunked(
+                layer.product,
+                layer.product.narrow(states),
+                step,
+                lambda wide, *rest: scores(after(wide), *rest),
+                3,
+            )
+        )
     parts = []
-    for i in range(0, len(chosen), step):  # a layer of another kind, an adapter say, is run again in the backward pass
+    for i in range(
+        0, len(chosen), step
+    ):  # a layer of another kind, an adapter say, is run again in the backward pass
         here = slice(i, min(i + step, len(chosen)))
 
         def part(some: Tensor, here: slice = here) -> tuple[Tensor, Tensor, Tensor]:
             return scores(some if layer is None else layer(some), here, (True, True, True))
 
-        parts.append(checkpoint(part, states[here], use_reentrant=False) if torch.is_grad_enabled() else part(states[here]))
+        parts.append(
+            checkpoint(part, states[here], use_reentrant=False)
+            if torch.is_grad_enabled()
+            else part(states[here])
+        )
     return Scores(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
 
 
 def weighted_nll(
-    module: Any, batch: TokenBatch, weights: Float[Tensor, " N"] | None = None, *, hidden: Float[Tensor, "B T H"] | None = None
+    module: Any,
+    batch: TokenBatch,
+    weights: Float[Tensor, " N"] | None = None,
+    *,
+    hidden: Float[Tensor, "B T H"] | None = None,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, " N"]]:
     """Σ_t w_t · -log π(x_t) over a batch's action tokens (by default all weigh 1), and each -log π(x_t), which has no gradient.
 
@@ -91,14 +126,20 @@ def weighted_nll(
         nll = -action_scores(module, batch, support=False, entropy=False, hidden=hidden).policy
         return (nll if weights is None else weights * nll).sum(), nll.detach()
     if batch.is_action[:, :1].any():
-        raise LoquentError("a row begins with an action token; every row begins with a start token, whose hidden is the first state")
+        raise LoquentError(
+            "a row begins with an action token; every row begins with a start token, whose hidden is the first state"
+        )
     decided = batch.is_action[:, 1:]
-    states = (pretrained.hidden(module, batch.tokens, deciding(batch)) if hidden is None else hidden)[:, :-1][decided]
+    states = (pretrained.hidden(module, batch.tokens, deciding(batch)) if hidden is None else hidden)[:, :-1][
+        decided
+    ]
     chosen, product = batch.tokens[:, 1:][decided], layer.product
 
     def rows(logits: Tensor, here: slice) -> tuple[Tensor, Tensor]:
         logits = product.wide(logits)
-        nll = F.cross_entropy(logits if logits.dtype == torch.float64 else logits.float(), chosen[here], reduction="none")
+        nll = F.cross_entropy(
+            logits if logits.dtype == torch.float64 else logits.float(), chosen[here], reduction="none"
+        )
         return nll if weights is None else weights[here] * nll, nll
 
     total, (nll,) = summed(product, product.narrow(states), max(1, CHUNK // len(product.weight)), rows)
@@ -129,8 +170,14 @@ def score(actor: Actor, batch: TokenBatch, *, token_budget: int = 8192) -> Token
             own = action_scores(actor.policy, some, support=False, entropy=False, hidden=hidden).policy
             policy[rows, :width] = _placed(own, some, policy)
             if actor.reference is not None:
-                states = pretrained.hidden(actor.reference, some.tokens, wanted) if head(actor.reference) is not None else None
-                found_there = action_scores(actor.reference, some, support=False, entropy=False, hidden=states).policy
+                states = (
+                    pretrained.hidden(actor.reference, some.tokens, wanted)
+                    if head(actor.reference) is not None
+                    else None
+                )
+                found_there = action_scores(
+                    actor.reference, some, support=False, entropy=False, hidden=states
+                ).policy
                 reference[rows, :width] = _placed(found_there, some, policy)
             if found is not None:
                 value[rows, :width] = _placed(found[:, :-1][some.is_action[:, 1:]], some, policy)
@@ -149,7 +196,9 @@ def micro_batches(batch: TokenBatch, token_budget: int) -> list[list[int]]:
     return groups(batch.real.sum(1).tolist(), token_budget)
 
 
-def _scores(logits: Tensor, chosen: Tensor, support: Support | None, entropy: bool) -> tuple[Tensor, Tensor, Tensor]:
+def _scores(
+    logits: Tensor, chosen: Tensor, support: Support | None, entropy: bool
+) -> tuple[Tensor, Tensor, Tensor]:
     logits = logits if logits.dtype == torch.float64 else logits.float()
     picked = logits.gather(1, chosen[:, None])[:, 0]
     policy = picked - logits.logsumexp(1)
@@ -159,7 +208,9 @@ def _scores(logits: Tensor, chosen: Tensor, support: Support | None, entropy: bo
         return policy, policy, entropy_of(logits.log_softmax(-1))
     kept = support.kept(device=logits.device)
     temperature = torch.from_numpy(support.temperature).to(logits)[:, None]
-    logprob = restricted_logprob(logits, None if kept.all() else kept, 1.0 if (temperature == 1).all() else temperature)
+    logprob = restricted_logprob(
+        logits, None if kept.all() else kept, 1.0 if (temperature == 1).all() else temperature
+    )
     drawn = logprob.gather(1, chosen[:, None])[:, 0]
     return drawn, policy, entropy_of(logprob) if entropy else torch.full_like(policy, torch.nan)
 

@@ -33,18 +33,24 @@ class TokenBatch:
     tokens: Int64[Tensor, "B T"]
     real: Bool[Tensor, "B T"]  # no padding
     is_action: Bool[Tensor, "B T"]  # chosen by the learning seat
-    turn: Int64[Tensor, "B T"]  # number of the utterance in its episode; -1 for head, padding and what follows the last turn
+    turn: Int64[
+        Tensor, "B T"
+    ]  # number of the utterance in its episode; -1 for head, padding and what follows the last turn
     reward: Float[Tensor, "B T"]  # weighted, KL left out; a turn's on its last action token
     ended: Bool[Tensor, " B"]  # by a rule: nothing is bootstrapped
     episode: Int64[Tensor, " B"]  # index into the episodes the batch was made from
-    drawn_logprob: Float[Tensor, "B T"] | None = None  # in the support, temperature included: the ratio's denominator
+    drawn_logprob: Float[Tensor, "B T"] | None = (
+        None  # in the support, temperature included: the ratio's denominator
+    )
     policy_logprob: Float[Tensor, "B T"] | None = None  # full softmax, as is reference_logprob
     reference_logprob: Float[Tensor, "B T"] | None = None
     value: Float[Tensor, "B T"] | None = None  # of the state of the action token
     advantage: Float[Tensor, "B T"] | None = None
     target: Float[Tensor, "B T"] | None = None
     bootstrap: Float[Tensor, " B"] | None = None  # value at the last real token
-    support: Support | None = None  # of the action tokens, in the order of is_action.nonzero(); None: everything, at temperature 1
+    support: Support | None = (
+        None  # of the action tokens, in the order of is_action.nonzero(); None: everything, at temperature 1
+    )
     dropped: int = 0  # turns left out for length
     cut: int = 0  # tokens of observations left out for length
     left_out: int = 0  # episodes without an action token, which have no row
@@ -54,7 +60,9 @@ class TokenBatch:
             return
         sets, actions = len(self.support), int(self.is_action.sum())
         if sets != actions:
-            raise LoquentError(f"the support has {sets} sets for {actions} action tokens; where is_action changes, the support must too")
+            raise LoquentError(
+                f"the support has {sets} sets for {actions} action tokens; where is_action changes, the support must too"
+            )
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -78,7 +86,11 @@ class TokenBatch:
 
     def to(self, target: torch.device | str | torch.dtype) -> TokenBatch:
         """The same batch with its tensors on a device, or with its real numbers in a floating-point type."""
-        moved = {field.name: getattr(self, field.name) for field in fields(self) if isinstance(getattr(self, field.name), Tensor)}
+        moved = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if isinstance(getattr(self, field.name), Tensor)
+        }
         if isinstance(target, torch.dtype):
             moved = {name: tensor for name, tensor in moved.items() if tensor.is_floating_point()}
         return replace(self, **{name: tensor.to(target) for name, tensor in moved.items()})
@@ -99,7 +111,10 @@ def cat(batches: Sequence[TokenBatch], pad: int) -> TokenBatch:
             joined[field.name] = None
         elif isinstance(values[0], Tensor):
             fill = {"tokens": pad, "turn": HEAD}.get(field.name, 0)
-            wide = [value if value.ndim == 1 else F.pad(value, (0, width - value.shape[1]), value=fill) for value in values]
+            wide = [
+                value if value.ndim == 1 else F.pad(value, (0, width - value.shape[1]), value=fill)
+                for value in values
+            ]
             joined[field.name] = torch.cat(wide)
         else:
             joined[field.name] = Support.cat(values)
@@ -125,7 +140,9 @@ def positions(batch: TokenBatch) -> Positions:
         LoquentError: a row begins with an action, which then has no state.
     """
     if batch.is_action[:, :1].any():
-        raise LoquentError("a row begins with an action token; every row begins with a start token, whose hidden is the first state")
+        raise LoquentError(
+            "a row begins with an action token; every row begins with a start token, whose hidden is the first state"
+        )
     counts = batch.is_action.sum(1)
     widest = int(counts.max()) if len(batch) else 0
     rank = torch.arange(widest, device=batch.tokens.device)
@@ -140,7 +157,13 @@ def positions(batch: TokenBatch) -> Positions:
 
 
 def token_batch(
-    episodes: Sequence[Episode], format: Format, weights: Record, *, max_length: int, room: int | None = None, seat: str | None = None
+    episodes: Sequence[Episode],
+    format: Format,
+    weights: Record,
+    *,
+    max_length: int,
+    room: int | None = None,
+    seat: str | None = None,
 ) -> TokenBatch:
     """The batch of episodes as one seat read and said them; its numbers are float64 until `score` gives them the model's precision.
 
@@ -157,7 +180,9 @@ def token_batch(
         BadReward: a reward is not finite, or a reward per token has another length than the answer.
     """
     room = max_length if room is None else min(room, max_length)
-    laid = [rows_of(episode, format, weights, seat or episode.learning, max_length, room) for episode in episodes]
+    laid = [
+        rows_of(episode, format, weights, seat or episode.learning, max_length, room) for episode in episodes
+    ]
     rows = [(index, row) for index, several in enumerate(laid) for row in several]
     shape = len(rows), max((len(row.ids) for _, row in rows), default=0)
     tokens, turn = np.full(shape, format.pad, dtype=np.int64), np.full(shape, HEAD, dtype=np.int64)
@@ -171,7 +196,10 @@ def token_batch(
             is_action[b, here], reward[b, here] = True, said.reward
             if said.turn.tokens is not None:
                 _check(said, format, episodes[index])
-                drawn[b, here], policy[b, here] = said.turn.tokens.drawn_logprob, said.turn.tokens.policy_logprob
+                drawn[b, here], policy[b, here] = (
+                    said.turn.tokens.drawn_logprob,
+                    said.turn.tokens.policy_logprob,
+                )
     answers = [said for _, row in rows for said in row.said]
     recorded = bool(answers) and all(said.turn.tokens is not None for said in answers)
     return TokenBatch(
@@ -196,18 +224,27 @@ def _support(answers: Sequence[Said]) -> Support | None:
     known = [said.turn.tokens.support if said.turn.tokens is not None else None for said in answers]
     vocabularies = {support.vocabulary for support in known if support is not None}
     if len(vocabularies) > 1:
-        raise BadModel(f"the answers were drawn from vocabularies of {' and '.join(map(str, sorted(vocabularies)))} words; a batch has one")
+        raise BadModel(
+            f"the answers were drawn from vocabularies of {' and '.join(map(str, sorted(vocabularies)))} words; a batch has one"
+        )
     if not vocabularies:
         return None
     size = vocabularies.pop()
-    return Support.cat(Support.full(said.length, size) if support is None else support for said, support in zip(answers, known, strict=True))
+    return Support.cat(
+        Support.full(said.length, size) if support is None else support
+        for said, support in zip(answers, known, strict=True)
+    )
 
 
 def _check(said: Said, format: Format, episode: Episode) -> None:
     """Raise BadModel where the recorded tokens of a turn cannot be of this tokenizer, or do not fit together."""
     tokens: Any = said.turn.tokens
     place = f"turn {said.number} of the game {episode.row}#{episode.number} of {episode.task}"
-    recorded = {"drawn_logprob": tokens.drawn_logprob, "policy_logprob": tokens.policy_logprob, "support": tokens.support}
+    recorded = {
+        "drawn_logprob": tokens.drawn_logprob,
+        "policy_logprob": tokens.policy_logprob,
+        "support": tokens.support,
+    }
     for name, values in recorded.items():
         if values is not None and len(values) != said.length:
             raise BadModel(f"{place} holds {said.length} tokens, but {name} has {len(values)} entries")
@@ -215,9 +252,15 @@ def _check(said: Said, format: Format, episode: Episode) -> None:
         numbers = np.asarray(recorded[name])
         if not np.isfinite(numbers).all():
             wrong = float(numbers[~np.isfinite(numbers)][0])
-            raise BadModel(f"{place} holds a {name} of {wrong}, which no drawn token can have: whoever draws tokens records how likely they were")
+            raise BadModel(
+                f"{place} holds a {name} of {wrong}, which no drawn token can have: whoever draws tokens records how likely they were"
+            )
     if tokens.ids.min() < 0 or tokens.ids.max() >= format.vocabulary:
         wrong = next(int(i) for i in tokens.ids if not 0 <= i < format.vocabulary)
-        raise BadModel(f"{place} holds the token {wrong}; the tokenizer has 0..{format.vocabulary - 1}: they were drawn with another one")
+        raise BadModel(
+            f"{place} holds the token {wrong}; the tokenizer has 0..{format.vocabulary - 1}: they were drawn with another one"
+        )
     if tokens.support is not None and tokens.support.vocabulary < format.vocabulary:
-        raise BadModel(f"{place} was drawn from {tokens.support.vocabulary} words; the tokenizer has {format.vocabulary}")
+        raise BadModel(
+            f"{place} was drawn from {tokens.support.vocabulary} words; the tokenizer has {format.vocabulary}"
+        )

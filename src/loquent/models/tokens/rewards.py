@@ -18,7 +18,9 @@ from loquent.rewards.terms import TokenTerm
 LONGEST = 16  # ids that may together be one character, or a few
 
 
-def with_token_rewards(episodes: Sequence[Episode], terms: Sequence[TokenTerm], format: Format) -> list[Episode]:
+def with_token_rewards(
+    episodes: Sequence[Episode], terms: Sequence[TokenTerm], format: Format
+) -> list[Episode]:
     """The episodes with the scores of token terms on those answers of the learning seat that have no tokens; `rewards.apply` scores the others.
 
     The turns stay without tokens: they were not drawn, and have no probabilities. Their scores fit the rows that `token_batch` lays in
@@ -30,13 +32,22 @@ def with_token_rewards(episodes: Sequence[Episode], terms: Sequence[TokenTerm], 
     return [_scored(one, terms, format) for one in episodes] if terms else list(episodes)
 
 
-def learner_rewards(terms: Sequence[Any], episodes: Sequence[Episode], rows: Mapping[str, Row], learner: Learner, format: Format) -> list[Episode]:
+def learner_rewards(
+    terms: Sequence[Any],
+    episodes: Sequence[Episode],
+    rows: Mapping[str, Row],
+    learner: Learner,
+    format: Format,
+) -> list[Episode]:
     """`rewards.apply` for a learner. Answers of the learning seat that have no tokens have those of the format meanwhile.
 
     Raises:
         BadReward: as `rewards.apply`.
     """
-    if all(not isinstance(term, TokenTerm) and term.counting.place == "answer" and not term.counting.potential for term in terms):
+    if all(
+        not isinstance(term, TokenTerm) and term.counting.place == "answer" and not term.counting.potential
+        for term in terms
+    ):
         return compose.apply(terms, episodes, rows, learner)
     scored = compose.apply(terms, [_with_tokens(one, format) for one in episodes], rows, learner)
     return [_as_drawn(after, before) for after, before in zip(scored, episodes, strict=True)]
@@ -44,7 +55,11 @@ def learner_rewards(terms: Sequence[Any], episodes: Sequence[Episode], rows: Map
 
 def ends_by(format: Format | None) -> Callable[[Turn], Sequence[int]] | None:
     """What tells a `Learner` how many characters of an answer are said with each of its tokens; None without a format."""
-    return None if format is None else lambda turn: character_ends(turn.tokens.ids.tolist(), turn.text, format) if turn.tokens else ()
+    return (
+        None
+        if format is None
+        else lambda turn: character_ends(turn.tokens.ids.tolist(), turn.text, format) if turn.tokens else ()
+    )
 
 
 def character_ends(ids: Sequence[int], text: str, format: Format) -> tuple[int, ...]:
@@ -60,7 +75,12 @@ def character_ends(ids: Sequence[int], text: str, format: Format) -> tuple[int, 
 
 
 def _as_drawn(after: Episode, before: Episode) -> Episode:
-    return replace(after, turns=tuple(replace(new, tokens=old.tokens) for new, old in zip(after.turns, before.turns, strict=True)))
+    return replace(
+        after,
+        turns=tuple(
+            replace(new, tokens=old.tokens) for new, old in zip(after.turns, before.turns, strict=True)
+        ),
+    )
 
 
 def _scored(episode: Episode, terms: Sequence[TokenTerm], format: Format) -> Episode:
@@ -83,7 +103,9 @@ def _with_tokens(episode: Episode, format: Format) -> Episode:
         turn = turns[number]
         if turn.seat != seat or turn.tokens is not None:
             continue
-        ids = np.array([id for id, own in zip(piece.ids, piece.is_action, strict=True) if own], dtype=np.int64)
+        ids = np.array(
+            [id for id, own in zip(piece.ids, piece.is_action, strict=True) if own], dtype=np.int64
+        )
         unknown = np.full(len(ids), np.nan)
         turns[number] = replace(turn, tokens=Tokens(ids, unknown, unknown))
     return replace(episode, turns=tuple(turns))

@@ -38,7 +38,9 @@ class Row:
     fit: Fit
 
 
-def rows_of(episode: Episode, format: Format, weights: Record, seat: str, max_length: int, room: int) -> list[Row]:
+def rows_of(
+    episode: Episode, format: Format, weights: Record, seat: str, max_length: int, room: int
+) -> list[Row]:
     """The rows of one episode: normally one; an answer before which turns had to be dropped begins another.
 
     A row that is continued by another is not ended. A row that is not ended goes on to the next observation, and to the markers before
@@ -60,14 +62,23 @@ def rows_of(episode: Episode, format: Format, weights: Record, seat: str, max_le
         if count:
             length = before[i] + lengths[i + 1] - count
             budget = min(room, max_length - count)
-            fits.append((i, Fit() if length <= budget else _fitted(episode, format, turns[:i], seat, budget, numbers[i], count)))
+            fits.append(
+                (
+                    i,
+                    Fit()
+                    if length <= budget
+                    else _fitted(episode, format, turns[:i], seat, budget, numbers[i], count),
+                )
+            )
     groups = [(fit, [i for i, _ in group]) for fit, group in groupby(fits, key=lambda pair: pair[1])]
     layout = _Layout(episode, format, rewards, max_length)
     rows = []
     for n, (fit, answers) in enumerate(groups):
         stop = groups[n + 1][1][0] if n + 1 < len(groups) else len(turns)
         untouched = fit == Fit() and stop == len(turns)
-        written = whole if untouched else format.write(episode.instruction, turns[fit.first : stop], seat, fit.keep)
+        written = (
+            whole if untouched else format.write(episode.instruction, turns[fit.first : stop], seat, fit.keep)
+        )
         ended = n + 1 == len(groups) and not episode.bootstraps
         rows.append(layout.row(written, [HEAD, *numbers[fit.first : stop]], fit, answers, ended))
     return rows
@@ -82,7 +93,9 @@ class _Layout:
     rewards: dict[int, NDArray[np.float64]]
     max_length: int
 
-    def row(self, written: Written, numbers: Sequence[int], fit: Fit, answers: Sequence[int], ended: bool) -> Row:
+    def row(
+        self, written: Written, numbers: Sequence[int], fit: Fit, answers: Sequence[int], ended: bool
+    ) -> Row:
         """One row of what was written, its pieces belonging to the turns `numbers`; only `answers` (places in the view) are its actions."""
         ids: list[int] = []
         turn: list[int] = []
@@ -94,9 +107,19 @@ class _Layout:
             turn += [numbers[n]] * len(piece.ids)
             if n in wanted:
                 count = sum(piece.is_action)
-                said.append(Said(len(ids) - count, count, numbers[n], self.episode.turns[numbers[n]], self.rewards[numbers[n]]))
+                said.append(
+                    Said(
+                        len(ids) - count,
+                        count,
+                        numbers[n],
+                        self.episode.turns[numbers[n]],
+                        self.rewards[numbers[n]],
+                    )
+                )
         if len(ids) > self.max_length:  # a text may take more tokens where it comes to stand first in a row
-            raise BadModel(f"turn {numbers[last]} of {self.episode.row}#{self.episode.number} ends at token {len(ids)}; a row has {self.max_length}")
+            raise BadModel(
+                f"turn {numbers[last]} of {self.episode.row}#{self.episode.number} ends at token {len(ids)}; a row has {self.max_length}"
+            )
         if not ended or self.format.closing:
             rest = [(i, numbers[n]) for n, piece in enumerate(written.pieces) if n > last for i in piece.ids]
             after = written.owed + self.format.closing if ended else written.opening if rest else ()
@@ -106,7 +129,9 @@ class _Layout:
         return Row(ids, turn, said, ended, fit)
 
 
-def _fitted(episode: Episode, format: Format, turns: Sequence[Turn], seat: str, budget: int, number: int, count: int) -> Fit:
+def _fitted(
+    episode: Episode, format: Format, turns: Sequence[Turn], seat: str, budget: int, number: int, count: int
+) -> Fit:
     try:
         return format.fit(episode.instruction, turns, seat, budget)
     except BadModel as error:
@@ -116,7 +141,9 @@ def _fitted(episode: Episode, format: Format, turns: Sequence[Turn], seat: str, 
         ) from error
 
 
-def _rewards(episode: Episode, view: Sequence[tuple[int, Turn]], counts: Sequence[int], weights: Record, seat: str) -> dict[int, NDArray[np.float64]]:
+def _rewards(
+    episode: Episode, view: Sequence[tuple[int, Turn]], counts: Sequence[int], weights: Record, seat: str
+) -> dict[int, NDArray[np.float64]]:
     """The weighted reward of each token of each answer, by the number of its turn; an answer without tokens gives its to its neighbour."""
     rewards: dict[int, NDArray[np.float64]] = {}
     owed, latest = 0.0, None
@@ -141,5 +168,7 @@ def _rewards(episode: Episode, view: Sequence[tuple[int, Turn]], counts: Sequenc
         else:
             owed += amount
         if not np.isfinite(amount) or not np.isfinite(per_token).all():
-            raise BadReward(f"turn {number} of {episode.row}#{episode.number} has the rewards {turn.rewards!r}, of which some are not finite")
+            raise BadReward(
+                f"turn {number} of {episode.row}#{episode.number} has the rewards {turn.rewards!r}, of which some are not finite"
+            )
     return rewards

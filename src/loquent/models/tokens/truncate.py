@@ -26,4 +26,6 @@ def truncated(batch: TokenBatch, length: int) -> TokenBatch:
     if batch.support is not None:
         columns = batch.is_action.nonzero()[:, 1].cpu()
         changed["support"] = batch.support.take(torch.nonzero(columns < length).flatten().numpy())
-    return replace(batch, **changed, ended=batch.ended & ~cut, bootstrap=None if bool(cut.any()) else batch.bootstrap)
+    return replace(
+        batch, **changed, ended=batch.ended & ~cut, bootstrap=None if bool(cut.any()) else batch.bootstrap
+    )

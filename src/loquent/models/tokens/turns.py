@@ -48,7 +48,11 @@ class TurnBatch:
         """The batch of these turns (integers, or one bool a turn), in that order."""
         index = np.arange(len(self))[np.asarray(rows, dtype=None if len(rows) else np.int64)]
         chosen = self._each(lambda array: array[index])
-        return replace(chosen, legal=tuple(self.legal[i] for i in index), next_legal=tuple(self.next_legal[i] for i in index))
+        return replace(
+            chosen,
+            legal=tuple(self.legal[i] for i in index),
+            next_legal=tuple(self.next_legal[i] for i in index),
+        )
 
     def to_torch(self, device: Any = "cpu") -> TurnBatch:
         """The same batch with torch tensors on a device."""
@@ -57,7 +61,9 @@ class TurnBatch:
         return self._each(lambda array: torch.as_tensor(array, device=device))
 
     def _each(self, change: Callable[[Any], Any]) -> TurnBatch:
-        changed: dict[str, Any] = {name: change(getattr(self, name)) for name in ("choice", "reward", "ended", "episode", "turn")}
+        changed: dict[str, Any] = {
+            name: change(getattr(self, name)) for name in ("choice", "reward", "ended", "episode", "turn")
+        }
         for name in ("features", "next_features"):
             changed[name] = {key: change(array) for key, array in getattr(self, name).items()}
         return replace(self, **changed)
@@ -76,7 +82,9 @@ class _Column:
     turn: list[int]
 
 
-def turn_batch(episodes: Sequence[Episode], view: View, actions: ActionSet, weights: Record, *, seat: str | None = None) -> TurnBatch:
+def turn_batch(
+    episodes: Sequence[Episode], view: View, actions: ActionSet, weights: Record, *, seat: str | None = None
+) -> TurnBatch:
     """The batch of all answers of one seat (by default each episode's learning seat), through a view of its observations.
 
     Args:
@@ -92,7 +100,9 @@ def turn_batch(episodes: Sequence[Episode], view: View, actions: ActionSet, weig
     for index, episode in enumerate(episodes):
         _add(column, seen, index, episode, actions, weights, seat or episode.learning)
     if not column.turn:
-        raise LoquentError(f"there is no answer of {seat or 'the learning seat'} in {len(episodes)} episodes, so there is no batch of turns")
+        raise LoquentError(
+            f"there is no answer of {seat or 'the learning seat'} in {len(episodes)} episodes, so there is no batch of turns"
+        )
     used = sorted({*column.seen, *column.following})
     place = np.zeros(len(seen), dtype=np.int64)
     place[used] = np.arange(len(used))
@@ -111,7 +121,15 @@ def turn_batch(episodes: Sequence[Episode], view: View, actions: ActionSet, weig
     )
 
 
-def _add(column: _Column, seen: list[Observation], index: int, episode: Episode, actions: ActionSet, weights: Record, seat: str) -> None:
+def _add(
+    column: _Column,
+    seen: list[Observation],
+    index: int,
+    episode: Episode,
+    actions: ActionSet,
+    weights: Record,
+    seat: str,
+) -> None:
     """Append an episode's answers; each waits for the seat's next observation, the last takes the last of the game."""
     name, latest, first = f"{episode.row}#{episode.number} of {episode.task}", None, len(column.turn)
     for number, turn in enumerate(episode.turns):
@@ -121,8 +139,13 @@ def _add(column: _Column, seen: list[Observation], index: int, episode: Episode,
             chosen = actions.index(turn.text, seen[latest].legal)
             column.seen.append(latest)
             column.choice.append(NO_ACTION if chosen is None else chosen)
-            per_token = sum(weights[term] * sum(values) for term, values in turn.token_rewards.items() if term in weights)
-            column.reward.append(per_token + sum(weights[term] * value for term, value in turn.rewards.items() if term in weights))
+            per_token = sum(
+                weights[term] * sum(values) for term, values in turn.token_rewards.items() if term in weights
+            )
+            column.reward.append(
+                per_token
+                + sum(weights[term] * value for term, value in turn.rewards.items() if term in weights)
+            )
             column.ended.append(False)
             column.episode.append(index)
             column.turn.append(number)
@@ -132,16 +155,22 @@ def _add(column: _Column, seen: list[Observation], index: int, episode: Episode,
                 latest = len(seen) - 1
                 column.following += [latest] * (len(column.turn) - len(column.following))
         elif turn.to:
-            raise LoquentError(f"turn {number} of the game {name} has no observation in memory; play.replay(task, episode) makes them again")
+            raise LoquentError(
+                f"turn {number} of the game {name} has no observation in memory; play.replay(task, episode) makes them again"
+            )
     if len(column.turn) > first:
         column.following += [len(seen) - 1] * (len(column.turn) - len(column.following))
         column.ended[-1] = not episode.bootstraps
 
 
-def _stack(pictures: Sequence[Mapping[str, NDArray[Any]]], seen: Sequence[Observation]) -> dict[str, NDArray[Any]]:
+def _stack(
+    pictures: Sequence[Mapping[str, NDArray[Any]]], seen: Sequence[Observation]
+) -> dict[str, NDArray[Any]]:
     shapes = {name: np.shape(array) for name, array in pictures[0].items()}
     for picture, observation in zip(pictures, seen, strict=True):
         found = {name: np.shape(array) for name, array in picture.items()}
         if found != shapes:
-            raise LoquentError(f"the view makes {found} of the observation {observation.text[:60]!r}, and {shapes} of the first; one shape is right")
+            raise LoquentError(
+                f"the view makes {found} of the observation {observation.text[:60]!r}, and {shapes} of the first; one shape is right"
+            )
     return {name: np.stack([picture[name] for picture in pictures]) for name in shapes}

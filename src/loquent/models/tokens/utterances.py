@@ -15,7 +15,9 @@ from loquent.models.tokens.batch import TokenBatch, positions
 class Utterances:
     """The u-th answer of each row, padded on the right with 0; what the code of arXiv:2206.11871 calls `u_state_idxs` and so on."""
 
-    action: Int64[Tensor, "B U"]  # its last token (the end marker, where it has one): the hidden after the whole answer
+    action: Int64[
+        Tensor, "B U"
+    ]  # its last token (the end marker, where it has one): the hidden after the whole answer
     state: Int64[Tensor, "B U"]  # the token before its first: the hidden in which it begins
     next: Int64[Tensor, "B U"]  # the state of the next one; of the last one the last real token
     reward: Float[Tensor, "B U"]  # of all its tokens
@@ -35,7 +37,10 @@ def utterances(batch: TokenBatch) -> Utterances:
     first, last = at.real & (turn != turn.roll(1, 1)), at.real.clone()
     first[:, :1] = at.real[:, :1]
     last[:, :-1] &= first[:, 1:] | ~at.real[:, 1:]
-    counts, number = first.sum(1), (first.cumsum(1) - 1).clamp(min=0)  # number: of the answer that an action token belongs to
+    counts, number = (
+        first.sum(1),
+        (first.cumsum(1) - 1).clamp(min=0),
+    )  # number: of the answer that an action token belongs to
     real = torch.arange(int(counts.max()) if len(batch) else 0, device=batch.tokens.device) < counts[:, None]
 
     def each(values: Tensor, chosen: Tensor) -> Tensor:
@@ -45,4 +50,12 @@ def utterances(batch: TokenBatch) -> Utterances:
 
     earned = batch.reward.gather(1, at.action) * at.real
     reward = earned.new_zeros(real.shape).scatter_add(1, number, earned)
-    return Utterances(each(at.action, last), each(at.state, first), each(at.next, last), reward, each(at.alive, last), real, number)
+    return Utterances(
+        each(at.action, last),
+        each(at.state, first),
+        each(at.next, last),
+        reward,
+        each(at.alive, last),
+        real,
+        number,
+    )

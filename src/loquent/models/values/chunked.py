@@ -29,7 +29,9 @@ class Product(Protocol):
         ...
 
 
-def chunked(layer: Product, states: Float[Tensor, "N H"], step: int, function: Function, outputs: int) -> Columns:
+def chunked(
+    layer: Product, states: Float[Tensor, "N H"], step: int, function: Function, outputs: int
+) -> Columns:
     """`function` of the layer's outputs, `step` rows at a time, differentiable once by the states and the layer.
 
     Args:
@@ -39,7 +41,9 @@ def chunked(layer: Product, states: Float[Tensor, "N H"], step: int, function: F
     return _Chunked.apply(states, layer.weight, layer.bias, step, function, outputs)  # type: ignore[no-any-return, no-untyped-call]  # torch has no types for autograd functions
 
 
-def summed(layer: Product, states: Float[Tensor, "N H"], step: int, function: Rows) -> tuple[Float[Tensor, ""], Columns]:
+def summed(
+    layer: Product, states: Float[Tensor, "N H"], step: int, function: Rows
+) -> tuple[Float[Tensor, ""], Columns]:
     """The sum over rows of the first column that `function` gives of the layer's outputs, and its other columns [N], without a gradient.
 
     Each chunk's gradient is formed with it, so the outputs are computed once, where `chunked` computes them again in the backward pass.
@@ -53,7 +57,9 @@ class _Summed(torch.autograd.Function):
     """Forward and backward of a sum in one go over the chunks; its backward pass scales what was found."""
 
     @staticmethod
-    def forward(ctx: Any, states: Tensor, weight: Tensor, bias: Tensor | None, step: int, function: Rows) -> Columns:
+    def forward(
+        ctx: Any, states: Tensor, weight: Tensor, bias: Tensor | None, step: int, function: Rows
+    ) -> Columns:
         found = [
             torch.zeros_like(part) if part is not None and needed else None
             for part, needed in zip((states, weight, bias), ctx.needs_input_grad, strict=False)
@@ -62,7 +68,11 @@ class _Summed(torch.autograd.Function):
         total, parts = states.new_zeros(()), []
         for here in _slices(len(states), step) or [slice(0, 0)]:  # of no rows the columns are empty
             with torch.enable_grad():
-                wide = F.linear(states[here], weight, bias).detach().requires_grad_(any(part is not None for part in found))
+                wide = (
+                    F.linear(states[here], weight, bias)
+                    .detach()
+                    .requires_grad_(any(part is not None for part in found))
+                )
                 first, *columns = function(wide, here)
                 some = first.sum()
             total += some.detach()
@@ -89,26 +99,44 @@ class _Chunked(torch.autograd.Function):
     """The backward pass forms the outputs again and adds each chunk's part to one gradient of the weight, in place."""
 
     @staticmethod
-    def forward(ctx: Any, states: Tensor, weight: Tensor, bias: Tensor | None, step: int, function: Function, outputs: int) -> Columns:
+    def forward(
+        ctx: Any,
+        states: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        step: int,
+        function: Function,
+        outputs: int,
+    ) -> Columns:
         ctx.save_for_backward(states, weight, bias)
         ctx.step, ctx.function = step, function
         ctx.set_materialize_grads(False)
-        parts = [function(F.linear(states[here], weight, bias), here, (True,) * outputs) for here in _slices(len(states), step)]
+        parts = [
+            function(F.linear(states[here], weight, bias), here, (True,) * outputs)
+            for here in _slices(len(states), step)
+        ]
         return tuple(torch.cat(columns) for columns in zip(*parts, strict=True))
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
         states, weight, bias = ctx.saved_tensors
         by_states, by_weight, by_bias = (
-            torch.zeros_like(part) if needed else None for part, needed in zip((states, weight, bias), ctx.needs_input_grad, strict=False)
+            torch.zeros_like(part) if needed else None
+            for part, needed in zip((states, weight, bias), ctx.needs_input_grad, strict=False)
         )
         wanted = tuple(gradient is not None for gradient in gradients)
         for here in _slices(len(states), ctx.step):
             with torch.enable_grad():
                 wide = F.linear(states[here], weight, bias).detach().requires_grad_()
                 columns = ctx.function(wide, here, wanted)
-            some = [(column, gradient[here]) for column, gradient in zip(columns, gradients, strict=True) if gradient is not None]
-            (by_wide,) = torch.autograd.grad([column for column, _ in some], wide, [gradient for _, gradient in some])
+            some = [
+                (column, gradient[here])
+                for column, gradient in zip(columns, gradients, strict=True)
+                if gradient is not None
+            ]
+            (by_wide,) = torch.autograd.grad(
+                [column for column, _ in some], wide, [gradient for _, gradient in some]
+            )
             if by_states is not None:
                 by_states[here] = by_wide @ weight
             if by_weight is not None:

@@ -41,7 +41,9 @@ def adapted(module: nn.Module, rank: int) -> nn.Module:
     made = copy.deepcopy(module, {id(parameter): parameter for parameter in module.parameters()})
     places = [name for name, part in made.named_modules() if _sizes(part) != (0, 0)]
     if not places:
-        raise BadModel(f"{type(module).__name__} has no linear layer for an adapter; backbones = 'separate' is right")
+        raise BadModel(
+            f"{type(module).__name__} has no linear layer for an adapter; backbones = 'separate' is right"
+        )
     for place in places:
         parent, _, name = place.rpartition(".")
         setattr(made.get_submodule(parent), name, LowRank(made.get_submodule(place), rank))

@@ -132,7 +132,9 @@ class TokenValues(nn.Module):
             target_trunk = None if value_trunk is None else _twin(value_trunk)
             size = policy.get_input_embeddings().weight.shape[0] if outputs is None else outputs
             limits = {"value_min": value_min, "value_max": value_max}
-            made = cls(value_trunk, target_trunk, width(policy), size, double=double, initial=initial, **limits)
+            made = cls(
+                value_trunk, target_trunk, width(policy), size, double=double, initial=initial, **limits
+            )
         for heads in (made.v_head, made.q_heads, made.target_heads):
             heads.to(exact(policy.dtype))
         return made.to(policy.device)
@@ -151,16 +153,22 @@ class TokenValues(nn.Module):
         """Q of all tokens by the target heads, from the target trunk's hidden states: the smaller of both, clipped."""
         return self._clipped(torch.stack([head(hidden) for head in self.target_heads]).amin(0))
 
-    def taken(self, hidden: Float[Tensor, "N H"], tokens: Int64[Tensor, " N"]) -> tuple[Float[Tensor, " N"], ...]:
+    def taken(
+        self, hidden: Float[Tensor, "N H"], tokens: Int64[Tensor, " N"]
+    ) -> tuple[Float[Tensor, " N"], ...]:
         """Q of the token taken by each online head; [N, V] is never formed."""
         return tuple(head.taken(hidden, tokens) for head in _heads(self.q_heads))
 
     @torch.no_grad()
     def target_taken(self, hidden: Float[Tensor, "N H"], tokens: Int64[Tensor, " N"]) -> Float[Tensor, " N"]:
         """`target_q` of the token taken; [N, V] is never formed."""
-        return self._clipped(torch.stack([head.taken(hidden, tokens) for head in _heads(self.target_heads)]).amin(0))
+        return self._clipped(
+            torch.stack([head.taken(hidden, tokens) for head in _heads(self.target_heads)]).amin(0)
+        )
 
-    def summed(self, hidden: Float[Tensor, "N H"], function: Rows) -> tuple[Float[Tensor, ""], tuple[Columns, ...]]:
+    def summed(
+        self, hidden: Float[Tensor, "N H"], function: Rows
+    ) -> tuple[Float[Tensor, ""], tuple[Columns, ...]]:
         """The sum over rows and online heads of a function of Q of all tokens, and of each head the columns it gives beside it.
 
         Args:
@@ -170,7 +178,9 @@ class TokenValues(nn.Module):
         return torch.stack(sums).sum(), columns
 
     @torch.no_grad()
-    def target_wide(self, hidden: Float[Tensor, "N H"], function: Callable[[Tensor], Tensor]) -> Float[Tensor, " N"]:
+    def target_wide(
+        self, hidden: Float[Tensor, "N H"], function: Callable[[Tensor], Tensor]
+    ) -> Float[Tensor, " N"]:
         """A function of `target_q`, [n, V] -> [n]; some rows at a time."""
         step = max(1, CHUNK // _heads(self.target_heads)[0].outer.out_features)
         parts = [function(self.target_q(some)) for some in hidden.split(step)]
@@ -186,7 +196,9 @@ class TokenValues(nn.Module):
         online = [self.q_heads, *([self.value_trunk] if self.value_trunk is not None else [])]
         for part, followed in zip(self.targets(), online, strict=True):
             own, other = list(part.parameters()), list(followed.parameters())
-            pairs = [(mine, its) for mine, its in zip(own, other, strict=True) if mine is not its]  # adapters share what is frozen
+            pairs = [
+                (mine, its) for mine, its in zip(own, other, strict=True) if mine is not its
+            ]  # adapters share what is frozen
             torch._foreach_lerp_([mine for mine, _ in pairs], [its for _, its in pairs], rate)
 
     def train(self, mode: bool = True) -> TokenValues:
@@ -197,7 +209,11 @@ class TokenValues(nn.Module):
         return self
 
     def _clipped(self, values: Tensor) -> Tensor:
-        return values if self.value_min is None and self.value_max is None else values.clamp(self.value_min, self.value_max)
+        return (
+            values
+            if self.value_min is None and self.value_max is None
+            else values.clamp(self.value_min, self.value_max)
+        )
 
 
 def _twin(module: nn.Module) -> nn.Module:

@@ -51,7 +51,9 @@ class Perturbation:
             if value not in known:
                 raise BadSetting(f"{name} = {value!r} is none of {', '.join(map(repr, known))}")
         if not (math.isfinite(self.adv_beta) and self.adv_beta >= 0):
-            raise BadSetting(f"adv_beta = {self.adv_beta} weighs advantages; a finite number of at least 0 is right")
+            raise BadSetting(
+                f"adv_beta = {self.adv_beta} weighs advantages; a finite number of at least 0 is right"
+            )
         if self.mode == "sign" and not 0 < self.adv_beta < 1:
             raise BadSetting(
                 f"adv_beta = {self.adv_beta} with mode = 'sign' is the weight of tokens better than V, the others have 1 - adv_beta; "
@@ -60,7 +62,9 @@ class Perturbation:
         if self.adv_clip is not None and not math.isfinite(self.adv_clip):
             raise BadSetting(f"adv_clip = {self.adv_clip} is no finite number; None does not clip")
         if self.neutral and not self.logits:
-            raise BadSetting(f"adv_beta = {self.adv_beta} and logits = False leave nothing to draw by; take the logits, or weigh the advantages")
+            raise BadSetting(
+                f"adv_beta = {self.adv_beta} and logits = False leave nothing to draw by; take the logits, or weigh the advantages"
+            )
 
     @property
     def neutral(self) -> bool:
@@ -81,7 +85,11 @@ class Perturbation:
         """What is added for states with these hidden states, of what the target heads read and of what V reads (None where V cancels)."""
         q = self.values.target_q(target)
         v = self.values.v(value) if self.needs_v and value is not None else None
-        return Shift(added(q, v, adv_beta=self.adv_beta, adv_clip=self.adv_clip, mode=self.mode), self.logits, self.filters == "after")
+        return Shift(
+            added(q, v, adv_beta=self.adv_beta, adv_clip=self.adv_clip, mode=self.mode),
+            self.logits,
+            self.filters == "after",
+        )
 
 
 @dataclass(frozen=True)
@@ -92,14 +100,21 @@ class Shift:
     logits: bool = True
     after: bool = False
 
-    def to(self, work: Float[Tensor, "n K"], columns: Int64[Tensor, "n K"] | None = None) -> Float[Tensor, "n K"]:
+    def to(
+        self, work: Float[Tensor, "n K"], columns: Int64[Tensor, "n K"] | None = None
+    ) -> Float[Tensor, "n K"]:
         """Logits (those of some columns) with what is added; what is -inf, and so impossible, stays it."""
         more = self.added[:, : work.shape[1]] if columns is None else self.added.gather(1, columns)
         return work + more if self.logits else more.to(work.dtype).masked_fill(work == -torch.inf, -torch.inf)
 
 
 def added(
-    q: Float[Tensor, "n V"], v: Float[Tensor, " n"] | None, *, adv_beta: float, adv_clip: float | None = None, mode: str = "exponential"
+    q: Float[Tensor, "n V"],
+    v: Float[Tensor, " n"] | None,
+    *,
+    adv_beta: float,
+    adv_clip: float | None = None,
+    mode: str = "exponential",
 ) -> Float[Tensor, "n V"]:
     """What advantages q - v add to the logits; without `v` up to a constant of each row, which a softmax does not see.
 
@@ -108,7 +123,9 @@ def added(
     """
     if v is None:
         if mode == "sign" or adv_clip is not None:
-            raise BadSetting("a clipped advantage, or its sign, needs V; without it only adv_beta * Q can be added")
+            raise BadSetting(
+                "a clipped advantage, or its sign, needs V; without it only adv_beta * Q can be added"
+            )
         return adv_beta * q
     if mode == "sign":
         more = torch.full_like(q, math.log1p(-adv_beta)).masked_fill(q > v[:, None], math.log(adv_beta))

@@ -17,18 +17,34 @@ from loquent.errors import BadRow, UnknownName
 class Options:
     """The settings under `task:` for text generation."""
 
-    source: str = setting("builtin", "builtin: Loquent's reviews; path: files; hub: a dataset of the hub", choices=("builtin", "path", "hub"))
-    path: str = setting("", "source path: a file, a folder with train, validation and test files, or the IMDB folders")
+    source: str = setting(
+        "builtin",
+        "builtin: Loquent's reviews; path: files; hub: a dataset of the hub",
+        choices=("builtin", "path", "hub"),
+    )
+    path: str = setting(
+        "", "source path: a file, a folder with train, validation and test files, or the IMDB folders"
+    )
     name: str = setting("", "source hub: the dataset's name, or a local folder in the hub's format")
     subset: str = setting("", "source hub: the dataset's configuration, where it has several")
     revision: str = setting("", "source hub: the commit, 40 hexadecimal digits")
     text_field: str = setting("text", "the field of the text")
     label_field: str = setting("", "the field of the label; empty: `label`, where it exists")
     labels: tuple[str, ...] = setting((), "the allowed labels; empty: any")
-    prompt_words: int = setting(0, "words in the prompt; 0, or a text not longer than this: use prompt_fraction", low=0)
-    prompt_fraction: float = setting(0.5, "the share of a text's words that is its prompt", source="2210.01241 sec. 4.1: IMDB", low=0.0, high=1.0)
+    prompt_words: int = setting(
+        0, "words in the prompt; 0, or a text not longer than this: use prompt_fraction", low=0
+    )
+    prompt_fraction: float = setting(
+        0.5,
+        "the share of a text's words that is its prompt",
+        source="2210.01241 sec. 4.1: IMDB",
+        low=0.0,
+        high=1.0,
+    )
     max_words: int = setting(0, "an answer of more words ends by the rule 'length'; 0: no limit", low=0)
-    text_words: int = setting(0, "split longer texts into rows of this many words; 0: do not split texts", low=0)
+    text_words: int = setting(
+        0, "split longer texts into rows of this many words; 0: do not split texts", low=0
+    )
     limit: int = setting(0, "the most rows per split, chosen by a hash of their ids; 0: all", low=0)
     horizon: str = setting(
         "cut",
@@ -66,7 +82,9 @@ def rows(options: Options, split: str) -> tuple[Row, ...]:
     """
     splits = load(options.where)
     if split not in splits:
-        raise UnknownName(f"split of the source {options.source} {options.path or options.name}".rstrip(), split, splits)
+        raise UnknownName(
+            f"split of the source {options.source} {options.path or options.name}".rstrip(), split, splits
+        )
     pieces = (piece for row in splits[split] for piece in _pieces(row, options))
     return tuple(_cut_row(row, options) for row in limited(tuple(pieces), options.limit))
 
@@ -81,7 +99,9 @@ def cut(text: str, words: int) -> tuple[str, str]:
     """
     ends = [match.end() for match in re.finditer(r"\S+", text)]
     if not 0 < words < len(ends):
-        raise ValueError(f"a text of {len(ends)} words cannot be cut into a prompt of {words} and an answer of at least 1")
+        raise ValueError(
+            f"a text of {len(ends)} words cannot be cut into a prompt of {words} and an answer of at least 1"
+        )
     return text[: ends[words - 1]], text[ends[words - 1] :]
 
 
@@ -89,7 +109,10 @@ def _cut_row(row: Row, options: Options) -> Row:
     label = row.fields.get("label")
     if "prompt" in row.fields and "references" in row.fields:
         prompt, references = row["prompt"], row["references"]
-        return Row(row.id, row.fields.with_(prompt=prompt, references=references, text=prompt + references[0], label=label))
+        return Row(
+            row.id,
+            row.fields.with_(prompt=prompt, references=references, text=prompt + references[0], label=label),
+        )
     text = row["text"]
     length = len(text.split())
     count = options.prompt_words
@@ -98,7 +121,9 @@ def _cut_row(row: Row, options: Options) -> Row:
     try:
         prompt, rest = cut(text, count)
     except ValueError as error:
-        raise BadRow(f"row {row.id}: {error}", file=options.path or options.name or "built-in reviews") from error
+        raise BadRow(
+            f"row {row.id}: {error}", file=options.path or options.name or "built-in reviews"
+        ) from error
     return Row(row.id, row.fields.with_(prompt=prompt, references=(rest,), text=text, label=label))
 
 

@@ -25,13 +25,29 @@ class Options(Labelled):
 
     text_field: str = setting("", "the field of the text in JSONL and on the hub; empty: `text`")
     label_field: str = setting("", "the field of the labels in JSONL and on the hub; empty: `labels`")
-    reward: str = setting("f1", "f1, exact, ndcg or prefix (ndcg and prefix reward the order), or module:name(observation, action, targets)")
-    dense: bool = setting(True, "true: each label earns the change of the score; false: the score is given at the end", source="2011.08272 sec. 2.2")
-    empty_score: float = setting(
-        1.0, "the score of a prediction without labels for a text without labels; 0: as in the paper's code", low=0.0, high=1.0
+    reward: str = setting(
+        "f1",
+        "f1, exact, ndcg or prefix (ndcg and prefix reward the order), or module:name(observation, action, targets)",
     )
-    repeats: bool = setting(True, "true: a label may be repeated, at the cost of precision, as in the paper; false: it is masked")
-    max_steps: int = setting(0, "the most actions in an episode, 'terminate' included; 0: the largest number of labels of a row, plus 1", low=0)
+    dense: bool = setting(
+        True,
+        "true: each label earns the change of the score; false: the score is given at the end",
+        source="2011.08272 sec. 2.2",
+    )
+    empty_score: float = setting(
+        1.0,
+        "the score of a prediction without labels for a text without labels; 0: as in the paper's code",
+        low=0.0,
+        high=1.0,
+    )
+    repeats: bool = setting(
+        True, "true: a label may be repeated, at the cost of precision, as in the paper; false: it is masked"
+    )
+    max_steps: int = setting(
+        0,
+        "the most actions in an episode, 'terminate' included; 0: the largest number of labels of a row, plus 1",
+        low=0,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -53,7 +69,9 @@ class Options(Labelled):
     def _checked(self, fields: Mapping[str, Any], text: str, label: str) -> Record:
         checked = texts.check(fields, text_field=text, label_field=label)
         if TERMINATE in checked["labels"]:
-            raise ValueError(f"a label is named {TERMINATE!r}, which is the action that ends an episode; rename the label")
+            raise ValueError(
+                f"a label is named {TERMINATE!r}, which is the action that ends an episode; rename the label"
+            )
         return checked
 
 
@@ -70,7 +88,9 @@ def load(options: Options) -> Splits:
 @lru_cache(maxsize=16)
 def whole(options: Options) -> Splits:
     """The rows without `limit`, so that the set of labels does not depend on `limit`."""
-    return placed.load(options, texts.read, placed.knowing(options.read, options.labels), builtin_texts.splits)
+    return placed.load(
+        options, texts.read, placed.knowing(options.read, options.labels), builtin_texts.splits
+    )
 
 
 def labels(options: Options) -> tuple[str, ...]:
@@ -91,4 +111,7 @@ def most_steps(options: Options, count: int) -> int:
 
 def _weighted(part: tuple[Row, ...]) -> tuple[Row, ...]:
     counts = Counter(row["labels"] for row in part)
-    return tuple(row if "weight" in row.fields else Row(row.id, row.fields.with_(weight=1 / counts[row["labels"]])) for row in part)
+    return tuple(
+        row if "weight" in row.fields else Row(row.id, row.fields.with_(weight=1 / counts[row["labels"]]))
+        for row in part
+    )

@@ -46,7 +46,16 @@ class State:
     score: float
     finished: bool = False
 
-    def __init__(self, text: str, gold: Labels, labels: Labels, inserted: int, tally: Tally, score: float, finished: bool = False) -> None:
+    def __init__(
+        self,
+        text: str,
+        gold: Labels,
+        labels: Labels,
+        inserted: int,
+        tally: Tally,
+        score: float,
+        finished: bool = False,
+    ) -> None:
         into = self.__dict__  # every step makes a state, and the generated __init__ takes twice as long
         into["text"], into["gold"], into["labels"], into["inserted"] = text, gold, labels, inserted
         into["tally"], into["score"], into["finished"] = tally, score, finished
@@ -77,16 +86,24 @@ class MultiLabel(Task):
         self.labels = rows.labels(options)
         self.actions: Texts = Texts((*self.labels, TERMINATE))
         self.max_steps = rows.most_steps(options, len(self.labels))
-        self.reward: Callable[..., float] | None = None if options.reward in SCORES else registry.function(options.reward, "multilabel.reward")
+        self.reward: Callable[..., float] | None = (
+            None if options.reward in SCORES else registry.function(options.reward, "multilabel.reward")
+        )
         chosen = options.reward if self.reward is None else CUSTOM
         self.spec = TaskSpec(
             id="multilabel",
-            instruction=f"Name all labels of the text, then say {TERMINATE}: {', '.join(self.labels)}." if options.instruct else "",
-            rewards=Record({name: float(name == chosen) for name in (*SCORES, *([CUSTOM] if self.reward else []))}),
+            instruction=f"Name all labels of the text, then say {TERMINATE}: {', '.join(self.labels)}."
+            if options.instruct
+            else "",
+            rewards=Record(
+                {name: float(name == chosen) for name in (*SCORES, *([CUSTOM] if self.reward else []))}
+            ),
             invalid=("no label", "repeated label"),
             turn_limit=self.max_steps,
             truncates=(OUT_OF_TURNS,),
-            return_range=(-options.empty_score if options.dense else 0.0, 1.0) if self.reward is None else None,
+            return_range=(-options.empty_score if options.dense else 0.0, 1.0)
+            if self.reward is None
+            else None,
             paper="arXiv:2011.08272",
             licences=("Apache-2.0",) if options.source == "builtin" else (),
         )
@@ -127,7 +144,13 @@ class MultiLabel(Task):
         """Insert the label, or end. Text that is not a label is inserted as "",
         a forbidden repeated label as itself.
         """
-        gold, labels, tally, inserted, score = state.gold, state.labels, state.tally, state.inserted, state.score
+        gold, labels, tally, inserted, score = (
+            state.gold,
+            state.labels,
+            state.tally,
+            state.inserted,
+            state.score,
+        )
         finished = move == TERMINATE
         if not finished:
             label = move if isinstance(move, str) else move.text if move.why == "repeated label" else ""
@@ -138,11 +161,20 @@ class MultiLabel(Task):
         after = State(state.text, gold, labels, inserted, tally, score, finished)
         over = finished or len(labels) >= self.max_steps
         if self.reward is not None:
-            rewards = {CUSTOM: float(self.reward(self._observation(state), move.text if isinstance(move, Invalid) else move, gold))}
+            rewards = {
+                CUSTOM: float(
+                    self.reward(
+                        self._observation(state), move.text if isinstance(move, Invalid) else move, gold
+                    )
+                )
+            }
         else:
             rewards = {self._followed: score - state.score} if self._dense else {}
         if over:
-            rewards = {**{name: score_of(name, tally, len(labels), len(gold), self._empty) for name in SCORES}, **rewards}
+            rewards = {
+                **{name: score_of(name, tally, len(labels), len(gold), self._empty) for name in SCORES},
+                **rewards,
+            }
         return Outcome(after, self._observation(after), Record(rewards), TERMINATE if finished else None)
 
     def expert(self, state: State) -> str:
@@ -161,7 +193,13 @@ class MultiLabel(Task):
         if ended is None:
             return {"score": score}
         success = bool(set_scores.exact(state.gold, state.labels))
-        return {"score": score, "episode_score": score, "prediction": state.labels, "target": state.gold, "is_success": success}
+        return {
+            "score": score,
+            "episode_score": score,
+            "prediction": state.labels,
+            "target": state.gold,
+            "is_success": success,
+        }
 
     def measure(self, ended: Sequence[tuple[Row, Observation]]) -> Record:
         """Over a corpus: `micro_f1`, `macro_f1`, `sample_f1` (the mean over texts), `exact`,
@@ -175,11 +213,23 @@ class MultiLabel(Task):
             "ndcg": lambda a, b: set_scores.ndcg(a, b, empty),
             "prefix": lambda a, b: set_scores.prefix(a, b, empty),
         }
-        corpus = {name: getattr(set_scores, name)(gold, predictions, empty) for name in ("micro_f1", "macro_f1", "sample_f1")}
-        return Record({**corpus, **{name: sum(of(a, b) for a, b in pairs) / max(len(pairs), 1) for name, of in means.items()}})
+        corpus = {
+            name: getattr(set_scores, name)(gold, predictions, empty)
+            for name in ("micro_f1", "macro_f1", "sample_f1")
+        }
+        return Record(
+            {
+                **corpus,
+                **{name: sum(of(a, b) for a, b in pairs) / max(len(pairs), 1) for name, of in means.items()},
+            }
+        )
 
     def _observation(self, state: State) -> Observation:
         labels, finished = state.labels, state.finished
         text = "" if finished else " " if labels else f"{state.text}\n"
-        legal = None if self._repeats else (self._all & ~state.inserted).to_bytes(len(self.actions) + 7 >> 3, "little")
+        legal = (
+            None
+            if self._repeats
+            else (self._all & ~state.inserted).to_bytes(len(self.actions) + 7 >> 3, "little")
+        )
         return Observation(text, Record(text=state.text, labels=labels, finished=finished), legal)

@@ -37,7 +37,10 @@ class Fields:
     @property
     def space(self) -> spaces.Dict:
         """The space of the dictionaries."""
-        counted = {"labels": spaces.MultiBinary(len(self.numbers)), "inserted": spaces.Discrete(self.most + 1)}
+        counted = {
+            "labels": spaces.MultiBinary(len(self.numbers)),
+            "inserted": spaces.Discrete(self.most + 1),
+        }
         return spaces.Dict({"text": AnyText(LONGEST_TEXT), **counted})
 
 
@@ -50,5 +53,7 @@ def fields(task: Task) -> tuple[spaces.Dict, Fields]:
 def render(observation: Observation) -> str:
     """The text, and the labels so far."""
     fields = observation.fields
-    labels = [label or "(no label)" for label in fields["labels"]] + (["terminate"] if fields["finished"] else [])
+    labels = [label or "(no label)" for label in fields["labels"]] + (
+        ["terminate"] if fields["finished"] else []
+    )
     return f"Text: {fields['text']}\nLabels: {', '.join(labels)}"

@@ -18,9 +18,15 @@ from loquent.data.sources import Splits
 class Options(Annotated):
     """The settings under `task:` for multiple choice."""
 
-    reward: str = setting("correct", "correct: 1 for the right choice; or a function module:name(observation, action, targets)")
-    shuffle: bool = setting(False, "true: each episode draws the order of its choices; false: the order of the data")
-    passes: int = setting(1, "how often the choices are shown; CONTINUE at the last choice of the last pass takes it", low=1)
+    reward: str = setting(
+        "correct", "correct: 1 for the right choice; or a function module:name(observation, action, targets)"
+    )
+    shuffle: bool = setting(
+        False, "true: each episode draws the order of its choices; false: the order of the data"
+    )
+    passes: int = setting(
+        1, "how often the choices are shown; CONTINUE at the last choice of the last pass takes it", low=1
+    )
     max_choices: int = setting(26, "a question with more choices is an error", low=1)
 
     def check(self, fields: Mapping[str, Any]) -> Record:
@@ -28,7 +34,9 @@ class Options(Annotated):
         checked = questions.check(fields)
         count = len(checked["choices"])
         if count > self.max_choices:
-            raise ValueError(f"the question has {count} choices, more than max_choices = {self.max_choices}; raise max_choices")
+            raise ValueError(
+                f"the question has {count} choices, more than max_choices = {self.max_choices}; raise max_choices"
+            )
         return checked
 
 
@@ -37,4 +45,6 @@ def load(options: Options) -> Splits:
     """The rows of all splits with `question`, `facts`, `choices`, `ids`, `answer`;
     errors as in `data.annotated.placed.load`.
     """
-    return rows.limited(placed.load(options, questions.read, options.check, builtin_questions.splits), options.limit)
+    return rows.limited(
+        placed.load(options, questions.read, options.check, builtin_questions.splits), options.limit
+    )

@@ -31,7 +31,9 @@ from loquent.tasks.multiple_choice import rows
 
 ANSWER, CONTINUE = "ANSWER", "CONTINUE"
 CORRECT, CUSTOM = "correct", "custom"
-INSTRUCTION = f"The choices come one by one. Say {ANSWER} to take the one that is shown, {CONTINUE} to see the next."
+INSTRUCTION = (
+    f"The choices come one by one. Say {ANSWER} to take the one that is shown, {CONTINUE} to see the next."
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,15 @@ class State:
     selected: str = ""
     forced: bool = False
 
-    def __init__(self, question: Record, answer: str, place: int = 0, passed: int = 0, selected: str = "", forced: bool = False) -> None:
+    def __init__(
+        self,
+        question: Record,
+        answer: str,
+        place: int = 0,
+        passed: int = 0,
+        selected: str = "",
+        forced: bool = False,
+    ) -> None:
         into = self.__dict__  # every step makes a state, and the generated __init__ takes twice as long
         into["question"], into["answer"], into["place"], into["passed"] = question, answer, place, passed
         into["selected"], into["forced"] = selected, forced
@@ -79,7 +89,9 @@ class MultipleChoice(Task):
         super().__init__(options)
         options = self.options
         self.actions: Texts = Texts((ANSWER, CONTINUE))
-        self.reward: Callable[..., float] | None = None if options.reward == CORRECT else registry.function(options.reward, "multiple_choice.reward")
+        self.reward: Callable[..., float] | None = (
+            None if options.reward == CORRECT else registry.function(options.reward, "multiple_choice.reward")
+        )
         self.spec = TaskSpec(
             id="multiple_choice",
             instruction=INSTRUCTION if options.instruct else "",
@@ -122,13 +134,22 @@ class MultipleChoice(Task):
         at_last = state.place == len(choices) - 1
         if move == ANSWER or (at_last and state.passed == self.options.passes - 1):
             invalid = isinstance(move, Invalid)
-            after = State(state.question, state.answer, state.place, state.passed, "" if invalid else ids[state.place], move == CONTINUE)
+            after = State(
+                state.question,
+                state.answer,
+                state.place,
+                state.passed,
+                "" if invalid else ids[state.place],
+                move == CONTINUE,
+            )
             ended = "answered" if move == ANSWER else "no answer" if invalid else "last choice"
             rewards = Record(correct=float(after.selected == state.answer))
             return Outcome(after, _observation(after, ""), self._with_custom(rewards, state, move), ended)
         place = 0 if at_last else state.place + 1
         after = State(state.question, state.answer, place, state.passed + at_last)
-        return Outcome(after, _observation(after, f"\n{choices[place]}:"), self._with_custom(EMPTY, state, move))
+        return Outcome(
+            after, _observation(after, f"\n{choices[place]}:"), self._with_custom(EMPTY, state, move)
+        )
 
     def expert(self, state: State) -> str:
         """ANSWER at the right choice, else CONTINUE."""
@@ -146,11 +167,22 @@ class MultipleChoice(Task):
             return {"score": 0.0}
         score, right = float(state.selected == state.answer), state.selected == state.answer
         choice = {"selected_choice": state.selected, "forced_answer": state.forced}
-        return {**choice, "score": score, "episode_score": score, "prediction": state.selected, "target": state.answer, "is_success": right}
+        return {
+            **choice,
+            "score": score,
+            "episode_score": score,
+            "prediction": state.selected,
+            "target": state.answer,
+            "is_success": right,
+        }
 
     def measure(self, ended: Sequence[tuple[Row, Observation]]) -> Record:
         """Over a corpus: `accuracy`."""
-        return Record(accuracy=accuracy([row["answer"] for row, _ in ended], [last.fields["selected"] for _, last in ended]))
+        return Record(
+            accuracy=accuracy(
+                [row["answer"] for row, _ in ended], [last.fields["selected"] for _, last in ended]
+            )
+        )
 
     def _with_custom(self, rewards: Record, state: State, move: str | Invalid) -> Record:
         if self.reward is None:
@@ -160,4 +192,6 @@ class MultipleChoice(Task):
 
 
 def _observation(state: State, text: str) -> Observation:
-    return Observation(text, Record(state.question, place=state.place, passed=state.passed, selected=state.selected))
+    return Observation(
+        text, Record(state.question, place=state.place, passed=state.passed, selected=state.selected)
+    )

@@ -34,7 +34,9 @@ def fields(task: Task) -> tuple[spaces.Dict, Callable[[Observation], dict[str, A
     """The view "dict" of a multiple-choice task: its space, and `dictionary`."""
     most = task.options.max_choices
     texts = {name: AnyText(LONGEST_TEXT) for name in ("question", "facts", "choice")}
-    return spaces.Dict({**texts, "place": spaces.Discrete(most), "count": spaces.Discrete(most + 1)}), dictionary
+    return spaces.Dict(
+        {**texts, "place": spaces.Discrete(most), "count": spaces.Discrete(most + 1)}
+    ), dictionary
 
 
 def render(observation: Observation) -> str:
@@ -42,5 +44,8 @@ def render(observation: Observation) -> str:
     fields = observation.fields
     count = len(fields["choices"]) if fields["passed"] else fields["place"] + 1
     lines = [f"Question: {fields['question']}", *(f"Fact: {fact}" for fact in fields["facts"])]
-    lines += [f"Choice {id}: {text}" for id, text in list(zip(fields["ids"], fields["choices"], strict=True))[:count]]
+    lines += [
+        f"Choice {id}: {text}"
+        for id, text in list(zip(fields["ids"], fields["choices"], strict=True))[:count]
+    ]
     return "\n".join([*lines, f"Taken: {fields['selected']}"] if fields["selected"] else lines)

@@ -22,15 +22,41 @@ AVERAGES = ("micro", "macro", "weighted")
 class Options(Labelled):
     """The settings under `task:` for sequence tagging."""
 
-    token_field: str = setting("", "the column of the tokens: a number (CoNLL) or a name (CoNLL-U, JSONL, hub); empty: the format's usual column")
-    label_field: str = setting("", "the column of the labels; empty: the last column (CoNLL), UPOS (CoNLL-U) or `labels`")
-    prefixes: str = setting("keep", "keep or strip B-, I-, E-, S-, L-, U- before labels; the paper's data strips them", choices=("keep", "strip"))
-    scheme: str = setting("auto", "how labels form spans for span_f1 (bioes: also BILOU); auto: by the prefixes of the labels", choices=SCHEMES)
-    reward: str = setting("token_f1", "token_f1 (the paper's 'entity-level F1'), span_f1, or module:name(observation, action, targets)")
-    dense: bool = setting(True, "true: each token earns the change of the score; false: the score is given at the end", source="2011.08272 sec. 2.2")
-    average: str = setting("micro", "the average of token_f1 over labels; micro is the share of right tokens", choices=AVERAGES)
-    context: str = setting("previous", "the labels in views: the last label, or all labels so far", choices=("previous", "all"))
-    lookahead: int = setting(0, "the number of tokens shown after the current token; -1: the whole sentence", low=-1)
+    token_field: str = setting(
+        "",
+        "the column of the tokens: a number (CoNLL) or a name (CoNLL-U, JSONL, hub); empty: the format's usual column",
+    )
+    label_field: str = setting(
+        "", "the column of the labels; empty: the last column (CoNLL), UPOS (CoNLL-U) or `labels`"
+    )
+    prefixes: str = setting(
+        "keep",
+        "keep or strip B-, I-, E-, S-, L-, U- before labels; the paper's data strips them",
+        choices=("keep", "strip"),
+    )
+    scheme: str = setting(
+        "auto",
+        "how labels form spans for span_f1 (bioes: also BILOU); auto: by the prefixes of the labels",
+        choices=SCHEMES,
+    )
+    reward: str = setting(
+        "token_f1",
+        "token_f1 (the paper's 'entity-level F1'), span_f1, or module:name(observation, action, targets)",
+    )
+    dense: bool = setting(
+        True,
+        "true: each token earns the change of the score; false: the score is given at the end",
+        source="2011.08272 sec. 2.2",
+    )
+    average: str = setting(
+        "micro", "the average of token_f1 over labels; micro is the share of right tokens", choices=AVERAGES
+    )
+    context: str = setting(
+        "previous", "the labels in views: the last label, or all labels so far", choices=("previous", "all")
+    )
+    lookahead: int = setting(
+        0, "the number of tokens shown after the current token; -1: the whole sentence", low=-1
+    )
     max_tokens: int = setting(512, "a longer sentence is an error", low=1)
 
     def __post_init__(self) -> None:
@@ -44,7 +70,9 @@ class Options(Labelled):
         """
         token = placed.other_name(fields, ("tokens", "text"), self.token_field)
         label = placed.other_name(fields, ("labels",), self.label_field)
-        return sentences.check(fields, token_field=token, label_field=label, prefixes=self.prefixes, longest=self.max_tokens)
+        return sentences.check(
+            fields, token_field=token, label_field=label, prefixes=self.prefixes, longest=self.max_tokens
+        )
 
     def read(self, record: Mapping[str, Any]) -> Record:
         """The checked fields of a record of the source; ValueError if invalid."""

@@ -57,11 +57,17 @@ class Averaged:
     def after(self, tally: Tally, gold: Labels, labels: Labels, label: str) -> Tally:
         """Add a token; the cost is linear in the number of labels."""
         right = gold[len(labels)]
-        return _more(tally[0], right), _more(tally[1], label), _more(tally[2], label) if right == label else tally[2]
+        return (
+            _more(tally[0], right),
+            _more(tally[1], label),
+            _more(tally[2], label) if right == label else tally[2],
+        )
 
     def score(self, tally: Tally) -> float:
         """The average F1."""
-        return averaged(Counter(dict(tally[0])), Counter(dict(tally[1])), Counter(dict(tally[2])), self.average)
+        return averaged(
+            Counter(dict(tally[0])), Counter(dict(tally[1])), Counter(dict(tally[2])), self.average
+        )
 
 
 class Spans:
@@ -79,7 +85,10 @@ class Spans:
     def after(self, tally: Tally, gold: Labels, labels: Labels, label: str) -> Tally:
         """Add a token."""
         closed, target, predicted, agreeing, tokens = tally
-        goes = [bool(labels) and goes_on(gold[tokens - 1], gold[tokens], self.scheme), bool(labels) and goes_on(labels[-1], label, self.scheme)]
+        goes = [
+            bool(labels) and goes_on(gold[tokens - 1], gold[tokens], self.scheme),
+            bool(labels) and goes_on(labels[-1], label, self.scheme),
+        ]
         kinds = [kind(gold[tokens], self.scheme), kind(label, self.scheme)]
         begins = [bool(of) and not on for of, on in zip(kinds, goes, strict=True)]
         if agreeing and not any(goes):

@@ -47,9 +47,18 @@ class State:
     tally: Tally
     score: float
 
-    def __init__(self, tokens: Labels, gold: Labels, labels: Labels, previous: int, tally: Tally, score: float) -> None:
+    def __init__(
+        self, tokens: Labels, gold: Labels, labels: Labels, previous: int, tally: Tally, score: float
+    ) -> None:
         into = self.__dict__  # every step makes a state, and the generated __init__ takes twice as long
-        into["tokens"], into["gold"], into["labels"], into["previous"], into["tally"], into["score"] = tokens, gold, labels, previous, tally, score
+        into["tokens"], into["gold"], into["labels"], into["previous"], into["tally"], into["score"] = (
+            tokens,
+            gold,
+            labels,
+            previous,
+            tally,
+            score,
+        )
 
 
 class Tagging(Task):
@@ -77,18 +86,26 @@ class Tagging(Task):
         self.labels = rows.labels(options)
         self.actions: Texts = Texts(self.labels)
         self.scheme = span_scores.scheme_of(self.labels) if options.scheme == "auto" else options.scheme
-        self.reward: Callable[..., float] | None = None if options.reward in SCORES else registry.function(options.reward, "tagging.reward")
+        self.reward: Callable[..., float] | None = (
+            None if options.reward in SCORES else registry.function(options.reward, "tagging.reward")
+        )
         chosen = options.reward if self.reward is None else CUSTOM
         self.spec = TaskSpec(
             id="tagging",
             instruction=f"Label each token: {', '.join(self.labels)}." if options.instruct else "",
-            rewards=Record({name: float(name == chosen) for name in (*SCORES, *([CUSTOM] if self.reward else []))}),
+            rewards=Record(
+                {name: float(name == chosen) for name in (*SCORES, *([CUSTOM] if self.reward else []))}
+            ),
             invalid=("no label",),
             return_range=(0.0, 1.0) if self.reward is None else None,
             paper="arXiv:2011.08272",
             licences=("Apache-2.0",) if options.source == "builtin" else (),
         )
-        self._chosen, self._dense, self._running = chosen, options.dense, running(options.reward, options.average, self.scheme)
+        self._chosen, self._dense, self._running = (
+            chosen,
+            options.dense,
+            running(options.reward, options.average, self.scheme),
+        )
         self._none, self._ahead = len(self.labels), options.lookahead
         self._numbers = {label: number for number, label in enumerate(self.labels)}
         self._rows = Rows(self.spec.id, partial(rows.load, options), options.check, self.labels)
@@ -119,9 +136,17 @@ class Tagging(Task):
         gold, labels, running = state.gold, state.labels, self._running
         tally = running.after(state.tally, gold, labels, label)
         score = running.score(tally)
-        after = State(state.tokens, gold, (*labels, label), self._numbers.get(label, self._none), tally, score)
+        after = State(
+            state.tokens, gold, (*labels, label), self._numbers.get(label, self._none), tally, score
+        )
         if self.reward is not None:
-            rewards = {CUSTOM: float(self.reward(self._observation(state), move.text if isinstance(move, Invalid) else label, gold))}
+            rewards = {
+                CUSTOM: float(
+                    self.reward(
+                        self._observation(state), move.text if isinstance(move, Invalid) else label, gold
+                    )
+                )
+            }
         else:
             rewards = {self._chosen: score - state.score} if self._dense else {}
         ended = len(labels) + 1 == len(gold)
@@ -144,7 +169,13 @@ class Tagging(Task):
         if ended is None:
             return {"score": state.score}
         score, labels = state.score, state.labels
-        return {"score": score, "episode_score": score, "prediction": labels, "target": state.gold, "is_success": labels == state.gold}
+        return {
+            "score": score,
+            "episode_score": score,
+            "prediction": labels,
+            "target": state.gold,
+            "is_success": labels == state.gold,
+        }
 
     def measure(self, ended: Sequence[tuple[Row, Observation]]) -> Record:
         """Over a corpus: `token_f1` (over all tokens), `span_f1`, `span_precision`, `span_recall`,
@@ -164,8 +195,14 @@ class Tagging(Task):
     def _final(self, state: State) -> dict[str, float]:
         """Both scores of a complete sentence; the running score is already known."""
         if self.options.reward == "span_f1":
-            return {"token_f1": span_scores.token_f1(state.gold, state.labels, self.options.average), "span_f1": state.score}
-        return {"token_f1": state.score, "span_f1": span_scores.span_f1(state.gold, state.labels, self.scheme)}
+            return {
+                "token_f1": span_scores.token_f1(state.gold, state.labels, self.options.average),
+                "span_f1": state.score,
+            }
+        return {
+            "token_f1": state.score,
+            "span_f1": span_scores.span_f1(state.gold, state.labels, self.scheme),
+        }
 
     def _observation(self, state: State) -> Observation:
         tokens, labels = state.tokens, state.labels
@@ -176,4 +213,6 @@ class Tagging(Task):
             text = f" {tokens[place]}/" if place else f"{tokens[0]}/"
         else:
             text = f"{chr(10) if place else ''}{' '.join(tokens if ahead < 0 else tokens[place : place + 1 + ahead])}\n{tokens[place]}/"
-        return Observation(text, Record(tokens=tokens, position=place, labels=labels, previous=state.previous))
+        return Observation(
+            text, Record(tokens=tokens, position=place, labels=labels, previous=state.previous)
+        )

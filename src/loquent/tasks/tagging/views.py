@@ -25,7 +25,11 @@ class Fields:
     def __init__(self, task: Task) -> None:
         texts, options = task.actions.texts, task.options  # type: ignore[union-attr]  # this task has texts as actions
         self.numbers = {label: number for number, label in enumerate(texts)}
-        self.size, self.ahead, self.everything = options.max_tokens, options.lookahead, options.context == "all"
+        self.size, self.ahead, self.everything = (
+            options.max_tokens,
+            options.lookahead,
+            options.context == "all",
+        )
 
     def __call__(self, observation: Observation) -> dict[str, Any]:
         """An element of `space`; BadRow, at the first token, where a token is too long for it."""
@@ -33,19 +37,28 @@ class Fields:
         tokens, place = fields["tokens"], fields["position"]
         if not place:
             check_lengths("a token", tokens, LONGEST_TOKEN)
-        view = {"token": tokens[place] if place < len(tokens) else "", "position": place, "previous": fields["previous"]}
+        view = {
+            "token": tokens[place] if place < len(tokens) else "",
+            "position": place,
+            "previous": fields["previous"],
+        }
         if self.everything:
             none = len(self.numbers)
             view["labels"] = np.full(self.size, none + 1, dtype=np.int64)
             view["labels"][:place] = [self.numbers.get(label, none) for label in fields["labels"]]
         if self.ahead:
-            view["ahead"] = tokens[place + 1 :] if self.ahead < 0 else tokens[place + 1 : place + 1 + self.ahead]
+            view["ahead"] = (
+                tokens[place + 1 :] if self.ahead < 0 else tokens[place + 1 : place + 1 + self.ahead]
+            )
         return view
 
     @property
     def space(self) -> spaces.Dict:
         """The space of the dictionaries."""
-        parts: dict[str, spaces.Space[Any]] = {"token": AnyText(LONGEST_TOKEN), "position": spaces.Discrete(self.size + 1)}
+        parts: dict[str, spaces.Space[Any]] = {
+            "token": AnyText(LONGEST_TOKEN),
+            "position": spaces.Discrete(self.size + 1),
+        }
         parts["previous"] = spaces.Discrete(len(self.numbers) + 1)
         if self.everything:
             parts["labels"] = spaces.MultiDiscrete([len(self.numbers) + 2] * self.size)
@@ -63,7 +76,10 @@ def fields(task: Task) -> tuple[spaces.Dict, Fields]:
 def render(observation: Observation) -> str:
     """Each token with its label, one per line; then the next token."""
     fields = observation.fields
-    lines = [f"Token: {token} -> Label: {label or '(no label)'}" for token, label in zip(fields["tokens"], fields["labels"])]
+    lines = [
+        f"Token: {token} -> Label: {label or '(no label)'}"
+        for token, label in zip(fields["tokens"], fields["labels"])
+    ]
     if fields["position"] < len(fields["tokens"]):
         lines.append(f"Token: {fields['tokens'][fields['position']]} -> Label:")
     return "\n".join(lines)

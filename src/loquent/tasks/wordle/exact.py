@@ -94,7 +94,11 @@ class _Enumeration:
                         rest = fitting[group]
                         later = self.known.get((rest.tobytes(), situation.left - 1))
                         if later is None:
-                            board = situation.board if code == NO_MARKS else (*situation.board, (guesses[i], WRITTEN[code]))
+                            board = (
+                                situation.board
+                                if code == NO_MARKS
+                                else (*situation.board, (guesses[i], WRITTEN[code]))
+                            )
                             later = self.solved(Situation(board, guessed, situation.left - 1), rest)
                         solved += share * later
         return solved
@@ -103,7 +107,9 @@ class _Enumeration:
         """The places of the words with the same code; all places under NO_MARKS where the guess is
         invalid.
         """
-        if not self.player.memoryless and isinstance(self.player.task.read(None, guess), Invalid):  # memoryless players guess only words of the task
+        if not self.player.memoryless and isinstance(
+            self.player.task.read(None, guess), Invalid
+        ):  # memoryless players guess only words of the task
             return {NO_MARKS: list(range(len(codes)))}
         groups: dict[int, list[int]] = {}
         for place, code in enumerate(codes.tolist()):
@@ -120,7 +126,9 @@ class _Enumeration:
         if not self.player.memoryless or m > SMALL:
             yield from ((1, i) for i in range(n))
             return
-        parting = (codes[:, :, None] == codes[:, None, :]).argmax(axis=2).astype(np.uint8)  # for each word, the first word with the same code
+        parting = (
+            (codes[:, :, None] == codes[:, None, :]).argmax(axis=2).astype(np.uint8)
+        )  # for each word, the first word with the same code
         parting[codes == SOLVED] = m
         alike: dict[bytes, list[int]] = {}
         for i, row in enumerate(parting):

@@ -42,7 +42,9 @@ class StartWord(Player):
 class OptimalOptions:
     """The options of wordle/optimal."""
 
-    start: str | Record = setting("", "the player of the first guess, as a name or {kind: NAME, OPTION: VALUE}; empty: the same rule")
+    start: str | Record = setting(
+        "", "the player of the first guess, as a name or {kind: NAME, OPTION: VALUE}; empty: the same rule"
+    )
 
 
 class Optimal(Player):
@@ -96,7 +98,9 @@ class RandomMixtureOptions:
     """The options of wordle/random_mixture."""
 
     prob_smart: float = setting(0.5, "the probability of a word that fits all marks", low=0.0, high=1.0)
-    words: str = setting("", "its word list: a file with one word per line, or 'builtin'; empty: the task's list")
+    words: str = setting(
+        "", "its word list: a file with one word per line, or 'builtin'; empty: the task's list"
+    )
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -125,7 +129,9 @@ class RandomMixture(Player):
 class WrongOptions:
     """The options of wordle/wrong."""
 
-    words: str = setting("", "its word list: a file with one word per line, or 'builtin'; empty: the task's list")
+    words: str = setting(
+        "", "its word list: a file with one word per line, or 'builtin'; empty: the task's list"
+    )
 
 
 class Wrong(Player):
@@ -148,7 +154,9 @@ class MixtureOptions:
     """The options of wordle/mixture."""
 
     prob_first: float = setting(0.5, "the probability that the first player answers", low=0.0, high=1.0)
-    first: str | Record = setting("wordle/optimal", "the first player, as a name or {kind: NAME, OPTION: VALUE}")
+    first: str | Record = setting(
+        "wordle/optimal", "the first player, as a name or {kind: NAME, OPTION: VALUE}"
+    )
     second: str | Record = setting("wordle/random", "the second player")
 
     def __post_init__(self) -> None:
@@ -162,14 +170,22 @@ class Mixture(Player):
 
     def __init__(self, task: Task, options: Any = None, name: str = "") -> None:
         super().__init__(task, options, name)
-        self.first, self.second = self.player(self.options.first, "first"), self.player(self.options.second, "second")
+        self.first, self.second = (
+            self.player(self.options.first, "first"),
+            self.player(self.options.second, "second"),
+        )
 
     def draw(self, situation: Situation, rng: np.random.Generator) -> str:
         return (self.first if rng.random() < self.options.prob_first else self.second).draw(situation, rng)
 
     def parts(self, situation: Situation) -> list[tuple[float, Uniform]]:
         weighted = ((self.options.prob_first, self.first), (1 - self.options.prob_first, self.second))
-        return [(weight * inside, words) for weight, player in weighted if weight for inside, words in player.parts(situation)]
+        return [
+            (weight * inside, words)
+            for weight, player in weighted
+            if weight
+            for inside, words in player.parts(situation)
+        ]
 
     @property
     def memoryless(self) -> bool:

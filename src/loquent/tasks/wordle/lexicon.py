@@ -52,7 +52,11 @@ class Lexicon:
             else:
                 before, (guess, marks) = self.fits(board[:-1]), board[-1]
                 row = self._row(guess)
-                codes = self.patterns.table([guess], before)[0] if row is None else np.frombuffer(row, dtype=np.uint8)[before]
+                codes = (
+                    self.patterns.table([guess], before)[0]
+                    if row is None
+                    else np.frombuffer(row, dtype=np.uint8)[before]
+                )
                 fitting = before[codes == CODE[marks]]
             fitting.setflags(write=False)
             if len(self._fits) >= REMEMBERED:
@@ -75,7 +79,9 @@ class Lexicon:
         if not len(fitting):
             return fitting
         everything = len(fitting) == len(self.words)
-        gains = information(self.codes if everything else self.patterns.table([self.words[i] for i in fitting], fitting))
+        gains = information(
+            self.codes if everything else self.patterns.table([self.words[i] for i in fitting], fitting)
+        )
         return fitting[gains >= gains.max() - TIE]
 
     def _row(self, guess: str) -> bytes | None:

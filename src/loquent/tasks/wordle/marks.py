@@ -30,7 +30,11 @@ def marks(guess: str, secret: str, rule: str = "ilql") -> str:
     even if it is guessed more often than it occurs (arXiv:2206.11871). Under "official", each letter of the
     secret gives one mark: first letters in place, then from left to right.
     """
-    spare = [right for letter, right in zip(guess, secret, strict=True) if letter != right] if rule == "official" else list(secret)
+    spare = (
+        [right for letter, right in zip(guess, secret, strict=True) if letter != right]
+        if rule == "official"
+        else list(secret)
+    )
     pattern = []
     for letter, right in zip(guess, secret, strict=True):
         pattern.append(IN_PLACE if letter == right else ANYWHERE if letter in spare else ABSENT)
@@ -43,7 +47,10 @@ def letters(guess: str, pattern: str) -> str:
     """The guess with its marks: a letter in place in upper case, a letter elsewhere in lower case,
     "-" for an absent letter.
     """
-    return "".join({ABSENT: "-", ANYWHERE: letter, IN_PLACE: letter.upper()}[mark] for letter, mark in zip(guess, pattern, strict=True))
+    return "".join(
+        {ABSENT: "-", ANYWHERE: letter, IN_PLACE: letter.upper()}[mark]
+        for letter, mark in zip(guess, pattern, strict=True)
+    )
 
 
 def code(pattern: str) -> int:
@@ -66,8 +73,12 @@ class Patterns:
     def __init__(self, secrets: Sequence[str], rule: str) -> None:
         self.secrets, self.rule = _numbers(secrets), rule
         stands = self.secrets[:, :, None] == np.arange(LETTERS)  # [secrets, 5, 26]
-        self.number = stands.sum(axis=1, dtype=np.int8).T  # [26, secrets]: the number of times a letter occurs
-        self.cells = [(3**i * np.where(stands[:, i].T, 2, self.number > 0)).astype(np.uint8) for i in range(LENGTH)]
+        self.number = stands.sum(
+            axis=1, dtype=np.int8
+        ).T  # [26, secrets]: the number of times a letter occurs
+        self.cells = [
+            (3**i * np.where(stands[:, i].T, 2, self.number > 0)).astype(np.uint8) for i in range(LENGTH)
+        ]
 
     def table(self, guesses: Sequence[str], among: NDArray[np.int64] | None = None) -> NDArray[np.uint8]:
         """u8[guesses, secrets]: the codes against all secrets,
@@ -79,7 +90,9 @@ class Patterns:
             codes += self._cells(i, among)[guessed[:, i]]
         if self.rule == "official":
             doubled = np.flatnonzero((np.diff(np.sort(guessed, axis=1), axis=1) == 0).any(axis=1))
-            secrets, number = (self.secrets, self.number) if among is None else (self.secrets[among], self.number[:, among])
+            secrets, number = (
+                (self.secrets, self.number) if among is None else (self.secrets[among], self.number[:, among])
+            )
             for start in range(0, len(doubled), 64):
                 part = doubled[start : start + 64]
                 codes[part] = _counted(guessed[part], secrets, number)
@@ -93,16 +106,22 @@ class Patterns:
         return self.cells[i] if among is None else self.cells[i][:, among]
 
 
-def _counted(guessed: NDArray[np.intp], secrets: NDArray[np.intp], number: NDArray[np.int8]) -> NDArray[np.uint8]:
+def _counted(
+    guessed: NDArray[np.intp], secrets: NDArray[np.intp], number: NDArray[np.int8]
+) -> NDArray[np.uint8]:
     """The codes under "official" of guesses that repeat a letter.
 
     The secret's letters that are not in place are assigned to the guess's letters from left to right.
     """
-    place = [(guessed[:, i, None] == secrets[:, i]).astype(np.int8) for i in range(LENGTH)]  # [guesses, secrets] each
+    place = [
+        (guessed[:, i, None] == secrets[:, i]).astype(np.int8) for i in range(LENGTH)
+    ]  # [guesses, secrets] each
     codes = np.zeros(place[0].shape, dtype=np.uint8)
     for i in range(LENGTH):
         spare = number[guessed[:, i]]
-        for j in range(LENGTH):  # one letter less for each letter in place, and for each earlier letter that is not
+        for j in range(
+            LENGTH
+        ):  # one letter less for each letter in place, and for each earlier letter that is not
             same = np.flatnonzero(guessed[:, i] == guessed[:, j])
             spare[same] -= 1 if j < i else place[j][same]
         codes += (3**i * np.where(place[i], 2, spare > 0)).astype(np.uint8)

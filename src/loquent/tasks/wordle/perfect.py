@@ -64,7 +64,9 @@ class Perfect(Player):
         if left == 1:
             word = int(wrong.argmin())
             return int(wrong[word]), word
-        least = wrong + n - groups  # each group of k words costs at least k - 1 more; the solved word costs nothing
+        least = (
+            wrong + n - groups
+        )  # each group of k words costs at least k - 1 more; the solved word costs nothing
         best = (n * left + 1, -1)
         for word in np.argsort(least, kind="stable"):
             if least[word] >= best[0]:

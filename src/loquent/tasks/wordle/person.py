@@ -18,7 +18,8 @@ class PersonOptions:
     """The options of wordle/person."""
 
     hint: str | Record = setting(
-        "wordle/optimal", "the agent that guesses for you when you type ?, as a name or {kind: NAME, OPTION: VALUE}; empty: none"
+        "wordle/optimal",
+        "the agent that guesses for you when you type ?, as a name or {kind: NAME, OPTION: VALUE}; empty: none",
     )
 
 

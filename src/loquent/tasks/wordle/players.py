@@ -28,7 +28,9 @@ class Player(ABC):
     def __init__(self, task: Task, options: Any = None, name: str = "") -> None:
         self.name = name or self.kind
         if not isinstance(task, Wordle):
-            raise LoquentError(f"{self.name} plays wordle, not {task.identity}; choose the task wordle or another agent")
+            raise LoquentError(
+                f"{self.name} plays wordle, not {task.identity}; choose the task wordle or another agent"
+            )
         self.options = self.Options() if options is None else options
         self.task, self.lexicon = task, task.lexicon
 
@@ -72,7 +74,9 @@ class Player(ABC):
         """The player of Wordle that an option names."""
         agent = make(chosen, self.task, place=f"{self.kind}.{option}")
         if not isinstance(agent, Player):
-            raise BadSetting(f"{self.kind}.{option}: {agent.name} has no rule of Wordle; name a wordle/ agent")
+            raise BadSetting(
+                f"{self.kind}.{option}: {agent.name} has no rule of Wordle; name a wordle/ agent"
+            )
         return agent
 
     def word_list(self, words: str) -> Lexicon:
@@ -83,4 +87,6 @@ class Player(ABC):
 def situation_of(asked: Asked) -> Situation:
     """The situation in a question."""
     seat, fields = asked.observation.seat, asked.observation.fields
-    return Situation(fields["board"], tuple(turn.text for turn in asked.turns if turn.seat == seat), fields["left"])
+    return Situation(
+        fields["board"], tuple(turn.text for turn in asked.turns if turn.seat == seat), fields["left"]
+    )

@@ -23,7 +23,9 @@ class MonteCarloOptions:
     """The options of wordle/monte_carlo."""
 
     samples: int = setting(100, "the number of simulated episodes before each guess", low=1)
-    player: str | Record = setting("wordle/consistent", "the simulating player, as a name or {kind: NAME, OPTION: VALUE}")
+    player: str | Record = setting(
+        "wordle/consistent", "the simulating player, as a name or {kind: NAME, OPTION: VALUE}"
+    )
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -58,7 +60,11 @@ class MonteCarlo(Player):
         guesses: list[str] = []
         total, ended = 0.0, None
         while ended is None and len(guesses) < max(situation.left, 1):
-            guesses.append(self.sampled.draw(Situation(state.board, (*situation.guesses, *guesses), situation.left - len(guesses)), rng))
+            guesses.append(
+                self.sampled.draw(
+                    Situation(state.board, (*situation.guesses, *guesses), situation.left - len(guesses)), rng
+                )
+            )
             outcome = self.task.play(state, self.task.read(state, guesses[-1]))
             state, ended = outcome.state, outcome.ended
             total += outcome.rewards["guess"]

@@ -31,7 +31,9 @@ def read(words: str, limit: int = 0) -> tuple[str, ...]:
     """
     listed = tuple(_BUILTIN.split()) if words == BUILTIN else _file(words)
     if limit > len(listed):
-        raise BadSetting(f"limit = {limit} is more than the {len(listed)} words of {words}; set at most that, or 0 for all")
+        raise BadSetting(
+            f"limit = {limit} is more than the {len(listed)} words of {words}; set at most that, or 0 for all"
+        )
     if not limit:
         return listed
     return tuple(sorted(listed[i] for i in DRAWN_ONCE.generator().permutation(len(listed))[:limit]))
@@ -59,7 +61,9 @@ def _file(path: str) -> tuple[str, ...]:
         if not WORD.fullmatch(word):
             raise BadRow(f"{word[:40]!r} is not a word of five letters a-z", file=path, line=number)
         if word in lines_of:
-            raise BadRow(f"{word!r} repeats line {lines_of[word]}; remove one of the lines", file=path, line=number)
+            raise BadRow(
+                f"{word!r} repeats line {lines_of[word]}; remove one of the lines", file=path, line=number
+            )
         lines_of[word] = number
     if not lines_of:
         raise BadRow("the word list is empty; write one word per line", file=path)

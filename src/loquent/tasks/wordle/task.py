@@ -47,15 +47,28 @@ class WordleOptions:
 
     words: str = setting(words.BUILTIN, "the word list: 'builtin', or a file with one word per line")
     limit: int = setting(0, "the number of words of the list to use, drawn once; 0: all", low=0)
-    guesses: str = setting("any", "valid guesses: 'any' five letters, only the 'words' of the list, or the list and a file with one word per line")
-    rule: str = setting("ilql", "how letters are marked: 'ilql' does not count them; 'official' does, as the newspaper", choices=("ilql", "official"))
+    guesses: str = setting(
+        "any",
+        "valid guesses: 'any' five letters, only the 'words' of the list, or the list and a file with one word per line",
+    )
+    rule: str = setting(
+        "ilql",
+        "how letters are marked: 'ilql' does not count them; 'official' does, as the newspaper",
+        choices=("ilql", "official"),
+    )
     feedback: str = setting(
         "marks",
         "marks: bgybb; letters: G in place, g elsewhere, - absent, which a small model learns faster",
         choices=("marks", "letters"),
     )
-    instruct: bool = setting(True, "state the rules before the first guess; a small model trained on episodes does not need them")
-    secret: str = setting("row", "row: the row's word; redrawn: in each turn a random word that fits the marks", choices=("row", "redrawn"))
+    instruct: bool = setting(
+        True, "state the rules before the first guess; a small model trained on episodes does not need them"
+    )
+    secret: str = setting(
+        "row",
+        "row: the row's word; redrawn: in each turn a random word that fits the marks",
+        choices=("row", "redrawn"),
+    )
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -94,7 +107,9 @@ class Wordle(Task):
         self.words = words.read(self.options.words, self.options.limit)
         self.lexicon = lexicon(self.words, self.options.rule)
         listed = self.options.guesses in (ANY, "words")
-        self.actions: Texts = Texts(self.words if listed else sorted({*self.words, *words.read(self.options.guesses)}))
+        self.actions: Texts = Texts(
+            self.words if listed else sorted({*self.words, *words.read(self.options.guesses)})
+        )
         self._rows: dict[str, tuple[Row, ...]] = {}
 
     def rows(self, split: str) -> tuple[Row, ...]:
@@ -115,7 +130,11 @@ class Wordle(Task):
         """The guess: exactly five letters a-z; with a list of guesses, a word of it."""
         if not words.WORD.fullmatch(text):
             return Invalid(NO_WORD, text)
-        return text if self.options.guesses == ANY or self.actions.index(text) is not None else Invalid(NOT_LISTED, text)
+        return (
+            text
+            if self.options.guesses == ANY or self.actions.index(text) is not None
+            else Invalid(NOT_LISTED, text)
+        )
 
     def play(self, state: State, move: str | Invalid) -> Outcome:
         """Mark the guess; an invalid guess costs the turn and gets no marks."""

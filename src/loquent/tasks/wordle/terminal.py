@@ -18,9 +18,17 @@ def coloured(board: Board, left: int) -> str:
     best: dict[str, str] = {}
     lines = []
     for guess, marks in board:
-        lines.append("".join(f"{TILES[mark]} {letter.upper()} {PLAIN}" for letter, mark in zip(guess, marks, strict=True)))
+        lines.append(
+            "".join(
+                f"{TILES[mark]} {letter.upper()} {PLAIN}" for letter, mark in zip(guess, marks, strict=True)
+            )
+        )
         for letter, mark in zip(guess, marks, strict=True):
             best[letter] = max(best.get(letter, ABSENT), mark, key=(ABSENT, ANYWHERE, IN_PLACE).index)
     lines += [" _ " * LENGTH] * left
-    lines.append("".join(f"{KEYS[best[letter]]}{letter}{PLAIN}" if letter in best else letter for letter in ascii_lowercase))
+    lines.append(
+        "".join(
+            f"{KEYS[best[letter]]}{letter}{PLAIN}" if letter in best else letter for letter in ascii_lowercase
+        )
+    )
     return "\n".join(lines) + "\n"

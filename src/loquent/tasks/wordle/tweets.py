@@ -30,7 +30,14 @@ from loquent.tasks.wordle import rows as words
 from loquent.tasks.wordle.marks import ABSENT, ANYWHERE, IN_PLACE, LENGTH, PATTERNS, code, table
 from loquent.tasks.wordle.task import GUESSES, State, Wordle
 
-SQUARES = {"🟩": IN_PLACE, "🟧": IN_PLACE, "🟨": ANYWHERE, "🟦": ANYWHERE, "⬛": ABSENT, "⬜": ABSENT}  # usual and high-contrast palette
+SQUARES = {
+    "🟩": IN_PLACE,
+    "🟧": IN_PLACE,
+    "🟨": ANYWHERE,
+    "🟦": ANYWHERE,
+    "⬛": ABSENT,
+    "⬜": ABSENT,
+}  # usual and high-contrast palette
 SOLVED = IN_PLACE * LENGTH
 AS_PICTURE = "\ufe0f"  # may follow ⬛ and ⬜: the variation selector for emoji
 DAY, TEXT, ANSWER = "wordle_id", "tweet_text", "answer"  # columns
@@ -60,8 +67,14 @@ class TweetOptions:
     """The options of the design `tweets`."""
 
     file: str = setting(why=f"a CSV file of tweets with the columns {DAY} and {TEXT}")
-    secret: str = setting("any", "any: a random word of the task that the grid allows; day: the day's answer", choices=("any", "day"))
-    answers: str = setting("", f"secret day: a CSV file of the days' answers with the columns {DAY} and {ANSWER}")
+    secret: str = setting(
+        "any",
+        "any: a random word of the task that the grid allows; day: the day's answer",
+        choices=("any", "day"),
+    )
+    answers: str = setting(
+        "", f"secret day: a CSV file of the days' answers with the columns {DAY} and {ANSWER}"
+    )
     guesses: str = setting("", "a file of possible guesses besides the words of the task, one word per line")
     games: str = setting(
         "uniform",
@@ -69,7 +82,11 @@ class TweetOptions:
         choices=("uniform", "feasible"),
         source="feasible: the released code of 2206.11871",
     )
-    flawed: str = setting("drop", "drop or keep grids that end early, have more than six rows or go on after the solution", choices=("drop", "keep"))
+    flawed: str = setting(
+        "drop",
+        "drop or keep grids that end early, have more than six rows or go on after the solution",
+        choices=("drop", "keep"),
+    )
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -122,7 +139,9 @@ def read_answers(path: str | Path) -> dict[int, str]:
         if not words.WORD.fullmatch(word):
             raise BadRow(f"{word[:40]!r} is not a word of five letters a-z", file=path, line=line)
         if answers.setdefault(day, word) != word:
-            raise BadRow(f"day {day} has two answers, {answers[day]!r} and {word!r}; keep one", file=path, line=line)
+            raise BadRow(
+                f"day {day} has two answers, {answers[day]!r} and {word!r}; keep one", file=path, line=line
+            )
     return answers
 
 
@@ -131,9 +150,13 @@ class Retrofit:
 
     def __init__(self, secrets: tuple[str, ...], guesses: tuple[str, ...], rule: str) -> None:
         self.guesses = tuple(sorted({*guesses, *secrets}))
-        parts = [table(self.guesses[i : i + AT_ONCE], secrets, rule) for i in range(0, len(self.guesses), AT_ONCE)]
+        parts = [
+            table(self.guesses[i : i + AT_ONCE], secrets, rule) for i in range(0, len(self.guesses), AT_ONCE)
+        ]
         self.codes: NDArray[np.uint8] = np.ascontiguousarray(np.concatenate(parts).T)  # [secrets, guesses]
-        self.possible = np.zeros((PATTERNS, len(secrets)), dtype=np.bool_)  # True where a guess has these marks under this secret
+        self.possible = np.zeros(
+            (PATTERNS, len(secrets)), dtype=np.bool_
+        )  # True where a guess has these marks under this secret
         for part in parts:
             self.possible[part, np.arange(len(secrets))] = True
 
@@ -160,23 +183,33 @@ class Tweets:
 
     def __init__(self, task: Task, options: TweetOptions) -> None:
         if not isinstance(task, Wordle) or task.options.secret != "row":
-            raise BadSetting(f"tweets need the task wordle with secret=row, got {task.identity}; choose that task")
+            raise BadSetting(
+                f"tweets need the task wordle with secret=row, got {task.identity}; choose that task"
+            )
         self.task, self.options = task, options
         tweets = [tweet for tweet in read(options.file) if options.flawed == "keep" or not tweet.grid.flaw]
         more = words.read(options.guesses) if options.guesses else ()
-        if rejected := [word for word in more if isinstance(task.read(State((), 0, None, None), word), Invalid)]:
+        if rejected := [
+            word for word in more if isinstance(task.read(State((), 0, None, None), word), Invalid)
+        ]:
             what = f"guesses = {options.guesses!r}: {task.identity} does not accept the word {rejected[0]!r}"
             raise BadSetting(f"{what}; remove it from the file, or set the task's guesses=any")
         listed = task.actions.texts if isinstance(task.actions, Texts) else ()
         self.retrofit = Retrofit(task.words, (*more, *listed), task.options.rule)
         allowed = {rows: self.retrofit.allows(rows) for rows in {tweet.grid.rows for tweet in tweets}}
-        self._secrets = [allowed[tweet.grid.rows] for tweet in tweets] if options.secret == "any" else self._answered(tweets, allowed)
+        self._secrets = (
+            [allowed[tweet.grid.rows] for tweet in tweets]
+            if options.secret == "any"
+            else self._answered(tweets, allowed)
+        )
         ways = np.array([int(secrets.sum()) for secrets in self._secrets], dtype=np.int64)
         self.weights = ways if options.games == "feasible" else (ways > 0).astype(np.int64)  # of each tweet
         self.tweets = tweets
         if not self.weights.any():
             what = f"file = {options.file!r}: none of its {len(tweets)} usable grids is possible"
-            raise BadSetting(f"{what} with the words of {task.identity}; use a longer word list, or set guesses")
+            raise BadSetting(
+                f"{what} with the words of {task.identity}; use a longer word list, or set guesses"
+            )
         self._upto = np.cumsum(self.weights)
 
     @staticmethod
@@ -190,20 +223,31 @@ class Tweets:
         chosen = int(np.searchsorted(self._upto, rng.integers(self._upto[-1]), side="right"))
         tweet, secrets = self.tweets[chosen], np.flatnonzero(self._secrets[chosen])
         secret = int(secrets[rng.integers(len(secrets))])
-        about = {"kind": "tweet", "day": tweet.day, "line": tweet.line} | ({"flaw": tweet.grid.flaw} if tweet.grid.flaw else {})
+        about = {"kind": "tweet", "day": tweet.day, "line": tweet.line} | (
+            {"flaw": tweet.grid.flaw} if tweet.grid.flaw else {}
+        )
         game = Live(self.task, self.task.rows(split)[secret], number, seed, split, meta=Record(about))
         for guess in self.retrofit.fill(tweet.grid.rows, secret, rng):
             if game.step.ended is None:
                 game.act(Answer(guess))
         return game.episode(Record(agent="tweets"))
 
-    def _answered(self, tweets: list[Tweet], allowed: Mapping[tuple[str, ...], NDArray[np.bool_]]) -> list[NDArray[np.bool_]]:
-        answers, numbers = read_answers(self.options.answers), {word: i for i, word in enumerate(self.task.words)}
+    def _answered(
+        self, tweets: list[Tweet], allowed: Mapping[tuple[str, ...], NDArray[np.bool_]]
+    ) -> list[NDArray[np.bool_]]:
+        answers, numbers = (
+            read_answers(self.options.answers),
+            {word: i for i, word in enumerate(self.task.words)},
+        )
         secrets = []
         for tweet in tweets:
             word = answers.get(tweet.day)
             if word not in numbers:
-                what = f"the answer of day {tweet.day}, {word!r}, is not a word of the task" if word else f"day {tweet.day} has no answer"
+                what = (
+                    f"the answer of day {tweet.day}, {word!r}, is not a word of the task"
+                    if word
+                    else f"day {tweet.day} has no answer"
+                )
                 todo = f"correct {self.options.answers}, or use a word list with the answer"
                 raise BadRow(f"{what}; {todo}", file=self.options.file, line=tweet.line)
             only = np.zeros(len(numbers), dtype=np.bool_)
@@ -214,12 +258,18 @@ class Tweets:
 
 def _marks(line: str) -> str:
     squares = line.strip().replace(AS_PICTURE, "")
-    return "".join(SQUARES[square] for square in squares) if len(squares) == LENGTH and all(square in SQUARES for square in squares) else ""
+    return (
+        "".join(SQUARES[square] for square in squares)
+        if len(squares) == LENGTH and all(square in SQUARES for square in squares)
+        else ""
+    )
 
 
 def _column(record: Mapping[str, str], name: str, path: str | Path) -> str:
     if name not in record:
-        raise BadRow(f"the column {name!r} is missing; the columns are {', '.join(record)}", file=path, line=1)
+        raise BadRow(
+            f"the column {name!r} is missing; the columns are {', '.join(record)}", file=path, line=1
+        )
     return record[name]
 
 
