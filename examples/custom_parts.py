@@ -30,7 +30,10 @@ def careful(observation, action, targets):
 
 @dataclass(frozen=True, kw_only=True)
 class Shapes(Featurizer):
-    """A.4.3: a word's capital, its digits and its length. It keeps nothing of a game, so environments can share it."""
+    """A.4.3: a word's capital, its digits and its length.
+
+    It keeps nothing of a game, so environments can share it.
+    """
 
     longest: int = 12
 
@@ -46,7 +49,8 @@ class Shapes(Featurizer):
 
 if __name__ == "__main__":
     env = gymnasium.make(
-        "loquent/SequenceTagging-v0", source="samples", samples=SAMPLES, labels=("O", "PER", "LOC"), reward=f"{__name__}:careful",
+        "loquent/SequenceTagging-v0", source="samples", samples=SAMPLES, labels=("O", "PER", "LOC"),
+        reward=f"{__name__}:careful",
         view="vector", featurizer=Shapes(), priority_scale=1.0,
     )  # fmt: skip
     seen, info = env.reset(options={"split": "test", "index": 0})

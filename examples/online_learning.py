@@ -1,4 +1,5 @@
-"""Samples come one by one: the agent suggests, the annotation is corrected and joins the pool, it learns on: listing A.3.3 of arXiv:2011.08272.
+"""Samples come one by one: the agent suggests, the annotation is corrected and joins the pool, it learns on:
+listing A.3.3 of arXiv:2011.08272.
 
 python examples/online_learning.py          50 sentences made here
 python examples/online_learning.py UD_English-EWT 1000

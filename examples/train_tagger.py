@@ -3,7 +3,8 @@
 python examples/train_tagger.py                         sentences made here, 3,000 steps
 python examples/train_tagger.py UD_English-EWT 10000    CoNLL-U files, the paper's 10,000 steps
 
-The paper also has double Q-learning, which this library's DQN has not: `loquent train tagging_dqn` has it, with a run's folder and resume.
+The paper also has double Q-learning, which this library's DQN has not: `loquent train tagging_dqn` has it,
+with a run's folder and resume.
 """
 
 import sys
@@ -19,7 +20,10 @@ data = {"source": "path", "path": path} if path else {}
 
 
 def make(split):
-    """Sentences of a split as vectors: hashed n-grams of the token, and the label before it. The reward is the change of token F1."""
+    """Sentences of a split as vectors: hashed n-grams of the token, and the label before it.
+
+    The reward is the change of token F1.
+    """
     return gymnasium.make(
         "loquent/SequenceTagging-v0",
         view="vector",
@@ -46,7 +50,8 @@ def score(model, env, games=50):
 env, held_out = make("train"), make("test")
 check_env(env.unwrapped, warn=True)
 model = DQN(
-    "MlpPolicy", env, gamma=0.99, batch_size=32, learning_rate=5e-4, exploration_fraction=0.1, buffer_size=50_000, learning_starts=500, train_freq=1,
+    "MlpPolicy", env, gamma=0.99, batch_size=32, learning_rate=5e-4, exploration_fraction=0.1,
+    buffer_size=50_000, learning_starts=500, train_freq=1,
     target_update_interval=500, policy_kwargs={"net_arch": [100, 100]}, seed=0, device="cpu",
 )  # fmt: skip
 print(f"token F1 before: {score(model, held_out):.2f}")

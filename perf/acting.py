@@ -1,4 +1,6 @@
-"""Benchmarks of acting with values: ours against the way of the paper's code, on equal networks, heads and prompts."""
+"""Benchmarks of acting with values: ours against the way of the paper's code, on equal networks, heads and
+prompts.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ ADV_BETA = 16.0
 def acting(
     rounds: int, *, size: str = "tiny", way: str = "batched", adv_clip: float | None = None
 ) -> dict[str, Any]:
-    """Games of mixed lengths: the history of 0 to 5 guesses, and an answer to each. Values have trunks of their own."""
+    """Games of mixed lengths: the history of 0 to 5 guesses, and an answer to each.
+
+    Values have trunks of their own.
+    """
     games = 6 if size == "quick" else GAMES
     prompts = [
         row[: 1 + TURN * (i % GUESSES)]

@@ -1,4 +1,6 @@
-"""Benchmarks of decoding: ours against the `generate` of transformers, on equal models, prompts and lengths of answers."""
+"""Benchmarks of decoding: ours against the `generate` of transformers, on equal models, prompts and lengths
+of answers.
+"""
 
 from __future__ import annotations
 

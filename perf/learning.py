@@ -1,4 +1,6 @@
-"""Benchmarks of one PPO iteration (collection and learning): ours through play, score, prepare and update, against other programs."""
+"""Benchmarks of one PPO iteration (collection and learning): ours through play, score, prepare and update,
+against other programs.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +125,10 @@ def agreement(ours: Ours, other: Learner, wide: int) -> str:
     )
     apart = float((gradients[0] - gradients[1]).norm() / gradients[1].norm())
     assert apart < 1e-3, f"the gradient differs by {apart} of its norm"
-    return f"log-probabilities, values, advantages equal within {worst:.0e}, the gradient within {apart:.0e} of its norm"
+    return (
+        f"log-probabilities, values, advantages equal within {worst:.0e}, the gradient within "
+        f"{apart:.0e} of its norm"
+    )
 
 
 def _rows(other: Learner, rollout: Rollout) -> int:
@@ -152,7 +157,8 @@ def old_way(
 ) -> dict[str, Any]:
     """Ours against RL4LMs' way: prompt 64, five epochs, separate value network.
 
-    All of the old way's collection is timed, and of its learning so many gradient steps a round as `steps` says: they all cost the same.
+    All of the old way's collection is timed, and of its learning so many gradient steps a round as `steps`
+    says: they all cost the same.
     """
     wide, episodes, steps = (8, 4, 1) if size == "quick" else (64, 32, 2)
     settings = Settings(new=min(new, 6) if size == "quick" else new)
@@ -182,7 +188,9 @@ def old_way(
 def modern_loop(
     rounds: int, *, size: str = "tiny", new: int = 48, device: str = "cpu", dtype: str = "float32"
 ) -> dict[str, Any]:
-    """Ours against a plain modern loop: prompt 64, 64 episodes, five epochs, minibatches of 16, separate value network."""
+    """Ours against a plain modern loop: prompt 64, 64 episodes, five epochs, minibatches of 16, separate
+    value network.
+    """
     wide, episodes = (8, 4) if size == "quick" else (64, 64)
     settings = Settings(new=min(new, 6) if size == "quick" else new)
     ours = Ours(size, wide, settings, episodes, device=device)
@@ -197,7 +205,10 @@ def modern_loop(
 def _small(
     size: str, wide: int, settings: Settings, kind: type[Learner], device: str = "cpu"
 ) -> tuple[Ours, Learner]:
-    """Both programs with equal weights and few episodes, for the comparison of what they compute; in float32 always."""
+    """Both programs with equal weights and few episodes, for the comparison of what they compute.
+
+    In float32 always.
+    """
     ours = Ours(size, wide, settings, 2, device=device)
     return ours, kind(workloads.network(size, device=device), ours.actor.critic.head, settings)
 
@@ -205,7 +216,9 @@ def _small(
 def against_trl(
     rounds: int, *, size: str = "tiny", critic: str = "network", device: str = "cpu", dtype: str = "float32"
 ) -> dict[str, Any]:
-    """Ours against TRL 1.12's PPO: 64 episodes, prompt 64, 48 new tokens, four epochs, one gradient step an epoch."""
+    """Ours against TRL 1.12's PPO: 64 episodes, prompt 64, 48 new tokens, four epochs, one gradient step an
+    epoch.
+    """
     from references.trl_ppo import TrlPpo
 
     wide, episodes = (8, 4) if size == "quick" else (64, 64)

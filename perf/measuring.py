@@ -1,4 +1,6 @@
-"""Two ways of doing the same work, timed in alternating rounds of one process, and what the machine could do meanwhile."""
+"""Two ways of doing the same work, timed in alternating rounds of one process, and what the machine could do
+meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from loquent.pretrained import devices
 
 @dataclass
 class Sides:
-    """Seconds of ours and of the reference, round by round: of the wall clock, and of this process's processor time."""
+    """Seconds of ours and of the reference, round by round: of the wall clock, and of this process's
+    processor time.
+    """
 
     ours: list[tuple[float, float]] = field(default_factory=list)
     reference: list[tuple[float, float]] = field(default_factory=list)
@@ -29,7 +33,10 @@ class Sides:
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, float]:
-    """Seconds one call takes, by the wall clock and in processor time; a GPU has done all before and all of it after."""
+    """Seconds one call takes, by the wall clock and in processor time.
+
+    A GPU has done all before and all of it after.
+    """
     synchronize()
     wall, own = time.perf_counter(), time.process_time()
     work()
@@ -44,7 +51,9 @@ def synchronize() -> None:
 
 
 def mixed(device: str, dtype: str) -> AbstractContextManager[Any]:
-    """Both sides of a learning benchmark in half precision: weights stay float32, products are made in `dtype`; nothing for float32."""
+    """Both sides of a learning benchmark in half precision: weights stay float32, products are made in
+    `dtype`; nothing for float32.
+    """
     return (
         nullcontext()
         if dtype == "float32"
@@ -53,7 +62,10 @@ def mixed(device: str, dtype: str) -> AbstractContextManager[Any]:
 
 
 def alternate(ours: Callable[[], Any], reference: Callable[[], Any], rounds: int, warm: int = 1) -> Sides:
-    """Time both sides once a round, the side that goes first changing from round to round; `warm` rounds before are not counted."""
+    """Time both sides once a round, the side that goes first changing from round to round.
+
+    `warm` rounds before are not counted.
+    """
     sides = Sides()
     for number in range(-warm, rounds):
         pairs = [(ours, sides.ours), (reference, sides.reference)]
@@ -65,7 +77,10 @@ def alternate(ours: Callable[[], Any], reference: Callable[[], Any], rounds: int
 
 
 def interval(values: list[float], confidence: float = 0.95) -> tuple[float, float, float]:
-    """An interval for the median by order statistics: (low, high, its true coverage). Few values give the whole range and less coverage."""
+    """An interval for the median by order statistics: (low, high, its true coverage).
+
+    Few values give the whole range and less coverage.
+    """
     ordered, n = sorted(values), len(values)
 
     def coverage(k: int) -> float:  # that the median lies between the k-th smallest and the k-th largest
@@ -76,7 +91,9 @@ def interval(values: list[float], confidence: float = 0.95) -> tuple[float, floa
 
 
 def limits(seconds: float = 0.3, device: str = "cpu", dtype: str = "float32") -> dict[str, float]:
-    """What the device gives (a CPU on this many threads), the best of a few tries: a matrix product in GFLOP/s, reading memory in GB/s."""
+    """What the device gives (a CPU on this many threads), the best of a few tries: a matrix product in
+    GFLOP/s, reading memory in GB/s.
+    """
     made = {"device": device, "dtype": devices.dtype(dtype)}
     left, right = torch.randn(1024, 1024, **made), torch.randn(1024, 1024, **made)
     large = torch.ones(1 << 26, device=device)  # 256 MB: far more than any cache
@@ -97,7 +114,9 @@ def _repeated(work: Callable[[], Any], seconds: float) -> list[float]:
 
 
 def summary(sides: Sides, work: int, unit: str) -> dict[str, Any]:
-    """The figures of a comparison, of `work` units a round: throughput of both sides, the median ratio and its interval."""
+    """The figures of a comparison, of `work` units a round: throughput of both sides, the median ratio and
+    its interval.
+    """
     ratios = sides.ratios()
     low, high, covered = interval(ratios)
     mine, other = (

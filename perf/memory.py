@@ -1,6 +1,8 @@
-"""Peak memory of an update with a large vocabulary: ours, which forms logits in chunks, against logits held whole.
+"""Peak memory of an update with a large vocabulary: ours, which forms logits in chunks, against logits held
+whole.
 
-Each side runs in a process of its own; what counts is how far the resident memory rises above what it was before the update.
+Each side runs in a process of its own; what counts is how far the resident memory rises above what it was
+before the update.
 """
 
 from __future__ import annotations
@@ -30,12 +32,16 @@ SIDES = ("ours", "whole")
 
 
 def vocabulary(rounds: int, *, size: str = "wide vocabulary") -> dict[str, Any]:
-    """One gradient step of PPO over 16 episodes of 64 + 48 tokens: how many times our rise of memory the whole logits' is."""
+    """One gradient step of PPO over 16 episodes of 64 + 48 tokens: how many times our rise of memory the
+    whole logits' is.
+    """
     return rises(__file__, SIDES, rounds, "quick" if size == "quick" else "wide vocabulary", most=1e-5)
 
 
 def rises(script: str, sides: tuple[str, str], rounds: int, size: str, *, most: float) -> dict[str, Any]:
-    """How many times the first side's rise of memory the second's is; each side in a process of its own, that a script runs.
+    """How many times the first side's rise of memory the second's is.
+
+    Each side in a process of its own, that a script runs.
 
     Args:
         most: how far the two gradients may differ, as a share of the largest.
@@ -76,7 +82,9 @@ def rises(script: str, sides: tuple[str, str], rounds: int, size: str, *, most: 
 
 
 def side(name: str, size: str, file: str) -> None:
-    """One side, in this process: prints how far memory rose and how long it took, writes the gradient to a file."""
+    """One side, in this process: prints how far memory rose and how long it took, writes the gradient to a
+    file.
+    """
     rows, wide, new = (2, 8, 6) if size == "quick" else (16, 64, 48)
     language = workloads.language(size)
     decoding = Decoding(max_new_tokens=new)

@@ -1,7 +1,8 @@
 """Benchmarks of metrics on 1,000 pairs: our metric on all of them against a library called sample by sample.
 
-Texts are English sentences of Python's own documentation (`pydoc_data`), each made of two halves; predictions are their references with
-words dropped, swapped and replaced. Every round has texts that no round before it had, so that nothing kept from an earlier one helps.
+Texts are English sentences of Python's own documentation (`pydoc_data`), each made of two halves; predictions
+are their references with words dropped, swapped and replaced. Every round has texts that no round before it
+had, so that nothing kept from an earlier one helps.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ KINDS, OFTEN = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC"), (0.6, 0.1, 0.1, 0.1, 0
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a metric is measured against, how many times faster it is meant to be, its options, and what texts both read."""
+    """What a metric is measured against, how many times faster it is meant to be, its options, and what texts
+    both read.
+    """
 
     about: str
     reference: Callable[..., metric_loops.Loop]
@@ -191,7 +194,9 @@ def varied(words: list[str], vocabulary: list[str], rng: np.random.Generator, pl
 
 
 def table(words: list[str], rng: np.random.Generator) -> Record:
-    """A table of 8 rows and 4 columns of one to three words of a text, of which three cells are highlighted."""
+    """A table of 8 rows and 4 columns of one to three words of a text, of which three cells are
+    highlighted.
+    """
     plain = [bare for word in words if (bare := re.sub("[^a-z]", "", word.lower()))] or ["nothing"]
 
     def cell() -> str:
@@ -214,7 +219,9 @@ def sentences() -> list[list[str]]:
 
 
 def made_encoder(folder: Path) -> Path:
-    """A BERT of six layers of 384 (the shape of MiniLM) with random weights, and a tokenizer that has learned these sentences."""
+    """A BERT of six layers of 384 (the shape of MiniLM) with random weights, and a tokenizer that has learned
+    these sentences.
+    """
     import torch
     from tokenizers import BertWordPieceTokenizer
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast

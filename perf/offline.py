@@ -1,4 +1,6 @@
-"""Benchmarks of a gradient step of ILQL: ours against a plain reading of its loss with full heads, on equal networks and games."""
+"""Benchmarks of a gradient step of ILQL: ours against a plain reading of its loss with full heads, on equal
+networks and games.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ SIDES = ("ours", "plain")
 
 
 def training(rounds: int, *, size: str = "wide vocabulary") -> dict[str, Any]:
-    """Tokens a second of a gradient step on 16 games of 72 tokens, half of them actions; three networks, two Q-heads."""
+    """Tokens a second of a gradient step on 16 games of 72 tokens, half of them actions.
+
+    Three networks, two Q-heads.
+    """
     batch, (ours, plain) = games(size), sides(size)
     checked = agreement(ours, plain, batch)
     times = measuring.alternate(ours.step, plain.step, rounds)
@@ -34,7 +39,10 @@ def training(rounds: int, *, size: str = "wide vocabulary") -> dict[str, Any]:
 
 
 def training_memory(rounds: int, *, size: str = "wide vocabulary") -> dict[str, Any]:
-    """How many times our rise of memory in that step the plain reading's is; each side in a process of its own."""
+    """How many times our rise of memory in that step the plain reading's is.
+
+    Each side in a process of its own.
+    """
     return rises(__file__, SIDES, rounds, size, most=1e-4)
 
 
@@ -143,7 +151,9 @@ def agreement(ours: Ours, plain: Plain, batch: TokenBatch) -> str:
 
 
 def side(name: str, size: str, file: str) -> None:
-    """One side, in this process: prints how far memory rose and how long a step took, writes the gradient to a file."""
+    """One side, in this process: prints how far memory rose and how long a step took, writes the gradient to
+    a file.
+    """
     ours = Ours(size)
     one: Any = ours if name == "ours" else Plain(ours.actor, size)
     if name == "plain":

@@ -1,6 +1,7 @@
 """Speed and memory as ratios: `python perf/run.py NAME [--json]`, with the options that --help lists.
 
-Every benchmark compares our output with the reference's first, then times both in alternating rounds. docs/speed.md tells how to read it.
+Every benchmark compares our output with the reference's first, then times both in alternating rounds.
+docs/speed.md tells how to read it.
 """
 
 from __future__ import annotations
@@ -186,7 +187,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         result = measured(given.name, benchmark, rounds, given.threads, options)
     except ModuleNotFoundError as error:
         parser.error(
-            f"{given.name} needs {error.name}, which is not installed; docs/speed.md says what its reference takes"
+            f"{given.name} needs {error.name}, which is not installed; docs/speed.md says what its "
+            "reference takes"
         )
     if not given.json:
         print(
@@ -195,7 +197,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sep="\n",
         )
         print(
-            f"  {'reached' if result['ratio'] >= benchmark.target else 'NOT reached'}: {result['ratio']} of at least {benchmark.target}"
+            f"  {'reached' if result['ratio'] >= benchmark.target else 'NOT reached'}: "
+            f"{result['ratio']} of at least {benchmark.target}"
         )
         for name, seconds, most in result.get("bounds", ()):
             print(

@@ -1,6 +1,8 @@
-"""Steps a second through `gymnasium.make` with its default wrappers, against CartPole: both are stepped with uniformly random actions.
+"""Steps a second through `gymnasium.make` with its default wrappers, against CartPole: both are stepped with
+uniformly random actions.
 
-The environments show vectors of hashed n-grams, which are in the featurizer's cache after the first round, and all of `info`.
+The environments show vectors of hashed n-grams, which are in the featurizer's cache after the first round,
+and all of `info`.
 """
 
 from __future__ import annotations
@@ -50,7 +52,10 @@ def play(env: Any, actions: list[int]) -> int:
 
 
 def agreement(env: Any, twin: Any, actions: list[int]) -> str:
-    """That two environments, one of them stepped before, give equal observations, rewards, ends and infos; AssertionError otherwise."""
+    """That two environments, one of them stepped before, give equal observations, rewards, ends and infos.
+
+    AssertionError otherwise.
+    """
     play(env, actions)
     assert _seen(env.reset(seed=1)) == _seen(twin.reset(seed=1)), "the first observations differ"
     for number, action in enumerate(actions):
@@ -58,7 +63,10 @@ def agreement(env: Any, twin: Any, actions: list[int]) -> str:
         assert _seen(results[0]) == _seen(results[1]), f"step {number} differs"
         if results[0][2] or results[0][3]:
             assert _seen(env.reset()) == _seen(twin.reset()), f"the game after step {number} differs"
-    return f"observations, rewards, ends and infos equal those of another environment in {len(actions)} of {len(actions)} steps"
+    return (
+        f"observations, rewards, ends and infos equal those of another environment in {len(actions)} of "
+        f"{len(actions)} steps"
+    )
 
 
 def _seen(result: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -1,4 +1,6 @@
-"""Benchmarks of Wordle: steps through `Task.act`, and the moves of the most informative player, against letter flags."""
+"""Benchmarks of Wordle: steps through `Task.act`, and the moves of the most informative player, against
+letter flags.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ Recorded = list[tuple[str, list[str]]]  # the secret, and what was said
 
 
 def made_words(number: int) -> tuple[str, ...]:
-    """Words as they might be: each letter is drawn from those that stand at its place in the built-in list, and that list is among them."""
+    """Words as they might be: each letter is drawn from those that stand at its place in the built-in list,
+    and that list is among them.
+    """
     known = read("builtin", min(number, 738))
     rng, words = Key(0, ("words",)).generator(), set(known)
     while len(words) < number:
@@ -41,7 +45,10 @@ def made_task(words: tuple[str, ...], **options: str) -> Wordle:
 
 
 def act(rounds: int, *, size: str = "tiny") -> dict[str, Any]:
-    """Steps a second through `Task.act` with text, the beginnings of games included. The reference's cache is empty in each round."""
+    """Steps a second through `Task.act` with text, the beginnings of games included.
+
+    The reference's cache is empty in each round.
+    """
     number, of_ours, of_reference = (60, 20, 4) if size == "quick" else (WORDS, 2000, 12)
     words = made_words(number)
     task, redrawn = made_task(words), made_task(words, secret="redrawn")
@@ -66,7 +73,10 @@ def act(rounds: int, *, size: str = "tiny") -> dict[str, Any]:
 
 
 def optimal(rounds: int, *, size: str = "tiny") -> dict[str, Any]:
-    """The first move, the table and all its parts made anew each time, and later moves; the reference values some of the first guesses."""
+    """The first move, the table and all its parts made anew each time, and later moves.
+
+    The reference values some of the first guesses.
+    """
     number, guesses, played = (60, 2, 3) if size == "quick" else (WORDS, 8, 300)
     words = made_words(number)
     lexicon = Lexicon(words, RULE)
@@ -149,7 +159,10 @@ def agreement(task: Wordle, recorded: Recorded) -> str:
             )
             left = [task.words[i] for i in task.lexicon.fits(board)]
             assert left == vocabulary.filtered(game.state), f"fitting words differ after {board}"
-    return f"marks, rewards, ends and fitting words equal in all {steps(recorded)} steps of {len(recorded)} games"
+    return (
+        f"marks, rewards, ends and fitting words equal in all {steps(recorded)} steps of {len(recorded)} "
+        "games"
+    )
 
 
 def same_information(lexicon: Lexicon, guesses: list[str]) -> str:
@@ -164,7 +177,10 @@ def same_information(lexicon: Lexicon, guesses: list[str]) -> str:
 
 
 def later_moves(task: Wordle, played: int) -> list[float]:
-    """Seconds of processor time of each move after the first in games by the most informative player; a board met before is not counted again."""
+    """Seconds of processor time of each move after the first in games by the most informative player.
+
+    A board met before is not counted again.
+    """
     lexicon, seconds, met = task.lexicon, [], set()
     for secret in task.words[:: max(1, len(task.words) // played)]:
         board: tuple[tuple[str, str], ...] = ()

@@ -38,7 +38,10 @@ SIZES = {
 def network(
     size: str, shape: str = "gpt2", seed: int = 0, *, device: str = "cpu", dtype: str = "float32"
 ) -> Any:
-    """A causal network of the library's own class, as its users make it; equal seeds give equal weights, and no token ends a text."""
+    """A causal network of the library's own class, as its users make it.
+
+    Equal seeds give equal weights, and no token ends a text.
+    """
     import transformers
 
     of = SIZES[size]
@@ -72,7 +75,9 @@ def prompts(size: str, rows: int, length: int, seed: int = 0) -> list[list[int]]
 
 
 def language(size: str, seed: int = 0, shape: str = "gpt2", *, device: str = "cpu") -> LanguageModel:
-    """The network with a tokenizer in which every word is one character, so that texts have the wanted number of tokens."""
+    """The network with a tokenizer in which every word is one character, so that texts have the wanted number
+    of tokens.
+    """
     from tokenizers import Tokenizer, decoders, models
     from transformers import PreTrainedTokenizerFast
 
@@ -91,7 +96,9 @@ def character(token: int) -> str:
 
 
 class Endless(Plain):
-    """The plain format of a model that never ends an answer by itself, so that all answers are of one length."""
+    """The plain format of a model that never ends an answer by itself, so that all answers are of one
+    length.
+    """
 
     def __init__(self, tokenizer: Any) -> None:
         super().__init__(tokenizer)

@@ -115,7 +115,8 @@ def _console(block: Block, folder: Path, place: str) -> None:
         words[0] = str(Path(sys.executable).with_name("loquent")) if words[0] == "loquent" else sys.executable
         paths = os.pathsep.join(filter(None, [str(OFFLINE), os.environ.get("PYTHONPATH", "")]))
         done = subprocess.run(
-            words, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
+            words, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
+            check=False,
             env={**os.environ, "PYTHONPATH": paths, "COLUMNS": "100"},
         )  # fmt: skip
         said = done.stdout + ("" if done.returncode == 0 else done.stderr)

@@ -1,7 +1,8 @@
 """A real `loquent` command in a process of its own, which kills itself with SIGKILL at a chosen moment.
 
-The moments are calls of the package's own functions, wrapped here: the package has no door for it. A kill "within" a file leaves
-what a kill in the middle of writing leaves: half of the file. Processes come from a fork server that has the libraries loaded.
+The moments are calls of the package's own functions, wrapped here: the package has no door for it. A kill
+"within" a file leaves what a kill in the middle of writing leaves: half of the file. Processes come from a
+fork server that has the libraries loaded.
 """
 
 import functools
@@ -24,7 +25,10 @@ SERVER.set_forkserver_preload(
 
 
 def loquent(*words, point=None, count=0, settings=None):
-    """Run `loquent WORDS`; returns the exit code, -9 when it was killed. `settings(…)` is called in the child first."""
+    """Run `loquent WORDS`; returns the exit code, -9 when it was killed.
+
+    `settings(…)` is called in the child first.
+    """
     process = SERVER.Process(target=_child, args=(words, point, count, settings))
     process.start()
     process.join(300)
@@ -262,7 +266,9 @@ def at_the_end(count):
 
 
 def anywhere(count):
-    """At the call number `count` of any Python function of the package or of a library, once training has begun."""
+    """At the call number `count` of any Python function of the package or of a library, once training has
+    begun.
+    """
     from loquent.training.trainer import Trainer
 
     tick = _counted(count, lambda *_: die())
@@ -276,7 +282,8 @@ def anywhere(count):
 POINTS = {
     one.__name__: one
     for one in (
-        in_rollout, in_table, in_step, in_network, in_decoding, in_update, in_backward, in_tensors, in_policy, in_json, before_rename, after_rename,
+        in_rollout, in_table, in_step, in_network, in_decoding, in_update, in_backward, in_tensors, in_policy,
+        in_json, before_rename, after_rename,
         in_removal, in_log, after_log, in_episodes, in_reference, in_note, in_rewriting, at_the_end, anywhere,
     )
 }  # fmt: skip

@@ -1,9 +1,12 @@
-"""Mutations of recipes, suites, papers and RL4LMs' files: whatever stands in them, reading them ends in a value or in an error of ours.
+"""Mutations of recipes, suites, papers and RL4LMs' files: whatever stands in them, reading them ends in a
+value or in an error of ours.
 
-    python tests/mutations.py 100000 --seed 0 --rl4lms FOLDER     # prints one JSON object; exit code 1 where something else was raised
+    python tests/mutations.py 100000 --seed 0 --rl4lms FOLDER     # prints one JSON object; exit code 1 where
+    something else was raised
 
-What is tried is all that comes before a run: a recipe is loaded as `show` and as `train` do (no code a file names is imported: the
-files lie outside the current folder), written out and read again; an RL4LMs file is converted.
+What is tried is all that comes before a run: a recipe is loaded as `show` and as `train` do (no code a file
+names is imported: the files lie outside the current folder), written out and read again; an RL4LMs file is
+converted.
 """
 
 from __future__ import annotations
@@ -31,11 +34,16 @@ from loquent.errors import LoquentError
 HOUSE = Path(loquent.__file__).parent
 SLOW = 5.0  # seconds of the processor; a text that takes longer is reported
 HOSTILE = (
-    "", "~", "-1", "0", "1e999", "-.inf", ".nan", "9223372036854775807", "9" * 60, "1" * 5000, "0x", "1:59:59", "2020-13-45", "yes", "!!int x",
-    "!!python/object/apply:os.system [x]", "!x y", "&a [*a]", "*a", "*nowhere", "&a x", "? [a]", "{a: {a: {a: 1}}}", "[[[[1]]]]", "[" * 60, "{}",
-    "[]", "[1, a, {b: c}]", '"\\ud800"', '"\\0"', '"\\UFFFFFFFF"', "os:system", "'module:Name'", "<<: {a: 1}", "{? a : b}", "| ", "> x", "%YAML 9",
-    "---", "...", "\t", "'", '"', "#", "@", "`", "\x01", "é\u202e\U0001f600", "../../etc/passwd", "/dev/zero", "none", "true", "kind", "x" * 3000,
-    "{kind: callable, function: 'os:system'}", "{of: rouge, weight: .inf}", "[x, x]", "1_000", "0b2", "-", ": ", "!!str", "!!map [1]", "!!null x",
+    "", "~", "-1", "0", "1e999", "-.inf", ".nan", "9223372036854775807", "9" * 60, "1" * 5000, "0x",
+    "1:59:59", "2020-13-45", "yes", "!!int x",
+    "!!python/object/apply:os.system [x]", "!x y", "&a [*a]", "*a", "*nowhere", "&a x", "? [a]",
+    "{a: {a: {a: 1}}}", "[[[[1]]]]", "[" * 60, "{}",
+    "[]", "[1, a, {b: c}]", '"\\ud800"', '"\\0"', '"\\UFFFFFFFF"', "os:system", "'module:Name'", "<<: {a: 1}",
+    "{? a : b}", "| ", "> x", "%YAML 9",
+    "---", "...", "\t", "'", '"', "#", "@", "`", "\x01", "é\u202e\U0001f600", "../../etc/passwd", "/dev/zero",
+    "none", "true", "kind", "x" * 3000,
+    "{kind: callable, function: 'os:system'}", "{of: rouge, weight: .inf}", "[x, x]", "1_000", "0b2", "-",
+    ": ", "!!str", "!!map [1]", "!!null x",
     "{kind: }", "{kind: [a]}", "{weight: []}", "{of: }", "{of: {a: b}}", "{key: 3}", "&b {<<: *b}",
 )  # fmt: skip
 LEAF = re.compile(
@@ -132,9 +140,12 @@ def _number(old: str, draw: random.Random) -> str:
 
 
 NAMES = (
-    "kind", "task", "model", "rewards", "metrics", "decoding", "evaluation", "algorithm", "training", "name", "of", "weight", "key", "preset",
-    "features", "teacher", "data", "path", "source", "reward", "view", "only", "trackers", "id", "args", "alg", "reward_fn", "datapool", "env",
-    "policy", "train_evaluation", "generation_kwargs", "values", "expand", "stages", "cells", "columns", "profiles", "set", "at", "instead", "agent",
+    "kind", "task", "model", "rewards", "metrics", "decoding", "evaluation", "algorithm", "training", "name",
+    "of", "weight", "key", "preset",
+    "features", "teacher", "data", "path", "source", "reward", "view", "only", "trackers", "id", "args",
+    "alg", "reward_fn", "datapool", "env",
+    "policy", "train_evaluation", "generation_kwargs", "values", "expand", "stages", "cells", "columns",
+    "profiles", "set", "at", "instead", "agent",
     "tables",
 )  # fmt: skip
 CHANGES: tuple[Callable[[str, random.Random], str], ...] = (
@@ -192,7 +203,8 @@ def run(
     """Try so many mutations, shared out over recipes, RL4LMs' files, suites and papers as `READERS` says.
 
     Args:
-        longest: characters of the files that are mutated, so that a run is quick; the shortest file of each kind is always among them.
+        longest: characters of the files that are mutated, so that a run is quick; the shortest file of each
+            kind is always among them.
     """
     files = sources(rl4lms_files)
     by_kind = {

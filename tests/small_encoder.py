@@ -1,4 +1,6 @@
-"""A small BERT without a pooler, and a tokenizer that cuts at punctuation: an encoder that loads in no time."""
+"""A small BERT without a pooler, and a tokenizer that cuts at punctuation: an encoder that loads in no
+time.
+"""
 
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast

@@ -1,4 +1,6 @@
-"""Saved states side by side: where two differ, and what follows when a leaf is dropped or put back to its beginning."""
+"""Saved states side by side: where two differ, and what follows when a leaf is dropped or put back to its
+beginning.
+"""
 
 import copy
 import json
@@ -26,7 +28,10 @@ def same(one, two, place="state"):
 
 
 def difference(one, two):
-    """Where two finished runs differ first: the logs and results byte by byte, then the saved states; None where they do not."""
+    """Where two finished runs differ first: the logs and results byte by byte, then the saved states.
+
+    None where they do not.
+    """
     for name in (
         "metrics.jsonl",
         "evaluation.json",

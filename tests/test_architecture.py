@@ -1,4 +1,6 @@
-"""The pages that describe the package agree with it: the tree in docs/architecture.md and the table in CONTRIBUTING.md."""
+"""The pages that describe the package agree with it: the tree in docs/architecture.md and the table in
+CONTRIBUTING.md.
+"""
 
 import ast
 import re

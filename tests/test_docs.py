@@ -1,4 +1,7 @@
-"""Every code block of the docs runs and prints what the page says; every registered name and every extra has its place."""
+"""Every code block of the docs runs and prints what the page says.
+
+Every registered name and every extra has its place.
+"""
 
 import re
 import subprocess
@@ -64,7 +67,10 @@ def test_the_pages_have_blocks_to_run():
         assert {"python", "console"} & set(found[name]), name
 
 
-PAGE = "# A page\n\n```python\nx = 1\nprint(x)\n```\n\n```text\n{}\n```\n\nWords.\n\n```console\n$ python -c 'print(1); print(2); print(3)'\n{}\n```\n"
+PAGE = (
+    "# A page\n\n```python\nx = 1\nprint(x)\n```\n\n```text\n{}\n```\n\nWords.\n\n```console\n$ python "
+    "-c 'print(1); print(2); print(3)'\n{}\n```\n"
+)
 
 
 def write(folder, text):
@@ -94,7 +100,8 @@ def test_a_false_page_is_caught(room, printed, listed):
         "```python\n1 / 0\n```\n",
         "```console\n$ loquent list nothing\n```\n",
         "```console\n$ rm -r x\n```\n",
-        "```console\n$ python -c 'import urllib.request as r; r.urlopen(\"http://127.0.0.1:9\")'\nnever printed\n```\n",
+        "```console\n$ python -c 'import urllib.request as r; "
+        'r.urlopen("http://127.0.0.1:9")\'\nnever printed\n```\n',
         "<!-- slow -->\n```python\n1 / 0\n```\n",
     ],
 )

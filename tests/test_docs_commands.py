@@ -1,4 +1,6 @@
-"""Every command that a page shows can be typed: its options exist, its names are registered, and nothing is installed from where it is not."""
+"""Every command that a page shows can be typed: its options exist, its names are registered, and nothing is
+installed from where it is not.
+"""
 
 import re
 import shlex
@@ -37,7 +39,9 @@ def known(kind):
 
 
 def commands(text):
-    """The words after `loquent` of each command of a page, without a shell's comment and what is behind a pipe."""
+    """The words after `loquent` of each command of a page, without a shell's comment and what is behind a
+    pipe.
+    """
     return [shlex.split(found.replace("\\\n", " "), comments=True) for found in COMMAND.findall(text)]
 
 
@@ -103,7 +107,9 @@ def test_a_command_that_cannot_be_typed_is_seen(line):
 
 
 def unavailable(text):
-    """What pip is told to install by the name `loquent`, which no index has: not from a clone (`.`) and not from a wheel."""
+    """What pip is told to install by the name `loquent`, which no index has: not from a clone (`.`) and not
+    from a wheel.
+    """
     lines = [line.partition("&&")[0] for line in INSTALL.findall(text)]
     return [
         line

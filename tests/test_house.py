@@ -1,4 +1,6 @@
-"""The plan of the package: few modules at the door, rooms of a size one can scan, no circle of imports, a face that leaks nothing."""
+"""The plan of the package: few modules at the door, rooms of a size one can scan, no circle of imports, a
+face that leaks nothing.
+"""
 
 import ast
 import re
@@ -31,7 +33,9 @@ def modules(house):
 
 
 def imports(house):
-    """Module -> the modules of the package that it imports anywhere: inside functions and under TYPE_CHECKING too."""
+    """Module -> the modules of the package that it imports anywhere: inside functions and under TYPE_CHECKING
+    too.
+    """
     known, graph = modules(house), {}
     for name, file in known.items():
         reached = set()
@@ -109,7 +113,9 @@ def test_no_module_at_the_door_has_the_name_of_a_function_of_the_face():
 
 
 def worlds_named(house, worlds, registered):
-    """(file, text) of each import of a world, and of each string that is a world's name or begins with it and "/", outside the worlds."""
+    """(file, text) of each import of a world, and of each string that is a world's name or begins with it and
+    "/", outside the worlds.
+    """
     found = []
     for file in house.rglob("*.py"):
         place = file.relative_to(house)

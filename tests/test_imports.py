@@ -73,7 +73,10 @@ def test_it_can_fail():
 
 
 def test_the_environments_are_known_by_strings():
-    code = "import gymnasium, loquent\nassert {'loquent/Wordle-v0', 'loquent/Generation-v0'} <= set(gymnasium.registry)"
+    code = (
+        "import gymnasium, loquent\nassert {'loquent/Wordle-v0', 'loquent/Generation-v0'} <= "
+        "set(gymnasium.registry)"
+    )
     loaded(code)
     with pytest.raises(AssertionError):
         loaded(code.replace("Wordle-v0", "Nothing-v0"))
@@ -81,7 +84,10 @@ def test_the_environments_are_known_by_strings():
 
 def test_without_the_extra_a_learner_says_which_one_is_missing():
     """A process in which torch cannot be imported, as after a plain `pip install loquent`."""
-    blocked = "import sys\nfor name in ('torch', 'transformers', 'sklearn', 'safetensors', 'tokenizers'): sys.modules[name] = None\n"
+    blocked = (
+        "import sys\nfor name in ('torch', 'transformers', 'sklearn', 'safetensors', 'tokenizers'): "
+        "sys.modules[name] = None\n"
+    )
     assert "loquent" in loaded(blocked + "import loquent\nloquent.play('wordle', 'expert')")
     done = subprocess.run(
         [

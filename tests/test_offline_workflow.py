@@ -1,4 +1,7 @@
-"""A clone, then values beside it: the workflow of the recipes; and evaluations that do not depend on how many games are live."""
+"""A clone, then values beside it: the workflow of the recipes.
+
+And evaluations that do not depend on how many games are live.
+"""
 
 import re
 import shlex

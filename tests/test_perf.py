@@ -343,7 +343,8 @@ VIEW = (spaces.Box(0, 26, (1,), np.int64), place)
 
 def test_the_interval_by_hand(perf):
     interval = perf("measuring").interval
-    # the median of n lies between the k-th smallest and the k-th largest with probability 1 - 2 sum_{i<k} C(n, i) / 2^n
+    # the median of n lies between the k-th smallest and the k-th largest with probability 1 - 2 sum_{i<k}
+    # C(n, i) / 2^n
     assert interval([3.0, 1.0, 2.0, 6.0, 5.0, 4.0]) == (1.0, 6.0, 1 - 2 / 64)
     assert interval([float(i) for i in range(9)]) == (1.0, 7.0, 1 - 20 / 512)
     assert interval([float(i) for i in range(9)], confidence=0.97) == (0.0, 8.0, 1 - 2 / 512)

@@ -1,4 +1,6 @@
-"""Processes that learn together, for the tests: each runs one of the functions below in a group of its own on this machine."""
+"""Processes that learn together, for the tests: each runs one of the functions below in a group of its own on
+this machine.
+"""
 
 import json
 import os
@@ -42,7 +44,10 @@ def steps(folder, rank, backbones):
 
 
 def chai(folder, rank):
-    """An update of CHAI by two games, of which the shorter has no answer after which it goes on; what is logged."""
+    """An update of CHAI by two games, of which the shorter has no answer after which it goes on.
+
+    What is logged.
+    """
     (folder / f"{rank}.json").write_text(json.dumps(of_chai()))
 
 

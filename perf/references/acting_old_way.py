@@ -1,9 +1,11 @@
-"""Acting with values the way the paper's code does it: notes on ILQL, §2.9, "generation mechanics" and the formula above it.
+"""Acting with values the way the paper's code does it: notes on ILQL, §2.9, "generation mechanics" and the
+formula above it.
 
-Three networks (policy, target, V) are read for every token, also where V cancels, each through its output layer. `batched`: generation
-starts at the shortest prompt, and the further tokens of longer prompts are forced one by one; keys and values are as long as the context
-from the start and copied at every step; whether a row has ended is asked row by row. `by_row`: one game after the other, each row
-read whole for every token, without keys and values. Kinder than the original: no text, and no games played one by one.
+Three networks (policy, target, V) are read for every token, also where V cancels, each through its output
+layer. `batched`: generation starts at the shortest prompt, and the further tokens of longer prompts are
+forced one by one; keys and values are as long as the context from the start and copied at every step; whether
+a row has ended is asked row by row. `by_row`: one game after the other, each row read whole for every token,
+without keys and values. Kinder than the original: no text, and no games played one by one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Decoding by the `generate` of transformers, as its users call it: one padded batch, its default cache, sampling on.
+"""Decoding by the `generate` of transformers, as its users call it: one padded batch, its default cache,
+sampling on.
 
-Follows the library's documentation of text generation, and the generation paragraph of the RL4LMs notes (§1.7: one batched
-`generate` for all environments). A batch is under way until its longest answer ends; more prompts than a batch are taken in order.
+Follows the library's documentation of text generation, and the generation paragraph of the RL4LMs notes
+(§1.7: one batched `generate` for all environments). A batch is under way until its longest answer ends; more
+prompts than a batch are taken in order.
 """
 
 from __future__ import annotations

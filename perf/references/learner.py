@@ -27,7 +27,9 @@ class Settings:
 
 @dataclass
 class Rollout:
-    """Episodes of one length: prompts and answers [B, P + T], and of the answers [B, T] what was measured and formed."""
+    """Episodes of one length: prompts and answers [B, P + T], and of the answers [B, T] what was measured and
+    formed.
+    """
 
     tokens: Tensor
     wide: int  # P
@@ -39,7 +41,9 @@ class Rollout:
 
 
 class Learner:
-    """A policy, a value network (a second trunk and a linear layer) and a frozen reference, with AdamW over the first two."""
+    """A policy, a value network (a second trunk and a linear layer) and a frozen reference, with AdamW over
+    the first two.
+    """
 
     def __init__(self, policy: Any, head: nn.Linear, settings: Settings) -> None:
         self.policy, self.trunk, self.head = policy, copy.deepcopy(policy.base_model), copy.deepcopy(head)
@@ -51,7 +55,9 @@ class Learner:
     def rollout(
         self, tokens: Tensor, wide: int, logprob: Tensor, value: Tensor, reference: Tensor, task: Tensor
     ) -> Rollout:
-        """Penalise, place the task's reward on the last token, and estimate advantages (RL4LMs notes §1.8 and §1.9)."""
+        """Penalise, place the task's reward on the last token, and estimate advantages (RL4LMs notes §1.8 and
+        §1.9).
+        """
         of = self.settings
         reward = -of.beta * (logprob - reference)
         reward[:, -1] += task
@@ -63,7 +69,9 @@ class Learner:
         return Rollout(tokens, wide, logprob, value, reference, advantage, advantage + value)
 
     def loss(self, new: Tensor, value: Tensor, old: Tensor, advantage: Tensor, target: Tensor) -> Tensor:
-        """The clipped surrogate and the squared error of one minibatch, advantages normalised in it (RL4LMs notes §1.11)."""
+        """The clipped surrogate and the squared error of one minibatch, advantages normalised in it (RL4LMs
+        notes §1.11).
+        """
         advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
         ratio = (new - old).exp()
         bounded = ratio.clamp(1 - self.settings.clip, 1 + self.settings.clip)

@@ -1,8 +1,10 @@
-"""Wordle as ILQL's code plays it: flags of every letter at every place, and a scan of the vocabulary for every new state.
+"""Wordle as ILQL's code plays it: flags of every letter at every place, and a scan of the vocabulary for
+every new state.
 
-Follows the ILQL notes §4.2 (state and consistency), §4.3 (colours, all rows rendered from the newest state), §4.5 (rewards and end), §4.6 (the
-filtered vocabulary: a cache by state, else a full scan, letter by letter) and §4.7 (information gain). It leaves out what the notes call waste,
-the deep copy of all flags for each letter, and it stops at the first letter that a word fails.
+Follows the ILQL notes §4.2 (state and consistency), §4.3 (colours, all rows rendered from the newest state),
+§4.5 (rewards and end), §4.6 (the filtered vocabulary: a cache by state, else a full scan, letter by letter)
+and §4.7 (information gain). It leaves out what the notes call waste, the deep copy of all flags for each
+letter, and it stops at the first letter that a word fails.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ def fits(state: State, word: str) -> bool:
 
 
 def colours(state: State, guess: str) -> str:
-    """A row rendered from a state: g where the letter is here, b where it is nowhere, y where it is not here."""
+    """A row rendered from a state: g where the letter is here, b where it is nowhere, y where it is not
+    here.
+    """
     found = ""
     for i, letter in enumerate(guess):
         flags = state[LETTERS.index(letter)]

@@ -1,6 +1,8 @@
-"""Metrics one sample after the other, by the libraries that RL4LMs calls and in its way (the RL4LMs notes §1.4): a call per text, nothing kept.
+"""Metrics one sample after the other, by the libraries that RL4LMs calls and in its way (the RL4LMs notes
+§1.4): a call per text, nothing kept.
 
-Each loop takes predictions, references and rows, and gives one score per sample. What it imports is imported when it is made.
+Each loop takes predictions, references and rows, and gives one score per sample. What it imports is imported
+when it is made.
 """
 
 from __future__ import annotations
@@ -30,7 +32,10 @@ def meteor() -> Loop:
 
 
 def rouge() -> Loop:
-    """The mean of F1 of ROUGE-1, 2 and L by rouge-score, each of the best reference; Lsum is computed too, as ours is."""
+    """The mean of F1 of ROUGE-1, 2 and L by rouge-score, each of the best reference.
+
+    Lsum is computed too, as ours is.
+    """
     from rouge_score.rouge_scorer import RougeScorer
 
     scorer = RougeScorer(["rouge1", "rouge2", "rougeL", "rougeLsum"], use_stemmer=True)
@@ -43,7 +48,10 @@ def rouge() -> Loop:
 
 
 def bleu() -> Loop:
-    """NLTK's `sentence_bleu` on the tokens of mteval-13a; with one reference it is the corpus script's BLEU of one sample."""
+    """NLTK's `sentence_bleu` on the tokens of mteval-13a.
+
+    With one reference it is the corpus script's BLEU of one sample.
+    """
     import warnings
 
     from nltk.translate.bleu_score import sentence_bleu
@@ -73,7 +81,10 @@ def sacrebleu(function: str, **options: Any) -> Loop:
 
 
 def cider() -> Loop:
-    """CIDEr-D of pycocoevalcap on texts that are tokens already; its document frequencies are those of all references."""
+    """CIDEr-D of pycocoevalcap on texts that are tokens already.
+
+    Its document frequencies are those of all references.
+    """
     from pycocoevalcap.cider.cider import Cider
 
     def score(said: Sequence[str], wanted: Sequence[Sequence[str]], rows: Sequence[Any]) -> list[float]:
@@ -84,7 +95,9 @@ def cider() -> Loop:
 
 
 def rouge_l_max() -> Loop:
-    """The best ROUGE-L of py-rouge with RL4LMs' settings for NarrativeQA, stems without WordNet's exceptions."""
+    """The best ROUGE-L of py-rouge with RL4LMs' settings for NarrativeQA, stems without WordNet's
+    exceptions.
+    """
     from pathlib import Path
     from types import ModuleType
 
@@ -119,7 +132,9 @@ def rouge_l_max() -> Loop:
 
 
 def token_f1() -> Loop:
-    """SQuAD's F1, normalising every text at every call, as its evaluation script is described (1606.05250 §6.1)."""
+    """SQuAD's F1, normalising every text at every call, as its evaluation script is described (1606.05250
+    §6.1).
+    """
     from collections import Counter
 
     def f1(text: str, one: str) -> float:
@@ -146,7 +161,9 @@ def bleu_totto() -> Loop:
 
 
 def self_bleu() -> Loop:
-    """The mean of NLTK's `sentence_bleu` of each answer with all others as its references, smoothed by `method1`: as Texygen measures it."""
+    """The mean of NLTK's `sentence_bleu` of each answer with all others as its references, smoothed by
+    `method1`: as Texygen measures it.
+    """
     from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
     smooth = SmoothingFunction().method1
@@ -165,7 +182,10 @@ def self_bleu() -> Loop:
 
 
 def tagging() -> Loop:
-    """Accuracy of labels by scikit-learn, with macro and weighted F1 as ours has them; a label that is missing or too much is a class of its own."""
+    """Accuracy of labels by scikit-learn, with macro and weighted F1 as ours has them.
+
+    A label that is missing or too much is a class of its own.
+    """
     from sklearn.metrics import accuracy_score, f1_score
 
     def one(text: str, right: str) -> float:
@@ -178,7 +198,10 @@ def tagging() -> Loop:
 
 
 def span_f1() -> Loop:
-    """seqeval's F1 of a sentence's spans; 1 by hand where there are none and none were found, of which it says 0."""
+    """seqeval's F1 of a sentence's spans.
+
+    1 by hand where there are none and none were found, of which it says 0.
+    """
     from seqeval.metrics import f1_score
     from seqeval.metrics.sequence_labeling import get_entities
 
@@ -194,7 +217,10 @@ def span_f1() -> Loop:
 
 
 def multilabel() -> Loop:
-    """Sample F1 by scikit-learn on the indicators of the words of both texts; the words of a prediction that stand twice are counted by hand."""
+    """Sample F1 by scikit-learn on the indicators of the words of both texts.
+
+    The words of a prediction that stand twice are counted by hand.
+    """
     from sklearn.metrics import f1_score
     from sklearn.preprocessing import MultiLabelBinarizer
 
@@ -213,7 +239,9 @@ def multilabel() -> Loop:
 
 
 def bert_score(path: str) -> Loop:
-    """BERTScore by the library's model and tokenizer, a pair at a time, as the paper defines it (1904.09675 §3)."""
+    """BERTScore by the library's model and tokenizer, a pair at a time, as the paper defines it (1904.09675
+    §3).
+    """
     import torch
     from transformers import AutoModel, AutoTokenizer
 
@@ -240,7 +268,9 @@ def bert_score(path: str) -> Loop:
 
 
 def parent() -> Loop:
-    """`parent` of ToTTo's `totto_parent_eval.py` (google-research/language), a pair at a time, with its own reading of a line."""
+    """`parent` of ToTTo's `totto_parent_eval.py` (google-research/language), a pair at a time, with its own
+    reading of a line.
+    """
     from language.totto import totto_parent_eval as official
 
     def read(text: str) -> list[str]:

@@ -1,7 +1,9 @@
-"""PPO as a plain modern program writes it (notes on RL4LMs, §4.2, the columns "optimal", and §7, S1): sequences, not tokens.
+"""PPO as a plain modern program writes it (notes on RL4LMs, §4.2, the columns "optimal", and §7, S1):
+sequences, not tokens.
 
-`generate` samples; policy, reference and value network read all sequences once, teacher-forced; learning reads every sequence once a
-network, an epoch, in minibatches of sequences. The library's own forward passes, not compiled, logits of the answers only.
+`generate` samples; policy, reference and value network read all sequences once, teacher-forced; learning
+reads every sequence once a network, an epoch, in minibatches of sequences. The library's own forward passes,
+not compiled, logits of the answers only.
 """
 
 from __future__ import annotations

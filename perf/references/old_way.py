@@ -1,9 +1,11 @@
-"""PPO the way RL4LMs does it: notes on RL4LMs, §4.2 (the cost model), with §1.6, §1.8, §1.9 and §1.11 for the parts.
+"""PPO the way RL4LMs does it: notes on RL4LMs, §4.2 (the cost model), with §1.6, §1.8, §1.9 and §1.11 for the
+parts.
 
-Collection runs four cached passes of one position a token: `generate` samples, then policy, value network and reference are read again
-token by token. Learning takes single tokens as its rows: every generated token is read with its whole sequence, left-padded to
-prompt + answer, once a network, an epoch; minibatches are of 64 tokens. Kinder than the original: logits only where they are used, one
-process, no text, no copied observations.
+Collection runs four cached passes of one position a token: `generate` samples, then policy, value network and
+reference are read again token by token. Learning takes single tokens as its rows: every generated token is
+read with its whole sequence, left-padded to prompt + answer, once a network, an epoch; minibatches are of 64
+tokens. Kinder than the original: logits only where they are used, one process, no text, no copied
+observations.
 """
 
 from __future__ import annotations
@@ -84,7 +86,10 @@ class OldWay(Learner):
         return self.loss(new, self.head(hidden)[:, 0], old, advantage, target)
 
     def learn(self, rollout: Rollout, steps: int | None = None) -> int:
-        """All epochs, or the first gradient steps of them (they all cost the same); returns how many tokens were read with their sequence."""
+        """All epochs, or the first gradient steps of them (they all cost the same).
+
+        Returns how many tokens were read with their sequence.
+        """
         total, done = rollout.logprob.numel(), 0
         for _ in range(self.settings.epochs):
             for chosen in torch.randperm(total).split(MINIBATCH):

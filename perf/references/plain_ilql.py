@@ -1,9 +1,10 @@
-"""A gradient step of ILQL as a plain reading of its loss: notes on ILQL, §2.2, with full heads as in §8.4, "performance".
+"""A gradient step of ILQL as a plain reading of its loss: notes on ILQL, §2.2, with full heads as in §8.4,
+"performance".
 
-Every head is applied to every position and gives all its values, [B, T, V]: two online Q-heads, two target heads, the policy's logits; what
-the loss needs is then taken out of them, and the cross-entropies are log-softmaxes over the whole. Kinder than the original: value and
-target networks are run without the logits it throws away, gathers instead of loops over rows, a fused optimizer, targets that follow in
-one call.
+Every head is applied to every position and gives all its values, [B, T, V]: two online Q-heads, two target
+heads, the policy's logits; what the loss needs is then taken out of them, and the cross-entropies are
+log-softmaxes over the whole. Kinder than the original: value and target networks are run without the logits
+it throws away, gathers instead of loops over rows, a fused optimizer, targets that follow in one call.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The PPO of TRL 1.12.0, the last release that has one: its own trainer, driven one iteration at a time.
 
-Follows the notes on the stack, §4 (TRL's facts) and TRL's documentation: networks and reward as modules, the task's reward at the end,
-whole answers of one length, dropout off, micro-batches of 16 gathered to one gradient step. It is no dependency of ours; for this
-comparison alone: `pip install --no-deps --target FOLDER trl==1.12.0 accelerate psutil`, then `PYTHONPATH=FOLDER`.
+Follows the notes on the stack, §4 (TRL's facts) and TRL's documentation: networks and reward as modules, the
+task's reward at the end, whole answers of one length, dropout off, micro-batches of 16 gathered to one
+gradient step. It is no dependency of ours; for this comparison alone: `pip install --no-deps --target FOLDER
+trl==1.12.0 accelerate psutil`, then `PYTHONPATH=FOLDER`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ MICRO = 16
 
 
 class Judge(nn.Module):
-    """The task's reward as TRL wants it: a trunk whose hidden states are the ids, and a score at every position."""
+    """The task's reward as TRL wants it: a trunk whose hidden states are the ids, and a score at every
+    position.
+    """
 
     base_model_prefix = "trunk"
 
@@ -150,4 +153,7 @@ class TrlPpo:
             if critic.trunk is not None:
                 apart.append(float((value[:, :, 0] - critic(tokens)).abs().max()))
         assert max(apart) < 1e-4, f"log-probabilities and values differ by {apart}"
-        return f"log-probabilities{' and values' * (len(apart) > 1)} after an iteration of its, by its pass and ours: equal within {max(apart):.0e}"
+        return (
+            f"log-probabilities{' and values' * (len(apart) > 1)} after an iteration of its, by its pass "
+            f"and ours: equal within {max(apart):.0e}"
+        )

@@ -1,7 +1,8 @@
-"""An update that holds its logits whole: [B, P + T, V] at once, and beside them their log-softmax and the gradients of both.
+"""An update that holds its logits whole: [B, P + T, V] at once, and beside them their log-softmax and the
+gradients of both.
 
-What the notes on RL4LMs (§1.9 and §4.2, memory) describe and most programs do: the model's own logits of every position, then one
-`log_softmax`, from which the tokens' log-probabilities and the entropy are taken.
+What the notes on RL4LMs (§1.9 and §4.2, memory) describe and most programs do: the model's own logits of
+every position, then one `log_softmax`, from which the tokens' log-probabilities and the entropy are taken.
 """
 
 from __future__ import annotations

@@ -29,7 +29,10 @@ class InvalidAction(LoquentError):
 
 
 class PlayerLeft(KeyboardInterrupt):
-    """A person ended the input in the middle of a game. `play` puts the games as they stand into `unfinished`; they are episodes."""
+    """A person ended the input in the middle of a game.
+
+    `play` puts the games as they stand into `unfinished`; they are episodes.
+    """
 
     unfinished: tuple[Any, ...] = ()
 
@@ -59,11 +62,16 @@ class BadRow(LoquentError, ValueError):
 
 
 class BadSetting(LoquentError, ValueError):
-    """A setting has an unknown name, the wrong type or a value outside its range; names file and line where there are any."""
+    """A setting has an unknown name, the wrong type or a value outside its range.
+
+    Names file and line where there are any.
+    """
 
 
 class NotTrusted(BadSetting):
-    """A file names code, a program or a secret, and is neither under the current folder nor written here by this user."""
+    """A file names code, a program or a secret, and is neither under the current folder nor written here by
+    this user.
+    """
 
 
 class NotImported(BadSetting):
@@ -71,7 +79,10 @@ class NotImported(BadSetting):
 
 
 class BadRenderMode(BadSetting, TypeError):
-    """An environment cannot be shown so. A TypeError too: at one, the `make_vec_env` of Stable-Baselines3 tries again without its "rgb_array"."""
+    """An environment cannot be shown so.
+
+    A TypeError too: at one, the `make_vec_env` of Stable-Baselines3 tries again without its "rgb_array".
+    """
 
 
 class BadReward(LoquentError):
@@ -87,11 +98,16 @@ class BadCheckpoint(LoquentError):
 
 
 class Damaged(BadCheckpoint):
-    """A file of a run or of a checkpoint is missing, or is not what was written; names the file, and the line where there are lines."""
+    """A file of a run or of a checkpoint is missing, or is not what was written.
+
+    Names the file, and the line where there are lines.
+    """
 
 
 class AnotherRun(BadCheckpoint):
-    """A checkpoint is whole, and belongs to another recipe, other rows or another machine: an older one would be refused alike."""
+    """A checkpoint is whole, and belongs to another recipe, other rows or another machine: an older one would
+    be refused alike.
+    """
 
 
 class MissingExtra(LoquentError, ImportError):
@@ -99,7 +115,8 @@ class MissingExtra(LoquentError, ImportError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(
-            f"{what} needs the libraries of loquent[{extra}]: run pip install -e '.[{extra}]' in the clone of Loquent"
+            f"{what} needs the libraries of loquent[{extra}]: run pip install -e '.[{extra}]' in the "
+            "clone of Loquent"
         )
 
 
@@ -137,7 +154,10 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def kind_of(thing: object) -> str:
-    """The name of a thing's type with its article, as a sentence wants it: "an int", "a str"; "None" for None."""
+    """The name of a thing's type with its article, as a sentence wants it: "an int", "a str".
+
+    "None" for None.
+    """
     name = type(thing).__name__
     return (
         "None"

@@ -1,4 +1,7 @@
-"""The functions of the public face: `task`, `play`, `train`, `evaluate`, `check`, `load_run`. Nothing heavy is imported before a call."""
+"""The functions of the public face: `task`, `play`, `train`, `evaluate`, `check`, `load_run`.
+
+Nothing heavy is imported before a call.
+"""
 
 from __future__ import annotations
 
@@ -70,11 +73,13 @@ def train(
     progress: bool = True,
     allow_imports: bool = False,
 ) -> Run:
-    """Train a recipe (a name, a YAML file or a `Recipe`) into the folder `out`, and write `out/report.html`, as `loquent train` does.
+    """Train a recipe (a name, a YAML file or a `Recipe`) into the folder `out`, and write `out/report.html`,
+    as `loquent train` does.
 
     Args:
         overrides: single settings as `key.path=value`.
-        allow_imports: import code that a YAML file names wherever the file lies; otherwise as `loquent.core.guards.trust` says.
+        allow_imports: import code that a YAML file names wherever the file lies; otherwise as
+            `loquent.core.guards.trust` says.
 
     Raises:
         NotTrusted: a YAML file outside the current folder names code.
@@ -102,7 +107,9 @@ def evaluate(
     seed: int = 0,
     allow_imports: bool = False,
 ) -> Evaluation:
-    """Evaluate a run's model on held-out rows with the recipe's metrics; every mean comes with its standard error.
+    """Evaluate a run's model on held-out rows with the recipe's metrics.
+
+    Every mean comes with its standard error.
 
     For `allow_imports` see `load_run`.
     """
@@ -123,8 +130,9 @@ def load_run(folder: str | Path, *, allow_imports: bool = False) -> Run:
     """The run in a folder: its recipe, what it logged, its model.
 
     Args:
-        allow_imports: import code that the run's recipe names wherever the run lies; otherwise its recipe, task and agent raise NotTrusted
-            where it names code, lies outside the current folder and was not trained by this user.
+        allow_imports: import code that the run's recipe names wherever the run lies; otherwise its recipe,
+            task and agent raise NotTrusted where it names code, lies outside the current folder and was not
+            trained by this user.
     """
     from loquent.training.run import load_run as run
 

@@ -1,4 +1,6 @@
-"""Tagging, labelling and answering as Gymnasium environments: the checks API-1 to API-14, throughput aside."""
+"""Tagging, labelling and answering as Gymnasium environments: the checks API-1 to API-14, throughput
+aside.
+"""
 
 import copy
 import json
@@ -132,7 +134,8 @@ samples = [{"tokens": ["w"], "text": name, "labels": [name]} for name in names]
 print(list(set(names)))
 for task in ("tagging", "multilabel"):
     fields = ("tokens", "text")[task == "multilabel"]
-    rows = tuple(Record({fields: frozen(sample[fields]), "labels": frozen(sample["labels"])}) for sample in samples)
+    rows = tuple(Record({fields: frozen(sample[fields]),
+        "labels": frozen(sample["labels"])}) for sample in samples)
     made = loquent.task(task, source="samples", samples=rows)
     print(made.actions.texts, made.spec.instruction)
 """
@@ -433,7 +436,9 @@ import gymnasium, loquent, sys
 for id in {IDS!r}:
     gymnasium.make(id)
 from loquent.data.annotated import builtin_questions, builtin_sentences, builtin_texts
-assert not any(module.splits.cache_info().currsize for module in (builtin_questions, builtin_sentences, builtin_texts))
+assert not any(
+    module.splits.cache_info().currsize for module in (builtin_questions, builtin_sentences, builtin_texts)
+)
 assert not {{"torch", "sklearn", "transformers", "datasets"}} & set(sys.modules)
 """
     child = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
@@ -576,7 +581,9 @@ def test_what_a_dictionary_holds():
 
 
 def test_a_step_asks_as_much_at_the_end_of_a_long_sentence():
-    """No part of a step looks at all labels so far: the calls of a step are the same in a sentence 40 times as long."""
+    """No part of a step looks at all labels so far: the calls of a step are the same in a sentence 40 times
+    as long.
+    """
 
     def calls(n):
         env, count = empty(TAGGING, max_tokens=4000).unwrapped, 0

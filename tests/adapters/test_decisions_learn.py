@@ -1,4 +1,6 @@
-"""API-11: ordinary learners learn small pools of tagging, labels and choices from vectors, within the steps that the checks allow."""
+"""API-11: ordinary learners learn small pools of tagging, labels and choices from vectors, within the steps
+that the checks allow.
+"""
 
 import gymnasium
 import numpy as np

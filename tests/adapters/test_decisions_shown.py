@@ -1,4 +1,6 @@
-"""What the environments of tagging, labelling and answering show: in every form its own observation, and no text that its space cannot hold."""
+"""What the environments of tagging, labelling and answering show: in every form its own observation, and no
+text that its space cannot hold.
+"""
 
 import warnings
 

@@ -1,4 +1,6 @@
-"""Any task as a Gymnasium environment: the checker without a warning, flags, seeds, terms, malformed actions, vectors."""
+"""Any task as a Gymnasium environment: the checker without a warning, flags, seeds, terms, malformed actions,
+vectors.
+"""
 
 import subprocess
 import sys
@@ -121,7 +123,8 @@ def test_rewards_while_others_speak_come_with_this_seat_s_answer():
     env = Environment(task, agents=seats(task))
     observation, info = env.reset(seed=0)
     assert observation == "what is it?"
-    # asked 1 was owed from the first question, and the second question comes before the seat is due again: 2 * 0.25
+    # asked 1 was owed from the first question, and the second question comes before the seat is due again: 2
+    # * 0.25
     observation, reward, *_, info = env.step("bread")
     assert (observation, reward, info["rewards"]) == ("why?", 0.5, {"asked": 2.0})
     observation, reward, terminated, _, info = env.step("because")

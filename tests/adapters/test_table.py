@@ -174,7 +174,8 @@ def test_a_score_by_statistics_of_all_is_refused_where_episodes_are_scored_alone
     for playing in (True, False):
         with pytest.raises(
             BadSetting,
-            match=r"rewards.cider: its score .* depends on the episodes scored with it.*cider has with a corpus",
+            match=r"rewards.cider: its score .* depends on the episodes scored with it.*cider has with a "
+            r"corpus",
         ):
             of_run([batched], None, name="sb3/ppo", playing=playing, recorded=not playing, ends=None)
     with pytest.raises(

@@ -1,4 +1,6 @@
-"""A learner of turns reads: with the text of another sample in front of it, it scores far less than with its own."""
+"""A learner of turns reads: with the text of another sample in front of it, it scores far less than with its
+own.
+"""
 
 from dataclasses import replace
 
@@ -31,7 +33,9 @@ class Permuted:
 
 
 def compared(folder, field="tokens", episodes=500):
-    """Mean return on the test split with the text as it is, and with its words permuted, and the standard error of each."""
+    """Mean return on the test split with the text as it is, and with its words permuted, and the standard
+    error of each.
+    """
     run = load_run(folder)
     own, other = (
         evaluate_agent(run.task(), agent, split="test", episodes=episodes)

@@ -14,7 +14,10 @@ def chat(text, **more):
 
 
 class Server:
-    """An endpoint that answers each request by the next of its replies, the last one for ever; a reply is JSON, bytes, or a function."""
+    """An endpoint that answers each request by the next of its replies, the last one for ever.
+
+    A reply is JSON, bytes, or a function.
+    """
 
     def __init__(self, *replies):
         self.replies, self.seen, self.lock, self.live, self.most = list(replies), [], threading.Lock(), 0, 0

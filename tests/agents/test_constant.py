@@ -38,8 +38,9 @@ def test_the_commonest_label():
 
 
 def test_the_best_constant_answer():
-    # Sets by their F1 on the seven texts. {B, C}: 1/2, 1/2, 1, 0, 1, 4/5, 2/3 makes 4.47. {A, B}: 1, 1/2, 1/2, 2/3, 1/2, 4/5, 2/3 makes 4.63.
-    # {B, C, A}: 4/5, 4/5, 4/5, 1/2, 4/5, 1, 1/2 makes 5.2, and it is one of the expert's games.
+    # Sets by their F1 on the seven texts. {B, C}: 1/2, 1/2, 1, 0, 1, 4/5, 2/3 makes 4.47. {A, B}: 1, 1/2,
+    # 1/2, 2/3, 1/2, 4/5, 2/3 makes 4.63. {B, C, A}: 4/5, 4/5, 4/5, 1/2, 4/5, 1, 1/2 makes 5.2, and it is one
+    # of the expert's games.
     assert Constant(labelling()).script == ("B", "C", "A", "terminate")
     # Shares of right tokens of "Y" alone: 1/3, 2/3, 0, 1/3. Of "X Y P", the commonest game: 1, 2/3, 0, 1.
     assert Constant(tagging()).script == ("X", "Y", "P")

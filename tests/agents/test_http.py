@@ -1,4 +1,6 @@
-"""The agent `http` against a real server on this machine that answers well, badly, late, too much, or not at all."""
+"""The agent `http` against a real server on this machine that answers well, badly, late, too much, or not at
+all.
+"""
 
 import threading
 import time
@@ -20,7 +22,8 @@ from tracers.interview import Interview
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 
 
-# -- what is asked ----------------------------------------------------------------------------------------------------------------------
+# -- what is asked
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_whole_game_is_played_through_the_protocol(serve):
@@ -99,7 +102,8 @@ def test_lone_surrogates_of_an_answer_do_not_go_back(serve):
     assert server.seen[1][2]["messages"][2]["content"] == "\ufffdx"
 
 
-# -- odd answers are answers ---------------------------------------------------------------------------------------------------------------
+# -- odd answers are answers
+# ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -138,7 +142,8 @@ def test_a_response_that_never_ends_is_an_empty_answer_cut_for_length(serve):
         assert said(server, max_bytes=100_000) == ("", "length")
 
 
-# -- failures are tried again, and named ----------------------------------------------------------------------------------------------------
+# -- failures are tried again, and named
+# ----------------------------------------------------------------------------------------------------
 
 
 def hang(handler, _):
@@ -242,7 +247,8 @@ def test_pauses_grow_are_bounded_and_heed_the_endpoint(serve):
     assert one._pause(1, Failed("x", after="Wed, 21 Oct 2026 07:28:00 GMT"), key) <= 2.0
 
 
-# -- many games ---------------------------------------------------------------------------------------------------------------------------
+# -- many games
+# ------------------------------------------------------------------------------------------------------------
 
 
 def echoing(handler, body):
@@ -278,7 +284,8 @@ def test_one_refused_question_stops_the_others_from_waiting(serve):
     assert threading.active_count() <= before + 1
 
 
-# -- options and the command line -------------------------------------------------------------------------------------------------------------
+# -- options and the command line
+# ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

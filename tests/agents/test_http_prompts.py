@@ -1,4 +1,6 @@
-"""How the agent `http` writes questions: texts and messages, what ends an answer, and what it leaves out where a context is full."""
+"""How the agent `http` writes questions: texts and messages, what ends an answer, and what it leaves out
+where a context is full.
+"""
 
 import json
 from dataclasses import replace
@@ -25,7 +27,8 @@ def text(said, **more):
     return {"choices": [{"text": said, "finish_reason": "stop", **more}]}
 
 
-# -- texts ---------------------------------------------------------------------------------------------------------------------------------
+# -- texts
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_text_is_what_was_said_and_a_line_break_only_where_nothing_parts_an_answer_from_what_follows(serve):
@@ -80,7 +83,8 @@ def test_no_more_stops_are_sent_than_the_protocol_takes_and_all_are_heeded(serve
     assert answer.stopped == "stop"
 
 
-# -- messages --------------------------------------------------------------------------------------------------------------------------------
+# -- messages
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_an_invalid_move_is_told_with_its_text_and_the_task_s_reason(serve):
@@ -117,7 +121,8 @@ def test_a_valid_move_and_a_text_of_the_task_s_own_are_told_as_they_are():
     assert found[5] == {"role": "user", "content": "(nothing)"}
 
 
-# -- the body --------------------------------------------------------------------------------------------------------------------------------
+# -- the body
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_the_seed_and_the_name_of_the_length_are_chosen_and_further_fields_are_sent(serve):
@@ -171,7 +176,8 @@ def test_a_further_field_is_json(value):
         make("http", Wordle(), {"base_url": "http://x/v1", "model": "m", "extra": {"a": value}})
 
 
-# -- a full context ----------------------------------------------------------------------------------------------------------------------------
+# -- a full context
+# ------------------------------------------------------------------------------------------------------------
 
 COMPLAINTS = {
     "OpenAI": (
@@ -187,7 +193,8 @@ COMPLAINTS = {
         400,
         {
             "error": {
-                "message": "You passed 25 input tokens and requested 9 output tokens. However, the model's context length is only 24"
+                "message": "You passed 25 input tokens and requested 9 output tokens. However, the model's "
+                "context length is only 24"
             }
         },
     ),

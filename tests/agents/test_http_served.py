@@ -1,4 +1,6 @@
-"""A run that was exported and is served by `transformers serve` plays through HTTP as the local agent does, word for word."""
+"""A run that was exported and is served by `transformers serve` plays through HTTP as the local agent does,
+word for word.
+"""
 
 import shutil
 import socket
@@ -112,7 +114,9 @@ def local(exported):
 
 
 class Noted:
-    """An agent whose answers are kept, but for why they stopped: the server says "length" of one whose last token is the end."""
+    """An agent whose answers are kept, but for why they stopped: the server says "length" of one whose last
+    token is the end.
+    """
 
     def __init__(self, agent):
         self.agent, self.name, self.answers = agent, agent.name, {}

@@ -126,7 +126,8 @@ def test_legal_actions_are_offered():
         (
             MultipleChoice(),
             "answer",
-            r"neither ANSWER nor CONTINUE: 'answer'; once more; did you mean ANSWER\? \(allowed: ANSWER \| CONTINUE\)",
+            r"neither ANSWER nor CONTINUE: 'answer'; once more; did you mean ANSWER\? \(allowed: "
+            r"ANSWER \| CONTINUE\)",
         ),
         (MultiLabel(), "terminat", r"no label: 'terminat'; once more; did you mean terminate\?"),
         (Wordle(), "stee1", r"not five letters a-z: 'stee1'; once more; did you mean steer\?"),

@@ -1,7 +1,9 @@
-"""A game of two words in which cloning and one step of improvement fail, and its solution in closed form (τ is ILQL's expectile).
+"""A game of two words in which cloning and one step of improvement fail, and its solution in closed form (τ
+is ILQL's expectile).
 
-`b` ends it at -1.5. `a` is answered by `o`; then `d` ends it at -3, `e` at 0. Recorded: six games of b, five of a d, one of a e. Each word
-is one token and the end of the answer another; γ = 0.99 a token, rewards stand on the answer's end.
+`b` ends it at -1.5. `a` is answered by `o`; then `d` ends it at -3, `e` at 0. Recorded: six games of b, five
+of a d, one of a e. Each word is one token and the end of the answer another; γ = 0.99 a token, rewards stand
+on the answer's end.
 """
 
 import torch

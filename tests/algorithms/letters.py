@@ -1,4 +1,6 @@
-"""A task and a model that learn in seconds: eight letters, one answer, and the share of the letter `a` in it as reward."""
+"""A task and a model that learn in seconds: eight letters, one answer, and the share of the letter `a` in it
+as reward.
+"""
 
 import json
 import random
@@ -53,7 +55,9 @@ TASK = Letters()
 
 
 def language(seed=0, *, dropout=0.0, spread=0.4, layers=1, width=32, dtype=torch.float32) -> LanguageModel:
-    """A GPT-2 over eight letters and an end token with random weights, spread wide enough that its choices differ."""
+    """A GPT-2 over eight letters and an end token with random weights, spread wide enough that its choices
+    differ.
+    """
     vocabulary = {END: 0, **{letter: i for i, letter in enumerate(LETTERS, 1)}}
     core = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
     core.decoder = decoders.Fuse()
@@ -142,7 +146,9 @@ def same(a, b) -> bool:
 
 
 def gradients(algorithm, model, batch) -> dict[str, torch.Tensor]:
-    """The gradient of the loss per action token, summed over micro-batches as the algorithm does it, without a step."""
+    """The gradient of the loss per action token, summed over micro-batches as the algorithm does it, without
+    a step.
+    """
     taken = {}
     step, algorithm.optimizer.step = (
         algorithm.optimizer.step,

@@ -1,4 +1,6 @@
-"""CHAI: its conservative term in numbers, candidates that are drawn once, what it is drawn towards, and acting by value."""
+"""CHAI: its conservative term in numbers, candidates that are drawn once, what it is drawn towards, and
+acting by value.
+"""
 
 import math
 
@@ -75,7 +77,8 @@ def test_equal_values_cost_what_the_densities_say():
 
 
 def test_the_loss_in_numbers_by_hand():
-    # Q = -1, target Q = -2 of every candidate, gamma = 0.5. b: -1.5 and the end. a d: 0 then -3. a e: 0 then 0.
+    # Q = -1, target Q = -2 of every candidate, gamma = 0.5. b: -1.5 and the end. a d: 0 then -3. a e: 0 then
+    # 0.
     model, algorithm, batch = made(gamma=0.5, cql_weight=0.0)
     set_heads(model.values, -1.0, -2.0)
     total, logged = algorithm.loss(model, batch, batch)
@@ -166,7 +169,9 @@ def test_a_batch_is_the_mean_of_its_rows_whatever_the_padding():
 
 
 def test_it_learns_what_its_features_can_tell_apart():
-    """Features are means over whole rows: those of `a d` and `a e` differ by a 300th here, those of `b` and `a` by a 30th."""
+    """Features are means over whole rows: those of `a d` and `a e` differ by a 300th here, those of `b` and
+    `a` by a 30th.
+    """
     settings = {
         "candidates": 32,
         "epochs": 600,

@@ -1,4 +1,6 @@
-"""The Decision Transformer: what it is conditioned on, where, and that it says what the wanted return asks for."""
+"""The Decision Transformer: what it is conditioned on, where, and that it says what the wanted return asks
+for.
+"""
 
 from dataclasses import replace
 

@@ -8,8 +8,9 @@ from loquent.algorithms.sb3.double_dqn import DoubleDQN, double_q_target
 
 
 def test_the_target_by_hand():
-    # online chooses action 1 in the first state (4 > 1), which target values 1/2: 1 + 1/2 * 1/2 = 5/4; DQN's own max would give 1 + 1/2 * 8 = 5
-    # in the second action 0 (3 > -1), valued 2: 0 + 1/2 * 2 = 1; the third game has ended: -1
+    # online chooses action 1 in the first state (4 > 1), which target values 1/2: 1 + 1/2 * 1/2 = 5/4; DQN's
+    # own max would give 1 + 1/2 * 8 = 5 in the second action 0 (3 > -1), valued 2: 0 + 1/2 * 2 = 1; the third
+    # game has ended: -1
     online = torch.tensor([[1.0, 4.0], [3.0, -1.0], [0.0, 9.0]])
     target = torch.tensor([[8.0, 0.5], [2.0, 7.0], [5.0, 6.0]])
     reward, ended = torch.tensor([[1.0], [0.0], [-1.0]]), torch.tensor([[0.0], [0.0], [1.0]])
@@ -40,7 +41,9 @@ class Two:
 
 
 def learner(library):
-    """A linear Q-network with q(s) = [w0 s + b0, w1 s + b1], one remembered turn, and one step of gradient descent on it."""
+    """A linear Q-network with q(s) = [w0 s + b0, w1 s + b1], one remembered turn, and one step of gradient
+    descent on it.
+    """
     made = library(
         "MlpPolicy",
         Two(),
@@ -65,8 +68,9 @@ def learner(library):
 
 
 def test_one_step_by_hand():
-    # s = s' = 1, action 0, reward 1. Online q(s') = [1, 2] chooses action 1, which target values 1/2: the target is 1 + 1/2 * 1/2 = 5/4.
-    # q(s, 0) = 1, so the Huber loss's gradient is 1 - 5/4 = -1/4 on w0, and w0 becomes 1 + 1/4 * 1/4.
+    # s = s' = 1, action 0, reward 1. Online q(s') = [1, 2] chooses action 1, which target values 1/2: the
+    # target is 1 + 1/2 * 1/2 = 5/4. q(s, 0) = 1, so the Huber loss's gradient is 1 - 5/4 = -1/4 on w0, and w0
+    # becomes 1 + 1/4 * 1/4.
     assert learner(DoubleDQN) == pytest.approx([1.0625, 2.0])
     # SB3's own DQN: max of target q(s') = [1, 1/2] is 1, target 1.5, gradient -1/2
     from stable_baselines3 import DQN

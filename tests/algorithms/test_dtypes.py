@@ -1,4 +1,6 @@
-"""Every learner in every dtype: short real runs, numbers that are rounded to no smaller type on their way, and resuming to the bit."""
+"""Every learner in every dtype: short real runs, numbers that are rounded to no smaller type on their way,
+and resuming to the bit.
+"""
 
 import math
 import shutil
@@ -29,8 +31,10 @@ from states import same
 
 LEARNERS = {name: () for name in registry.names("algorithm") if not name.startswith("sb3/")}
 VARIANTS = {
-    "ilql, sign, turns": ("ilql", "algorithm.awac_mode=sign", "algorithm.awac_beta=0.3", "algorithm.discount=turn", "algorithm.tau=0.7",
-                          "algorithm.cql_weight=0.1", "algorithm.margin_weight=0.1", "algorithm.adv_mode=sign", "algorithm.adv_beta=0.7"),
+    "ilql, sign, turns": ("ilql", "algorithm.awac_mode=sign", "algorithm.awac_beta=0.3",
+        "algorithm.discount=turn", "algorithm.tau=0.7",
+                          "algorithm.cql_weight=0.1", "algorithm.margin_weight=0.1",
+                          "algorithm.adv_mode=sign", "algorithm.adv_beta=0.7"),
     "ilql, shared": ("ilql", "algorithm.backbones=shared"),
     "psi, lora": ("psi", "algorithm.backbones=lora"),
     "psi, frozen": ("psi", "algorithm.backbones=frozen"),
@@ -55,9 +59,12 @@ def small(case, dtype, recorded, *more):
     offline = "data" in registry.find("algorithm", kind).reads
     given = [
         "task={kind: wordle}", f"algorithm={{kind: {kind}, learning_rate: 0.01}}",
-        "model={layers: 1, width: 16, heads: 2, context: 128, vocabulary: 258, tokenizer_texts: 50, dropout: 0.0}", f"model.dtype={dtype}",
+        "model={layers: 1, width: 16, heads: 2, context: 128, vocabulary: 258, tokenizer_texts: 50, "
+            "dropout: 0.0}", f"model.dtype={dtype}",
         *(("model.critic=none", "model.reference=none") if offline else ()),
-        "decoding={max_new_tokens: 3}", "training={updates: 2, episodes: 4, evaluate_every: 0, final_episodes: 2, checkpoint_every: 1}",
+        "decoding={max_new_tokens: 3}",
+        "training={updates: 2, episodes: 4, evaluate_every: 0, final_episodes: 2, checkpoint_every: "
+            "1}",
         *((f"training.data={recorded}",) if offline else ()), *MORE.get(kind, ()), *options, *more,
     ]  # fmt: skip
     return recipes.load("wordle_clone", given)

@@ -1,4 +1,6 @@
-"""ILQL in the game of `fork.py`: what its losses lead to, in tables and in a transformer, and what they must not."""
+"""ILQL in the game of `fork.py`: what its losses lead to, in tables and in a transformer, and what they must
+not.
+"""
 
 from dataclasses import replace
 
@@ -34,7 +36,9 @@ def test_the_closed_forms(tau):
 
 
 class Tables:
-    """A value for every beginning of a game, and for every token after it: the library's losses without any network."""
+    """A value for every beginning of a game, and for every token after it: the library's losses without any
+    network.
+    """
 
     def __init__(self, batch, vocabulary, first=0.0):
         self.at = at = positions(batch)
@@ -70,7 +74,10 @@ class Tables:
         return self
 
     def named(self, ids):
-        """The table's own entries by the names of the closed forms; the first row began with b, the last with a e."""
+        """The table's own entries by the names of the closed forms.
+
+        The first row began with b, the last with a e.
+        """
         start, later = self.state[0], self.state[-2]
         q = {f"Q(s0,{word})": self.q[start, ids[word]] for word in "abz"} | {
             f"Q(s1,{word})": self.q[later, ids[word]] for word in "dez"
@@ -145,11 +152,13 @@ def test_the_expectile_of_what_was_seen_tends_to_its_best_and_never_above():
 def learned(tau, seed):
     """A two-layer transformer after 650 gradient steps on the twelve recorded games.
 
-    A value is known once those after it are, so steps become small only when all have arrived, and then there are enough of them for the
-    targets, which follow by a tenth of the way, to pass what the last large steps left along the whole game.
+    A value is known once those after it are, so steps become small only when all have arrived, and then there
+    are enough of them for the targets, which follow by a tenth of the way, to pass what the last large steps
+    left along the whole game.
     """
     model = fork.actor(seed)
-    # words that were never said keep the value they begin with: the lowest there is, so that acting by values does not choose them
+    # words that were never said keep the value they begin with: the lowest there is, so that acting by values
+    # does not choose them
     config = ILQL.Config(
         tau=tau, cql_weight=0.0, initial_value=-3.0, learning_rate=1e-3, target_rate=0.1, minibatch=12
     )
@@ -162,7 +171,9 @@ def learned(tau, seed):
 
 
 def values_of(model):
-    """The network's values by the names of the closed forms: of the first row, a `b`, and of the last, `a e`."""
+    """The network's values by the names of the closed forms: of the first row, a `b`, and of the last,
+    `a e`.
+    """
     ids = {word: model.language.tokenizer.convert_tokens_to_ids(word) for word in fork.WORDS}
     seen = states_of(model, fork.recorded(model).take([0, 11]))
     start, later = seen.state[0], seen.state[-2]

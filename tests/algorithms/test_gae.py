@@ -14,7 +14,8 @@ A2 = [0.3914823675, 0.326935, 0.27]
 #   A_0 = (-.01 + .99 * .6 - .5) + .9405 * .326935 = .084 + .3074823675 = .3914823675;  returns = A + V
 A3_REWARD, A3_VALUE = [0.0, 0.05], [0.2, 0.3]
 A3 = [0.234313, 0.146]
-# A3, truncated with V = .4: A_1 = .05 + .99 * .4 - .3 = .146;  A_0 = (.99 * .3 - .2) + .9405 * .146 = .097 + .137313 = .234313
+# A3, truncated with V = .4: A_1 = .05 + .99 * .4 - .3 = .146;  A_0 = (.99 * .3 - .2) + .9405 * .146 = .097 +
+# .137313 = .234313
 
 
 def one(reward, value, *, alive=None, bootstrap=0.0, gamma=0.99, lam=0.95, turn=None, per="token", pad=0):
@@ -75,8 +76,8 @@ def test_a3_as_rows_of_unequal_length():
 
 
 def test_a_turn_is_discounted_once():
-    # two answers of two tokens; r = (0, 0, 0, 1), V = 0, lambda 1, gamma 1/2, ended: by turns the reward crosses one border,
-    # by tokens three
+    # two answers of two tokens; r = (0, 0, 0, 1), V = 0, lambda 1, gamma 1/2, ended: by turns the reward
+    # crosses one border, by tokens three
     assert one([0.0, 0.0, 0.0, 1.0], [0.0] * 4, gamma=0.5, lam=1.0, turn=[1, 1, 3, 3], per="turn")[0] == [
         0.5,
         0.5,

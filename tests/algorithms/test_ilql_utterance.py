@@ -129,7 +129,9 @@ def test_a_batch_is_the_mean_of_its_rows_whatever_the_padding():
 
 
 def test_it_meets_the_closed_forms_of_the_game():
-    """With a discount per answer of 0.99² an answer of two tokens is what two tokens are to ILQL, but for the last reward's own step."""
+    """With a discount per answer of 0.99² an answer of two tokens is what two tokens are to ILQL, but for the
+    last reward's own step.
+    """
     model, algorithm, batch = made(gamma=0.99**2, tau=0.9, target_rate=0.1, learning_rate=3e-3, epochs=10)
     for _ in range(60):
         algorithm.update(model, batch)

@@ -12,7 +12,8 @@ from loquent.errors import BadCheckpoint, BadSetting
 
 
 def test_a1_controller():
-    # coefficient .1, target .1: kl -.2 -> e = clip(-3) = -.2 -> .1 * (1 - .1 * .2) = .098; kl .3 -> e = .2 -> .098 * 1.02 = .09996
+    # coefficient .1, target .1: kl -.2 -> e = clip(-3) = -.2 -> .1 * (1 - .1 * .2) = .098; kl .3 -> e = .2 ->
+    # .098 * 1.02 = .09996
     controller = Controller(0.1, 0.1, gain=0.1)
     assert [controller.step(kl) for kl in (-0.2, 0.3, 0.4)] == pytest.approx(
         [0.098, 0.09996, 0.1019592], abs=1e-12

@@ -14,7 +14,8 @@ ADVANTAGE = torch.tensor([1.0, 1.0, -1.0, -2.0], dtype=torch.float64)
 
 def test_a4_clipped_surrogate():
     # r = (1, 1.34986, .740818, 1.105171), clipped to [.8, 1.2]:
-    #   -min(1, 1) = -1;  -min(1.34986, 1.2) = -1.2;  -min(-.740818, -.8) = .8;  -min(-2.2103419, -2.2103419) = 2.2103419
+    # -min(1, 1) = -1;  -min(1.34986, 1.2) = -1.2;  -min(-.740818, -.8) = .8;  -min(-2.2103419, -2.2103419) =
+    # 2.2103419
     old = torch.tensor([-1.0, -2.0, -3.0, -0.5], dtype=torch.float64)
     loss, _, clipped = losses.clipped_surrogate(old + LOG_RATIO, old, ADVANTAGE, 0.2)
     assert loss.tolist() == pytest.approx([-1, -1.2, 0.8, 2.2103418], abs=1e-6)

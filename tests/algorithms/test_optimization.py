@@ -95,8 +95,8 @@ def test_the_state_is_a_copy_and_comes_back():
 
 
 def test_the_count_of_steps_lies_where_the_optimizer_wants_it():
-    # torch's own rule (Optimizer._process_value_according_to_param_policy): beside a fused parameter, else where it was.
-    # The meta device stands for any that is not the CPU; moments always go to their parameter.
+    # torch's own rule (Optimizer._process_value_according_to_param_policy): beside a fused parameter, else
+    # where it was. The meta device stands for any that is not the CPU; moments always go to their parameter.
     for fused, where in ((True, "meta"), (False, "cpu")):
         parameters = trainable(net=nn.Linear(2, 1, device="meta"))
         optimizer = adamw(parameters, 0.1, 0.0)

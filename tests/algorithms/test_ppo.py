@@ -21,7 +21,10 @@ DECODINGS = [
 
 
 def hand_made():
-    """Two rows of one prompt token; the first has three action tokens and ends, the second has two and is cut; all columns by hand."""
+    """Two rows of one prompt token.
+
+    The first has three action tokens and ends, the second has two and is cut; all columns by hand.
+    """
     model = actor()
     batch = scored(PPO(Config(), model), model, 2)
 

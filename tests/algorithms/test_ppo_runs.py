@@ -1,4 +1,6 @@
-"""PPO as a run: resumption to the bit, what it logs, its orders of rows, what it refuses, and that it learns."""
+"""PPO as a run: resumption to the bit, what it logs, its orders of rows, what it refuses, and that it
+learns.
+"""
 
 import math
 from dataclasses import fields, replace

@@ -1,4 +1,6 @@
-"""SB3's learners in the training loop: runs, their folders, resume leaf by leaf, agents, masks, and what is refused."""
+"""SB3's learners in the training loop: runs, their folders, resume leaf by leaf, agents, masks, and what is
+refused.
+"""
 
 import json
 import shutil
@@ -91,7 +93,9 @@ def different(one, two):
 
 
 class Streams:
-    """The states of every generator a learner draws from, after each collection, by the number of actions so far."""
+    """The states of every generator a learner draws from, after each collection, by the number of actions so
+    far.
+    """
 
     def __init__(self, monkeypatch, library):
         self.seen = {}
@@ -376,7 +380,9 @@ def test_settings_in_a_run_are_written_out_and_read_back(tmp_path):
 
 
 def test_the_library_takes_every_setting():
-    """No argument of ours is one that the library does not know, and none of them is left at the library's own default by mistake."""
+    """No argument of ours is one that the library does not know, and none of them is left at the library's
+    own default by mistake.
+    """
     import inspect
 
     for learner in (learners.DoubleDQN, learners.PPO, learners.A2C, learners.MaskablePPO, learners.TRPO):
@@ -411,7 +417,8 @@ def test_what_a_run_would_need(tmp_path, kind):
     from loquent.estimate.language_models import estimate
 
     found = estimate(written(tmp_path, kind))
-    # 16 hashed numbers and two labels into 8 into two values; PPO has the same again for the value, with one number at its end; DQN its target
+    # 16 hashed numbers and two labels into 8 into two values; PPO has the same again for the value, with one
+    # number at its end; DQN its target
     body = 18 * 8 + 8
     assert found.parameters == {
         "network": 2 * (body + 8 * 2 + 2) if kind == "sb3/double_dqn" else 2 * body + 8 * 2 + 2 + 8 + 1

@@ -1,4 +1,6 @@
-"""The supervised network beside the learners of actions: its loss by hand, that it learns what the teacher does, and where it stops."""
+"""The supervised network beside the learners of actions: its loss by hand, that it learns what the teacher
+does, and where it stops.
+"""
 
 import json
 import math
@@ -26,7 +28,8 @@ TASK = {
     "samples": [{**row, "split": split} for split in ("train", "validation", "test") for row in ROWS],
 }  # fmt: skip
 ALGORITHM = {
-    "kind": "sb3/cloning", "features": {"kind": "hashed", "dimension": 16}, "network": [8], "games": 2, "rollout": 6, "steps": 24, "minibatch": 6,
+    "kind": "sb3/cloning", "features": {"kind": "hashed", "dimension": 16}, "network": [8], "games": 2,
+    "rollout": 6, "steps": 24, "minibatch": 6,
     "epochs": 2, "learning_rate": 0.01,
 }  # fmt: skip
 
@@ -89,8 +92,9 @@ def test_another_teacher_teaches_what_it_does(tmp_path):
 def test_what_is_no_action_cannot_be_taught(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # files under the current folder may name code
     (tmp_path / "mumbler.py").write_text(
-        "from loquent.core.agent import Answer\n\n\nclass Mumbler:\n    name = 'mumbler'\n\n    def __init__(self, task):\n        pass\n\n"
-        "    def answer(self, asked):\n        return [Answer('hm') for _ in asked]\n"
+        "from loquent.core.agent import Answer\n\n\nclass Mumbler:\n    name = 'mumbler'\n\n    def "
+        "__init__(self, task):\n        pass\n\n    def answer(self, asked):\n        return "
+        "[Answer('hm') for _ in asked]\n"
     )
     import sys
 

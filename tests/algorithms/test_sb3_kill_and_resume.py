@@ -1,4 +1,7 @@
-"""Learners of Stable-Baselines3 killed with SIGKILL at seeded moments and resumed are the run nobody killed; no leaf of what they save is idle."""
+"""Learners of Stable-Baselines3 killed with SIGKILL at seeded moments and resumed are the run nobody killed.
+
+No leaf of what they save is idle.
+"""
 
 import copy
 import json
@@ -27,9 +30,11 @@ SAMPLES = [
     for i, row in enumerate(ROWS)
 ]
 SMALL = {
-    "task": {"kind": "tagging", "source": "samples", "labels": ["vowel", "other"], "instruct": False, "samples": SAMPLES},
+    "task": {"kind": "tagging", "source": "samples", "labels": ["vowel", "other"], "instruct": False,
+        "samples": SAMPLES},
     "training": {
-        "updates": 8, "evaluate_every": 2, "evaluate_episodes": 5, "final_episodes": 5, "checkpoint_every": 1, "keep": 2, "stop_metric": "return",
+        "updates": 8, "evaluate_every": 2, "evaluate_episodes": 5, "final_episodes": 5, "checkpoint_every": 1,
+        "keep": 2, "stop_metric": "return",
         "patience": 99,
     },
 }  # fmt: skip
@@ -51,7 +56,8 @@ LEARNERS = {
 }
 # (moment, how often it comes in one update)
 MOMENTS = {
-    "in_table": 12, "in_step": 6, "in_network": 1, "in_tensors": 1, "in_json": 1, "before_rename": 1, "after_rename": 1, "in_removal": 1, "in_log": 1,
+    "in_table": 12, "in_step": 6, "in_network": 1, "in_tensors": 1, "in_json": 1, "before_rename": 1,
+    "after_rename": 1, "in_removal": 1, "in_log": 1,
     "after_log": 1,
 }  # fmt: skip
 
@@ -97,7 +103,9 @@ def test_a_run_killed_at_eleven_moments_is_the_same_run(kind, wholes, tmp_path):
 
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_no_leaf_of_the_state_can_be_missing(kind, wholes, tmp_path):
-    """Each leaf dropped in turn: the checkpoint is refused, or the run that goes on from it is another one."""
+    """Each leaf dropped in turn: the checkpoint is refused, or the run that goes on from it is another
+    one.
+    """
     file, whole = wholes[kind]
     state = checkpoint.load(RunFolder(whole).checkpoints.all()[-1])
     trainer = Trainer(recipes.load(file))
@@ -110,7 +118,9 @@ def test_no_leaf_of_the_state_can_be_missing(kind, wholes, tmp_path):
 
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_a_leaf_that_was_never_saved_would_be_seen(kind, wholes, tmp_path):
-    """Each leaf that training moves, as it was at the start, in the place of the saved one: the run is another one."""
+    """Each leaf that training moves, as it was at the start, in the place of the saved one: the run is
+    another one.
+    """
     trainer = Trainer(recipes.load(wholes[kind][0]))
     fresh = copy.deepcopy(trainer.state())
     for _ in range(2):  # so early that much is still explored

@@ -1,7 +1,9 @@
-"""Section 5 of arXiv:2206.11871 in tables over Wordle: on sets that really branch, Q of the expert's word is above the adversary's (spec A26).
+"""Section 5 of arXiv:2206.11871 in tables over Wordle: on sets that really branch, Q of the expert's word is
+above the adversary's (spec A26).
 
-How the first words of the expert's games and of a mediocre player's rank is reported by `loquent bench ilql-wordle` and is no gate: with
-single draws the expectile also takes the best of luck, and the games of the mediocre player cover their states more richly.
+How the first words of the expert's games and of a mediocre player's rank is reported by `loquent bench
+ilql-wordle` and is no gate: with single draws the expectile also takes the best of luck, and the games of the
+mediocre player cover their states more richly.
 """
 
 import math
@@ -29,7 +31,9 @@ def episodes():
 
 
 def guesses(episode):
-    """(what was told before, the word, its reward, what was told after, whether the game went on) of each guess."""
+    """(what was told before, the word, its reward, what was told after, whether the game went on) of each
+    guess.
+    """
     told, found = (), []
     answers = [turn for turn in episode.turns if turn.seat == "agent"]
     marks = [turn.text for turn in episode.turns[2::2]]

@@ -1,4 +1,6 @@
-"""Supervised learning: its loss against the library's, dropout and where it draws, the schedule, resumption, and that it learns."""
+"""Supervised learning: its loss against the library's, dropout and where it draws, the schedule, resumption,
+and that it learns.
+"""
 
 import math
 import random

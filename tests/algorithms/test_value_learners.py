@@ -1,4 +1,6 @@
-"""The learners of values per token, as they learn: whose gradient goes where, what a batch's shape may change, what they act by."""
+"""The learners of values per token, as they learn: whose gradient goes where, what a batch's shape may
+change, what they act by.
+"""
 
 import math
 import warnings

@@ -1,4 +1,6 @@
-"""Losses of value learning against numbers worked out by hand: two games of three and one action tokens, garbage in every padded slot."""
+"""Losses of value learning against numbers worked out by hand: two games of three and one action tokens,
+garbage in every padded slot.
+"""
 
 import math
 

@@ -1,4 +1,6 @@
-"""A session: what is given joins the pool and is learned from, and a session killed anywhere becomes the one that was not."""
+"""A session: what is given joins the pool and is learned from, and a session killed anywhere becomes the one
+that was not.
+"""
 
 import json
 import shutil
@@ -143,7 +145,9 @@ def test_a_session_that_was_killed_becomes_the_one_that_was_not(tmp_path, left):
 
 @pytest.mark.parametrize("taken_back", [1, 2])
 def test_a_session_with_an_undone_annotation_is_the_one_without_it(tmp_path, taken_back):
-    """More than one at a time takes the session back past its checkpoints: it learns again from what is left."""
+    """More than one at a time takes the session back past its checkpoints: it learns again from what is
+    left.
+    """
     whole, other = _mkdir(tmp_path / "whole"), _mkdir(tmp_path / "other")
     annotated(begun(whole), 4)
     one = begun(other, written(whole))

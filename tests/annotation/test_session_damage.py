@@ -44,7 +44,10 @@ FILES = ("samples.jsonl", "annotations.jsonl", "draft.json", "machine.json", "me
 
 
 def told(folder, name, right):
-    """What a session says of its damage; where it says nothing, what is wrong with it, or the file's name for what is right."""
+    """What a session says of its damage.
+
+    Where it says nothing, what is wrong with it, or the file's name for what is right.
+    """
     try:
         again = Session(written(folder), folder / "session")
         draft = again.draft(again.pending)

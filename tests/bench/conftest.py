@@ -34,7 +34,8 @@ figures:
   - {title: "Return <of> two", cells: [ppo, same], key: rollout/return, unit: reward}
   - {title: Nothing, cells: [ppo], key: nothing/logged}
 orderings:
-  - {claim: "the expert speaks longer", column: words, rising: [zero, expert], quote: "a <quote>", place: here}
+  - {claim: "the expert speaks longer", column: words, rising: [zero, expert], quote: "a <quote>",
+      place: here}
   - {claim: "equal runs are equal", column: words, rising: [ppo, same]}
   - {claim: "three in a row", column: words, rising: [ppo, same, expert]}
 """

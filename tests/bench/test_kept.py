@@ -1,4 +1,6 @@
-"""What lies in a suite's folder is kept: other runs are refused, torn ones are gone on with or set aside, threads and versions are known."""
+"""What lies in a suite's folder is kept: other runs are refused, torn ones are gone on with or set aside,
+threads and versions are known.
+"""
 
 import csv
 import json
@@ -77,7 +79,10 @@ def test_a_script_does_not_play_into_the_folder_of_a_run(here):
 
 @pytest.mark.parametrize("name", ["evaluation.json", names.SUITE])
 def test_a_changed_digit_is_never_a_result(name, here):
-    """What a script played is played again; what was trained is a failure that names the file, or the run is looked at again."""
+    """What a script played is played again.
+
+    What was trained is a failure that names the file, or the run is looked at again.
+    """
     right = {run: load_evaluation(here, run) for run in ("expert-0", "ppo-0")}
     for run in right:
         file = here / "out" / run / name
@@ -214,7 +219,10 @@ def test_the_tables_are_written_after_every_run(here, monkeypatch):
 
 def test_the_published_cell_comes_with_its_page_and_words(made):
     out = made / "out"
-    quote = "Mean and standard deviations over 5 random seeds is reported for sentiment scores along with fluency and diversity metrics"
+    quote = (
+        "Mean and standard deviations over 5 random seeds is reported for sentiment scores along with "
+        "fluency and diversity metrics"
+    )
     quote += " on validation set."
     for name in ("table.md", "table.html", "table.json", "table.csv"):
         text = (out / name).read_text()
@@ -228,7 +236,8 @@ def test_the_published_cell_comes_with_its_page_and_words(made):
 def test_verdicts_are_a_table_too(made):
     lines = list(csv.DictReader((made / "out" / "verdicts.csv").open()))
     assert [(line["column"], line["part"], line["low_cell"], line["high_cell"]) for line in lines] == [
-        ("words", "step", "zero", "expert"), ("words", "step", "ppo", "same"), ("words", "step", "ppo", "same"), ("words", "step", "same", "expert"),
+        ("words", "step", "zero", "expert"), ("words", "step", "ppo", "same"),
+        ("words", "step", "ppo", "same"), ("words", "step", "same", "expert"),
         ("words", "ends", "ppo", "expert"),
     ]  # fmt: skip
     assert {line["verdict"] for line in lines} == {"undecided"}
@@ -257,7 +266,8 @@ def test_a_column_may_be_of_the_log(here):
     suite.write_text(
         suite.read_text().replace(
             "profiles:\n",
-            "  kl: {metric: kl/reference, logged: true}\n  no: {metric: kl/refrence, logged: true}\nprofiles:\n",
+            "  kl: {metric: kl/reference, logged: true}\n  no: {metric: kl/refrence, logged: "
+            "true}\nprofiles:\n",
             1,
         )
     )

@@ -1,4 +1,6 @@
-"""Recorded episodes of a suite: collected once where they are needed, given, gone on with, ranked, and set in the tables."""
+"""Recorded episodes of a suite: collected once where they are needed, given, gone on with, ranked, and set in
+the tables.
+"""
 
 import json
 from pathlib import Path

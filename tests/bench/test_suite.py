@@ -1,4 +1,6 @@
-"""Suites: every name stands for something, every mistake names its place, and what cells have in common is planned once."""
+"""Suites: every name stands for something, every mistake names its place, and what cells have in common is
+planned once.
+"""
 
 from pathlib import Path
 
@@ -185,7 +187,8 @@ def test_the_ablations_follow_the_paper():
     assert cells["nlpo-gamma-0.95"] == cells["nlpo-mu-20"] == cells["nlpo-p-0.9"] != cells["nlpo-mu-10"]
     settings = {job.folder.name: job.recipe for job in jobs.plan(whole, Path("out"), "paper", 1, {}).jobs}
     ppo = settings["ppo-kl-0.1-0"]
-    assert (ppo.model.path, ppo.options.name, ppo.config.learning_rate, ppo.config.epochs, ppo.config.lam) == (
+    assert (ppo.model.path, ppo.options.name, ppo.config.learning_rate, ppo.config.epochs,
+        ppo.config.lam) == (
         "lvwerra/gpt2-imdb", "stanfordnlp/imdb", 1e-6, 5, 0.95,
     )  # fmt: skip
     assert (
@@ -215,7 +218,10 @@ def test_the_figures_are_read_as_printed():
 
 def test_a_paper_file_with_a_short_row_is_refused(tmp_path):
     page = tmp_path / "p.yaml"
-    head = "title: t\narxiv: a\ntables:\n  t-1:\n    title: t\n    place: p\n    quote: q\n    seeds: 1\n    columns: [x, y]\n"
+    head = (
+        "title: t\narxiv: a\ntables:\n  t-1:\n    title: t\n    place: p\n    quote: q\n    seeds: 1\n  "
+        "  columns: [x, y]\n"
+    )
     table = head + "    rows:\n      r: [1, {}]\n"
     page.write_text(table.format("2.5 ± 1"))
     assert published.read(page).row("t-1/r")[1]["y"].deviation == 1
@@ -227,7 +233,10 @@ def test_a_paper_file_with_a_short_row_is_refused(tmp_path):
 
 @pytest.mark.data
 def test_nlpgym_s_table_stands_in_the_paper(beside):
-    """Its rows are there as one line of six figures for each agent and embedding; questions have one featurizer."""
+    """Its rows are there as one line of six figures for each agent and embedding.
+
+    Questions have one featurizer.
+    """
     text = " ".join((beside / "papers" / "nlpgym.txt").read_text().split())
     tables = published.load("nlpgym").tables
     assert tables["tagging"].quote in text
@@ -257,7 +266,8 @@ def test_nlpgym_s_learners_have_the_paper_s_settings():
         if "-ppo" in name
     }
     assert found == {
-        "tagging-ppo-0": ((100, 100), 5e-4, 64, 0.99), "labels-ppo-0": ((200, 200), 1e-3, 64, 0.99), "choices-ppo-0": ((64, 64), 1e-4, 64, 0.99),
+        "tagging-ppo-0": ((100, 100), 5e-4, 64, 0.99), "labels-ppo-0": ((200, 200), 1e-3, 64, 0.99),
+        "choices-ppo-0": ((64, 64), 1e-4, 64, 0.99),
     }  # fmt: skip
     assert {made[f"{task}-dqn-0"].config.minibatch for task in ("tagging", "labels", "choices")} == {32}
     for task in ("tagging", "labels", "choices"):

@@ -27,7 +27,8 @@ class Options:
 
 class Count(Task):
     Options = Options
-    spec = TaskSpec(id="count", rewards=Record(right=1.0), invalid=("no number",), turn_limit=9, splits=("train",))
+    spec = TaskSpec(id="count", rewards=Record(right=1.0), invalid=("no number",),
+        turn_limit=9, splits=("train",))
     actions = Texts(str(i) for i in range(20))
 
     def rows(self, split):
@@ -37,13 +38,15 @@ class Count(Task):
         return Opening((row["start"], 0), Observation(f"after {row['start']}?\\x1b[31m"))
 
     def read(self, state, text):
-        return int(text) if text.isascii() and text.isdecimal() and len(text) < 5 else Invalid("no number", text)
+        is_number = text.isascii() and text.isdecimal() and len(text) < 5
+        return int(text) if is_number else Invalid("no number", text)
 
     def play(self, state, move):
         number, said = state
         right = not isinstance(move, Invalid) and move == number + 1
         state = (number + 1, said + 1)
-        return Outcome(state, Observation(f"after {number + 1}?"), Record(right=float(right)), "done" if said + 1 == self.options.rounds else None)
+        ending = "done" if said + 1 == self.options.rounds else None
+        return Outcome(state, Observation(f"after {number + 1}?"), Record(right=float(right)), ending)
 
     def expert(self, state):
         return str(state[0] + 1)

@@ -1,4 +1,7 @@
-"""`loquent annotate` through a real terminal: wrong input, Ctrl-C and going on lose nothing; and with an oracle."""
+"""`loquent annotate` through a real terminal: wrong input, Ctrl-C and going on lose nothing.
+
+And with an oracle.
+"""
 
 import fcntl
 import json

@@ -1,4 +1,7 @@
-"""`loquent annotate` on what people type and on files of samples, good and bad; input from a pipe, everything else as a user has it."""
+"""`loquent annotate` on what people type and on files of samples, good and bad.
+
+Input from a pipe, everything else as a user has it.
+"""
 
 import io
 import json
@@ -25,7 +28,10 @@ TASKS = {
 
 @pytest.fixture
 def annotate(tmp_path, monkeypatch, capsys):
-    """A function that writes samples and runs the command on them with what is typed; returns the exit code, what was shown, and the errors."""
+    """A function that writes samples and runs the command on them with what is typed.
+
+    Returns the exit code, what was shown, and the errors.
+    """
     monkeypatch.chdir(tmp_path)
     small = {"games": 2, "rollout": 4, "steps": 8, "minibatch": 4, "network": [8]}
     algorithm = {"kind": "sb3/ppo", "features": {"kind": "hashed", "dimension": 16}, **small}

@@ -1,4 +1,7 @@
-"""Designed collections on the command line: whatever the number of processes, killed or not, the same file; and what does not fit is told."""
+"""Designed collections on the command line: whatever the number of processes, killed or not, the same file.
+
+And what does not fit is told.
+"""
 
 import json
 import signal

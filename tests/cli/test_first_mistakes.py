@@ -1,4 +1,7 @@
-"""What a person does wrong first is answered in one sentence that says what would be right; nothing is written, nothing lost."""
+"""What a person does wrong first is answered in one sentence that says what would be right.
+
+Nothing is written, nothing lost.
+"""
 
 import shutil
 

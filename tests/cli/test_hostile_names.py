@@ -1,4 +1,6 @@
-"""What others wrote never moves the cursor: commands run on names, texts and answers that are full of control characters."""
+"""What others wrote never moves the cursor: commands run on names, texts and answers that are full of control
+characters.
+"""
 
 import json
 import logging

@@ -1,4 +1,7 @@
-"""N1 of the specification, through the command line: NLPO that masks nothing is PPO, to the bit; NLPO that masks a little is not."""
+"""N1 of the specification, through the command line: NLPO that masks nothing is PPO, to the bit.
+
+NLPO that masks a little is not.
+"""
 
 import json
 

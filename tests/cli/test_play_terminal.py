@@ -1,4 +1,6 @@
-"""A person at a real terminal: lines are edited, earlier ones come back, and every game is followed by the offer of another."""
+"""A person at a real terminal: lines are edited, earlier ones come back, and every game is followed by the
+offer of another.
+"""
 
 import json
 import os

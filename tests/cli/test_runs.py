@@ -270,7 +270,9 @@ def test_an_exported_run_has_what_a_server_needs(place, runs, tmp_path):
 
 
 def test_an_exported_run_answers_as_the_run_does(runs, tmp_path):
-    """As a server makes an answer: the template's ids, greedy decoding by transformers, and its own generation config to stop."""
+    """As a server makes an answer: the template's ids, greedy decoding by transformers, and its own
+    generation config to stop.
+    """
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     assert cli.main(["export", str(runs / "ppo"), str(tmp_path / "out")]) == 0

@@ -36,7 +36,10 @@ class Exact:
         self.fold = str if case else str.lower
 
     def __call__(self, predictions, references, prompts, rows):
-        same = [float(self.fold(p) in map(self.fold, own)) if own else None for p, own in zip(predictions, references)]
+        same = [
+            float(self.fold(p) in map(self.fold, own)) if own else None
+            for p, own in zip(predictions, references)
+        ]
         there = [one for one in same if one is not None]
         tables = {"exact/table": float(sum("table" in row.fields for row in rows))}
         return Measured({"exact": same}, {"exact": sum(there) / len(there), **tables} if there else {})
@@ -194,7 +197,8 @@ def test_a_metric_that_needs_references_says_so(files, capsys, metrics):
     code, lines, said = run(capsys, "--metrics", metrics, "said.txt")
     assert (code, lines) == (2, [])
     assert said.startswith(
-        "BadSetting: --metrics own_metric:exact: references are needed, and no sample has any; give a file of references"
+        "BadSetting: --metrics own_metric:exact: references are needed, and no sample has any; give "
+        "a file of references"
     )
 
 

@@ -1,4 +1,6 @@
-"""Success on the command line: evaluated, collected and played games say the share that succeeded, first and of all games."""
+"""Success on the command line: evaluated, collected and played games say the share that succeeded, first and
+of all games.
+"""
 
 import json
 

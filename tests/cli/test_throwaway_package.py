@@ -1,4 +1,7 @@
-"""An installed package adds a world, an algorithm, a metric, a reward and an agent; every command takes them, with nothing edited here."""
+"""An installed package adds a world, an algorithm, a metric, a reward and an agent.
+
+Every command takes them, with nothing edited here.
+"""
 
 import json
 import os
@@ -12,7 +15,8 @@ MODULE = '''
 
 from dataclasses import dataclass
 
-from loquent import Answer, Invalid, Measured, Observation, Opening, Outcome, Record, Row, Task, TaskSpec, setting
+from loquent import Answer, Invalid, Measured, Observation, Opening, Outcome, Record, Row, Task, TaskSpec
+from loquent import setting
 from loquent.algorithms.policy_gradient.ppo import PPO
 
 
@@ -28,7 +32,8 @@ class Parrot(Task):
     spec = TaskSpec(id="parrot", rewards=Record(right=1.0), invalid=("nothing",), success=("repeated",))
 
     def rows(self, split):
-        return [Row(f"{split}:{letter}", Record(letter=letter)) for letter in "abcdefgh"[: 4 * self.options.letters]]
+        letters = "abcdefgh"[: 4 * self.options.letters]
+        return [Row(f"{split}:{letter}", Record(letter=letter)) for letter in letters]
 
     def first(self, row, rng):
         return Opening(row["letter"], Observation(f"say {row['letter']}"))
@@ -37,7 +42,8 @@ class Parrot(Task):
         return text.strip() or Invalid("nothing", text)
 
     def play(self, state, move):
-        return Outcome(state, Observation(""), Record(right=float(move == state)), "repeated" if move == state else "missed")
+        ending = "repeated" if move == state else "missed"
+        return Outcome(state, Observation(""), Record(right=float(move == state)), ending)
 
     def expert(self, state):
         return state
@@ -163,16 +169,14 @@ def driven(request, package, tmp_path_factory):
         "report": ["report", "run", "--out", "report.html"],
     }
     code = (
-        "import contextlib, io, json, sys\nfrom loquent.cli.main import main\ndone = {}\n"
-        "for name, line in json.loads(sys.argv[1]).items():\n"
-        "    out, err = io.StringIO(), io.StringIO()\n"
-        "    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):\n"
-        "        try:\n            code = main(line)\n        except SystemExit as stop:\n            code = stop.code\n"
-        "    done[name] = [code, out.getvalue(), err.getvalue()]\n"
-        "import gymnasium, loquent\n"
-        "env = gymnasium.make('loquent/Task-v0', task=sys.argv[2])\nenv.reset(seed=0)\n"
-        "done['gymnasium'] = [0, env.unwrapped.task.identity, '']\n"
-        "json.dump(done, open('done.json', 'w'))\n"
+        "import contextlib, io, json, sys\nfrom loquent.cli.main import main\ndone = {}\nfor name, "
+        "line in json.loads(sys.argv[1]).items():\n    out, err = io.StringIO(), io.StringIO()\n    "
+        "with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):\n        try:\n     "
+        "       code = main(line)\n        except SystemExit as stop:\n            code = "
+        "stop.code\n    done[name] = [code, out.getvalue(), err.getvalue()]\nimport gymnasium, "
+        "loquent\nenv = gymnasium.make('loquent/Task-v0', "
+        "task=sys.argv[2])\nenv.reset(seed=0)\ndone['gymnasium'] = [0, env.unwrapped.task.identity, "
+        "'']\njson.dump(done, open('done.json', 'w'))\n"
     )
     (folder / "drive.py").write_text(
         "if __name__ == '__main__':\n" + "".join(f"    {line}\n" for line in code.splitlines())

@@ -1,4 +1,6 @@
-"""Code that a file names is imported only by commands that run it, and only from files this user has reason to trust."""
+"""Code that a file names is imported only by commands that run it, and only from files this user has reason
+to trust.
+"""
 
 import json
 import os
@@ -221,7 +223,8 @@ REACHES = [
     ("metrics: {{spice: {{jar: /tmp/evil.jar}}}}", "is a program"),
     ("metrics: {{spice: {{java: ./evil}}}}", "is a program"),
     (
-        "training: {{teacher: {{kind: http, base_url: 'http://x/v1', model: m, api_key_variable: AWS_SECRET}}}}",
+        "training: {{teacher: {{kind: http, base_url: 'http://x/v1', model: m, api_key_variable: "
+        "AWS_SECRET}}}}",
         "names a secret",
     ),
     ("training: {{teacher: '{module}:Agent'}}", "Python code"),

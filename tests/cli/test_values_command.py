@@ -40,10 +40,13 @@ class Valued(Supervised):
         self.values = TokenValues.build(model.policy, key=key)
 
     def agent(self, model, evaluating):
-        return LanguageModelAgent(model.policy, model.format, model.decoding, perturbation=Perturbation(self.values), name=self.name)
+        return LanguageModelAgent(
+            model.policy, model.format, model.decoding, perturbation=Perturbation(self.values), name=self.name
+        )
 
     def state_dict(self):
-        return {**super().state_dict(), "values": {name: tensor.detach().clone() for name, tensor in tensors(self.values).items()}}
+        values = {name: tensor.detach().clone() for name, tensor in tensors(self.values).items()}
+        return {**super().state_dict(), "values": values}
 
     def load_state_dict(self, state):
         super().load_state_dict(state)

@@ -17,8 +17,10 @@ from loquent.errors import BadSetting
 from loquent.rewards import compose
 
 IMDB = """
-tokenizer: {model_name: lvwerra/gpt2-imdb, padding_side: left, truncation_side: left, pad_token_as_eos_token: True}
-reward_fn: {id: learned_reward, args: {model_name: lvwerra/distilbert-imdb, label_ix: 1, include_prompt_for_eval: True}}
+tokenizer: {model_name: lvwerra/gpt2-imdb, padding_side: left, truncation_side: left,
+    pad_token_as_eos_token: True}
+reward_fn: {id: learned_reward, args: {model_name: lvwerra/distilbert-imdb, label_ix: 1,
+    include_prompt_for_eval: True}}
 datapool: {id: imdb, args: {seed: 42}}
 env:
   n_envs: 10
@@ -27,8 +29,10 @@ env:
 alg:
   id: nlpo
   args:
-    {n_steps: 128, batch_size: 64, n_epochs: 5, learning_rate: 0.000001, gamma: 0.99, gae_lambda: 0.95, clip_range: 0.2, clip_range_vf: null,
-     normalize_advantage: true, ent_coef: 0.0, vf_coef: 0.5, max_grad_norm: 0.5, target_kl: null, verbose: 1, seed: 3, device: "cuda:0"}
+    {n_steps: 128, batch_size: 64, n_epochs: 5, learning_rate: 0.000001, gamma: 0.99, gae_lambda: 0.95,
+        clip_range: 0.2, clip_range_vf: null,
+     normalize_advantage: true, ent_coef: 0.0, vf_coef: 0.5, max_grad_norm: 0.5, target_kl: null,
+     verbose: 1, seed: 3, device: "cuda:0"}
   kl_div: {coeff: 0.1, target_kl: 0.1, norm_reward: False}
   policy:
     id: maskable_causal_lm_actor_critic_policy
@@ -43,7 +47,8 @@ alg:
       mask_type: learned_top_p
       target_update_iterations: 5
       min_tokens_to_keep: 100
-      generation_kwargs: {do_sample: True, top_k: 50, min_length: 48, max_new_tokens: 48, post_processing_fn: null}
+      generation_kwargs: {do_sample: True, top_k: 50, min_length: 48, max_new_tokens: 48,
+          post_processing_fn: null}
 train_evaluation:
   eval_batch_size: 256
   n_iters: 50
@@ -62,7 +67,8 @@ tokenizer: {model_name: gpt2, max_length: 64}
 datapool: {id: imdb_seq2seq, args: {positive_ratio: 1.0}}
 alg:
   id: supervised
-  training_args: {per_device_train_batch_size: 16, num_train_epochs: 10, lr_scheduler_type: constant, learning_rate: 0.00001,
+  training_args: {per_device_train_batch_size: 16, num_train_epochs: 10, lr_scheduler_type: constant,
+      learning_rate: 0.00001,
     save_total_limit: 1, weight_decay: 0.1}
   model_type: causal
   model_name: gpt2
@@ -174,20 +180,25 @@ tokenizer: model_name padding_side truncation_side pad_token_as_eos_token max_le
 datapool: id args
 reward_fn: id args
 env: n_envs args
-env.args: max_prompt_length max_episode_length terminate_on_eos prompt_truncation_side context_start_token priority_scale
+env.args: max_prompt_length max_episode_length terminate_on_eos
+env.args: prompt_truncation_side context_start_token priority_scale
 alg: id args kl_div policy training_args model_type model_name generation_kwargs
-alg.args: n_steps batch_size n_epochs learning_rate gamma gae_lambda clip_range clip_range_vf normalize_advantage ent_coef vf_coef
+alg.args: n_steps batch_size n_epochs learning_rate gamma gae_lambda clip_range clip_range_vf
+alg.args: normalize_advantage ent_coef vf_coef
 alg.args: max_grad_norm target_kl verbose seed device
 alg.kl_div: coeff target_kl norm_reward
 alg.policy: id args
-alg.policy.args: model_name apply_model_parallel optimizer_kwargs weight_decay optimizer_class prompt_truncation_side generation_kwargs
+alg.policy.args: model_name apply_model_parallel optimizer_kwargs weight_decay optimizer_class
+alg.policy.args: prompt_truncation_side generation_kwargs
 alg.policy.args: top_mask mask_type target_update_iterations min_tokens_to_keep
 train_evaluation: eval_batch_size n_iters eval_every save_every metrics generation_kwargs
 """  # every key that RL4LMs 0.2.2 reads from a configuration file
 
 
 def test_the_schema_is_whole():
-    """Ours is theirs, and the files above hold every key of it, so that each is seen to be taken over or reported."""
+    """Ours is theirs, and the files above hold every key of it, so that each is seen to be taken over or
+    reported.
+    """
     schema = {
         (section, name)
         for line in SCHEMA.split("\n")
@@ -278,7 +289,9 @@ def test_a_supervised_recipe_runs_at_smoke_although_its_labels_are_not_the_built
 
 
 def test_a_recipe_whose_rows_and_networks_are_not_here_runs_at_smoke(tmp_path, monkeypatch, capsys):
-    """Rows by the built-in reviews, the model by a small one, the classifier, the encoder and the tables by a list of words."""
+    """Rows by the built-in reviews, the model by a small one, the classifier, the encoder and the tables by a
+    list of words.
+    """
     monkeypatch.chdir(tmp_path)
     text = REWARDED.replace("REWARD", "{id: intent_accuracy, args: {intent_coeff: 0.75}}").replace(
         "metrics: []", "metrics: [{id: bert_score}, {id: parent_totto}]"
@@ -319,7 +332,8 @@ def test_what_has_no_counterpart_is_said(tmp_path):
     other = """
 reward_fn: {expand: True, values: [{id: meteor}, {id: rouge, args: {rouge_type: rouge1}}]}
 datapool: {id: commongen, args: {prefix: "generate a sentence with: "}}
-env: {n_envs: 2, args: {max_prompt_length: 20, max_episode_length: 50, prompt_truncation_side: right, context_start_token: 0, priority_scale: 0.5}}
+env: {n_envs: 2, args: {max_prompt_length: 20, max_episode_length: 50, prompt_truncation_side: right,
+    context_start_token: 0, priority_scale: 0.5}}
 alg:
   id: a2c
   args: {n_steps: 48, learning_rate: 1e-6, learnign_rate: 1, target_kl: 0.1}
@@ -367,7 +381,8 @@ alg:
   id: ppo
   args: {n_steps: 48}
   kl_div: {coeff: 0.1}
-  policy: {id: seq2seq_lm_actor_critic_policy, args: {model_name: t5-base, generation_kwargs: {do_sample: True, top_k: 0, max_new_tokens: 20}}}
+  policy: {id: seq2seq_lm_actor_critic_policy, args: {model_name: t5-base,
+      generation_kwargs: {do_sample: True, top_k: 0, max_new_tokens: 20}}}
 train_evaluation: {n_iters: 10, metrics: []}
 """
 SAME_OBJECTIVE = {  # a reward there, and its terms here
@@ -401,8 +416,8 @@ SAME_OBJECTIVE = {  # a reward there, and its terms here
     "{id: intent_accuracy, args: {shape: False}}": {
         "intent_accuracy": {"weight": 1.0, "path": "rajkumarrrk/roberta-daily-dialog-intent-classifier"}
     },
-    "{id: rouge_l_max, args: {max_n: 4, limit_length: True, length_limit: 50, length_limit_type: words, apply_avg: True, apply_best: 'True,', "
-    "alpha: 0.4, weight_factor: 1.3, stemming: False}}": {
+    "{id: rouge_l_max, args: {max_n: 4, limit_length: True, length_limit: 50, length_limit_type: "
+    "words, apply_avg: True, apply_best: 'True,', alpha: 0.4, weight_factor: 1.3, stemming: False}}": {
         "rouge_l_max": {"weight": 1.0, "limit": 50, "alpha": 0.4, "root": 1.3, "stem": False}
     },
     "{id: learned_reward, args: {model_name: a/b, label_ix: 0, include_prompt_for_eval: False}}": {

@@ -1,4 +1,6 @@
-"""The 44 files that RL4LMs comes with: all become recipes, nothing of them is dropped in silence, and all run at smoke."""
+"""The 44 files that RL4LMs comes with: all become recipes, nothing of them is dropped in silence, and all run
+at smoke.
+"""
 
 import copy
 import re
@@ -105,7 +107,9 @@ def other(value):
 
 
 def test_no_key_of_any_file_is_dropped_in_silence(originals, tmp_path, monkeypatch):
-    """Changed, each key changes the recipe, or is refused, or is named in the report with the reason why it does not."""
+    """Changed, each key changes the recipe, or is refused, or is named in the report with the reason why it
+    does not.
+    """
     monkeypatch.setattr(rl4lms, "_check", lambda *_: None)  # whether a recipe is one is asked above
     seen, silent = set(), []
     for file in sorted(originals.glob("*/*.yml")):

@@ -62,6 +62,7 @@ def test_settings_of_another_kind_are_refused(tmp_path, monkeypatch, own, part):
     (tmp_path / "own.yaml").write_text("algorithm: own\n")
     with pytest.raises(
         BadSetting,
-        match=rf"the Config of 'own' is .*{part}.*; make it a frozen dataclass derived from loquent\.core\.algorithm",
+        match=rf"the Config of 'own' is .*{part}.*; make it a frozen dataclass derived from "
+        r"loquent\.core\.algorithm",
     ):
         recipes.load(tmp_path / "own.yaml")

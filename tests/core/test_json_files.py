@@ -87,7 +87,10 @@ def test_lines_are_numbered_and_a_torn_end_may_be_left_out(tmp_path):
 
 
 def test_nobody_else_reads_json():
-    """A reader of its own would have bounds and errors of its own, or none. The worker of templates reads what its own parent writes to it."""
+    """A reader of its own would have bounds and errors of its own, or none.
+
+    The worker of templates reads what its own parent writes to it.
+    """
     found = []
     for path in sorted(SOURCES.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

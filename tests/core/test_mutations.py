@@ -1,4 +1,6 @@
-"""2,000 mutations of the shipped recipes, suites and papers, and of RL4LMs' files where they are at hand: no traceback."""
+"""2,000 mutations of the shipped recipes, suites and papers, and of RL4LMs' files where they are at hand: no
+traceback.
+"""
 
 import random
 import warnings

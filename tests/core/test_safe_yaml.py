@@ -137,7 +137,10 @@ def test_a_large_file_is_not_read_whole(tmp_path):
 
 
 def test_plain_values_are_what_they_were():
-    text = "a: 1\nb: [1.5, 1e-5, .inf, 0x1F, 1_000, yes, ~, '1', \"2\"]\nc: !!str 12\nd: !!float 1\ne: {x: y}\nf: ! 3\n? g\n: |\n  text\n"
+    text = (
+        "a: 1\nb: [1.5, 1e-5, .inf, 0x1F, 1_000, yes, ~, '1', \"2\"]\nc: !!str 12\nd: !!float 1\ne: {x: "
+        "y}\nf: ! 3\n? g\n: |\n  text\n"
+    )
     found = parse(text, "f").bare()
     assert found == {
         "a": 1,

@@ -32,7 +32,8 @@ def test_a_stream_belongs_to_its_place(seed, one, other):
 
 
 def test_draws_are_known():
-    # blake2b-16 of '[7, "row", 0, 1, "secret"]', read as a little-endian number, is the Philox key: computed once by hand
+    # blake2b-16 of '[7, "row", 0, 1, "secret"]', read as a little-endian number, is the Philox key: computed
+    # once by hand
     import hashlib
 
     key = int.from_bytes(hashlib.blake2b(b'[7, "row", 0, 1, "secret"]', digest_size=16).digest(), "little")

@@ -58,7 +58,8 @@ def test_rewards_survive_a_cut():
 def test_a_task_that_breaks_its_own_names_is_told():
     with pytest.raises(
         BrokenTask,
-        match=r"guess-v1: play gave the reward bonus = 1.0; finite numbers are right, under these names: guess",
+        match=r"guess-v1: play gave the reward bonus = 1.0; finite numbers are right, under these names: "
+        r"guess",
     ):
         Unnamed().act(start(Unnamed()), "1")
     with pytest.raises(BrokenTask, match="same = nan"):

@@ -1,4 +1,7 @@
-"""A bad episode in a file is a `BadRow` that names file, line, field and value; what is read is written back as it was."""
+"""A bad episode in a file is a `BadRow` that names file, line, field and value.
+
+What is read is written back as it was.
+"""
 
 import json
 import math
@@ -217,7 +220,8 @@ def test_a_fork_whose_start_does_not_fit_is_named(start):
     assert [pair.turn for pair in branch_pairs([ONE, forked(1)])] == [1]
     with pytest.raises(
         BadRow,
-        match=r"the fork r#7 of wordle-v1, seed 0, of the episode r#0: meta\.start is .*; it must be the index of an answer of 'agent'",
+        match=r"the fork r#7 of wordle-v1, seed 0, of the episode r#0: meta\.start is .*; it must be the "
+        r"index of an answer of 'agent'",
     ):
         branch_pairs([ONE, forked(start)])
 

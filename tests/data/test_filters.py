@@ -91,7 +91,8 @@ def test_kinds_come_before_shares():
     assert numbers(filtered(games, WEIGHTS, kinds=["expert", ""])) == [0, 3]
     with pytest.raises(
         BadSetting,
-        match=r"none of 4 episodes is of kind adversarial; the dataset has the kinds: '', 'expert', 'suboptimal'",
+        match=r"none of 4 episodes is of kind adversarial; the dataset has the kinds: '', 'expert', "
+        r"'suboptimal'",
     ):
         filtered(games, WEIGHTS, kinds=["adversarial"])
 

@@ -13,9 +13,9 @@ from loquent.errors import LoquentError
 
 def test_bigram_by_hand():
     # Texts "a b", "a c". Bigrams: <s>a 2, ab 1, ac 1, b</s> 1, c</s> 1: n1 = 4, n2 = 1, D2 = 4/6.
-    # Continuation counts: a 1 (<s>), b 1 (a), c 1 (a), </s> 2 (b, c), sum 5: n1 = 3, n2 = 1, D1 = 3/5. V = {a b c </s> <unk>}.
-    # P1(b) = (1 - 3/5)/5 + (3/5)(4/5)(1/V) = 2/25 + 12/125 = 22/125;     P1(</s>) = (2 - 3/5)/5 + 12/125 = 47/125
-    # P(b|a) = (1 - 2/3)/2 + (2/3)(2/2) P1(b) = 1/6 + (2/3)(22/125) = 71/250
+    # Continuation counts: a 1 (<s>), b 1 (a), c 1 (a), </s> 2 (b, c), sum 5: n1 = 3, n2 = 1, D1 = 3/5. V = {a
+    # b c </s> <unk>}. P1(b) = (1 - 3/5)/5 + (3/5)(4/5)(1/V) = 2/25 + 12/125 = 22/125;     P1(</s>) = (2 -
+    # 3/5)/5 + 12/125 = 47/125 P(b|a) = (1 - 2/3)/2 + (2/3)(2/2) P1(b) = 1/6 + (2/3)(22/125) = 71/250
     model = NGram(2).fit(["a b", "a c"])
     assert model.probability("b") == pytest.approx(float(Fraction(22, 125)), abs=1e-15)
     assert model.probability(END) == pytest.approx(float(Fraction(47, 125)), abs=1e-15)
@@ -36,7 +36,8 @@ def test_perplexity_by_hand():
 
 
 def test_order_one_is_discounted_frequencies():
-    # counts b 1, a 2, </s> 2: n1 = 1, n2 = 2, D = 1/5, V = 4: P(a) = (2 - 1/5)/5 + (1/5)(3/5)(1/4) = 0.36 + 0.03
+    # counts b 1, a 2, </s> 2: n1 = 1, n2 = 2, D = 1/5, V = 4: P(a) = (2 - 1/5)/5 + (1/5)(3/5)(1/4) = 0.36 +
+    # 0.03
     assert NGram(1).fit(["a b", "a"]).probability("a") == pytest.approx(0.39, abs=1e-15)
 
 

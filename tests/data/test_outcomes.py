@@ -1,4 +1,7 @@
-"""How episodes ended and what they earned, from episodes whose numbers are plain to see; and the same through an evaluation."""
+"""How episodes ended and what they earned, from episodes whose numbers are plain to see.
+
+And the same through an evaluation.
+"""
 
 import math
 from dataclasses import replace
@@ -23,7 +26,10 @@ EARNS = {"out": Record(exit=1.0), "down": Record()}
 
 
 class Maze(Task):
-    """Whoever says "out" leaves and earns `exit`; "down" is a fall; anything else pays a toll, and the second toll is the last."""
+    """Whoever says "out" leaves and earns `exit`; "down" is a fall.
+
+    Anything else pays a toll, and the second toll is the last.
+    """
 
     spec = TaskSpec(id="maze", rewards=Record(exit=1.0, toll=0.5), success=("left",), turn_limit=2)
 

@@ -128,7 +128,8 @@ def test_references_that_do_not_fit_are_named(write):
         pairs.read(said, [write("r.txt", "a\nb\n\n")])
     with pytest.raises(
         BadRow,
-        match=r"r\.jsonl:1: the field `references` is missing; it must hold a list of texts; fields here: text",
+        match=r"r\.jsonl:1: the field `references` is missing; it must hold a list of texts; fields here: "
+        r"text",
     ):
         pairs.read(said, [write("r.jsonl", [{"text": "a"}] * 2)])
     with pytest.raises(BadRow, match=r"r\.jsonl:1: `prompt` is 'y', and 'x' in .*p\.jsonl:1"):

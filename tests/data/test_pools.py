@@ -60,7 +60,8 @@ def test_scale_one_follows_the_weights():
 
 
 def test_a_draw_is_the_inverse_of_the_shares():
-    # shares 1/4, 3/4 of [0, 1): everything below 0.25 is r0, 0.25 and above r1; a row of weight 0 is never drawn
+    # shares 1/4, 3/4 of [0, 1): everything below 0.25 is r0, 0.25 and above r1; a row of weight 0 is never
+    # drawn
     two = pool(2, (1, 3))
     assert [two.draw(u, 1.0).id for u in (0.0, 0.2499, 0.25, 0.9999999)] == ["r0", "r0", "r1", "r1"]
     assert {pool(3, (0, 1, 0)).draw(u, 1.0).id for u in np.linspace(0, 1, 50, endpoint=False)} == {"r1"}

@@ -1,4 +1,6 @@
-"""The built-in corpus: its size, its words, its splits, and how much of its sentiment a bag of words can see."""
+"""The built-in corpus: its size, its words, its splits, and how much of its sentiment a bag of words can
+see.
+"""
 
 import subprocess
 import sys
@@ -115,7 +117,8 @@ def test_openings_take_no_side():
 
 
 def test_polarity_words_stand_on_both_sides():
-    # no word of praise or blame gives a review away: each stands in reviews of both labels, at least one in ten
+    # no word of praise or blame gives a review away: each stands in reviews of both labels, at least one in
+    # ten
     counts = {
         label: Counter(
             word for row in reviews()["train"] if row["label"] == label for word in set(row["text"].split())
@@ -135,7 +138,10 @@ def test_polarity_words_stand_on_both_sides():
 
 
 def test_the_corpus_is_the_same_in_another_process_and_made_in_seconds():
-    script = "import loquent.data.sources as s; print(s.fingerprint(s.Source())); import sys; print('torch' in sys.modules or 'sklearn' in sys.modules)"
+    script = (
+        "import loquent.data.sources as s; print(s.fingerprint(s.Source())); import sys; print('torch' "
+        "in sys.modules or 'sklearn' in sys.modules)"
+    )
     found = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,

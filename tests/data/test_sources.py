@@ -119,8 +119,9 @@ def hub_folder(path):
     (path / "data").mkdir()
     (path / "mini").mkdir()
     (path / "README.md").write_text(
-        "---\nconfigs:\n- config_name: default\n  data_files:\n  - split: train\n    path: data/train-*\n  - split: test\n    path: data/test-*\n"
-        "- config_name: mini\n  data_files:\n  - split: validation\n    path: mini/part.parquet\n---\n# A dataset\n"
+        "---\nconfigs:\n- config_name: default\n  data_files:\n  - split: train\n    path: "
+        "data/train-*\n  - split: test\n    path: data/test-*\n- config_name: mini\n  data_files:\n "
+        " - split: validation\n    path: mini/part.parquet\n---\n# A dataset\n"
     )
     import pyarrow
     import pyarrow.parquet
@@ -166,7 +167,8 @@ def test_a_dataset_of_json_lines_in_the_hubs_format(hub_cache, tmp_path):
     folder = tmp_path / "lines"
     (folder / "data").mkdir(parents=True)
     (folder / "README.md").write_text(
-        "---\nconfigs:\n- config_name: default\n  data_files:\n  - split: test\n    path: data/test.jsonl\n---\n"
+        "---\nconfigs:\n- config_name: default\n  data_files:\n  - split: test\n    path: "
+        "data/test.jsonl\n---\n"
     )
     (folder / "data" / "test.jsonl").write_text('{"prompt": "add 1 2", "references": ["3", "three"]}\n')
     rows = load(Source(kind="hub", name=str(folder)))

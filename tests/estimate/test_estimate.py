@@ -25,16 +25,19 @@ MODEL = [
     "model.context=192",
 ]
 RUN = [
-    "training.updates=2", "training.episodes=32", "training.final_episodes=32", "training.evaluate_every=0", "algorithm.epochs=1",
-    "algorithm.minibatch=32", "decoding.max_new_tokens=24", "metrics={diversity: {}}", "rewards={lexicon: 1.0}",
+    "training.updates=2", "training.episodes=32", "training.final_episodes=32", "training.evaluate_every=0",
+    "algorithm.epochs=1",
+    "algorithm.minibatch=32", "decoding.max_new_tokens=24", "metrics={diversity: {}}",
+    "rewards={lexicon: 1.0}",
 ]  # fmt: skip
+# of ru_maxrss, which would count what started the process, the value is not taken
 SCRIPT = """
 import re, sys
 from pathlib import Path
 from loquent import recipes as recipe
 from loquent.training.loop import train
 train(recipe.load(sys.argv[1], sys.argv[3:]), sys.argv[2], progress=False)
-print(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024)  # ru_maxrss would count what started this process
+print(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024)
 """
 
 
@@ -50,10 +53,12 @@ def test_the_memory_estimate_is_near_what_a_run_takes(name, tmp_path):
         found["memory"]["runtime"],
     )
     print(
-        f"{name}: estimated {found['peak'] >> 20} MiB, measured {measured >> 20} MiB, of it {runtime >> 20} the runtime"
+        f"{name}: estimated {found['peak'] >> 20} MiB, measured {measured >> 20} MiB, of it "
+        f"{runtime >> 20} the runtime"
     )
     assert measured / FACTOR < found["peak"] < measured * FACTOR
-    # what the run itself takes, beside the libraries, is no small part of it, and its estimate is not far either
+    # what the run itself takes, beside the libraries, is no small part of it, and its estimate is not far
+    # either
     ours, theirs = found["peak"] - runtime, measured - runtime
     assert theirs > 0.1 * measured
     assert theirs / 2 < ours < theirs * 2
@@ -62,7 +67,9 @@ def test_the_memory_estimate_is_near_what_a_run_takes(name, tmp_path):
 
 
 def _said(*words, folder):
-    """The last line that a Python process of its own prints: memory is a process's, and this one has had other tests."""
+    """The last line that a Python process of its own prints: memory is a process's, and this one has had
+    other tests.
+    """
     done = subprocess.run(
         [sys.executable, *words], cwd=folder, capture_output=True, text=True, check=True, env=os.environ
     )

@@ -1,4 +1,6 @@
-"""The three tasks as vectors: Gymnasium's and SB3's checkers without a warning, vectors by hand, and one featurizer for many environments."""
+"""The three tasks as vectors: Gymnasium's and SB3's checkers without a warning, vectors by hand, and one
+featurizer for many environments.
+"""
 
 import pickle
 import warnings
@@ -42,7 +44,10 @@ def test_the_checker_can_complain():
 
 
 def test_the_vector_of_tagging_is_that_very_token(tmp_path):
-    """ST-9: zeros for the label at the start, then exactly its bit; and the vector of the token itself, whatever its punctuation."""
+    """ST-9: zeros for the label at the start, then exactly its bit.
+
+    And the vector of the token itself, whatever its punctuation.
+    """
     hashed = Hashed(dimension=32)
     env = tagging(hashed)
     seen, _ = env.reset(seed=0)
@@ -131,7 +136,9 @@ def test_word_vectors_in_an_environment(beside):
 
 
 def test_the_library_s_own_loop_runs_on_them():
-    """Who would rather run Stable-Baselines3 alone: its PPO, its DQN and sb3-contrib's masks on our environments."""
+    """Who would rather run Stable-Baselines3 alone: its PPO, its DQN and sb3-contrib's masks on our
+    environments.
+    """
     sb3, contrib = pytest.importorskip("stable_baselines3"), pytest.importorskip("sb3_contrib")
     env = gymnasium.make(IDS[1], view="vector", featurizer=Hashed(dimension=16), repeats=False)
     for library, settings in (

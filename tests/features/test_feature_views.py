@@ -97,8 +97,9 @@ def answering(place, facts=("a", "b")):
 
 
 def test_answering_by_hand(vectors):
-    # cos(b, c) = (3, 4).(0, -4) / (5 * 4) = -4/5;   facts "a. b" are the mean (2, 3): (2, 3).(0, -4) / (sqrt 13 * 4) = -3 / sqrt 13
-    # cos(b, d) = 9 / (5 * 3) = 3/5;                 (2, 3).(3, 0) / (sqrt 13 * 3) = 2 / sqrt 13
+    # cos(b, c) = (3, 4).(0, -4) / (5 * 4) = -4/5;   facts "a. b" are the mean (2, 3): (2, 3).(0, -4) / (sqrt
+    # 13 * 4) = -3 / sqrt 13 cos(b, d) = 9 / (5 * 3) = 3/5;                 (2, 3).(3, 0) / (sqrt 13 * 3) = 2
+    # / sqrt 13
     space, see = view(Stub("multiple_choice", ["ANSWER", "CONTINUE"]), vectors)
     assert space.shape == (2,)
     assert (space.low.tolist(), space.high.tolist()) == ([-1, -1], [1, 1])

@@ -15,7 +15,8 @@ from loquent.features import Featurizer, Hashed, base
 
 
 def test_a_vector_by_hand():
-    # "a" with words alone: one n-gram, so +1 or -1 at one place; a second word stands at a place of its own and both are divided by sqrt 2
+    # "a" with words alone: one n-gram, so +1 or -1 at one place; a second word stands at a place of its own
+    # and both are divided by sqrt 2
     one = Hashed(dimension=1024, characters=(), words=())
     [vector] = one(["a"])
     assert sorted(np.abs(vector).tolist())[-2:] == [0.0, 1.0]
@@ -62,7 +63,10 @@ def test_odd_texts():
 
 
 def test_another_process_with_another_hash_seed_makes_the_same():
-    code = "from loquent.features import Hashed; h = Hashed(dimension=16); print(h.identity, h(['a film of ours', 'Ünïcode']).tolist())"
+    code = (
+        "from loquent.features import Hashed; h = Hashed(dimension=16); print(h.identity, h(['a film of "
+        "ours', 'Ünïcode']).tolist())"
+    )
     told = {
         subprocess.run(
             [sys.executable, "-c", code],

@@ -1,4 +1,6 @@
-"""A run's folder has one owner, files are replaced in one place, and no decision reads the text of an error."""
+"""A run's folder has one owner, files are replaced in one place, and no decision reads the text of an
+error.
+"""
 
 import ast
 import re
@@ -37,7 +39,9 @@ def run_files_named(tree):
 
 
 def replacements(tree):
-    """Calls that move files or wait for the disk: `os.replace`, `Path.rename`, `os.fsync`, temporary files."""
+    """Calls that move files or wait for the disk: `os.replace`, `Path.rename`, `os.fsync`, temporary
+    files.
+    """
     calls = [
         node.func
         for node in ast.walk(tree)
@@ -54,7 +58,9 @@ def replacements(tree):
 
 
 def texts_of_errors_read(tree):
-    """Names of caught errors whose text or arguments decide something: `"x" in str(error)`, `str(error).startswith`, `error.args`."""
+    """Names of caught errors whose text or arguments decide something: `"x" in str(error)`,
+    `str(error).startswith`, `error.args`.
+    """
     caught = {node.name for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler) and node.name}
     read = []
     for node in ast.walk(tree):

@@ -66,9 +66,10 @@ def test_trackio_has_each_update_once_in_its_local_database_after_a_resume_too(t
     for first, returns in ((1, {1: 0.5, 2: 0.75}), (2, {2: 0.75, 3: 1.0})):
         lines = [{"update": update, "rollout/return": value} for update, value in returns.items()]
         code = (
-            "import json, sys; from pathlib import Path; from loquent.files.trackers import Started, Trackers\n"
-            f"sinks = Trackers(('trackio',), Started(Path({str(tmp_path)!r}), 'small', {{'name': 'small'}}, {first}))\n"
-            f"[sinks.log(line) for line in json.loads({json.dumps(json.dumps(lines))})]\nsinks.close()"
+            "import json, sys; from pathlib import Path; from loquent.files.trackers import "
+            f"Started, Trackers\nsinks = Trackers(('trackio',), Started(Path({str(tmp_path)!r}), "
+            f"'small', {{'name': 'small'}}, {first}))\n[sinks.log(line) for line in "
+            f"json.loads({json.dumps(json.dumps(lines))})]\nsinks.close()"
         )
         done = offline(code, TRACKIO_DIR=str(tmp_path / "db"))
         assert done.stdout == "", "stdout is for results"

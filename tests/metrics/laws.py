@@ -49,11 +49,12 @@ def rows(n, **fields):
 
 
 def check_laws(metric, low, high, best=None, *, samples=SAMPLES, row=rows, together=False, examples=25):
-    """Run `metric` on strings of all kinds: nothing is raised, scores are finite and from `low` to `high`, keys are announced.
+    """Run `metric` on strings of all kinds: nothing is raised, scores are finite and from `low` to `high`,
+    keys are announced.
 
-    Scores of samples depend neither on the order of samples nor on that of references, nor on the other samples (`together=True`: those
-    of a metric that says so itself may); arguments are left as they were; a prediction equal to its one reference scores `best` where it
-    has a score. `row(n)` makes n rows.
+    Scores of samples depend neither on the order of samples nor on that of references, nor on the other
+    samples (`together=True`: those of a metric that says so itself may); arguments are left as they were; a
+    prediction equal to its one reference scores `best` where it has a score. `row(n)` makes n rows.
     """
     from hypothesis import settings
 

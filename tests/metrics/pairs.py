@@ -7,7 +7,9 @@ PAIRS = 240
 
 
 def captions(beside):
-    """(predictions, references): of the first sets of CommonGen's dev split the first sentence against all others, where there are others."""
+    """(predictions, references): of the first sets of CommonGen's dev split the first sentence against all
+    others, where there are others.
+    """
     with gzip.open(beside / "data" / "commongen" / "commongen.dev.jsonl.gz", "rt", encoding="utf8") as file:
         scenes = [json.loads(line)["scene"] for line in file]
     chosen = [scene for scene in scenes if len(scene) > 1][:PAIRS]
@@ -15,7 +17,9 @@ def captions(beside):
 
 
 def summaries(beside):
-    """(documents, summaries): of SciTLDR's test split the sources, and their first targets, of which every other one is the next document's."""
+    """(documents, summaries): of SciTLDR's test split the sources, and their first targets, of which every
+    other one is the next document's.
+    """
     with gzip.open(
         beside / "data" / "summarization_scitldr" / "SciTLDR-A" / "test.jsonl.gz", "rt", encoding="utf8"
     ) as file:

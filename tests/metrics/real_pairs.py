@@ -1,4 +1,7 @@
-"""Real pairs on which metrics are compared with the stored scores of official scripts; chosen by rule, the texts are never stored."""
+"""Real pairs on which metrics are compared with the stored scores of official scripts.
+
+Chosen by rule, the texts are never stored.
+"""
 
 import csv
 import gzip
@@ -12,7 +15,9 @@ def lines(path):
 
 
 def captions(data):
-    """The first 200 concept sets of CommonGen's dev part with two or more scenes: the first scene against the others."""
+    """The first 200 concept sets of CommonGen's dev part with two or more scenes: the first scene against the
+    others.
+    """
     every = [scenes for _, scenes in concepts(data)]
     scenes = [scene for scene in every if len(scene) > 1][:COUNT]
     return [scene[0] for scene in scenes], [scene[1:] for scene in scenes]
@@ -27,7 +32,9 @@ def concepts(data):
 
 
 def summaries(data):
-    """The first 200 rows of SciTLDR's dev and test parts: the abstract's last two sentences against all summaries; a sentence a line."""
+    """The first 200 rows of SciTLDR's dev and test parts: the abstract's last two sentences against all
+    summaries; a sentence a line.
+    """
     folder = data / "summarization_scitldr" / "SciTLDR-A"
     rows = [json.loads(line) for part in ("dev", "test") for line in lines(folder / f"{part}.jsonl.gz")][
         :COUNT
@@ -38,7 +45,9 @@ def summaries(data):
 
 
 def answers(data):
-    """The first 200 questions of NarrativeQA's valid part: the first answer against the second, and against the question."""
+    """The first 200 questions of NarrativeQA's valid part: the first answer against the second, and against
+    the question.
+    """
     rows = [
         row for row in csv.DictReader(lines(data / "narrativeqa" / "qaps.csv.gz")) if row["set"] == "valid"
     ][:COUNT]

@@ -1,4 +1,6 @@
-"""Real tagged sentences with labels spoiled by rule, for the scores that seqeval gave to them (`golden/seqeval.json`)."""
+"""Real tagged sentences with labels spoiled by rule, for the scores that seqeval gave to them
+(`golden/seqeval.json`).
+"""
 
 import gzip
 

@@ -18,7 +18,8 @@ def run(metric, predictions, references):
 
 
 def test_bleu_by_hand():
-    # 6 words against 7: p = 5/6, 3/5, 1/4, 0/3 (the, cat, on, the, mat; the-cat, on-the, the-mat; on-the-mat), e^(1 - 7/6)
+    # 6 words against 7: p = 5/6, 3/5, 1/4, 0/3 (the, cat, on, the, mat; the-cat, on-the, the-mat;
+    # on-the-mat), e^(1 - 7/6)
     brevity = math.exp(1 - 7 / 6)
     found = run(bleu(Context()), [SAT], [[SITTING]]).corpus
     assert found["bleu"] == found["bleu/bleu4"] == 0.0
@@ -30,7 +31,8 @@ def test_bleu_by_hand():
 
 
 def test_bleu_as_hugging_faces_page_has_it():
-    # "hello there general kenobi", "foo bar foobar": BLEU 1.0, length ratio 7/6, for the shortest references have 3 + 3 tokens
+    # "hello there general kenobi", "foo bar foobar": BLEU 1.0, length ratio 7/6, for the shortest references
+    # have 3 + 3 tokens
     predictions, references = (
         ["hello there general kenobi", "foo bar foobar"],
         [["hello there general kenobi", "hello there!"], ["foo bar foobar"]],

@@ -44,7 +44,9 @@ def test_inflections(word, inflected, never):
 
 @pytest.mark.data
 def test_irregular_forms_are_wordnets(beside):
-    """Each listed form is one that WordNet knows as irregular of this word, or one of the spellings named here."""
+    """Each listed form is one that WordNet knows as irregular of this word, or one of the spellings named
+    here.
+    """
     from loquent.metrics.lexical.wordnet import PARTS, load
 
     found = load(beside / "data" / "nltk_data" / "corpora" / "wordnet.zip")._exceptions

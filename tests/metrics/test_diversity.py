@@ -26,8 +26,9 @@ def corpus(texts, **options):
 
 
 def test_m5_by_hand():
-    # unigrams: the 2, sat 2, cat 1, dog 1, down 1 of 7:  H = -(2 * 2/7 log2 2/7 + 3 * 1/7 log2 1/7) = 2.235926...
-    # bigrams: the-cat, cat-sat, the-dog, dog-sat, sat-down, all once: H = log2 5; none crosses from text to text
+    # unigrams: the 2, sat 2, cat 1, dog 1, down 1 of 7:  H = -(2 * 2/7 log2 2/7 + 3 * 1/7 log2 1/7) =
+    # 2.235926... bigrams: the-cat, cat-sat, the-dog, dog-sat, sat-down, all once: H = log2 5; none crosses
+    # from text to text
     scores = corpus(TEXTS)
     assert scores["diversity/distinct-1"] == 5 / 7 == pytest.approx(0.714286, abs=5e-7)
     assert scores["diversity/unique-1"] == 3

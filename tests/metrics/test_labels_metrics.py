@@ -1,4 +1,6 @@
-"""Labels, spans and answers as text: against seqeval's stored scores on WNUT 2017, scikit-learn on real labels, and by hand."""
+"""Labels, spans and answers as text: against seqeval's stored scores on WNUT 2017, scikit-learn on real
+labels, and by hand.
+"""
 
 import gzip
 import json
@@ -79,7 +81,9 @@ def test_tokens_are_those_of_scikit_learn(beside):
 
 @pytest.fixture
 def abstracts(beside):
-    """(right, said) labels of AAPD's test part: the first dropped, another text's first added, or turned round, by rule."""
+    """(right, said) labels of AAPD's test part: the first dropped, another text's first added, or turned
+    round, by rule.
+    """
     with gzip.open(beside / "data" / "aapd" / "label_test.gz", "rt", encoding="utf-8") as file:
         gold = [line.split() for line in file]
     said = [

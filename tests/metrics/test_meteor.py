@@ -38,7 +38,8 @@ def test_m2_legacy_numbers():
     four = "hello there general kenobi"
     assert metric.name == "meteor-exact-stem-legacy"
     assert score(metric, four, four) == pytest.approx(0.522204, abs=5e-7)
-    # 14 words, then R = 14/18; a second reference of 7 words brings 3 marks too, R = 14/28, and takes 3 words, which leaves 7 chunks
+    # 14 words, then R = 14/18; a second reference of 7 words brings 3 marks too, R = 14/28, and takes 3
+    # words, which leaves 7 chunks
     long, other = " ".join(f"a{i}" for i in range(14)), "a2 b a6 b a10 b b"
     assert score(metric, long, long) == pytest.approx(0.795310, abs=5e-7)
     assert score(metric, long, long, other) == pytest.approx(0.493421, abs=5e-7)
@@ -57,7 +58,8 @@ def test_stages_by_hand():
         return frozenset({"dog": ["hound", "domestic"], "big": ["large"]}.get(word, ()))
 
     said, wanted = ["big", "cats", "dogs", "cat"], ["cat", "large", "cat", "hounds"]
-    # exact: cat-3 takes the last cat; stem: cats takes the other; synonyms of the stems: dog takes hound, big takes large
+    # exact: cat-3 takes the last cat; stem: cats takes the other; synonyms of the stems: dog takes hound, big
+    # takes large
     assert align(said, wanted, stem, synonyms) == [(0, 1), (1, 0), (2, 3), (3, 2)]
     assert align(said, wanted, stem, None) == [(1, 0), (3, 2)]
     assert align(said, wanted, str, None) == [(3, 2)]
@@ -115,7 +117,10 @@ def test_synonyms_are_nltks(beside, monkeypatch):
     monkeypatch.setattr(nltk.data, "path", [str(beside / "data" / "nltk_data")])
     reader = WordNetCorpusReader(nltk.data.find("corpora/wordnet.zip/wordnet/"), None)
     ours = wordnet.load(beside / "data" / "nltk_data" / "corpora" / "wordnet.zip")
-    words = "dog dogs ran better oxen men happi obvious a.m. dog's x 42 Paris went leaves sat churches quickly not_a_word biggest"
+    words = (
+        "dog dogs ran better oxen men happi obvious a.m. dog's x 42 Paris went leaves sat churches "
+        "quickly not_a_word biggest"
+    )
     for word in words.split():
         wanted = {
             lemma.name()

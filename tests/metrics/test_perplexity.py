@@ -31,7 +31,9 @@ def language():
 
 
 def by_hand(language, prompt, text):
-    """The negative log-likelihoods of the tokens of a text and its end, one token at a time, from the whole softmax."""
+    """The negative log-likelihoods of the tokens of a text and its end, one token at a time, from the whole
+    softmax.
+    """
     import torch
 
     tokenizer = language.tokenizer
@@ -133,7 +135,9 @@ def test_what_is_missing_is_said(tmp_path):
 
 
 def naive(language, text, stride):
-    """A loop over windows with the library's own loss, as RL4LMs runs it: means weighted by targets, by the number of ids in the end."""
+    """A loop over windows with the library's own loss, as RL4LMs runs it: means weighted by targets, by the
+    number of ids in the end.
+    """
     import torch
 
     ids = torch.tensor([language.tokenizer(text)["input_ids"]])

@@ -67,7 +67,8 @@ def test_several_references_by_hand():
 
 
 def test_rouge_lsum_by_hand():
-    # Lin 2004, section 3.2: w1 w2 w3 w4 w5 against w1 w2 w6 w7 w8 / w1 w3 w8 w9 w5: the union of both subsequences is w1 w2 w3 w5
+    # Lin 2004, section 3.2: w1 w2 w3 w4 w5 against w1 w2 w6 w7 w8 / w1 w3 w8 w9 w5: the union of both
+    # subsequences is w1 w2 w3 w5
     assert (
         union_hits(
             [["w1", "w2", "w3", "w4", "w5"]], [["w1", "w2", "w6", "w7", "w8"], ["w1", "w3", "w8", "w9", "w5"]]
@@ -104,7 +105,8 @@ def test_five_thousand_words():
 
 
 def test_legacy_is_the_list_as_a_text():
-    # single references lose only brackets and quotes, which are no words; of two, the second lengthens the one
+    # single references lose only brackets and quotes, which are no words; of two, the second lengthens the
+    # one
     one, two = (scores(rouge(Context(), legacy=True), ["a b c"], [["a b c"] * n]) for n in (1, 2))
     assert one.corpus["rouge-legacy"] == 1.0
     assert two.corpus["rouge-legacy/rouge1"] == pytest.approx(2 * 3 / (3 + 6))

@@ -19,7 +19,10 @@ DRAWS = Resampling(resamples=200, seed=3)
 
 
 class Words:
-    """Words right of words said, of which the corpus score is the ratio of the sums; `way` is how its draws are made."""
+    """Words right of words said, of which the corpus score is the ratio of the sums.
+
+    `way` is how its draws are made.
+    """
 
     name, version, higher_is_better, keys = "words", 1, True, ("words",)
 
@@ -105,7 +108,10 @@ def test_a_ratio_of_sums_is_not_drawn_as_a_mean_of_shares():
 
 
 def test_a_corpus_score_that_is_a_mean_by_chance_is_not_taken_for_one():
-    """Sums and shares agree where all texts are equally long; with one empty text in a draw they still do, with a longer one they do not."""
+    """Sums and shares agree where all texts are equally long.
+
+    With one empty text in a draw they still do, with a longer one they do not.
+    """
     pairs = texts(40)
     longer = Pairs(("a b c",) * 38 + ("a", "b c d e f"), (("a b",),) * 40, pairs.prompts, pairs.rows)
     value = Words()(*_of(longer))

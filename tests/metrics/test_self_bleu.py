@@ -48,7 +48,8 @@ def test_self_bleu_of_real_texts(beside):
 
 
 def test_self_bleu_by_hand():
-    # "a b c" and "a b d": 2 of 3 words, 1 of 2 pairs, no triple (0.1 of 1): the cube root of 2/3 * 1/2 * 0.1, for both
+    # "a b c" and "a b d": 2 of 3 words, 1 of 2 pairs, no triple (0.1 of 1): the cube root of 2/3 * 1/2 * 0.1,
+    # for both
     assert corpus(SelfBleu(3), ["a b c", "a b d"]) == {
         "self_bleu": pytest.approx((0.1 / 3) ** (1 / 3), abs=1e-12)
     }

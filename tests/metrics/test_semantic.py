@@ -1,4 +1,7 @@
-"""BLEURT, sentence vectors, classifiers and intents, on tiny networks; the libraries' own forward pass one text at a time is the reference."""
+"""BLEURT, sentence vectors, classifiers and intents, on tiny networks.
+
+The libraries' own forward pass one text at a time is the reference.
+"""
 
 import subprocess
 import sys
@@ -229,7 +232,8 @@ def test_m9_the_score_of_an_episode_depends_on_it_alone(folders):
 def test_an_intent_that_is_none(folders, bad):
     with pytest.raises(
         BadRow,
-        match=r"row r0: the classifier does not have the intent .* allowed are 1 to 4, or a name of 0: inform",
+        match=r"row r0: the classifier does not have the intent .* allowed are 1 to 4, or a name of 0: "
+        r"inform",
     ):
         intent_accuracy(Context(), path=folders["intents"], **SMALL)(["a"], [[]], ["b"], asked(bad))
 

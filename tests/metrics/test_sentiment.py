@@ -222,7 +222,8 @@ def test_the_corpus_score_is_the_mean(context):
 
 
 def test_word_features_by_hand():
-    # vocabulary a=1, b=2; codes: a, "a b" = 1 << 20 | 2; in "b a b a b": a twice, "a b" twice; "b" and "b a" are none
+    # vocabulary a=1, b=2; codes: a, "a b" = 1 << 20 | 2; in "b a b a b": a twice, "a b" twice; "b" and "b a"
+    # are none
     features = WordNgrams({"a": 1, "b": 2}, np.array([1, 1 << 20 | 2]))
     counts = features(["b a b a b", "A c b", ""])
     assert np.stack(counts).T.tolist() == [
@@ -230,7 +231,8 @@ def test_word_features_by_hand():
         [0, 1, 2],
         [1, 0, 1],
     ]  # text, feature, how often; c breaks "a b"
-    # weights 3 and 4 on values 1 + log 2 each, of norm (1 + log 2) sqrt 2: margin 7 / sqrt 2; one feature alone: 3; none: 0
+    # weights 3 and 4 on values 1 + log 2 each, of norm (1 + log 2) sqrt 2: margin 7 / sqrt 2; one feature
+    # alone: 3; none: 0
     made = Classifier(features, np.ones(2), np.array([3.0, 4.0]), 1.0, 0.5)
     assert made(["b a b a b", "A c b", ""]) == pytest.approx(
         [logistic(7 / 2**0.5 + 0.5), logistic(3.5), logistic(0.5)], abs=1e-15
@@ -239,7 +241,8 @@ def test_word_features_by_hand():
 
 
 def test_character_features_by_hand():
-    # " ab cd " has 7 characters: 4 four-grams, 3 five-grams, 2 six-grams; white space and capitals make no difference
+    # " ab cd " has 7 characters: 4 four-grams, 3 five-grams, 2 six-grams; white space and capitals make no
+    # difference
     features = CharacterNgrams(bits=40)
     counts = features([" AB \n cd"])
     assert counts.times.sum() == 4 + 3 + 2 == len(counts.feature)
@@ -255,7 +258,8 @@ def test_character_features_by_hand():
 
 
 def test_naive_bayes_by_hand():
-    # two features; positive texts hold the first twice (1 + log 2) and the second once, negative texts the second once; smoothing 1/10
+    # two features; positive texts hold the first twice (1 + log 2) and the second once, negative texts the
+    # second once; smoothing 1/10
     counts = CharacterNgrams()(["x"])._replace(
         text=np.array([0, 0, 1]), feature=np.array([0, 1, 1]), times=np.array([2, 1, 1])
     )

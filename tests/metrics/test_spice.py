@@ -9,7 +9,8 @@ from loquent.core.metric import Context
 from loquent.errors import BadSetting
 from loquent.metrics.captions.spice import JAR, LIBRARIES, spice
 
-# stands where Java would: takes its command line, reads SPICE's input and writes its output, with word overlap for a score
+# stands where Java would: takes its command line, reads SPICE's input and writes its output, with word
+# overlap for a score
 PROGRAM = """#!{python}
 import json, sys
 heap, flag, jar, given, out, written, silent = sys.argv[1:]
@@ -64,7 +65,10 @@ def test_what_is_missing_is_named(unpacked):
 
 
 def test_samples_keep_their_scores(unpacked):
-    """The program answers in another order; equal samples stay two; what it cannot read is not given to it."""
+    """The program answers in another order; equal samples stay two.
+
+    What it cannot read is not given to it.
+    """
     found = run(
         made(unpacked), ["a b", "a\nb c", "", "x", "a b", "y"], [["a"], ["c", " "], ["a"], [], ["a"], [" "]]
     )

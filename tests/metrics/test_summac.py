@@ -154,7 +154,8 @@ def test_conv_refuses_to_run_without_its_weights(folder, layer, tmp_path):
         scored(summac_conv(Context(), path=folder, weights=str(tmp_path / "torn.bin")), [DOCUMENT], [SUMMARY])
     with pytest.raises(
         BadModel,
-        match=r"'mlp.weight' has the shape \(1, 50\); with bins = percentile and labels = e the shape \(1, 23\) is needed",
+        match=r"'mlp.weight' has the shape \(1, 50\); with bins = percentile and labels = e the shape \(1, "
+        r"23\) is needed",
     ):
         scored(summac_conv(Context(), path=folder, weights=layer(50)), [DOCUMENT], [SUMMARY])
 
@@ -197,7 +198,8 @@ def test_which_label_means_entailment(folder, tmp_path):
         else:
             with pytest.raises(
                 BadModel,
-                match=r"the label for entailment is not clear.* 0: LABEL_0, 1: LABEL_1; .*Set the option entailment",
+                match=r"the label for entailment is not clear.* 0: LABEL_0, 1: LABEL_1; .*Set the option "
+                r"entailment",
             ):
                 find_label(network, "entailment", "")
             assert find_label(network, "entailment", "label_1") == find_label(network, "entailment", 1) == 1

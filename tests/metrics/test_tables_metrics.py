@@ -1,4 +1,6 @@
-"""PARENT and BLEU of ToTTo against what the official scripts gave, stored in golden/totto.json with their versions."""
+"""PARENT and BLEU of ToTTo against what the official scripts gave, stored in golden/totto.json with their
+versions.
+"""
 
 import json
 import sys
@@ -95,17 +97,19 @@ def test_detokenising_moves_nothing_but_spaces(text):
 
 
 def test_parent_by_hand():
-    # values: 1999, the matrix, keanu reeves. "the matrix of 1999" against itself: P = 1; the reference's n-grams are all there: 1;
-    # mentioned 1, 1, 0: 2/3 = 1 - l;  R = 1^(2/3) (2/3)^(1/3)
+    # values: 1999, the matrix, keanu reeves. "the matrix of 1999" against itself: P = 1; the reference's
+    # n-grams are all there: 1; mentioned 1, 1, 0: 2/3 = 1 - l;  R = 1^(2/3) (2/3)^(1/3)
     found = one(Parent(pad=False), "The Matrix of 1999", ["the matrix of 1999"]).samples
     recall = (2 / 3) ** (1 / 3)
     assert found["parent/precision"] == [1.0]
     assert found["parent/recall"] == [pytest.approx(recall, abs=1e-12)]
     assert found["parent"] == [pytest.approx(2 * recall / (1 + recall + 1e-8), abs=1e-12)]
-    # "1999 x" against "the matrix": words 1/2 in the table, the pair half in it, no longer n-gram: (1/2 * 1/2 * 1e-5 * 1e-5)^(1/4)
+    # "1999 x" against "the matrix": words 1/2 in the table, the pair half in it, no longer n-gram: (1/2 * 1/2
+    # * 1e-5 * 1e-5)^(1/4)
     found = one(Parent(pad=False), "1999 x", ["the matrix"]).samples
     assert found["parent/precision"] == [pytest.approx((0.25e-10) ** 0.25, abs=1e-15)]
-    # mentioned by the answer 1/3, by the reference 1/3 (l = 2/3); none of the reference's words is there: 1e-5
+    # mentioned by the answer 1/3, by the reference 1/3 (l = 2/3); none of the reference's words is there:
+    # 1e-5
     assert found["parent/recall"] == [pytest.approx(1e-5 ** (1 / 3) * (1 / 3) ** (2 / 3), abs=1e-15)]
 
 
@@ -119,7 +123,8 @@ def test_a_reference_that_names_the_whole_table_is_matched_by_itself():
 
 
 def test_null_references_make_the_table_enough():
-    # the official files fill up to three references with "<null>", against which copying what is highlighted is perfect
+    # the official files fill up to three references with "<null>", against which copying what is highlighted
+    # is perfect
     copied, told = "1999 The Matrix Keanu Reeves", ["in 1999 he starred in a film that everybody remembers"]
     assert one(Parent(), copied, told).samples["parent"] == [pytest.approx(1.0, abs=1e-8)]
     assert one(Parent(pad=False), copied, told).samples["parent"][0] < 0.6
@@ -129,7 +134,8 @@ def test_null_references_make_the_table_enough():
 def test_an_empty_answer_is_null():
     for metric in (Parent(), BleuTotto()):
         assert one(metric, " \n", ["a film"]).corpus == one(metric, "<null>", ["a film"]).corpus
-    # the corpus score is the official one, in which "<null>" stands among the references; the sample's is not to be had for nothing
+    # the corpus score is the official one, in which "<null>" stands among the references; the sample's is not
+    # to be had for nothing
     given = (
         ["The Matrix was a film of 1999", ""],
         [["the matrix is a film of 1999"], ["a film"]],

@@ -1,4 +1,6 @@
-"""Metrics that keep a tally: what is said of a sum of tallies is the score of the corpus, and n-grams are counted as sacrebleu counts them."""
+"""Metrics that keep a tally: what is said of a sum of tallies is the score of the corpus, and n-grams are
+counted as sacrebleu counts them.
+"""
 
 import random
 
@@ -86,7 +88,10 @@ def test_words_are_counted_as_sacrebleu_does(samples, tokenize):
 
 
 def test_repeated_and_best_references():
-    """aab against ab: a twice, b; of one character two in both. Of the closest lengths 2 and 4 to 3 the shorter."""
+    """aab against ab: a twice, b; of one character two in both.
+
+    Of the closest lengths 2 and 4 to 3 the shorter.
+    """
     assert count_characters(library.CHRF(char_order=2), "aab", ["ab"]) == [3, 2, 2, 2, 1, 1]
     assert count_characters(library.CHRF(char_order=2), "aab", ["ab", "aab", "zz"]) == [3, 3, 3, 2, 2, 2]
     assert count_words(library.BLEU(), "a b b", ["b b x x", "a c"]) == [3, 2, 3, 1, 0, 0, 3, 2, 1, 0]

@@ -13,7 +13,8 @@ from loquent.training.evaluate import build_metrics, directions, higher_is_bette
 
 
 def test_marks_by_hand():
-    # overlap: "the cat sat" of "the cat is here ." has the and cat: 2 * 2 / (3 + 5); of the other reference 2 * 3 / (3 + 4)
+    # overlap: "the cat sat" of "the cat is here ." has the and cat: 2 * 2 / (3 + 5); of the other reference 2
+    # * 3 / (3 + 4)
     found = Watch()(
         ["the cat sat", "a b a b a b", "", "the cat sat"],
         [["the cat is here .", "the cat sat ."], ["c"], ["x"], []],
@@ -28,7 +29,8 @@ def test_marks_by_hand():
     }
     # bigrams: the cat, cat sat (twice), ab ba ab ba ab: 4 kinds of 9
     assert found.corpus == {
-        "watch/overlap": pytest.approx(6 / 7 / 3), "watch/repetition": pytest.approx(0.5 / 3), "watch/copied": pytest.approx(1 / 3),
+        "watch/overlap": pytest.approx(6 / 7 / 3), "watch/repetition": pytest.approx(0.5 / 3),
+        "watch/copied": pytest.approx(1 / 3),
         "watch/words": 3.0, "watch/distinct_2": pytest.approx(4 / 9), "watch/same": 0.5,
     }  # fmt: skip
     assert bag_f1(["a", "a", "b"], ["a", "c"]) == pytest.approx(2 / 5), (

@@ -1,4 +1,6 @@
-"""Weights for SummaC-Conv's layer, drawn by numpy: they mean nothing, and stored outputs were made with them."""
+"""Weights for SummaC-Conv's layer, drawn by numpy: they mean nothing, and stored outputs were made with
+them.
+"""
 
 import numpy as np
 

@@ -1,4 +1,7 @@
-"""Networks so small that they load in no time, as ordinary folders; numpy alone draws their weights, so stored outputs outlive torch's versions."""
+"""Networks so small that they load in no time, as ordinary folders.
+
+Numpy alone draws their weights, so stored outputs outlive torch's versions.
+"""
 
 import json
 

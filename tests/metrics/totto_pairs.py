@@ -1,4 +1,6 @@
-"""Real tables with predictions made by rule, for the scores that ToTTo's official scripts gave to them (`golden/totto.json`)."""
+"""Real tables with predictions made by rule, for the scores that ToTTo's official scripts gave to them
+(`golden/totto.json`).
+"""
 
 import gzip
 import json
@@ -11,7 +13,10 @@ SIGNS = (" ,", " .", ' "', " '", " (", " )", " $", " 's", " <null>", " &amp;", "
 
 
 def examples(beside):
-    """The official records of both files, in order; cells with line breaks or tabs, which the official files cannot hold, are blanked."""
+    """The official records of both files, in order.
+
+    Cells with line breaks or tabs, which the official files cannot hold, are blanked.
+    """
     found = []
     for name in FILES:
         path = beside / "data" / name
@@ -31,7 +36,9 @@ def examples(beside):
 
 
 def pairs(beside):
-    """(predictions, references, rows, examples): one, two or three references, a subset for half of the rows, and predictions of seven kinds."""
+    """(predictions, references, rows, examples): one, two or three references, a subset for half of the rows,
+    and predictions of seven kinds.
+    """
     told = examples(beside)
     sentences = [
         [" ".join(one["final_sentence"].split()) for one in example["sentence_annotations"]]
@@ -48,7 +55,9 @@ def pairs(beside):
 
 
 def said(i, example, sentence, other):
-    """What a model might have said: the reference, a part of it, another text, the highlighted cells, nothing, or tokenised text with odd signs."""
+    """What a model might have said: the reference, a part of it, another text, the highlighted cells,
+    nothing, or tokenised text with odd signs.
+    """
     words = sentence.split()
     cells = [example["table"][line][column]["value"] for line, column in example["highlighted_cells"]]
     return (

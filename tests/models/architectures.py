@@ -1,4 +1,6 @@
-"""Every causal architecture of the library at a tiny size, with large weights, as the tests of output layers build them."""
+"""Every causal architecture of the library at a tiny size, with large weights, as the tests of output layers
+build them.
+"""
 
 import inspect
 from typing import Any
@@ -10,13 +12,19 @@ from loquent.core.seeding import Key, borrowed
 LARGEST = 40_000_000  # parameters: more take too long on two cores
 VOCABULARY = 40
 SIZES = {
-    "vocab_size": VOCABULARY, "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
-    "head_dim": 8, "max_position_embeddings": 64, "d_model": 32, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_layers": 2, "n_heads": 4,
+    "vocab_size": VOCABULARY, "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2,
+    "num_attention_heads": 4, "num_key_value_heads": 2,
+    "head_dim": 8, "max_position_embeddings": 64, "d_model": 32, "n_embd": 32, "n_layer": 2, "n_head": 4,
+    "n_layers": 2, "n_heads": 4,
     "num_layers": 2,
-    "n_positions": 64, "ffn_dim": 32, "ffn_hidden_size": 32, "expert_ffn_hidden_size": 16, "decoder_layers": 2, "decoder_attention_heads": 4,
-    "decoder_ffn_dim": 32, "encoder_layers": 1, "encoder_attention_heads": 4, "encoder_ffn_dim": 32, "num_experts": 4, "num_local_experts": 4,
-    "n_routed_experts": 4, "num_experts_per_tok": 2, "moe_topk": 2, "zero_expert_num": 1, "moe_intermediate_size": 16, "embedding_size": 32,
-    "word_embed_proj_dim": 32, "q_lora_rank": 8, "kv_lora_rank": 8, "qk_nope_head_dim": 8, "qk_rope_head_dim": 8, "v_head_dim": 8,
+    "n_positions": 64, "ffn_dim": 32, "ffn_hidden_size": 32, "expert_ffn_hidden_size": 16,
+    "decoder_layers": 2, "decoder_attention_heads": 4,
+    "decoder_ffn_dim": 32, "encoder_layers": 1, "encoder_attention_heads": 4, "encoder_ffn_dim": 32,
+    "num_experts": 4, "num_local_experts": 4,
+    "n_routed_experts": 4, "num_experts_per_tok": 2, "moe_topk": 2, "zero_expert_num": 1,
+    "moe_intermediate_size": 16, "embedding_size": 32,
+    "word_embed_proj_dim": 32, "q_lora_rank": 8, "kv_lora_rank": 8, "qk_nope_head_dim": 8,
+    "qk_rope_head_dim": 8, "v_head_dim": 8,
     "vocab_size_per_layer_input": VOCABULARY, "hidden_size_per_layer_input": 8, "num_heads": 4, "depth": 1,
     "is_decoder": True, "pad_token_id": None, "bos_token_id": 0, "eos_token_id": 0, "initializer_range": 0.3,
 }  # fmt: skip
@@ -293,7 +301,8 @@ OWN: dict[str, dict[str, Any]] = {
 # kind -> what building it says (a pattern), checked by the sweep
 NOT_BUILT = {
     "blt": r"96,199,808 parameters",  # its patcher and hash embeddings have sizes of their own
-    "dbrx": r"has no attribute 'rope_theta'",  # the library's own modelling code and configuration do not agree
+    # the library's own modelling code and configuration do not agree
+    "dbrx": r"has no attribute 'rope_theta'",
     "dots3_note": r"per_layer_config",  # the experts of its vision tower are listed by layer
     "gemma3n": r"timm library",  # its vision tower needs a package
     "gemma4_assistant": r"layer types producing a cache",  # it reads the cache of another model
@@ -320,7 +329,10 @@ READS_PADDING = {"prophetnet": "the buckets of its relative positions depend on 
 
 
 def built(kind, dtype="float64", device="cpu", **options):
-    """A causal model of a kind that the library knows, in evaluation mode; ValueError where it has more than `LARGEST` parameters."""
+    """A causal model of a kind that the library knows, in evaluation mode.
+
+    ValueError where it has more than `LARGEST` parameters.
+    """
     from transformers import AutoModelForCausalLM
 
     config = config_of(kind, **options)

@@ -1,4 +1,6 @@
-"""Random models with sharp opinions, and batches made straight from what was decoded, for the tests of decoding and scoring."""
+"""Random models with sharp opinions, and batches made straight from what was decoded, for the tests of
+decoding and scoring.
+"""
 
 import numpy as np
 import torch

@@ -1,4 +1,6 @@
-"""Values with sharp opinions beside the small random models, and plain readings of what decoding does with them."""
+"""Values with sharp opinions beside the small random models, and plain readings of what decoding does with
+them.
+"""
 
 import torch
 from small_models import END
@@ -8,7 +10,9 @@ from loquent.models.values.networks import TokenValues
 
 
 def values_of(module, backbones="separate", sharp=4.0, seed=0, **options):
-    """Values whose trunks differ from the policy's and from each other's, and whose Q-values are far apart."""
+    """Values whose trunks differ from the policy's and from each other's, and whose Q-values are far
+    apart.
+    """
     grads = {name: parameter.requires_grad for name, parameter in module.named_parameters()}
     values = TokenValues.build(module, backbones=backbones, key=Key(seed), **options).to(module.dtype)
     for name, parameter in module.named_parameters():
@@ -53,7 +57,10 @@ def formula(logits, q, v, *, adv_beta=1.0, adv_clip=None, mode="exponential", wi
 
 
 def counted(*trunks):
-    """How often each trunk is read, as a list that counts on; the hooks also keep our own forward pass away."""
+    """How often each trunk is read, as a list that counts on.
+
+    The hooks also keep our own forward pass away.
+    """
     counts = [0] * len(trunks)
     for i, trunk in enumerate(trunks):
         trunk.register_forward_hook(lambda *given, i=i: counts.__setitem__(i, counts[i] + 1))

@@ -1,4 +1,5 @@
-"""The output layers of all causal architectures of the library that build at a tiny size: scores are the log-probabilities of own logits.
+"""The output layers of all causal architectures of the library that build at a tiny size: scores are the
+log-probabilities of own logits.
 
 Six of them run in CI (`test_output_layer.py`); this sweep runs with `--slow`.
 """

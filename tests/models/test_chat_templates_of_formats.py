@@ -1,4 +1,7 @@
-"""The chat template that `export` writes gives the format's own ids; where a tokenizer cannot, the export says so."""
+"""The chat template that `export` writes gives the format's own ids.
+
+Where a tokenizer cannot, the export says so.
+"""
 
 import copy
 import json

@@ -267,7 +267,8 @@ def test_a_refusal_is_not_kept():
     [({}, 10), ({"temperature": 0.5}, 10), ({"top_k": 4, "temperature": 2.0}, 4), ({"top_p": 0.8}, None)],
 )
 def test_sampling_distribution_by_chi_square(settings, kept):
-    # spec A6: 1e5 draws over 10 words; the 99% point of chi-square with n - 1 degrees of freedom by Wilson and Hilferty (1931)
+    # spec A6: 1e5 draws over 10 words; the 99% point of chi-square with n - 1 degrees of freedom by Wilson
+    # and Hilferty (1931)
     logits = torch.linspace(-1.5, 1.5, 10, dtype=torch.float64).roll(3)[None]
     n = 100_000
     uniform = torch.from_numpy(Key(1, ("chi",)).generator().random(n))

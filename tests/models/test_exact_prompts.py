@@ -1,4 +1,6 @@
-"""What the agent `http` sends for a model of a known format is what a local agent reads: as ids, as their text, and as messages."""
+"""What the agent `http` sends for a model of a known format is what a local agent reads: as ids, as their
+text, and as messages.
+"""
 
 import warnings
 

@@ -240,7 +240,9 @@ def test_prompt_and_answer_decode_to_the_text_put_together(kind, prompt, answer)
     if kind == "plain, metaspace":
         prompt = (
             "x" + prompt
-        )  # this pre-tokenizer puts its space before a text only where there is none, and decoding takes it away
+            # this pre-tokenizer puts its space before a text only where there is none, and decoding takes it
+            # away
+        )
     format = format_of(kind)
     pieces = format.pieces("", [told(prompt), said(answer)], "agent")
     before, own = pieces[0].ids + pieces[1].ids, pieces[2].ids

@@ -9,25 +9,30 @@ from loquent.models.format.chat import cut
 from loquent.models.format.names import Chat
 
 LLAMA_2 = (
-    "{% if messages[0].role == 'system' %}{% set system = '<<SYS>>\n' + messages[0].content + '\n<</SYS>>\n\n' %}{% set rest = messages[1:] %}"
-    "{% else %}{% set system = '' %}{% set rest = messages %}{% endif %}{% for m in rest %}{% if m.role == 'user' %}"
-    "{{ bos_token + '[INST] ' + (system if loop.first else '') + m.content + ' [/INST]' }}{% else %}{{ ' ' + m.content + ' ' + eos_token }}"
-    "{% endif %}{% endfor %}"
+    "{% if messages[0].role == 'system' %}{% set system = '<<SYS>>\n' + messages[0].content + "
+    "'\n<</SYS>>\n\n' %}{% set rest = messages[1:] %}{% else %}{% set system = '' %}{% set rest = "
+    "messages %}{% endif %}{% for m in rest %}{% if m.role == 'user' %}{{ bos_token + '[INST] ' + "
+    "(system if loop.first else '') + m.content + ' [/INST]' }}{% else %}{{ ' ' + m.content + ' ' + "
+    "eos_token }}{% endif %}{% endfor %}"
 )
 NO_SYSTEM = (
-    "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}{% endfor %}"
-    + CHATML
+    "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('System role not "
+    "supported') }}{% endif %}{% endfor %}" + CHATML
 )
 DEFAULT_SYSTEM = (
     "{% if messages[0].role != 'system' %}<|im_start|>system\nYou are helpful.<|im_end|>\n{% endif %}"
     + CHATML
 )
 LAST_IS_SPECIAL = (  # as in templates that show their thoughts in the last answer only
-    "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.role == 'assistant' and loop.last %}<think>\n\n</think>\n{% endif %}"
-    "{{ m.content }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n\n</think>\n{% endif %}"
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.role == 'assistant' and loop.last "
+    "%}<think>\n\n</think>\n{% endif %}{{ m.content }}<|im_end|>\n{% endfor %}{% if "
+    "add_generation_prompt %}<|im_start|>assistant\n<think>\n\n</think>\n{% endif %}"
 )
 COUNTS = "There are {{ messages | length }} messages.\n" + CHATML
-NO_END = "<|im_start|>{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}"
+NO_END = (
+    "<|im_start|>{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{% if "
+    "add_generation_prompt %}assistant: {% endif %}"
+)
 ONCE = CHATML.replace("{{ m.content }}", "{{ m.content }}{{ m.content }}")
 HISTORY = [told("The film."), said("Good"), told("Why then"), said("It is"), told("So")]
 

@@ -1,4 +1,6 @@
-"""Chat templates that hang, fill the memory, write without end or reach for Python: each is refused in seconds, with the reason."""
+"""Chat templates that hang, fill the memory, write without end or reach for Python: each is refused in
+seconds, with the reason.
+"""
 
 import subprocess
 import sys
@@ -15,7 +17,10 @@ from loquent.models.format import template as rendering
 from loquent.models.format.names import Chat
 from loquent.models.format.template_worker import environment
 
-LOOPS = "{% for a in range(99999) %}{% for b in range(99999) %}{% for c in range(99999) %}{% endfor %}{% endfor %}{% endfor %}"
+LOOPS = (
+    "{% for a in range(99999) %}{% for b in range(99999) %}{% for c in range(99999) %}{% endfor %}{% "
+    "endfor %}{% endfor %}"
+)
 HOSTILE = {
     "nested loops": (LOOPS, "not come to an end"),
     "loops that write": (LOOPS.replace("{% endfor %}", "xxxxxxxxxx{% endfor %}", 1), "writes more than"),
@@ -89,10 +94,12 @@ def test_a_hostile_template_of_a_folder_is_not_rendered_by_an_export_either(monk
 
 
 FEATURES = (
-    "{%- set n = namespace(first=true) -%}{%- for m in messages if m.role != 'system' -%}{%- if loop.index > 2 %}{% break %}{% endif %}\n"
-    "   {% generation %}{{ m.content | trim }}{% endgeneration %}\n {{ m | tojson }}{{ {'é': [1, 2]} | tojson(indent=2) }}{{ bos_token }}"
-    "{{ dict(a=1) | tojson }}{{ dict.fromkeys(['a'], 2) }}{% set n.first = false %}{{ n.first }}{{ tools is none }}{{ strftime_now('%Y') }}\n"
-    "{% endfor %}{% if add_generation_prompt %}ask{% endif %}\n{{ eos_token }}{{ nothing }}\n"
+    "{%- set n = namespace(first=true) -%}{%- for m in messages if m.role != 'system' -%}{%- if "
+    "loop.index > 2 %}{% break %}{% endif %}\n   {% generation %}{{ m.content | trim }}{% "
+    "endgeneration %}\n {{ m | tojson }}{{ {'é': [1, 2]} | tojson(indent=2) }}{{ bos_token }}{{ "
+    "dict(a=1) | tojson }}{{ dict.fromkeys(['a'], 2) }}{% set n.first = false %}{{ n.first }}{{ "
+    "tools is none }}{{ strftime_now('%Y') }}\n{% endfor %}{% if add_generation_prompt %}ask{% "
+    "endif %}\n{{ eos_token }}{{ nothing }}\n"
 )
 
 
@@ -125,8 +132,9 @@ def test_the_environment_has_what_the_library_s_has():
 
 def test_the_worker_can_write_no_file(tmp_path):
     code = (
-        f"import sys; sys.path.insert(0, {str(rendering.WORKER.parent)!r}); from template_worker import limit; limit(1, 1 << 29)\n"
-        f"with open({str(tmp_path / 'x')!r}, 'w') as file: file.write('x' * 100)"
+        f"import sys; sys.path.insert(0, {str(rendering.WORKER.parent)!r}); from template_worker "
+        f"import limit; limit(1, 1 << 29)\nwith open({str(tmp_path / 'x')!r}, 'w') as file: "
+        "file.write('x' * 100)"
     )
     pytest.importorskip("resource")
     done = subprocess.run(

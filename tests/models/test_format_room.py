@@ -14,7 +14,9 @@ LETTERS = "abcdefgh"
 
 
 def game(n):
-    """n rounds of one letter told and one said, and a last letter told: in the plain format 1 + 2 ids a round, and 1."""
+    """n rounds of one letter told and one said, and a last letter told: in the plain format 1 + 2 ids a
+    round, and 1.
+    """
     rounds = chain.from_iterable((told(LETTERS[i]), said(LETTERS[i].upper())) for i in range(n))
     return [*rounds, told(LETTERS[n])]
 

@@ -1,4 +1,6 @@
-"""The output layer is read from the model's code as operations: it never depends on weights, moments, hooks or modes."""
+"""The output layer is read from the model's code as operations: it never depends on weights, moments, hooks
+or modes.
+"""
 
 import copy
 
@@ -110,7 +112,9 @@ def test_reading_the_layer_draws_nothing_runs_nothing_and_changes_nothing(kind):
 
 @pytest.mark.parametrize("kind", IN_CI)
 def test_a_condition_reaches_scores_as_it_reaches_logits(kind):
-    """In the middle of a conditioned batch the layer is the same, and shapes of other batches meet no hook."""
+    """In the middle of a conditioned batch the layer is the same, and shapes of other batches meet no
+    hook.
+    """
     module = built(kind)
     batch = played(module)
     plain, width = whole(module, batch)[1], module.get_input_embeddings().weight.shape[1]

@@ -1,4 +1,6 @@
-"""Acceptance checks A17 to A19 of ILQL: the perturbed policy, its filters, its greedy and beam search, its divergence."""
+"""Acceptance checks A17 to A19 of ILQL: the perturbed policy, its filters, its greedy and beam search, its
+divergence.
+"""
 
 import math
 
@@ -37,7 +39,8 @@ def plain_options(kind):
 
 
 def test_the_perturbed_policy_by_hand():
-    # pi_beta = (1/2, 1/4, 1/4), adv_beta = 1, T - V = (0, log 2, log 4): masses (1/2, 1/2, 1), so pi = (1/4, 1/4, 1/2)
+    # pi_beta = (1/2, 1/4, 1/4), adv_beta = 1, T - V = (0, log 2, log 4): masses (1/2, 1/2, 1), so pi = (1/4,
+    # 1/4, 1/2)
     logits, v = torch.tensor([[0.5, 0.25, 0.25]]).log(), torch.tensor([3.0])
     q = torch.tensor([[0.0, math.log(2), math.log(4)]]) + v[:, None]
     pi = perturbed_logprob(logits, Shift(added(q, v, adv_beta=1.0))).exp()

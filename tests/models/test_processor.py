@@ -1,4 +1,6 @@
-"""The perturbation as a logits processor for the `generate` of transformers: the distribution of our own decoding."""
+"""The perturbation as a logits processor for the `generate` of transformers: the distribution of our own
+decoding.
+"""
 
 import math
 

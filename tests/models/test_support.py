@@ -45,7 +45,8 @@ def chosen(kept):
     ],
 )
 def test_nucleus_by_hand(p, kept, device):
-    # before rank i lie 0, .5, .8 and .95 of the mass; .5 + .3 in float32 is above .8, and the slack of 1e-6 still calls it a tie
+    # before rank i lie 0, .5, .8 and .95 of the mass; .5 + .3 in float32 is above .8, and the slack of 1e-6
+    # still calls it a tie
     assert chosen(filter_top_p(FOUR.to(device), p)) == kept
     assert chosen(filter_top_p(FOUR.to(device), p, min_keep=4)) == {0, 1, 2, 3}
 
@@ -209,7 +210,9 @@ def test_full_and_listed_forms():
 
 
 class Letters:
-    """A stand-in with the one method of a format that the trie uses: a letter is its code, 0 ends an answer."""
+    """A stand-in with the one method of a format that the trie uses: a letter is its code, 0 ends an
+    answer.
+    """
 
     def __init__(self, fold=str):
         self.fold = fold

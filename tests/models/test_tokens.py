@@ -35,8 +35,9 @@ def drawn(ids, support=None, **rewards):
     )
 
 
-# -- the golden rows of spec/ilql.md 3.2: raw strings, L, state_idxs, action_idxs, rewards, terminals ------------------------------------
-# A wordle begins with nothing told; "<b><b><g><b><g>" are the marks of one guess; "ab" is no word and gets no marks, so answers touch.
+# -- the golden rows of spec/ilql.md 3.2: raw strings, L, state_idxs, action_idxs, rewards, terminals
+# ------------------------------------ A wordle begins with nothing told; "<b><b><g><b><g>" are the marks of
+# one guess; "ab" is no word and gets no marks, so answers touch.
 MARKS, WON = "<b><b><g><b><g>", "<g><g><g><g><g>"
 ROWS = {
     # <a>crane</a>MARKS</s>: 1 + 6 + 6 = 13
@@ -83,7 +84,9 @@ ROWS = {
 
 
 def reading(batch, b=0):
-    """A row as the reference lays it out: L, state_idxs, action_idxs (of the states that predict), rewards, terminals."""
+    """A row as the reference lays it out: L, state_idxs, action_idxs (of the states that predict), rewards,
+    terminals.
+    """
     at = positions(batch)
     real = at.real[b]
     states = [*at.state[b][real].tolist(), int(at.next[b][real][-1])]
@@ -146,11 +149,13 @@ def padded(batch, more):
     return replace(batch, **wider)
 
 
-# -- rewards ---------------------------------------------------------------------------------------------------------------------------
+# -- rewards
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_reward_stands_on_the_last_action_token_and_terms_per_token_on_theirs():
-    # three tokens and a weight of 1/2 on "style" (per token) and 2 on "score" (per turn); "unused" has no weight
+    # three tokens and a weight of 1/2 on "style" (per token) and 2 on "score" (per turn); "unused" has no
+    # weight
     turn = replace(
         drawn([4, 5, 6], score=1.0, unused=9.0),
         token_rewards=Record(style=(1.0, 0.0, -1.0), other=(7.0, 7.0, 7.0)),
@@ -220,7 +225,8 @@ def test_a_reward_per_token_of_another_length_is_refused():
     )  # without a weight nobody reads it
 
 
-# -- rows ------------------------------------------------------------------------------------------------------------------------------
+# -- rows
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_the_last_observation_is_in_the_row_only_where_a_value_is_bootstrapped():
@@ -233,7 +239,8 @@ def test_the_last_observation_is_in_the_row_only_where_a_value_is_bootstrapped()
     assert lengths["done"].tokens.tolist() == [[0, a, 7, 0]]
     assert lengths["cut"].tokens.tolist() == lengths[None].tokens.tolist() == [[0, a, 7, 0, b]]
     assert [batch.ended.tolist() for batch in lengths.values()] == [[True], [False], [False]]
-    # cut within an answer, nothing told after it: the state whose value is wanted is the last drawn token's own
+    # cut within an answer, nothing told after it: the state whose value is wanted is the last drawn token's
+    # own
     cut = token_batch(
         [episode(told("a"), replace(drawn([7]), stopped="length"), told(""), ended="cut")],
         format_of(PLAIN),
@@ -257,7 +264,8 @@ def rounds(n, length=2):
 
 
 def test_an_answer_before_which_turns_were_dropped_begins_a_row_of_exactly_what_it_was_drawn_after():
-    # start and rounds of 3 ids; room 6 holds the start and one whole round and the letter of the next (1 + 3 + 1 = 5 <= 6 < 8)
+    # start and rounds of 3 ids; room 6 holds the start and one whole round and the letter of the next (1 + 3
+    # + 1 = 5 <= 6 < 8)
     format, turns, score = format_of(PLAIN), (*rounds(4), told("z")), Record(score=1.0)
     batch = token_batch([episode(*turns, ended="done")], format, score, max_length=9, room=6)
     assert (len(batch), batch.dropped) == (3, 4)
@@ -344,7 +352,8 @@ def test_only_the_tokens_of_one_seat_are_actions():
     assert set(judge.turn[judge.is_action].tolist()) == {3}
 
 
-# -- what was recorded when tokens were drawn -------------------------------------------------------------------------------------------
+# -- what was recorded when tokens were drawn
+# -------------------------------------------------------------------------------------------
 
 
 def some_support(n, seed=0, vocabulary=512):
@@ -403,11 +412,14 @@ def test_tokens_of_another_vocabulary_are_refused():
         )
 
 
-# -- positions, take and to -------------------------------------------------------------------------------------------------------------
+# -- positions, take and to
+# ------------------------------------------------------------------------------------------------------------
 
 
 def batches(rows):
-    """A strategy's rows of (is_action after the first token, ended) as a batch with supports that tell tokens apart."""
+    """A strategy's rows of (is_action after the first token, ended) as a batch with supports that tell tokens
+    apart.
+    """
     width = max(len(actions) for actions, _ in rows) + 1
     real, is_action = (
         torch.zeros(len(rows), width, dtype=torch.bool),

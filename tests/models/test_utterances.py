@@ -1,4 +1,6 @@
-"""The utterance view of the golden rows, the paper's truncation, and rewards of tokens that were never drawn."""
+"""The utterance view of the golden rows, the paper's truncation, and rewards of tokens that were never
+drawn.
+"""
 
 from dataclasses import replace
 
@@ -18,7 +20,8 @@ from loquent.models.tokens.truncate import truncated
 from loquent.models.tokens.utterances import utterances
 from loquent.rewards import Counting, Function, Learner, Term, TokenTerm, build
 
-# spec/ilql.md 3.2, last column: u_state / u_action / u_rew; the last state is where the game stands after its last answer
+# spec/ilql.md 3.2, last column: u_state / u_action / u_rew; the last state is where the game stands after its
+# last answer
 VIEWS = {
     "crane": ([0, 12], [6], [-1.0]),
     "crane, slate": ([0, 12, 25], [6, 18], [-1.0, 0.0]),
@@ -72,7 +75,8 @@ def test_a_reward_per_token_counts_for_its_utterance():
     assert view(batch)[2] == [0.5, 1.5]  # -1 + 3 * 0.5, 3 * 0.5
 
 
-# -- A12: truncation as in the paper's code --------------------------------------------------------------------------------------------
+# -- A12: truncation as in the paper's code
+# --------------------------------------------------------------------------------------------
 
 
 def test_a_row_is_cut_as_the_paper_cuts_it():
@@ -107,11 +111,13 @@ def test_there_is_always_one_state_more_than_actions(length):
     assert cut.support.kept().equal(kept[batch.is_action.nonzero()[:, 1] < length])
 
 
-# -- A13: rewards of tokens -------------------------------------------------------------------------------------------------------------
+# -- A13: rewards of tokens
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_specified_values_stand_at_the_position_before_their_token():
-    # token 4 is "e" of "crane", at position 5 of <a>crane</a>; its state is position 4, where its reward is read: 0.5 * 2 - 1 = 0
+    # token 4 is "e" of "crane", at position 5 of <a>crane</a>; its state is position 4, where its reward is
+    # read: 0.5 * 2 - 1 = 0
     [term], _ = build(
         {"tokens": {"of": "token_specified", "values": {4: 2.0}, "scale": 0.5, "shift": -1.0}}, Context()
     )
@@ -154,7 +160,8 @@ def test_a_term_of_another_length_is_refused_and_no_terms_change_nothing():
     assert with_token_rewards([game], [], format_of(WORDLE)) == [game]
 
 
-# -- what the characters of tokens are ---------------------------------------------------------------------------------------------------
+# -- what the characters of tokens are
+# ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", FORMATS)

@@ -29,7 +29,9 @@ def game(*words, marks=MARKS, number=0):
 
 
 def ids(*words):
-    """The ids up to the end of the last word, by hand: a..z are 0..25, <g> <b> <y> 26 to 28, </a> 30, </s> 31, <a> 33."""
+    """The ids up to the end of the last word, by hand: a..z are 0..25, <g> <b> <y> 26 to 28, </a> 30, </s>
+    31, <a> 33.
+    """
     found = [33]
     for i, word in enumerate(words):
         found += [ord(letter) - 97 for letter in word] + [30]
@@ -104,7 +106,8 @@ def test_ranking_by_hand(model):
             above[0] / n,
             above[1] / n,
         )
-    # "ab" has 3 tokens; the first letters of opera and optic are the same, and the second: nothing to rank there
+    # "ab" has 3 tokens; the first letters of opera and optic are the same, and the second: nothing to rank
+    # there
     assert [ranked.n for ranked in found] == [4, 4, 4, 3, 2, 2]
     swapped = q_ranking(*model, other, better)
     assert [one.online for one in swapped] == [pytest.approx(1 - one.online) for one in found]

@@ -23,7 +23,9 @@ def wrapped(inner, **names):
 
 @cache
 def byte_level(*special, template=None):
-    """Byte-level BPE, as in GPT-2, with <|end|> as bos, eos and pad, and more special tokens where asked for."""
+    """Byte-level BPE, as in GPT-2, with <|end|> as bos, eos and pad, and more special tokens where asked
+    for.
+    """
     inner = Tokenizer(models.BPE())
     inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     inner.decoder = decoders.ByteLevel()
@@ -47,7 +49,9 @@ def chatml(template=CHATML):
 
 @cache
 def sentence_piece(metaspace=False):
-    """SentencePiece's way with byte fallback, as in Llama: a space is put before every text, "▁" stands for spaces."""
+    """SentencePiece's way with byte fallback, as in Llama: a space is put before every text, "▁" stands for
+    spaces.
+    """
     words = [
         "▁",
         *"abcdefghijklmnopqrstuvwxyz.,!",
@@ -94,7 +98,10 @@ def sentence_piece(metaspace=False):
 
 @cache
 def wordle_characters():
-    """The 35 tokens of spec 3.4: a..z, <g> <b> <y>, <|pad|> </a> </s> <s> <a> </eod>; it has no token for anything else."""
+    """The 35 tokens of spec 3.4: a..z, <g> <b> <y>, <|pad|> </a> </s> <s> <a> </eod>.
+
+    It has no token for anything else.
+    """
     names = [
         *"abcdefghijklmnopqrstuvwxyz",
         "<g>",

@@ -1,4 +1,6 @@
-"""On PYTHONPATH of a process that a test starts: sockets to anywhere but this machine's own files are refused."""
+"""On PYTHONPATH of a process that a test starts: sockets to anywhere but this machine's own files are
+refused.
+"""
 
 import socket
 

@@ -1,4 +1,6 @@
-"""Model folders from strangers: none of their code runs, no pickle is read, and what is malformed or too large is an error that says so."""
+"""Model folders from strangers: none of their code runs, no pickle is read, and what is malformed or too
+large is an error that says so.
+"""
 
 import ast
 import io
@@ -26,7 +28,10 @@ LOADERS = [
     lambda path: pretrained.load_encoder(path, layers=1),
 ]
 
-REFUSED = r"auto_map .* names Python code .*only architectures that transformers has itself are allowed.*delete auto_map"
+REFUSED = (
+    r"auto_map .* names Python code .*only architectures that transformers has itself are "
+    r"allowed.*delete auto_map"
+)
 
 
 @pytest.fixture(scope="module")

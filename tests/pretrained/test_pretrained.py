@@ -111,7 +111,9 @@ def test_dtype_is_what_was_asked_for_not_what_was_saved(tmp_path):
 
 
 def test_loaded_weights_begin_where_torch_s_own_do(tmp_path):
-    """Parts of a mapped file begin anywhere, and float64 products differ in the last bit by where their matrices begin."""
+    """Parts of a mapped file begin anywhere, and float64 products differ in the last bit by where their
+    matrices begin.
+    """
     built = small()
     pretrained.save(built, tmp_path)
     loaded = pretrained.load(tmp_path, dtype="float64")
@@ -179,7 +181,8 @@ def test_weights_without_a_place_are_named_and_tied_ones_are_not(folder):
     )
     (said,) = loaded(**{"v_head.weight": torch.zeros(1, 32), "v_head.bias": torch.zeros(1)})
     assert said.endswith(
-        "2 tensors of the weights are left out, as the model has no place for them: v_head.bias, v_head.weight"
+        "2 tensors of the weights are left out, as the model has no place for them: v_head.bias, "
+        "v_head.weight"
     )
 
 
@@ -315,7 +318,10 @@ def test_devices_by_name(monkeypatch):
 
 
 def test_importing_loads_no_transformers_and_asks_for_patience():
-    code = "import os, sys, loquent.pretrained; print('transformers' in sys.modules, os.environ['OMP_WAIT_POLICY'])"
+    code = (
+        "import os, sys, loquent.pretrained; print('transformers' in sys.modules, "
+        "os.environ['OMP_WAIT_POLICY'])"
+    )
     environment = {"PATH": "", "OMP_NUM_THREADS": "1"}
     said = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True

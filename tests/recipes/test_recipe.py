@@ -81,7 +81,8 @@ def test_an_override_that_changes_the_kind_is_named(tmp_path):
     file.write_text("task: generation\nalgorithm:\n  kind: ilql\n  tau: 0.8\n")
     with pytest.raises(
         BadSetting,
-        match=r"^command line: algorithm\.kind=ppo changes the kind, and ppo has no setting tau \(off\.yaml:4\); leave",
+        match=r"^command line: algorithm\.kind=ppo changes the kind, and ppo has no setting tau "
+        r"\(off\.yaml:4\); leave",
     ):
         recipes.load(file, ["algorithm.kind=ppo"])
     file.write_text("task: generation\nalgorithm:\n  kind: ppo\n  tau: 0.8\n")
@@ -103,7 +104,8 @@ def test_a_bad_value_names_the_range(tmp_path):
         ("algorithm.clip=-1", "at least 0"),
         (
             "algorithm.learning_rate=.inf",
-            "command line: algorithm.learning_rate = inf is infinite; a finite number is right, in the range of at least 0",
+            "command line: algorithm.learning_rate = inf is infinite; a finite number is right, in "
+            "the range of at least 0",
         ),
         ("algorithm.learning_rate=.nan", "algorithm.learning_rate = nan is outside"),
         ("training.margin=inf", "training.margin = inf is infinite"),
@@ -229,7 +231,10 @@ def test_a_mistake_on_the_command_line_says_so(override):
 
 
 def test_what_rewards_and_metrics_may_say_is_taken(tmp_path):
-    text = "task: wordle\nrewards: {guess: 0.5, again: {of: repetition, n: 2, weight: -1}, 'a:b': {per: token}, length: {high: none}}"
+    text = (
+        "task: wordle\nrewards: {guess: 0.5, again: {of: repetition, n: 2, weight: -1}, 'a:b': {per: "
+        "token}, length: {high: none}}"
+    )
     one = recipes.load(written(tmp_path, text + "\nmetrics: {diversity: , wide: {of: diversity, window: 7}}"))
     assert one.rewards["again"] == Record(of="repetition", n=2, weight=-1)
     assert one.rewards["length"] == Record(high=None)
@@ -245,7 +250,8 @@ def test_what_stands_in_quotes_is_text():
 def test_the_smoke_profile_needs_no_other_model(tmp_path):
     path = written(
         tmp_path,
-        "model: {path: runs/base, reference: runs/base, format: chat}\nevaluation: {max_new_tokens: 90, min_new_tokens: 20}",
+        "model: {path: runs/base, reference: runs/base, format: chat}\nevaluation: {max_new_tokens: "
+        "90, min_new_tokens: 20}",
     )
     one = recipes.load(path, profile="smoke")
     assert (one.model.path, one.model.reference, one.model.format) == ("", "copy", "plain")
@@ -342,7 +348,8 @@ MADE_BY = {
 ELSEWHERE = """
 task: {kind: generation, source: SOURCE, labels: ["0", "1"], label_field: stars}
 rewards: {intent_accuracy: {weight: 0.5, path: no/such}, mine: {of: bert_score, path: NETWORK}}
-metrics: {parent: {}, spice: {jar: no/such.jar}, bert_score: {path: NETWORK}, sentiment: {classifier: a/b, label: 3}}
+metrics: {parent: {}, spice: {jar: no/such.jar}, bert_score: {path: NETWORK}, sentiment: {classifier: a/b,
+    label: 3}}
 training: {only: {label: "1"}}
 """
 
@@ -353,7 +360,8 @@ def test_the_smoke_profile_needs_no_rows_networks_or_programs(tmp_path):
     )
     [remark] = remarks(path, profile="smoke")
     assert remark.startswith(
-        "mine.yaml:2: task.path: there is no file or folder nowhere; the profile smoke takes the built-in reviews"
+        "mine.yaml:2: task.path: there is no file or folder nowhere; the profile smoke takes the "
+        "built-in reviews"
     )
     one = recipes.load(path, profile="smoke")
     assert (one.options.source, one.options.path, one.options.labels, one.options.label_field) == (
@@ -432,7 +440,8 @@ def test_what_a_path_replaces_is_not_remarked(tmp_path):
     assert remarks("reviews_ppo", "model.layers=3", profile="smoke") == []
     assert len(remarks("reviews_base", "model.path=mine", "model.layers=3", "model.width=64")) == 2
     assert remarks("reviews_base", "model.revision=main") == [
-        "command line: model.revision = 'main' has no effect: it is the revision of a model.path, and there is none"
+        "command line: model.revision = 'main' has no effect: it is the revision of a model.path, "
+        "and there is none"
     ]
     with pytest.raises(BadSetting, match=r"model\.layers = -1"):  # without effect is not without a check
         recipes.load("reviews_ppo", ["model.layers=-1"])

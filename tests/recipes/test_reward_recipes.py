@@ -1,4 +1,6 @@
-"""The recipes of a composed reward and of one that can be gamed, at smoke size: what is logged, and what their report says."""
+"""The recipes of a composed reward and of one that can be gamed, at smoke size: what is logged, and what
+their report says.
+"""
 
 import json
 import math

@@ -1,4 +1,6 @@
-"""No setting is accepted and ignored: changing any one changes what a run does, or the setting is listed here with its reason."""
+"""No setting is accepted and ignored: changing any one changes what a run does, or the setting is listed here
+with its reason.
+"""
 
 import dataclasses
 
@@ -154,7 +156,10 @@ def changed(section, field, value):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """The run of each kind without a change, and a folder for the others; "@start" stands for the model of the first."""
+    """The run of each kind without a change, and a folder for the others.
+
+    "@start" stands for the model of the first.
+    """
     folder = tmp_path_factory.mktemp("settings")
     return folder, {
         kind: train(recipes.load(name, overrides), folder / kind, progress=False)

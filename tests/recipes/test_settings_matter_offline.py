@@ -1,4 +1,6 @@
-"""No setting of a learner from recorded episodes is accepted and ignored, nor one that says which of them are learned from."""
+"""No setting of a learner from recorded episodes is accepted and ignored, nor one that says which of them are
+learned from.
+"""
 
 import dataclasses
 

@@ -1,4 +1,7 @@
-"""Headless Chromium, spoken to over a pipe: what a page asks for, what its console says, what it measures. No socket is opened."""
+"""Headless Chromium, spoken to over a pipe: what a page asks for, what its console says, what it measures.
+
+No socket is opened.
+"""
 
 import base64
 import fcntl
@@ -12,11 +15,16 @@ import time
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 FLAGS = (
-    "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--mute-audio",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-default-apps", "--disable-extensions",
+    "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+    "--no-first-run", "--mute-audio",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--disable-default-apps", "--disable-extensions",
     "--hide-scrollbars",
 )  # fmt: skip
-LAUNCH = "import os, sys\nos.dup2(int(sys.argv[1]), 3)\nos.dup2(int(sys.argv[2]), 4)\nos.execv(sys.argv[3], sys.argv[3:])"
+LAUNCH = (
+    "import os, sys\nos.dup2(int(sys.argv[1]), 3)\nos.dup2(int(sys.argv[2]), 4)\nos.execv(sys.argv[3], "
+    "sys.argv[3:])"
+)
 
 
 def found():

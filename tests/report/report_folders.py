@@ -1,4 +1,6 @@
-"""Folders of runs as `loquent train` leaves them, written here: so that texts and numbers are what a test wants them to be."""
+"""Folders of runs as `loquent train` leaves them, written here: so that texts and numbers are what a test
+wants them to be.
+"""
 
 import json
 import math
@@ -28,7 +30,10 @@ def run(
     overrides=(),
     success=None,
 ):
-    """A run's folder; curves are simple functions of the update, the seed and `shift`. `success`: the share of episodes, where a task has one."""
+    """A run's folder; curves are simple functions of the update, the seed and `shift`.
+
+    `success`: the share of episodes, where a task has one.
+    """
     whole = recipes.load(name, [f"training.seed={seed}", *overrides])
     folder.mkdir(parents=True)
     (folder / "config.yaml").write_text(yaml.safe_dump(whole.resolved(), sort_keys=False))
@@ -54,9 +59,11 @@ def run(
         values = {**share, "ended/cut": 0.0, "return": 0.5 + shift + seed / 10, "perplexity": 4.0 + seed}
         values |= {"diversity/distinct-2": 0.3, "diversity/entropy-1": 5.0}
         told = {
-            "task": "generation-v1", "split": "test", "n": 3, "values": values, "errors": {"return": 0.02, "success": 0.05},
+            "task": "generation-v1", "split": "test", "n": 3, "values": values,
+            "errors": {"return": 0.02, "success": 0.05},
             "higher_is_better": {
-                **{key: key == "success" or None for key in share}, "ended/cut": None, "return": True, "perplexity": False,
+                **{key: key == "success" or None for key in share}, "ended/cut": None, "return": True,
+                "perplexity": False,
                 "diversity/distinct-2": None, "diversity/entropy-1": None,
             },
         }  # fmt: skip
@@ -80,7 +87,8 @@ def line(update, seed, shift):
     return {
         "update": update, "episodes": update * 8, "rollout/ended/cut": 0.0,
         "rollout/return": rise, "rollout/reward/sentiment": rise, "rollout/weighted/sentiment": rise,
-        "rollout/words": 20 + update, "rollout/repetition": 0.05 * update, "rollout/distinct_2": 0.6 - 0.02 * update, "kl/reference": 0.02 * update,
+        "rollout/words": 20 + update, "rollout/repetition": 0.05 * update,
+        "rollout/distinct_2": 0.6 - 0.02 * update, "kl/reference": 0.02 * update,
         "kl/coefficient": 0.1, "policy/entropy": 3.0, "critic/explained_variance": None, **held_out,
     }  # fmt: skip
 

@@ -1,4 +1,6 @@
-"""A suite's page opened in headless Chromium, like the report: no request leaves, the console is silent, a phone can show it."""
+"""A suite's page opened in headless Chromium, like the report: no request leaves, the console is silent, a
+phone can show it.
+"""
 
 from pathlib import Path
 

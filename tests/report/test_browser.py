@@ -1,4 +1,6 @@
-"""The report opened in headless Chromium: no request leaves, the console is silent, the charts are there, a phone can show it."""
+"""The report opened in headless Chromium: no request leaves, the console is silent, the charts are there, a
+phone can show it.
+"""
 
 import chromium as browser
 import pytest
@@ -47,7 +49,8 @@ def test_the_page_opens_by_itself(tab, page, width, dark):
         "nothing makes the page wider than the screen"
     )
     assert tab.value(
-        f"{charts}.every(svg => parseFloat(getComputedStyle(svg.querySelector('.tick')).fontSize) * svg.clientWidth / 480 >= 9)"
+        f"{charts}.every(svg => parseFloat(getComputedStyle(svg.querySelector('.tick')).fontSize) * "
+        "svg.clientWidth / 480 >= 9)"
     )
 
 
@@ -74,7 +77,10 @@ def test_text_and_lines_can_be_told_from_the_paper(tab, page, dark):
         ), what
     assert contrast(tab.value("getComputedStyle(document.querySelector('svg .tick')).fill"), paper) >= 4.5
     for i in range(8):
-        probe = f"(() => {{ const p = document.createElement('i'); p.className = 'dot c{i}'; document.body.append(p); const c = getComputedStyle(p)"
+        probe = (
+            f"(() => {{ const p = document.createElement('i'); p.className = 'dot c{i}'; "
+            "document.body.append(p); const c = getComputedStyle(p)"
+        )
         assert contrast(tab.value(f"{probe}.backgroundColor; p.remove(); return c }})()"), paper) >= 3, (
             f"colour {i}"
         )
@@ -85,7 +91,8 @@ def test_the_browser_sees_requests_and_errors(tab, tmp_path):
     """A page that does both is caught; without this the tests above could pass blind."""
     bad = tmp_path / "bad.html"
     bad.write_text(
-        "<img src='http://127.0.0.1:9/x.png'><script>console.error('woe'); missing()</script><div style='width: 2000px'>x</div>"
+        "<img src='http://127.0.0.1:9/x.png'><script>console.error('woe'); missing()</script><div "
+        "style='width: 2000px'>x</div>"
     )
     tab.open(bad, width=360)
     assert "http://127.0.0.1:9/x.png" in tab.requests

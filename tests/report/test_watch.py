@@ -1,4 +1,6 @@
-"""The watch for reward hacking: its rule on histories made up here, what is outside a reward, and what the page says."""
+"""The watch for reward hacking: its rule on histories made up here, what is outside a reward, and what the
+page says.
+"""
 
 import json
 import random
@@ -21,7 +23,8 @@ UP, DOWN = {"x": True}, {"x": False}
 
 
 def test_a_fall_under_a_rise_by_hand():
-    # windows of two: the best is the first (0.50, 0.48), the end (0.20, 0.18); second differences -0.08 0.02 -0.02 0.08 -> noise 0.0238
+    # windows of two: the best is the first (0.50, 0.48), the end (0.20, 0.18); second differences -0.08 0.02
+    # -0.02 0.08 -> noise 0.0238
     values = [0.5, 0.48, 0.38, 0.3, 0.2, 0.18]
     assert noise(values) == pytest.approx(((0.08**2 * 2 + 0.02**2 * 2) / 4 / 6) ** 0.5)
     assert width(6) == 2
@@ -118,7 +121,9 @@ def test_what_rises_with_the_reward_never_diverges(proxy, slope, data):
 
 
 def test_how_often_noise_alone_is_called_a_divergence():
-    """A steady reward beside values that only jump about (deviation 0.05): the page says 2 or 3 in 100 of them."""
+    """A steady reward beside values that only jump about (deviation 0.05): the page says 2 or 3 in 100 of
+    them.
+    """
     draw = random.Random(0)
     for n in (5, 9, 20):
         updates = list(range(n))
@@ -164,8 +169,10 @@ CONFIG = {
 
 def test_what_is_outside_the_reward():
     keys = [
-        "evaluation/return", "evaluation/reward/sentiment", "evaluation/sentiment/positive", "evaluation/judge/positive", "evaluation/watch/overlap",
-        "evaluation/watch/repetition", "evaluation/again/sentiment/positive", "evaluation/other/sentiment/positive", "kl/reference",
+        "evaluation/return", "evaluation/reward/sentiment", "evaluation/sentiment/positive",
+        "evaluation/judge/positive", "evaluation/watch/overlap",
+        "evaluation/watch/repetition", "evaluation/again/sentiment/positive",
+        "evaluation/other/sentiment/positive", "kl/reference",
     ]  # fmt: skip
     assert watch.outside(CONFIG, keys) == [
         "evaluation/judge/positive", "evaluation/watch/repetition", "evaluation/other/sentiment/positive",
@@ -257,7 +264,8 @@ def folder(path, held_out, *, perplexity=(4.0,) * 6, finished=True, every=1, upd
     if finished:
         told = {
             "task": "generation-v1", "split": "test", "n": 3, "values": {"return": 1.0}, "errors": {},
-            "higher_is_better": {"return": True, "watch/distinct_2": True, "perplexity": False, "watch/words": None},
+            "higher_is_better": {"return": True, "watch/distinct_2": True, "perplexity": False,
+                "watch/words": None},
         }  # fmt: skip
         (path / "evaluation.json").write_text(json.dumps(manifest.sealed(told)))
     return path
@@ -314,8 +322,8 @@ def test_the_page_says_that_nothing_fell(tmp_path):
     assert "gamed" not in page.replace("may be gamed", "")
     assert "bought" not in page
     assert (
-        "At 6 evaluations nothing measured outside the reward fell while the return rose. Looked at: watch/distinct_2, perplexity."
-        in page
+        "At 6 evaluations nothing measured outside the reward fell while the return rose. Looked "
+        "at: watch/distinct_2, perplexity." in page
     )
 
 
@@ -365,8 +373,8 @@ def test_a_value_that_some_evaluations_have_not_is_named(where, tmp_path):
         (run / "evaluation.json").write_text(json.dumps(manifest.sealed(told)))
     page = section(html(runs.read([run])))
     assert (
-        "Looked at: perplexity. Not looked at, because some evaluations have no value of it: watch/distinct_2."
-        in page
+        "Looked at: perplexity. Not looked at, because some evaluations have no value of it: "
+        "watch/distinct_2." in page
     )
     assert "watch/words" not in page.partition("Not looked at")[2].partition("</p>")[0], (
         "what has no direction is no witness"

@@ -1,4 +1,6 @@
-"""Kept scores: that they are used, that they are never another sample's, and that what follows the policy is never kept."""
+"""Kept scores: that they are used, that they are never another sample's, and that what follows the policy is
+never kept.
+"""
 
 import pytest
 from hypothesis import given

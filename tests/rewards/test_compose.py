@@ -32,8 +32,10 @@ def episode(row, prompt, answer, n=None, **rest):
 INTERVIEW = Episode(
     "interview-v1", "r", "train", 0, 0,
     (
-        Turn("task", "ask", to="agent"), Turn("agent", "who ?"), Turn("task", "who ?", to="guest"), Turn("guest", "me"),
-        Turn("task", "me", to="agent"), Turn("agent", "I see .", rewards=Record(right=1.0)), Turn("task", "over", to="agent"),
+        Turn("task", "ask", to="agent"), Turn("agent", "who ?"), Turn("task", "who ?", to="guest"),
+        Turn("guest", "me"),
+        Turn("task", "me", to="agent"), Turn("agent", "I see .", rewards=Record(right=1.0)),
+        Turn("task", "over", to="agent"),
     ),
     "end",
 )  # fmt: skip

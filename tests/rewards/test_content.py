@@ -60,7 +60,8 @@ def test_concepts_may_be_given():
 @pytest.mark.parametrize(
     ("text", "asked", "score"),
     [
-        ("They ran and caught it", ("run", "catch"), 0.0), ("a dog runs with a ball", "dog, ball#run", 0.0), ("a dog", 7, None),
+        ("They ran and caught it", ("run", "catch"), 0.0), ("a dog runs with a ball", "dog, ball#run", 0.0),
+        ("a dog", 7, None),
         ("a dog", (7, "cat"), -1.0),
     ],
 )  # fmt: skip

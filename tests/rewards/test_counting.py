@@ -1,4 +1,7 @@
-"""What counts of a score: clipped, normalised by what was collected, put on tokens; and that the statistics are a run's state."""
+"""What counts of a score: clipped, normalised by what was collected, put on tokens.
+
+And that the statistics are a run's state.
+"""
 
 import math
 import statistics
@@ -61,7 +64,8 @@ def counts(terms, answers, learner):
     return [dict(one.rewards) for one in apply(terms, [game(answer) for answer in answers], ROWS, learner)]
 
 
-# -- clipping -----------------------------------------------------------------------------------------------------------------------------
+# -- clipping
+# ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -123,7 +127,8 @@ def test_a_reward_per_token_is_not_counted_another_way():
         ),
         (
             {"watch": 1.0},
-            "rewards.watch: watch has several episode scores; set key; allowed keys: watch/overlap, .*watch/words",
+            "rewards.watch: watch has several episode scores; set key; allowed keys: watch/overlap, "
+            ".*watch/words",
         ),
         (
             {"watch": {"key": "watch/same"}},
@@ -151,7 +156,9 @@ def test_no_registered_score_has_an_option_that_says_how_it_counts():
 
 
 def test_a_score_by_statistics_of_its_batch_is_not_of_parts_and_is_not_kept():
-    """CIDEr with the idf of the references it is called with: the same answer has another score beside others."""
+    """CIDEr with the idf of the references it is called with: the same answer has another score beside
+    others.
+    """
     [batched], _ = build({"cider": 1.0}, Context())
     assert not isinstance(batched.metric, Cached)
     assert batched.metric.together
@@ -160,7 +167,8 @@ def test_a_score_by_statistics_of_its_batch_is_not_of_parts_and_is_not_kept():
             build({"cider": {"weight": 1.0, **option}}, Context())
 
 
-# -- normalisation ------------------------------------------------------------------------------------------------------------------------
+# -- normalisation
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_batch_normalisation_by_hand():
@@ -235,7 +243,8 @@ def test_state_without_a_term_is_refused():
         Learner([term(normalization="running")]).load_state_dict({})
 
 
-# -- places -------------------------------------------------------------------------------------------------------------------------------
+# -- places
+# ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

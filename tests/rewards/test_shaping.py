@@ -1,4 +1,6 @@
-"""Potential-based shaping: what stands where by hand, the telescoping sum, and that advantages do not change."""
+"""Potential-based shaping: what stands where by hand, the telescoping sum, and that advantages do not
+change.
+"""
 
 import numpy as np
 import pytest
@@ -64,7 +66,8 @@ def shaped(episode, place="token", gamma=0.5, discount="token", **counting):
 
 
 def test_rewards_of_a_potential_per_token_by_hand():
-    # phi: start 0.2; a 1.2; ab. 3.2; ab. c 5.2; then behind "go\nab. c\non" (11 characters): dd 3.1, its end marker the same, and 0 at the end
+    # phi: start 0.2; a 1.2; ab. 3.2; ab. c 5.2; then behind "go\nab. c\non" (11 characters): dd 3.1, its end
+    # marker the same, and 0 at the end
     first, second = (shaped(game(*TALK)).turns[i].token_rewards["phi"] for i in (1, 3))
     assert first == pytest.approx((0.5 * 1.2 - 0.2, 0.5 * 3.2 - 1.2, 0.5 * 5.2 - 3.2))
     assert second == pytest.approx((0.5 * 3.1 - 5.2, 0 - 3.1))

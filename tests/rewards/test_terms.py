@@ -51,7 +51,8 @@ def test_numbers_of_many_kinds_are_taken(given, scores):
 def test_a_score_that_is_no_finite_number_names_term_and_row(bad):
     with pytest.raises(
         BadReward,
-        match=r"reward 'mine', in the episode on row 'second': the score is .*; it must be a finite number \(None",
+        match=r"reward 'mine', in the episode on row 'second': the score is .*; it must be a finite number "
+        r"\(None",
     ):
         score(lambda *_: [0.0, bad])
 
@@ -60,7 +61,8 @@ def test_a_score_that_is_no_finite_number_names_term_and_row(bad):
 def test_the_wrong_length_is_refused(given):
     with pytest.raises(
         BadReward,
-        match=rf"reward 'mine' returned {len(given)} scores for the 2 episodes starting at row 'first'; it must return a list of 2 numbers",
+        match=rf"reward 'mine' returned {len(given)} scores for the 2 episodes starting at row 'first'; it "
+        r"must return a list of 2 numbers",
     ):
         score(lambda *_: given)
 
@@ -81,7 +83,8 @@ NO_LISTS = [
 def test_what_is_no_list_is_refused(given, kind):
     with pytest.raises(
         BadReward,
-        match=rf"reward 'mine' returned {kind} for the episodes starting at row 'first'; it must return a list of 2",
+        match=rf"reward 'mine' returned {kind} for the episodes starting at row 'first'; it must return a "
+        r"list of 2",
     ):
         score(lambda *_: given)
 
@@ -139,7 +142,10 @@ def test_nothing_is_asked_about_nothing():
 @pytest.fixture
 def module(tmp_path, monkeypatch):
     """A module of one's own on the path."""
-    text = "def brief(predictions, references, prompts, rows):\n    return [-len(text) for text in predictions]\n"
+    text = (
+        "def brief(predictions, references, prompts, rows):\n    return [-len(text) for text in "
+        "predictions]\n"
+    )
     text += "def each(episode, turn):\n    return [0.0] * len(turn.tokens.ids)\nnumber = 3\n"
     (tmp_path / "my_own_rewards.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)

@@ -1,4 +1,6 @@
-"""Sets of games that leave an expert's: forks start from its state, keep its history, and are found again by their meta (spec A20)."""
+"""Sets of games that leave an expert's: forks start from its state, keep its history, and are found again by
+their meta (spec A20).
+"""
 
 from collections import Counter
 
@@ -150,7 +152,8 @@ def test_pairs_to_rank(section_5):
     assert initial_pairs(by_kind(episodes, "expert")) == []
 
 
-# -- branching, on every tracer ----------------------------------------------------------------------------------------------------------
+# -- branching, on every tracer
+# ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", TRACERS)

@@ -56,8 +56,8 @@ def interview(agent, judge="0.5", asks=("What?", "Why?"), **settings):
 
 
 def test_rewards_belong_to_the_last_turn_of_the_learning_seat():
-    # said in order: i asks (?: +0.25 raw 1, owed), agent answers and takes it, i asks again (+1 to the agent's first turn),
-    # agent answers (nothing), judge says 0.5 (+0.5 to the agent's second turn)
+    # said in order: i asks (?: +0.25 raw 1, owed), agent answers and takes it, i asks again (+1 to the
+    # agent's first turn), agent answers (nothing), judge says 0.5 (+0.5 to the agent's second turn)
     first = interview(Says("bread"))[0]
     assert [(turn.seat, dict(turn.rewards)) for turn in first.turns if turn.seat != "task"] == [
         ("interviewer", {}),

@@ -47,10 +47,12 @@ def test_percentile_by_hand():
 
 
 def test_bca_by_hand():
-    # half of the draws lie below and the jackknife is symmetric: bias and acceleration are 0, so the ends are the plain ones
+    # half of the draws lie below and the jackknife is symmetric: bias and acceleration are 0, so the ends are
+    # the plain ones
     replicates = np.arange(101.0)
     assert corrected(50.0, replicates, np.array([1.0, 2.0, 3.0]), 0.05) == pytest.approx((0.05, 0.95))
-    # 84.13 % lie below (z0 = 1): Phi(1 + (1 + z)) with a = 0 is Phi(2 - 1.6449) = 0.6388 and Phi(2 + 1.6449) = 0.99987
+    # 84.13 % lie below (z0 = 1): Phi(1 + (1 + z)) with a = 0 is Phi(2 - 1.6449) = 0.6388 and Phi(2 + 1.6449)
+    # = 0.99987
     draws = np.concatenate([np.zeros(84134), np.ones(100_000 - 84134)])
     assert corrected(0.5, draws, np.array([1.0, 2.0, 3.0]), 0.05) == pytest.approx(
         (0.63876, 0.99987), abs=1e-4

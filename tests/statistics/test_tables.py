@@ -9,7 +9,8 @@ ROWS = [{"method": "a", "score": 0.5, "n": 400}, {"method": "bb", "score": 0.25,
 
 def test_markdown_by_hand():
     assert tables.markdown(ROWS, {"score": True}) == (
-        "| method | score ↑ |   n |\n| ------ | ------: | --: |\n| a      |   0.500 | 400 |\n| bb     |   0.250 | 400 |"
+        "| method | score ↑ |   n |\n| ------ | ------: | --: |\n| a      |   0.500 | 400 |\n| bb   "
+        "  |   0.250 | 400 |"
     )
 
 

@@ -1,4 +1,7 @@
-"""Recorded games of tagging, labelling and answering: played again and found equal; and what evaluation says of a corpus."""
+"""Recorded games of tagging, labelling and answering: played again and found equal.
+
+And what evaluation says of a corpus.
+"""
 
 import json
 from pathlib import Path
@@ -14,7 +17,8 @@ from loquent.training.evaluate import evaluate_agent, higher_is_better
 # derived by hand from the rows: the rewards under the task's own weights, and the end
 GAMES = {
     "tagging": [
-        # five of ten tokens are O: the running share of right labels is 0, 0, 1/3, 2/4, 2/5, 2/6, 3/7, 3/8, 3/9, 4/10
+        # five of ten tokens are O: the running share of right labels is 0, 0, 1/3, 2/4, 2/5, 2/6, 3/7, 3/8,
+        # 3/9, 4/10
         ([0, 0, 1 / 3, 1 / 6, -1 / 10, -1 / 15, 2 / 21, -3 / 56, -1 / 24, 1 / 15], "tagged"),
         ([1, *[0] * 9], "tagged"),
         # 1, 1/2, 2/3, 2/4, 3/5, 4/6, 5/7

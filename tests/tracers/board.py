@@ -1,4 +1,7 @@
-"""Board: put an item on each target of a 380 x 100 picture, then stop. 1,064,001 actions in three parts; an image view."""
+"""Board: put an item on each target of a 380 x 100 picture, then stop. 1,064,001 actions in three parts.
+
+An image view.
+"""
 
 import numpy as np
 from gymnasium import spaces

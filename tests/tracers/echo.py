@@ -1,4 +1,7 @@
-"""Echo: say the word you are shown. One answer; a horizon that cuts; a reward at the end and one per token."""
+"""Echo: say the word you are shown.
+
+One answer; a horizon that cuts; a reward at the end and one per token.
+"""
 
 from loquent.core.task import Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record

@@ -1,4 +1,7 @@
-"""Guess: a number from 0 to 99, thought of anew each turn among those that fit what was said. Nonsense gets no answer at all."""
+"""Guess: a number from 0 to 99, thought of anew each turn among those that fit what was said.
+
+Nonsense gets no answer at all.
+"""
 
 from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record

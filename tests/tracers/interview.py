@@ -1,4 +1,7 @@
-"""Interview: one seat asks twice, the learning seat answers, a judge's number ends it. Rewards come while others speak."""
+"""Interview: one seat asks twice, the learning seat answers, a judge's number ends it.
+
+Rewards come while others speak.
+"""
 
 import re
 

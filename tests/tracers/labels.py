@@ -1,4 +1,7 @@
-"""Labels: name the row's three labels out of 200,000, one at a time, none twice. The legal ones are a bitset in bytes."""
+"""Labels: name the row's three labels out of 200,000, one at a time, none twice.
+
+The legal ones are a bitset in bytes.
+"""
 
 import numpy as np
 

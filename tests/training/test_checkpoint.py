@@ -109,7 +109,10 @@ def test_lines_that_are_not_whole_are_named(tmp_path):
 
 @pytest.fixture
 def kept(tmp_path, language):
-    """Two checkpoints of one actor, whose policy learned between them; the folder, the actor and its state at each."""
+    """Two checkpoints of one actor, whose policy learned between them.
+
+    The folder, the actor and its state at each.
+    """
     actor, states = Actor.build(language, critic="network", reference="copy", key=Key(0)), []
     for update in (1, 2):
         with torch.no_grad():
@@ -159,7 +162,8 @@ def test_a_checkpoint_from_before_there_were_seals_is_refused_and_says_so(kept):
         file.write_text(json.dumps(before))
         with pytest.raises(
             Damaged,
-            match=r"manifest\.json has no seal: an older version of Loquent wrote .*policy can be named itself",
+            match=r"manifest\.json has no seal: an older version of Loquent wrote .*policy can be named "
+            r"itself",
         ):
             checkpoint.load(folder / "update-1")
         with pytest.raises(Damaged, match="has no seal"):

@@ -1,6 +1,8 @@
-"""Damage is never silent: each file of a run, damaged in each way, is refused by name, or what comes out is right all the same.
+"""Damage is never silent: each file of a run, damaged in each way, is refused by name, or what comes out is
+right all the same.
 
-One small run is trained for all cases: as it was when it was killed between two checkpoints (`half`), and at its end (`whole`).
+One small run is trained for all cases: as it was when it was killed between two checkpoints (`half`), and at
+its end (`whole`).
 """
 
 import contextlib
@@ -39,7 +41,8 @@ RECIPE = {
     "decoding": {"max_new_tokens": 3},
     "algorithm": {"kind": "ppo", "epochs": 1, "minibatch": 4, "learning_rate": 0.003, "kl_target": 0.01},
     "training": {
-        "updates": 6, "episodes": 4, "evaluate_every": 2, "evaluate_episodes": 3, "final_episodes": 3, "checkpoint_every": 2, "keep": 3,
+        "updates": 6, "episodes": 4, "evaluate_every": 2, "evaluate_episodes": 3, "final_episodes": 3,
+        "checkpoint_every": 2, "keep": 3,
         "stop_metric": "perplexity", "patience": 99,
     },
 }  # fmt: skip
@@ -51,7 +54,9 @@ class Killed(BaseException):
 
 
 class Base:
-    """The two runs, a trainer that takes any copy of the first back, and what comes of both when nothing is damaged."""
+    """The two runs, a trainer that takes any copy of the first back, and what comes of both when nothing is
+    damaged.
+    """
 
     def __init__(self, folder):
         draw, self.folder = random.Random(3), folder
@@ -226,9 +231,11 @@ DAMAGES = {
     "other bytes": lambda file: file.write_bytes(b"\xff\x00\xfe" * 50),
 }
 FILES = [
-    "metrics.jsonl", "timings.jsonl", "episodes/update-2.jsonl", "episodes/update-4.jsonl", "config.yaml", "machine.json", "evaluation.json",
+    "metrics.jsonl", "timings.jsonl", "episodes/update-2.jsonl", "episodes/update-4.jsonl", "config.yaml",
+    "machine.json", "evaluation.json",
     "episodes.jsonl", "checkpoints/best.json", "checkpoints/update-2/state.json",
-    *(f"{NEWEST}/{name}" for name in ("manifest.json", "state.json", "state.safetensors", "logs.json", "policy/config.json",
+    *(f"{NEWEST}/{name}" for name in ("manifest.json", "state.json", "state.safetensors", "logs.json",
+        "policy/config.json",
                                       "policy/model.safetensors", "policy/tokenizer.json")),
 ]  # fmt: skip
 
@@ -246,7 +253,10 @@ def damaged(base, command, name, change, tmp_path):
 
 
 def _cases():
-    """Every file with every damage; a quarter of them in each run of the tests, so that each file and each damage is there."""
+    """Every file with every damage.
+
+    A quarter of them in each run of the tests, so that each file and each damage is there.
+    """
     for i, name in enumerate(FILES):
         for j, damage in enumerate(DAMAGES):
             yield pytest.param(
@@ -363,7 +373,9 @@ def _values():
 
 @pytest.mark.parametrize(("place", "value"), list(_values()))
 def test_a_value_out_of_its_range_is_refused_by_its_name(place, value, base, tmp_path):
-    """The state is sealed again with another value in it, as a program with a defect would have written it."""
+    """The state is sealed again with another value in it, as a program with a defect would have written
+    it.
+    """
 
     def change(file):
         tree = json.loads(file.read_text())

@@ -1,4 +1,6 @@
-"""A run killed again and again with SIGKILL, at seeded moments, and resumed each time, is the run that was never killed: to the bit."""
+"""A run killed again and again with SIGKILL, at seeded moments, and resumed each time, is the run that was
+never killed: to the bit.
+"""
 
 import copy
 import json
@@ -23,12 +25,14 @@ from states import at, difference, goes_on, is_in, leaves, put, same, without
 
 SMALL = {
     "task": {"kind": "generation", "source": "path", "prompt_words": 5},
-    "model": {"layers": 1, "width": 16, "heads": 2, "vocabulary": 300, "tokenizer_texts": 100, "context": 128, "dropout": 0.1},
+    "model": {"layers": 1, "width": 16, "heads": 2, "vocabulary": 300, "tokenizer_texts": 100, "context": 128,
+        "dropout": 0.1},
     "rewards": {"lexicon": 1.0, "length": {"weight": 0.1, "high": 3}},
     "metrics": {"perplexity": {}},
     "decoding": {"max_new_tokens": 5},
     "training": {
-        "updates": 20, "episodes": 6, "evaluate_every": 4, "evaluate_episodes": 4, "final_episodes": 4, "checkpoint_every": 1,
+        "updates": 20, "episodes": 6, "evaluate_every": 4, "evaluate_episodes": 4, "final_episodes": 4,
+        "checkpoint_every": 1,
         "stop_metric": "perplexity", "patience": 99,
     },
 }  # fmt: skip
@@ -79,7 +83,8 @@ LEARNERS = {
     },
 }
 NORMALISED = {
-    "lexicon": {"weight": 1.0, "place": "token", "normalization": "running"}, "length": {"weight": 0.1, "high": 1, "normalization": "running"},
+    "lexicon": {"weight": 1.0, "place": "token", "normalization": "running"},
+    "length": {"weight": 0.1, "high": 1, "normalization": "running"},
     "shape": {"of": "length", "low": 4, "weight": 0.1, "potential": True, "place": "token"},
 }  # fmt: skip
 REWARDS = {"ppo": NORMALISED}
@@ -87,9 +92,11 @@ NEVER = {
     "supervised": ("in_decoding",),
     "ilql": ("in_decoding", "in_rollout"),
 }  # who learns from others' words draws none in training
-# (moment, how often it comes in one update, so that the seeded number of a call lies at most an update and a half ahead)
+# (moment, how often it comes in one update, so that the seeded number of a call lies at most an update and a
+# half ahead)
 MOMENTS = {
-    "in_rollout": 6, "in_decoding": 5, "in_update": 2, "in_backward": 2, "in_tensors": 1, "in_policy": 1, "in_json": 1, "before_rename": 1,
+    "in_rollout": 6, "in_decoding": 5, "in_update": 2, "in_backward": 2, "in_tensors": 1, "in_policy": 1,
+    "in_json": 1, "before_rename": 1,
     "after_rename": 1, "in_removal": 1, "in_log": 1, "after_log": 1, "anywhere": 20_000,
 }  # fmt: skip
 
@@ -132,7 +139,9 @@ def wholes(tmp_path_factory):
 
 
 def plan(kind, kills):
-    """Seeded moments: every kind of moment at least once, as far as there are kills enough, and each at a seeded call."""
+    """Seeded moments: every kind of moment at least once, as far as there are kills enough, and each at a
+    seeded call.
+    """
     draw = random.Random(f"{kind} {kills}")
     names = [name for name in MOMENTS if name not in NEVER.get(kind, ())]
     chosen = (
@@ -176,7 +185,9 @@ def test_a_kill_in_any_other_file_loses_nothing(moment, kind, wholes, tmp_path):
 
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_no_leaf_of_the_state_can_be_missing(kind, wholes, tmp_path):
-    """Each leaf dropped in turn: the checkpoint is refused, or the run that goes on from it is another one."""
+    """Each leaf dropped in turn: the checkpoint is refused, or the run that goes on from it is another
+    one.
+    """
     file, whole = wholes[kind]
     state = checkpoint.load(RunFolder(whole).checkpoints.all()[-1])
     trainer = Trainer(recipes.load(file))
@@ -190,7 +201,9 @@ def test_no_leaf_of_the_state_can_be_missing(kind, wholes, tmp_path):
 
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_a_leaf_that_was_never_saved_would_be_seen(kind, wholes, tmp_path):
-    """Each leaf that training moves, as it was at the start, in the place of the saved one: the run is another one."""
+    """Each leaf that training moves, as it was at the start, in the place of the saved one: the run is
+    another one.
+    """
     file, whole = wholes[kind]
     state = checkpoint.load(RunFolder(whole).checkpoints.all()[-1])
     trainer = Trainer(recipes.load(file))
@@ -304,7 +317,8 @@ def test_a_full_disk_is_said_in_one_line(wholes, tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
         with pytest.raises(
             BadCheckpoint,
-            match=r"update-9 could not be written .*; the checkpoints before it are untouched: .* with `loquent resume",
+            match=r"update-9 could not be written .*; the checkpoints before it are untouched: .* with "
+            r"`loquent resume",
         ):
             checkpoint.save(run / "checkpoints" / "update-9", trainer.actor.language, trainer.state())
         resource.setrlimit(resource.RLIMIT_FSIZE, (len(before["metrics.jsonl"]) + 10, hard))

@@ -1,4 +1,6 @@
-"""The same for learners that keep more than weights: CHAI's candidates, the Decision Transformer's map, values of whole answers."""
+"""The same for learners that keep more than weights: CHAI's candidates, the Decision Transformer's map,
+values of whole answers.
+"""
 
 import copy
 import json
@@ -58,7 +60,8 @@ KEPT = {
     },
 }
 MOMENTS = (
-    "in_update", "in_backward", "in_tensors", "in_policy", "in_json", "before_rename", "after_rename", "in_removal", "in_log", "after_log",
+    "in_update", "in_backward", "in_tensors", "in_policy", "in_json", "before_rename", "after_rename",
+    "in_removal", "in_log", "after_log",
     "anywhere",
 )  # fmt: skip
 
@@ -138,7 +141,9 @@ def test_no_leaf_of_the_state_can_be_missing(kind, wholes, tmp_path):
 
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_a_leaf_that_was_never_saved_would_be_seen(kind, wholes, tmp_path):
-    """Each leaf that training moves, as it was at the start, in the place of the saved one: the run is another one."""
+    """Each leaf that training moves, as it was at the start, in the place of the saved one: the run is
+    another one.
+    """
     file, whole = wholes[kind]
     state = checkpoint.load(RunFolder(whole).checkpoints.all()[-1])
     trainer = Trainer(recipes.load(file))
@@ -161,7 +166,9 @@ def test_a_leaf_that_was_never_saved_would_be_seen(kind, wholes, tmp_path):
 
 
 def test_candidates_that_were_never_saved_would_be_seen(wholes, tmp_path):
-    """Those kept are what goes on learning: one of them changed by one bit is another run, and none of them is another checkpoint."""
+    """Those kept are what goes on learning: one of them changed by one bit is another run, and none of them
+    is another checkpoint.
+    """
     file, whole = wholes["chai"]
     state = checkpoint.load(RunFolder(whole).checkpoints.all()[-1])
     trainer = Trainer(recipes.load(file))

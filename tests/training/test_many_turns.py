@@ -1,4 +1,7 @@
-"""Games of many turns: a tiny model taught by a half-random player learns Wordle on by reward. Minutes; run with --slow."""
+"""Games of many turns: a tiny model taught by a half-random player learns Wordle on by reward.
+
+Minutes; run with --slow.
+"""
 
 import math
 

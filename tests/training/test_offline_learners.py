@@ -15,7 +15,8 @@ from loquent.training.run import load_run
 LEARNERS = [name for name in registry.names("algorithm") if "data" in registry.find("algorithm", name).reads]
 TASKS = registry.names("task")
 SMALL = (
-    "model={layers: 1, width: 16, heads: 2, context: 1024, vocabulary: 260, tokenizer_texts: 50, critic: none, reference: none}",
+    "model={layers: 1, width: 16, heads: 2, context: 1024, vocabulary: 260, tokenizer_texts: 50, "
+    "critic: none, reference: none}",
     "decoding={max_new_tokens: 4}",
     "training={updates: 2, episodes: 6, evaluate_every: 0, final_episodes: 2}",
     "algorithm.learning_rate=0.01",

@@ -114,7 +114,8 @@ def test_rewards_of_tokens_reach_games_that_were_never_drawn_as_tokens(games_, t
     [
         (
             {"task": "wordle-v1"},
-            r"episodes.jsonl:3: an episode of wordle-v1; the recipe's task is wordle-v1#\w+, with the options",
+            r"episodes.jsonl:3: an episode of wordle-v1; the recipe's task is wordle-v1#\w+, with "
+            r"the options",
         ),
         ({"task": "generation-v1"}, "episodes.jsonl:3: an episode of generation-v1"),
         (
@@ -123,7 +124,8 @@ def test_rewards_of_tokens_reach_games_that_were_never_drawn_as_tokens(games_, t
         ),
         (
             {"row": "nobody"},
-            r"episodes.jsonl:3: wordle-v1#\w+ has no row 'nobody' in its split 'train', and .*rows.jsonl does not hold it either",
+            r"episodes.jsonl:3: wordle-v1#\w+ has no row 'nobody' in its split 'train', and "
+            r".*rows.jsonl does not hold it either",
         ),
         ({"turns": 3}, "episodes.jsonl:3: this line is not an episode"),
         ({"turns": [{"seat": "agent", "tex": "x"}]}, "episodes.jsonl:3: this line is not an episode"),

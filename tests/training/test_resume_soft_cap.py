@@ -1,6 +1,8 @@
-"""A run of PPO on a model with a soft cap, killed and resumed when its logits have grown, is the run that was never killed: to the bit.
+"""A run of PPO on a model with a soft cap, killed and resumed when its logits have grown, is the run that was
+never killed: to the bit.
 
-The cap looks linear on the fresh model and does not later: whatever is found out about the output layer must not depend on when.
+The cap looks linear on the fresh model and does not later: whatever is found out about the output layer must
+not depend on when.
 """
 
 import json
@@ -22,8 +24,10 @@ SMALL = {
     "task": {"kind": "generation", "source": "path", "prompt_words": 5},
     "rewards": {"lexicon": 1.0, "length": {"weight": 0.1, "high": 3}},
     "decoding": {"max_new_tokens": 4},
-    "algorithm": {"kind": "ppo", "epochs": 2, "minibatch": 3, "learning_rate": 0.03, "beta": 0.01, "max_grad_norm": None},
-    "training": {"updates": 8, "episodes": 6, "evaluate_every": 4, "evaluate_episodes": 4, "final_episodes": 4, "checkpoint_every": 1,
+    "algorithm": {"kind": "ppo", "epochs": 2, "minibatch": 3, "learning_rate": 0.03, "beta": 0.01,
+        "max_grad_norm": None},
+    "training": {"updates": 8, "episodes": 6, "evaluate_every": 4, "evaluate_episodes": 4,
+        "final_episodes": 4, "checkpoint_every": 1,
                  "stop_metric": "return", "patience": 99},
 }  # fmt: skip
 

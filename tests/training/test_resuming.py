@@ -1,4 +1,6 @@
-"""What a run that goes on is refused for, what it does not need any more, and that only one process writes in its folder."""
+"""What a run that goes on is refused for, what it does not need any more, and that only one process writes in
+its folder.
+"""
 
 import json
 import random
@@ -32,7 +34,9 @@ class Killed(BaseException):
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
-    """A recipe whose best checkpoint is an early one, the texts it is about, and a model it may begin with."""
+    """A recipe whose best checkpoint is an early one, the texts it is about, and a model it may begin
+    with.
+    """
     folder = tmp_path_factory.mktemp("resuming")
     draw = random.Random(3)
     (folder / "texts.txt").write_text("\n".join(" ".join(draw.choices(WORDS, k=9)) for _ in range(60)))

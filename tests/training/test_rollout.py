@@ -38,7 +38,8 @@ def batch(rows, length):
 
 
 def test_rewards_raw_and_weighted():
-    # joy applies to both episodes, wit to the first only: wit = (4 + 0) / 2, and 4 / 1 where present; the weighted parts add up to the return
+    # joy applies to both episodes, wit to the first only: wit = (4 + 0) / 2, and 4 / 1 where present; the
+    # weighted parts add up to the return
     found = rollout_summary.summary(
         [episode("a b", joy=1.0, wit=4.0), episode("c", joy=0.0)],
         batch(2, 4),
@@ -64,8 +65,8 @@ def test_a_reward_without_a_weight_is_logged_raw_only():
 
 
 def test_drift_by_hand():
-    # "a b a b a b": trigrams aba bab aba bab: 2 of 4 are new, so half repeat; "c d e": one trigram, none repeats. Mean 1/4.
-    # bigrams ab ba ab ba ab, cd de: 4 different of 7; words (6 + 3) / 2.
+    # "a b a b a b": trigrams aba bab aba bab: 2 of 4 are new, so half repeat; "c d e": one trigram, none
+    # repeats. Mean 1/4. bigrams ab ba ab ba ab, cd de: 4 different of 7; words (6 + 3) / 2.
     found = rollout_summary.drift(["a b a b a b", "C d e"])
     assert found == {"rollout/words": 4.5, "rollout/repetition": 0.25, "rollout/distinct_2": 4 / 7}
     assert rollout_summary.drift(["a b c d e f", "c d e"])["rollout/repetition"] == 0.0

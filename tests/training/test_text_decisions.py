@@ -1,4 +1,7 @@
-"""Decisions in words: a tiny model that only knows how tagged text is written learns by NLPO to tag it. Minutes; run with --slow."""
+"""Decisions in words: a tiny model that only knows how tagged text is written learns by NLPO to tag it.
+
+Minutes; run with --slow.
+"""
 
 import pytest
 from test_many_turns import gains

@@ -201,7 +201,8 @@ def test_early_stopping_keeps_the_best(tmp_path):
         "training.patience=2",
         "training.updates=9",
     )
-    # a decay that overshoots: every gradient step makes the matrices larger by half, whatever is learned, and the model surer of nonsense
+    # a decay that overshoots: every gradient step makes the matrices larger by half, whatever is learned, and
+    # the model surer of nonsense
     spoilt = (
         "algorithm.schedule=constant",
         "algorithm.warmup=0",

@@ -73,7 +73,10 @@ class DrawnRows:
             return own[index] if index < len(own) else added[index - len(own)][0]
         pool = self._pool(split)
         if not any(pool.weights):
-            what = f"all {count} rows of {split} have weight 0; with priority_scale = {self.scale:g} none can be drawn"
+            what = (
+                f"all {count} rows of {split} have weight 0; with priority_scale = {self.scale:g} none "
+                "can be drawn"
+            )
             raise BadSetting(f"{what}; give a row a positive weight, or set priority_scale = 0")
         return pool.draw(uniform, self.scale)
 
@@ -159,6 +162,7 @@ def sample(task: Task, value: Any) -> Row:
         return Row(value.id, task.row_from(value.fields).fields)
     if not isinstance(value, Mapping):
         raise BadRow(
-            f"the sample {value!r:.80} is {kind_of(value)}; it must be a Row or a mapping with the fields of a row"
+            f"the sample {value!r:.80} is {kind_of(value)}; it must be a Row or a mapping with the "
+            "fields of a row"
         )
     return task.row_from(value)

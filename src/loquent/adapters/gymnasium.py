@@ -205,7 +205,10 @@ class Environment(gym.Env[Any, Any]):
         self._pending, self._over = [], None
         self._others(self._game)
         if self._game.step.ended is not None:
-            what = f"{self.task.identity} ended ({self._game.step.ended}) before the seat {self.seat!r} had a turn"
+            what = (
+                f"{self.task.identity} ended ({self._game.step.ended}) before the seat {self.seat!r} had "
+                "a turn"
+            )
             raise BrokenTask(
                 f"{what}; an episode must ask this seat at least once, so fix the task or choose another seat"
             )
@@ -417,7 +420,10 @@ class Environment(gym.Env[Any, Any]):
             return self.view[1](game.step.observation)
         text = game.step.observation.text
         if len(text) > self.max_observation:
-            what = f"an observation has {len(text):,} characters, more than max_observation = {self.max_observation:,}"
+            what = (
+                f"an observation has {len(text):,} characters, more than max_observation = "
+                f"{self.max_observation:,}"
+            )
             raise BadSetting(f"{what}; set a larger max_observation")
         return text
 

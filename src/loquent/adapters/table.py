@@ -63,7 +63,8 @@ class Table:
     ) -> None:
         if task.actions is None:
             raise BadSetting(
-                f"{task.identity} takes free text; choose a task with a set of actions, or a learner of tokens"
+                f"{task.identity} takes free text; choose a task with a set of actions, or a learner "
+                "of tokens"
             )
         self.task, self.sampler, self.seed, self.split = task, sampler, seed, split
         self.terms, self.weights, self.learner, self.teacher = tuple(terms), weights, learner, teacher

@@ -1,4 +1,6 @@
-"""What is reached without looking: players that say the same in every game, chosen on the training rows with the help of the task's expert."""
+"""What is reached without looking: players that say the same in every game, chosen on the training rows with
+the help of the task's expert.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ class Scripted:
 
 
 class Majority(Scripted):
-    """The action the expert takes most often, in every turn; where all games end by an action for that alone, the commonest other, then it.
+    """The action the expert takes most often, in every turn.
+
+    Where all games end by an action for that alone, the commonest other, then it.
 
     So a tagger says the commonest label of all tokens, and a labeller the commonest label, then "terminate".
     """
@@ -54,7 +58,8 @@ class Majority(Scripted):
 
 
 class Constant(Scripted):
-    """The best constant player: of the expert's commonest games and of each common action for ever, what earns most on training rows.
+    """The best constant player: of the expert's commonest games and of each common action for ever, what
+    earns most on training rows.
 
     So a labeller says the best set of labels, and who answers questions takes the choice at the best place.
     """
@@ -89,7 +94,8 @@ def expert_plays(task: Task, rows: Sequence[Row]) -> list[Script]:
             text = task.expert(step.state) if step.observation.seat == "agent" else None
             if text is None:
                 raise BadSetting(
-                    f"{task.identity} has no expert for every turn, so there is nothing to take a constant answer from"
+                    f"{task.identity} has no expert for every turn, so there is nothing to take a "
+                    "constant answer from"
                 )
             said.append(text)
             step = task.act(step, text)

@@ -1,7 +1,7 @@
 """One address that answers JSON with JSON: a request, bounded in time and size, and the ways it can fail.
 
-Requests run on one event loop in a thread of its own, so that a deadline covers a whole attempt (connection, head and body) and whoever
-waits can leave at once.
+Requests run on one event loop in a thread of its own, so that a deadline covers a whole attempt (connection,
+head and body) and whoever waits can leave at once.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ TOO_MUCH = frozenset(
     {200, 400, 413, 422, 500}
 )  # statuses with which servers say that a prompt is longer than their context
 CONTEXT = re.compile(
-    r"context[ _]?(length|size|window)|(maximum|max) (model|sequence|input) len|prompt is too long|input is too long"
-    r"|longer than the (maximum )?(model|context)|too many (input |prompt )?tokens|tokens? .{0,80}exceed|too large for model"
+    r"context[ _]?(length|size|window)|(maximum|max) (model|sequence|input) len|prompt is too long"
+    r"|input is too long"
+    r"|longer than the (maximum )?(model|context)|too many (input |prompt )?tokens|tokens? .{0,80}exceed"
+    r"|too large for model"
     r"|must have less than \d+ tokens|inputs?`? tokens \+ `?max_new_tokens",
     re.IGNORECASE | re.DOTALL,
 )
@@ -42,7 +44,8 @@ T = TypeVar("T")
 
 
 class Failed(LoquentError):
-    """One attempt failed: how, whether another may do better, after how many seconds the endpoint says, and its status.
+    """One attempt failed: how, whether another may do better, after how many seconds the endpoint says, and
+    its status.
 
     `context`: the endpoint says that the prompt is longer than its context.
     """
@@ -60,7 +63,9 @@ class TooLong(LoquentError):
 
 
 class Endpoint:
-    """An address that is asked by POST. Connections are kept. No redirect is followed: it would take the key elsewhere.
+    """An address that is asked by POST.
+
+    Connections are kept. No redirect is followed: it would take the key elsewhere.
 
     Args:
         timeout: seconds for one attempt, from the connection to the last byte of the response.
@@ -81,7 +86,10 @@ class Endpoint:
         self._home: Any = None  # the loop the client lives on; another one in a process that was forked
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of a coroutine that posts. When the waiting thread is interrupted, all its requests are given up at once."""
+        """The result of a coroutine that posts.
+
+        When the waiting thread is interrupted, all its requests are given up at once.
+        """
         left = threading.Event()
 
         async def watched() -> T:
@@ -102,7 +110,8 @@ class Endpoint:
         """What it answers, as JSON.
 
         Raises:
-            Failed: no connection, an unwelcome status, too slow, or no JSON. TooLong: the response was not read to its end.
+            Failed: no connection, an unwelcome status, too slow, or no JSON. TooLong: the response was not
+                read to its end.
         """
         body = json.dumps(question, ensure_ascii=True, allow_nan=False).encode("ascii")
         try:
@@ -137,7 +146,9 @@ class Endpoint:
             ) from None
 
     def shown(self, said: str) -> str:
-        """What the endpoint said, without the key, harmless to a terminal, on one line and shortened, behind a colon; "" for nothing."""
+        """What the endpoint said, without the key, harmless to a terminal, on one line and shortened, behind
+        a colon; "" for nothing.
+        """
         said = escaped(" ".join(without_user(self.secret.hidden(said)).split()))
         return f": {said if len(said) <= SHOWN else said[: SHOWN - 3] + '...'}" if said else ""
 
@@ -171,7 +182,9 @@ class Endpoint:
 
 
 def _unpacked(raw: bytes, encoding: str, limit: int) -> bytes:
-    """The bytes of a body, at most one more than `limit`; ValueError for a compression that was not asked for and is not known."""
+    """The bytes of a body, at most one more than `limit`; ValueError for a compression that was not asked for
+    and is not known.
+    """
     if encoding.strip().lower() in ("", "identity"):
         return raw[: limit + 1]
     if encoding.strip().lower() not in ("gzip", "x-gzip", "deflate"):

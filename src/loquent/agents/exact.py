@@ -1,4 +1,6 @@
-"""Prompts for a served model whose format is known: the ids that a local agent would read, the text of these ids, or messages."""
+"""Prompts for a served model whose format is known: the ids that a local agent would read, the text of these
+ids, or messages.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,14 @@ class Exact:
 
     Args:
         folder: the served model's, with config and tokenizer; `loquent export` makes one.
-        format: how turns become tokens; "auto": as the folder says, else the template for chats, and plain texts for completions.
+        format: how turns become tokens; "auto": as the folder says, else the template for chats, and plain
+            texts for completions.
         api: "chat" or "completions".
         max_tokens: that an answer may have.
 
     Raises:
-        BadModel: no tokenizer, or one that the format cannot use. BadSetting: no room for a prompt, or a folder that says nonsense.
+        BadModel: no tokenizer, or one that the format cannot use. BadSetting: no room for a prompt, or a
+            folder that says nonsense.
     """
 
     def __init__(self, folder: str, format: str, api: str, max_tokens: int) -> None:
@@ -43,7 +47,8 @@ class Exact:
         self.room = longest - max_tokens
         if self.room < 1:
             raise BadSetting(
-                f"max_tokens = {max_tokens} leaves no room for a prompt in the model's context of {longest}; choose fewer"
+                f"max_tokens = {max_tokens} leaves no room for a prompt in the model's context of "
+                f"{longest}; choose fewer"
             )
         evaluation = about.get("evaluation")
         most = evaluation.get("max_prompt_tokens") if isinstance(evaluation, dict) else None
@@ -53,7 +58,10 @@ class Exact:
         self.as_text = False  # whether the server takes no ids
         self.remarked = False
         if api == CHAT and about.get("template_is_exact") is False:
-            why = "its chat template cannot write every prompt as its format does; api=completions sends the exact tokens"
+            why = (
+                "its chat template cannot write every prompt as its format does; api=completions sends "
+                "the exact tokens"
+            )
             warnings.warn(f"{folder}: {why}", Remark, stacklevel=4)
 
     def first(self, asked: Asked, first: int) -> int:
@@ -64,7 +72,9 @@ class Exact:
         )
 
     def messages(self, asked: Asked, first: int) -> list[dict[str, str]]:
-        """A message for each turn with text (the first is written even without), from which the model's template makes the prompt."""
+        """A message for each turn with text (the first is written even without), from which the model's
+        template makes the prompt.
+        """
         instruction, turns, seat = clean(asked.instruction), asked.turns[first:], asked.observation.seat
         texts = [clean(turn.text) for turn in turns]
         if instruction and not self.system:
@@ -89,7 +99,9 @@ class Exact:
         return self.format.spoken(text)
 
     def _text(self, ids: list[int]) -> str:
-        """The text that the served tokenizer reads as these ids: with the start token, or without where the tokenizer adds it."""
+        """The text that the served tokenizer reads as these ids: with the start token, or without where the
+        tokenizer adds it.
+        """
         start = self.tokenizer.decode(ids[:1], skip_special_tokens=False)
         whole = self.tokenizer.decode(ids, skip_special_tokens=False, clean_up_tokenization_spaces=False)
         bare = whole.removeprefix(start)
@@ -98,7 +110,10 @@ class Exact:
         best = min(range(len(texts)), key=away.__getitem__)
         if away[best] and not self.remarked:
             self.remarked = True
-            why = "the server takes no token ids, and its tokenizer reads some prompts otherwise than the model's format writes them"
+            why = (
+                "the server takes no token ids, and its tokenizer reads some prompts otherwise than the "
+                "model's format writes them"
+            )
             warnings.warn(
                 f"{why}, as {texts[best][-60:]!r}; answers may differ from a local agent's",
                 Remark,

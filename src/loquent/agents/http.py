@@ -1,7 +1,9 @@
-"""An agent behind HTTP: any endpoint that speaks OpenAI's chat or completions, asked about many games at once.
+"""An agent behind HTTP: any endpoint that speaks OpenAI's chat or completions, asked about many games at
+once.
 
-Nothing an endpoint says can crash a run: an answer without text is "", one that is too long is cut. An endpoint that fails is asked
-again, some times and after growing pauses; then the error names its address and what it said.
+Nothing an endpoint says can crash a run: an answer without text is "", one that is too long is cut. An
+endpoint that fails is asked again, some times and after growing pauses; then the error names its address and
+what it said.
 """
 
 from __future__ import annotations
@@ -34,14 +36,17 @@ NO_IDS = frozenset({400, 415, 422})  # statuses of a server that takes a text fo
 
 
 class Http:
-    """Answers with the texts of an endpoint. Each question is one request with all that its seat has read and said.
+    """Answers with the texts of an endpoint.
 
-    A request's `seed` is drawn from the question's own stream; whether equal seeds give equal answers is up to the endpoint. Where the
-    endpoint says that a prompt is longer than its context, the oldest whole turns are left out, as a local agent does, and counted in
-    `Answer.dropped`.
+    Each question is one request with all that its seat has read and said.
+
+    A request's `seed` is drawn from the question's own stream; whether equal seeds give equal answers is up
+    to the endpoint. Where the endpoint says that a prompt is longer than its context, the oldest whole turns
+    are left out, as a local agent does, and counted in `Answer.dropped`.
 
     Raises:
-        BadSetting: an option is none, or the environment has no usable key. MissingExtra: a library is not installed.
+        BadSetting: an option is none, or the environment has no usable key. MissingExtra: a library is not
+            installed.
     """
 
     Options: ClassVar[type] = HttpOptions
@@ -63,7 +68,8 @@ class Http:
         """One answer per question, in order. Ctrl-C ends it at once.
 
         Raises:
-            BrokenAgent: the endpoint refused a question, or failed at every attempt; names its address and status.
+            BrokenAgent: the endpoint refused a question, or failed at every attempt; names its address and
+                status.
         """
         try:
             return self.endpoint.wait(self._all(asked))
@@ -95,7 +101,8 @@ class Http:
                 return Answer(text, stopped, dropped=first)
             except TooLong as error:
                 self._remarks.append(
-                    f"{self.name} (game {asked.game}): {error} was not read to its end; it counts as an empty answer"
+                    f"{self.name} (game {asked.game}): {error} was not read to its end; it counts as "
+                    "an empty answer"
                 )
                 return Answer("", "length", dropped=first)
             except Failed as error:
@@ -123,16 +130,21 @@ class Http:
         )
 
     def _first(self, asked: Asked) -> int:
-        """The first turn that is written: with fewer dropped, this history was too long before, or does not fit into the known context."""
+        """The first turn that is written: with fewer dropped, this history was too long before, or does not
+        fit into the known context.
+        """
         turns, first = self._refused.get((asked.game, asked.observation.seat), ((), 0))
         first = first if asked.turns[: len(turns)] == turns else 0
         return first if self.exact is None else self.exact.first(asked, first)
 
     def _drop(self, asked: Asked, first: int) -> int:
-        """Remember that the turns before `first` do not fit, so that the game's next question is not refused for them again."""
+        """Remember that the turns before `first` do not fit, so that the game's next question is not refused
+        for them again.
+        """
         if not self._refused:
             self._remarks.append(
-                f"{self.name} (game {asked.game}): the context is full; the oldest turns are left out, as a local agent does"
+                f"{self.name} (game {asked.game}): the context is full; the oldest turns are left "
+                "out, as a local agent does"
             )
         self._refused[asked.game, asked.observation.seat] = asked.turns, first
         while len(self._refused) > REMEMBERED:
@@ -204,7 +216,10 @@ class Http:
         return text, "length" if cut else "stop" if ended in asked.observation.stop and ended else "end"
 
     def _pause(self, tried: int, failed: Failed, key: Key) -> float:
-        """Seconds before another attempt: what the endpoint asked for; or pauses that double, shortened by chance so that not all end at once."""
+        """Seconds before another attempt: what the endpoint asked for.
+
+        Or pauses that double, shortened by chance so that not all end at once.
+        """
         if failed.after is not None:
             return min(failed.after, LONGEST_PAUSE)
         longest = min(self.options.pause * 2 ** min(tried - 1, 30), LONGEST_PAUSE)

@@ -41,11 +41,13 @@ class HttpOptions:
     )
     tokenizer: str = setting(
         "",
-        "the folder of the served model, so that prompts are exactly those of a local agent; empty: `model`, where that is an exported folder",
+        "the folder of the served model, so that prompts are exactly those of a local agent; empty: "
+        "`model`, where that is an exported folder",
     )
     format: str = setting(
         "auto",
-        "how turns become tokens, with a tokenizer; auto: as the exported folder says, else chat or plain as `api` has it",
+        "how turns become tokens, with a tokenizer; auto: as the exported folder says, else chat or "
+        "plain as `api` has it",
         choices=("auto", "plain", "chat", "ilql"),
     )
     api_key_variable: str = setting(
@@ -83,7 +85,8 @@ class HttpOptions:
     retries: int = setting(4, "further attempts after a failed one", low=0, high=100, transport=True)
     pause: float = setting(
         1.0,
-        "seconds before the second attempt; doubled before each further one, to 60 at most, and shortened by chance",
+        "seconds before the second attempt; doubled before each further one, to 60 at most, and "
+        "shortened by chance",
         low=0.0,
         transport=True,
     )
@@ -94,7 +97,8 @@ class HttpOptions:
     )
     strip: bool = setting(
         True,
-        "take away the white space around an answer that must be one of the task's actions; free text stays as it is",
+        "take away the white space around an answer that must be one of the task's actions; free "
+        "text stays as it is",
     )
 
     def __post_init__(self) -> None:
@@ -106,7 +110,10 @@ class HttpOptions:
         except ValueError:  # brackets that do not close, a port that is no number
             right = False
         if not right:
-            where = "an address such as http://127.0.0.1:8000/v1 is right, without user, password, query and fragment"
+            where = (
+                "an address such as http://127.0.0.1:8000/v1 is right, without user, password, query "
+                "and fragment"
+            )
             raise BadSetting(
                 f"base_url = {bare(self.base_url)!r}: {where}; a key is named by api_key_variable"
             )
@@ -114,11 +121,13 @@ class HttpOptions:
             raise BadSetting("model is empty; the model's name is right, as the endpoint knows it")
         if taken := [name for name in self.extra if name in OURS]:
             raise BadSetting(
-                f"extra = {{{taken[0]}: ...}}: the agent writes the field {taken[0]!r} itself; an option of that name sets it, if any does"
+                f"extra = {{{taken[0]}: ...}}: the agent writes the field {taken[0]!r} itself; an "
+                "option of that name sets it, if any does"
             )
         try:
             json.dumps(plain(self.extra), allow_nan=False)
         except (TypeError, ValueError) as error:
             raise BadSetting(
-                f"extra = {plain(self.extra)!r:.200} is not JSON ({error}); names with texts, numbers and lists are right"
+                f"extra = {plain(self.extra)!r:.200} is not JSON ({error}); names with texts, "
+                "numbers and lists are right"
             ) from error

@@ -1,4 +1,7 @@
-"""A person at the terminal. What a model or a data file wrote is shown with its control characters spelled out."""
+"""A person at the terminal.
+
+What a model or a data file wrote is shown with its control characters spelled out.
+"""
 
 from __future__ import annotations
 
@@ -28,18 +31,23 @@ class HumanOptions:
 
     hint: str | Record = setting(
         "",
-        "the agent that answers when ? is typed, as a name or {kind: NAME, OPTION: VALUE}; empty: ? is an answer",
+        "the agent that answers when ? is typed, as a name or {kind: NAME, OPTION: VALUE}; empty: ? "
+        "is an answer",
     )
     again: bool = setting(
         False,
-        "ask again for what the task cannot read however often; else once in a turn, and then it is the answer",
+        "ask again for what the task cannot read however often; else once in a turn, and then it is "
+        "the answer",
     )
 
 
 class Human:
-    """Shows what is new, reads a line, and says it. The end of the input is the end of the game, as Ctrl-C is.
+    """Shows what is new, reads a line, and says it.
 
-    On a terminal a task may show itself in colours; NO_COLOR in the environment turns them off, FORCE_COLOR on.
+    The end of the input is the end of the game, as Ctrl-C is.
+
+    On a terminal a task may show itself in colours; NO_COLOR in the environment turns them off, FORCE_COLOR
+    on.
     """
 
     Options: ClassVar[type] = HumanOptions
@@ -157,7 +165,10 @@ def allowed(actions: ActionSet | None, legal: Legal, said: str) -> str:
 
 
 def offered(actions: ActionSet | None, legal: Legal, first: bool = True) -> str:
-    """The legal actions as a line, where there are at most 30; else how many actions there are, at the first question; or ""."""
+    """The legal actions as a line, where there are at most 30.
+
+    Else how many actions there are, at the first question; or "".
+    """
     if actions is None:
         return ""
     if len(actions) <= SHOWN_ACTIONS * 10:

@@ -16,10 +16,13 @@ from loquent.pretrained import context
 
 
 class LanguageModelAgent:
-    """Answers with a causal model. It keeps no game's state: what it says depends on the question, its key and the model alone.
+    """Answers with a causal model.
 
-    Where the observation has stop strings, the answer's text is what stands before the first of them; its tokens are all that were
-    drawn. With `legal_only` a task's action set is said word for word, and nothing else can be (a trie over its legal texts).
+    It keeps no game's state: what it says depends on the question, its key and the model alone.
+
+    Where the observation has stop strings, the answer's text is what stands before the first of them; its
+    tokens are all that were drawn. With `legal_only` a task's action set is said word for word, and nothing
+    else can be (a trie over its legal texts).
 
     Args:
         module: a Hugging Face causal model.
@@ -27,11 +30,12 @@ class LanguageModelAgent:
         decoding: how answers are made; `Decoding()` by default.
         nucleus: NLPO's masking policy, or None.
         perturbation: values that the policy is perturbed by, or None.
-        best_of: how many answers are drawn for each one given, and by which score the best is taken; None: the one drawn is given.
+        best_of: how many answers are drawn for each one given, and by which score the best is taken; None:
+            the one drawn is given.
 
     Raises:
-        BadSetting: the answers' length leaves no room for a prompt in the model's context, or several answers to one question would
-            all be the same.
+        BadSetting: the answers' length leaves no room for a prompt in the model's context, or several answers
+            to one question would all be the same.
     """
 
     def __init__(
@@ -57,18 +61,23 @@ class LanguageModelAgent:
         self.decoding = Decoding() if decoding is None else decoding
         if best_of is not None and best_of.number > 1 and self.decoding.method != "sample":
             raise BadSetting(
-                f"the best of {best_of.number} answers with method = {self.decoding.method!r}: all are the same; 'sample' draws them"
+                f"the best of {best_of.number} answers with method = {self.decoding.method!r}: all "
+                "are the same; 'sample' draws them"
             )
         self.room = context(module) - self.decoding.max_new_tokens
         if self.room < 1:
             raise BadSetting(
-                f"max_new_tokens = {self.decoding.max_new_tokens} leaves no room for a prompt in the model's context of {context(module)}"
+                f"max_new_tokens = {self.decoding.max_new_tokens} leaves no room for a prompt in the "
+                f"model's context of {context(module)}"
             )
         self.room = min(self.room, self.decoding.max_prompt_tokens or self.room)
 
     @property
     def kl_of_choice(self) -> float | None:
-        """What choosing the best of n adds to the KL of an answer to the policy, in nats, at most; None for an agent that is its policy."""
+        """What choosing the best of n adds to the KL of an answer to the policy, in nats, at most.
+
+        None for an agent that is its policy.
+        """
         if self.perturbation is None and self.best_of is None:
             return None
         return best_of_kl(1 if self.best_of is None else self.best_of.number)
@@ -103,7 +112,9 @@ class LanguageModelAgent:
         return answers
 
     def _stop(self, strings: tuple[str, ...], prompt: Sequence[int]) -> Callable[[list[int]], bool] | None:
-        """Whether the newest id completed a stop string: each of its bytes takes one id at most, so only the last ids are read."""
+        """Whether the newest id completed a stop string: each of its bytes takes one id at most, so only the
+        last ids are read.
+        """
         if not any(strings):
             return None
         longest = max(len(string.encode("utf-8", "replace")) for string in strings) + 4

@@ -1,4 +1,6 @@
-"""How a question is written for an endpoint whose model's format nobody knows: as messages, or as one text."""
+"""How a question is written for an endpoint whose model's format nobody knows: as messages, or as one
+text.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ MOST_ACTIONS = 1000  # actions that are looked through for a line break
 
 
 def messages(asked: Asked, first: int, nothing: str) -> list[dict[str, str]]:
-    """The messages of a chat: the instruction is the system's, what the seat said the assistant's, all else the user's.
+    """The messages of a chat: the instruction is the system's, what the seat said the assistant's, all else
+    the user's.
 
     Where the task could not read an answer, the next message says so, with the task's reason.
 
@@ -34,7 +37,9 @@ def messages(asked: Asked, first: int, nothing: str) -> list[dict[str, str]]:
 
 
 def text(asked: Asked, first: int) -> str:
-    """One text: the instruction on a line of its own, then what was said as it is; a line break after an answer where nothing else
+    """One text: the instruction on a line of its own, then what was said as it is.
+
+    A line break after an answer where nothing else
     parts it from what follows."""
     seat, written = asked.observation.seat, clean(asked.instruction) + "\n" if asked.instruction else ""
     own = False
@@ -48,7 +53,9 @@ def text(asked: Asked, first: int) -> str:
 
 
 def line_stops(actions: ActionSet | None, legal: object) -> tuple[str, ...]:
-    """A line break, where every action is a line: a model without an end would play on through the lines of the task."""
+    """A line break, where every action is a line: a model without an end would play on through the lines of
+    the task.
+    """
     if actions is None:
         return ()
     some = (
@@ -58,7 +65,10 @@ def line_stops(actions: ActionSet | None, legal: object) -> tuple[str, ...]:
 
 
 def next_first(turns: Sequence[Turn], seat: str, first: int) -> int | None:
-    """Where a shorter history may begin: at the next turn that the seat was told. None where only the newest is left."""
+    """Where a shorter history may begin: at the next turn that the seat was told.
+
+    None where only the newest is left.
+    """
     return next((i for i in range(first + 1, len(turns)) if turns[i].seat != seat), None)
 
 

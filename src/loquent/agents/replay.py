@@ -10,7 +10,10 @@ from loquent.errors import BrokenAgent
 
 
 class Replay:
-    """Repeats the answers of every seat. A game is known by seed, row and number: under another seed it would be another game."""
+    """Repeats the answers of every seat.
+
+    A game is known by seed, row and number: under another seed it would be another game.
+    """
 
     def __init__(self, episodes: Iterable[Episode]) -> None:
         self.name = "replay"

@@ -20,8 +20,10 @@ class Chooser:
     """The best action, or one drawn from their probabilities.
 
     Args:
-        scores: f64[n, actions] of n observations: log-probabilities, or values; -inf where an action is masked.
-        greedy: the best action; else `scores` are log-probabilities, and one is drawn with the stream of the question.
+        scores: f64[n, actions] of n observations: log-probabilities, or values; -inf where an action is
+            masked.
+        greedy: the best action; else `scores` are log-probabilities, and one is drawn with the stream of the
+            question.
         explore: the share of questions that are answered at random, each action equally likely.
         actions: the actions it has learned to choose among: no others are chosen among.
     """
@@ -38,7 +40,9 @@ class Chooser:
         )
 
     def answer(self, asked: Sequence[Asked]) -> Sequence[Answer]:
-        """One answer per question: the text of the action chosen; an empty slot is an empty answer, which the task judges.
+        """One answer per question: the text of the action chosen.
+
+        An empty slot is an empty answer, which the task judges.
 
         Raises:
             BadSetting: it is asked without actions, or with others than it has learned.
@@ -52,12 +56,14 @@ class Chooser:
     def _check(self, actions: ActionSet | None) -> None:
         if actions is None:
             raise BadSetting(
-                f"{self.name} chooses among a task's actions, and was asked without any; it plays tasks that have actions"
+                f"{self.name} chooses among a task's actions, and was asked without any; it plays "
+                "tasks that have actions"
             )
         if not same(actions, self.actions):
             there, here = _shown(self.actions), _shown(actions)
             raise BadSetting(
-                f"{self.name} has learned to choose among {there}, not among {here}; it plays the task it was trained on"
+                f"{self.name} has learned to choose among {there}, not among {here}; it plays the "
+                "task it was trained on"
             )
 
     def _answer(self, one: Asked, scores: NDArray[np.float64]) -> Answer:
@@ -90,7 +96,10 @@ def _shown(actions: ActionSet) -> str:
 
 
 def drawn(log_probability: NDArray[Any], uniform: float) -> int:
-    """The action at a uniform number in [0, 1): the inverse of the cumulated probabilities; the last possible one takes the remainder."""
+    """The action at a uniform number in [0, 1): the inverse of the cumulated probabilities.
+
+    The last possible one takes the remainder.
+    """
     bounds = np.exp(log_probability - log_probability.max()).cumsum()
     possible = np.flatnonzero(np.isfinite(log_probability))
     return int(min(np.searchsorted(bounds, uniform * bounds[-1], side="right"), possible[-1]))

@@ -1,4 +1,7 @@
-"""Agents without a mind: one plays at random, one asks the task's expert. Their streams are those of the question."""
+"""Agents without a mind: one plays at random, one asks the task's expert.
+
+Their streams are those of the question.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,11 @@ from loquent.core.task import Task
 from loquent.errors import BrokenAgent
 
 _LINES = """
-a about all and any big blue can day do down every far few find for good green happy have here home how if in is it just know light long make many
-more much never new no not now of old on one only or other our out over people red right say see small so some story sun take talk tell than that the
+a about all and any big blue can day do down every
+far few find for good green happy have here home how if in is it just know light long make
+many
+more much never new no not now of old on one only or other our out
+over people red right say see small so some story sun take talk tell than that the
 there thing time to two under very walk water way we well what when where who why will with word yes you
 """
 WORDS = tuple(_LINES.split())
@@ -20,7 +26,10 @@ MOST_WORDS = 12
 
 
 class Random:
-    """Says a legal action, each equally likely; where text is free, up to 12 words, some of them from what it has read."""
+    """Says a legal action, each equally likely.
+
+    Where text is free, up to 12 words, some of them from what it has read.
+    """
 
     def __init__(self, task: Task) -> None:
         self.name = "random"
@@ -60,6 +69,7 @@ class Expert:
         said = self.task.expert(asked.state)
         if said is None:
             raise BrokenAgent(
-                f"{self.task.identity} has no expert for the seat {asked.observation.seat!r} (game {asked.game})"
+                f"{self.task.identity} has no expert for the seat {asked.observation.seat!r} (game "
+                f"{asked.game})"
             )
         return said

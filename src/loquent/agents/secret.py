@@ -48,7 +48,8 @@ def from_environment(variable: str) -> Secret:
     key = os.environ.get(variable, "").strip()
     if not PRINTABLE.fullmatch(key):
         raise BadSetting(
-            f"api_key_variable = {variable!r}: this environment variable {'holds something that is no key' if key else 'is not set'}"
+            f"api_key_variable = {variable!r}: this environment variable "
+            f"{'holds something that is no key' if key else 'is not set'}"
         )
     return Secret(key)
 

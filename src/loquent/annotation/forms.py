@@ -1,4 +1,6 @@
-"""How a sample of each task is annotated: what is shown, what a line of input changes, and how much work a correction is."""
+"""How a sample of each task is annotated: what is shown, what a line of input changes, and how much work a
+correction is.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ class Form(ABC):
 
     @abstractmethod
     def blank(self, fields: Fields) -> Row:
-        """A row of a sample that has no annotation yet, for the agent to play; BadRow where it is no sample of this task."""
+        """A row of a sample that has no annotation yet, for the agent to play.
+
+        BadRow where it is no sample of this task.
+        """
 
     @abstractmethod
     def played(self, seen: Fields) -> Annotation:
@@ -45,7 +50,10 @@ class Form(ABC):
 
     @abstractmethod
     def changed(self, row: Row, given: Annotation, line: str) -> Annotation:
-        """The annotation after a line of input; ValueError, saying what would be right, where the line makes no sense."""
+        """The annotation after a line of input.
+
+        ValueError, saying what would be right, where the line makes no sense.
+        """
 
     @abstractmethod
     def edits(self, suggested: Annotation, given: Annotation) -> int:
@@ -232,7 +240,10 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _first_id(fields: Fields) -> str:
-    """The id of some choice, in any of the forms in which a question is read; a wrong one is refused when the row is made."""
+    """The id of some choice, in any of the forms in which a question is read.
+
+    A wrong one is refused when the row is made.
+    """
     inside = fields.get("question")
     choices = inside.get("choices", ()) if isinstance(inside, Mapping) else fields.get("choices", ())
     if fields.get("ids") is not None:
@@ -246,5 +257,7 @@ def _first_id(fields: Fields) -> str:
 
 
 def _many(given: Any) -> Any:
-    """What is given where it is several things, none otherwise: what is wrong with it is told when the row is made."""
+    """What is given where it is several things, none otherwise: what is wrong with it is told when the row is
+    made.
+    """
     return given if isinstance(given, list | tuple | Mapping) else ()

@@ -1,8 +1,10 @@
-"""An annotation session: each annotation joins the pool at once, the agent learns on, and all of it is on disk before the next sample.
+"""An annotation session: each annotation joins the pool at once, the agent learns on, and all of it is on
+disk before the next sample.
 
-A session's folder is a run's folder with `samples.jsonl` (what is to be annotated), `annotations.jsonl` (each annotation, written
-before anything is learned from it) and `draft.json` (corrections of a sample that is not finished). After a kill the session goes on
-from its newest whole checkpoint and learns again from the annotations behind it, so the results are the same.
+A session's folder is a run's folder with `samples.jsonl` (what is to be annotated), `annotations.jsonl` (each
+annotation, written before anything is learned from it) and `draft.json` (corrections of a sample that is not
+finished). After a kill the session goes on from its newest whole checkpoint and learns again from the
+annotations behind it, so the results are the same.
 """
 
 from __future__ import annotations
@@ -70,7 +72,8 @@ class Session:
     """A session in a folder: a new one with a recipe and samples, or the one that the folder holds.
 
     Args:
-        recipe: a learner of actions, on a task that can be annotated; its `steps` are what it learns after each sample.
+        recipe: a learner of actions, on a task that can be annotated; its `steps` are what it learns after
+            each sample.
         samples: the rows to annotate; a session that exists takes those that are new to it.
         weight: of each annotation, for `training.priority`.
 
@@ -126,7 +129,10 @@ class Session:
         return self.form.played(last.fields)
 
     def draft(self, row: Row) -> Annotation | None:
-        """The corrections of this sample that were not finished when the session was left; None where there are none."""
+        """The corrections of this sample that were not finished when the session was left.
+
+        None where there are none.
+        """
         return self._files.draft(row)
 
     def keep_draft(self, row: Row, labels: Annotation) -> None:
@@ -134,7 +140,10 @@ class Session:
         self._files.write_draft(row.id, labels)
 
     def annotate(self, row: Row, suggested: Annotation, labels: Annotation) -> dict[str, float]:
-        """Take the annotation of the pending sample: it is on disk before it is learned from. Returns what is logged."""
+        """Take the annotation of the pending sample: it is on disk before it is learned from.
+
+        Returns what is logged.
+        """
         self.form.filled(row, labels)  # raises before anything is kept
         annotation = {
             "id": row.id,
@@ -149,9 +158,12 @@ class Session:
         return self._learn()
 
     def undo(self) -> Session:
-        """The session before the last annotation, which becomes the draft of its sample; what was learned from it is gone.
+        """The session before the last annotation, which becomes the draft of its sample.
 
-        It is the session in which that annotation was never made, to the bit. This object must not be used again.
+        What was learned from it is gone.
+
+        It is the session in which that annotation was never made, to the bit. This object must not be used
+        again.
         """
         self._files.undo(self.annotations)
         checkpoints = self._run.checkpoints
@@ -161,7 +173,10 @@ class Session:
         return Session(self.recipe, self.folder, weight=self.weight)
 
     def evaluate(self) -> dict[str, Any] | None:
-        """The evaluation at the end, kept as a run keeps it; None where the task has no rows to evaluate on."""
+        """The evaluation at the end, kept as a run keeps it.
+
+        None where the task has no rows to evaluate on.
+        """
         trainer, settings = self.trainer, self.trainer.settings
         try:
             rows = trainer.task.rows(settings.final_split)
@@ -223,7 +238,9 @@ class Session:
             self._learn()
 
     def _restored(self, path: Path) -> bool:
-        """Take back a checkpoint; False where it is damaged: the session learns again from the annotations."""
+        """Take back a checkpoint; False where it is damaged: the session learns again from the
+        annotations.
+        """
         try:
             state = checkpoint.load(path)
         except Damaged as error:

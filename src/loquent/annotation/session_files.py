@@ -1,4 +1,6 @@
-"""The files of an annotation session beside those of its run: samples, annotations, and the draft of one annotation."""
+"""The files of an annotation session beside those of its run: samples, annotations, and the draft of one
+annotation.
+"""
 
 from __future__ import annotations
 
@@ -126,7 +128,9 @@ def _line(row: Row) -> dict[str, Any]:
 
 
 def _lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
-    """The objects of a JSONL file with the numbers of their lines; a last line that a crash has cut off is left out.
+    """The objects of a JSONL file with the numbers of their lines.
+
+    A last line that a crash has cut off is left out.
 
     Raises:
         BadCheckpoint: another line is no object.

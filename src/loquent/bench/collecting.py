@@ -1,4 +1,6 @@
-"""A set of a suite made: collected or gone on with, and its figures: mean return, best decile, and exact values where there are any."""
+"""A set of a suite made: collected or gone on with, and its figures: mean return, best decile, and exact
+values where there are any.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,8 @@ def finished(job: SetJob) -> dict[str, Any] | None:
         return None
     if known == bool(job.data.path):
         raise BadCheckpoint(
-            f"{job.folder} holds another set than this suite has now; name a new folder, or move that one away"
+            f"{job.folder} holds another set than this suite has now; name a new folder, or move "
+            "that one away"
         )
     return found if found.get("key") == job.figures_key and job.file.is_file() else None
 
@@ -75,7 +78,10 @@ def plan(job: SetJob, task: Task) -> collection.Plan:
 
 
 def figures(job: SetJob, task: Task) -> dict[str, Any]:
-    """Of the episodes: how many, their mean return with its standard error, that of the best tenth; exact values; who made them."""
+    """Of the episodes: how many, their mean return with its standard error, that of the best tenth.
+
+    Exact values; who made them.
+    """
     returns = np.array([one.total(task.spec.rewards) for one in episode.read(job.file)])
     if not len(returns):
         raise LoquentError(f"{job.file} holds no episode")

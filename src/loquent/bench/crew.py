@@ -1,4 +1,5 @@
-"""Runs in their order, several at once: one process for each core, kept from run to run, so that a library is loaded once.
+"""Runs in their order, several at once: one process for each core, kept from run to run, so that a library is
+loaded once.
 
 A process that dies takes one run with it, which is a failure like any other; another takes its place.
 """
@@ -27,7 +28,8 @@ def run(
 ) -> dict[str, Outcome]:
     """The outcome of every job by key; those that start from a failed one are not made, and say so.
 
-    All runs of a folder have the same threads, however many are left: those its finished ones have had, else a share of the cores.
+    All runs of a folder have the same threads, however many are left: those its finished ones have had, else
+    a share of the cores.
 
     Args:
         jobs: each behind what it needs.
@@ -54,14 +56,18 @@ def run(
 
 
 def cores(processes: int = 0) -> int:
-    """So many processes as asked for; for 0 one for each core this process may use, or one where there is a GPU."""
+    """So many processes as asked for.
+
+    For 0 one for each core this process may use, or one where there is a GPU.
+    """
     import torch
 
     return processes or (1 if torch.cuda.is_available() else _free())
 
 
 def threads(processes: int, found: Iterable[Outcome] = ()) -> int:
-    """Of torch in every run: what the finished runs had, where that is known and one number, else the cores by the processes.
+    """Of torch in every run: what the finished runs had, where that is known and one number, else the cores
+    by the processes.
 
     OMP_NUM_THREADS, where it is set, is the most. A checkpoint is refused under another number than its own.
     """

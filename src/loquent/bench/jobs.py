@@ -1,4 +1,6 @@
-"""From a suite to the runs it needs: each once, in an order in which what a run starts from comes before it."""
+"""From a suite to the runs it needs: each once, in an order in which what a run starts from comes before
+it.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ SMOKE_EPISODES = 20  # games of a set under the profile smoke
 
 @dataclass(frozen=True)
 class Job:
-    """One run: a recipe with a seed, its folder, and the folders it starts from. `key` is what it does, wherever it lies."""
+    """One run: a recipe with a seed, its folder, and the folders it starts from.
+
+    `key` is what it does, wherever it lies.
+    """
 
     name: str
     seed: int
@@ -81,8 +86,8 @@ def plan(
 def by_entry(
     overrides: Sequence[str], names: Sequence[str], sets: Sequence[str] = ()
 ) -> dict[str, list[str]]:
-    """Overrides by the entry they are for: `name:key.path=value` for one, or for all that match where it has * in it; without a name for all but
-    the sets of recorded episodes.
+    """Overrides by the entry they are for: `name:key.path=value` for one, or for all that match where it has
+    * in it; without a name for all but the sets of recorded episodes.
 
     Raises:
         BadSetting: there is no entry of that name.
@@ -174,7 +179,8 @@ class _Maker:
         job = sets.planned(name, data, recipe, self.out, self.suite.optimum)
         if self.sets.setdefault(name, job) != job:
             raise BadSetting(
-                f"the set {name} is needed on two tasks, or with two options of one; a set is played on the task of all runs that need it"
+                f"the set {name} is needed on two tasks, or with two options of one; a set is played "
+                "on the task of all runs that need it"
             )
         self.jobs.setdefault(job.key, job)
         return job

@@ -1,4 +1,7 @@
-"""A suite's results as Markdown, CSV and JSON; a number never travels without its interval, n, direction and task."""
+"""A suite's results as Markdown, CSV and JSON.
+
+A number never travels without its interval, n, direction and task.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ def tables(results: Results) -> tuple[Table, ...]:
 
 
 def columns(results: Results, rows: list[Row]) -> list[str]:
-    """The columns of a table: those in which one of its rows has a number; all of them before there is any."""
+    """The columns of a table: those in which one of its rows has a number.
+
+    All of them before there is any.
+    """
     names = list(results.suite.columns)
     return [
         name for name in names if any(name in row.intervals or name in row.paper for row in rows)
@@ -42,7 +48,10 @@ def shown(found: Interval | None) -> str:
 
 
 def cell(row: Row, column: str) -> str:
-    """A row's number in a column; with its own n where fewer of the row's runs have it, and of one run with its error over episodes."""
+    """A row's number in a column.
+
+    With its own n where fewer of the row's runs have it, and of one run with its error over episodes.
+    """
     found, error = row.intervals.get(column), row.error(column)
     if found is not None and error is not None:
         return f"{number(found.mean)} ± {number(error)}"
@@ -80,14 +89,15 @@ def start_caution(results: Results) -> str:
 def number_caution(results: Results) -> str:
     """How many comparisons the verdicts are made of, and how many of them chance alone would decide."""
     single = (
-        f"{results.single} differences of one seed each are decided by three standard errors of the episodes, "
-        "which leave out what training with another seed would change."
+        f"{results.single} differences of one seed each are decided by three standard errors of the "
+        "episodes, which leave out what training with another seed would change."
     )
     if not results.comparisons:
         return single if results.single else ""
     return (f"{single} " if results.single else "") + (
-        f"{results.comparisons} differences are tested at {LEVEL:.0%} each, without a correction for their number: "
-        f"were there none at all, about {results.comparisons * (1 - LEVEL):.1f} would still come out decided."
+        f"{results.comparisons} differences are tested at {LEVEL:.0%} each, without a correction for "
+        f"their number: were there none at all, about {results.comparisons * (1 - LEVEL):.1f} would "
+        "still come out decided."
     )
 
 
@@ -148,7 +158,9 @@ def set_heads(results: Results) -> list[str]:
 
 
 def set_rows(results: Results) -> Iterator[list[str]]:
-    """Of each set its episodes, mean return with standard error, the mean of the best tenth, and exact values where they are known."""
+    """Of each set its episodes, mean return with standard error, the mean of the best tenth, and exact values
+    where they are known.
+    """
     for found in results.sets.values():
         mean = number(found["return"]) + (
             f" ± {number(found['error'])}" if found["error"] is not None else ""
@@ -164,9 +176,12 @@ def _preamble(results: Results) -> list[str]:
     tasks = sorted({row.task for row in results.rows.values() if row.task})
     episodes = sorted({row.episodes for row in results.rows.values() if row.episodes})
     lines = [
-        f"Suite `{results.suite.name}` version {results.suite.version}, profile `{results.profile}`, {results.seeds} seeds; Loquent {__version__}.",
-        f"Task: {'; '.join(tasks) or 'none'}; {' or '.join(map(str, episodes)) or 0} held-out episodes a run.",
-        f"Mean and 95 % interval over seeds (Student's t); of one number, or of equal ones, there is none.{one_run(results)}",
+        f"Suite `{results.suite.name}` version {results.suite.version}, profile `{results.profile}`, "
+        f"{results.seeds} seeds; Loquent {__version__}.",
+        f"Task: {'; '.join(tasks) or 'none'}; {' or '.join(map(str, episodes)) or 0} held-out "
+        "episodes a run.",
+        "Mean and 95 % interval over seeds (Student's t); of one number, or of equal ones, there is "
+        f"none.{one_run(results)}",
     ]
     lines += filter(None, (start_caution(results), results.about))
     return [*lines, *(f"Note: {note}." for note in results.notes)]
@@ -194,7 +209,10 @@ def _theirs(results: Results, rows: list[Row]) -> str:
 
 
 def quotes(rows: list[Row]) -> list[tuple[str, str]]:
-    """Where the published tables of some rows stand, and the sentence that says what their numbers are; each once."""
+    """Where the published tables of some rows stand, and the sentence that says what their numbers are.
+
+    Each once.
+    """
     return list(dict.fromkeys((row.paper_place, row.paper_quote) for row in rows if row.paper))
 
 
@@ -261,7 +279,10 @@ def as_csv(results: Results) -> str:
 
 
 def verdicts_csv(results: Results) -> str:
-    """One line for each comparison of each ordering, under the ordering's own verdict; `part` is "step", or "ends", which does not count."""
+    """One line for each comparison of each ordering, under the ordering's own verdict.
+
+    `part` is "step", or "ends", which does not count.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     names = [
@@ -294,7 +315,9 @@ def verdicts_csv(results: Results) -> str:
 
 
 def curves_csv(results: Results) -> str:
-    """One line for each figure, cell and update: the mean over seeds, and a standard deviation below and above it."""
+    """One line for each figure, cell and update: the mean over seeds, and a standard deviation below and
+    above it.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["figure", "cell", "label", "key", "update", "mean", "low", "high", "n"])

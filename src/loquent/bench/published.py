@@ -1,4 +1,6 @@
-"""Published figures beside ours: `papers/*.yaml`, each table with its place and a quote, each figure as it is printed."""
+"""Published figures beside ours: `papers/*.yaml`, each table with its place and a quote, each figure as it is
+printed.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ FIGURE = re.compile(r"(-?\d+(?:\.\d+)?)(?: ± (\d+(?:\.\d+)?))?")
 
 @dataclass(frozen=True)
 class Figure:
-    """A published number, as printed and as read. `deviation` is the standard deviation the paper gives with it."""
+    """A published number, as printed and as read.
+
+    `deviation` is the standard deviation the paper gives with it.
+    """
 
     text: str
     value: float
@@ -49,7 +54,10 @@ class Paper:
     tables: dict[str, PaperTable]
 
     def row(self, reference: str) -> tuple[PaperTable, dict[str, Figure]]:
-        """The table and the figures by column that `table/row` stands for; UnknownName where there is none."""
+        """The table and the figures by column that `table/row` stands for.
+
+        UnknownName where there is none.
+        """
         name, _, row = reference.partition("/")
         if name not in self.tables:
             raise UnknownName(f"table of {self.name}", name, self.tables)
@@ -66,7 +74,8 @@ def load(name: str) -> Paper:
     """A paper's figures by its name.
 
     Raises:
-        UnknownName: there is no such file. BadSetting: a key is unknown, or a row has another length than its table.
+        UnknownName: there is no such file. BadSetting: a key is unknown, or a row has another length than its
+            table.
     """
     known = sorted(
         item.name.removesuffix(".yaml") for item in FOLDER.iterdir() if item.name.endswith(".yaml")
@@ -95,7 +104,8 @@ def _table(node: Node, name: str) -> PaperTable:
         place = node.mapping(name)["rows"].mapping("rows")[row].place
         if not isinstance(texts, tuple) or len(texts) != len(made.columns):
             raise BadSetting(
-                f"{place}: {row} holds {len(texts) if isinstance(texts, tuple) else 1} figures for {len(made.columns)} columns"
+                f"{place}: {row} holds {len(texts) if isinstance(texts, tuple) else 1} figures for "
+                f"{len(made.columns)} columns"
             )
         for text in texts:
             try:

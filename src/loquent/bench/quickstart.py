@@ -1,8 +1,9 @@
 """The quickstart: the paper's first comparison, small enough for a laptop, from one command.
 
-A language model is trained on reviews (or one is given), then zero-shot, supervised, PPO, NLPO and PPO without KL penalty
-are compared from the same start on the same held-out prompts: 2210.01241 table 5, with our numbers. The runs are those of
-`suites/quickstart.yaml`; what is added here is the plain table and a 5-gram model beside the language model.
+A language model is trained on reviews (or one is given), then zero-shot, supervised, PPO, NLPO and PPO
+without KL penalty are compared from the same start on the same held-out prompts: 2210.01241 table 5, with our
+numbers. The runs are those of `suites/quickstart.yaml`; what is added here is the plain table and a 5-gram
+model beside the language model.
 """
 
 from __future__ import annotations
@@ -42,11 +43,12 @@ def quickstart(
 
     Args:
         seeds: how often the methods are trained; several give means and deviations.
-        overrides: `key.path=value` for every stage, or `STAGE:key.path=value` for one of them (base, ppo, ...).
-            With `model.path=...` the base model is that one, and none is trained.
+        overrides: `key.path=value` for every stage, or `STAGE:key.path=value` for one of them (base, ppo,
+            ...). With `model.path=...` the base model is that one, and none is trained.
 
     Returns:
-        `rows` (one per method), `seconds` by stage, `n` prompts per row, peak memory in GiB, and the 5-gram model's perplexity.
+        `rows` (one per method), `seconds` by stage, `n` prompts per row, peak memory in GiB, and the 5-gram
+        model's perplexity.
 
     Raises:
         LoquentError: a run failed; names it and says why.
@@ -96,10 +98,12 @@ def quickstart(
     _save(folder, whole, directions)
     say("\n" + tables.markdown(rows, directions))
     say(
-        f"\nperplexity per word on the test texts: 5-gram {beside['five_gram_per_word']:.2f}, language model {beside['model_per_word']:.2f}"
+        f"\nperplexity per word on the test texts: 5-gram {beside['five_gram_per_word']:.2f}, "
+        f"language model {beside['model_per_word']:.2f}"
     )
     say(
-        f"{sum(seconds.values()):.0f} seconds, {whole['peak_gib']:.1f} GiB; table and sample texts are in {folder}"
+        f"{sum(seconds.values()):.0f} seconds, {whole['peak_gib']:.1f} GiB; table and sample texts "
+        f"are in {folder}"
     )
     return whole
 
@@ -110,7 +114,9 @@ def _row(suite: Suite, method: str, evaluation: Mapping[str, Any]) -> dict[str, 
 
 
 def _five_grams(base: Recipe, start: str) -> dict[str, float]:
-    """Perplexity per word of whole test texts, under a 5-gram model of the training texts and under the base model."""
+    """Perplexity per word of whole test texts, under a 5-gram model of the training texts and under the base
+    model.
+    """
     from loquent import pretrained
 
     task = make_task(base)

@@ -1,4 +1,6 @@
-"""Whether a finished run's Q ranks the better of two answers higher (arXiv:2206.11871 sec. 5), kept beside its evaluation."""
+"""Whether a finished run's Q ranks the better of two answers higher (arXiv:2206.11871 sec. 5), kept beside
+its evaluation.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,10 @@ class Rank:
 
 
 def made(folder: Path, ranks: Sequence[Rank]) -> dict[str, Any]:
-    """Rank with the run's values, keep and return what is found; nothing where it learned no values per token."""
+    """Rank with the run's values, keep and return what is found.
+
+    Nothing where it learned no values per token.
+    """
     found = {"key": _key(ranks), "found": _ranked(folder, ranks)}
     atomic.write_json(folder / FILE, manifest.sealed(found))
     return found

@@ -1,4 +1,6 @@
-"""What a suite found: every cell's numbers with their intervals, the published ones, the verdicts, and the failures."""
+"""What a suite found: every cell's numbers with their intervals, the published ones, the verdicts, and the
+failures.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,11 @@ HOLDS, CONTRADICTED, UNDECIDED, MISSING = "holds", "contradicted", "undecided", 
 
 @dataclass(frozen=True)
 class Row:
-    """A cell's results. `values` and their standard errors over episodes (`errors`): by column and seed; `paper`: the published figures."""
+    """A cell's results.
+
+    `values` and their standard errors over episodes (`errors`): by column and seed; `paper`: the published
+    figures.
+    """
 
     name: str
     label: str
@@ -44,7 +50,10 @@ class Row:
     errors: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
 
     def error(self, column: str) -> float | None:
-        """The standard error over episodes of a number of one run; None of several, and where it is unknown."""
+        """The standard error over episodes of a number of one run.
+
+        None of several, and where it is unknown.
+        """
         known = list(self.errors.get(column, {}).values())
         return known[0] if len(known) == len(self.values.get(column, {})) == 1 else None
 
@@ -53,7 +62,8 @@ class Row:
 class Step:
     """Two neighbours of an ordering: the interval of the difference, and what the paper has.
 
-    `error`: of one seed, the standard error of the difference over the episodes; the interval is then three of them to each side.
+    `error`: of one seed, the standard error of the difference over the episodes; the interval is then three
+        of them to each side.
     """
 
     low: str
@@ -66,7 +76,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a claim holds here: every step of it must. `ends` compares the first cell with the last, where there are more than two."""
+    """Whether a claim holds here: every step of it must.
+
+    `ends` compares the first cell with the last, where there are more than two.
+    """
 
     ordering: Ordering
     steps: tuple[Step, ...]
@@ -146,9 +159,11 @@ def _figures(plan: Plan, outcomes: Mapping[str, Outcome], name: str) -> Mapping[
 
 
 def compare(low: Mapping[int, float], high: Mapping[int, float]) -> tuple[Interval | None, str]:
-    """Whether `high` is above `low`: decided by the interval of their difference over equal seeds, and open where it holds 0.
+    """Whether `high` is above `low`: decided by the interval of their difference over equal seeds, and open
+    where it holds 0.
 
-    Open too where there is no interval: of one seed, and of differences that are all equal, which say nothing about their spread.
+    Open too where there is no interval: of one seed, and of differences that are all equal, which say nothing
+    about their spread.
     """
     found = difference(low, high)
     if found is None:
@@ -159,7 +174,9 @@ def compare(low: Mapping[int, float], high: Mapping[int, float]) -> tuple[Interv
 
 
 def compare_episodes(difference: float, error: float) -> tuple[Interval, str]:
-    """The same of one seed, by the standard error of the difference over the episodes: three of them to each side."""
+    """The same of one seed, by the standard error of the difference over the episodes: three of them to each
+    side.
+    """
     found = Interval(difference, difference - ERRORS * error, difference + ERRORS * error, None, 1)
     return found, _decided(difference - ERRORS * error, difference + ERRORS * error)
 
@@ -215,7 +232,10 @@ def _row(
 def _curves(
     suite: Suite, plan: Plan, outcomes: Mapping[str, Outcome]
 ) -> dict[str, dict[str, tuple[Point, ...]]]:
-    """For each figure the cells' curves over the runs that have come to their end; a cell that logged nothing has none."""
+    """For each figure the cells' curves over the runs that have come to their end.
+
+    A cell that logged nothing has none.
+    """
     trained = (job for job in plan.jobs if isinstance(job, Job) and not job.agent)
     folders = {job.key: job.folder for job in trained if job.key in outcomes and outcomes[job.key].evaluation}
     groups = {
@@ -263,7 +283,10 @@ def _step(column: str, low: Row, high: Row) -> Step:
 
 
 def _error(low: Row, high: Row, column: str) -> float | None:
-    """The standard error of the difference of the one seed that both have; None where that of one is unknown, or both are 0."""
+    """The standard error of the difference of the one seed that both have.
+
+    None where that of one is unknown, or both are 0.
+    """
     (seed,) = low.values[column].keys() & high.values[column].keys()
     known = [row.errors.get(column, {}).get(seed) for row in (low, high)]
     return math.hypot(*(one for one in known if one is not None)) or None if None not in known else None

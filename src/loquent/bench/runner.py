@@ -34,23 +34,27 @@ def bench(
     say: Callable[[str], None] = print,
     allow_imports: bool = False,
 ) -> Results:
-    """Run a suite into the folder `out` and write its tables there: table.md, table.csv, verdicts.csv, table.json and table.html,
-    and curves.csv where the suite has figures.
+    """Run a suite into the folder `out` and write its tables there: table.md, table.csv, verdicts.csv,
+    table.json and table.html, and curves.csv where the suite has figures.
 
-    They are written after every run that is made, so that what is done is there whatever ends the call. A run that failed is in them,
-    and is tried again by the next call; the others are not made again. What several cells have in common is made once.
+    They are written after every run that is made, so that what is done is there whatever ends the call. A run
+    that failed is in them, and is tried again by the next call; the others are not made again. What several
+    cells have in common is made once.
 
     Args:
         suite: a name, a YAML file, or a `Suite`.
         profile: one of the suite's, its first by default; "smoke" every suite has.
         seeds: runs of every cell; the profile's number by default.
-        overrides: `key.path=value` for all stages and cells, or `NAME:key.path=value` for one of them; `NAME` may have * in it.
+        overrides: `key.path=value` for all stages and cells, or `NAME:key.path=value` for one of them; `NAME`
+            may have * in it.
         only: the cells to make, by name, with what they start from; all by default.
         processes: runs made at once; the profile's number by default, 0 for one on each core.
-        allow_imports: take files of suites and recipes that name code wherever they lie; otherwise as `loquent.core.guards.trust` says.
+        allow_imports: take files of suites and recipes that name code wherever they lie; otherwise as
+            `loquent.core.guards.trust` says.
 
     Raises:
-        UnknownName, BadSetting: the suite or a setting is wrong. BadCheckpoint: `out` holds a run of other settings; names its folder.
+        UnknownName, BadSetting: the suite or a setting is wrong. BadCheckpoint: `out` holds a run of other
+            settings; names its folder.
     """
     whole = suite if isinstance(suite, Suite) else suites.load(suite, allow_imports=allow_imports)
     results.check(whole)
@@ -102,7 +106,8 @@ def runs(
     say: Callable[[str], None] = print,
     each: Callable[[Plan, Mapping[str, Outcome]], object] | None = None,
 ) -> tuple[Plan, dict[str, Outcome]]:
-    """The runs of a suite in the folder `out`, made or found there: the plan, and every run's outcome by its key. Raises as `bench`.
+    """The runs of a suite in the folder `out`, made or found there: the plan, and every run's outcome by its
+    key. Raises as `bench`.
 
     Args:
         each: told of the outcomes there are after every run that is made.
@@ -113,7 +118,8 @@ def runs(
     )
     if RunFolder(out).config.exists():
         raise BadCheckpoint(
-            f"{out} holds a run; name another folder for the suite, in which every run has a folder of its own"
+            f"{out} holds a run; name another folder for the suite, in which every run has a folder "
+            "of its own"
         )
     Path(out).mkdir(parents=True, exist_ok=True)
     tell, known = _teller(len(plan.jobs), say), dict[str, Outcome]()

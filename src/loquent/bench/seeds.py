@@ -1,4 +1,6 @@
-"""One recipe with several seeds: a run each in a folder of its own, and the means and deviations over them."""
+"""One recipe with several seeds: a run each in a folder of its own, and the means and deviations over
+them.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ def train_seeds(whole: Recipe, out: str | Path, seeds: int, *, progress: bool = 
     for name in (names.CONFIG, PLAN):
         if (folder / name).exists():
             raise BadCheckpoint(
-                f"{folder} holds runs already; name another folder, or go on with them: loquent resume {folder}"
+                f"{folder} holds runs already; name another folder, or go on with them: loquent "
+                f"resume {folder}"
             )
     folder.mkdir(parents=True, exist_ok=True)
     atomic.write_text(folder / RECIPE, whole.yaml())
@@ -44,10 +47,12 @@ def train_seeds(whole: Recipe, out: str | Path, seeds: int, *, progress: bool = 
 def resume_seeds(
     folder: Path, *, progress: bool = True, from_older: bool = False, allow_imports: bool = False
 ) -> list[Run]:
-    """Train what is missing of several runs, go on with what was stopped, and write the table over all of them.
+    """Train what is missing of several runs, go on with what was stopped, and write the table over all of
+    them.
 
     Args:
-        allow_imports: import code that the recipe names wherever the folder lies; otherwise as `loquent.core.guards.trust` says.
+        allow_imports: import code that the recipe names wherever the folder lies; otherwise as
+            `loquent.core.guards.trust` says.
     """
     whole = recipes.load(folder / RECIPE, imports="all" if allow_imports else "trusted")
     runs = []
@@ -73,13 +78,16 @@ def _seeds(file: Path) -> list[int]:
         or len(set(numbers)) < len(numbers)
     ):
         raise BadCheckpoint(
-            f"{file}: seeds is {json_files.shown(seeds)}; different whole numbers of at least 0 are right: {advice}"
+            f"{file}: seeds is {json_files.shown(seeds)}; different whole numbers of at least 0 are "
+            f"right: {advice}"
         )
     return numbers
 
 
 def over(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """One row for each evaluated value: its mean over the runs that have it, the deviation beside it (with two or more), each run's own."""
+    """One row for each evaluated value: its mean over the runs that have it, the deviation beside it (with
+    two or more), each run's own.
+    """
     found = [run.evaluation for run in runs]
     directions = {key: higher for one in found for key, higher in one["higher_is_better"].items()}
     rows = []

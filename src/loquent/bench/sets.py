@@ -1,4 +1,5 @@
-"""Recorded episodes of a suite: sets that are there, or are collected once before the runs that learn from them or rank their answers.
+"""Recorded episodes of a suite: sets that are there, or are collected once before the runs that learn from
+them or rank their answers.
 
 A set is played on the task of the runs that need it, with its options, so a suite says them once.
 """
@@ -63,7 +64,8 @@ class Ranking:
 
     data: str = setting(why="the set")
     pairs: str = setting(
-        why="forks with the answers they leave (branch), or first answers of the expert with those of the suboptimal player (initial)",
+        why="forks with the answers they leave (branch), or first answers of the expert with those of "
+        "the suboptimal player (initial)",
         choices=("branch", "initial"),
     )
 
@@ -73,7 +75,10 @@ class Ranking:
 
 @dataclass(frozen=True)
 class SetJob:
-    """A set to be collected, or read where it lies. `key` is what its episodes are; its folder holds them and their figures."""
+    """A set to be collected, or read where it lies.
+
+    `key` is what its episodes are; its folder holds them and their figures.
+    """
 
     name: str
     key: str
@@ -109,7 +114,8 @@ def planned(name: str, data: Data, recipe: Recipe, out: Path, optimum: str | Rec
     """The set as a recipe's runs need it.
 
     Raises:
-        BadSetting: there is nothing at its path; or its design has no such option, or a player too many or too few.
+        BadSetting: there is nothing at its path; or its design has no such option, or a player too many or
+            too few.
     """
     options = frozen(plain(recipe.options))
     job = SetJob(name, "", out / name, data, recipe.task, options, optimum)
@@ -117,7 +123,8 @@ def planned(name: str, data: Data, recipe: Recipe, out: Path, optimum: str | Rec
     if data.path:
         if not job.file.is_file():
             raise BadSetting(
-                f"data.{name}.path = {data.path!r}: there are no recorded episodes; a file, or a folder with {names.EPISODES}, is right"
+                f"data.{name}.path = {data.path!r}: there are no recorded episodes; a file, or a "
+                f"folder with {names.EPISODES}, is right"
             )
         said["content"] = hashlib.sha256(job.file.read_bytes()).hexdigest()
     else:

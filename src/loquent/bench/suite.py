@@ -1,7 +1,10 @@
-"""A suite as a value: YAML under a page, filled into frozen dataclasses. `suites/*.yaml` are the built-in ones.
+"""A suite as a value: YAML under a page, filled into frozen dataclasses.
 
-Stages are runs made once, which others start from; cells are runs made for every seed, the table's rows. A setting whose value
-is `<name>` stands for the folder of the stage or cell of that name; in `training.data`, for the set of recorded episodes (`data`).
+`suites/*.yaml` are the built-in ones.
+
+Stages are runs made once, which others start from; cells are runs made for every seed, the table's rows. A
+setting whose value is `<name>` stands for the folder of the stage or cell of that name; in `training.data`,
+for the set of recorded episodes (`data`).
 """
 
 from __future__ import annotations
@@ -38,7 +41,8 @@ class Entry:
     label: str = setting("", "what the tables call it; empty: its name")
     agent: str | Record = setting(
         "",
-        "an agent that plays in place of a trained model, by name or {kind: NAME, OPTION: VALUE}; nothing is trained",
+        "an agent that plays in place of a trained model, by name or {kind: NAME, OPTION: VALUE}; "
+        "nothing is trained",
     )
     set: Record = setting(
         EMPTY, "settings that replace the recipe's, by key.path; <name> is the folder of another entry"
@@ -158,10 +162,12 @@ def load(name: str | Path, *, allow_imports: bool = False) -> Suite:
     """A suite by name, or from a YAML file.
 
     Args:
-        allow_imports: take a file that names code wherever it lies, and its recipes; otherwise as `loquent.core.guards.trust` says.
+        allow_imports: take a file that names code wherever it lies, and its recipes; otherwise as
+            `loquent.core.guards.trust` says.
 
     Raises:
-        UnknownName: no such suite. BadSetting: an unknown key, a bad value, or a name that stands for nothing; with file and line.
+        UnknownName: no such suite. BadSetting: an unknown key, a bad value, or a name that stands for
+            nothing; with file and line.
     """
     path = _find(name)
     root = read(path)
@@ -267,16 +273,19 @@ def _check(suite: Suite, inside: Mapping[str, Node]) -> None:
     """Every name stands for something, and no name for two things."""
     for name in suite.stages.keys() & suite.cells.keys():
         raise BadSetting(
-            f"{inside['cells'].mapping('cells')[name].place}: {name!r} is a stage and a cell; one name is one thing"
+            f"{inside['cells'].mapping('cells')[name].place}: {name!r} is a stage and a cell; one "
+            "name is one thing"
         )
     for name in suite.data.keys() & suite.entries.keys():
         raise BadSetting(
-            f"{inside['data'].mapping('data')[name].place}: {name!r} is a set of episodes and a stage or cell; one name is one thing"
+            f"{inside['data'].mapping('data')[name].place}: {name!r} is a set of episodes and a "
+            "stage or cell; one name is one thing"
         )
     for name, ranking in suite.ranking.items():
         if ranking.data not in suite.data:
             raise BadSetting(
-                f"{inside['ranking'].mapping('ranking')[name].place}: {UnknownName('set of episodes', ranking.data, suite.data)}"
+                f"{inside['ranking'].mapping('ranking')[name].place}: "
+                f"{UnknownName('set of episodes', ranking.data, suite.data)}"
             )
     for section in ("stages", "cells"):
         for name, entry in getattr(suite, section).items():
@@ -299,13 +308,15 @@ def _check(suite: Suite, inside: Mapping[str, Node]) -> None:
         for key in profile.set:
             if key not in recipes:
                 raise BadSetting(
-                    f"{inside['profiles'].mapping('profiles')[name].place}: {UnknownName('recipe of this suite', key, recipes)}"
+                    f"{inside['profiles'].mapping('profiles')[name].place}: "
+                    f"{UnknownName('recipe of this suite', key, recipes)}"
                 )
         for key in profile.data:
             if key not in (*suite.data, ANY):
                 known = (*suite.data, ANY)
                 raise BadSetting(
-                    f"{inside['profiles'].mapping('profiles')[name].place}: {UnknownName('set of episodes', key, known)}"
+                    f"{inside['profiles'].mapping('profiles')[name].place}: "
+                    f"{UnknownName('set of episodes', key, known)}"
                 )
 
 

@@ -1,4 +1,7 @@
-"""One run of a suite: made, gone on with, or found finished in its folder. Nothing that lies there is ever deleted."""
+"""One run of a suite: made, gone on with, or found finished in its folder.
+
+Nothing that lies there is ever deleted.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +39,10 @@ from loquent.training.start import make_task
 class Outcome:
     """What became of a run: its evaluation, or why there is none.
 
-    `logged`: the last line of its metrics.jsonl. `fresh`: it was made now. `note`: what became of what lay in its folder.
-    `version` and `threads`: Loquent's and torch's it was made with; "" and 0 where an older version has not written them.
+    `logged`: the last line of its metrics.jsonl. `fresh`: it was made now. `note`: what became of what lay in
+        its folder.
+    `version` and `threads`: Loquent's and torch's it was made with; "" and 0 where an older version has not
+    written them.
     """
 
     key: str
@@ -94,7 +99,8 @@ def finished(job: Job | SetJob) -> Outcome | None:
 
 def _another(job: Job) -> BadCheckpoint:
     return BadCheckpoint(
-        f"{job.folder} holds a run of other settings than this suite has now; name a new folder, or move that one away"
+        f"{job.folder} holds a run of other settings than this suite has now; name a new folder, or "
+        "move that one away"
     )
 
 
@@ -107,7 +113,9 @@ def _logged(folder: Path) -> Mapping[str, Any]:
 
 
 def make(job: Job | SetJob, progress: bool = False) -> Outcome:
-    """Make a run, whatever happens: an error becomes the outcome's `failure`, and its traceback `failure.txt` in the folder."""
+    """Make a run, whatever happens: an error becomes the outcome's `failure`, and its traceback `failure.txt`
+    in the folder.
+    """
     before = time.perf_counter()
     try:
         job.folder.mkdir(parents=True, exist_ok=True)
@@ -141,7 +149,9 @@ def make(job: Job | SetJob, progress: bool = False) -> Outcome:
 
 
 def _trained(job: Job, progress: bool) -> tuple[dict[str, Any], str]:
-    """Train, or go on where an earlier call has stopped; and what became of a checkpoint that was refused, in words.
+    """Train, or go on where an earlier call has stopped.
+
+    And what became of a checkpoint that was refused, in words.
 
     Raises:
         BadCheckpoint: the folder holds a run of other settings; or it cannot be written.

@@ -104,7 +104,8 @@ def _runs(commands: Any) -> None:
     resume.add_argument(
         "run",
         metavar="RUN",
-        help="the run's folder, or the folder of `train --seeds`; checkpoints come with training.checkpoint_every",
+        help="the run's folder, or the folder of `train --seeds`; checkpoints come with "
+        "training.checkpoint_every",
     )
     resume.add_argument(
         "--from-older",
@@ -177,7 +178,8 @@ def _runs(commands: Any) -> None:
     values = _command(
         commands,
         "values",
-        "print what a run's values hold of recorded episodes: the best and worst utterances, or whether Q ranks the better answers higher",
+        "print what a run's values hold of recorded episodes: the best and worst utterances, or "
+        "whether Q ranks the better answers higher",
         "loquent values runs/ilql data/wordle --ngram 2",
         "loquent values runs/ilql data/expert --against data/random --answer 1",
     )
@@ -269,7 +271,8 @@ def _games(commands: Any) -> None:
         "collect",
         "play many games into a dataset of episodes; goes on where it was stopped",
         "loquent collect wordle --agent random --episodes 1000 --out data/wordle",
-        "loquent collect wordle --design branching design.rollouts=2 --agent expert --suboptimal random --episodes 100 --out data/branching",
+        "loquent collect wordle --design branching design.rollouts=2 --agent expert --suboptimal "
+        "random --episodes 100 --out data/branching",
     )
     _task(collect)
     collect.add_argument(
@@ -280,7 +283,8 @@ def _games(commands: Any) -> None:
     collect.add_argument(
         "--design",
         metavar="DESIGN",
-        help="games (default), branching, adversarial or tweets; its options stand as design.key=value (docs/data.md)",
+        help="games (default), branching, adversarial or tweets; its options stand as design.key=value "
+        "(docs/data.md)",
     )
     collect.add_argument(
         "--suboptimal",
@@ -417,8 +421,10 @@ def _scores(commands: Any) -> None:
         "score",
         "score a file of texts by metrics, with bootstrap intervals",
         "loquent score --metrics rouge,bleu predictions.jsonl references.jsonl --json",
-        "loquent score --metrics rouge,meteor said.txt first.txt second.txt rouge.stem=false --samples scores.jsonl",
-        "loquent score --metrics plain=rouge,stemmed=rouge said.txt right.txt plain.stem=false stemmed.stem=true --interval bca",
+        "loquent score --metrics rouge,meteor said.txt first.txt second.txt rouge.stem=false "
+        "--samples scores.jsonl",
+        "loquent score --metrics plain=rouge,stemmed=rouge said.txt right.txt plain.stem=false "
+        "stemmed.stem=true --interval bca",
         "loquent score --metrics my_metrics:Politeness said.jsonl --resamples 0",
     )
     score.add_argument(
@@ -430,7 +436,8 @@ def _scores(commands: Any) -> None:
         "overrides",
         nargs="*",
         metavar="REFERENCES|METRIC.key=value",
-        help="JSON lines with `references`, a list of texts, or plain text, one a line; several files add up. And options of metrics",
+        help="JSON lines with `references`, a list of texts, or plain text, one a line; several files "
+        "add up. And options of metrics",
     )
     score.add_argument(
         "--metrics",
@@ -524,7 +531,8 @@ def _imports(command: argparse.ArgumentParser, where: str = "a recipe or a run")
     command.add_argument(
         "--allow-imports",
         action="store_true",
-        help=f"let code that the file of {where} names be imported, also from outside the current folder (docs/running-others-recipes.md)",
+        help=f"let code that the file of {where} names be imported, also from outside the current folder "
+        "(docs/running-others-recipes.md)",
     )
 
 

@@ -1,6 +1,8 @@
-"""The command `loquent`: parses a line and hands it to one file of `commands/`, which alone imports what it needs.
+"""The command `loquent`: parses a line and hands it to one file of `commands/`, which alone imports what it
+needs.
 
-Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 a check found something, 2 an error, 130 interrupted.
+Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 a check found something, 2 an
+error, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -55,7 +57,10 @@ REFUSED = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line and return its exit code. Nothing that others wrote reaches the terminal unescaped."""
+    """Run one command line and return its exit code.
+
+    Nothing that others wrote reaches the terminal unescaped.
+    """
     with guarded():
         return _run(parsed(argv))
 
@@ -121,7 +126,10 @@ def _remarks() -> Iterator[None]:
 
 
 def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The arguments of one line; `key=value` settings may also stand behind options, where argparse alone would refuse them."""
+    """The arguments of one line.
+
+    `key=value` settings may also stand behind options, where argparse alone would refuse them.
+    """
     top = parser()
     arguments, rest = top.parse_known_args(argv)
     if not hasattr(arguments, "command"):
@@ -134,7 +142,8 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
         arguments.overrides += rest
     elif rest:
         top.error(
-            f"unrecognized arguments: {' '.join(rest)}; loquent {arguments.command} --help shows what is known"
+            f"unrecognized arguments: {' '.join(rest)}; loquent {arguments.command} --help shows "
+            "what is known"
         )
     return arguments
 

@@ -1,4 +1,6 @@
-"""The laws of the task contract, run on any task: `check` gives the broken ones in words, `report` says what was looked at."""
+"""The laws of the task contract, run on any task: `check` gives the broken ones in words, `report` says what
+was looked at.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,8 @@ def findings(task: Task | str, episodes: int = 20, seed: int = 0) -> list[Findin
     """Run every law on a task, over games of random, odd and (where there is one) expert players.
 
     Args:
-        task: a task, the name of a registered one, or "module:Class"; by name it is built with its default options.
+        task: a task, the name of a registered one, or "module:Class"; by name it is built with its default
+            options.
 
     Raises:
         BadSetting: the name names no task, or `episodes` is less than 1.

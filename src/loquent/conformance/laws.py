@@ -1,4 +1,6 @@
-"""The laws, one function each: its docstring says the law, `looked.at(problem)` counts a case and keeps what is wrong."""
+"""The laws, one function each: its docstring says the law, `looked.at(problem)` counts a case and keeps what
+is wrong.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,10 @@ MOST_LEGALS = 10
 
 
 def rows(bench: Bench, looked: Looked) -> None:
-    """There are rows; they are values, the same each time; ids are unique in a split and shared by no two splits."""
+    """There are rows; they are values, the same each time.
+
+    Ids are unique in a split and shared by no two splits.
+    """
     looked.unit = "rows"
     looked.at(
         None
@@ -205,7 +210,10 @@ def returns(bench: Bench, looked: Looked) -> None:
 
 
 def actions(bench: Bench, looked: Looked) -> None:
-    """Action texts and numbers are a bijection; contains, draw and mask agree; a legal action reads as a move."""
+    """Action texts and numbers are a bijection; contains, draw and mask agree.
+
+    A legal action reads as a move.
+    """
     looked.unit = "actions"
     found = bench.task.actions
     if found is None:

@@ -131,7 +131,10 @@ class Odd:
 
 
 class Bench:
-    """A task under test. Everything is asked of it through `watch`, which sees whether a global generator moved."""
+    """A task under test.
+
+    Everything is asked of it through `watch`, which sees whether a global generator moved.
+    """
 
     def __init__(self, task: Task, episodes: int, seed: int) -> None:
         self.task, self.episodes, self.seed = task, episodes, seed
@@ -155,7 +158,9 @@ class Bench:
 
     @cached_property
     def games(self) -> list[tuple[str, Row, int]]:
-        """(split, row, number) of the games to play: drawn from all splits, numbered so that no two are the same."""
+        """(split, row, number) of the games to play: drawn from all splits, numbered so that no two are the
+        same.
+        """
         rng = Key(self.seed, ("check", "rows")).generator()
         splits = [split for split, rows in self.rows.items() if len(rows)]
         if not splits:
@@ -222,7 +227,9 @@ class Bench:
 
 
 def _generators() -> tuple[Any, ...]:
-    """The states of the global generators of Python, numpy and (if loaded) torch, as values that can be compared."""
+    """The states of the global generators of Python, numpy and (if loaded) torch, as values that can be
+    compared.
+    """
     numpy_state: Any = np.random.get_state()  # noqa: NPY002 - looked at, never moved
     name, words, *rest = numpy_state
     torch = sys.modules.get("torch")

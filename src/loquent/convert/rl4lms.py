@@ -1,8 +1,11 @@
-"""RL4LMs' YAML (version 0.2.2) as a recipe. Its keys are those of the library's configuration files; missing ones have its defaults.
+"""RL4LMs' YAML (version 0.2.2) as a recipe.
+
+Its keys are those of the library's configuration files; missing ones have its defaults.
 
     tokenizer, datapool, reward_fn, env, alg (args, kl_div, policy), train_evaluation
 
-What a key means there, and where the library deviates from its paper (arXiv:2210.01241), is said in the notes.
+What a key means there, and where the library deviates from its paper (arXiv:2210.01241), is said in the
+notes.
 """
 
 from __future__ import annotations
@@ -105,7 +108,10 @@ class Converted:
 
     @property
     def missing(self) -> list[Note]:
-        """What the user has to give before the recipe can be trained; `--profile smoke` puts something in its place."""
+        """What the user has to give before the recipe can be trained.
+
+        `--profile smoke` puts something in its place.
+        """
         return [note for note in self.notes if note.kind == MISSING]
 
 
@@ -116,8 +122,8 @@ def convert(path: str | Path, *, accept_changes: bool = False) -> Converted:
         accept_changes: convert a file although its objective or its algorithm is changed.
 
     Raises:
-        BadSetting: no such file, no YAML, a value of the wrong type, or one that no recipe can hold; with file and line. Or the
-            recipe would have another objective or algorithm, and that was not accepted.
+        BadSetting: no such file, no YAML, a value of the wrong type, or one that no recipe can hold; with
+            file and line. Or the recipe would have another objective or algorithm, and that was not accepted.
     """
     file = Path(path)
     if not file.is_file():
@@ -125,7 +131,8 @@ def convert(path: str | Path, *, accept_changes: bool = False) -> Converted:
     source = Source(read(file))
     if not source.root.mapping("an RL4LMs file"):
         raise BadSetting(
-            f"{file}: the file is empty; tokenizer, datapool, alg and train_evaluation are the sections of an RL4LMs file"
+            f"{file}: the file is empty; tokenizer, datapool, alg and train_evaluation are the "
+            "sections of an RL4LMs file"
         )
     parts.expand(source)
     made = _recipe(source)
@@ -136,15 +143,16 @@ def convert(path: str | Path, *, accept_changes: bool = False) -> Converted:
         written.encode("utf-8")
     except UnicodeEncodeError as error:
         raise BadSetting(
-            f"{file}: a text holds {error.object[error.start]!a}, half a character, which no file can hold; remove it"
+            f"{file}: a text holds {error.object[error.start]!a}, half a character, which no file "
+            "can hold; remove it"
         ) from error
     _check(name, written, file)
     found = Converted(name, written, tuple(source.notes))
     if found.changed and not accept_changes:
         what = "; ".join(f"{note.place} {note.text}" for note in found.changed)
         raise BadSetting(
-            f"{file}: the recipe would be another experiment: {what}. Nothing is written. To have the recipe all the same, "
-            "with this as a comment in it, give --accept-changes"
+            f"{file}: the recipe would be another experiment: {what}. Nothing is written. To have "
+            "the recipe all the same, with this as a comment in it, give --accept-changes"
         )
     return found
 
@@ -154,7 +162,8 @@ def _recipe(source: Source) -> dict[str, Any]:
     if kind not in ALGORITHMS:
         place = source.node("alg.id")
         raise BadSetting(
-            f"{place.place if place else source.root.file}: {UnknownName('algorithm of RL4LMs', kind, ALGORITHMS)}"
+            f"{place.place if place else source.root.file}: "
+            f"{UnknownName('algorithm of RL4LMs', kind, ALGORITHMS)}"
         )
     made: dict[str, Any] = {"task": parts.task(source)}
     made["model"] = parts.model(source, kind)

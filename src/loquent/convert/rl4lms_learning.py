@@ -62,7 +62,10 @@ MASKS = ("learned_top_k", "learned_top_p", "topk")  # the first is the library's
 
 
 def on_policy(source: Source, kind: str) -> dict[str, Any]:
-    """`alg.args`, `alg.kl_div` and the masking policy. An algorithm that is not registered becomes PPO, which is a change."""
+    """`alg.args`, `alg.kl_div` and the masking policy.
+
+    An algorithm that is not registered becomes PPO, which is a change.
+    """
     ours = kind if kind in registry.names("algorithm") else "ppo"
     if ours == kind:
         source.taken("alg.id", "algorithm.kind")
@@ -122,7 +125,10 @@ def _place(source: Source, key: str) -> str:
 
 
 def _mask(source: Source) -> dict[str, Any]:
-    """NLPO's masking policy. The released code never brings it up to date; the recipe does, as the paper says."""
+    """NLPO's masking policy.
+
+    The released code never brings it up to date; the recipe does, as the paper says.
+    """
     key = "alg.policy.args"
     mode, top = source.get(f"{key}.mask_type", str, MASKS[0]), source.get(f"{key}.top_mask", float, low=0)
     if mode not in MASKS:
@@ -132,8 +138,9 @@ def _mask(source: Source) -> dict[str, Any]:
     if mode != "learned_top_p" and (top < 1 or top != int(top)):
         told = "" if source.node(f"{key}.mask_type") else " (which none stands for)"
         raise BadSetting(
-            f"{_place(source, f'{key}.top_mask')}: {key}.top_mask = {top:g}: mask_type {mode}{told} keeps so many of the likeliest tokens, so a "
-            "whole number of at least 1 is right; learned_top_p keeps a share of the probability"
+            f"{_place(source, f'{key}.top_mask')}: {key}.top_mask = {top:g}: mask_type {mode}{told} "
+            "keeps so many of the likeliest tokens, so a whole number of at least 1 is right; "
+            "learned_top_p keeps a share of the probability"
         )
     made: dict[str, Any] = (
         {"top_p": top, "top_k": 0} if mode == "learned_top_p" else {"top_p": 1.0, "top_k": int(top)}
@@ -146,7 +153,10 @@ def _mask(source: Source) -> dict[str, Any]:
     )
     source.taken(f"{key}.mask_type", "algorithm.top_p, algorithm.top_k", why)
     made["mu"] = 1 if mode == "topk" else source.get(f"{key}.target_update_iterations", int, 1000)
-    frozen = "the released code never brings its mask up to date; algorithm.preset: rl4lms, or mu: 0, is what it ran"
+    frozen = (
+        "the released code never brings its mask up to date; algorithm.preset: rl4lms, or mu: 0, is "
+        "what it ran"
+    )
     source.taken(f"{key}.target_update_iterations", "algorithm.mu", frozen)
     made["min_keep"] = max(1, source.get(f"{key}.min_tokens_to_keep", int, 100))
     source.taken(f"{key}.min_tokens_to_keep", "algorithm.min_keep")
@@ -192,7 +202,8 @@ def supervised(source: Source) -> dict[str, Any]:
     if source.node(f"{key}.lr_scheduler_type") is None:
         source.remark(
             f"{key}.lr_scheduler_type",
-            "was not set: Hugging Face then comes down linearly, which is not here; a cosine stands in its place",
+            "was not set: Hugging Face then comes down linearly, which is not here; a cosine stands "
+            "in its place",
         )
     return made
 
@@ -215,7 +226,8 @@ def training(source: Source, kind: str, made: dict[str, Any]) -> dict[str, Any]:
         found |= {"evaluate_episodes": 5000, "final_episodes": 5000}
         source.remark(
             "train_evaluation",
-            "all 5,000 held-out rows are played in every evaluation, as there; training.evaluate_episodes=200 is quicker",
+            "all 5,000 held-out rows are played in every evaluation, as there; "
+            "training.evaluate_episodes=200 is quicker",
         )
     return found
 

@@ -18,11 +18,13 @@ IMDB_ROWS = 20_000  # of train, when a fifth is set aside for validation; half o
 ROWS = {  # what the rows of a data pool hold, where it is more than prompts and references
     "commongen": "`prompt` (prefix, concepts, end token), `references` and `concepts`",
     "cnn_daily_mail": "`prompt` (prefix, article) and `references` (the highlights)",
-    "daily_dialog": "`prompt` (the last utterances, each with <EOU> behind it), `references` and `intent` (1 to 4)",
+    "daily_dialog": "`prompt` (the last utterances, each with <EOU> behind it), "
+    "`references` and `intent` (1 to 4)",
     "dummy_pool": "`prompt` and any text in `references`",
     "iwslt2017en_de": "`prompt` (prefix, English) and `references` (German)",
     "narrative_qa": "`prompt` (question, text) and `references` (answers)",
-    "totto": "`prompt` (the table as text), `references`, and `table`, `table_page_title` and so on, which parent and bleu_totto read",
+    "totto": "`prompt` (the table as text), `references`, and `table`, `table_page_title` and so on, which "
+    "parent and bleu_totto read",
 }
 GENERATION = {"temperature": float, "top_p": float}
 UNSAID = {
@@ -59,7 +61,8 @@ def task(source: Source) -> dict[str, Any]:
         else:
             source.changed(
                 "datapool.args.positive_ratio",
-                "all positive reviews of the training split are learned from; task.limit keeps a part of all rows",
+                "all positive reviews of the training split are learned from; task.limit keeps a "
+                "part of all rows",
             )
     else:
         made |= {"source": "path", "path": pool}
@@ -104,7 +107,10 @@ def model(source: Source, kind: str) -> dict[str, Any]:
             f"encoder-decoder models are not trained here: name a causal one in the place of {path}",
         )
     elif kind == "supervised":
-        whole = "the loss is on prompt and answer (learn_on: all), as there; the end token is learned too, which it is not there"
+        whole = (
+            "the loss is on prompt and answer (learn_on: all), as there; the end token is learned too, "
+            "which it is not there"
+        )
         source.taken(place, "algorithm.learn_on", whole)
     source.taken("alg.model_type", "algorithm.learn_on")
     source.taken("alg.policy.id", "model.critic, model.reference")
@@ -139,7 +145,10 @@ def decoding(source: Source, kind: str) -> dict[str, Any]:
     longest = source.get("env.args.max_episode_length", int, None, 1)
     if longest is not None:
         given = made.setdefault("max_new_tokens", longest)
-        differs = f"answers have at most {given} tokens, as generation_kwargs say; there an answer cut before {longest} had no reward"
+        differs = (
+            f"answers have at most {given} tokens, as generation_kwargs say; there an answer cut before "
+            f"{longest} had no reward"
+        )
         source.taken(
             "env.args.max_episode_length", "decoding.max_new_tokens", differs if given != longest else ""
         )
@@ -165,13 +174,17 @@ def decoding(source: Source, kind: str) -> dict[str, Any]:
     else:
         source.left(
             "env.args.priority_scale",
-            "all rows weigh 1 there, so they are drawn equally often; rows of yours with weights: training.priority",
+            "all rows weigh 1 there, so they are drawn equally often; rows of yours with weights: "
+            "training.priority",
         )
     return made
 
 
 def evaluation(source: Source, base: dict[str, Any]) -> dict[str, Any]:
-    """How answers are drawn in evaluation, where it differs. Arguments of its own replace those of collection as a whole, there."""
+    """How answers are drawn in evaluation, where it differs.
+
+    Arguments of its own replace those of collection as a whole, there.
+    """
     made: dict[str, Any] = {}
     key = "train_evaluation.generation_kwargs"
     if source.node(key) is not None and source.get(key, dict, None):
@@ -193,7 +206,9 @@ def _draws(source: Source, key: str) -> bool:
 
 
 def _generation(source: Source, key: str, draws: bool) -> dict[str, Any]:
-    """The keyword arguments of Hugging Face's generate, with its defaults: 50 likeliest tokens when sampling."""
+    """The keyword arguments of Hugging Face's generate, with its defaults: 50 likeliest tokens when
+    sampling.
+    """
     beams = source.get(f"{key}.num_beams", int, 1)
     made: dict[str, Any] = {"method": "sample" if draws else "beam" if beams > 1 else "greedy"}
     source.taken(f"{key}.do_sample", "method")

@@ -1,7 +1,9 @@
-"""The rewards and metrics of an RL4LMs file. Each has a counterpart by a table; an option of a reward without one is a changed objective.
+"""The rewards and metrics of an RL4LMs file.
 
-RL4LMs reads the references of METEOR, and of ROUGE with `use_single_ref: False`, as one text (`str(list)`). Its formulas are taken over
-and such mistakes are not; a note names the option `legacy` that repeats them.
+Each has a counterpart by a table; an option of a reward without one is a changed objective.
+
+RL4LMs reads the references of METEOR, and of ROUGE with `use_single_ref: False`, as one text (`str(list)`).
+Its formulas are taken over and such mistakes are not; a note names the option `legacy` that repeats them.
 """
 
 from __future__ import annotations
@@ -99,7 +101,10 @@ NO_REWARD = ("perplexity", "diversity")  # they score no single answer
 
 
 def rewards(source: Source) -> dict[str, Any]:
-    """`reward_fn` as the terms of `rewards`. Where it has no counterpart, the notes say that the objective is changed."""
+    """`reward_fn` as the terms of `rewards`.
+
+    Where it has no counterpart, the notes say that the objective is changed.
+    """
     made: dict[str, Any] = {}
     if source.node("reward_fn") is not None:
         name = source.get("reward_fn.id", str)
@@ -148,7 +153,10 @@ def metrics(source: Source) -> dict[str, Any]:
 
 
 def _own_name(name: str, options: dict[str, Any], made: Mapping[str, Any]) -> str:
-    """The name of a metric in the recipe: its own, or NAME_2 and so on behind one with other options; that of its equal where there is one."""
+    """The name of a metric in the recipe: its own, or NAME_2 and so on behind one with other options.
+
+    That of its equal where there is one.
+    """
     own, number = name, 1
     while own in made and {"of": name, **made[own]} != {"of": name, **options}:
         own, number = f"{name}_{number + 1}", number + 1
@@ -162,7 +170,8 @@ def _term(source: Source, name: str) -> dict[str, Any]:
     if score.name not in registry.names(kind) or score.name in NO_REWARD:
         source.changed(
             "reward_fn",
-            f"there is no reward {name!r} here, and without a reward nothing but the KL penalty is learned. loquent list rewards shows what there is",
+            f"there is no reward {name!r} here, and without a reward nothing but the KL penalty is "
+            "learned. loquent list rewards shows what there is",
         )
         return {}
     if needed := _needed(kind, score):
@@ -223,7 +232,8 @@ def _shaping(source: Source) -> None:
     else:
         source.changed(
             key,
-            f"{shaping} is not added to the reward: it is not here; a function of yours may be a second reward (of: module:function)",
+            f"{shaping} is not added to the reward: it is not here; a function of yours may be a "
+            "second reward (of: module:function)",
         )
 
 
@@ -266,7 +276,10 @@ def _options(
 
 
 def _value(name: str, given: Any) -> tuple[Any, str]:
-    """The value of an option as we have it, and what is to be said of it; None where there is no such value here."""
+    """The value of an option as we have it, and what is to be said of it.
+
+    None where there is no such value here.
+    """
     if name == "use_single_ref":
         return ("first", "") if given else ("best", STRINGIFIED)
     if name == "use_text_from_meta_data":

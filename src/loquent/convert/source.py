@@ -26,8 +26,8 @@ NAMES = {
 class Note:
     """One key: where it stands, and its setting here (`target`) or why it has none (`why`), or both.
 
-    `kind` is CHANGED where the recipe is another experiment than the file, MISSING where the user has to give something before it
-    can be trained, and empty otherwise.
+    `kind` is CHANGED where the recipe is another experiment than the file, MISSING where the user has to give
+    something before it can be trained, and empty otherwise.
     """
 
     place: str
@@ -75,8 +75,8 @@ class Source:
         """The value under a key, of this type; the default where there is none, or where it is empty.
 
         Raises:
-            BadSetting: another type (names file and line), no value where there is no default, or a number that is calculated with and
-                does not lie in [`low`, 10^12].
+            BadSetting: another type (names file and line), no value where there is no default, or a number
+                that is calculated with and does not lie in [`low`, 10^12].
         """
         found = self.node(key)
         value = None if found is None else found.value
@@ -126,7 +126,10 @@ class Source:
             self.notes.append(Note(found.place, key, target, why, kind))
 
     def rest(self, known: Callable[[str], list[str]]) -> None:
-        """Report every key that nothing has been said of; `known(section)` lists the keys a section may have."""
+        """Report every key that nothing has been said of.
+
+        `known(section)` lists the keys a section may have.
+        """
         for key, node in leaves(self.root, ""):
             if key not in self.seen and not any(
                 key.startswith(f"{above}.") or key.startswith(f"{above}[") for above in self.seen

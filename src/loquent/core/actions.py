@@ -1,7 +1,7 @@
 """Sets of actions that have a text each: what a task with a closed choice offers, and what is legal now.
 
-`Legal` is any small hashable value from which the set can compute (a board, a tuple of ids, a bitset in bytes); it is never
-an array. `index` and `text` are a bijection; for slot sets a bijection given `legal`.
+`Legal` is any small hashable value from which the set can compute (a board, a tuple of ids, a bitset in
+bytes); it is never an array. `index` and `text` are a bijection; for slot sets a bijection given `legal`.
 """
 
 from __future__ import annotations
@@ -46,10 +46,14 @@ class ActionSet(ABC):
         """One legal action, uniformly; LookupError when none is legal."""
 
     def mask(self, legal: Legal) -> NDArray[np.bool_]:
-        """bool[n]: True where legal. Refused above 100,000 actions, where only `contains`, `draw` and `parts` serve."""
+        """bool[n]: True where legal.
+
+        Refused above 100,000 actions, where only `contains`, `draw` and `parts` serve.
+        """
         if len(self) > MASK_LIMIT:
             raise LoquentError(
-                f"a mask over {len(self):,} actions is refused (limit {MASK_LIMIT:,}); use contains, draw or parts"
+                f"a mask over {len(self):,} actions is refused (limit {MASK_LIMIT:,}); use contains, "
+                "draw or parts"
             )
         return np.fromiter(
             (self.contains(legal, i) for i in range(len(self))), dtype=np.bool_, count=len(self)
@@ -103,7 +107,10 @@ class Texts(ActionSet):
 
 
 class Slots(ActionSet):
-    """At most `size` numbered places whose texts change from turn to turn. Legal: the tuple of texts now in the places."""
+    """At most `size` numbered places whose texts change from turn to turn.
+
+    Legal: the tuple of texts now in the places.
+    """
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -128,7 +135,9 @@ class Slots(ActionSet):
 
 
 def bitset(indices: Iterable[int], size: int) -> bytes:
-    """The legal value of a `Texts` set in which just these actions are legal: one bit each, little end first."""
+    """The legal value of a `Texts` set in which just these actions are legal: one bit each, little end
+    first.
+    """
     bits = np.zeros(size, dtype=np.bool_)
     bits[list(indices)] = True
     return np.packbits(bits, bitorder="little").tobytes()

@@ -1,7 +1,7 @@
 """Agents: whoever answers. An agent is asked about many games at once and answers each with text.
 
-Agents keep no game's state: everything they may look at is in `Asked`. Caches may be dropped at any moment without changing
-an answer.
+Agents keep no game's state: everything they may look at is in `Asked`. Caches may be dropped at any moment
+without changing an answer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ RIGHT = "a class or function that makes an agent (loquent.core.agent.Agent) of a
 
 @dataclass(frozen=True)
 class Asked:
-    """One question: all turns this seat has seen (the newest observation is the last of them), and the stream for the answer."""
+    """One question: all turns this seat has seen (the newest observation is the last of them), and the stream
+    for the answer.
+    """
 
     game: str  # names the game within a run: row and number
     turns: tuple[Turn, ...]
@@ -42,7 +44,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answer:
-    """What an agent says, why it stopped, the tokens as drawn where there are any, and how many of the oldest turns it did not read because
+    """What an agent says, why it stopped, the tokens as drawn where there are any, and how many of the oldest
+    turns it did not read because
     they did not fit into its context."""
 
     text: str
@@ -85,7 +88,10 @@ class Chooser(Protocol):
 
     @property
     def kl_of_choice(self) -> float | None:
-        """What choosing the best of n adds to the KL from an answer to the policy, in nats, at most; None for the policy itself."""
+        """What choosing the best of n adds to the KL from an answer to the policy, in nats, at most.
+
+        None for the policy itself.
+        """
         ...
 
 
@@ -97,21 +103,25 @@ def make(
 ) -> Any:
     """The agent that a name stands for, made for a task.
 
-    A factory is called with the task; one that has a dataclass `Options` is called with the task and these options.
+    A factory is called with the task; one that has a dataclass `Options` is called with the task and these
+    options.
 
     Args:
-        chosen: a registered name or "module:Class"; or both in one, as a recipe has it: {kind: wordle/random_mixture, prob_smart: 0.25}.
+        chosen: a registered name or "module:Class"; or both in one, as a recipe has it: {kind:
+            wordle/random_mixture, prob_smart: 0.25}.
         options: the agent's options by name.
         place: where they were given, for errors.
 
     Raises:
-        UnknownName: no such agent. BadSetting: no such option, a value outside its range, or an agent that has no options is given some.
+        UnknownName: no such agent. BadSetting: no such option, a value outside its range, or an agent that
+            has no options is given some.
     """
     given = {**(chosen if isinstance(chosen, Mapping) else {"kind": chosen}), **(options or {})}
     name = given.pop("kind", None)
     if not isinstance(name, str) or not name:
         raise BadSetting(
-            f"{place}: {name!r:.80} names no agent; a name is right, or a mapping with its `kind` and its options"
+            f"{place}: {name!r:.80} names no agent; a name is right, or a mapping with its `kind` "
+            "and its options"
         )
     factory = registry.named("agent", name)
     schema = options_of(factory)
@@ -127,9 +137,11 @@ def make(
 
 
 def decisive(chosen: Any) -> Any:
-    """What decides an agent's answers: a mapping of `kind` and options without `transport` settings, its own and those of agents inside it.
+    """What decides an agent's answers: a mapping of `kind` and options without `transport` settings, its own
+    and those of agents inside it.
 
-    Anything else is returned as it is. Only registered names are looked up: a name that stands in a file is not imported.
+    Anything else is returned as it is. Only registered names are looked up: a name that stands in a file is
+    not imported.
     """
     if not isinstance(chosen, Mapping) or not isinstance(chosen.get("kind"), str):
         return chosen
@@ -139,7 +151,9 @@ def decisive(chosen: Any) -> Any:
 
 
 def transport(factory: Any) -> frozenset[str]:
-    """The options of an agent's factory that say how it is reached, not what it answers (`setting(transport=True)`)."""
+    """The options of an agent's factory that say how it is reached, not what it answers
+    (`setting(transport=True)`).
+    """
     schema = options_of(factory)
     return (
         frozenset()

@@ -36,11 +36,13 @@ class Algorithm(ABC):
     """
 
     Config: ClassVar[type] = AlgorithmConfig
-    """The settings: a frozen dataclass derived from `AlgorithmConfig`; the section `algorithm:` of a recipe."""
+    """The settings: a frozen dataclass derived from `AlgorithmConfig`; the section `algorithm:` of a recipe.
+    """
     name: ClassVar[str]
     """The name in error messages, and the name of its agents."""
     reads: ClassVar[tuple[str, ...]]
-    """Sources of episodes that it can learn from: "play" (its own agent), "expert" (another agent), "data" (recorded
+    """Sources of episodes that it can learn from: "play" (its own agent), "expert" (another agent), "data"
+    (recorded
     episodes). The first is the default."""
     scored: ClassVar[bool] = False
     """Whether its batches need the log-probabilities and values of all networks, from `score`."""
@@ -65,8 +67,8 @@ class Algorithm(ABC):
 class BatchAlgorithm(Algorithm):
     """An algorithm that learns from batches of episodes; it knows no task, no tokenizer and no file.
 
-    The training loop calls, in this order: `agent`, `prepare`, `update`, `after_update`. Recorded episodes are
-    prepared once, as one batch; each update receives some of its rows.
+    The training loop calls, in this order: `agent`, `prepare`, `update`, `after_update`. Recorded episodes
+    are prepared once, as one batch; each update receives some of its rows.
     """
 
     parameters: Any = EMPTY
@@ -101,4 +103,7 @@ class Playing(Algorithm):
 
     @abstractmethod
     def play(self) -> tuple[list[Episode], dict[str, float]]:
-        """One update: act in the live games and learn. Returns the finished episodes and the logged values."""
+        """One update: act in the live games and learn.
+
+        Returns the finished episodes and the logged values.
+        """

@@ -1,7 +1,7 @@
 """An episode: the record of one game, and the only thing learners learn from.
 
-`turns` holds every utterance: the task's with seat "task" (and `to`, the seat it spoke to), the agents' with theirs. On disk
-an episode is one JSON line; tokens, where asked for, lie in a safetensors file beside it.
+`turns` holds every utterance: the task's with seat "task" (and `to`, the seat it spoke to), the agents' with
+theirs. On disk an episode is one JSON line; tokens, where asked for, lie in a safetensors file beside it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ TASK = "task"
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """The tokens of one answer as they were drawn; arrays of length n, `support` a `models.support.Support` or None for all."""
+    """The tokens of one answer as they were drawn.
+
+    Arrays of length n, `support` a `models.support.Support` or None for all.
+    """
 
     ids: NDArray[np.int64]
     drawn_logprob: NDArray[np.floating[Any]]  # in the support, temperature included: the ratio's denominator
@@ -36,7 +39,10 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Turn:
-    """One utterance. Rewards stand on turns of the learning seat; `observation`, `tokens` and `invalid` exist in memory only."""
+    """One utterance.
+
+    Rewards stand on turns of the learning seat; `observation`, `tokens` and `invalid` exist in memory only.
+    """
 
     seat: str
     text: str
@@ -51,7 +57,10 @@ class Turn:
 
 @dataclass(frozen=True)
 class Episode:
-    """One game. `row` names the row by id, so the episode can be replayed; `number` tells games on the same row apart."""
+    """One game. `row` names the row by id, so the episode can be replayed.
+
+    `number` tells games on the same row apart.
+    """
 
     task: str
     row: str
@@ -116,7 +125,10 @@ def to_json(episode: Episode) -> dict[str, Any]:
 
 
 def from_json(line: Any) -> Episode:
-    """The episode a JSON object stands for; ValueError where one of its fields is missing, unknown or not what it should be, in words."""
+    """The episode a JSON object stands for.
+
+    ValueError where one of its fields is missing, unknown or not what it should be, in words.
+    """
     try:
         return Episode(**fields.checked(line, _EPISODE, ("task", "row", "split", "seed", "number", "turns")))
     except ValueError as error:

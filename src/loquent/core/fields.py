@@ -1,7 +1,8 @@
-"""Fields of JSON objects, checked as they are read: what does not fit is a ValueError that names its place, the value and what would be right.
+"""Fields of JSON objects, checked as they are read: what does not fit is a ValueError that names its place,
+the value and what would be right.
 
-A check takes a value and gives what it stands for. Its error begins where the name of the field ends (".guess is null; a finite number is
-right"), so that whoever knows the name puts it in front.
+A check takes a value and gives what it stands for. Its error begins where the name of the field ends (".guess
+is null; a finite number is right"), so that whoever knows the name puts it in front.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A game under way: what `play` keeps for each live game, and what the adapters step. It owns who is due and whose the rewards are."""
+"""A game under way: what `play` keeps for each live game, and what the adapters step.
+
+It owns who is due and whose the rewards are.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,9 @@ STOPPED = get_args(Stopped)
 class Live:
     """One game on `row`; its streams are keyed by (seed, row id, number) and by nothing else.
 
-    The rewards of a step belong to the last turn of the learning seat, also when another seat spoke in between. Rewards that
-    come before it has spoken are owed to its first turn; in a game where it never speaks they stand on the last turn of all.
+    The rewards of a step belong to the last turn of the learning seat, also when another seat spoke in
+    between. Rewards that come before it has spoken are owed to its first turn; in a game where it never
+    speaks they stand on the last turn of all.
     """
 
     task: Task
@@ -95,7 +99,8 @@ class Live:
             or answer.stopped not in STOPPED
         ):
             raise BrokenAgent(
-                f"an agent answered {answer!r:.200}, which is no Answer with a text that stopped by one of {', '.join(STOPPED)}"
+                f"an agent answered {answer!r:.200}, which is no Answer with a text that stopped by "
+                f"one of {', '.join(STOPPED)}"
             )
         text = answer.text if answer.text.isascii() else _paired(answer.text)
         return self._acted(text, answer.stopped, answer.tokens)
@@ -139,10 +144,11 @@ class Live:
         )
 
     def fork(self, number: int, kind: str) -> Live:
-        """The same game from here on as game `number` of its row: what was said stays, what is said next has streams of its own.
+        """The same game from here on as game `number` of its row: what was said stays, what is said next has
+        streams of its own.
 
-        The task keeps the parent's stream: what it draws later it draws for all forks of a game alike, so that they differ by what is
-        said in them and by nothing else.
+        The task keeps the parent's stream: what it draws later it draws for all forks of a game alike, so
+        that they differ by what is said in them and by nothing else.
         """
         one = copy(self)
         one.number, one.key = number, Key(self.seed, (self.row.id, number))
@@ -151,7 +157,9 @@ class Live:
         return one
 
     def _credit(self, rewards: Record) -> None:
-        """Put what came while another seat spoke on the learning seat's last turn, or keep it for its first."""
+        """Put what came while another seat spoke on the learning seat's last turn, or keep it for its
+        first.
+        """
         owed = _sum(self.owed, rewards)
         last = next(
             (i for i in reversed(range(len(self.turns))) if self.turns[i].seat == self.learning), None
@@ -181,5 +189,7 @@ def _sum(a: Record, b: Record) -> Record:
 
 
 def _paired(text: str) -> str:
-    """The text with each pair of surrogates joined to the character it stands for: JSON would join it, and a record must read back equal."""
+    """The text with each pair of surrogates joined to the character it stands for: JSON would join it, and a
+    record must read back equal.
+    """
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

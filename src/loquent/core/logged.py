@@ -1,7 +1,9 @@
-"""Every key a run logs, with its unit and its meaning: one table, which the docs print and the report takes its axes from.
+"""Every key a run logs, with its unit and its meaning: one table, which the docs print and the report takes
+its axes from.
 
-What every run logs stands here; an algorithm's own keys stand in a table `LOGGED` beside its class. A key that is in neither is
-logged all the same, with the warning `UndefinedKey`; in the tests that warning is an error.
+What every run logs stands here; an algorithm's own keys stand in a table `LOGGED` beside its class. A key
+that is in neither is logged all the same, with the warning `UndefinedKey`; in the tests that warning is an
+error.
 """
 
 from __future__ import annotations
@@ -57,19 +59,22 @@ LOGGED = {
     "rollout/words": Logged("words per answer", "mean length of the collected answers"),
     "rollout/repetition": Logged(
         "share of trigrams",
-        "mean, over the collected answers of at least three words, of the share of their trigrams that they have said before",
+        "mean, over the collected answers of at least three words, of the share of their trigrams "
+        "that they have said before",
     ),
     "rollout/distinct_2": Logged(
         "share of bigrams", "different bigrams of all collected answers, as a share of all their bigrams"
     ),
     "rollout/reward/*": Logged(
         "reward per episode",
-        "mean over all collected episodes of one reward's sum over the episode, not weighted; an episode that did not earn it counts 0; "
-        "NAME/raw: its score, where that may not be what counts",
+        "mean over all collected episodes of one reward's sum over the episode, not weighted; an "
+        "episode that did not earn it counts 0; NAME/raw: its score, where that may not be what "
+        "counts",
     ),
     "rollout/reward_where_present/*": Logged(
         "reward per episode",
-        "the same mean over the episodes that earned the reward alone; logged where these are some of the episodes and not all",
+        "the same mean over the episodes that earned the reward alone; logged where these are some "
+        "of the episodes and not all",
     ),
     "rollout/weighted/*": Logged(
         "reward per episode",
@@ -96,7 +101,8 @@ LOGGED = {
     ),
     "evaluation/scored/*": Logged(
         "share of episodes",
-        "share of held-out episodes that a metric's value is a mean over, where it does not apply to all of them",
+        "share of held-out episodes that a metric's value is a mean over, where it does not apply "
+        "to all of them",
     ),
     "evaluation/answers": Logged("answers per episode", "mean number of answers in a held-out episode"),
     "evaluation/kl": Logged(
@@ -111,7 +117,9 @@ LOGGED = {
 
 
 def table(algorithm: type) -> dict[str, Logged]:
-    """All keys that a run with this algorithm may log: every run's, and those of the tables beside the algorithm's classes."""
+    """All keys that a run with this algorithm may log: every run's, and those of the tables beside the
+    algorithm's classes.
+    """
     found = dict(LOGGED)
     for cls in reversed(algorithm.__mro__):
         found |= getattr(sys.modules.get(cls.__module__), "LOGGED", {})
@@ -119,16 +127,22 @@ def table(algorithm: type) -> dict[str, Logged]:
 
 
 def definition(key: str, known: Mapping[str, Logged]) -> Logged | None:
-    """What a key means; one that ends in a name of its own (`evaluation/perplexity`) is defined by its family (`evaluation/*`)."""
+    """What a key means.
+
+    One that ends in a name of its own (`evaluation/perplexity`) is defined by its family (`evaluation/*`).
+    """
     parts = key.split("/")
     families = ("/".join((*parts[:n], "*")) for n in range(len(parts) - 1, 0, -1))
     return next((known[name] for name in (key, *families) if name in known), None)
 
 
 def value(line: Mapping[str, Any], key: str) -> Any:
-    """The value of a key in a line of metrics.jsonl, or among the values of an evaluation; None where it was not measured.
+    """The value of a key in a line of metrics.jsonl, or among the values of an evaluation.
 
-    An ending is logged where an episode came to it, so its share is 0 where the line has other endings and not this one.
+    None where it was not measured.
+
+    An ending is logged where an episode came to it, so its share is 0 where the line has other endings and
+    not this one.
     """
     head, found, _ = key.partition("ended/")
     absent = 0.0 if found and head in ("", *EPISODES) and f"{head}ended/cut" in line else None
@@ -141,7 +155,8 @@ def check(keys: Iterable[str], known: Mapping[str, Logged]) -> None:
     if missing:
         warnings.warn(
             UndefinedKey(
-                f"{missing[0]!r} is logged and defined nowhere: give it a line in the table LOGGED of the algorithm's module"
+                f"{missing[0]!r} is logged and defined nowhere: give it a line in the table LOGGED "
+                "of the algorithm's module"
             ),
             stacklevel=2,
         )

@@ -1,4 +1,7 @@
-"""A metric: scores for a batch of texts, one per sample and one for the corpus. Every metric can be a reward."""
+"""A metric: scores for a batch of texts, one per sample and one for the corpus.
+
+Every metric can be a reward.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ Scores = dict[str, list[float | None]]
 
 @dataclass(frozen=True)
 class Measured:
-    """`samples`: per key one score per sample (None where not applicable). `corpus`: per key one number (absent where not applicable)."""
+    """`samples`: per key one score per sample (None where not applicable).
+
+    `corpus`: per key one number (absent where not applicable).
+    """
 
     samples: Scores = field(default_factory=dict)
     corpus: dict[str, float] = field(default_factory=dict)
@@ -35,7 +41,9 @@ class Measured:
 
 @runtime_checkable
 class Metric(Protocol):
-    """Batched, chunk-size invariant per sample (but see `together`), permutation equivariant; mutates nothing.
+    """Batched, chunk-size invariant per sample (but see `together`), permutation equivariant.
+
+    Mutates nothing.
 
     `Traits` says what a metric may say of itself besides, each as an attribute or a property.
     """
@@ -59,8 +67,8 @@ class Metric(Protocol):
 class Traits:
     """What a metric may say of itself beyond the protocol. A metric that does not say it has these defaults.
 
-    A score that depends on other samples is no function of a text. As a reward it is not kept, has no parts, and is refused where
-    episodes are scored one at a time.
+    A score that depends on other samples is no function of a text. As a reward it is not kept, has no parts,
+    and is refused where episodes are scored one at a time.
     """
 
     keys: tuple[str, ...] = ()  # all keys it may give
@@ -84,7 +92,9 @@ def traits(metric: Any) -> Traits:
 
 @runtime_checkable
 class Tallied(Protocol):
-    """A metric whose corpus scores are a function of sums over samples (BLEU's counts): corpora drawn again need no text read again."""
+    """A metric whose corpus scores are a function of sums over samples (BLEU's counts): corpora drawn again
+    need no text read again.
+    """
 
     def tally(
         self,

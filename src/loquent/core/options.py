@@ -31,7 +31,10 @@ __all__ = [
 
 
 def fill(cls: type, node: Node | None, section: str) -> Any:
-    """An instance of a frozen dataclass from a mapping; every problem names file, line, nearest key and range."""
+    """An instance of a frozen dataclass from a mapping.
+
+    Every problem names file, line, nearest key and range.
+    """
     given = node.mapping(section) if node else {}
     fields = {f.name: f for f in dataclasses.fields(cls)}
     hints = typing.get_type_hints(cls)
@@ -68,14 +71,16 @@ def filled(cls: type, given: Mapping[str, Any], section: str, place: str = "opti
         place: where the values come from, for errors.
 
     Raises:
-        BadSetting: an unknown name (with the nearest known one), a missing or wrongly typed value, or one outside its range.
+        BadSetting: an unknown name (with the nearest known one), a missing or wrongly typed value, or one
+            outside its range.
     """
     nodes = {name: Node(frozen(value), place, None) for name, value in given.items()}
     return fill(cls, Node(nodes, place, None), section)
 
 
 def takes(options: type, name: str = "") -> Callable[[Callable[[Any, Any], Any]], Callable[..., Any]]:
-    """Turn `f(context, options)` into a factory `make(context, **options)` that refuses what `options` does not allow.
+    """Turn `f(context, options)` into a factory `make(context, **options)` that refuses what `options` does
+    not allow.
 
     The dataclass stands on the factory as `make.Options`, as a task's and an algorithm's do on theirs.
 
@@ -102,7 +107,9 @@ def options_of(factory: Any) -> type | None:
 
 
 def _blamed(error: BadSetting, cls: type, values: dict[str, Any], given: dict[str, Node], node: Node) -> str:
-    """Where the values come from that a dataclass refuses: overrides (they have no line) that it names, or without which it is content."""
+    """Where the values come from that a dataclass refuses: overrides (they have no line) that it names, or
+    without which it is content.
+    """
     later = {key: item.place for key, item in given.items() if item.line is None}
     named = [place for key, place in later.items() if re.search(rf"\b{re.escape(key)}\b", str(error))]
     if named or not later:

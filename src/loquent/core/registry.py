@@ -1,4 +1,5 @@
-"""Names to things: `register(kind, name, "module:Name")` keeps a string, `find(kind, name)` imports it when asked.
+"""Names to things: `register(kind, name, "module:Name")` keeps a string, `find(kind, name)` imports it when
+asked.
 
 An installed package adds names by entry points of the group `loquent`: `KIND.NAME = "module:Name"`.
 """
@@ -62,7 +63,10 @@ def _known(kind: str) -> dict[str, str]:
 
 
 def register(kind: str, name: str, target: str) -> None:
-    """Let `name` stand for `target` ("module:Name", or a file's path for a recipe). A later call replaces an earlier one."""
+    """Let `name` stand for `target` ("module:Name", or a file's path for a recipe).
+
+    A later call replaces an earlier one.
+    """
     if kind not in _names:
         raise UnknownName("kind", kind, KINDS)
     _names[kind][name] = target
@@ -120,7 +124,8 @@ def imported(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name and (module == error.name or module.startswith(error.name + ".")):
             raise BadSetting(
-                f"{name!r}: there is no module {error.name!r}; its folder must be the current one or on PYTHONPATH"
+                f"{name!r}: there is no module {error.name!r}; its folder must be the current one or "
+                "on PYTHONPATH"
             ) from error
         raise
     if not hasattr(found, inside):
@@ -129,7 +134,10 @@ def imported(name: str) -> Any:
 
 
 def function(name: str, what: str) -> Callable[..., Any]:
-    """The function that "module:Name" names; `what` is what errors call it. BadSetting as from `imported`, or where it cannot be called."""
+    """The function that "module:Name" names; `what` is what errors call it.
+
+    BadSetting as from `imported`, or where it cannot be called.
+    """
     found = imported(name)
     if not callable(found):
         raise BadSetting(f"{what} = {name!r} is {found!r:.80}, which cannot be called; name a function")
@@ -147,7 +155,9 @@ def takes(made: Any, *given: Any, **options: Any) -> bool:
 
 
 def search_here() -> None:
-    """Let modules of the current folder be found, behind all others, so that no file here can stand in for a library."""
+    """Let modules of the current folder be found, behind all others, so that no file here can stand in for a
+    library.
+    """
     here = os.getcwd()
     if here not in sys.path:
         sys.path.append(here)

@@ -1,7 +1,8 @@
 """Keyed random streams: every draw is named by where it happens, so no order of work can change it.
 
-A `Key` is a value (a run's seed and a path of names). `key.draw(turn, purpose)` gives a fresh numpy generator on a Philox
-stream that belongs to that place alone. Third-party code that can only draw globally runs inside `borrowed(key)`.
+A `Key` is a value (a run's seed and a path of names). `key.draw(turn, purpose)` gives a fresh numpy generator
+on a Philox stream that belongs to that place alone. Third-party code that can only draw globally runs inside
+`borrowed(key)`.
 """
 
 from __future__ import annotations
@@ -64,7 +65,10 @@ class Key:
 
 
 def whole_number(given: Any, problem: str, low: int = 0) -> int:
-    """An integer of any kind, numpy's too, as Python's; BadSetting with `problem` for anything else, a bool, or less than `low`."""
+    """An integer of any kind, numpy's too, as Python's.
+
+    BadSetting with `problem` for anything else, a bool, or less than `low`.
+    """
     try:
         number = operator.index(given)
     except TypeError:
@@ -76,7 +80,9 @@ def whole_number(given: Any, problem: str, low: int = 0) -> int:
 
 @contextmanager
 def borrowed(key: Key) -> Iterator[None]:
-    """Seed the global generators of Python, numpy and (if loaded) torch from `key`, and give them back unchanged."""
+    """Seed the global generators of Python, numpy and (if loaded) torch from `key`, and give them back
+    unchanged.
+    """
     torch: Any = sys.modules.get("torch")
     before_python, before_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - saved, to be restored
     before_torch = torch.default_generator.get_state() if torch else None

@@ -1,4 +1,7 @@
-"""Settings: the fields of frozen dataclasses that a recipe fills. Each says what it is, why, from where, and its range."""
+"""Settings: the fields of frozen dataclasses that a recipe fills.
+
+Each says what it is, why, from where, and its range.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ from loquent.errors import BadSetting
 
 
 class Remark(UserWarning):
-    """Something that was asked for and has no effect: not wrong enough to stop for, and not to be passed over in silence."""
+    """Something that was asked for and has no effect: not wrong enough to stop for, and not to be passed over
+    in silence.
+    """
 
 
 def setting(
@@ -24,10 +29,12 @@ def setting(
     infinite: bool = False,
     transport: bool = False,
 ) -> Any:
-    """A dataclass field with a meaning: `why` in a phrase, `source` where the default is from, an inclusive range or choices.
+    """A dataclass field with a meaning: `why` in a phrase, `source` where the default is from, an inclusive
+    range or choices.
 
-    Numbers are finite, but for a field that says it may be `infinite`. A `transport` setting says how something is reached (an address, a
-    timeout), not what it answers: it is no part of fingerprints, and a collection is resumed whatever its value.
+    Numbers are finite, but for a field that says it may be `infinite`. A `transport` setting says how
+    something is reached (an address, a timeout), not what it answers: it is no part of fingerprints, and a
+    collection is resumed whatever its value.
     """
     metadata = {
         "why": why,
@@ -44,7 +51,10 @@ def setting(
 
 
 def check_ranges(config: Any) -> None:
-    """Raise BadSetting when a field of a dataclass lies outside what its `setting` allows; call it in `__post_init__`."""
+    """Raise BadSetting when a field of a dataclass lies outside what its `setting` allows.
+
+    Call it in `__post_init__`.
+    """
     for field in dataclasses.fields(config):
         problem = outside(field, getattr(config, field.name))
         if problem:

@@ -44,7 +44,10 @@ class _AllCharacters(Sequence[str]):
 
 
 class AnyText(spaces.Text):
-    """Any text of at most `max_length` characters. A sample is up to 64 printable ones; the index of a character is its code point."""
+    """Any text of at most `max_length` characters.
+
+    A sample is up to 64 printable ones; the index of a character is its code point.
+    """
 
     def __init__(self, max_length: int, seed: int | np.random.Generator | None = None) -> None:
         super().__init__(max_length, min_length=0, charset=PRINTABLE, seed=seed)
@@ -90,14 +93,17 @@ def check_lengths(what: str, texts: Iterable[str], most: int) -> None:
     for text in texts:
         if len(text) > most:
             raise BadRow(
-                f"{what} has {len(text):,} characters ({text[:20]!r}...); a dictionary shows at most {most:,}. "
-                "A shorter one is right, or another view: 'vector', or 'text' with a larger max_observation"
+                f"{what} has {len(text):,} characters ({text[:20]!r}...); a dictionary shows at most "
+                f"{most:,}. A shorter one is right, or another view: 'vector', or 'text' with a "
+                "larger max_observation"
             )
 
 
 @create_shared_memory.register(AnyText)
 def _refuse_shared_memory(space: AnyText, n: int = 1, ctx: Any = None) -> Any:
-    """Gymnasium (1.4) reads a text from shared memory once, when the vector is made, and would show that one for ever."""
+    """Gymnasium (1.4) reads a text from shared memory once, when the vector is made, and would show that one
+    for ever.
+    """
     raise CustomSpaceError(
         'texts do not pass through shared memory; vector_kwargs={"shared_memory": False} is right'
     )

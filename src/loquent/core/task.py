@@ -1,7 +1,9 @@
-"""A task is rules as pure functions over values. An author writes `first`, `read` and `play`; this file keeps the protocol.
+"""A task is rules as pure functions over values.
 
-The protocol is the end, the turn limit, odd answers, the names of rewards and the cut at the horizon. Equal step and equal
-text give an equal Step, no text raises, and acting after the end raises `EpisodeOver`.
+An author writes `first`, `read` and `play`; this file keeps the protocol.
+
+The protocol is the end, the turn limit, odd answers, the names of rewards and the cut at the horizon. Equal
+step and equal text give an equal Step, no text raises, and acting after the end raises `EpisodeOver`.
 """
 
 from __future__ import annotations
@@ -37,7 +39,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Observation:
-    """What a seat is told: `text` is what is new for it, never the history; `fields` is the full structured view."""
+    """What a seat is told: `text` is what is new for it, never the history.
+
+    `fields` is the full structured view.
+    """
 
     text: str
     fields: Record = EMPTY
@@ -53,7 +58,9 @@ class Observation:
         seat: str = "agent",
         stop: tuple[str, ...] = (),
     ) -> None:
-        into = self.__dict__  # this, `Outcome` and `Step` are made at every step: the generated __init__ takes twice as long; so for `Opening`
+        # this, `Outcome` and `Step` are made at every step: the generated __init__ takes twice as long; so
+        # for `Opening`
+        into = self.__dict__
         into["text"], into["fields"], into["legal"], into["seat"], into["stop"] = (
             text,
             fields,
@@ -85,7 +92,10 @@ class Opening:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What `play` returns: rewards are named and raw; `ended` is None or the name of the rule that ended the game."""
+    """What `play` returns: rewards are named and raw.
+
+    `ended` is None or the name of the rule that ended the game.
+    """
 
     state: Any
     observation: Observation
@@ -106,7 +116,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Step:
-    """One point of a game. `ended`: None, a rule's name, or "cut" when the answer ran into the horizon. `invalid`: why the last answer was
+    """One point of a game.
+
+    `ended`: None, a rule's name, or "cut" when the answer ran into the horizon. `invalid`: why the last
+    answer was
     no move, a name of `spec.invalid`; "" where it was one."""
 
     state: Any
@@ -150,7 +163,9 @@ class TaskSpec:
     horizon: Literal["end", "cut"] = "end"
     success: tuple[
         str, ...
-    ] = ()  # the endings that count as success: rules of `play`, or "out of turns"; empty: the task has no such notion
+        # the endings that count as success: rules of `play`, or "out of turns"; empty: the task has no such
+        # notion
+    ] = ()
     truncates: tuple[str, ...] = ()  # rules after which a value is still bootstrapped by Gymnasium's flags
     return_range: tuple[float, float] | None = None
     paper: str = ""
@@ -162,11 +177,13 @@ class TaskSpec:
         ):
             allowed = f"a tuple of names of endings, such as ('solved',), without {CUT!r}"
             raise BrokenTask(
-                f"TaskSpec({self.id!r}): success = {self.success!r}; allowed: {allowed}. Name the rules that `play` ends with"
+                f"TaskSpec({self.id!r}): success = {self.success!r}; allowed: {allowed}. Name the "
+                "rules that `play` ends with"
             )
         if OUT_OF_TURNS in self.success and self.turn_limit is None:
             raise BrokenTask(
-                f"TaskSpec({self.id!r}): success names {OUT_OF_TURNS!r}, and there is no turn_limit; set one, or leave the name out"
+                f"TaskSpec({self.id!r}): success names {OUT_OF_TURNS!r}, and there is no turn_limit; "
+                "set one, or leave the name out"
             )
 
 
@@ -176,7 +193,10 @@ class NoOptions:
 
 
 class Task(ABC):
-    """Rules over values. Built from a frozen dataclass of options, which with id and version is its identity."""
+    """Rules over values.
+
+    Built from a frozen dataclass of options, which with id and version is its identity.
+    """
 
     Options: ClassVar[type] = NoOptions
     annotation: ClassVar[str] = (
@@ -208,7 +228,10 @@ class Task(ABC):
 
     @abstractmethod
     def first(self, row: Row, rng: Key) -> Opening:
-        """Open a game. `rng` is the game's key: draw with `rng.draw(0, purpose)`, or keep it in the state for later turns."""
+        """Open a game.
+
+        `rng` is the game's key: draw with `rng.draw(0, purpose)`, or keep it in the state for later turns.
+        """
 
     @abstractmethod
     def read(self, state: Any, text: str) -> Any:
@@ -223,24 +246,38 @@ class Task(ABC):
         return None
 
     def coloured(self, observation: Observation) -> str | None:
-        """What a person at a terminal with colours sees in place of the text; None: the text. Colours alone are let through."""
+        """What a person at a terminal with colours sees in place of the text; None: the text.
+
+        Colours alone are let through.
+        """
         return None
 
     def solution(self, state: Any) -> str | None:
-        """What was right, as a person who has ended a game on this state reads it; None where a task knows no such thing."""
+        """What was right, as a person who has ended a game on this state reads it.
+
+        None where a task knows no such thing.
+        """
         return None
 
     def row_from(self, fields: Mapping[str, Any]) -> Row:
-        """A row from outside the source, named `added:HASH` of its fields; BadRow where they are none of this task."""
+        """A row from outside the source, named `added:HASH` of its fields.
+
+        BadRow where they are none of this task.
+        """
         made = Record({str(name): frozen(value) for name, value in fields.items()})
         return Row(f"added:{digest(made, 16)}", made)
 
     def told(self, state: Any, ended: str | None) -> Mapping[str, Any]:
-        """What a player may know beside the observation, for adapters to pass on (`score`); after the end also what was right."""
+        """What a player may know beside the observation, for adapters to pass on (`score`).
+
+        After the end also what was right.
+        """
         return EMPTY
 
     def measure(self, ended: Sequence[tuple[Row, Observation]]) -> Record:
-        """Figures of a corpus of ended games from each one's row and last observation, all of them better when larger; none by default."""
+        """Figures of a corpus of ended games from each one's row and last observation, all of them better
+        when larger; none by default.
+        """
         return EMPTY
 
     @final
@@ -251,11 +288,14 @@ class Task(ABC):
 
     @final
     def act(self, step: Step, text: str, stopped: Stopped = "end") -> Step:
-        """The step after an answer. `stopped` tells why the answer stopped; only a task with horizon "cut" looks at it.
+        """The step after an answer.
+
+        `stopped` tells why the answer stopped; only a task with horizon "cut" looks at it.
 
         Raises:
             EpisodeOver: the game has ended.
-            BrokenTask: the task's own rules gave an unnamed reward or reason (never because of what was said).
+            BrokenTask: the task's own rules gave an unnamed reward or reason (never because of what was
+                said).
         """
         if step.ended is not None:
             raise EpisodeOver(
@@ -266,7 +306,8 @@ class Task(ABC):
             move = self.read(step.state, text)
             if isinstance(move, Invalid) and move.why not in self.spec.invalid:
                 raise BrokenTask(
-                    f"{self.identity}: read gave the reason {move.why!r}; spec.invalid names {list(self.spec.invalid)}"
+                    f"{self.identity}: read gave the reason {move.why!r}; spec.invalid names "
+                    f"{list(self.spec.invalid)}"
                 )
             rule, given = "play", move
             outcome = self.play(step.state, move)
@@ -284,7 +325,8 @@ class Task(ABC):
             if name not in spec.rewards or not math.isfinite(value):
                 known = ", ".join(spec.rewards) or "none"
                 raise BrokenTask(
-                    f"{self.identity}: play gave the reward {name} = {value!r}; finite numbers are right, under these names: {known}"
+                    f"{self.identity}: play gave the reward {name} = {value!r}; finite numbers are "
+                    f"right, under these names: {known}"
                 )
         ended = outcome.ended
         if ended is None and spec.turn_limit is not None and turn >= spec.turn_limit:
@@ -329,7 +371,9 @@ class Task(ABC):
 
     @final
     def flags(self, ended: str | None) -> tuple[bool, bool]:
-        """Gymnasium's (terminated, truncated) for an end: truncated for "cut" and for the rules in `spec.truncates`."""
+        """Gymnasium's (terminated, truncated) for an end: truncated for "cut" and for the rules in
+        `spec.truncates`.
+        """
         truncated = ended is not None and (ended == CUT or ended in self.spec.truncates)
         return ended is not None and not truncated, truncated
 

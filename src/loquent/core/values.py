@@ -16,8 +16,9 @@ SCALARS = (type(None), bool, int, float, str, bytes)
 class Record(dict[str, Any]):
     """An immutable mapping from names to values: `Record(a=1)` or `Record({"a": 1})`.
 
-    Equality and hash ignore the order of the names; iteration keeps it. It is a dict that refuses to change, as a game makes and asks
-    several at every step: one that keeps a dict inside takes twice as long to make and to read.
+    Equality and hash ignore the order of the names; iteration keeps it. It is a dict that refuses to change,
+    as a game makes and asks several at every step: one that keeps a dict inside takes twice as long to make
+    and to read.
     """
 
     __slots__ = ("_hash",)
@@ -100,7 +101,9 @@ def frozen(thing: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Turn a value into what JSON can hold; bytes become {"bytes": hex}, dataclasses become dicts of their fields."""
+    """Turn a value into what JSON can hold; bytes become {"bytes": hex}, dataclasses become dicts of their
+    fields.
+    """
     if isinstance(value, Mapping):
         return {name: plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

@@ -208,7 +208,8 @@ def _mapping(column: str, pairs: Any, name: str, value: str) -> dict[str, Any]:
     mapping = {pair[name]: pair[value] for pair in pairs}
     if None in mapping or len(mapping) != len(pairs):
         raise ValueError(
-            f"{column} has the names {', '.join(repr(pair[name]) for pair in pairs)}; they must be different strings"
+            f"{column} has the names {', '.join(repr(pair[name]) for pair in pairs)}; they must be "
+            "different strings"
         )
     return mapping
 
@@ -238,7 +239,8 @@ def _check(columns: Iterable[str], place: Path) -> None:
     required = {*TEXTS, "seed", "number", "ended", "agents", "meta", "turns", "line"}
     if missing := sorted(required - set(columns)):
         raise BadRow(
-            f"these are not episodes: the columns {', '.join(missing)} are missing; here are {', '.join(columns)}",
+            f"these are not episodes: the columns {', '.join(missing)} are missing; here are "
+            f"{', '.join(columns)}",
             file=place,
         )
 

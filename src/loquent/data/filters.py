@@ -77,7 +77,8 @@ def filtered(
     if not kept:
         present = sorted({repr(episode.meta.get("kind", "")) for episode in episodes})
         raise BadSetting(
-            f"none of {len(episodes)} episodes is of kind {', '.join(kinds) or 'any'}; the dataset has the kinds: {', '.join(present) or 'none'}"
+            f"none of {len(episodes)} episodes is of kind {', '.join(kinds) or 'any'}; the dataset "
+            f"has the kinds: {', '.join(present) or 'none'}"
         )
     if top == bottom == 1.0:
         return kept
@@ -89,7 +90,8 @@ def _order(scores: Sequence[float] | NDArray[np.floating]) -> NDArray[np.int64]:
     finite = np.isfinite(values)
     if not finite.all():
         raise BadSetting(
-            f"the return of episode {int(np.flatnonzero(~finite)[0])} is {values[~finite][0]}; a return must be a finite number"
+            f"the return of episode {int(np.flatnonzero(~finite)[0])} is {values[~finite][0]}; a "
+            "return must be a finite number"
         )
     return np.argsort(values, kind="stable")
 

@@ -40,7 +40,8 @@ def write_minari(folder: Path, episodes: Sequence[Episode], weights: Record) -> 
     minari, storage, buffer, spaces = _library()
     if not NAME.fullmatch(folder.name):
         raise BadSetting(
-            f"{folder}: the folder's name is {folder.name!r}; the name of a Minari dataset must end in a version, as in wordle-v0"
+            f"{folder}: the folder's name is {folder.name!r}; the name of a Minari dataset must end "
+            "in a version, as in wordle-v0"
         )
     steps = [_steps(episode, weights) for episode in episodes]
     texts = [text for observations, actions, _ in steps for text in (*observations, *actions)]
@@ -109,7 +110,8 @@ def _steps(episode: Episode, weights: Record) -> tuple[list[str], list[str], lis
             observations[-1] += _text(turn.text)
     if not actions:
         raise BadRow(
-            f"the episode {episode.row}#{episode.number} of {episode.task} has no answer; an episode in Minari must have at least one"
+            f"the episode {episode.row}#{episode.number} of {episode.task} has no answer; an episode "
+            "in Minari must have at least one"
         )
     return observations, actions, rewards
 

@@ -67,7 +67,10 @@ def read(predictions: Path, references: Sequence[Path] = ()) -> Pairs:
     for number, (line, fields) in enumerate(merged, 1):
         fields.setdefault("id", str(number))
         if line_of.setdefault(fields["id"], line) != line:
-            why = f"the id {fields['id']!r} is that of line {line_of[fields['id']]} too; each id must occur once"
+            why = (
+                f"the id {fields['id']!r} is that of line {line_of[fields['id']]} too; each id must "
+                "occur once"
+            )
             raise BadRow(why, file=predictions, line=line)
     return Pairs(
         tuple(fields["text"] for _, fields in merged),
@@ -86,7 +89,10 @@ def read(predictions: Path, references: Sequence[Path] = ()) -> Pairs:
 def _predictions(path: Path) -> Iterator[Sample]:
     for line, fields in _records(path):
         if "text" not in fields:
-            why = f"the field `text` is missing; it must hold the prediction; fields here: {', '.join(fields) or 'none'}"
+            why = (
+                "the field `text` is missing; it must hold the prediction; fields here: "
+                f"{', '.join(fields) or 'none'}"
+            )
             raise BadRow(why, file=path, line=line)
         yield line, fields
 
@@ -97,7 +103,10 @@ def _references(path: Path) -> Iterator[Sample]:
         if plain:
             fields = {"references": (fields["text"],) if fields["text"] else ()}
         elif "references" not in fields:
-            why = f"the field `references` is missing; it must hold a list of texts; fields here: {', '.join(fields) or 'none'}"
+            why = (
+                "the field `references` is missing; it must hold a list of texts; fields here: "
+                f"{', '.join(fields) or 'none'}"
+            )
             raise BadRow(why, file=path, line=line)
         else:
             fields.pop("text", None)  # a source or another system's answer, not the prediction
@@ -114,7 +123,10 @@ def _records(path: Path) -> Iterator[Sample]:
     if not path.exists():
         raise BadRow("there is no such file", file=path)
     if path.name.lower().removesuffix(".gz").endswith(OTHERS):
-        why = f"files that end in {path.suffix} cannot be read; use JSON lines ({', '.join(LINES)}) or plain text, one text per line"
+        why = (
+            f"files that end in {path.suffix} cannot be read; use JSON lines ({', '.join(LINES)}) or "
+            "plain text, one text per line"
+        )
         raise BadRow(why, file=path)
     for line, record in (readers.jsonl if _is_jsonl(path) else readers.text_lines)(path):
         fields = {name: frozen(value) for name, value in record.items()}
@@ -159,7 +171,10 @@ def _check_length(predictions: Path, samples: list[Sample], path: Path, others: 
     files = [(predictions, samples), (path, others)]
     (short, fewer), (long, more) = sorted(files, key=lambda item: len(item[1]))
     blank = " (its last line is empty)" if not any(more[-1][1].values()) else ""
-    why = f"the file ends after {len(fewer)} samples, and {long} holds {len(more)}{blank}; both must hold the same number"
+    why = (
+        f"the file ends after {len(fewer)} samples, and {long} holds {len(more)}{blank}; both must hold "
+        "the same number"
+    )
     raise BadRow(why, file=short, line=len(fewer))
 
 
@@ -173,7 +188,10 @@ def _merge(predictions: Path, sample: Sample, others: list[tuple[Path, Sample]])
         joined += more["references"]
         for name, value in more.items():
             if name != "references" and whole.setdefault(name, value) != value:
-                why = f"`{name}` is {shown(value)}, and {shown(whole[name])} in {place[name]}; both must be equal"
+                why = (
+                    f"`{name}` is {shown(value)}, and {shown(whole[name])} in {place[name]}; both must "
+                    "be equal"
+                )
                 raise BadRow(why, file=path, line=at)
             place.setdefault(name, f"{path}:{at}")
     if others:

@@ -57,12 +57,14 @@ class Pool:
         object.__setattr__(self, "weights", tuple(map(float, self.weights)) or (1.0,) * len(self.rows))
         if len(self.weights) != len(self.rows):
             raise LoquentError(
-                f"a pool of {len(self.rows)} rows has {len(self.weights)} weights; it must have one weight per row, or none at all"
+                f"a pool of {len(self.rows)} rows has {len(self.weights)} weights; it must have one "
+                "weight per row, or none at all"
             )
         if len({row.id for row in self.rows}) != len(self.rows):
             ids = [row.id for row in self.rows]
             raise LoquentError(
-                f"the id {next(id for id in ids if ids.count(id) > 1)!r} occurs twice in a pool; ids must be unique"
+                f"the id {next(id for id in ids if ids.count(id) > 1)!r} occurs twice in a pool; ids "
+                "must be unique"
             )
 
     def __len__(self) -> int:
@@ -89,7 +91,8 @@ class Pool:
         bounds = self._bounds(scale)
         if not len(bounds) or bounds[-1] <= 0:
             raise LoquentError(
-                "the pool is empty or all its weights are 0; it must have a row of positive weight to draw from it"
+                "the pool is empty or all its weights are 0; it must have a row of positive weight "
+                "to draw from it"
             )
         return self.rows[int(np.searchsorted(bounds, uniform * bounds[-1], side="right"))]
 
@@ -119,7 +122,8 @@ class Sampler:
     def __init__(self, pool: Pool, key: Key, *, scale: float | None = None) -> None:
         if scale is not None and not finite(scale):
             raise LoquentError(
-                f"the priority scale is {shown(scale)}; it must be a finite number of at least 0, or None for epochs"
+                f"the priority scale is {shown(scale)}; it must be a finite number of at least 0, or "
+                "None for epochs"
             )
         self.pool = pool
         self.key = key
@@ -159,7 +163,8 @@ class Sampler:
         for row in added:
             if frozen(plain(row.fields)) != row.fields:
                 raise LoquentError(
-                    f"the added row {row.id!r} holds bytes or a dataclass; use strings, numbers, tuples and Records, which can be saved"
+                    f"the added row {row.id!r} holds bytes or a dataclass; use strings, numbers, "
+                    "tuples and Records, which can be saved"
                 )
         return {
             "key": {"seed": self.key.seed, "path": list(self.key.path)},
@@ -181,7 +186,8 @@ class Sampler:
         """
         if (base := saved_state.field(state, "base")) != self._fingerprint:
             raise BadCheckpoint(
-                f"the sampler was saved with other rows: {base}; they must be the rows here: {self._fingerprint}"
+                f"the sampler was saved with other rows: {base}; they must be the rows here: "
+                f"{self._fingerprint}"
             )
         weights = saved_state.field(state, "weights")
         try:

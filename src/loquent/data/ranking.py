@@ -80,7 +80,10 @@ def _start(fork: Episode, parent: Episode) -> int:
         both = fork.turns[start].seat == parent.turns[start].seat == fork.learning
         if both and _opening(fork, start) == _opening(parent, start):
             return start
-    place = f"the fork {fork.row}#{fork.number} of {fork.task}, seed {fork.seed}, of the episode {fork.row}#{parent.number}"
+    place = (
+        f"the fork {fork.row}#{fork.number} of {fork.task}, seed {fork.seed}, of the episode "
+        f"{fork.row}#{parent.number}"
+    )
     allowed = f"it must be the index of an answer of {fork.learning!r} before which both episodes are equal"
     raise BadRow(f"{place}: meta.start is {start!r:.40}; {allowed}")
 

@@ -62,7 +62,8 @@ def csv_rows(path: Path) -> Records:
             header = _header(cells, path)
         elif len(cells) != len(header):
             raise BadRow(
-                f"this row has {len(cells)} cells; it must have {len(header)}, as the header: {', '.join(header)}",
+                f"this row has {len(cells)} cells; it must have {len(header)}, as the header: "
+                f"{', '.join(header)}",
                 file=path,
                 line=first,
             )
@@ -138,7 +139,10 @@ def _decode(raw: bytes, path: Path, number: int) -> str:
     try:
         line = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
     except UnicodeDecodeError as error:
-        why = f"this line is not UTF-8: byte {raw[error.start]:#04x} at column {error.start + 1}; save the file as UTF-8"
+        why = (
+            f"this line is not UTF-8: byte {raw[error.start]:#04x} at column {error.start + 1}; save the "
+            "file as UTF-8"
+        )
         raise BadRow(why, file=path, line=number) from error
     return line.removeprefix("\ufeff") if number == 1 else line
 

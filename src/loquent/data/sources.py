@@ -60,12 +60,14 @@ class Source:
         for field, kind in (("path", "path"), ("name", "hub"), ("subset", "hub"), ("revision", "hub")):
             if getattr(self, field) and kind != self.kind:
                 raise BadSetting(
-                    f"{field} = {getattr(self, field)!r} is set, but kind = {self.kind!r}; {field} belongs to a source of kind {kind!r}"
+                    f"{field} = {getattr(self, field)!r} is set, but kind = {self.kind!r}; {field} "
+                    f"belongs to a source of kind {kind!r}"
                 )
         if self.kind == "hub" and not Path(self.name).is_dir() and not COMMIT.fullmatch(self.revision):
             raise BadSetting(
-                f"the hub source {self.name!r} is not pinned: revision = {self.revision!r}; it must be a commit of 40 hexadecimal digits, "
-                "because names such as 'main' move; the dataset's page lists its commits under 'Files and versions'"
+                f"the hub source {self.name!r} is not pinned: revision = {self.revision!r}; it must "
+                "be a commit of 40 hexadecimal digits, because names such as 'main' move; the "
+                "dataset's page lists its commits under 'Files and versions'"
             )
 
     @property
@@ -157,7 +159,8 @@ def _builtin(source: Source) -> Splits:
 
     if source != Source(labels=source.labels):
         raise BadSetting(
-            "text_field or label_field is set for the built-in reviews, whose fields are text and label; leave both settings at their defaults"
+            "text_field or label_field is set for the built-in reviews, whose fields are text and "
+            "label; leave both settings at their defaults"
         )
     return reviews()
 
@@ -176,13 +179,15 @@ def _path(source: Source) -> Splits:
         if split and reader(file) and file.is_file():
             if split in files:
                 raise BadSetting(
-                    f"path = {source.path!r}: {files[split].name} and {file.name} both hold the split {split!r}; keep one file per split"
+                    f"path = {source.path!r}: {files[split].name} and {file.name} both hold the "
+                    f"split {split!r}; keep one file per split"
                 )
             files[split] = file
     if not files:
         raise BadSetting(
-            f"path = {source.path!r}: this folder holds no split; it must hold files named train, validation or test "
-            f"({', '.join(FORMATS)}, also .gz), or the IMDB folders train/pos, train/neg, test/pos, test/neg"
+            f"path = {source.path!r}: this folder holds no split; it must hold files named train, "
+            f"validation or test ({', '.join(FORMATS)}, also .gz), or the IMDB folders train/pos, "
+            "train/neg, test/pos, test/neg"
         )
     return {split: tuple(_rows(file, split, source.columns)) for split, file in files.items()}
 
@@ -196,7 +201,8 @@ def _rows(path: Path, prefix: str, columns: Columns) -> list[Row]:
     read = reader(path)
     if read is None:
         raise BadSetting(
-            f"{path}: no reader for this kind of file; its name must end in {', '.join(FORMATS)}, or in one of these and .gz"
+            f"{path}: no reader for this kind of file; its name must end in {', '.join(FORMATS)}, or "
+            "in one of these and .gz"
         )
     if read is FORMATS[".txt"]:
         columns = Columns()  # a line has no field names: the whole line is the text
@@ -250,7 +256,8 @@ def tables(source: Source) -> dict[str, Any]:
     splits = {ALIASES[name]: rows for name, rows in loaded.items() if name in ALIASES}
     if not splits:
         raise BadSetting(
-            f"the hub source {source.pinned} has the splits {', '.join(loaded)}; one must be train, validation or test"
+            f"the hub source {source.pinned} has the splits {', '.join(loaded)}; one must be train, "
+            "validation or test"
         )
     return splits
 

@@ -1,8 +1,9 @@
 """Collections: many games, in processes, into one file of episodes; killed and called again, one goes on.
 
-A design plays more beside each game (`designed`). The games are cut into shards of a fixed size. Each game is kept in its shard's journal as
-soon as it has ended, so an interruption loses only games under way; a whole shard is written aside and renamed. Streams are keyed by row
-and number, and the shards are joined in order, so the file does not depend on the number of processes or on interruptions.
+A design plays more beside each game (`designed`). The games are cut into shards of a fixed size. Each game is
+kept in its shard's journal as soon as it has ended, so an interruption loses only games under way; a whole
+shard is written aside and renamed. Streams are keyed by row and number, and the shards are joined in order,
+so the file does not depend on the number of processes or on interruptions.
 """
 
 from __future__ import annotations
@@ -82,10 +83,12 @@ def collect(
     """Play what is missing of a plan and join the shards into `out/episodes.jsonl`.
 
     Args:
-        allow_imports: import code that the recipe of a run that plays names, wherever the run lies; otherwise as `loquent.core.guards.trust` says.
+        allow_imports: import code that the recipe of a run that plays names, wherever the run lies; otherwise
+            as `loquent.core.guards.trust` says.
 
     Raises:
-        BadCheckpoint: the folder holds another collection. Damaged: a game that was kept is not what was written.
+        BadCheckpoint: the folder holds another collection. Damaged: a game that was kept is not what was
+            written.
     """
     fresh = _claim(plan, task, out)
     file = out / names.EPISODES
@@ -156,7 +159,8 @@ def _claim(plan: Plan, task: Task, out: Path) -> bool:
         if before != now:
             name = next(name for name in (*now, *before) if before.get(name) != now.get(name))
             raise BadCheckpoint(
-                f"{out} holds another collection: {name} is {before.get(name)!r} there and {now.get(name)!r} here; name a new folder"
+                f"{out} holds another collection: {name} is {before.get(name)!r} there and "
+                f"{now.get(name)!r} here; name a new folder"
             )
         return False
     (out / "shards").mkdir(parents=True, exist_ok=True)
@@ -188,7 +192,8 @@ def _made(plan: Plan, out: Path, missing: list[int], processes: int, allow_impor
             yield future.result()
     except BrokenProcessPool as error:
         raise LoquentError(
-            "a process of the collection was killed (out of memory?); the same command goes on where it stopped"
+            "a process of the collection was killed (out of memory?); the same command goes on "
+            "where it stopped"
         ) from error
     except BaseException:  # Ctrl-C among them: no game under way is waited for
         for process in set(active_children()) - others:
@@ -199,7 +204,9 @@ def _made(plan: Plan, out: Path, missing: list[int], processes: int, allow_impor
 
 
 def _begin() -> None:
-    """In a process of the pool: escape what is written, leave Ctrl-C to the parent, and end when the parent is gone."""
+    """In a process of the pool: escape what is written, leave Ctrl-C to the parent, and end when the parent
+    is gone.
+    """
     guard()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
@@ -217,7 +224,10 @@ def _make_whole(plan: Plan, out: Path, shard: int, allow_imports: bool) -> int:
 
 
 def _make(plan: Plan, out: Path, shard: int, allow_imports: bool) -> Iterator[int]:
-    """Play the games of a shard that are not in its journal, and write it; yields 1 for each that has ended."""
+    """Play the games of a shard that are not in its journal, and write it.
+
+    Yields 1 for each that has ended.
+    """
     if plan not in _built:
         task = by_name.task(plan.task, designed.by_owner(plan.options)[""])
         how: dict[str, Any] = {"seed": plan.seed, "split": plan.split, "allow_imports": allow_imports}

@@ -83,7 +83,9 @@ SEATED: dict[str, tuple[str, ...]] = {
 
 
 def by_owner(options: Sequence[str]) -> dict[str, list[str]]:
-    """Options by whose they are: the task's under "", those of the design (`design.key=value`) and of the players under their names."""
+    """Options by whose they are: the task's under "", those of the design (`design.key=value`) and of the
+    players under their names.
+    """
     return by_name.owned(options, DESIGN, *PLAYERS)
 
 
@@ -101,7 +103,8 @@ def read(name: str, players: Mapping[str, str | None], options: Sequence[str]) -
         if (who is None) == (player in seated):
             wanted = ", ".join(f"--{needed}" for needed in seated) or "no player"
             raise BadSetting(
-                f"--{player} is {'missing' if who is None else 'one too many'}: the design {name!r} takes {wanted}"
+                f"--{player} is {'missing' if who is None else 'one too many'}: the design {name!r} "
+                f"takes {wanted}"
             )
         if who is None and said[player]:
             raise BadSetting(f"{said[player][0]}: there is no --{player} whose option this could be")
@@ -110,7 +113,10 @@ def read(name: str, players: Mapping[str, str | None], options: Sequence[str]) -
 
 
 def inputs(name: str, options: Any) -> str | None:
-    """A hash of the files that a design reads, so that a collection is not continued from other files; None where it reads none."""
+    """A hash of the files that a design reads, so that a collection is not continued from other files.
+
+    None where it reads none.
+    """
     if name in OPTIONS:
         return None
     files = registry.find("design", name).files(options)
@@ -120,7 +126,9 @@ def inputs(name: str, options: Any) -> str | None:
 
 
 def decisive(players: Mapping[str, str | None], options: Sequence[str]) -> list[str]:
-    """The options without those that only say how a player is reached (`setting(transport=True)`), in players inside players too."""
+    """The options without those that only say how a player is reached (`setting(transport=True)`), in players
+    inside players too.
+    """
     owned, found = by_owner(options), []
     for text in options:
         owner = next(name for name, texts in owned.items() if text in texts)

@@ -1,7 +1,9 @@
-"""The files of a shard: the journal of its games that have ended, and the episodes of all its games with their digest.
+"""The files of a shard: the journal of its games that have ended, and the episodes of all its games with
+their digest.
 
-A line of a journal is a checksum (`records.mark`) of what follows it, a space, and `[number, [line, ...]]` in JSON: the number of a game,
-and the text of each of its episodes as the dataset will hold it. Games stand in the order in which they ended.
+A line of a journal is a checksum (`records.mark`) of what follows it, a space, and `[number, [line, ...]]` in
+JSON: the number of a game, and the text of each of its episodes as the dataset will hold it. Games stand in
+the order in which they ended.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ ADVICE = "delete this file, and the same command plays its games again"
 
 
 class Journal:
-    """An open journal. Opening it drops a last line that a kill cut off; each added game is written to the file at once.
+    """An open journal.
+
+    Opening it drops a last line that a kill cut off; each added game is written to the file at once.
 
     Args:
         numbers: of the shard's games.
@@ -106,7 +110,8 @@ def read_shard(path: Path) -> bytes:
     content, digest = path.read_bytes(), path.with_suffix(DIGEST)
     if not digest.is_file():
         raise Damaged(
-            f"{path}: {digest.name} is missing, so nothing tells whether the episodes are as they were written; {ADVICE}"
+            f"{path}: {digest.name} is missing, so nothing tells whether the episodes are as they "
+            f"were written; {ADVICE}"
         )
     found, written = _digest(content), digest.read_bytes().decode("ascii", "replace").splitlines()
     if found != written:

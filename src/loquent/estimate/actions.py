@@ -1,4 +1,6 @@
-"""The estimate of a learner of actions: its network and its memories are counted, and a first collection is played and learned from."""
+"""The estimate of a learner of actions: its network and its memories are counted, and a first collection is
+played and learned from.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,10 @@ EVALUATED = 64  # games
 
 
 def measured(recipe: Recipe, kept: int, at_most: int) -> dict[str, Any]:
-    """The fields of an `Estimate`, for so many checkpoints; takes the memory of the network and its replay, and seconds."""
+    """The fields of an `Estimate`, for so many checkpoints.
+
+    Takes the memory of the network and its replay, and seconds.
+    """
     config = recipe.config
     small = config.shortest()
     before = time.perf_counter()

@@ -1,7 +1,9 @@
-"""Estimates before a run: parameters, memory, disk and time of a recipe as it would run, from the real thing and a tiny slice of it.
+"""Estimates before a run: parameters, memory, disk and time of a recipe as it would run, from the real thing
+and a tiny slice of it.
 
-The networks are built; a few rows are collected and learned from, a few tokens decoded by the full number of rows. What is saved
-for the backward pass is counted, times are measured, and both are scaled to the recipe's sizes. Nothing is written.
+The networks are built; a few rows are collected and learned from, a few tokens decoded by the full number of
+rows. What is saved for the backward pass is counted, times are measured, and both are scaled to the recipe's
+sizes. Nothing is written.
 """
 
 from __future__ import annotations
@@ -36,7 +38,10 @@ LOGIT_BYTES = 16  # of work for one logit in learning, beside what is saved: sof
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a run would need. Bytes and seconds by part; `peak` is the largest memory at one time, `disk["at_most"]` the most on disk."""
+    """What a run would need.
+
+    Bytes and seconds by part; `peak` is the largest memory at one time, `disk["at_most"]` the most on disk.
+    """
 
     parameters: Mapping[str, int]
     memory: Mapping[str, int]
@@ -48,7 +53,9 @@ class Estimate:
     device: str
 
     def of_seeds(self, seeds: int) -> Estimate:
-        """What so many runs one after the other would need: the memory of one, the time and the kept checkpoints of all."""
+        """What so many runs one after the other would need: the memory of one, the time and the kept
+        checkpoints of all.
+        """
         before = self.disk["checkpoints"] * (
             seeds - 1
         )  # of the runs that are finished while the last one is under way
@@ -140,7 +147,9 @@ def estimate(recipe: Recipe) -> Estimate:
 
 
 def _checkpoints(recipe: Recipe) -> tuple[int, int]:
-    """How many stay at the end, and how many there are at most: a new one is written before the oldest is dropped."""
+    """How many stay at the end, and how many there are at most: a new one is written before the oldest is
+    dropped.
+    """
     settings = recipe.training
     made = 1 + (settings.updates // settings.checkpoint_every if settings.checkpoint_every else 0)
     if settings.checkpoint_every and settings.updates % settings.checkpoint_every == 0:
@@ -167,7 +176,10 @@ class _Slice:
 
 
 def _slice(trainer: Trainer, rows: int, *, counting: bool) -> _Slice:
-    """Collect and learn from so many rows; counting what is saved takes time, so times are those of a slice without it."""
+    """Collect and learn from so many rows.
+
+    Counting what is saved takes time, so times are those of a slice without it.
+    """
     trainer.settings = replace(trainer.settings, episodes=rows)
     own = frozenset(
         p.untyped_storage().data_ptr()
@@ -212,7 +224,9 @@ def _logits_saved(trainer: Trainer, batch: TokenBatch, own: frozenset[int]) -> i
 
 
 def _learning(trainer: Trainer, measured: _Slice, minibatch: int) -> dict[str, int]:
-    """Gradients, the optimizer's state, what is saved for the backward pass, and the work on logits, in bytes."""
+    """Gradients, the optimizer's state, what is saved for the backward pass, and the work on logits, in
+    bytes.
+    """
     algorithm = trainer.algorithm
     learned, optimizer = list(algorithm.parameters.values()), algorithm.optimizer
     state, copies = ({}, {}) if optimizer is None else (optimizer.state, exact_copies(optimizer))
@@ -237,7 +251,9 @@ def _learning(trainer: Trainer, measured: _Slice, minibatch: int) -> dict[str, i
 
 
 def _drawing(trainer: Trainer, recipe: Recipe, measured: _Slice) -> dict[str, int]:
-    """The cache of keys and values and the work on one step's logits, at the most rows decoded at once, in bytes."""
+    """The cache of keys and values and the work on one step's logits, at the most rows decoded at once, in
+    bytes.
+    """
     decoding, policy = recipe.decoding, trainer.actor.policy
     drawn = 0 if trainer.source != "play" else min(decoding.live, recipe.training.episodes)
     evaluated = min(
@@ -258,7 +274,9 @@ def _drawing(trainer: Trainer, recipe: Recipe, measured: _Slice) -> dict[str, in
 
 
 def _collecting(trainer: Trainer, recipe: Recipe, measured: _Slice) -> float:
-    """Seconds of one collection: of a few tokens by the full number of rows, carried on to the longest answer."""
+    """Seconds of one collection: of a few tokens by the full number of rows, carried on to the longest
+    answer.
+    """
     episodes, longest = recipe.training.episodes, recipe.decoding.max_new_tokens
     if trainer.source != "play":
         return measured.phases["collect"] * episodes / measured.rows

@@ -141,11 +141,13 @@ class Featurizer(ABC):
         name, shape = type(self).__name__, (count, self.dimension)
         if array.shape != shape:
             raise LoquentError(
-                f"{name} returned an array of shape {array.shape} for {count} texts; the shape must be {shape}"
+                f"{name} returned an array of shape {array.shape} for {count} texts; the shape must "
+                f"be {shape}"
             )
         if not (np.abs(array) <= self.bound).all():
             raise LoquentError(
-                f"{name} returned a number that is not finite or outside its bound; numbers must be within {self.bound:g}"
+                f"{name} returned a number that is not finite or outside its bound; numbers must be "
+                f"within {self.bound:g}"
             )
         return array
 

@@ -141,7 +141,8 @@ class Sentence(_Encoding):
         chosen = [pooling for name, pooling in POOLINGS.items() if config.get(name)]
         if len(chosen) != 1:
             raise BadSetting(
-                f"{file} enables {len(chosen)} of the poolings mean and first token; it must enable one; set pooling=mean or pooling=first"
+                f"{file} enables {len(chosen)} of the poolings mean and first token; it must enable "
+                "one; set pooling=mean or pooling=first"
             )
         return chosen[0]
 

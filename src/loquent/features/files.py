@@ -152,7 +152,8 @@ def _array(place: Path, word_file: Path, limit: int) -> Table:
     words = [line for _, line in text_lines(word_file)]
     if array.ndim != 2 or array.dtype.kind != "f" or len(array) != len(words):
         raise BadRow(
-            f"the array {array.dtype}{list(array.shape)} does not fit the {len(words)} words of {word_file.name}; it must be float[words, n]",
+            f"the array {array.dtype}{list(array.shape)} does not fit the {len(words)} words of "
+            f"{word_file.name}; it must be float[words, n]",
             file=place,
         )
     count = min(len(words), limit or len(words))

@@ -33,7 +33,8 @@ def make(settings: Featurizer | Mapping[str, Any] | str | None = None) -> Featur
     cls = registry.named("featurizer", kind)
     if not (isinstance(cls, type) and issubclass(cls, Featurizer) and dataclasses.is_dataclass(cls)):
         raise BadSetting(
-            f"features.kind = {kind!r} names {cls!r:.80}; it must name a dataclass that derives from loquent.features.Featurizer"
+            f"features.kind = {kind!r} names {cls!r:.80}; it must name a dataclass that derives from "
+            "loquent.features.Featurizer"
         )
     featurizer: Featurizer = fill(cls, _node(options), f"features {kind}")
     return featurizer

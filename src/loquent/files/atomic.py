@@ -26,8 +26,8 @@ def replacing(target: Path, *, private: bool = False) -> Iterator[Path]:
     An error in the block deletes what was written and leaves `target` as it was. Parent folders are created.
 
     Args:
-        private: give a path of this process alone that has the target's name. Use it where several processes may write
-            the same target, or where the content depends on the name.
+        private: give a path of this process alone that has the target's name. Use it where several processes
+            may write the same target, or where the content depends on the name.
     """
     aside = target.with_name(f".{target.name}{f'.{os.getpid()}' if private else ''}{PARTIAL}")
     path = aside / target.name if private else aside
@@ -55,7 +55,9 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def append_line(path: Path, value: Any) -> None:
-    """Append one JSON value to a JSONL file and wait until it is on disk; a number that is not finite becomes null.
+    """Append one JSON value to a JSONL file and wait until it is on disk.
+
+    A number that is not finite becomes null.
 
     Raises:
         BadCheckpoint: the disk is full.
@@ -74,7 +76,10 @@ def append_line(path: Path, value: Any) -> None:
 
 
 def write_synced(path: Path, text: str) -> None:
-    """Write a text file in place and wait until it is on disk; for files in a folder that is renamed later."""
+    """Write a text file in place and wait until it is on disk.
+
+    For files in a folder that is renamed later.
+    """
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.write(text)
         file.flush()

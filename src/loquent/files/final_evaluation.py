@@ -16,14 +16,19 @@ MOST = 1.7976931348623157e308  # the largest finite float
 
 
 def sealed(folder: Path, evaluation: Mapping[str, Any]) -> dict[str, Any]:
-    """The content of `evaluation.json`: the evaluation, the record of its episodes (already written), and a seal."""
+    """The content of `evaluation.json`: the evaluation, the record of its episodes (already written), and a
+    seal.
+    """
     episodes = FileRecord()
     episodes.read_on(folder / names.EPISODES)
     return manifest.sealed({**evaluation, FILES: {names.EPISODES: episodes.as_json()}})
 
 
 def exists(folder: Path) -> bool:
-    """Whether the run has ended. A broken link or a folder in the place of the file counts: reading it is an error."""
+    """Whether the run has ended.
+
+    A broken link or a folder in the place of the file counts: reading it is an error.
+    """
     path = folder / names.EVALUATION
     return path.exists() or path.is_symlink()
 

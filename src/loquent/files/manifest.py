@@ -1,4 +1,6 @@
-"""The manifest of a folder: size and SHA-256 of each of its files, and a seal over them all, so that damage is seen before anything is used."""
+"""The manifest of a folder: size and SHA-256 of each of its files, and a seal over them all, so that damage
+is seen before anything is used.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ def check(folder: Path, names: tuple[str, ...] = ()) -> None:
     """Compare a folder with its manifest: every file, and that there is no other; or only some of its files.
 
     Raises:
-        Damaged: the manifest has no seal, or a file is missing, changed, or in the folder without being in the manifest; names it.
+        Damaged: the manifest has no seal, or a file is missing, changed, or in the folder without being in
+            the manifest; names it.
     """
     known = _read(folder)
     for name in names or known:
@@ -70,7 +73,10 @@ def opened(value: Mapping[str, Any], place: Path, advice: str) -> dict[str, Any]
 
 
 def load(path: Path, advice: str) -> dict[str, Any]:
-    """The object of a file that `sealed` made; BadCheckpoint where it is no JSON object, Damaged where it is not what was written."""
+    """The object of a file that `sealed` made.
+
+    BadCheckpoint where it is no JSON object, Damaged where it is not what was written.
+    """
     return opened(json_files.load_object(path, advice), path, advice)
 
 
@@ -90,8 +96,8 @@ def _check_file(folder: Path, name: str, known: Mapping[str, Any]) -> None:
 def _read(folder: Path) -> dict[str, dict[str, Any]]:
     path = folder / NAME
     unsealed = (
-        f"an older version of Loquent wrote this checkpoint, or it was damaged; the model in {folder / names.POLICY} can be named itself, "
-        "a run cannot go on from here"
+        "an older version of Loquent wrote this checkpoint, or it was damaged; the model in "
+        f"{folder / names.POLICY} can be named itself, a run cannot go on from here"
     )
     if not path.exists():
         raise Damaged(f"{folder} is no whole checkpoint: {NAME} is missing: {unsealed}")
@@ -101,7 +107,8 @@ def _read(folder: Path) -> dict[str, dict[str, Any]]:
     files = opened(whole, path, f"{folder} is torn").get("files")
     if not isinstance(files, dict) or not all(_is_entry(name, known) for name, known in files.items()):
         raise Damaged(
-            f"{folder} is torn: {NAME} is no manifest; it holds the size and the SHA-256 of each file under its path in the folder"
+            f"{folder} is torn: {NAME} is no manifest; it holds the size and the SHA-256 of each "
+            "file under its path in the folder"
         )
     return files
 

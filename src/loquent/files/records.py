@@ -1,4 +1,6 @@
-"""The record of a file: lines, bytes, SHA-256 and a mark of each line, so that a changed line can be named."""
+"""The record of a file: lines, bytes, SHA-256 and a mark of each line, so that a changed line can be
+named.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,10 @@ MARK = 8  # hexadecimal digits of a line's CRC-32
 
 
 class FileRecord:
-    """The record of a file that grows. Each byte is read once, so a later change of a line is not followed."""
+    """The record of a file that grows.
+
+    Each byte is read once, so a later change of a line is not followed.
+    """
 
     def __init__(self) -> None:
         self._sha, self._bytes, self._marks = hashlib.sha256(), 0, list[str]()
@@ -46,7 +51,8 @@ def check(path: Path, record: Mapping[str, Any], *, grows: bool) -> bytes:
         grows: whether the file may have gained lines since; they are not returned.
 
     Raises:
-        Damaged: the file is missing, is not a file, or a line is missing, added or changed; names the file and the line.
+        Damaged: the file is missing, is not a file, or a line is missing, added or changed; names the file
+            and the line.
     """
     advice = f"its {record['lines']} lines as they were written are right: put them back from a copy"
     if not path.is_file():

@@ -56,7 +56,9 @@ class RunCheckpoints:
         atomic.remove(checkpoint)
 
     def set_aside(self, checkpoint: Path) -> None:
-        """Rename a refused checkpoint to `update-N.refused`, so that the run can write another one of its name."""
+        """Rename a refused checkpoint to `update-N.refused`, so that the run can write another one of its
+        name.
+        """
         aside = checkpoint.with_name(f"{checkpoint.name}.refused")
         shutil.rmtree(aside, ignore_errors=True)
         atomic.move(checkpoint, aside)

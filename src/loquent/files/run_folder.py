@@ -36,7 +36,10 @@ class RunFolder:
 
     @classmethod
     def around(cls, path: Path) -> RunFolder | None:
-        """The run that a path belongs to: a run, one of its checkpoints, or a checkpoint's policy; None where there is none."""
+        """The run that a path belongs to: a run, one of its checkpoints, or a checkpoint's policy.
+
+        None where there is none.
+        """
         above = (path, *path.absolute().parents[:2])
         checkpoints = next((parent for parent in above if parent.name == names.CHECKPOINTS), None)
         folders = [cls(path), *([] if checkpoints is None else [cls(checkpoints.parent)])]
@@ -77,9 +80,10 @@ class RunFolder:
         if machine.get("run_format") != RUN_FORMAT:
             written = json_files.shown(machine.get("run_format"))
             raise AnotherRun(
-                f"{self.machine}: run_format is {written}, and this version of Loquent ({__version__}) reads {RUN_FORMAT} only: another "
-                f"version wrote this run. Read it with that one, or train it again; a model in a `{names.POLICY}/` of {self.path} can "
-                "be named itself"
+                f"{self.machine}: run_format is {written}, and this version of Loquent "
+                f"({__version__}) reads {RUN_FORMAT} only: another version wrote this run. Read it "
+                f"with that one, or train it again; a model in a `{names.POLICY}/` of {self.path} "
+                "can be named itself"
             )
 
     def one_seed(self) -> Path | None:
@@ -90,7 +94,9 @@ class RunFolder:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Hold the folder while it is written. The operating system releases it when the process ends, in any way.
+        """Hold the folder while it is written.
+
+        The operating system releases it when the process ends, in any way.
 
         Raises:
             BadCheckpoint: another process holds it.
@@ -129,7 +135,10 @@ class RunFolder:
         return Recorder(self.path)
 
     def records(self, checkpoint: Path) -> Records:
-        """The records that a checkpoint holds of the run's files; Damaged where they are not what was written."""
+        """The records that a checkpoint holds of the run's files.
+
+        Damaged where they are not what was written.
+        """
         return Records.read(self.path, checkpoint)
 
     def newest_records(self) -> Records:
@@ -156,7 +165,10 @@ class RunFolder:
         return final_evaluation.exists(self.path)
 
     def evaluation(self) -> dict[str, Any]:
-        """The evaluation at the end, compared with its seal; BadCheckpoint where it is torn or not what was written."""
+        """The evaluation at the end, compared with its seal.
+
+        BadCheckpoint where it is torn or not what was written.
+        """
         return final_evaluation.read(self.path)
 
     def write_evaluation(

@@ -28,7 +28,10 @@ class RunLogs:
         atomic.append_line(self.timings, seconds)
 
     def cut(self, contents: Mapping[str, bytes]) -> None:
-        """Write the logs as they were at a checkpoint, given by file name; a log without content becomes empty."""
+        """Write the logs as they were at a checkpoint, given by file name.
+
+        A log without content becomes empty.
+        """
         for path in (self.metrics, self.timings):
             atomic.write_text(path, contents.get(path.name, b"").decode())
 

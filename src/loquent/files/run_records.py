@@ -1,7 +1,7 @@
 """Records of a run's files, one set per checkpoint: a lost or changed line is named before the run goes on.
 
-Each checkpoint holds `logs.json`: the record (`records.py`) of every log up to its update, of every file of `episodes/`, and of
-the files that are written when a run begins. The logs themselves hold values only.
+Each checkpoint holds `logs.json`: the record (`records.py`) of every log up to its update, of every file of
+`episodes/`, and of the files that are written when a run begins. The logs themselves hold values only.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ class Records:
         return bool(self.files)
 
     def check(self, name: str) -> bytes | None:
-        """The bytes of a file up to its record, without lines that a log has gained since; None where there is no record.
+        """The bytes of a file up to its record, without lines that a log has gained since.
+
+        None where there is no record.
 
         Raises:
             Damaged: the file is missing, or a line is missing, added or changed; names the file and the line.
@@ -79,7 +81,8 @@ class Records:
         return check(self.folder / name, self.files[name], grows=name in GROWING)
 
     def check_all(self, without: tuple[str, ...] = ()) -> dict[str, bytes]:
-        """Compare all files with their records, except `without`; return the bytes of each log up to its record.
+        """Compare all files with their records, except `without`; return the bytes of each log up to its
+        record.
 
         Raises:
             Damaged: as `check`; or there are episodes that the run has not written.

@@ -1,4 +1,6 @@
-"""What is read back from a saved state, checked: a value out of its range is refused with the name of its field, never taken."""
+"""What is read back from a saved state, checked: a value out of its range is refused with the name of its
+field, never taken.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Files of tensors: read with errors that name the file; and the file of the reference, shared by all checkpoints."""
+"""Files of tensors: read with errors that name the file.
+
+And the file of the reference, shared by all checkpoints.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ DIGITS = 32  # hexadecimal, of a digest
 
 
 def read_tensors(file: Path) -> dict[str, torch.Tensor]:
-    """The tensors of a file; FileNotFoundError or ValueError names it, because the library's own errors do not."""
+    """The tensors of a file.
+
+    FileNotFoundError or ValueError names it, because the library's own errors do not.
+    """
     if not file.is_file():
         raise FileNotFoundError(errno.ENOENT, "no such file", str(file))
     try:
@@ -40,7 +46,10 @@ def digest_of(tensors: Mapping[str, torch.Tensor]) -> str:
 
 
 def save_reference(tensors: dict[str, torch.Tensor], folder: Path) -> str:
-    """Write the tensors of the reference, unless a whole file of them exists; returns the digest that names the file."""
+    """Write the tensors of the reference, unless a whole file of them exists.
+
+    Returns the digest that names the file.
+    """
     digest = digest_of(tensors)
     file = reference_file(folder, digest)
     if not file.is_file() or not _is_whole(file, digest):
@@ -50,7 +59,10 @@ def save_reference(tensors: dict[str, torch.Tensor], folder: Path) -> str:
 
 
 def read_reference(folder: Path, digest: object, key: str) -> dict[str, torch.Tensor]:
-    """The tensors that `save_reference` wrote; ValueError where they have changed, or `digest`, found under `key`, is none."""
+    """The tensors that `save_reference` wrote.
+
+    ValueError where they have changed, or `digest`, found under `key`, is none.
+    """
     if not (isinstance(digest, str) and len(digest) == DIGITS and digest.isalnum()):
         raise ValueError(
             f"{key} is {json_files.shown(digest)} in {names.STATE}; {DIGITS} hexadecimal digits are right"
@@ -63,7 +75,9 @@ def read_reference(folder: Path, digest: object, key: str) -> dict[str, torch.Te
 
 
 def _is_whole(file: Path, digest: str) -> bool:
-    """Whether a file still has the weights that it is named for: a new checkpoint must not rely on a torn file."""
+    """Whether a file still has the weights that it is named for: a new checkpoint must not rely on a torn
+    file.
+    """
     try:
         return digest_of(read_tensors(file)) == digest
     except (OSError, ValueError):

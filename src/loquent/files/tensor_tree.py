@@ -11,7 +11,10 @@ TENSOR = "tensor:"  # a JSON string that begins with it stands for the tensor of
 
 
 def split(tree: Any, path: str, tensors: dict[str, torch.Tensor]) -> Any:
-    """The tree with a name in the place of each tensor; the tensors are added to `tensors`, copied to the CPU."""
+    """The tree with a name in the place of each tensor.
+
+    The tensors are added to `tensors`, copied to the CPU.
+    """
     if isinstance(tree, torch.Tensor):
         tensors[path] = tree.detach().contiguous().cpu().clone()
         return TENSOR + path

@@ -1,7 +1,9 @@
-"""Trackers: where a run's log goes beside `metrics.jsonl`, which is always written and is the one that counts.
+"""Trackers: where a run's log goes beside `metrics.jsonl`, which is always written and is the one that
+counts.
 
-Thin sinks for libraries that one may have: TensorBoard writes into the run's folder, trackio into its own local database, Weights &
-Biases to where its settings say (`WANDB_MODE=offline` keeps it here). None of them can change a run or end it.
+Thin sinks for libraries that one may have: TensorBoard writes into the run's folder, trackio into its own
+local database, Weights & Biases to where its settings say (`WANDB_MODE=offline` keeps it here). None of them
+can change a run or end it.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ class Started(NamedTuple):
 
 
 class TensorBoard:
-    """Event files in `RUN/tensorboard`; a resumed run writes over what it had written after its checkpoint."""
+    """Event files in `RUN/tensorboard`; a resumed run writes over what it had written after its
+    checkpoint.
+    """
 
     def __init__(self, run: Started) -> None:
         from torch.utils.tensorboard import SummaryWriter
@@ -78,7 +82,9 @@ class Trackio:
             )
 
     def log(self, update: int, values: Mapping[str, float]) -> None:
-        """Hand over one update, unless the database has it from before the run was resumed: it would stand there twice."""
+        """Hand over one update, unless the database has it from before the run was resumed: it would stand
+        there twice.
+        """
         if self._last is None or update > self._last:
             self._run.log(dict(values), step=update)
 
@@ -126,19 +132,25 @@ def check(names: tuple[str, ...]) -> None:
         if name not in SINKS:
             near = nearest(name, SINKS)
             raise BadSetting(
-                f"training.trackers: {name!r} is no tracker{f'; nearest: {near}' if near else ''}; known: {', '.join(SINKS)}"
+                f"training.trackers: {name!r} is no tracker{f'; nearest: {near}' if near else ''}; "
+                f"known: {', '.join(SINKS)}"
             )
 
 
 def need(names: tuple[str, ...]) -> None:
-    """Raise MissingExtra where a tracker's library is not installed: before the run begins, not after its first update."""
+    """Raise MissingExtra where a tracker's library is not installed: before the run begins, not after its
+    first update.
+    """
     for name in names:
         if importlib.util.find_spec(name) is None:
             raise MissingExtra(f"the tracker {name!r}", name)
 
 
 class Trackers:
-    """The sinks of one run. One that fails is left out from then on, with a warning: a run does not end because of it."""
+    """The sinks of one run.
+
+    One that fails is left out from then on, with a warning: a run does not end because of it.
+    """
 
     def __init__(self, names: tuple[str, ...], run: Started) -> None:
         self._sinks: dict[str, Any] = {}
@@ -170,6 +182,7 @@ class Trackers:
         except Exception as error:  # a foreign library, and often a network, which may raise anything
             self._sinks.pop(name, None)
             warnings.warn(
-                f"the tracker {name} fails and is left out ({type(error).__name__}: {error}); {names.METRICS} has everything",
+                f"the tracker {name} fails and is left out ({type(error).__name__}: {error}); "
+                f"{names.METRICS} has everything",
                 stacklevel=4,
             )

@@ -17,7 +17,9 @@ LIBRARIES = ("loquent", "numpy", "transformers", "tokenizers")  # torch names it
 
 
 def machine(device: torch.device) -> dict[str, Any]:
-    """What equality to the bit depends on: the device, threads, CPU capability, and the versions of what computes."""
+    """What equality to the bit depends on: the device, threads, CPU capability, and the versions of what
+    computes.
+    """
     return {
         "run_format": RUN_FORMAT,
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
@@ -31,7 +33,10 @@ def machine(device: torch.device) -> dict[str, Any]:
 
 
 def source_state() -> dict[str, Any] | None:
-    """The commit this package runs from, and whether its files differ from it; None for an installed package."""
+    """The commit this package runs from, and whether its files differ from it.
+
+    None for an installed package.
+    """
     root = Path(__file__).parents[2]
     if not (root / ".git").exists():
         return None

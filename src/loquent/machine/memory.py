@@ -23,8 +23,8 @@ def rss() -> int:
 class Saved:
     """A context that counts the bytes saved for backward passes: `live` now, `peak` at most.
 
-    Storages in `without` (the parameters', which are there anyway) do not count, and a storage that several saved tensors share
-    counts once.
+    Storages in `without` (the parameters', which are there anyway) do not count, and a storage that several
+    saved tensors share counts once.
     """
 
     def __init__(self, without: frozenset[int] = frozenset()) -> None:

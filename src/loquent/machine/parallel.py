@@ -1,7 +1,9 @@
-"""Several processes that learn one run together: each computes the gradient of some rows, and all take the same step.
+"""Several processes that learn one run together: each computes the gradient of some rows, and all take the
+same step.
 
-They are started by `torchrun`, or by any other way of making a process group. Everything else stays as it is in one process: all draw the
-same rows, the first alone writes and evaluates. Without a group every function here is that of one process.
+They are started by `torchrun`, or by any other way of making a process group. Everything else stays as it is
+in one process: all draw the same rows, the first alone writes and evaluates. Without a group every function
+here is that of one process.
 """
 
 from __future__ import annotations
@@ -20,10 +22,13 @@ PATIENCE = timedelta(days=1)  # the others wait while the first evaluates
 
 @contextmanager
 def joined(device: torch.device) -> Iterator[None]:
-    """In the group that `torchrun` announces in the environment; nothing where there is none, or where it has been joined already.
+    """In the group that `torchrun` announces in the environment.
+
+    Nothing where there is none, or where it has been joined already.
 
     Args:
-        device: where the model will live. On CUDA without a number, each process of a machine takes a GPU of its own.
+        device: where the model will live. On CUDA without a number, each process of a machine takes a GPU of
+            its own.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) < 2 or group.is_initialized():
         yield
@@ -39,7 +44,10 @@ def joined(device: torch.device) -> Iterator[None]:
 
 
 def backend(device: torch.device) -> str:
-    """What processes add their numbers with: NCCL where each has a GPU of its own; it takes no two on one, and nothing on the CPU."""
+    """What processes add their numbers with: NCCL where each has a GPU of its own.
+
+    It takes no two on one, and nothing on the CPU.
+    """
     return "nccl" if device.type == "cuda" and device.index is None else "gloo"
 
 

@@ -3,4 +3,7 @@
 __version__ = "0.1.0"
 
 RUN_FORMAT = 1
-"""The form of a run's folder, in its machine.json: which files it has, and what the keys of its logs mean. A reader reads its own only."""
+"""The form of a run's folder, in its machine.json: which files it has, and what the keys of its logs mean.
+
+A reader reads its own only.
+"""

@@ -38,15 +38,17 @@ class PerplexityOptions:
     )
     field: str = setting(
         "",
-        "with a stride: the rows' field that replaces the references, such as `text` for prompt and reference",
+        "with a stride: the rows' field that replaces the references, such as `text` for prompt and "
+        "reference",
     )
     token_budget: int = setting(8192, "tokens per forward pass", low=1)
 
     def __post_init__(self) -> None:
         if self.field and not self.stride:
             raise BadSetting(
-                f"field = {self.field!r} is set without a stride, but field is read only with a stride: each reference "
-                "is scored after its prompt. Set stride above 0, or leave field out"
+                f"field = {self.field!r} is set without a stride, but field is read only with a "
+                "stride: each reference is scored after its prompt. Set stride above 0, or leave "
+                "field out"
             )
 
 
@@ -98,7 +100,9 @@ class Perplexity:
         prompts: Sequence[str],
         rows: Sequence[Row],
     ) -> Tally:
-        """float[samples, 2]: the negative log-likelihood of each sample's texts, and their number of tokens."""
+        """float[samples, 2]: the negative log-likelihood of each sample's texts, and their number of
+        tokens.
+        """
         from loquent import pretrained
 
         samples = (
@@ -185,7 +189,8 @@ def perplexity(context: Context, options: PerplexityOptions) -> Perplexity | Str
     """
     if context.model is None:
         raise BadSetting(
-            "perplexity needs the language model of a run, and there is no model here. Use text_perplexity, which loads a model by its path"
+            "perplexity needs the language model of a run, and there is no model here. Use "
+            "text_perplexity, which loads a model by its path"
         )
     if options.stride:
         return StridedPerplexity(lambda: context.model, options.stride, options.field, options.token_budget)

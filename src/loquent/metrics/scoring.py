@@ -167,8 +167,8 @@ def _measured(name: str, metric: Metric, pairs: Pairs) -> Measured:
     for key, scores in measured.samples.items():
         if len(scores) != len(pairs):
             raise BrokenMetric(
-                f"the metric {name} gave {len(scores)} scores of {key} for {len(pairs)} samples; one score per sample is "
-                "needed, None for a sample without a score"
+                f"the metric {name} gave {len(scores)} scores of {key} for {len(pairs)} samples; one "
+                "score per sample is needed, None for a sample without a score"
             )
         for row, value in zip(pairs.rows, scores, strict=True):
             _check(value, name, key, f"sample {row.id}")

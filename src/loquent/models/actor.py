@@ -1,4 +1,6 @@
-"""The actor: a policy, its value function and its reference, as one module with one forward pass a network."""
+"""The actor: a policy, its value function and its reference, as one module with one forward pass a
+network.
+"""
 
 from __future__ import annotations
 
@@ -25,16 +27,20 @@ CRITICS = ("network", "head", "none")
 
 
 class Hidden(NamedTuple):
-    """What one pass gives: the policy's last hidden states, and a value at each of them (0 at padding) where asked for."""
+    """What one pass gives: the policy's last hidden states, and a value at each of them (0 at padding) where
+    asked for.
+    """
 
     policy: Float[Tensor, "B T H"]
     values: Float[Tensor, "B T"] | None
 
 
 class Critic(nn.Module):
-    """A value for every hidden state: a linear layer without bias on a trunk of its own, or (`trunk` None) on the policy's.
+    """A value for every hidden state: a linear layer without bias on a trunk of its own, or (`trunk` None) on
+    the policy's.
 
-    With its own trunk it is RL4LMs' value network (arXiv:2210.01241, the released code): a second copy of the checkpoint.
+    With its own trunk it is RL4LMs' value network (arXiv:2210.01241, the released code): a second copy of the
+    checkpoint.
     """
 
     def __init__(self, trunk: nn.Module | None, width: int) -> None:
@@ -48,7 +54,10 @@ class Critic(nn.Module):
         shared: Float[Tensor, "B T H"] | None = None,
         wanted: Bool[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B T"]:
-        """The values of all positions, or of those `wanted`. `shared`: the policy's hidden states, needed without a trunk of one's own."""
+        """The values of all positions, or of those `wanted`.
+
+        `shared`: the policy's hidden states, needed without a trunk of one's own.
+        """
         hidden = shared if self.trunk is None else pretrained.hidden(self.trunk, tokens, wanted)
         if hidden is None:
             raise BadModel("a critic that is a head on the shared trunk needs the policy's hidden states")
@@ -57,11 +66,14 @@ class Critic(nn.Module):
 
 
 class Actor(nn.Module):
-    """A policy with what reinforcement learning keeps beside it. Made in evaluation mode, in which rollouts and RL updates stay;
-    `train()` turns dropout on in policy and critic (for supervised training), never in the reference.
+    """A policy with what reinforcement learning keeps beside it.
 
-    `policy` is the Hugging Face module of `language` itself; `critic` a `Critic` or None; `reference` a frozen causal model or None;
-    `values` what an algorithm of values attached, `conditioning` what one that conditions the policy on a number did, or None.
+    Made in evaluation mode, in which rollouts and RL updates stay; `train()` turns dropout on in policy and
+    critic (for supervised training), never in the reference.
+
+    `policy` is the Hugging Face module of `language` itself; `critic` a `Critic` or None; `reference` a
+    frozen causal model or None; `values` what an algorithm of values attached, `conditioning` what one that
+    conditions the policy on a number did, or None.
     """
 
     def __init__(
@@ -96,21 +108,25 @@ class Actor(nn.Module):
         """An actor around a language model.
 
         Args:
-            critic: "network": its own copy of the trunk; "head": on the policy's trunk, which both train; "none".
-            reference: "copy": the policy as it is now, frozen; another language model with the same vocabulary; or "none".
+            critic: "network": its own copy of the trunk; "head": on the policy's trunk, which both train;
+                "none".
+            reference: "copy": the policy as it is now, frozen; another language model with the same
+                vocabulary; or "none".
             format: `Plain` by default.
             key: the initial weights of the value head depend on it alone; no global generator is changed.
 
         Raises:
             BadSetting: no such critic or reference.
-            BadModel: the reference has another vocabulary or a shorter context, or format and model do not belong together.
+            BadModel: the reference has another vocabulary or a shorter context, or format and model do not
+                belong together.
         """
         module = language.module
         rows = module.get_input_embeddings().weight.shape[0]
         format = Plain(language.tokenizer) if format is None else format
         if format.vocabulary > rows:
             raise BadModel(
-                f"the format's tokenizer has ids up to {format.vocabulary - 1}, but the model has only {rows} embeddings"
+                f"the format's tokenizer has ids up to {format.vocabulary - 1}, but the model has "
+                f"only {rows} embeddings"
             )
         if critic not in CRITICS:
             raise BadSetting(f"critic = {critic!r} is none of {', '.join(CRITICS)}")
@@ -125,7 +141,8 @@ class Actor(nn.Module):
     def forward(
         self, batch: TokenBatch, want_values: bool = True, wanted: Bool[Tensor, "B T"] | None = None
     ) -> Hidden:
-        """Hidden states of the policy and, where asked for, values: exactly one forward pass for each network.
+        """Hidden states of the policy and, where asked for, values: exactly one forward pass for each
+        network.
 
         Args:
             wanted: the positions somebody will look at (all by default); what stands at others is undefined.
@@ -154,7 +171,10 @@ class Actor(nn.Module):
         return values
 
     def networks(self) -> dict[str, nn.Module]:
-        """The trunks that are run, by role: a critic that is a head has none of its own. Hooks on them see every forward pass."""
+        """The trunks that are run, by role: a critic that is a head has none of its own.
+
+        Hooks on them see every forward pass.
+        """
         found = {"policy": trunk(self.policy)}
         if self.critic is not None and self.critic.trunk is not None:
             found["critic"] = self.critic.trunk
@@ -196,7 +216,9 @@ class Actor(nn.Module):
         return self
 
     def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # type: ignore[override]  # torch overloads it
-        """All parameters and buffers, tensors that several names share (tied embeddings) under their first name only."""
+        """All parameters and buffers, tensors that several names share (tied embeddings) under their first
+        name only.
+        """
         state: dict[str, Any] = super().state_dict(*args, **kwargs)
         prefix = str(kwargs.get("prefix", ""))
         for name in self._shared():
@@ -234,12 +256,14 @@ def _reference(language: LanguageModel, reference: str | LanguageModel) -> nn.Mo
     else:
         if reference.tokenizer.get_vocab() != language.tokenizer.get_vocab():
             raise BadModel(
-                "the reference has another vocabulary than the policy, so no KL can be measured between them; take one with the same tokenizer"
+                "the reference has another vocabulary than the policy, so no KL can be measured "
+                "between them; take one with the same tokenizer"
             )
         longest, needed = pretrained.context(reference.module), pretrained.context(language.module)
         if longest < needed:
             raise BadModel(
-                f"the reference takes {longest} tokens and the policy {needed}; it could not score what the policy says"
+                f"the reference takes {longest} tokens and the policy {needed}; it could not score "
+                "what the policy says"
             )
         frozen = (
             reference.module if reference.module is not language.module else copy.deepcopy(language.module)

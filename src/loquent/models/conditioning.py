@@ -1,4 +1,6 @@
-"""A number that a whole row is conditioned on, for any causal model: a linear map of it is added to the embedding of the row's first token."""
+"""A number that a whole row is conditioned on, for any causal model: a linear map of it is added to the
+embedding of the row's first token.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,11 @@ class Conditioning(nn.Module):
 
 @contextmanager
 def conditioned(module: Any, shift: Float[Tensor, "B H"]) -> Iterator[None]:
-    """Every pass of the model inside has the shift added to the embeddings at position 0: a row for each of the batch's, or one for all.
+    """Every pass of the model inside has the shift added to the embeddings at position 0: a row for each of
+    the batch's, or one for all.
 
-    The model keeps its caches and its shapes: what comes after reads position 0 by attention, as it would read a prefix.
+    The model keeps its caches and its shapes: what comes after reads position 0 by attention, as it would
+    read a prefix.
     """
     recognised = pretrained.head(module)
     inner: Any = trunk(module) if recognised is None else recognised.trunk
@@ -59,7 +63,9 @@ def conditioned(module: Any, shift: Float[Tensor, "B H"]) -> Iterator[None]:
 
 
 def _first(embedded: Tensor, named: dict[str, Any]) -> Tensor:
-    """Where position 0 is, bool[B or 1, T]: by the positions that were given, else the first column of a row that nothing stands before."""
+    """Where position 0 is, bool[B or 1, T]: by the positions that were given, else the first column of a row
+    that nothing stands before.
+    """
     positions, past = named.get("position_ids"), named.get("past_key_values")
     if positions is not None:
         return positions == 0

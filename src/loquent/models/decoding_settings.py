@@ -1,4 +1,7 @@
-"""The settings of decoding, which a recipe holds; apart from the loop that reads them, so that recipes are read without torch."""
+"""The settings of decoding, which a recipe holds.
+
+Apart from the loop that reads them, so that recipes are read without torch.
+"""
 
 from __future__ import annotations
 

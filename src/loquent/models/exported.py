@@ -1,4 +1,6 @@
-"""The note in an exported model's folder, `loquent.json`: what the model was trained for, its format among it."""
+"""The note in an exported model's folder, `loquent.json`: what the model was trained for, its format among
+it.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +35,7 @@ def format_name(note: dict[str, Any], folder: str | Path, default: str) -> str:
     if not isinstance(name, str) or name not in FORMATS:
         found = json_files.shown(name)
         raise BadSetting(
-            f"{Path(folder) / NOTE}: the format is {found}; it must be one of {', '.join(FORMATS)}; export the run again"
+            f"{Path(folder) / NOTE}: the format is {found}; it must be one of {', '.join(FORMATS)}; "
+            "export the run again"
         )
     return name

@@ -1,4 +1,6 @@
-"""What a server needs beside a model's weights: the format as a chat template, where to stop, and what the model was trained for."""
+"""What a server needs beside a model's weights: the format as a chat template, where to stop, and what the
+model was trained for.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,12 @@ PROBES = (  # an instruction, and texts that the task and the reading seat write
 def write(
     folder: Path, tokenizer: Any, format: Format, about: Mapping[str, Any], histories: Iterable[History] = ()
 ) -> None:
-    """Write the chat template, the ids that end an answer, and `loquent.json` into an exported model's folder.
+    """Write the chat template, the ids that end an answer, and `loquent.json` into an exported model's
+    folder.
 
-    For `Chat` the tokenizer's own template stays where it gives the format's ids (but for an empty message in the middle of a conversation,
-    which the formats leave out); for other formats it is not run. A remark says so where no template gives them.
+    For `Chat` the tokenizer's own template stays where it gives the format's ids (but for an empty message in
+    the middle of a conversation, which the formats leave out); for other formats it is not run. A remark says
+    so where no template gives them.
 
     Args:
         tokenizer: the folder's; its template becomes the one that is written.
@@ -50,8 +54,9 @@ def write(
     if other is not None:
         texts = [text for text in (other[0], *(turn.text for turn in other[1])) if text]
         warnings.warn(
-            f"{folder / TEMPLATE}: a server tokenises a conversation as one text, and this tokenizer joins what training kept apart, as in "
-            f"{texts!r}; the model may answer a little differently there. Texts that end with a line break are seldom joined",
+            f"{folder / TEMPLATE}: a server tokenises a conversation as one text, and this tokenizer "
+            f"joins what training kept apart, as in {texts!r}; the model may answer a little "
+            "differently there. Texts that end with a line break are seldom joined",
             Remark,
             stacklevel=2,
         )
@@ -64,7 +69,10 @@ def write(
 
 
 def served(tokenizer: Any, histories: Sequence[History]) -> list[list[int] | None]:
-    """For each history the ids after which a server lets the model answer it; None where the template or the tokenizer refuses it."""
+    """For each history the ids after which a server lets the model answer it.
+
+    None where the template or the tokenizer refuses it.
+    """
     try:
         texts = render(tokenizer, [(_messages(*history), True) for history in histories])
     except BadModel:  # the template is one that no server should render either
@@ -95,7 +103,10 @@ def _probes(format: Format) -> Iterator[History]:
 
 
 def _differs(tokenizer: Any, format: Format, histories: Iterable[History]) -> History | None:
-    """The first history for which the tokenizer's chat template gives other ids than the format; None where there is none."""
+    """The first history for which the tokenizer's chat template gives other ids than the format.
+
+    None where there is none.
+    """
     tried = [
         (instruction, [replace(turn, tokens=None) for turn in turns], seat)
         for instruction, turns, seat in histories
@@ -107,7 +118,10 @@ def _differs(tokenizer: Any, format: Format, histories: Iterable[History]) -> Hi
 
 
 def _put_template(folder: Path, template: str) -> None:
-    """Write the template in its own file, which wins over one in tokenizer_config.json; that one is removed for readers of old."""
+    """Write the template in its own file, which wins over one in tokenizer_config.json.
+
+    That one is removed for readers of old.
+    """
     (folder / TEMPLATE).write_text(template, encoding="utf-8")
     file = folder / "tokenizer_config.json"
     if file.is_file():

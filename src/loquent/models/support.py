@@ -1,8 +1,10 @@
-"""The support: the set of tokens a policy may choose from, recorded when a token is drawn and replayed when it is scored.
+"""The support: the set of tokens a policy may choose from, recorded when a token is drawn and replayed when
+it is scored.
 
-Tie rule, everywhere: tokens are ranked by descending logit, then by ascending id. Nucleus rule: token i is dropped iff the mass
-of the ranks before it exceeds p by more than 1e-6, in float64, so a tie keeps the crossing token (Holtzman et al.,
-arXiv:1904.09751, eq. 2). `p >= 1`, `k = 0` and `k >= V` are explicit no-ops: float32 sums pass 1 long before the last token.
+Tie rule, everywhere: tokens are ranked by descending logit, then by ascending id. Nucleus rule: token i is
+dropped iff the mass of the ranks before it exceeds p by more than 1e-6, in float64, so a tie keeps the
+crossing token (Holtzman et al., arXiv:1904.09751, eq. 2). `p >= 1`, `k = 0` and `k >= V` are explicit no-ops:
+float32 sums pass 1 long before the last token.
 """
 
 from __future__ import annotations
@@ -38,10 +40,12 @@ Index = int | slice | Sequence[int] | NDArray[np.integer] | Tensor
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """The kept-token sets of n tokens in order, over a vocabulary of V, each with the temperature it was drawn at.
+    """The kept-token sets of n tokens in order, over a vocabulary of V, each with the temperature it was
+    drawn at.
 
-    A set is stored in the smallest of three forms: its size when it is 0..size-1 (a full vocabulary, or one without the padded
-    rows of an embedding), sorted ids, or bits (little end first, padded to 32). Arrays are read-only by convention.
+    A set is stored in the smallest of three forms: its size when it is 0..size-1 (a full vocabulary, or one
+    without the padded rows of an embedding), sorted ids, or bits (little end first, padded to 32). Arrays are
+    read-only by convention.
     """
 
     vocabulary: int
@@ -104,7 +108,8 @@ class Support:
         parts = list(supports)
         if len({part.vocabulary for part in parts}) != 1:
             raise LoquentError(
-                f"supports are joined over one vocabulary, not over {sorted({part.vocabulary for part in parts}) or 'none'}"
+                "supports are joined over one vocabulary, not over "
+                f"{sorted({part.vocabulary for part in parts}) or 'none'}"
             )
         lengths = np.concatenate([np.diff(part.starts) for part in parts])
         joined = (np.concatenate([getattr(part, name) for part in parts]) for name in ("form", "temperature"))
@@ -127,7 +132,9 @@ class Support:
 
     @property
     def is_everything(self) -> bool:
-        """Whether no token was ever left out and every temperature is 1: the support that need not be kept."""
+        """Whether no token was ever left out and every temperature is 1: the support that need not be
+        kept.
+        """
         full = (self.form == FULL).all() and (self.words == self.vocabulary).all()
         return bool(full and (self.temperature == 1.0).all())
 
@@ -194,10 +201,11 @@ def filter_top_k(logits: Float[Tensor, "n V"], k: int) -> Bool[Tensor, "n V"]:
 
 
 def filter_top_p(logits: Float[Tensor, "n V"], p: float, min_keep: int = 1) -> Bool[Tensor, "n V"]:
-    """True for the nucleus of each row: ranks until their mass passes p, at least `min_keep` of them. p >= 1 keeps everything.
+    """True for the nucleus of each row: ranks until their mass passes p, at least `min_keep` of them. p >= 1
+    keeps everything.
 
-    Only the first ranks are looked at where they settle it; rows whose mass is short, or whose last kept token may tie with one not
-    looked at, are sorted whole. Both ways give the same set.
+    Only the first ranks are looked at where they settle it; rows whose mass is short, or whose last kept
+    token may tie with one not looked at, are sorted whole. Both ways give the same set.
     """
     vocabulary = logits.shape[1]
     if p >= 1 or min_keep >= vocabulary:
@@ -237,7 +245,10 @@ def restricted_logprob(
     kept: Bool[Tensor, "n V"] | None,
     temperature: float | Float[Tensor, "n 1"] = 1.0,
 ) -> Float[Tensor, "n V"]:
-    """log_softmax of logits / temperature over the kept set, -inf outside (NLPO, arXiv:2210.01241, eq. 6); None keeps everything."""
+    """log_softmax of logits / temperature over the kept set, -inf outside (NLPO, arXiv:2210.01241, eq. 6).
+
+    None keeps everything.
+    """
     if not (isinstance(temperature, float | int) and temperature == 1):
         logits = logits / temperature
     if kept is not None:
@@ -246,7 +257,9 @@ def restricted_logprob(
 
 
 def entropy(logprob: Float[Tensor, "n V"]) -> Float[Tensor, " n"]:
-    """The entropy in nats of distributions given as log-probabilities, where -inf counts nothing (and has no gradient)."""
+    """The entropy in nats of distributions given as log-probabilities, where -inf counts nothing (and has no
+    gradient).
+    """
     finite = torch.where(logprob == -torch.inf, 0.0, logprob)
     return -(logprob.exp() * finite).sum(-1)
 

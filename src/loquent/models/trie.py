@@ -1,4 +1,6 @@
-"""Legal words: the texts of an action set as a trie over token ids, so that a language model can only say what is legal."""
+"""Legal words: the texts of an action set as a trie over token ids, so that a language model can only say
+what is legal.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ _said: weakref.WeakKeyDictionary[Any, dict[str, tuple[int, ...]]] = weakref.Weak
 
 
 class Trie:
-    """Sequences of token ids by their beginnings; a node is a range of the sorted table, so 300,000 words stay small."""
+    """Sequences of token ids by their beginnings.
+
+    A node is a range of the sorted table, so 300,000 words stay small.
+    """
 
     root: Node
 
@@ -60,7 +65,10 @@ class Trie:
 
 
 def answer_ids(format: Any, text: str) -> tuple[int, ...]:
-    """The action tokens, end marker included, that a format gives an answer of this text; kept for each format."""
+    """The action tokens, end marker included, that a format gives an answer of this text.
+
+    Kept for each format.
+    """
     known = _said.setdefault(format, {})
     if text not in known:
         if len(known) >= 2 * TEXT_LIMIT:
@@ -71,7 +79,9 @@ def answer_ids(format: Any, text: str) -> tuple[int, ...]:
 
 @lru_cache(maxsize=256)
 def legal_words(format: Any, actions: ActionSet, legal: Legal) -> Trie:
-    """The trie of the texts that are legal now, each as the format writes an answer, end marker included; cached.
+    """The trie of the texts that are legal now, each as the format writes an answer, end marker included.
+
+    Cached.
 
     Raises:
         LoquentError: the set has more than 300,000 texts; such a set is used by the grammar of its parts.
@@ -79,7 +89,8 @@ def legal_words(format: Any, actions: ActionSet, legal: Legal) -> Trie:
     """
     if len(actions) > TEXT_LIMIT:
         raise LoquentError(
-            f"a trie over {len(actions):,} texts is refused (limit {TEXT_LIMIT:,}); use the set's parts {actions.parts}"
+            f"a trie over {len(actions):,} texts is refused (limit {TEXT_LIMIT:,}); use the set's "
+            f"parts {actions.parts}"
         )
     if len(actions) <= MASK_LIMIT:
         indices = np.flatnonzero(actions.mask(legal)).tolist()

@@ -26,7 +26,9 @@ from loquent.pretrained.networks import drops_out, evaluating, groups, hidden, p
 from loquent.pretrained.output import OutputLayer, head
 
 __all__ = [
-    "DTYPES", "END", "ClassifierNetwork", "Encoder", "LanguageModel", "OutputLayer", "SequenceClassifier", "build", "context", "device",
-    "drops_out", "dtype", "end_ids", "evaluating", "exact", "groups", "head", "hidden", "load", "load_classifier", "load_encoder", "match", "nll",
+    "DTYPES", "END", "ClassifierNetwork", "Encoder", "LanguageModel", "OutputLayer", "SequenceClassifier",
+    "build", "context", "device",
+    "drops_out", "dtype", "end_ids", "evaluating", "exact", "groups", "head", "hidden", "load",
+    "load_classifier", "load_encoder", "match", "nll",
     "padded", "plain_ids", "save", "sequence_classifier", "strided", "threads",
 ]  # fmt: skip

@@ -91,7 +91,8 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int, context: int) -> Any:
 
     if vocabulary < 257:
         raise BadSetting(
-            f"vocabulary = {vocabulary} is too small; it must be at least 257, for 256 bytes and the end token"
+            f"vocabulary = {vocabulary} is too small; it must be at least 257, for 256 bytes and the "
+            "end token"
         )
     inner = Tokenizer(models.BPE())
     inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

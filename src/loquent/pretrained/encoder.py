@@ -102,7 +102,8 @@ class Encoder:
             ).hidden_states
             if not -len(layers) <= layer < len(layers):
                 raise BadModel(
-                    f"layer = {layer}: the network has no such layer; use 0 (the embeddings) to {len(layers) - 1}"
+                    f"layer = {layer}: the network has no such layer; use 0 (the embeddings) to "
+                    f"{len(layers) - 1}"
                 )
             yield chosen, layers[layer]
 

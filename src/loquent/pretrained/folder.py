@@ -1,6 +1,8 @@
-"""The one door to model folders: what a folder may hold, checked before anything in it is read, and the one call that loads it.
+"""The one door to model folders: what a folder may hold, checked before anything in it is read, and the one
+call that loads it.
 
-A folder is data from a stranger. Its weights are safetensors, its settings are JSON of a bounded size, and no code in it ever runs.
+A folder is data from a stranger. Its weights are safetensors, its settings are JSON of a bounded size, and no
+code in it ever runs.
 """
 
 from __future__ import annotations
@@ -25,11 +27,14 @@ SETTINGS = (
     "chat_template.json",
 )
 PROCESSORS = ("preprocessor_config.json", "processor_config.json")
-BYTES = {  # the largest file that is read, many times the largest of known models; tokenizer.json of Gemma 3 has 33 MB
+# the largest file that is read, many times the largest of known models; tokenizer.json of Gemma 3 has 33 MB
+BYTES = {
     "config.json": MEGABYTE, "generation_config.json": MEGABYTE, "chat_template.json": MEGABYTE,
-    "tokenizer_config.json": 16 * MEGABYTE, "special_tokens_map.json": 16 * MEGABYTE, "added_tokens.json": 16 * MEGABYTE,
+    "tokenizer_config.json": 16 * MEGABYTE, "special_tokens_map.json": 16 * MEGABYTE,
+    "added_tokens.json": 16 * MEGABYTE,
     "preprocessor_config.json": MEGABYTE, "processor_config.json": MEGABYTE,
-    "tokenizer.json": 256 * MEGABYTE, "vocab.json": 256 * MEGABYTE, "vocab.txt": 256 * MEGABYTE, "merges.txt": 256 * MEGABYTE,
+    "tokenizer.json": 256 * MEGABYTE, "vocab.json": 256 * MEGABYTE, "vocab.txt": 256 * MEGABYTE,
+    "merges.txt": 256 * MEGABYTE,
     "tokenizer.model": 64 * MEGABYTE, "spiece.model": 64 * MEGABYTE, "sentencepiece.bpe.model": 64 * MEGABYTE,
 }  # fmt: skip
 TEMPLATE_BYTES = 1 << 17
@@ -37,13 +42,15 @@ TEMPLATES = ("*.jinja", "additional_chat_templates/*.jinja")
 MOST_LABELS = 1 << 20  # the library makes a name for each
 MOST_LAYERS = 4096  # a million layers would be made one by one, whatever the weights hold
 NO_CODE = (
-    "Loquent runs no code of a model folder: only architectures that transformers has itself are allowed. Choose a model without code of its "
-    "own; where transformers knows the architecture, delete auto_map from the file"
+    "Loquent runs no code of a model folder: only architectures that transformers has itself are "
+    "allowed. Choose a model without code of its own; where transformers knows the architecture, "
+    "delete auto_map from the file"
 )
 
 
 def from_pretrained(kind: Any, path: str | Path, revision: str | None, what: str, **more: Any) -> Any:
-    """`kind.from_pretrained` of a folder or a Hugging Face name, the only such call in the package: code that comes with it is not run.
+    """`kind.from_pretrained` of a folder or a Hugging Face name, the only such call in the package: code that
+    comes with it is not run.
 
     Raises:
         BadModel: the folder holds what is not allowed, or `what` (as in "model") cannot be loaded.
@@ -68,7 +75,8 @@ def from_pretrained(kind: Any, path: str | Path, revision: str | None, what: str
 
 @contextmanager
 def _unasked() -> Iterator[None]:
-    """Let transformers refuse code inside, not ask for a yes on standard input: classes such as RagTokenizer load further parts by calls of
+    """Let transformers refuse code inside, not ask for a yes on standard input: classes such as RagTokenizer
+    load further parts by calls of
     their own, to which they do not pass `trust_remote_code`."""
     from transformers import dynamic_module_utils
 
@@ -81,10 +89,13 @@ def _unasked() -> Iterator[None]:
 
 
 def check(path: str | Path) -> None:
-    """Look at the small files of a model folder; of a name that is no folder here there is nothing to look at.
+    """Look at the small files of a model folder.
+
+    Of a name that is no folder here there is nothing to look at.
 
     Raises:
-        BadModel: a file is too large or malformed, asks for code to be run, or names weights that are no safetensors.
+        BadModel: a file is too large or malformed, asks for code to be run, or names weights that are no
+            safetensors.
     """
     place = Path(path)
     if not place.is_dir():
@@ -99,7 +110,8 @@ def check(path: str | Path) -> None:
             _check_index(index)
     if (place / "adapter_config.json").is_file():
         raise BadModel(
-            f"{place} holds an adapter (adapter_config.json), which names another model; merge it into its model and save that"
+            f"{place} holds an adapter (adapter_config.json), which names another model; merge it "
+            "into its model and save that"
         )
 
 
@@ -125,7 +137,8 @@ def _object(file: Path) -> dict[str, Any]:
 def _check_size(file: Path, most: int) -> None:
     if file.stat().st_size > most:
         raise BadModel(
-            f"{file} has {file.stat().st_size:,} bytes; at most {most:,} are allowed. Use a model whose file is smaller"
+            f"{file} has {file.stat().st_size:,} bytes; at most {most:,} are allowed. Use a model "
+            "whose file is smaller"
         )
 
 
@@ -141,7 +154,8 @@ def _check_settings(file: Path) -> None:
             and ("/" in value or ":" in value)
         ):
             raise BadModel(
-                f"{file}: {name} = {value!r} names a kernel that would be fetched and run; delete it, or name one of transformers"
+                f"{file}: {name} = {value!r} names a kernel that would be fetched and run; delete "
+                "it, or name one of transformers"
             )
         if top and name == "model_max_length" and not (type(value) in (int, float) and value >= 1):
             raise BadModel(
@@ -153,15 +167,18 @@ def _check_settings(file: Path) -> None:
             raise BadModel(f"{file}: {name} = {value} must be an integer of at least 0; correct the file")
         if type(value) is int and value > MOST_LAYERS and _counts_layers(name):
             raise BadModel(
-                f"{file}: {name} = {value:,} is more than {MOST_LAYERS:,}, the most that are made; no known model has so many"
+                f"{file}: {name} = {value:,} is more than {MOST_LAYERS:,}, the most that are made; "
+                "no known model has so many"
             )
         if type(value) is int and name == "num_labels" and value > MOST_LABELS:
             raise BadModel(
-                f"{file}: {name} = {value:,} is more than {MOST_LABELS:,}, the most that are made; correct the file"
+                f"{file}: {name} = {value:,} is more than {MOST_LABELS:,}, the most that are made; "
+                "correct the file"
             )
         if top and name.endswith("_token_id") and not _is_ids(value):
             raise BadModel(
-                f"{file}: {name} = {shown(value)} must be null, an id of at least -1, or a list of such ids; correct the file"
+                f"{file}: {name} = {shown(value)} must be null, an id of at least -1, or a list of "
+                "such ids; correct the file"
             )
         if (
             top
@@ -201,7 +218,8 @@ def _check_index(index: Path) -> None:
     for name in names:
         if not isinstance(name, str) or not name.endswith(".safetensors") or Path(name).name != name:
             raise BadModel(
-                f"{index}: {shown(name)} is no safetensors file of this folder; other weights are never read. Convert the model"
+                f"{index}: {shown(name)} is no safetensors file of this folder; other weights are "
+                "never read. Convert the model"
             )
 
 

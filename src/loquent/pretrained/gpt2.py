@@ -1,7 +1,7 @@
 """A forward pass of our own for GPT-2-shaped networks, on the weights as they lie in the library's module.
 
-The same function as the library's (Radford et al. 2019) in fewer passes over memory: the tanh-GELU is fused or taken by a sigmoid, and of
-the last layer only the positions somebody asks for are computed.
+The same function as the library's (Radford et al. 2019) in fewer passes over memory: the tanh-GELU is fused
+or taken by a sigmoid, and of the last layer only the positions somebody asks for are computed.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ LAYERS = {nn.Embedding, nn.LayerNorm, nn.Linear, nn.Dropout, nn.ModuleList}
 
 
 def serves(module: Any) -> bool:
-    """Whether this pass is the module's own: exactly the library's classes, nothing dropped, and nobody listening inside.
+    """Whether this pass is the module's own: exactly the library's classes, nothing dropped, and nobody
+    listening inside.
 
-    Adapters, quantised layers, cross-attention, upcast attention, hooks and replaced `forward`s make it False.
+    Adapters, quantised layers, cross-attention, upcast attention, hooks and replaced `forward`s make it
+    False.
     """
     if _name(module) not in {(HOME, "GPT2LMHeadModel"), (HOME, "GPT2Model")}:
         return False
@@ -52,7 +54,9 @@ def last_hidden(
     at: Int64[Tensor, "B A"] | None = None,
     stores: Sequence[tuple[Float[Tensor, "B heads T width"], Float[Tensor, "B heads T width"]]] | None = None,
 ) -> Tensor:
-    """The last hidden states [B, T, H] of right-padded rows, or those at the positions `at`, [B, A, H]; differentiable.
+    """The last hidden states [B, T, H] of right-padded rows, or those at the positions `at`, [B, A, H].
+
+    Differentiable.
 
     Args:
         stores: for each layer where its keys and its values are written to.
@@ -68,7 +72,10 @@ def last_hidden(
 def hidden_where(
     trunk: Any, tokens: Int64[Tensor, "B T"], wanted: Bool[Tensor, "B T"]
 ) -> Float[Tensor, "B T H"]:
-    """The last hidden states where they are wanted; elsewhere they may be 0, which saves most of the last layer."""
+    """The last hidden states where they are wanted.
+
+    Elsewhere they may be 0, which saves most of the last layer.
+    """
     most = int(wanted.sum(1).max())
     if not 0 < 4 * most < 3 * tokens.shape[1]:
         return last_hidden(trunk, tokens)
@@ -80,7 +87,9 @@ def hidden_where(
 
 
 def gelu(x: Tensor) -> Tensor:
-    """The GELU by its tanh (arXiv:1606.08415 sec. 2), as x * sigmoid(2 z), which is the same: on a CPU a sigmoid takes a fifth of a tanh."""
+    """The GELU by its tanh (arXiv:1606.08415 sec. 2), as x * sigmoid(2 z), which is the same: on a CPU a
+    sigmoid takes a fifth of a tanh.
+    """
     if torch.is_grad_enabled() or x.device.type != "cpu" or x.dtype not in (torch.float32, torch.float64):
         return F.gelu(x, approximate="tanh")  # one pass, and one tensor kept for the backward pass
     return torch.addcmul(x.new_tensor(SLOPE), x, x, value=CUBE).mul_(x).sigmoid_().mul_(x)
@@ -126,7 +135,9 @@ def product(layer: Any, inputs: Tensor) -> Tensor:
 
 
 def _drops(part: Any) -> bool:
-    """Whether a layer leaves something out at random: an attention's own dropout is read by it, not called."""
+    """Whether a layer leaves something out at random: an attention's own dropout is read by it, not
+    called.
+    """
     rate = (
         getattr(part, "p", 0.0)
         if isinstance(part, nn.Dropout)

@@ -1,4 +1,6 @@
-"""A causal language model with its tokenizer: from a folder or a Hugging Face name, and back to an ordinary folder."""
+"""A causal language model with its tokenizer: from a folder or a Hugging Face name, and back to an ordinary
+folder.
+"""
 
 from __future__ import annotations
 
@@ -50,12 +52,16 @@ class LanguageModel:
         rows = self.module.get_input_embeddings().weight.shape[0]
         if self.vocabulary > rows:
             raise BadModel(
-                f"the tokenizer has ids up to {self.vocabulary - 1}, but the model has only {rows} embeddings; they do not belong together"
+                f"the tokenizer has ids up to {self.vocabulary - 1}, but the model has only {rows} "
+                "embeddings; they do not belong together"
             )
 
     @property
     def vocabulary(self) -> int:
-        """How many ids the tokenizer knows. A model may have more (padded rows of its embedding); those are never drawn."""
+        """How many ids the tokenizer knows.
+
+        A model may have more (padded rows of its embedding); those are never drawn.
+        """
         return max(self.tokenizer.get_vocab().values()) + 1
 
     @property
@@ -65,7 +71,9 @@ class LanguageModel:
 
     @property
     def end(self) -> frozenset[int]:
-        """The ids that end a text: those of the generation config (one or several) and the tokenizer's own."""
+        """The ids that end a text: those of the generation config (one or several) and the tokenizer's
+        own.
+        """
         return end_ids(self.module, self.tokenizer)
 
     @property
@@ -83,7 +91,9 @@ def load(
     dtype: str = "float32",
     advice: str = "",
 ) -> LanguageModel:
-    """A causal model by folder or Hugging Face name, in evaluation mode. HF_HUB_OFFLINE=1 keeps it from the network.
+    """A causal model by folder or Hugging Face name, in evaluation mode.
+
+    HF_HUB_OFFLINE=1 keeps it from the network.
 
     Only safetensors weights are read, and no code that comes with a model is run.
 
@@ -91,7 +101,8 @@ def load(
         advice: what to do where the folder does not exist; the end of the error.
 
     Raises:
-        BadModel: no such folder or name, a file is missing or torn, weights are missing, or the tokenizer does not fit.
+        BadModel: no such folder or name, a file is missing or torn, weights are missing, or the tokenizer
+            does not fit.
     """
     transformers = transformers_library()
     tokenizer = load_tokenizer(path, revision, advice)
@@ -100,7 +111,9 @@ def load(
 
 
 def save(language_model: LanguageModel, folder: str | Path) -> None:
-    """Write an ordinary Hugging Face folder (config, safetensors, tokenizer), which `transformers` alone loads."""
+    """Write an ordinary Hugging Face folder (config, safetensors, tokenizer), which `transformers` alone
+    loads.
+    """
     from transformers.utils import logging
 
     Path(folder).mkdir(parents=True, exist_ok=True)
@@ -115,13 +128,18 @@ def save(language_model: LanguageModel, folder: str | Path) -> None:
 
 
 def context(module: Any) -> int:
-    """The longest sequence a model takes, from its config; 2**30 where that says nothing, or that there is no limit (XLNet's -1)."""
+    """The longest sequence a model takes, from its config.
+
+    2**30 where that says nothing, or that there is no limit (XLNet's -1).
+    """
     longest = getattr(module.config, "max_position_embeddings", None) or 0
     return longest if longest > 0 else 1 << 30
 
 
 def room(module: Any, tokenizer: Any) -> int:
-    """The most ids of one text that an encoder or a classifier reads, markers counted: the network's limit and its tokenizer's."""
+    """The most ids of one text that an encoder or a classifier reads, markers counted: the network's limit
+    and its tokenizer's.
+    """
     before = (module.config.pad_token_id or 0) + 1 if module.config.model_type in OFFSET else 0
     return min(context(module) - before, getattr(tokenizer, "model_max_length", 1 << 30))
 
@@ -132,7 +150,9 @@ def plain(text: str) -> str:
 
 
 def end_ids(module: Any, tokenizer: Any) -> frozenset[int]:
-    """The ids that end a text: the generation config's (one or several), the config's, and the tokenizer's own."""
+    """The ids that end a text: the generation config's (one or several), the config's, and the tokenizer's
+    own.
+    """
     found = getattr(getattr(module, "generation_config", None), "eos_token_id", None)
     found = module.config.eos_token_id if found is None else found
     several = found if isinstance(found, list | tuple) else [found]
@@ -149,7 +169,9 @@ def load_module(
     spare: str = "",
     layers: int | None = None,
 ) -> Any:
-    """A network of one of the library's automatic kinds, in evaluation mode; BadModel where weights are missing, a remark where some are left out.
+    """A network of one of the library's automatic kinds, in evaluation mode.
+
+    BadModel where weights are missing, a remark where some are left out.
 
     Args:
         spare: weights whose names begin so may be missing, since nobody reads them.
@@ -170,13 +192,15 @@ def load_module(
     some = sorted(name for name in told["missing_keys"] if not (spare and name.startswith(spare)))
     if some:
         raise BadModel(
-            f"{place}: the weights lack {len(some)} tensors, the first is {some[0]!r}; they would be left at random"
+            f"{place}: the weights lack {len(some)} tensors, the first is {some[0]!r}; they would be "
+            "left at random"
         )
     if told["unexpected_keys"] and layers is None:
         some = sorted(told["unexpected_keys"])
         names = ", ".join(some[:3]) + (", ..." if len(some) > 3 else "")
         warnings.warn(
-            f"{place}: {len(some)} tensors of the weights are left out, as the model has no place for them: {names}",
+            f"{place}: {len(some)} tensors of the weights are left out, as the model has no place "
+            f"for them: {names}",
             Remark,
             stacklevel=3,
         )
@@ -185,7 +209,9 @@ def load_module(
 
 @torch.no_grad()
 def _aligned(module: Any) -> Any:
-    """The module with memory of torch's own for each parameter. Parts of a mapped file begin anywhere, and matrix products of float64 differ in
+    """The module with memory of torch's own for each parameter.
+
+    Parts of a mapped file begin anywhere, and matrix products of float64 differ in
     the last bit by where their matrices begin: a resumed run would not be the same to the bit."""
     for tensor in (*module.parameters(), *module.buffers()):
         if tensor.data_ptr() % ALIGNMENT:
@@ -205,7 +231,10 @@ def _shallow(place: str, revision: str | None, layers: int) -> Any:
 
 
 def load_tokenizer(path: str | Path, revision: str | None, advice: str = "") -> Any:
-    """The fast tokenizer of a folder or name; BadModel, which ends in `advice`, where there is no such folder."""
+    """The fast tokenizer of a folder or name.
+
+    BadModel, which ends in `advice`, where there is no such folder.
+    """
     place = Path(path)
     if place.is_dir():
         if not (place / "config.json").is_file():

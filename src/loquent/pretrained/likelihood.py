@@ -76,7 +76,10 @@ def strided(
     """
     tokenizer, module = language_model.tokenizer, language_model.module
     if not 1 <= stride < context(module):
-        allowed = f"it must be in [1, {context(module) - 1}], because a window of {context(module)} tokens needs context"
+        allowed = (
+            f"it must be in [1, {context(module) - 1}], because a window of {context(module)} tokens "
+            "needs context"
+        )
         raise BadSetting(f"stride = {stride}; {allowed}")
     begins = tokenizer.bos_token_id is not None and list(tokenizer("")["input_ids"])[:1] == [
         tokenizer.bos_token_id

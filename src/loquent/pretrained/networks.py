@@ -1,4 +1,6 @@
-"""What every forward pass of a causal network needs: its last hidden states, padding, groups by token budget, evaluation mode."""
+"""What every forward pass of a causal network needs: its last hidden states, padding, groups by token budget,
+evaluation mode.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def evaluating(*modules: nn.Module) -> Iterator[None]:
 
 
 def drops_out(module: nn.Module) -> bool:
-    """Whether a pass, in the mode that each part is in, leaves something out at random: by a layer, or by a rate that a part keeps as its own."""
+    """Whether a pass, in the mode that each part is in, leaves something out at random: by a layer, or by a
+    rate that a part keeps as its own.
+    """
     return any(part.training and any(rate > 0 for rate in _dropout_rates(part)) for part in module.modules())
 
 
@@ -38,12 +42,16 @@ def _dropout_rates(part: nn.Module) -> list[float]:
 
 
 def hidden(module: Any, tokens: Tensor, wanted: Tensor | None = None) -> Tensor:
-    """The last hidden states [B, T, D] of right-padded rows of ids, for a causal model or its trunk; one forward pass.
+    """The last hidden states [B, T, D] of right-padded rows of ids, for a causal model or its trunk.
 
-    Causality keeps the padding on the right out of all real positions, so the mask is all ones; positions are the model's own.
+    One forward pass.
+
+    Causality keeps the padding on the right out of all real positions, so the mask is all ones; positions are
+    the model's own.
 
     Args:
-        wanted: the positions somebody will look at, bool[B, T], all by default; what stands at others is undefined.
+        wanted: the positions somebody will look at, bool[B, T], all by default; what stands at others is
+            undefined.
     """
     inner = module.base_model
     if gpt2.serves(inner):
@@ -63,7 +71,9 @@ def hidden(module: Any, tokens: Tensor, wanted: Tensor | None = None) -> Tensor:
 
 
 def groups(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
-    """Indices in groups of like length, longest first, each at most `token_budget` when padded (or one row)."""
+    """Indices in groups of like length, longest first, each at most `token_budget` when padded (or one
+    row).
+    """
     order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
     found: list[list[int]] = []
     for i in order:

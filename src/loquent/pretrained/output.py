@@ -1,9 +1,11 @@
-"""The output layer of a causal model: what its own code does to the last hidden states until they are logits, as operations.
+"""The output layer of a causal model: what its own code does to the last hidden states until they are logits,
+as operations.
 
-`head` runs the model's `forward` with a stand-in for its trunk, which gives hidden states of no rows, and records the operations that
-follow. So no weight and no number decides what the layer is: a soft cap on logits is a soft cap however small the logits are. It does so
-for two shapes, neither of which holds a number: a layer that does other things to more rows or longer ones is not recognised. Nothing is
-kept from one call to the next, the trunk is not run, nothing is drawn at random, and hooks and caches are not touched.
+`head` runs the model's `forward` with a stand-in for its trunk, which gives hidden states of no rows, and
+records the operations that follow. So no weight and no number decides what the layer is: a soft cap on logits
+is a soft cap however small the logits are. It does so for two shapes, neither of which holds a number: a
+layer that does other things to more rows or longer ones is not recognised. Nothing is kept from one call to
+the next, the trunk is not run, nothing is drawn at random, and hooks and caches are not touched.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from loquent.pretrained.stand_in import StandIn, forward, watched
 
 @dataclass(frozen=True, eq=False)
 class Product:
-    """The output layer as `wide(narrow(states) @ weight.T + bias)`: so its logits can be formed some rows at a time."""
+    """The output layer as `wide(narrow(states) @ weight.T + bias)`: so its logits can be formed some rows at
+    a time.
+    """
 
     weight: Tensor  # [V, H'], the model's own
     bias: Tensor | None  # [V]
@@ -53,10 +57,13 @@ class OutputLayer:
 
 
 def head(module: Any) -> OutputLayer | None:
-    """The output layer of a causal model, as it is now; None where it is not recognised, and the model must be asked for its own logits.
+    """The output layer of a causal model, as it is now.
 
-    Recognised are linear layers, activations, scales, soft caps, biases, casts, normalisations of a row, and layers made of these.
-    Hooks, replaced `forward`s, active dropout, quantised layers, and trunks that are not called with the ids alone are not.
+    None where it is not recognised, and the model must be asked for its own logits.
+
+    Recognised are linear layers, activations, scales, soft caps, biases, casts, normalisations of a row, and
+    layers made of these. Hooks, replaced `forward`s, active dropout, quantised layers, and trunks that are
+    not called with the ids alone are not.
     """
     trunk = next((name for name, part in module._modules.items() if part is module.base_model), None)
     if trunk is None or watched(module) or any(watched(part) for part in _parts(module, trunk)):
@@ -94,7 +101,9 @@ def _of_shape(module: Any, trunk: str, width: int, shape: tuple[int, int]) -> Ou
 
 
 def _product(steps: tuple[Step, ...]) -> Product | None:
-    """The last linear step with what stands around it, where all that follows is made of its result and has no weights."""
+    """The last linear step with what stands around it, where all that follows is made of its result and has
+    no weights.
+    """
     number = max((number for number, step in enumerate(steps) if step.function is F.linear), default=None)
     if number is None:
         return None
@@ -120,7 +129,9 @@ def _parts(module: nn.Module, trunk: str) -> Iterator[nn.Module]:
 
 
 def _widths(module: Any) -> list[int]:
-    """What the size of the last hidden states may be: what the config says, and what the output embeddings read."""
+    """What the size of the last hidden states may be: what the config says, and what the output embeddings
+    read.
+    """
     layer, config = module.get_output_embeddings(), module.config.get_text_config()
     weight = getattr(layer, "weight", None)
     sizes = [getattr(config, "hidden_size", None), None if weight is None else int(weight.shape[-1])]

@@ -1,4 +1,6 @@
-"""Records the operations of a model's own code on hidden states, as far as each is known to treat every position alone."""
+"""Records the operations of a model's own code on hidden states, as far as each is known to treat every
+position alone.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ METADATA = {"size", "dim", "ndimension", "is_floating_point", "get_device", "is_
 
 
 class Unrecognised(Exception):
-    """The model does something between its trunk and its logits that is not known to treat each position alone."""
+    """The model does something between its trunk and its logits that is not known to treat each position
+    alone.
+    """
 
 
 class Place(NamedTuple):
@@ -60,7 +64,10 @@ def run(steps: Sequence[Step], inputs: Tensor, first: int = 0) -> Tensor:
 
 
 class Recorder(TorchFunctionMode):
-    """Records the operations on hidden states and on what is made of them; raises at the first that is not recognised."""
+    """Records the operations on hidden states and on what is made of them.
+
+    Raises at the first that is not recognised.
+    """
 
     def __init__(self, hidden: Tensor) -> None:
         super().__init__()
@@ -105,13 +112,18 @@ class Recorder(TorchFunctionMode):
         return result
 
     def _may_change(self, value: Any) -> None:
-        """Raise where an operation in place would change more than the result of one step, which all later steps read."""
+        """Raise where an operation in place would change more than the result of one step, which all later
+        steps read.
+        """
         number = self.known.get(id(value))
         if number is None or (number and self.steps[number - 1].function is Tensor.__getitem__):
             raise Unrecognised("a change in place")
 
     def _step(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Step | None:
-        """The operation on rows of any number, with places for what was recorded before; None where it is not recognised."""
+        """The operation on rows of any number, with places for what was recorded before.
+
+        None where it is not recognised.
+        """
         if (
             "out" in kwargs
             or kwargs.get("inplace")
@@ -148,7 +160,9 @@ class Recorder(TorchFunctionMode):
         return None
 
     def _constant(self, value: Tensor, name: str) -> bool:
-        """Whether a tensor may stand in an operation: recorded, or a weight itself, of one row where the operation takes numbers."""
+        """Whether a tensor may stand in an operation: recorded, or a weight itself, of one row where the
+        operation takes numbers.
+        """
         if id(value) in self.known:
             return True
         if value.requires_grad and not value.is_leaf:
@@ -183,7 +197,10 @@ def _drops(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
 
 
 def _columns(index: Any) -> slice | None:
-    """The slice of columns that an index of [rows, positions, columns] takes; None where it takes anything but whole rows."""
+    """The slice of columns that an index of [rows, positions, columns] takes.
+
+    None where it takes anything but whole rows.
+    """
     index = index if isinstance(index, tuple) else (index,)
     if not all(isinstance(part, slice) or part is Ellipsis for part in index):
         return None

@@ -1,4 +1,6 @@
-"""A stand-in for the trunk of a causal model, with which the model's own code for its output layer runs without the trunk."""
+"""A stand-in for the trunk of a causal model, with which the model's own code for its output layer runs
+without the trunk.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ FLAGS = {
 
 
 class StandIn:
-    """Takes the place of a trunk: gives the hidden states, checks that it is called with the ids and nothing else."""
+    """Takes the place of a trunk: gives the hidden states, checks that it is called with the ids and nothing
+    else.
+    """
 
     def __init__(self, trunk: nn.Module, hidden: Tensor, ids: Tensor, mask: Tensor) -> None:
         self._trunk, self.hidden, self.ids, self.mask = trunk, hidden, ids, mask

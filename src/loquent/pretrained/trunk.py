@@ -10,7 +10,10 @@ from loquent.pretrained.output import head
 
 
 def trunk(module: Any) -> nn.Module:
-    """The part of a causal model without its output layer; the model itself where it does not name such a part."""
+    """The part of a causal model without its output layer.
+
+    The model itself where it does not name such a part.
+    """
     base: nn.Module = module.base_model
     return base
 

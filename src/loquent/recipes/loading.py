@@ -1,6 +1,7 @@
 """A recipe: a run as a value. YAML under a page, filled into frozen dataclasses, which are the only schema.
 
-An unknown key or a bad value names file and line, the nearest key and the range. `key.path=value` overrides one setting.
+An unknown key or a bad value names file and line, the nearest key and the range. `key.path=value` overrides
+one setting.
 """
 
 from __future__ import annotations
@@ -85,7 +86,10 @@ class Recipe:
     """Names of code that stay names (`load(imports="none")`): the recipe can be shown, not run."""
 
     def resolved(self) -> dict[str, Any]:
-        """The whole recipe with every default that has an effect written out, as YAML can hold it; `load` takes it back."""
+        """The whole recipe with every default that has an effect written out, as YAML can hold it.
+
+        `load` takes it back.
+        """
         with registry.left_alone(self.alone):
             unheard = _unheard(self.algorithm)
         said = [
@@ -137,14 +141,16 @@ def load(
 
     Args:
         overrides: `key.path=value`, later ones win.
-        imports: what becomes of code that a YAML file names, as `module:Name`. "trusted": it is imported where the file lies under the
-            current folder or was written here by this user (`trust`). "all": it is imported. "none": it stays a name, and the settings
-            that only it could check stay as the file has them; such a recipe can be shown, not run.
-        profile: "smoke" shrinks updates and episodes and makes a tiny model, so that a run takes seconds and needs no other run;
-            overrides go on top.
+        imports: what becomes of code that a YAML file names, as `module:Name`. "trusted": it is imported
+            where the file lies under the current folder or was written here by this user (`trust`). "all": it
+            is imported. "none": it stays a name, and the settings that only it could check stay as the file
+            has them; such a recipe can be shown, not run.
+        profile: "smoke" shrinks updates and episodes and makes a tiny model, so that a run takes seconds and
+            needs no other run; overrides go on top.
 
     Raises:
-        UnknownName: no such recipe. BadSetting: an unknown key or a bad value, with file and line. NotTrusted: the file names code.
+        UnknownName: no such recipe. BadSetting: an unknown key or a bad value, with file and line.
+            NotTrusted: the file names code.
 
     Warns:
         Remark: a setting of a model to be made is given beside `model.path`, which names one that is there.
@@ -198,8 +204,12 @@ def schema(recipe: Recipe) -> dict[str, type]:
 
 
 def _profile(profile: str | None, root: Node, overrides: Sequence[str]) -> Sequence[str]:
-    """The overrides a profile stands for. Those of "smoke" also shrink what this recipe's evaluation says for itself, and replace what it names
-    outside: its reference, its rows by the built-in reviews, its classifiers by such as are trained here, its recorded episodes by play."""
+    """The overrides a profile stands for.
+
+    Those of "smoke" also shrink what this recipe's evaluation says for itself, and replace what it names
+    outside: its reference, its rows by the built-in reviews, its classifiers by such as are trained here, its
+        recorded episodes by play.
+    """
     if profile is None:
         return ()
     if profile != "smoke":
@@ -233,7 +243,9 @@ def _profile(profile: str | None, root: Node, overrides: Sequence[str]) -> Seque
 
 
 def _rows(inside: Mapping[str, Any], overrides: Sequence[str]) -> list[str]:
-    """The built-in reviews in the place of a hub dataset, and of a file or folder of texts that is not here (yet), as a remark says."""
+    """The built-in reviews in the place of a hub dataset, and of a file or folder of texts that is not here
+    (yet), as a remark says.
+    """
     task = inside.get("task", {})
     kind, source, path = (task[name].value if name in task else None for name in ("kind", "source", "path"))
     absent = kind == DEFAULT_TASK and source == "path" and not _is_here(path)
@@ -259,7 +271,9 @@ def _rows(inside: Mapping[str, Any], overrides: Sequence[str]) -> list[str]:
 
 
 def _scores(inside: Mapping[str, Any], other_rows: bool) -> list[str]:
-    """What rewards and metrics have in the place of networks, programs and tables that are not here: their defaults, or the score `lexicon`."""
+    """What rewards and metrics have in the place of networks, programs and tables that are not here: their
+    defaults, or the score `lexicon`.
+    """
     own: list[str] = []
     defaults = {"classifier": "", "label": 1, "revision": ""}
     for section in ("rewards", "metrics"):
@@ -349,7 +363,10 @@ def _drop(sections: dict[str, Node], name: str, algorithm: str) -> None:
 
 
 def _model(node: Node | None) -> ModelSettings:
-    """The model's settings. One without effect keeps its default; if it was asked for no earlier than the path was, a remark says so."""
+    """The model's settings.
+
+    One without effect keeps its default; if it was asked for no earlier than the path was, a remark says so.
+    """
     found: ModelSettings = fill(ModelSettings, node, "model")
     given = node.mapping("model") if node else {}
     path = given.get("path")
@@ -357,7 +374,10 @@ def _model(node: Node | None) -> ModelSettings:
         if name in given and getattr(found, name) and (path is None or _rank(given[name]) >= _rank(path)):
             what = f"{given[name].place}: model.{name} = {getattr(found, name)!r} has no effect"
             where = f" ({path.place})" if path else ""
-            why = f"model.path = {found.path!r}{where} names a model that is made already; `model.path=` lets a new one be made"
+            why = (
+                f"model.path = {found.path!r}{where} names a model that is made already; `model.path=` "
+                "lets a new one be made"
+            )
             why = why if found.path else "it is the revision of a model.path, and there is none"
             warnings.warn(f"{what}: {why}", Remark, stacklevel=4)
     fields: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(ModelSettings)}
@@ -390,13 +410,19 @@ def _kind(node: Node | None, section: str, default: str, schema_of: Any) -> tupl
 
 
 def _check_kept(fields: Mapping[str, Node], kind: Node, section: str, name: str, cls: type) -> None:
-    """Raise BadSetting where an override chose the kind and settings of the file, which were for another kind, do not exist for it."""
+    """Raise BadSetting where an override chose the kind and settings of the file, which were for another
+    kind, do not exist for it.
+    """
     known = {field.name for field in dataclasses.fields(cls)}
     unknown_here = [key for key, node in fields.items() if key not in known and node.line is not None]
     if unknown_here:
-        what = f"{kind.place}: {section}.kind={name} changes the kind, and {name} has no setting {', '.join(unknown_here)}"
+        what = (
+            f"{kind.place}: {section}.kind={name} changes the kind, and {name} has no setting "
+            f"{', '.join(unknown_here)}"
+        )
         raise BadSetting(
-            f"{what} ({fields[unknown_here[0]].place}); leave the kind as it is, or take these settings out of a copy of the file"
+            f"{what} ({fields[unknown_here[0]].place}); leave the kind as it is, or take these "
+            "settings out of a copy of the file"
         )
 
 
@@ -431,7 +457,8 @@ def _options_of(task: str) -> type:
     made = registry.named("task", task)
     if not (isinstance(made, type) and issubclass(made, Task)):
         raise BadSetting(
-            f"{task!r} names {made!r:.80}, which is no task; a class derived from loquent.core.task.Task is right"
+            f"{task!r} names {made!r:.80}, which is no task; a class derived from "
+            "loquent.core.task.Task is right"
         )
     return made.Options
 
@@ -444,7 +471,8 @@ def _algorithm(name: str) -> type[Algorithm]:
     """The class of an algorithm.
 
     Raises:
-        BadSetting: the name names no algorithm, or one without settings. NotImported: it names code that is not imported.
+        BadSetting: the name names no algorithm, or one without settings. NotImported: it names code that is
+            not imported.
     """
     made = registry.named("algorithm", name)
     if not (isinstance(made, type) and issubclass(made, Algorithm)):
@@ -475,7 +503,8 @@ def _override(root: Node, overrides: Sequence[str], place: str = COMMAND_LINE) -
         *parents, last = path.strip().split(".")
         if len(parents) >= MOST_LEVELS:
             raise BadSetting(
-                f"the override {text!r:.80}... names a path of {len(parents) + 1} parts; at most {MOST_LEVELS} are right"
+                f"the override {text!r:.80}... names a path of {len(parents) + 1} parts; at most "
+                f"{MOST_LEVELS} are right"
             )
         for name in parents:
             if not isinstance(here.value, dict):
@@ -495,7 +524,8 @@ def _override(root: Node, overrides: Sequence[str], place: str = COMMAND_LINE) -
 
 
 def describe(name: str) -> str:
-    """What a setting (`clip`, `training.updates`), an algorithm, a task, an agent, a metric or a reward means: its why, default, range and source.
+    """What a setting (`clip`, `training.updates`), an algorithm, a task, an agent, a metric or a reward
+    means: its why, default, range and source.
 
     Raises:
         UnknownName: nothing is called so.
@@ -531,7 +561,8 @@ def describe(name: str) -> str:
         presets = _presets(own[title]()) if whole or (asked and wanted == "preset") else {}
         if presets:
             lines.append(
-                f"{title}.preset (one of {', '.join(presets)}): several settings at once; what the section says itself wins over them"
+                f"{title}.preset (one of {', '.join(presets)}): several settings at once; what the "
+                "section says itself wins over them"
             )
         lines += [
             f"{title}.{f.name}{_meaning(f)}"
@@ -548,7 +579,9 @@ def describe(name: str) -> str:
 
 
 def _describe_own(name: str) -> str:
-    """The settings of "module:Name", which was typed: an algorithm's `Config`, or the `Options` of anything else."""
+    """The settings of "module:Name", which was typed: an algorithm's `Config`, or the `Options` of anything
+    else.
+    """
     named = registry.imported(name)
     schema = getattr(named, "Config", None) or options_of(named)
     if not dataclasses.is_dataclass(schema):

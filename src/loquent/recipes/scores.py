@@ -1,4 +1,6 @@
-"""The sections `rewards:` and `metrics:` of a recipe: names of what scores, each with its options, checked where it stands."""
+"""The sections `rewards:` and `metrics:` of a recipe: names of what scores, each with its options, checked
+where it stands.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,10 @@ from loquent.errors import BadSetting, NotImported
 
 
 def rewards(node: Node | None, task: str, options: Any) -> Record:
-    """Rewards: the task's own with weights; registered rewards and metrics, and Python callables, with weights and options."""
+    """Rewards: the task's own with weights.
+
+    Registered rewards and metrics, and Python callables, with weights and options.
+    """
     from loquent.rewards.counting import (
         NAMES,
         Counting,
@@ -41,7 +46,8 @@ def rewards(node: Node | None, task: str, options: Any) -> Record:
         weight = head["weight"].plain() if "weight" in head else 1.0
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
             raise BadSetting(
-                f"{head['weight'].place}: rewards.{name}: the weight is {head['weight'].bare()!r}; a finite number is right"
+                f"{head['weight'].place}: rewards.{name}: the weight is {head['weight'].bare()!r}; a "
+                "finite number is right"
             )
         of = text(head["of"], f"rewards.{name}.of") if "of" in head else name
         if "key" in head:
@@ -49,7 +55,8 @@ def rewards(node: Node | None, task: str, options: Any) -> Record:
         if name in own:
             if inside or head.keys() - {"weight"}:
                 raise BadSetting(
-                    f"{item.place}: rewards.{name} is the task's own reward, which has a weight only; name another term so, with 'of'"
+                    f"{item.place}: rewards.{name} is the task's own reward, which has a weight "
+                    "only; name another term so, with 'of'"
                 )
         elif ":" in of:
             function = {"function": Node(of, head.get("of", item).file, head.get("of", item).line)}
@@ -66,7 +73,10 @@ def rewards(node: Node | None, task: str, options: Any) -> Record:
 
 
 def metrics(node: Node | None, task: str, options: Any, rewarded: bool) -> Record:
-    """Metrics: names of registered ones, each with options. A recipe that rewards texts and names none has `watch`; `metrics: {}` is none."""
+    """Metrics: names of registered ones, each with options.
+
+    A recipe that rewards texts and names none has `watch`; `metrics: {}` is none.
+    """
     try:
         if node is None and rewarded and registry.named("task", task)(options).actions is None:
             return Record(watch=EMPTY)
@@ -87,7 +97,9 @@ def metrics(node: Node | None, task: str, options: Any, rewarded: bool) -> Recor
 def _options(
     kind: str, of: str, given: dict[str, Node], item: Node, section: str, beside: Sequence[str]
 ) -> dict[str, Node]:
-    """The options given to a registered thing, checked and read by its factory's dataclass where it has one."""
+    """The options given to a registered thing, checked and read by its factory's dataclass where it has
+    one.
+    """
     try:
         schema = options_of(registry.find(kind, of))
     except BadSetting as error:

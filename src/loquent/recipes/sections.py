@@ -16,7 +16,8 @@ class ModelSettings:
 
     path: str = setting(
         "",
-        "a Hugging Face name or folder, or a run's folder; empty: a small model is made from the next settings",
+        "a Hugging Face name or folder, or a run's folder; empty: a small model is made from the "
+        "next settings",
     )
     revision: str = setting("", "the revision of a Hugging Face name")
     shape: str = setting(
@@ -65,16 +66,19 @@ class TrainingSettings:
     split: str = setting("train", "the split the rows come from")
     only: Record = setting(
         EMPTY,
-        "train and watch only on rows whose fields have these values, as {label: positive}; the final evaluation takes all",
+        "train and watch only on rows whose fields have these values, as {label: positive}; the "
+        "final evaluation takes all",
     )
     priority: float | None = setting(
         None,
-        "rows are drawn with a probability ~ weight^priority (0: all alike); none: epoch by epoch, each row once",
+        "rows are drawn with a probability ~ weight^priority (0: all alike); none: epoch by epoch, "
+        "each row once",
         low=0.0,
     )
     teacher: str | Record = setting(
         "",
-        "the agent that plays for a learner from others' games, or {kind: AGENT, OPTION: VALUE}; empty: for supervised learning the task's expert",
+        "the agent that plays for a learner from others' games, or {kind: AGENT, OPTION: VALUE}; "
+        "empty: for supervised learning the task's expert",
     )
     data: tuple[str, ...] = setting(
         (), "recorded episodes to learn from, instead of play: files, or folders that `loquent collect` made"
@@ -88,7 +92,8 @@ class TrainingSettings:
     evaluate_every: int = setting(10, "updates between evaluations; 0: only at the end", low=0)
     evaluate_first: bool = setting(
         False,
-        "evaluate before the first update too, where evaluate_every is not 0; early stopping does not look at it",
+        "evaluate before the first update too, where evaluate_every is not 0; early stopping does "
+        "not look at it",
     )
     evaluate_episodes: int = setting(200, "episodes of an evaluation", low=1)
     evaluate_split: str = setting("validation", "the split of evaluations in training")
@@ -100,7 +105,8 @@ class TrainingSettings:
     patience: int = setting(2, "evaluations without improvement before the run stops", low=1)
     margin: float = setting(
         0.0,
-        "how much better than the best so far, at each evaluation, the watched value must be to count, as a share of that best",
+        "how much better than the best so far, at each evaluation, the watched value must be to "
+        "count, as a share of that best",
         low=0.0,
     )
     checkpoint_every: int = setting(10, "updates between checkpoints; 0: only at the end", low=0)
@@ -114,16 +120,19 @@ class TrainingSettings:
         trackers.check(self.trackers)
         if self.data and self.teacher:
             raise BadSetting(
-                f"TrainingSettings.teacher = {self.teacher!r} would never play: data = {', '.join(self.data)!r} is what is learned from"
+                f"TrainingSettings.teacher = {self.teacher!r} would never play: data = "
+                f"{', '.join(self.data)!r} is what is learned from"
             )
         if not self.data and (self.data_top, self.data_bottom) != (1.0, 1.0):
             raise BadSetting(
-                "TrainingSettings.data_top and data_bottom choose among recorded episodes, and data names none"
+                "TrainingSettings.data_top and data_bottom choose among recorded episodes, and data "
+                "names none"
             )
         if self.stop_metric and not self.evaluate_every:
             raise BadSetting(
-                f"TrainingSettings.stop_metric = {self.stop_metric!r} would never be looked at: evaluate_every = 0 makes no evaluation in training; "
-                "at least 1 is right, or an empty stop_metric"
+                f"TrainingSettings.stop_metric = {self.stop_metric!r} would never be looked at: "
+                "evaluate_every = 0 makes no evaluation in training; at least 1 is right, or an "
+                "empty stop_metric"
             )
 
     @property

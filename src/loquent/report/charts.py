@@ -1,6 +1,9 @@
-"""Charts as inline SVG: curves with bands over seeds, and dots with their errors. Colours come from the page's style sheet.
+"""Charts as inline SVG: curves with bands over seeds, and dots with their errors.
 
-Each has a title and a description for those who do not see it, axes with units, and a tooltip for every place on it.
+Colours come from the page's style sheet.
+
+Each has a title and a description for those who do not see it, axes with units, and a tooltip for every place
+on it.
 """
 
 from __future__ import annotations
@@ -50,15 +53,19 @@ class Numbers:
         """The frame of a chart."""
         number = next(self._next)
         return (
-            f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-labelledby="t{number} d{number}">'
-            f'<title id="t{number}">{safe(title)}</title><desc id="d{number}">{safe(description)}</desc>{body}</svg>'
+            f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-labelledby="t{number} '
+            f'd{number}"><title id="t{number}">{safe(title)}</title><desc '
+            f'id="d{number}">{safe(description)}</desc>{body}</svg>'
         )
 
 
 def curves(numbers: Numbers, title: str, unit: str, lines: Sequence[Curve]) -> str:
-    """Curves over updates; where there are several seeds, a band of one standard deviation to each side of their mean.
+    """Curves over updates.
 
-    Where some seeds have ended a line ends too; the means of those that are left are dashed, and joined to nothing.
+    Where there are several seeds, a band of one standard deviation to each side of their mean.
+
+    Where some seeds have ended a line ends too; the means of those that are left are dashed, and joined to
+    nothing.
     """
     drawn = [
         Curve(line.label, line.colour, thinned(line.points, MOST_POINTS)) for line in lines if line.points
@@ -79,7 +86,8 @@ def curves(numbers: Numbers, title: str, unit: str, lines: Sequence[Curve]) -> s
                 parts.append(f'<path class="band {kind}" d="{_path(x, y, edge)}Z"/>')
             fewer = " fewer" if run[0].n < most else ""
             parts.append(
-                f'<path class="line {kind}{fewer}" d="{_path(x, y, [(point.update, point.mean) for point in run])}"/>'
+                f'<path class="line {kind}{fewer}" '
+                f'd="{_path(x, y, [(point.update, point.mean) for point in run])}"/>'
             )
             alone += run if len(run) == 1 else []
         if len(line.points) <= MOST_MARKS or alone:
@@ -108,17 +116,20 @@ def dots(numbers: Numbers, title: str, unit: str, values: Sequence[Dot]) -> str:
         middle, kind = TOP + 30 * i + 18, f"c{one.colour % COLOURS} d0"
         error = one.error or 0.0
         parts.append(
-            f'<g><title>{safe(_said(one))}</title><rect class="tip" x="0" y="{middle - 15}" width="{WIDTH}" height="30"/>'
+            f'<g><title>{safe(_said(one))}</title><rect class="tip" x="0" y="{middle - 15}" '
+            f'width="{WIDTH}" height="30"/>'
         )
         parts.append(
             f'<path class="line {kind}" d="M{x(one.value - error):.1f} {middle}H{x(one.value + error):.1f}"/>'
         )
         parts.append(f'<circle class="mark {kind}" cx="{x(one.value):.1f}" cy="{middle}" r="5"/>')
         parts.append(
-            f'<text class="label" x="{LEFT}" y="{middle - 8}">{safe(one.label[:60])}: {short(one.value)}</text></g>'
+            f'<text class="label" x="{LEFT}" y="{middle - 8}">{safe(one.label[:60])}: '
+            f"{short(one.value)}</text></g>"
         )
     parts.append(
-        f'<text class="axis" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{height - 6}" text-anchor="middle">{safe(unit or title)}</text>'
+        f'<text class="axis" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{height - 6}" '
+        f'text-anchor="middle">{safe(unit or title)}</text>'
     )
     return numbers.chart(
         "".join(parts), height, title, "; ".join(_said(one) for one in values) + f". Axis: {unit or title}."
@@ -128,7 +139,8 @@ def dots(numbers: Numbers, title: str, unit: str, values: Sequence[Dot]) -> str:
 def legend(lines: Sequence[Curve]) -> str:
     """Whose line is whose; of those that have one."""
     items = (
-        f'<li><svg class="key" viewBox="0 0 24 8" aria-hidden="true"><path class="line {_kind(line.colour)}" d="M1 4H23"/></svg>'
+        f'<li><svg class="key" viewBox="0 0 24 8" aria-hidden="true">'
+        f'<path class="line {_kind(line.colour)}" d="M1 4H23"/></svg>'
         f"{safe(line.label)}</li>"
         for line in lines
         if line.points
@@ -142,7 +154,9 @@ def short(value: float | None) -> str:
 
 
 def safe(text: str) -> str:
-    """Any text, a model's too, as text of a page: markup, control and direction marks are shown, not obeyed."""
+    """Any text, a model's too, as text of a page: markup, control and direction marks are shown, not
+    obeyed.
+    """
     return escape(escaped(text), quote=True)
 
 
@@ -208,7 +222,8 @@ def _axes(x: Scale, y: Scale, unit: str) -> str:
         )
     parts.append(f'<text class="axis" x="4" y="14">{safe(unit)}</text>')
     parts.append(
-        f'<text class="axis" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle">update</text>'
+        f'<text class="axis" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}" '
+        'text-anchor="middle">update</text>'
     )
     return "".join(parts)
 
@@ -242,7 +257,8 @@ def _tips(x: Scale, lines: Sequence[Curve]) -> Iterator[str]:
             f"{line.label}: {_value(by[place])}" for line, by in zip(lines, known, strict=True) if place in by
         )
         yield (
-            f'<rect class="tip" x="{edges[i]:.1f}" y="{TOP}" width="{edges[i + 1] - edges[i]:.1f}" height="{HEIGHT - TOP - BOTTOM}">'
+            f'<rect class="tip" x="{edges[i]:.1f}" y="{TOP}" width="{edges[i + 1] - edges[i]:.1f}" '
+            f'height="{HEIGHT - TOP - BOTTOM}">'
             f"<title>update {place:g}\n{safe(said)}</title></rect>"
         )
 
@@ -258,7 +274,10 @@ def _story(points: Sequence[Point]) -> str:
     said = f"{_value(first)} at update {first.update:g}"
     for one, other in pairwise(points):
         if one.n != other.n:
-            said += f", {_value(one)} at update {one.update:g}, of {other.n} {'seed' if other.n == 1 else 'seeds'} from update {other.update:g} on"
+            said += (
+                f", {_value(one)} at update {one.update:g}, of {other.n} "
+                f"{'seed' if other.n == 1 else 'seeds'} from update {other.update:g} on"
+            )
     return said if len(points) == 1 else f"{said}, {_value(last)} at update {last.update:g}"
 
 

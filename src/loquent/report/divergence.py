@@ -1,25 +1,30 @@
-"""When a reward rises while what it stands for falls: one rule, for the held-out values of a run beside the return of the same episodes.
+"""When a reward rises while what it stands for falls: one rule, for the held-out values of a run beside the
+return of the same episodes.
 
-Given are the return y_1 .. y_n and a held-out value x_1 .. x_n, turned so that more is better, at the same n >= 5 evaluations. A window is
-w = max(2, n // 4) evaluations in a row; the last window is the end of the run, the best is the earlier one (none of its evaluations in the last)
-with the greatest mean of x. The value *falls* when the mean of x at the end is below that of the best window by more than
+Given are the return y_1 .. y_n and a held-out value x_1 .. x_n, turned so that more is better, at the same n
+>= 5 evaluations. A window is w = max(2, n // 4) evaluations in a row; the last window is the end of the run,
+the best is the earlier one (none of its evaluations in the last) with the greatest mean of x. The value
+*falls* when the mean of x at the end is below that of the best window by more than
 
     max(SIGMAS * noise(x) * sqrt(2 / w), SHARE * |best mean|, LEAST)
 
-and the return *rises* when its mean at the end is above that in the same earlier window by more than SIGMAS * noise(y) * sqrt(2 / w) and by
-more than RISE of the larger of both means, whatever its scale. Both together are a divergence. The noise of one evaluation is taken from second
-differences, which a steady rise or fall does not enter: noise(x)^2 = mean of (x_{i-1} - 2 x_i + x_{i+1})^2, divided by 6.
+and the return *rises* when its mean at the end is above that in the same earlier window by more than SIGMAS *
+noise(y) * sqrt(2 / w) and by more than RISE of the larger of both means, whatever its scale. Both together
+are a divergence. The noise of one evaluation is taken from second differences, which a steady rise or fall
+does not enter: noise(x)^2 = mean of (x_{i-1} - 2 x_i + x_{i+1})^2, divided by 6.
 
-What is lost between the first evaluation and the second and never comes back is a single bend: a window with the first in it hides half of it, and as
-noise it hides the rest. So the first evaluation alone is compared with the last window too, by the same rule with sqrt(1 + 1 / w), with
-SIGMAS_ALONE, and with a noise that few bends cannot raise: the median of |x_{i-1} - 2 x_i + x_{i+1}|, divided by 0.6745 sqrt(6). It is told of where
+What is lost between the first evaluation and the second and never comes back is a single bend: a window with
+the first in it hides half of it, and as noise it hides the rest. So the first evaluation alone is compared
+with the last window too, by the same rule with sqrt(1 + 1 / w), with SIGMAS_ALONE, and with a noise that few
+bends cannot raise: the median of |x_{i-1} - 2 x_i + x_{i+1}|, divided by 0.6745 sqrt(6). It is told of where
 the windows find nothing, or nothing deep. What was lost before the first evaluation nobody sees.
 
-A fall is *deep* when it is at least DEEP of the larger of both means, and at least 0.1. Where one is deep, or no other held-out value rose with the
-return (which is the same rule for - x), the reward is called gamed; else what it has won is called bought at a price.
+A fall is *deep* when it is at least DEEP of the larger of both means, and at least 0.1. Where one is deep, or
+no other held-out value rose with the return (which is the same rule for - x), the reward is called gamed;
+else what it has won is called bought at a price.
 
-The rule says what happened, not why: a held-out value may fall for a good reason, and a policy may be gaming a reward in a way that nothing
-measured here sees.
+The rule says what happened, not why: a held-out value may fall for a good reason, and a policy may be gaming
+a reward in a way that nothing measured here sees.
 """
 
 from __future__ import annotations
@@ -40,7 +45,9 @@ DEEP, DEEP_LEAST = 0.25, 0.1
 
 @dataclass(frozen=True)
 class Fall:
-    """A held-out value that fell while the return rose, from the updates of one window to those of the last."""
+    """A held-out value that fell while the return rose, from the updates of one window to those of the
+    last.
+    """
 
     key: str
     since: float  # the last update of the best window
@@ -64,7 +71,9 @@ def diverging(
     held_out: Mapping[str, Sequence[float]],
     higher_is_better: Mapping[str, bool],
 ) -> list[Fall]:
-    """The held-out values that fell while the proxy rose, by the rule above; none where there are fewer than 5 evaluations.
+    """The held-out values that fell while the proxy rose, by the rule above.
+
+    None where there are fewer than 5 evaluations.
 
     Args:
         updates: when each evaluation was made. proxy: the return then.
@@ -101,7 +110,9 @@ def steady_noise(values: Sequence[float]) -> float:
 def _fall(
     key: str, updates: Sequence[float], proxy: Sequence[float], values: Sequence[float], sign: float
 ) -> Fall | None:
-    """The fall of a value from its best window or, where that shows nothing deep, from the first evaluation."""
+    """The fall of a value from its best window or, where that shows nothing deep, from the first
+    evaluation.
+    """
     window = width(len(updates))
     means = [statistics.fmean(values[i : i + window]) for i in range(len(updates) - window + 1)]
     since = max(range(len(updates) - 2 * window + 1), key=lambda i: sign * means[i])

@@ -1,4 +1,7 @@
-"""The logs of a run for a report: what can be drawn, and in words what cannot, with file and line. Nothing is left out in silence."""
+"""The logs of a run for a report: what can be drawn, and in words what cannot, with file and line.
+
+Nothing is left out in silence.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ LARGEST = 1e100  # in size: the sums and squares of larger numbers are no floats
 
 
 class Read(NamedTuple):
-    """The lines that can be drawn, by rising update, each with numbers and nulls only; and what was left out, in words."""
+    """The lines that can be drawn, by rising update, each with numbers and nulls only.
+
+    And what was left out, in words.
+    """
 
     lines: list[dict[str, Any]]
     notes: list[str]
@@ -68,7 +74,8 @@ def _line(line: Any, place: str, last: int, notes: list[str]) -> tuple[dict[str,
         raise BadJson(f"its update {update} stands after update {last}, and a rising one is right")
     odd = [name for name, value in line.items() if value is not None and not drawable(value)]
     notes += [
-        f"{place}: {name:.80} is {shown(line[name])}, and a number of at most {LARGEST:g} in size is right; it is left out"
+        f"{place}: {name:.80} is {shown(line[name])}, and a number of at most {LARGEST:g} in size is "
+        "right; it is left out"
         for name in odd
     ]
     return {name: value for name, value in line.items() if name not in odd}, update

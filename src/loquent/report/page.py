@@ -1,4 +1,7 @@
-"""The page of a report: which charts stand where, and what is said beside them. No script, no font, no file but itself."""
+"""The page of a report: which charts stand where, and what is said beside them.
+
+No script, no font, no file but itself.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,8 @@ HEAD = """<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<meta http-equiv="Content-Security-Policy"
+  content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
 <link rel="icon" href="data:,">
 <title>{title}</title>
 <style>{style}</style>
@@ -89,7 +93,10 @@ def html(groups: Sequence[Group]) -> str:
         f'<section id="{_anchor(name)}"><h2>{name}</h2>{body}</section>' for name, body in kept.items()
     )
     head = HEAD.format(title=safe(title), style=style)
-    return f"{head}<header><h1>{safe(title)}</h1>{made.overview()}<nav><ul>{links}</ul></nav></header><main>{bodies}</main></body></html>\n"
+    return (
+        f"{head}<header><h1>{safe(title)}</h1>{made.overview()}<nav><ul>{links}</ul></nav></header>"
+        f"<main>{bodies}</main></body></html>\n"
+    )
 
 
 class _Page:
@@ -133,7 +140,10 @@ class _Page:
         return _table_of(["recipe", "algorithm", "task", "seeds", "updates", "device"], rows)
 
     def left_out(self) -> str:
-        """What could not be read of the runs' files, and what nothing vouches for; empty where all is well."""
+        """What could not be read of the runs' files, and what nothing vouches for.
+
+        Empty where all is well.
+        """
         notes = [note for group in self.groups for run in group.runs for note in run.notes]
         if not notes:
             return ""
@@ -163,7 +173,9 @@ class _Page:
         return curves_ + (f"<h3>Held-out values at the end</h3>{end}{whole}" if found else "")
 
     def endings(self) -> str:
-        """The share of episodes by ending: at the end as a table, and as curves of those that any episode came to."""
+        """The share of episodes by ending: at the end as a table, and as curves of those that any episode
+        came to.
+        """
         at_end = [key for key in self.higher if key.startswith("ended/")]
         table = "<p>Shares of all held-out episodes at the end.</p>" + self._scores(at_end) if at_end else ""
         keys = [key for key in self.keys if key.startswith(("rollout/ended/", "evaluation/ended/"))]
@@ -196,7 +208,10 @@ class _Page:
                 continue
             lines = watch.beside(group, self.keys, self.higher)
             title = f"{group.label}: the reward and what is outside it"
-            said = "each line on its own range, turned so that up is better; parts of the reward are of the episodes learned from"
+            said = (
+                "each line on its own range, turned so that up is better; parts of the reward are of "
+                "the episodes learned from"
+            )
             chart = (
                 _figure(title, curves(self.numbers, title, "share of its range", lines), said, legend(lines))
                 if lines
@@ -205,7 +220,8 @@ class _Page:
             head = f"<h3>{safe(group.label)}</h3>" if len(self.groups) > 1 else ""
             numbers = _fold("As numbers", watch.table(group, self.keys, self.higher, _table_of))
             parts.append(
-                f"{head}{watch.statement(group, self.keys, self.higher)}<div class=charts>{chart}</div>{numbers}"
+                f"{head}{watch.statement(group, self.keys, self.higher)}<div "
+                f"class=charts>{chart}</div>{numbers}"
             )
         drifts = "".join(self._curves(key) for key in watch.DRIFTS if key in self.keys)
         return (
@@ -244,7 +260,7 @@ class _Page:
         wholes = (
             _fold(
                 group.label,
-                f"<pre>{safe(yaml.safe_dump(group.runs[0].config, sort_keys=False, allow_unicode=True))}</pre>",
+                f"<pre>{safe(_as_yaml(group.runs[0].config))}</pre>",
             )
             for group in self.groups
         )
@@ -357,7 +373,10 @@ def _what_is_drawn(groups: Sequence[Group]) -> str:
     every = {one["evaluate_every"] for one in training if one["evaluate_every"]}
     said = f"Keys of rollout are of the episodes learned from (split {safe(', '.join(sorted(trained)))})"
     if every:
-        said += f", keys of evaluation of held-out ones (split {safe(', '.join(sorted(watched)))}, every {', '.join(map(str, sorted(every)))} updates)"
+        said += (
+            f", keys of evaluation of held-out ones (split {safe(', '.join(sorted(watched)))}, every "
+            f"{', '.join(map(str, sorted(every)))} updates)"
+        )
     several = any(len(group.runs) > 1 for group in groups)
     alone = any(
         line.get(f"{key}_error")
@@ -388,7 +407,10 @@ def _task(group: Group) -> str:
 
 
 def _table(kind: str) -> dict[str, Logged]:
-    """The keys a learner logs. One that only the run's file names is not imported: its keys are drawn all the same."""
+    """The keys a learner logs.
+
+    One that only the run's file names is not imported: its keys are drawn all the same.
+    """
     try:
         return logged.table(registry.find("algorithm", kind))
     except (LoquentError, ImportError):
@@ -404,3 +426,7 @@ def _flat(tree: Any, path: str = "") -> dict[str, Any]:
 
 def _anchor(name: str) -> str:
     return name.lower().replace(",", "").replace(" ", "-")
+
+
+def _as_yaml(settings: Any) -> str:
+    return yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)

@@ -1,4 +1,6 @@
-"""Which scores are one quantity: what is rewarded and what is measured beside it may be the same under two names, or with a default spelled out."""
+"""Which scores are one quantity: what is rewarded and what is measured beside it may be the same under two
+names, or with a default spelled out.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,10 @@ EQUAL: dict[tuple[str, str], Callable[[Mapping[str, Any]], Named | None]] = {
 
 @dataclass(frozen=True)
 class Quantity:
-    """A score by the registered name behind it, all its options, and its key; a reward without a key stands for all of its metric's scores."""
+    """A score by the registered name behind it, all its options, and its key.
+
+    A reward without a key stands for all of its metric's scores.
+    """
 
     of: str
     options: Record

@@ -1,4 +1,6 @@
-"""What a report reads: the folders of runs, as plain data, put into groups of runs that differ in their seed alone."""
+"""What a report reads: the folders of runs, as plain data, put into groups of runs that differ in their seed
+alone.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ from loquent.report import lines
 
 
 class Point(NamedTuple):
-    """One update of a curve: the mean over seeds and a standard deviation below and above it (of one seed: a standard error, or nothing)."""
+    """One update of a curve: the mean over seeds and a standard deviation below and above it (of one seed: a
+    standard error, or nothing).
+    """
 
     update: float
     mean: float
@@ -34,7 +38,8 @@ class Point(NamedTuple):
 
 
 SHAPE: dict[str, type] = {
-    "name": str, "task.kind": str, "algorithm.kind": str, "training.seed": int, "training.split": str, "training.evaluate_split": str,
+    "name": str, "task.kind": str, "algorithm.kind": str, "training.seed": int, "training.split": str,
+    "training.evaluate_split": str,
     "training.evaluate_every": int, "rewards?": dict, "metrics?": dict,
 }  # fmt: skip
 
@@ -54,14 +59,17 @@ class Seen:
 
     @cached_property
     def _newest(self) -> tuple[int, Records, list[str]]:
-        """The update and the records of the newest checkpoint that has them, and the newer checkpoints without them, in words."""
+        """The update and the records of the newest checkpoint that has them, and the newer checkpoints
+        without them, in words.
+        """
         notes: list[str] = []
         for path in reversed(self.files.checkpoints.all()):
             try:
                 return names.update_of(path.name), self.files.records(path), notes
             except BadCheckpoint as error:
                 notes.append(
-                    f"{path} is passed over, so the run's files are compared with what an older checkpoint knows: {error}"
+                    f"{path} is passed over, so the run's files are compared with what an older "
+                    f"checkpoint knows: {error}"
                 )
         return 0, Records(self.folder), notes
 
@@ -94,7 +102,10 @@ class Seen:
 
     @property
     def evaluation(self) -> dict[str, Any]:
-        """The evaluation at the end; empty where the run has not come to it, or it is damaged. What cannot be drawn is null."""
+        """The evaluation at the end; empty where the run has not come to it, or it is damaged.
+
+        What cannot be drawn is null.
+        """
         return self._evaluation[0]
 
     @cached_property
@@ -130,7 +141,10 @@ class Seen:
             return {}, notes or [f"{error}. It is left out"]
 
     def refuse_other_versions(self) -> None:
-        """Raise AnotherRun where another version of Loquent wrote the run; a damaged machine.json, which cannot tell, is noted."""
+        """Raise AnotherRun where another version of Loquent wrote the run.
+
+        A damaged machine.json, which cannot tell, is noted.
+        """
         try:
             self.files.check_format()
         except AnotherRun:
@@ -153,11 +167,13 @@ class Seen:
         found += self.unread
         if not self.known and self.files.checkpoints.all():
             found.append(
-                f"{self.folder}: none of its checkpoints knows what was logged, so nothing tells whether its files are as they were written"
+                f"{self.folder}: none of its checkpoints knows what was logged, so nothing tells "
+                "whether its files are as they were written"
             )
         elif not self.known and self.evaluation:
             found.append(
-                f"{self.folder}: its checkpoints are gone, so nothing tells whether its logs are as they were written"
+                f"{self.folder}: its checkpoints are gone, so nothing tells whether its logs are as "
+                "they were written"
             )
         return found
 
@@ -196,7 +212,9 @@ class Seen:
 
     @property
     def evaluations(self) -> dict[int, Path]:
-        """The episodes of each evaluation in training, by update, without those that are not what the run wrote."""
+        """The episodes of each evaluation in training, by update, without those that are not what the run
+        wrote.
+        """
         return self._evaluations[0]
 
     @cached_property
@@ -232,10 +250,13 @@ class Group:
         return [run.seed for run in self.runs]
 
     def curve(self, key: str) -> list[Point]:
-        """The means of a logged key over the seeds that have it, update by update; empty where it was never logged.
+        """The means of a logged key over the seeds that have it, update by update.
 
-        Seeds may end at different updates: `n` says how many are in a mean, and means of different n must not be joined by a line.
-        The band of a single run is the standard error that it logged beside the key, under `KEY_error`.
+        Empty where it was never logged.
+
+        Seeds may end at different updates: `n` says how many are in a mean, and means of different n must not
+        be joined by a line. The band of a single run is the standard error that it logged beside the key,
+        under `KEY_error`.
         """
         columns: dict[int, list[float]] = {}
         errors: dict[int, float] = {}
@@ -250,7 +271,9 @@ class Group:
         return [_point(update, columns[update], errors[update]) for update in sorted(columns)]
 
     def final(self, key: str) -> tuple[float, float | None, int] | None:
-        """A value of the last evaluation: its mean over the seeds, the deviation over them (of one run: its standard error), and n."""
+        """A value of the last evaluation: its mean over the seeds, the deviation over them (of one run: its
+        standard error), and n.
+        """
         found = [
             (logged.value(run.evaluation["values"], key), run.evaluation["errors"].get(key))
             for run in self.runs
@@ -274,10 +297,13 @@ def _fits(config: Any, place: str, kind: type) -> bool:
 
 
 def read(paths: Sequence[str | Path]) -> list[Group]:
-    """The runs in some folders (of a run, or of several) in groups; one with a recipe and a seed that are there already begins another.
+    """The runs in some folders (of a run, or of several) in groups.
+
+    One with a recipe and a seed that are there already begins another.
 
     Raises:
-        BadCheckpoint: a folder holds no run, or one without a whole config.yaml. AnotherRun: another version of Loquent wrote it.
+        BadCheckpoint: a folder holds no run, or one without a whole config.yaml. AnotherRun: another version
+            of Loquent wrote it.
     """
     seen = [run for path in paths for run in _runs(Path(path))]
     for run in seen:
@@ -290,7 +316,10 @@ def read(paths: Sequence[str | Path]) -> list[Group]:
 
 
 def _join(run: Seen, groups: list[list[Seen]]) -> None:
-    """Put a run into the group of one recipe that has not its seed, rather that of its own folder; or into a new one."""
+    """Put a run into the group of one recipe that has not its seed, rather that of its own folder.
+
+    Or into a new one.
+    """
     free = [group for group in groups if run.seed not in [one.seed for one in group]]
     if not free:
         groups.append([run])

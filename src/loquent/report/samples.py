@@ -18,7 +18,10 @@ Columns = dict[
 
 
 def over_runs(groups: Sequence[Group]) -> str:
-    """What each group's first run said at its end, on the rows that all of one task were asked; tasks one below the other."""
+    """What each group's first run said at its end, on the rows that all of one task were asked.
+
+    Tasks one below the other.
+    """
     by_task: dict[str, Columns] = {}
     for i, group in enumerate(groups):
         games = _by_game(group.runs[0].final_episodes)
@@ -51,14 +54,18 @@ def _by_game(episodes: Sequence[Episode]) -> dict[tuple[str, int], Episode]:
 
 def _none_shared(columns: Columns) -> str:
     return (
-        f"<p>No row was asked of all of them, so there is nothing to set side by side: {safe(', '.join(columns))}.</p>"
+        "<p>No row was asked of all of them, so there is nothing to set side by side: "
+        f"{safe(', '.join(columns))}.</p>"
         if columns
         else ""
     )
 
 
 def _side_by_side(columns: Columns) -> str:
-    """One card a row: what the task said, and below it each column's answer; empty where no row is in all columns."""
+    """One card a row: what the task said, and below it each column's answer.
+
+    Empty where no row is in all columns.
+    """
     if not columns:
         return ""
     first = next(iter(columns.values()))[1]
@@ -74,7 +81,10 @@ def _card(said: Mapping[str, tuple[int, Episode]]) -> str:
     own = len(prompts) > 1  # other data under the same ids, or another cut of it
     answers = "".join(_answer(label, colour, episode, own) for label, (colour, episode) in said.items())
     prompt = "" if own else _text(_prompt(one), "prompt")
-    return f'<article class="sample"><p class="row">row {safe(one.row)}</p>{prompt}<div class="answers">{answers}</div></article>'
+    return (
+        f'<article class="sample"><p class="row">row {safe(one.row)}</p>{prompt}<div '
+        f'class="answers">{answers}</div></article>'
+    )
 
 
 def _prompt(one: Episode) -> str:
@@ -84,7 +94,9 @@ def _prompt(one: Episode) -> str:
 
 
 def _answer(label: str, colour: int, one: Episode, prompt: bool) -> str:
-    """The turns from the first answer on, below what was asked where `prompt`; in a game of several answers each says who spoke."""
+    """The turns from the first answer on, below what was asked where `prompt`; in a game of several answers
+    each says who spoke.
+    """
     turns = [turn for turn in one.turns[_first_answer(one) :] if turn.seat != TASK or turn.text.strip()]
     several = sum(turn.seat != TASK for turn in turns) > 1
     texts = "".join(
@@ -94,7 +106,10 @@ def _answer(label: str, colour: int, one: Episode, prompt: bool) -> str:
     asked = _text(_prompt(one), "prompt") if prompt else ""
     rewards = "".join(f"<li>{safe(name)} {short(value)}</li>" for name, value in one.rewards.items())
     ended = f"<li>{safe(one.ended)}</li>" if one.ended else ""
-    return f'<section><h4 class="c{colour % COLOURS}">{safe(label)}</h4>{asked}{texts}<ul class="chips">{rewards}{ended}</ul></section>'
+    return (
+        f'<section><h4 class="c{colour % COLOURS}">{safe(label)}</h4>{asked}{texts}<ul '
+        f'class="chips">{rewards}{ended}</ul></section>'
+    )
 
 
 def _first_answer(one: Episode) -> int:

@@ -1,4 +1,6 @@
-"""The watch for reward hacking: the return and its parts beside what is measured outside them, and a plain word where they part."""
+"""The watch for reward hacking: the return and its parts beside what is measured outside them, and a plain
+word where they part.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,10 @@ from loquent.report.runs import Group, Point
 
 PROXY = "evaluation/return"
 DRIFTS = ("kl/reference", "evaluation/perplexity", "rollout/words", "evaluation/watch/words")
-MORE = "training.evaluate_every says after how many updates they are made, training.evaluate_first that one is made before the first update"
+MORE = (
+    "training.evaluate_every says after how many updates they are made, training.evaluate_first that "
+    "one is made before the first update"
+)
 TELLS = "That is no proof: a reward may be gamed in a way that none of them sees. Read the samples."
 
 
@@ -24,10 +29,12 @@ def rewarded(config: Mapping[str, Any]) -> bool:
 
 
 def outside(config: Mapping[str, Any], keys: Sequence[str], owners: Mapping[str, str] = EMPTY) -> list[str]:
-    """The keys of `evaluation/` that metrics give which are no part of the reward: neither the return, nor a reward, nor a rewarded score.
+    """The keys of `evaluation/` that metrics give which are no part of the reward: neither the return, nor a
+    reward, nor a rewarded score.
 
     Args:
-        owners: which metric of the recipe gives a key, as `evaluation.json` says; a key that it does not name is found by its beginning.
+        owners: which metric of the recipe gives a key, as `evaluation.json` says; a key that it does not name
+            is found by its beginning.
     """
     rewards: Mapping[str, Any] = config.get("rewards") or {}
     metrics: Mapping[str, Any] = config.get("metrics") or {}
@@ -47,7 +54,10 @@ def outside(config: Mapping[str, Any], keys: Sequence[str], owners: Mapping[str,
 
 
 def _owner(key: str, metrics: Mapping[str, Any]) -> str:
-    """The metric whose name a key begins with, the longest; a variant of its own (`meteor-exact-stem`) stands behind a hyphen."""
+    """The metric whose name a key begins with, the longest.
+
+    A variant of its own (`meteor-exact-stem`) stands behind a hyphen.
+    """
     family = key.split("/")[0]
     return max(
         (name for name in metrics if family == name or family.startswith(f"{name}-")), key=len, default=""
@@ -77,9 +87,11 @@ def history(group: Group, key: str) -> dict[float, float]:
 
 @dataclass(frozen=True)
 class Seen:
-    """What fell and what rose while the return rose, of the values that were looked at, and at how many evaluations.
+    """What fell and what rose while the return rose, of the values that were looked at, and at how many
+    evaluations.
 
-    `partial`: values that were not looked at, because some evaluations have none (all answers are empty, say).
+    `partial`: values that were not looked at, because some evaluations have none (all answers are empty,
+        say).
     """
 
     fell: list[Fall]
@@ -130,7 +142,8 @@ def statement(group: Group, keys: Sequence[str], higher: Mapping[str, bool | Non
     found = seen(group, keys, higher)
     count = found.evaluations
     partial = (
-        f" Not looked at, because some evaluations have no value of it: {', '.join(map(_bare, found.partial))}."
+        " Not looked at, because some evaluations have no value of it: "
+        f"{', '.join(map(_bare, found.partial))}."
         if found.partial
         else ""
     )
@@ -148,21 +161,32 @@ def statement(group: Group, keys: Sequence[str], higher: Mapping[str, bool | Non
     if count < FEWEST:
         return _said(
             "unknown",
-            f"{count} evaluations are too few to tell whether the reward and {names} part; {FEWEST} are enough: {MORE}.{partial}",
+            f"{count} evaluations are too few to tell whether the reward and {names} part; {FEWEST} "
+            f"are enough: {MORE}.{partial}",
         )
     if not found.fell:
         return _said(
             "calm",
-            f"At {count} evaluations nothing measured outside the reward fell while the return rose. Looked at: {names}.{partial} {TELLS}",
+            f"At {count} evaluations nothing measured outside the reward fell while the return rose. "
+            f"Looked at: {names}.{partial} {TELLS}",
         )
     head = "The reward is being gamed." if found.gamed else "The reward is bought at a price."
     first = max(
         found.fell, key=lambda one: (one.deep, abs(one.now - one.best) / max(abs(one.best), abs(one.now)))
     )
-    how = f"(means of {width(count)} evaluations, up to update {first.since:g} and up to update {first.until:g})"
+    how = (
+        f"(means of {width(count)} evaluations, up to update {first.since:g} and up to update "
+        f"{first.until:g})"
+    )
     if first.alone:
-        how = f"(from the first evaluation, at update {first.since:g}, to the mean of {width(count)} up to update {first.until:g})"
-    risen = f"The return rose from {short(first.proxy_before)} to {short(first.proxy_now)} {how}, and outside it got worse: {_moved(found.fell)}."
+        how = (
+            f"(from the first evaluation, at update {first.since:g}, to the mean of {width(count)} up to "
+            f"update {first.until:g})"
+        )
+    risen = (
+        f"The return rose from {short(first.proxy_before)} to {short(first.proxy_now)} {how}, and "
+        f"outside it got worse: {_moved(found.fell)}."
+    )
     won = (
         f" Got better with it: {_moved(found.rose)}."
         if found.rose
@@ -172,7 +196,9 @@ def statement(group: Group, keys: Sequence[str], higher: Mapping[str, bool | Non
 
 
 def beside(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) -> list[Curve]:
-    """The return, its parts and the held-out values, each on its own range from 0 to 1, turned so that up is better."""
+    """The return, its parts and the held-out values, each on its own range from 0 to 1, turned so that up is
+    better.
+    """
     parts = [key for key in keys if key.startswith("rollout/weighted/")]
     held_out = outside(group.runs[0].config, keys, _owners(group))
     names = [
@@ -197,7 +223,9 @@ def table(
     higher: Mapping[str, bool | None],
     make: Callable[[Sequence[str], Sequence[Sequence[str]]], str],
 ) -> str:
-    """First and last value of each part of the reward, of what is outside it, and of the drifts, as numbers."""
+    """First and last value of each part of the reward, of what is outside it, and of the drifts, as
+    numbers.
+    """
     kinds = dict.fromkeys(outside(group.runs[0].config, keys, _owners(group)), "outside the reward")
     kinds = {
         PROXY: "reward",
@@ -225,7 +253,10 @@ def table(
 
 
 def _scaled(points: Sequence[Point], up: bool) -> list[Point]:
-    """The means of a curve on its own range; turned where less is better; 0.5 throughout where it never changes."""
+    """The means of a curve on its own range; turned where less is better.
+
+    0.5 throughout where it never changes.
+    """
     if not points:
         return []
     low, high = min(point.mean for point in points), max(point.mean for point in points)

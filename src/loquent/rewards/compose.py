@@ -149,7 +149,10 @@ def _term(name: str, options: dict[str, Any], own: Record, context: Context, cac
     _check_key(name, of, key, metric)
     together = traits(metric).together
     if together and (counts.place != "answer" or counts.potential):
-        why = f"{of} cannot score parts of an answer: its score of a text depends on the other texts in the call"
+        why = (
+            f"{of} cannot score parts of an answer: its score of a text depends on the other texts in "
+            "the call"
+        )
         raise BadSetting(f"rewards.{name}: {why}; leave out place and potential")
     if of != "callable" and not together:  # a user's function may depend on anything, even on the time
         metric = Cached(metric, (kind, of, metric.name, metric.version, frozen(options)), cache, watched)

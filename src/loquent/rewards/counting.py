@@ -21,12 +21,14 @@ class Counting:
     )
     normalization: str = setting(
         "none",
-        "give the learner (score - mean) / deviation: batch: of one collection; running: of all collections so far",
+        "give the learner (score - mean) / deviation: batch: of one collection; running: of all "
+        "collections so far",
         choices=("none", "running", "batch"),
     )
     place: str = setting(
         "answer",
-        "answer: all on the last token; sentence, token: at each end of one, the change of the score of the text so far",
+        "answer: all on the last token; sentence, token: at each end of one, the change of the "
+        "score of the text so far",
         choices=("answer", "sentence", "token"),
     )
     potential: bool = setting(

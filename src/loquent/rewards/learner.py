@@ -145,6 +145,9 @@ def of_run(
             what = f"rewards.{term.name}.potential: {single}"
             raise BadSetting(f"{what}, and a potential gives a reward at every step; leave it out")
         if recorded and counts.normalization != "none":
-            what = f"rewards.{term.name}.normalization = {counts.normalization!r}: recorded episodes are scored once, in parts"
+            what = (
+                f"rewards.{term.name}.normalization = {counts.normalization!r}: recorded episodes are "
+                "scored once, in parts"
+            )
             raise BadSetting(f"{what}, so there is no collection to normalise over; use 'none'")
     return Learner(terms, gamma=config.gamma, discount=config.discount, ends=ends)

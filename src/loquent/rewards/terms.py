@@ -93,7 +93,10 @@ class Term:
                 self.metric(*(column[i : i + 1] for column in samples))  # type: ignore[call-arg]  # four columns
             except Exception:
                 return f"it raises on the episode on row {row.id!r}, whose answer is {shown(samples[0][i])}"
-        return f"it raises on a batch of {len(rows)} episodes, the first on row {rows[0].id!r}, and on none of them alone"
+        return (
+            f"it raises on a batch of {len(rows)} episodes, the first on row {rows[0].id!r}, and on none "
+            "of them alone"
+        )
 
 
 @dataclass(frozen=True)
@@ -200,7 +203,10 @@ def numbers(returned: Any, rows: Sequence[Row], name: str) -> Scores:
         what = f"reward {name!r} returned {kind_of(returned)} for the episodes starting at row {rows[0].id!r}"
         raise BadReward(f"{what}; {allowed}")
     if len(scores) != len(rows):
-        what = f"reward {name!r} returned {len(scores)} scores for the {len(rows)} episodes starting at row {rows[0].id!r}"
+        what = (
+            f"reward {name!r} returned {len(scores)} scores for the {len(rows)} episodes starting at row "
+            f"{rows[0].id!r}"
+        )
         raise BadReward(f"{what}; {allowed}")
     return [
         None if score is None else _number(score, f"reward {name!r}, in the episode on row {row.id!r}")
@@ -229,6 +235,7 @@ def _number(score: Any, place: str) -> float:
         number = math.nan
     if not math.isfinite(number):
         raise BadReward(
-            f"{place}: the score is {shown(score)}; it must be a finite number (None where the term does not apply)"
+            f"{place}: the score is {shown(score)}; it must be a finite number (None where the term "
+            "does not apply)"
         )
     return number

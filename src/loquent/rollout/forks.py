@@ -1,11 +1,11 @@
 """Designs of datasets: games of an expert, and beside them games that leave them at one of their states.
 
-A fork really starts from the state it leaves: the task's state and streams are those of the expert's game, and its turns begin with
-the expert's. How an episode came to be stands in its `meta`:
+A fork really starts from the state it leaves: the task's state and streams are those of the expert's game,
+and its turns begin with the expert's. How an episode came to be stands in its `meta`:
 
-kind    "expert"; "suboptimal" (a whole game of the suboptimal player); "branch_suboptimal" and "adversarial" (forks)
-parent  of a fork: the number of the expert's game on the same row
-start   of a fork: the index in `turns` of the first answer that is its own
+kind    "expert"; "suboptimal" (a whole game of the suboptimal player); "branch_suboptimal" and "adversarial"
+(forks) parent  of a fork: the number of the expert's game on the same row start   of a fork: the index in
+`turns` of the first answer that is its own
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from loquent.core.values import Record
 from loquent.rollout.loop import Game, go_on, play
 
 EXPERT, SUBOPTIMAL, BRANCH, ADVERSARIAL = "expert", "suboptimal", "branch_suboptimal", "adversarial"
-COMPANIONS = 1_000_000  # what is played beside game g of a row is numbered from (g + 1) times this: no two games share a number
+# what is played beside game g of a row is numbered from (g + 1) times this: no two games share a number
+COMPANIONS = 1_000_000
 
 
 def branching(
@@ -35,7 +36,8 @@ def branching(
     split: str = "train",
     rollouts: int = 1,
 ) -> list[Episode]:
-    """Each game of the expert's, followed by `rollouts` games of the suboptimal player from every state in which the expert answered.
+    """Each game of the expert's, followed by `rollouts` games of the suboptimal player from every state in
+    which the expert answered.
 
     The sets "branch" of the code of arXiv:2206.11871, whose own rollouts start from the opening.
     """
@@ -67,11 +69,13 @@ def adversarial(
     games: int = 5,
     before: int = 3,
 ) -> list[Episode]:
-    """Section 5 of arXiv:2206.11871: most of what follows the expert's opening is catastrophic, so who imitates or evaluates behaviour is
-    misled; who plans over several turns puts the expert's first and third answer together.
+    """Section 5 of arXiv:2206.11871: most of what follows the expert's opening is catastrophic, so who
+    imitates or evaluates behaviour is misled; who plans over several turns puts the expert's first and third
+    answer together.
 
-    Each game of the expert's is followed by `rollouts` games of the adversary from the state before the expert's answer number `before`,
-    where it came so far, and by `games` whole games of the suboptimal player on the same row.
+    Each game of the expert's is followed by `rollouts` games of the adversary from the state before the
+    expert's answer number `before`, where it came so far, and by `games` whole games of the suboptimal player
+    on the same row.
     """
     openings = list(queue)
     experts = _experts(task, openings, expert, seed, split)
@@ -92,7 +96,9 @@ def adversarial(
 
 
 def states(task: Task, episode: Episode, row: Row) -> Iterator[Live]:
-    """The game as it stood before each answer of the learning seat, to be forked at once: the next state is the same object, played on."""
+    """The game as it stood before each answer of the learning seat, to be forked at once: the next state is
+    the same object, played on.
+    """
     one = Live(task, row, episode.number, episode.seed, episode.split, episode.learning)
     for turn in episode.turns:
         if turn.seat == episode.learning:
@@ -108,7 +114,10 @@ def _experts(task: Task, games: Sequence[Game], expert: Agent, seed: int, split:
 
 
 def _seats(agent: Agent, others: Agent, experts: Sequence[Episode]) -> Agent | Mapping[str, Agent]:
-    """The agent alone; or in the learning seat, with the expert in all other seats that spoke in its games."""
+    """The agent alone.
+
+    Or in the learning seat, with the expert in all other seats that spoke in its games.
+    """
     seats = {turn.seat for episode in experts for turn in episode.turns} - {TASK}
     learning = {episode.learning for episode in experts}
     return (

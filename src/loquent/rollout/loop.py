@@ -1,7 +1,8 @@
 """The one loop where agents meet tasks: training, evaluation, datasets and people all play through here.
 
-Many games are live at once; each round every seat that is due is asked once, in one batch. A game's streams are keyed by
-(run seed, row id, number), so neither the number of live games nor the order in which they end changes what is drawn.
+Many games are live at once; each round every seat that is due is asked once, in one batch. A game's streams
+are keyed by (run seed, row id, number), so neither the number of live games nor the order in which they end
+changes what is drawn.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ from loquent.errors import BadSetting, BrokenAgent, LoquentError, PlayerLeft, ki
 
 @dataclass(frozen=True)
 class Game:
-    """A game to be played: a row, and a number that tells games on the same row apart; `meta` goes into its episode."""
+    """A game to be played: a row, and a number that tells games on the same row apart.
+
+    `meta` goes into its episode.
+    """
 
     row: Row
     number: int = 0
@@ -64,7 +68,8 @@ def stream(
         learning: the seat whose turns carry the rewards.
 
     Raises:
-        BrokenAgent: an agent is missing for a seat, or gave the wrong number of answers, or something that is none.
+        BrokenAgent: an agent is missing for a seat, or gave the wrong number of answers, or something that is
+            none.
         PlayerLeft: a person left; it holds the games under way, which have not ended and so bootstrap.
     """
     opened = (
@@ -121,7 +126,8 @@ def replay(task: Task, episode: Episode, row: Row | None = None) -> Episode:
     again = played_again(task, episode, row).episode(episode.agents)
     if len(again.turns) != len(episode.turns):
         raise LoquentError(
-            f"the record of {episode.row}#{episode.number} has {len(episode.turns)} turns; played again it has {len(again.turns)}"
+            f"the record of {episode.row}#{episode.number} has {len(episode.turns)} turns; played "
+            f"again it has {len(again.turns)}"
         )
     turns = []
     for old, new in zip(episode.turns, again.turns, strict=True):
@@ -131,13 +137,17 @@ def replay(task: Task, episode: Episode, row: Row | None = None) -> Episode:
 
 
 def played_again(task: Task, episode: Episode, row: Row | None = None) -> Live:
-    """The game of a recorded episode as it stands after its last answer, with the task's state. Raises as `replay`."""
+    """The game of a recorded episode as it stands after its last answer, with the task's state.
+
+    Raises as `replay`.
+    """
     stream = episode.meta.get(
         "parent", episode.number
     )  # a fork's task goes on with the stream of the game it was forked from
     if not isinstance(stream, int):
         raise LoquentError(
-            f"the record of {episode.row}#{episode.number} has meta.parent = {stream!r:.40}; the number of the game it was forked from is right"
+            f"the record of {episode.row}#{episode.number} has meta.parent = {stream!r:.40}; the "
+            "number of the game it was forked from is right"
         )
     one = Live(
         task,
@@ -164,7 +174,8 @@ def _ask(
         agent = seats.get(seat)
         if agent is None:
             raise BrokenAgent(
-                f"{task.identity} asks the seat {seat!r}, and no agent sits there; taken seats: {', '.join(seats)}"
+                f"{task.identity} asks the seat {seat!r}, and no agent sits there; taken seats: "
+                f"{', '.join(seats)}"
             )
         answers = agent.answer([one.asked() for one in ones])
         if not isinstance(answers, Sequence) or len(answers) != len(ones):

@@ -1,4 +1,6 @@
-"""Intervals over seeds: the mean of a few runs with the 95 % interval of Student's t, and comparisons decided by such intervals."""
+"""Intervals over seeds: the mean of a few runs with the 95 % interval of Student's t, and comparisons decided
+by such intervals.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ SPREADLESS = 1e-12  # the share of the largest number below which a deviation is
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean with its interval; `low` and `high` are None where the numbers say nothing about their spread: one alone, or equal ones."""
+    """A mean with its interval; `low` and `high` are None where the numbers say nothing about their spread:
+    one alone, or equal ones.
+    """
 
     mean: float
     low: float | None
@@ -35,7 +39,8 @@ class Interval:
 
 
 def interval(numbers: Sequence[float], level: float = LEVEL) -> Interval:
-    """The mean of independent numbers and the interval that holds the true mean with this probability, were they normal.
+    """The mean of independent numbers and the interval that holds the true mean with this probability, were
+    they normal.
 
     Raises:
         ValueError: there are none.
@@ -53,14 +58,19 @@ def interval(numbers: Sequence[float], level: float = LEVEL) -> Interval:
 
 
 def difference(one: Mapping[int, float], other: Mapping[int, float]) -> Interval | None:
-    """`other` minus `one`, paired by seed (equal seeds meet equal prompts and streams); None where no seed has both."""
+    """`other` minus `one`, paired by seed (equal seeds meet equal prompts and streams).
+
+    None where no seed has both.
+    """
     both = sorted(one.keys() & other.keys())
     return interval([other[seed] - one[seed] for seed in both]) if both else None
 
 
 @lru_cache(maxsize=256)
 def student(freedom: int, level: float = LEVEL) -> float:
-    """The t for which Student's distribution with so many degrees of freedom has the mass `level` in [-t, t]."""
+    """The t for which Student's distribution with so many degrees of freedom has the mass `level` in
+    [-t, t].
+    """
     if freedom < 1 or not 0 < level < 1:
         raise ValueError(
             f"freedom = {freedom} and level = {level}: at least 1, and between 0 and 1, are right"

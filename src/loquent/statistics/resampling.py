@@ -1,12 +1,14 @@
-"""Bootstrap intervals of any corpus statistic: the samples are drawn again with replacement, and the statistic is made of each draw.
+"""Bootstrap intervals of any corpus statistic: the samples are drawn again with replacement, and the
+statistic is made of each draw.
 
-`percentile` takes quantiles of those numbers; `bca` corrects their bias and skewness (Efron 1987, doi:10.1080/01621459.1987.10478410;
-Efron and Tibshirani 1993, ch. 14), its acceleration from leaving out each of at most 200 groups of samples. Draw number r of a seed is
-the same whatever the statistic is, so that intervals of two metrics rest on the same samples.
+`percentile` takes quantiles of those numbers; `bca` corrects their bias and skewness (Efron 1987,
+doi:10.1080/01621459.1987.10478410; Efron and Tibshirani 1993, ch. 14), its acceleration from leaving out each
+of at most 200 groups of samples. Draw number r of a seed is the same whatever the statistic is, so that
+intervals of two metrics rest on the same samples.
 
-There is no interval, and `why` says so, where drawing again says nothing about the statistic: all draws give one number, or none lies on
-the other side of the statistic, or its own interval does not hold it. This happens to extremes, and to what counts different things, such
-as a vocabulary: drawn texts repeat.
+There is no interval, and `why` says so, where drawing again says nothing about the statistic: all draws give
+one number, or none lies on the other side of the statistic, or its own interval does not hold it. This
+happens to extremes, and to what counts different things, such as a vocabulary: drawn texts repeat.
 """
 
 from __future__ import annotations
@@ -29,7 +31,10 @@ Statistic = Callable[
 ]  # the numbers of samples, each as often as it was drawn -> values by key
 GROUPS = 200  # that are left out for bca
 SPREADLESS = 1e-12  # the share of a number below which a difference is rounding
-ONE_SIDED = "drawn texts repeat, and the draws lie on one side of it: it is an extreme, or depends on how many different texts there are"
+ONE_SIDED = (
+    "drawn texts repeat, and the draws lie on one side of it: it is an extreme, or depends on how many "
+    "different texts there are"
+)
 METHODS = ("percentile", "bca")
 
 
@@ -110,7 +115,9 @@ def without_groups(statistic: Statistic, samples: int) -> Iterator[dict[str, flo
 def interval(
     value: float, replicates: NDArray[np.float64], settings: Resampling, jackknifed: NDArray[np.float64]
 ) -> Bounds:
-    """The interval of one number from what the draws made of it, and for bca from the statistic without each group."""
+    """The interval of one number from what the draws made of it, and for bca from the statistic without each
+    group.
+    """
     if len(replicates) < settings.resamples / 2:
         return Bounds(why="fewer than half of the draws have a score")
     rounding = SPREADLESS * max(abs(value), float(np.abs(replicates).max()))
@@ -133,7 +140,10 @@ def interval(
 def corrected(
     value: float, replicates: NDArray[np.float64], jackknifed: NDArray[np.float64], tail: float
 ) -> tuple[float, float] | None:
-    """The shares of the draws at which a bca interval ends (Efron and Tibshirani 1993, eq. 14.10 to 14.15); None beyond all draws."""
+    """The shares of the draws at which a bca interval ends (Efron and Tibshirani 1993, eq. 14.10 to 14.15).
+
+    None beyond all draws.
+    """
     normal = NormalDist()
     below = (
         (np.count_nonzero(replicates < value) + np.count_nonzero(replicates <= value)) / 2 / len(replicates)

@@ -1,4 +1,7 @@
-"""Tables: rows of named numbers as Markdown and CSV; a number never travels without its direction, spread and n."""
+"""Tables: rows of named numbers as Markdown and CSV.
+
+A number never travels without its direction, spread and n.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,20 @@ ARROWS = {True: " ↑", False: " ↓", None: ""}
 
 
 def markdown(rows: Rows, directions: Mapping[str, bool | None]) -> str:
-    """A Markdown table: the first column is text, the others numbers; a key `x/sd` is printed as ± beside `x`."""
+    """A Markdown table: the first column is text, the others numbers.
+
+    A key `x/sd` is printed as ± beside `x`.
+    """
     columns = [name for name in rows[0] if not name.endswith("/sd")]
     head = [name.replace("_", " ") + ARROWS[directions.get(name)] for name in columns]
     return text_table(head, [[_cell(row, name) for name in columns] for row in rows])
 
 
 def text_table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    """A Markdown table of texts: the first column flush left, the others flush right; a `|` inside a text is escaped."""
+    """A Markdown table of texts: the first column flush left, the others flush right.
+
+    A `|` inside a text is escaped.
+    """
     body = [[cell.replace("|", "\\|") for cell in line] for line in body]
     widths = [max(len(line[i]) for line in [head, *body]) for i in range(len(head))]
     rule = ["-" * width if i == 0 else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
@@ -41,7 +50,8 @@ def as_csv(rows: Rows) -> str:
 
 
 def over_seeds(runs: Sequence[Rows], key: str) -> list[dict[str, Any]]:
-    """One table out of several with the same rows: each number's mean, and with two seeds or more its deviation as `x/sd`.
+    """One table out of several with the same rows: each number's mean, and with two seeds or more its
+    deviation as `x/sd`.
 
     A number that one of the seeds has not is None: a mean over the others would read as one over all.
     """
@@ -73,7 +83,9 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
 
 
 def number(value: float) -> str:
-    """A number as tables print it: three digits behind the point below 10, two above, none for a large whole one; a dash for none."""
+    """A number as tables print it: three digits behind the point below 10, two above, none for a large whole
+    one; a dash for none.
+    """
     if math.isnan(value):
         return "–"
     return (

@@ -18,7 +18,8 @@ AGENT = "agent."  # what stands before an agent's option on a command line
 
 
 def task(name: str, options: Sequence[str]) -> Task:
-    """The task of that name, or of one's own as "module:Class", with options given as `key=value` or `task.key=value`.
+    """The task of that name, or of one's own as "module:Class", with options given as `key=value` or
+    `task.key=value`.
 
     Raises:
         UnknownName: no such task. BadSetting: no such option, or a value outside its range.
@@ -48,12 +49,15 @@ def owned(options: Sequence[str], *owners: str) -> dict[str, list[str]]:
 def agent(
     name: str, played: Task, options: Sequence[str] = (), prefix: str = AGENT, *, allow_imports: bool = False
 ) -> Any:
-    """The agent of that name (or "module:Class"), made for a task; of a run's folder, a model's folder or a file of episodes.
+    """The agent of that name (or "module:Class"), made for a task.
+
+    Of a run's folder, a model's folder or a file of episodes.
 
     Args:
         options: the agent's, as `agent.key=value`.
         prefix: what stands before its options, where that is not "agent.".
-        allow_imports: import code that a run's recipe names wherever the run lies; otherwise as `loquent.core.guards.trust` says.
+        allow_imports: import code that a run's recipe names wherever the run lies; otherwise as
+            `loquent.core.guards.trust` says.
 
     Raises:
         UnknownName: no such agent. BadSetting: no such option, or a value outside its range.

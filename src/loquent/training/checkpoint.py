@@ -1,10 +1,11 @@
 """Checkpoints: all that influences a run's future, as safetensors and JSON, written atomically.
 
-A checkpoint `checkpoints/update-N/` holds `policy/` (an ordinary Hugging Face folder, where the policy is a language model),
-`state.safetensors` (every other tensor, by its path), `state.json` (everything else), `logs.json` (the records of the run's files)
-and `manifest.json`: size and SHA-256 of each file under a seal, so that damage is seen before anything is used. Each weight is
-stored once: the policy's in its folder alone, and those of the reference, which never change, in
-`checkpoints/reference-HASH.safetensors` for all checkpoints. Nothing is pickled.
+A checkpoint `checkpoints/update-N/` holds `policy/` (an ordinary Hugging Face folder, where the policy is a
+language model), `state.safetensors` (every other tensor, by its path), `state.json` (everything else),
+`logs.json` (the records of the run's files) and `manifest.json`: size and SHA-256 of each file under a seal,
+so that damage is seen before anything is used. Each weight is stored once: the policy's in its folder alone,
+and those of the reference, which never change, in `checkpoints/reference-HASH.safetensors` for all
+checkpoints. Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ POLICY_HASH = "policy hash"  # the key in state.json of the digest of the weight
 
 @runtime_checkable
 class Saved(Protocol):
-    """A policy that is no language model: it writes its own folder, with `config.json` and `model.safetensors`."""
+    """A policy that is no language model: it writes its own folder, with `config.json` and
+    `model.safetensors`.
+    """
 
     def save(self, folder: Path) -> None:
         """Write the folder."""
@@ -48,7 +51,8 @@ def save(
     state: Mapping[str, Any],
     records: Mapping[str, Any] = EMPTY,
 ) -> None:
-    """Write a checkpoint atomically: a crash leaves a whole checkpoint or none of that name, never half of one.
+    """Write a checkpoint atomically: a crash leaves a whole checkpoint or none of that name, never half of
+    one.
 
     Args:
         records: of the run's files, as `Recorder.up_to` gives them.
@@ -65,8 +69,9 @@ def save(
         Exception
     ) as error:  # writers raise OSError, SafetensorError and, from tokenizers, a bare Exception
         raise BadCheckpoint(
-            f"{folder} could not be written ({type(error).__name__}: {error}); the checkpoints before it are untouched: "
-            f"make room, then go on with `loquent resume {folder.parent.parent}`"
+            f"{folder} could not be written ({type(error).__name__}: {error}); the checkpoints "
+            "before it are untouched: make room, then go on with `loquent resume "
+            f"{folder.parent.parent}`"
         ) from error
 
 

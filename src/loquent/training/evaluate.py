@@ -19,14 +19,18 @@ from loquent.errors import BadSetting, LoquentError
 from loquent.rewards import compose
 from loquent.rollout.loop import games, play
 
-WATCHED = "`success`, `return`, reward/NAME, score/NAME of the task, or a value of a metric that has a direction is right"
+WATCHED = (
+    "`success`, `return`, reward/NAME, score/NAME of the task, or a value of a metric that has a "
+    "direction is right"
+)
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """What an agent reached. `values` by key, as `data.outcomes` and the metrics give them.
 
-    `errors`: the standard error where a key is a mean over episodes, `outcomes.share_error` where it is a share of them.
+    `errors`: the standard error where a key is a mean over episodes, `outcomes.share_error` where it is a
+        share of them.
     """
 
     task: str
@@ -61,10 +65,11 @@ def evaluate_agent(
     learning: str = "agent",
     live: int = 256,
 ) -> Evaluation:
-    """Play `episodes` games on the split's rows in their order (again from the first when they run out) and score them.
+    """Play `episodes` games on the split's rows in their order (again from the first when they run out) and
+    score them.
 
-    The streams depend on seed, row and number alone, so two agents with the same seed meet the same games. An agent that departs from its
-    policy (by values, or by choosing among answers) has `kl` and `entropy` too.
+    The streams depend on seed, row and number alone, so two agents with the same seed meet the same games. An
+    agent that departs from its policy (by values, or by choosing among answers) has `kl` and `entropy` too.
     """
     rows = held_out(task, split, episodes, only)
     numbered = [game for i, chunk in enumerate(rows) for game in games(chunk, first=i)]
@@ -126,7 +131,8 @@ def measure(
 ) -> dict[str, float]:
     """The corpus scores of all metrics on the episodes' last answers.
 
-    A metric may not apply to an episode: `scored/KEY` is then the share of episodes that have a score under KEY, over which its mean is.
+    A metric may not apply to an episode: `scored/KEY` is then the share of episodes that have a score under
+    KEY, over which its mean is.
     """
     texts = [compose.episode_texts(episode) for episode in episodes]
     prompts, predictions = [prompt for prompt, _ in texts], [prediction for _, prediction in texts]
@@ -152,7 +158,9 @@ def _scored(scores: Sequence[float | None]) -> float:
 
 
 class Renamed:
-    """A metric under a recipe's own name, which stands before its keys: two of one kind do not overwrite each other."""
+    """A metric under a recipe's own name, which stands before its keys: two of one kind do not overwrite each
+    other.
+    """
 
     def __init__(self, name: str, metric: Metric) -> None:
         self.name, self.metric = name, metric
@@ -174,7 +182,9 @@ class Renamed:
 
 
 def build_metrics(settings: Record, context: Context) -> list[Metric]:
-    """The metrics a recipe names, built with their options; one with another name than its `of:` has that name before its keys.
+    """The metrics a recipe names, built with their options.
+
+    One with another name than its `of:` has that name before its keys.
 
     Raises:
         BadSetting: two metrics would give values of one key.
@@ -199,7 +209,10 @@ def _metric(name: str, context: Context, options: dict[str, Any]) -> Metric:
     if ":" not in name:
         metric: Metric = factory(context, **options)
         return metric
-    right = "a class or function that makes a loquent.core.metric.Metric of a loquent.core.metric.Context is right"
+    right = (
+        "a class or function that makes a loquent.core.metric.Metric of a loquent.core.metric.Context "
+        "is right"
+    )
     if not registry.takes(factory, context, **options):
         if registry.takes(factory, context):
             refused = [key for key in options if not registry.takes(factory, context, **{key: options[key]})]
@@ -212,13 +225,15 @@ def _metric(name: str, context: Context, options: dict[str, Any]) -> Metric:
     metric = factory(context, **options)
     if not (callable(metric) and hasattr(metric, "version") and hasattr(metric, "higher_is_better")):
         raise BadSetting(
-            f"{name} made {metric!r:.80}, which is no metric: `name`, `version` and `higher_is_better` are wanted; {right}"
+            f"{name} made {metric!r:.80}, which is no metric: `name`, `version` and "
+            f"`higher_is_better` are wanted; {right}"
         )
     return metric
 
 
 def higher_is_better(key: str, metrics: Sequence[Metric], weights: Record) -> bool:
-    """Whether more of an evaluated value is better, as its metric says or, for a reward, the sign of its weight.
+    """Whether more of an evaluated value is better, as its metric says or, for a reward, the sign of its
+    weight.
 
     Raises:
         BadSetting: nothing says so; such a value cannot be watched.
@@ -236,7 +251,8 @@ def higher_is_better(key: str, metrics: Sequence[Metric], weights: Record) -> bo
     weight = weights.get(key.removeprefix("reward/"), 0.0) if key.startswith("reward/") else 0.0
     if not weight:
         raise BadSetting(
-            f"{key!r} cannot be watched: neither a metric nor a reward with a weight says whether more of it is better; {WATCHED}"
+            f"{key!r} cannot be watched: neither a metric nor a reward with a weight says whether "
+            f"more of it is better; {WATCHED}"
         )
     return bool(weight > 0)
 
@@ -248,12 +264,15 @@ def _gives(metric: Metric, key: str) -> bool:
 
 def _twice(key: str) -> BadSetting:
     return BadSetting(
-        f"metrics: two of them give {key!r}; give one another name: metrics={{NAME: {{of: METRIC}}}} writes NAME before its keys"
+        f"metrics: two of them give {key!r}; give one another name: metrics={{NAME: {{of: METRIC}}}} "
+        "writes NAME before its keys"
     )
 
 
 def owners(settings: Record, metrics: Sequence[Metric], keys: Iterable[str]) -> dict[str, str]:
-    """Which of a recipe's metrics gives each evaluated value, by its name in `metrics:`; values of the task and of rewards have no owner."""
+    """Which of a recipe's metrics gives each evaluated value, by its name in `metrics:`; values of the task
+    and of rewards have no owner.
+    """
     named = list(zip(settings, metrics, strict=True))
     return {key: name for key in keys for name, metric in named if _gives(metric, key)}
 
@@ -282,8 +301,11 @@ def mean_and_error(numbers: Sequence[float]) -> tuple[float, float]:
 
 
 def _divergences(episodes: Sequence[Episode], choice: float | None) -> dict[str, list[float]]:
-    """Of each episode, from its tokens alone: log-probability they were drawn with less the policy's, with what each choice of an answer
-    adds, and less the former (arXiv:2206.11871, the released code's "kl" and "entropy"). Nothing for agents without a `choice`."""
+    """Of each episode, from its tokens alone: log-probability they were drawn with less the policy's, with
+    what each choice of an answer
+    adds, and less the former (arXiv:2206.11871, the released code's "kl" and "entropy"). Nothing for agents
+    without a `choice`.
+    """
     answers = [[turn.tokens for turn in episode.answers()] for episode in episodes]
     if choice is None or not episodes or any(tokens is None for some in answers for tokens in some):
         return {}

@@ -1,4 +1,6 @@
-"""What must be equal for a resumed run to be the same run: the recipe, the machine and the rows of its evaluations."""
+"""What must be equal for a resumed run to be the same run: the recipe, the machine and the rows of its
+evaluations.
+"""
 
 from __future__ import annotations
 

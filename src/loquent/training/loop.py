@@ -1,4 +1,6 @@
-"""The training loop: update, evaluate, log, keep checkpoints; and `train`, which runs a recipe from its start to its end.
+"""The training loop: update, evaluate, log, keep checkpoints.
+
+And `train`, which runs a recipe from its start to its end.
 
 The steps of one update are in `trainer.py`.
 """
@@ -73,7 +75,9 @@ class TrainingLoop:
                 )
 
     def finish(self) -> None:
-        """Write the last checkpoint, then evaluate: the best policy where early stopping kept one, else the newest."""
+        """Write the last checkpoint, then evaluate: the best policy where early stopping kept one, else the
+        newest.
+        """
         self.keeper.keep()
         chosen = self.keeper.restore_best()
         trainer = self.trainer
@@ -99,7 +103,10 @@ class TrainingLoop:
         self._log(logs, sinks)
 
     def _update(self, sinks: trackers.Trackers) -> dict[str, float]:
-        """One update, its evaluation where one is due, its lines in the logs, and its checkpoint; returns what is logged."""
+        """One update, its evaluation where one is due, its lines in the logs, and its checkpoint.
+
+        Returns what is logged.
+        """
         trainer, settings = self.trainer, self.settings
         logs = trainer.update()
         improved = False
@@ -110,7 +117,8 @@ class TrainingLoop:
         logged.check(logs, self._known)
         self._log(logs, sinks)
         if improved or (settings.checkpoint_every and trainer.updates % settings.checkpoint_every == 0):
-            self.keeper.keep()  # after the log: a kill between both leaves a line too many, which resuming cuts off
+            # after the log: a kill between both leaves a line too many, which resuming cuts off
+            self.keeper.keep()
         return logs
 
     def _evaluate(self) -> tuple[Evaluation, dict[str, float]]:
@@ -135,16 +143,20 @@ def train(
     """Train what a recipe describes into the folder `out`, and return the run.
 
     Args:
-        resume: go on from the newest checkpoint, or from the start where the run was stopped before its first. The
-            results are the same as without the stop.
+        resume: go on from the newest checkpoint, or from the start where the run was stopped before its
+            first. The results are the same as without the stop.
         from_older: where the newest checkpoint is refused, go on from the newest one that is not.
 
     Raises:
-        BadCheckpoint: the folder holds another run; or, with `resume`, its newest checkpoint is refused, with the reason.
+        BadCheckpoint: the folder holds another run; or, with `resume`, its newest checkpoint is refused, with
+            the reason.
     """
     folder = RunFolder(out)
     if recipe.alone:
-        what = f"the recipe {recipe.name} was loaded to be shown: {', '.join(sorted(recipe.alone))} was not imported"
+        what = (
+            f"the recipe {recipe.name} was loaded to be shown: {', '.join(sorted(recipe.alone))} was not "
+            "imported"
+        )
         raise BadSetting(f"{what}; load it to run it")
     with parallel.joined(pretrained.device(recipe.model.device)):
         if parallel.rank():
@@ -157,7 +169,10 @@ def train(
 
 
 def _begin(recipe: Recipe, folder: RunFolder, progress: bool) -> None:
-    """A new run from its start to its end; of several processes the first one, which alone writes and evaluates."""
+    """A new run from its start to its end.
+
+    Of several processes the first one, which alone writes and evaluates.
+    """
     folder.require_free()
     trackers.need(recipe.training.trackers)
     trainer = Trainer(recipe)  # before the folder is made: a recipe that cannot be built leaves it free

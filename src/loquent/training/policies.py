@@ -38,10 +38,13 @@ def has_policy(checkpoint: Path) -> bool:
 
 
 def best(run: RunFolder) -> Path:
-    """The best checkpoint of a run as its newest one knows it, or else the newest; its manifest is not compared.
+    """The best checkpoint of a run as its newest one knows it, or else the newest.
+
+    Its manifest is not compared.
 
     Raises:
-        BadCheckpoint: the run has no checkpoint, or its `best.json` or evaluation is torn or names a missing one.
+        BadCheckpoint: the run has no checkpoint, or its `best.json` or evaluation is torn or names a missing
+            one.
 
     Warns:
         Remark: `best.json` names another.

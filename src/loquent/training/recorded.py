@@ -1,4 +1,6 @@
-"""Recorded episodes to learn from: read and checked once, laid out once, drawn row by row in a keyed order."""
+"""Recorded episodes to learn from: read and checked once, laid out once, drawn row by row in a keyed
+order.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,8 @@ class Recording:
 
 
 def record(settings: TrainingSettings, task: Task, actor: Actor, rewards: RunRewards) -> Recording:
-    """Read the episodes of `training.data`, score and lay them out, and keep the best and worst shares asked for.
+    """Read the episodes of `training.data`, score and lay them out, and keep the best and worst shares asked
+    for.
 
     Raises:
         BadSetting: there is no such file, or nothing in it to learn from.
@@ -131,7 +134,10 @@ def _has(row: Row, only: Record) -> bool:
 
 
 class Draws:
-    """Draws rows of a recording: each row once in a pass, each pass in its own order. A resumed run goes on in its pass."""
+    """Draws rows of a recording: each row once in a pass, each pass in its own order.
+
+    A resumed run goes on in its pass.
+    """
 
     def __init__(self, batch: TokenBatch, digest: str, key: Key) -> None:
         self.batch, self.digest = batch, digest

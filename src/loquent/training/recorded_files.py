@@ -33,7 +33,9 @@ def episode_file(path: str) -> Path:
 
 
 def rows_for(file: Path, task: Task, split: str) -> dict[str, Row]:
-    """The rows by id that the episodes of a file may be on: the split's, and those in `rows.jsonl` beside the file."""
+    """The rows by id that the episodes of a file may be on: the split's, and those in `rows.jsonl` beside the
+    file.
+    """
     rows = {row.id: row for row in task.rows(split)} if split in task.spec.splits else {}
     added = file.with_name(names.ROWS)
     return rows | {row.id: row for row in _added(added)} if added.is_file() else rows

@@ -72,7 +72,9 @@ class Resumption:
         raise AssertionError("a run without checkpoints begins again")
 
     def _restore(self, path: Path) -> dict[str, bytes]:
-        """Take back one checkpoint, if all that the run had logged until then is unchanged; returns the logs up to it.
+        """Take back one checkpoint, if all that the run had logged until then is unchanged.
+
+        Returns the logs up to it.
 
         Raises:
             BadCheckpoint: it is refused. Damaged: it, or what the run had logged, is not what was written.
@@ -83,7 +85,10 @@ class Resumption:
         return logs | _timings(records)
 
     def _check_best(self) -> None:
-        """Check the best checkpoint, which the end of the run needs; with `from_older` the run goes on without it."""
+        """Check the best checkpoint, which the end of the run needs.
+
+        With `from_older` the run goes on without it.
+        """
         stopping = self.trainer.stopping
         if stopping.best_update in (None, self.trainer.updates):
             return
@@ -95,8 +100,9 @@ class Resumption:
         except BadCheckpoint as error:
             if not self.from_older:
                 raise BadCheckpoint(
-                    f"the best checkpoint {path} is refused: {error}. To go on without it, so that only a better one or else "
-                    f"the newest is evaluated at the end: loquent resume {self.folder.path} --from-older"
+                    f"the best checkpoint {path} is refused: {error}. To go on without it, so that "
+                    "only a better one or else the newest is evaluated at the end: loquent resume "
+                    f"{self.folder.path} --from-older"
                 ) from error
             text = f"the best checkpoint {path.name} is refused and left out: {error}"
             warnings.warn(text, Remark, stacklevel=4)
@@ -131,7 +137,10 @@ class Resumption:
 
 
 def newest_policy(folder: RunFolder) -> Path | None:
-    """The policy of the newest whole checkpoint. A resumed run builds its model from it, not from the model in the recipe."""
+    """The policy of the newest whole checkpoint.
+
+    A resumed run builds its model from it, not from the model in the recipe.
+    """
     for path in reversed(folder.checkpoints.all()):
         try:
             manifest.check(path)
@@ -143,7 +152,10 @@ def newest_policy(folder: RunFolder) -> Path | None:
 
 
 def _timings(records: Records) -> dict[str, bytes]:
-    """The seconds up to a checkpoint. The run is the same without them, so damaged ones are left out with a warning."""
+    """The seconds up to a checkpoint.
+
+    The run is the same without them, so damaged ones are left out with a warning.
+    """
     try:
         content = records.check(names.TIMINGS)
     except Damaged as error:

@@ -1,4 +1,6 @@
-"""What is logged of one collection of episodes: returns, rewards raw and weighted, lengths, repetition and diversity."""
+"""What is logged of one collection of episodes: returns, rewards raw and weighted, lengths, repetition and
+diversity.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ from loquent.models.tokens.batch import TokenBatch
 def summary(
     episodes: Sequence[Episode], batch: TokenBatch, weights: Record, spec: TaskSpec
 ) -> dict[str, float]:
-    """The `rollout/` keys of `logged.LOGGED`, as means over all the episodes of an update; nan where there is nothing to measure."""
+    """The `rollout/` keys of `logged.LOGGED`, as means over all the episodes of an update.
+
+    Nan where there is nothing to measure.
+    """
     found = _outcomes(episodes, weights, spec)
     del found["rollout/answers"]  # tokens are counted here, and answers only where they are actions
     return {
@@ -34,7 +39,9 @@ def summary(
 
 
 def turns(episodes: Sequence[Episode], weights: Record, spec: TaskSpec) -> dict[str, float]:
-    """The same of games whose answers are actions, not texts: returns, rewards, and how many answers a game has."""
+    """The same of games whose answers are actions, not texts: returns, rewards, and how many answers a game
+    has.
+    """
     if not episodes:
         return {"rollout/return": math.nan, "rollout/turns": math.nan}
     found = _outcomes(episodes, weights, spec)
@@ -55,7 +62,9 @@ def drift(texts: Sequence[str]) -> dict[str, float]:
 
 
 def _outcomes(episodes: Sequence[Episode], weights: Record, spec: TaskSpec) -> dict[str, float]:
-    """How the episodes ended and what they earned, as means; and each reward's part of the mean return: those parts add up to it."""
+    """How the episodes ended and what they earned, as means; and each reward's part of the mean return: those
+    parts add up to it.
+    """
     columns = outcomes.columns(episodes, spec, weights)
     logs = {f"rollout/{name}": float(np.mean(column)) for name, column in columns.items()}
     if len(episodes) > 1 and outcomes.SUCCESS in columns:

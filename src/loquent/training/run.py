@@ -34,7 +34,10 @@ class Run:
 
     folder: Path
     allow_imports: bool = False
-    """Whether code that its recipe names is imported wherever the run lies; otherwise as `loquent.core.guards.trust` says."""
+    """Whether code that its recipe names is imported wherever the run lies.
+
+    Otherwise as `loquent.core.guards.trust` says.
+    """
 
     @property
     def files(self) -> RunFolder:
@@ -66,7 +69,10 @@ class Run:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of what the run did: its policy's weights, all it logged, and its last evaluation. Equal runs have equal ones."""
+        """A hash of what the run did: its policy's weights, all it logged, and its last evaluation.
+
+        Equal runs have equal ones.
+        """
         found = hashlib.sha256()
         for path in sorted(policy_folder(self.folder).glob("*.safetensors")):
             found.update(path.read_bytes())
@@ -78,7 +84,8 @@ class Run:
         return make_task(self.recipe)
 
     def agent(self, **decoding: Any) -> Agent:
-        """The best or newest policy as its algorithm acts in evaluation: masked where a recipe says so, decoding as it says.
+        """The best or newest policy as its algorithm acts in evaluation: masked where a recipe says so,
+        decoding as it says.
 
         Args:
             decoding: fields of the recipe's `evaluation` to replace, as in `max_new_tokens=5`.
@@ -91,9 +98,11 @@ class Run:
         return _evaluated(self.recipe, agent, language, split, episodes, seed)
 
     def _acting(self, **decoding: Any) -> tuple[Agent, LanguageModel | None]:
-        """The algorithm's own agent, from the state of the chosen checkpoint, and the language model behind it, where there is one.
+        """The algorithm's own agent, from the state of the chosen checkpoint, and the language model behind
+        it, where there is one.
 
-        The reference is that of learning alone: a copy of the policy stands in its place, so what it was made from may be gone.
+        The reference is that of learning alone: a copy of the policy stands in its place, so what it was made
+        from may be gone.
         """
         chosen, settings = policy_folder(self.folder).parent, self.recipe
         state = checkpoint.load(chosen, reference=False)
@@ -147,7 +156,8 @@ def load_run(folder: str | Path, *, allow_imports: bool = False) -> Run:
     """The run in a folder; for `allow_imports` see `Run`.
 
     Raises:
-        BadCheckpoint: there is none. AnotherRun: another version of Loquent wrote it. Damaged: its machine.json cannot be read.
+        BadCheckpoint: there is none. AnotherRun: another version of Loquent wrote it. Damaged: its
+            machine.json cannot be read.
     """
     files = RunFolder(folder)
     files.require_run()

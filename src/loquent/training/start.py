@@ -33,7 +33,9 @@ def make_task(recipe: Recipe) -> Task:
 
 
 def make_language(recipe: Recipe, task: Task, key: Key) -> LanguageModel:
-    """The starting language model: loaded from a name, a folder or a run, or made here with a tokenizer of its own."""
+    """The starting language model: loaded from a name, a folder or a run, or made here with a tokenizer of
+    its own.
+    """
     settings = recipe.model
     if settings.path:
         return load_language(
@@ -78,7 +80,9 @@ def folder_format(folder: str | Path, language: LanguageModel) -> Format:
 
 
 def make_actor(recipe: Recipe, task: Task, key: Key) -> Any:
-    """The policy with its critic and its reference, an `Actor`; or the model that the algorithm makes for itself."""
+    """The policy with its critic and its reference, an `Actor`; or the model that the algorithm makes for
+    itself.
+    """
     algorithm = registry.named("algorithm", recipe.algorithm)
     if issubclass(algorithm, Playing):
         return algorithm.make_actor(recipe.config, task, key)
@@ -123,8 +127,9 @@ def source(algorithm: type[Algorithm], settings: TrainingSettings) -> str:
     source = "data" if settings.data else "expert" if settings.teacher else reads[0]
     if source == "data" and not settings.data:
         raise BadSetting(
-            f"{algorithm.name} learns from others' episodes: training.data names files or folders of recorded ones (`loquent collect` makes them), "
-            "or training.teacher an agent that plays for it"
+            f"{algorithm.name} learns from others' episodes: training.data names files or folders of "
+            "recorded ones (`loquent collect` makes them), or training.teacher an agent that plays "
+            "for it"
         )
     if source not in reads:
         given = (
@@ -133,7 +138,8 @@ def source(algorithm: type[Algorithm], settings: TrainingSettings) -> str:
             else f"training.teacher = {settings.teacher!r}"
         )
         raise BadSetting(
-            f"{given}: {algorithm.name} learns from its own play only; from others' episodes learn {', '.join(_readers(source))}"
+            f"{given}: {algorithm.name} learns from its own play only; from others' episodes learn "
+            f"{', '.join(_readers(source))}"
         )
     if parallel.size() > 1 and "data" not in reads:
         raise BadSetting(

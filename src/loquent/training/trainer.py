@@ -2,8 +2,9 @@
 
     rows -> play -> rewards.apply -> token_batch -> score -> prepare -> update -> after_update
 
-Recorded episodes (`training.data`) are read, laid out and prepared once; then an update begins with rows drawn from them.
-All that influences the future is in `Trainer.state`, so a run that is killed and resumed gives the same results.
+Recorded episodes (`training.data`) are read, laid out and prepared once; then an update begins with rows
+drawn from them. All that influences the future is in `Trainer.state`, so a run that is killed and resumed
+gives the same results.
 """
 
 from __future__ import annotations
@@ -46,8 +47,10 @@ class Trainer:
     """One run under way: the recipe's parts, built, and the counters. It knows no folder.
 
     Args:
-        policy: the policy's folder of the checkpoint that `restore` will be given; the model in the recipe is not needed then.
-        pool: the rows to learn from, in place of those that `training` chooses; a pool that grows may be empty at first.
+        policy: the policy's folder of the checkpoint that `restore` will be given; the model in the recipe is
+            not needed then.
+        pool: the rows to learn from, in place of those that `training` chooses; a pool that grows may be
+            empty at first.
 
     Raises:
         BadSetting: the parts of the recipe do not fit together.
@@ -102,7 +105,9 @@ class Trainer:
         return {"update": self.updates, "episodes": self.games, **summary, **logs}
 
     def next(self) -> tuple[TokenBatch, dict[str, float]]:
-        """The prepared batch of one update, and what is logged of it: recorded rows, or a collection that is played now."""
+        """The prepared batch of one update, and what is logged of it: recorded rows, or a collection that is
+        played now.
+        """
         if self.draws is not None:
             with self._timed("collect"):
                 batch = self.draws.draw(self.settings.episodes)
@@ -123,7 +128,9 @@ class Trainer:
         return learner_rewards(self.terms, episodes, self.rows, self.learner, self.actor.format)
 
     def batch(self, episodes: Sequence[Episode]) -> TokenBatch:
-        """The batch that the algorithm reads: tokens, rewards, and for a learner from its own play the scores of all networks."""
+        """The batch that the algorithm reads: tokens, rewards, and for a learner from its own play the scores
+        of all networks.
+        """
         actor = self.actor
         batch = token_batch(episodes, actor.format, self.weights, max_length=actor.context, room=actor.room)
         batch = batch.to(actor.device)

@@ -1,4 +1,6 @@
-"""CoNLL columns, CoNLL-U, Reuters-21578, AAPD, questions: what is read, what is refused with file and line, and real files."""
+"""CoNLL columns, CoNLL-U, Reuters-21578, AAPD, questions: what is read, what is refused with file and line,
+and real files.
+"""
 
 import gzip
 import json
@@ -144,7 +146,8 @@ def test_bad_conllu_is_named_with_its_line(tmp_path, text, words):
 def test_json_lines_of_sentences(tmp_path):
     path = folder(
         tmp_path,
-        train__jsonl='{"id": "x", "words": ["a", "b"], "tags": ["X", "Y"], "weight": 2}\n{"words": "a  b", "tags": "X Y"}\n',
+        train__jsonl='{"id": "x", "words": ["a", "b"], "tags": ["X", "Y"], "weight": 2}\n{"words": "a  b", '
+        '"tags": "X Y"}\n',
     )
     world = tagging(path, token_field="words", label_field="tags")
     assert {row.id: row["tokens"] for row in every(world)} == {"x": ("a", "b"), "train-2": ("a", "b")}
@@ -259,10 +262,14 @@ SGML = """<!DOCTYPE lewis SYSTEM "lewis.dtd">
 <TOPICS><D>grain</D><D>corn</D></TOPICS><TEXT><TITLE>A &lt;TITLE></TITLE><BODY>Some corn.
 &#3;</BODY></TEXT>
 </REUTERS>
-<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" OLDID="2" NEWID="2"><TOPICS></TOPICS><TEXT><BODY>No topic</BODY></TEXT></REUTERS>
-<REUTERS TOPICS="NO" LEWISSPLIT="TEST" OLDID="3" NEWID="3"><TOPICS><D>oil</D></TOPICS><TEXT><BODY>Outside</BODY></TEXT></REUTERS>
-<REUTERS TOPICS="YES" LEWISSPLIT="NOT-USED" OLDID="4" NEWID="4"><TOPICS><D>oil</D></TOPICS><TEXT><BODY>Outside</BODY></TEXT></REUTERS>
-<REUTERS TOPICS="YES" LEWISSPLIT="TEST" OLDID="5" NEWID="5"><TOPICS><D>corn</D></TOPICS><TEXT TYPE="BRIEF">Only a line</TEXT></REUTERS>
+<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" OLDID="2" NEWID="2"><TOPICS></TOPICS>
+<TEXT><BODY>No topic</BODY></TEXT></REUTERS>
+<REUTERS TOPICS="NO" LEWISSPLIT="TEST" OLDID="3" NEWID="3"><TOPICS><D>oil</D></TOPICS>
+<TEXT><BODY>Outside</BODY></TEXT></REUTERS>
+<REUTERS TOPICS="YES" LEWISSPLIT="NOT-USED" OLDID="4" NEWID="4"><TOPICS><D>oil</D></TOPICS>
+<TEXT><BODY>Outside</BODY></TEXT></REUTERS>
+<REUTERS TOPICS="YES" LEWISSPLIT="TEST" OLDID="5" NEWID="5"><TOPICS><D>corn</D></TOPICS>
+<TEXT TYPE="BRIEF">Only a line</TEXT></REUTERS>
 """
 
 
@@ -395,7 +402,8 @@ def test_texts_in_csv_and_json_lines(tmp_path):
 def test_questions_without_an_answer_are_named(tmp_path):
     path = folder(
         tmp_path,
-        train__jsonl='{"question": "q", "choices": ["a", "b"], "answer": "A"}\n{"question": "q", "choices": ["a"], "answer": "B"}\n',
+        train__jsonl='{"question": "q", "choices": ["a", "b"], "answer": "A"}\n{"question": "q", "choices": '
+        '["a"], "answer": "B"}\n',
     )
     with pytest.raises(BadRow, match=r"train\.jsonl:2: the answer is 'B'; it must be one of the choices A"):
         answering(path).rows("train")

@@ -1,6 +1,8 @@
-"""Store what the official scripts score on the real pairs: `PYTHONPATH=ORACLES:tests/metrics python tests/metrics/golden/make_lexical.py DATA`.
+"""Store what the official scripts score on the real pairs: `PYTHONPATH=ORACLES:tests/metrics python
+tests/metrics/golden/make_lexical.py DATA`.
 
-ORACLES holds `pip install --no-deps --target ORACLES pycocoevalcap==1.2 py-rouge==1.1`; DATA is the folder of real data. Java is needed.
+ORACLES holds `pip install --no-deps --target ORACLES pycocoevalcap==1.2 py-rouge==1.1`; DATA is the folder of
+real data. Java is needed.
 """
 
 import importlib.metadata
@@ -143,7 +145,10 @@ def rouge_l_max():
                 max(scorer.get_scores([said], [[text]])["rouge-l"][0]["f"][0] for text in own_)
                 for said, own_ in pairs
             ]
-    command = f"rouge.Rouge({given}, alpha=.5, weight_factor=1.2, stemming=True).get_scores, max of f; stems: no table; exceptions: its WordNet table"
+    command = (
+        f"rouge.Rouge({given}, alpha=.5, weight_factor=1.2, stemming=True).get_scores, max of f; stems: "
+        "no table; exceptions: its WordNet table"
+    )
     store("rouge_l_max", command, ["py-rouge"], **found)
 
 

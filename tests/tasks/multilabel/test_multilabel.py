@@ -1,4 +1,6 @@
-"""Multi-label classification: the hand-worked episodes ML-1 to ML-7, rewards for order, running scores, options."""
+"""Multi-label classification: the hand-worked episodes ML-1 to ML-7, rewards for order, running scores,
+options.
+"""
 
 import gymnasium
 import numpy as np
@@ -152,7 +154,8 @@ def test_ml_7_masks_where_labels_may_not_be_repeated():
 
 
 def test_rewards_for_order_by_hand():
-    # three right labels gain 3, 2, 1, discounted by log2 of place + 1: the best there is gains 3 + 2/log2(3) + 1/2
+    # three right labels gain 3, 2, 1, discounted by log2 of place + 1: the best there is gains 3 + 2/log2(3)
+    # + 1/2
     best = 3 + 2 / np.log2(3) + 0.5
     assert set_scores.ndcg("ABC", "ABC") == near(1)
     assert set_scores.ndcg("ABC", "CBA") == near((1 + 2 / np.log2(3) + 1.5) / best)
@@ -302,7 +305,9 @@ def test_the_laws_hold_under_every_option(options):
 
 
 def test_context_matters_in_the_built_in_texts():
-    """Whoever takes every subject that is named for a label has the whole set right far less often than the grammar allows."""
+    """Whoever takes every subject that is named for a label has the whole set right far less often than the
+    grammar allows.
+    """
     from loquent.data.annotated.builtin_texts import SUBJECTS
 
     home = {word: label for label, words in SUBJECTS.items() for word in words}

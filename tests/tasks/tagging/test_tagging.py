@@ -1,4 +1,6 @@
-"""Sequence tagging: the hand-worked episodes ST-1 to ST-11, the running scores against scikit-learn and against whole sentences, options."""
+"""Sequence tagging: the hand-worked episodes ST-1 to ST-11, the running scores against scikit-learn and
+against whole sentences, options.
+"""
 
 import gymnasium
 import numpy as np
@@ -338,15 +340,17 @@ def walk(env):
 # arXiv:2011.08272 A.2.1: text, true labels, predicted labels, total reward as printed
 PRINTED = [
     (
-        "Ricky Watters , who leads the NFC in rushing , left the game after getting kneed to the helmet after gaining 33 yards on seven carries .",
+        "Ricky Watters , who leads the NFC in rushing , left the game after getting kneed to the "
+        "helmet after gaining 33 yards on seven carries .",
         ["PER", "PER", *["O"] * 25],
         ["PER", "PER", *["O"] * 4, "ORG", *["O"] * 20],
         0.9629629629629629,
     ),
     ("SACRAMENTO 6 12 .333 8", ["ORG", "O", "O", "O", "O"], ["LOC", "O", "O", "O", "O"], 0.8000000000000002),
     (  # printed with 34 labels for 35 tokens, and 33/35 as its reward: one O is missing in print
-        "Tampico port authorities said fishing restrictions were in place in an area adjacent to the port because of a geophysical study being "
-        "carried out in deep waters of the region from the ship Kenda .",
+        "Tampico port authorities said fishing restrictions were in place in an area adjacent to "
+        "the port because of a geophysical study being carried out in deep waters of the region "
+        "from the ship Kenda .",
         ["LOC", *["O"] * 32, "MISC", "O"],
         ["ORG", *["O"] * 32, "PER", "O"],
         0.9428571428571428,
@@ -359,8 +363,8 @@ PRINTED = [
         0.8571428571428571,
     ),
     (
-        "They know that the American advent implies for them a demotion , and an elevation of the Shiites and Kurds , "
-        "and they refuse to go quietly .",
+        "They know that the American advent implies for them a demotion , and an elevation of the "
+        "Shiites and Kurds , and they refuse to go quietly .",
         [
             "PRON",
             "VERB",
@@ -568,7 +572,9 @@ def test_the_laws_hold_under_every_option(options):
 
 
 def test_context_matters_in_the_built_in_sentences():
-    """A token alone tells the label less often than with the label before it, and less often than with its neighbours."""
+    """A token alone tells the label less often than with the label before it, and less often than with its
+    neighbours.
+    """
     rows = {split: Tagging().rows(split) for split in ("train", "test")}
     plain = {
         token

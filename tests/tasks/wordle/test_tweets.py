@@ -32,7 +32,8 @@ def drawn(*rows, palette=USUAL):
     return "\n".join("".join(palette[mark] for mark in row) for row in rows)
 
 
-# -- what is a grid ------------------------------------------------------------------------------------------------------------------------
+# -- what is a grid
+# ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("palette", [USUAL, LIGHT, CONTRAST])
@@ -78,7 +79,8 @@ def test_grids(name):
     assert parse(text) == grid
 
 
-# -- files ---------------------------------------------------------------------------------------------------------------------------------
+# -- files
+# ------------------------------------------------------------------------------------------------------------
 
 
 def write(path, *tweets, header=("wordle_id", "tweet_id", "tweet_date", "tweet_username", "tweet_text")):
@@ -139,7 +141,8 @@ def test_bad_answers_are_named_with_their_line(tmp_path, lines, says):
         read_answers(tmp_path / "a.csv")
 
 
-# -- games ---------------------------------------------------------------------------------------------------------------------------------
+# -- games
+# ------------------------------------------------------------------------------------------------------------
 
 WORDS = ("crane", "crate", "grate", "slate", "trace", "plumb")
 #   marks of a guess by the secret "crane" (rule ilql), by hand:
@@ -166,7 +169,8 @@ def test_the_table_by_hand():
         assert found.fill((row,), secret, np.random.default_rng(0)) == (word,)
     assert found.allows(("gggbg", "ggggg"))[secret]
     assert not found.allows(("yyyyy",)).any()
-    # bbbbb: "plumb" shares no letter with the others but "slate" (its l), and the others share none with "plumb"
+    # bbbbb: "plumb" shares no letter with the others but "slate" (its l), and the others share none with
+    # "plumb"
     assert found.allows(("bbbbb",)).tolist() == [word != "slate" for word in sorted(WORDS)]
 
 
@@ -203,7 +207,8 @@ def test_a_game_s_marks_are_the_tweet_s(tmp_path, rule):
 
 
 def test_a_guess_is_drawn_uniformly_among_those_with_the_row_s_marks(task, tmp_path):
-    # under "crane": only "crate" is gggbg. Under "trace" guesses crate and ... : take what the table says and count
+    # under "crane": only "crate" is gggbg. Under "trace" guesses crate and ... : take what the table says and
+    # count
     found = Retrofit(task.words, ("brave", "drape", "frame"), "ilql")
     secret = task.words.index("crane")
     rng = np.random.default_rng(1)
@@ -215,7 +220,8 @@ def test_a_guess_is_drawn_uniformly_among_those_with_the_row_s_marks(task, tmp_p
 
 
 def test_games_uniformly_or_by_how_many_secrets_allow_them(task, tmp_path):
-    # the grid (ggggg) fits every secret: 6 ways. The grid (bbgbg, ggggg) fits those x for which some word has just these marks: by enumeration
+    # the grid (ggggg) fits every secret: 6 ways. The grid (bbgbg, ggggg) fits those x for which some word has
+    # just these marks: by enumeration
     narrow = ("bggyg", "ggggg")
     ways = sum(any(marks(guess, secret) == narrow[0] for guess in WORDS) for secret in WORDS)
     assert 0 < ways < 6
@@ -228,7 +234,9 @@ def test_games_uniformly_or_by_how_many_secrets_allow_them(task, tmp_path):
 
 
 def test_redrawing_until_it_fits_is_what_the_feasible_distribution_is(task, tmp_path):
-    """The released code's way, by rejection: draw a game and a secret, begin anew where a row has no guess."""
+    """The released code's way, by rejection: draw a game and a secret, begin anew where a row has no
+    guess.
+    """
     narrow, rng = ("bggyg", "ggggg"), np.random.default_rng(3)
     grids, kept = [("ggggg",), narrow], Counter()
     while kept.total() < 3000:

@@ -23,7 +23,8 @@ from loquent.tasks.wordle.task import Wordle, WordleOptions
 WORDS = rows.read("builtin")
 WORD = st.text("abcde", min_size=5, max_size=5)
 
-# guess, secret, the marks without counting (a letter is y wherever it occurs), the newspaper's (each letter accounts for one mark)
+# guess, secret, the marks without counting (a letter is y wherever it occurs), the newspaper's (each letter
+# accounts for one mark)
 MARKED = [
     ("speed", "abide", "bbyyy", "bbyby"),  # one e in abide: the first e of speed takes it
     ("geese", "those", "byygg", "bbbgg"),  # the e in place takes the only e
@@ -111,8 +112,9 @@ def test_the_table_is_kept_within_bounds(monkeypatch):
 
 def test_best_by_hand():
     lexicon = Lexicon(("aaaaa", "aaaab", "aabbb", "ccccc"), "ilql")
-    # aaaaa is told ggggg, ggggb, ggbbb and bbbbb by the four: four patterns, ln 4 nats; aaaab ggggb, ggggg, ggyyg and bbbbb: as many, and aabbb
-    # likewise; ccccc is told ggggg by itself and bbbbb by the three others: ln 4 - 3/4 ln 3
+    # aaaaa is told ggggg, ggggb, ggbbb and bbbbb by the four: four patterns, ln 4 nats; aaaab ggggb, ggggg,
+    # ggyyg and bbbbb: as many, and aabbb likewise; ccccc is told ggggg by itself and bbbbb by the three
+    # others: ln 4 - 3/4 ln 3
     assert lexicon.best(()).tolist() == [0, 1, 2]
     told = information(lexicon.codes)
     assert told[:3] == pytest.approx([np.log(4)] * 3)
@@ -123,7 +125,8 @@ def test_best_by_hand():
 
 @pytest.mark.parametrize("board", [(("peach", "bybby"),), (("power", "bbbgg"),), (("quest", "bbbbg"),)])
 def test_ties_do_not_depend_on_the_order_of_sums(board, monkeypatch):
-    # on these boards two words tell equally much, and their sums differ in the last bits as their patterns stand in another order
+    # on these boards two words tell equally much, and their sums differ in the last bits as their patterns
+    # stand in another order
     shuffled = tuple(WORDS[i] for i in Key(0).generator().permutation(len(WORDS)))
     best = [
         {lexicon.words[i] for i in lexicon.best(board)}
@@ -225,7 +228,8 @@ def test_a_redrawn_secret_fits_all_that_was_told_and_depends_on_the_key():
 
 
 def test_a_redrawn_secret_changes_no_return():
-    # each mean over 5,000 games of the consistent player; the difference of two equal means exceeds 3 standard errors once in 370
+    # each mean over 5,000 games of the consistent player; the difference of two equal means exceeds 3
+    # standard errors once in 370
     from loquent.tasks.wordle.experts import consistent
 
     means, errors = [], []

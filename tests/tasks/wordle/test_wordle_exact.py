@@ -1,4 +1,6 @@
-"""The exact value of players: against closed forms, a recursion written out, play, and figures known from the paper's code."""
+"""The exact value of players: against closed forms, a recursion written out, play, and figures known from the
+paper's code.
+"""
 
 from itertools import product
 
@@ -23,7 +25,8 @@ def small(limit=20, **options):
 
 
 def test_a_value_by_hand():
-    # solved at guess 1 with 1/4, at guess 3 with 1/4, never with 1/2: mean -(0 + 2/4 + 6/2) = -3.5; mean square 4/4 + 36/2 = 19, variance 6.75
+    # solved at guess 1 with 1/4, at guess 3 with 1/4, never with 1/2: mean -(0 + 2/4 + 6/2) = -3.5; mean
+    # square 4/4 + 36/2 = 19, variance 6.75
     one = Value((0.25, 0.0, 0.25, 0.0, 0.0, 0.0))
     assert (one.wins, one.mean) == (0.5, -3.5)
     assert one.deviation == pytest.approx(6.75**0.5)
@@ -54,7 +57,9 @@ def test_two_words_by_hand(tmp_path):
 
 
 def written_out(player, rule):
-    """The same value by a recursion over secrets and boards that knows neither tables nor equal situations."""
+    """The same value by a recursion over secrets and boards that knows neither tables nor equal
+    situations.
+    """
     words = player.lexicon.words
 
     def after(secret, seen):
@@ -158,7 +163,8 @@ def test_the_perfect_player_gives_up_where_it_would_take_too_long(monkeypatch):
     monkeypatch.setattr(perfect_module, "MOST", 2)
     with pytest.raises(
         LoquentError,
-        match=r"wordle/perfect has searched 2 situations, the most allowed; use fewer words \(limit\) or wordle/optimal",
+        match=r"wordle/perfect has searched 2 situations, the most allowed; use fewer words \(limit\) or "
+        r"wordle/optimal",
     ):
         value(make("wordle/perfect", small(100)))
 
@@ -212,7 +218,8 @@ def test_the_exact_value_of_the_consistent_player(beside, tmp_path):
 
 @pytest.mark.data
 def test_a_redrawn_secret_returns_what_a_fixed_one_does_exactly(beside, tmp_path):
-    # 5,000 games and more of each kind against -2.1302, the exact value above, and -2.13 +- 0.03, known from the paper's code
+    # 5,000 games and more of each kind against -2.1302, the exact value above, and -2.13 +- 0.03, known from
+    # the paper's code
     for secret in ("row", "redrawn"):
         task = Wordle(WordleOptions(words=lists.path(beside, tmp_path, 236), secret=secret))
         returns = [

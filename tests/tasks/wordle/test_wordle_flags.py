@@ -1,4 +1,6 @@
-"""The table of patterns against the flags of letters and places that the paper's code keeps (`perf/references/letter_flags.py`)."""
+"""The table of patterns against the flags of letters and places that the paper's code keeps
+(`perf/references/letter_flags.py`).
+"""
 
 import importlib.util
 from pathlib import Path
@@ -68,6 +70,7 @@ def test_flags_and_rows_allow_the_same_words_in_a_thousand_games(flags):
 
 
 def test_under_the_official_rule_they_differ(flags):
-    # geese against those is told bbbgg there: the flags know e to be in the word, where the newspaper says no more of it than its place
+    # geese against those is told bbbgg there: the flags know e to be in the word, where the newspaper says no
+    # more of it than its place
     state = flags.updated(flags.START, "geese", "those")
     assert flags.colours(state, "geese") == marks("geese", "those") != marks("geese", "those", "official")

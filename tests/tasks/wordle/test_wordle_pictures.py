@@ -30,7 +30,8 @@ def test_the_picture_by_hand():
 
 
 def test_colours_by_hand():
-    # crane against steel: e elsewhere, the rest nowhere; speed: s and third e in place, p and d nowhere, the fourth e elsewhere
+    # crane against steel: e elsewhere, the rest nowhere; speed: s and third e in place, p and d nowhere, the
+    # fourth e elsewhere
     shown = coloured((("crane", "bbbby"), ("speed", "gbgyb")), 4).splitlines()
     green, yellow, grey = (
         "\x1b[1;30;42m {} \x1b[0m",

@@ -93,7 +93,8 @@ def test_players_are_registered_agents_and_keyed_by_the_question(name):
 
 @pytest.mark.parametrize("name", sorted(set(PLAYERS) - {"wordle/monte_carlo"}))
 def test_what_is_said_is_drawn_by_the_rule(name):
-    # 2,000 second guesses: the chi-square of 2,000 draws over n words exceeds n + 4 sqrt(2n) + 4 less than once in a thousand
+    # 2,000 second guesses: the chi-square of 2,000 draws over n words exceeds n + 4 sqrt(2n) + 4 less than
+    # once in a thousand
     task = Wordle(WordleOptions(limit=6))
     one = make(name, task)
     now = board(task.words[4], task.words[0])
@@ -223,7 +224,8 @@ def test_mixture_by_hand(tmp_path):
 
 
 def test_monte_carlo_says_what_returned_most(tmp_path):
-    # two words fit, and the sampled player says any of four: those that fit may win at once, and they are found
+    # two words fit, and the sampled player says any of four: those that fit may win at once, and they are
+    # found
     task = task_of(tmp_path, "crane", "slate", "pound", "sound")
     now = Situation(
         board("sound", "crane").board, ("crane",) * 5, 1
@@ -349,7 +351,8 @@ def test_repeat_wins_at_once_or_never():
         assert isinstance(one.turns[0], Turn)
 
 
-# real lists: mean returns known from games of the paper's code and of another program with the same rules, 2,000 or more of each
+# real lists: mean returns known from games of the paper's code and of another program with the same rules,
+# 2,000 or more of each
 
 REPEAT = {"kind": "wordle/repeat", "first": 2, "start": "wordle/start_word"}
 KNOWN = [

@@ -1,7 +1,8 @@
-"""The word lists that reference figures of Wordle were measured on: parts of the official list, 200, 400 and 800 words of it drawn once and 40 more.
+"""The word lists that reference figures of Wordle were measured on: parts of the official list, 200, 400 and
+800 words of it drawn once and 40 more.
 
-They are those of LMRL-Gym (MIT), named wordle_official_200, 400 and 800 there. A bit of a number stands for a word of the official list in
-alphabetical order, the lowest for the first.
+They are those of LMRL-Gym (MIT), named wordle_official_200, 400 and 800 there. A bit of a number stands for a
+word of the official list in alphabetical order, the lowest for the first.
 """
 
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Behavioural cloning: the policy imitates the answers of recorded episodes, good and bad (BC in arXiv:2206.11871).
+"""Behavioural cloning: the policy imitates the answers of recorded episodes, good and bad (BC in
+arXiv:2206.11871).
 
 It is supervised learning on recorded episodes. The policy loss of ILQL with `awac_beta = 0` is the same loss.
 """

@@ -1,7 +1,9 @@
-"""Decision Transformer: cloning conditioned on the return; acting conditions on a high return (arXiv:2106.01345).
+"""Decision Transformer: cloning conditioned on the return.
 
-This is the variant of ILQL's paper and code (arXiv:2206.11871 sec. 6). All answers of an episode are conditioned on its
-total return. In acting, the condition is a constant.
+Acting conditions on a high return (arXiv:2106.01345).
+
+This is the variant of ILQL's paper and code (arXiv:2206.11871 sec. 6). All answers of an episode are
+conditioned on its total return. In acting, the condition is a constant.
 """
 
 from __future__ import annotations

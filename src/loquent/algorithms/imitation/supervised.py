@@ -1,7 +1,8 @@
-"""Supervised learning: cross-entropy on an expert's answers, or on all tokens to train a language model from scratch.
+"""Supervised learning: cross-entropy on an expert's answers, or on all tokens to train a language model from
+scratch.
 
-Reference texts are an expert's answers, so imitation, fine-tuning and pretraining are one learner. Dropout is on in
-gradient steps only; it draws from the run's key.
+Reference texts are an expert's answers, so imitation, fine-tuning and pretraining are one learner. Dropout is
+on in gradient steps only; it draws from the run's key.
 """
 
 from __future__ import annotations
@@ -98,7 +99,10 @@ class Supervised(BatchAlgorithm):
         return replace(batch, is_action=learned, support=None)
 
     def update(self, model: Actor, batch: TokenBatch) -> dict[str, float]:
-        """All epochs over one prepared batch, with dropout; returns means over the whole update, weighted by tokens."""
+        """All epochs over one prepared batch, with dropout.
+
+        Returns means over the whole update, weighted by tokens.
+        """
         rows = batch.is_action.any(1).nonzero().flatten()
         if not len(rows):
             raise LoquentError("the batch has no token to learn from; give episodes with at least one answer")

@@ -1,8 +1,10 @@
-"""NLPO: PPO that draws each token from the nucleus of a masking policy (arXiv:2210.01241 sec. 4, Algorithm 1 and eq. 6).
+"""NLPO: PPO that draws each token from the nucleus of a masking policy (arXiv:2210.01241 sec. 4, Algorithm 1
+and eq. 6).
 
-The masking policy π_ψ is a copy of the policy, updated every `mu` updates. Its top-p (or top-k) tokens are the support;
-the policy draws from its own distribution renormalised on them. The support is recorded with each token and used again
-in the loss, so the ratio uses the probabilities of the draw. Without a mask, NLPO equals PPO bit for bit.
+The masking policy π_ψ is a copy of the policy, updated every `mu` updates. Its top-p (or top-k) tokens are
+the support; the policy draws from its own distribution renormalised on them. The support is recorded with
+each token and used again in the loss, so the ratio uses the probabilities of the draw. Without a mask, NLPO
+equals PPO bit for bit.
 """
 
 from __future__ import annotations
@@ -36,8 +38,8 @@ LOGGED = {
     ),
 }
 
-# "paper": sections B.3.1 and A.1. "rl4lms": the released code, which has a frozen mask, keeps 100 tokens, uses raw
-# log-probabilities and an entropy without the normaliser, and masks in evaluation too.
+# "paper": sections B.3.1 and A.1. "rl4lms": the released code, which has a frozen mask, keeps 100 tokens,
+# uses raw log-probabilities and an entropy without the normaliser, and masks in evaluation too.
 PRESETS = {
     "paper": Record(
         epochs=5,
@@ -100,7 +102,10 @@ class Config(ppo.Config):
 
 
 def preset(name: str, **changes: Any) -> Config:
-    """Settings of the paper ("paper") or of its released code ("rl4lms"), with changes; UnknownName for other names."""
+    """Settings of the paper ("paper") or of its released code ("rl4lms"), with changes.
+
+    UnknownName for other names.
+    """
     if name not in PRESETS:
         raise UnknownName("NLPO preset", name, PRESETS)
     return Config(**{**PRESETS[name], **changes})
@@ -132,15 +137,18 @@ class NLPO(PPO):
             )
         if config.entropy == "raw" and model.decoding is not None and model.decoding.temperature != 1:
             raise BadSetting(
-                f"entropy = 'raw' with decoding.temperature = {model.decoding.temperature}: it is exact at temperature 1 only; "
-                "set the temperature to 1, or entropy to 'support'"
+                f"entropy = 'raw' with decoding.temperature = {model.decoding.temperature}: it is "
+                "exact at temperature 1 only; set the temperature to 1, or entropy to 'support'"
             )
         # With mu = 1 the masking policy always equals the policy when tokens are drawn, so no copy is needed.
         self.masking_policy = frozen_copy(model.policy) if self.masks and config.mu != 1 else None
         self.synchronised = 0
 
     def agent(self, model: Actor, evaluating: bool) -> LanguageModelAgent:
-        """The policy, which draws from the masking policy's nucleus; in evaluation only with `mask_in_evaluation`."""
+        """The policy, which draws from the masking policy's nucleus.
+
+        In evaluation only with `mask_in_evaluation`.
+        """
         if not self.masks or (evaluating and not self.config.mask_in_evaluation):
             return super().agent(model, evaluating)
         special = tuple(sorted({*model.language.tokenizer.all_special_ids, *model.format.end}))
@@ -156,7 +164,10 @@ class NLPO(PPO):
         )
 
     def entropy(self, scores: Scores) -> Float[Tensor, " N"]:
-        """The entropy of the masked policy; "raw" is -Σ (π/Z) log π over the kept tokens, which omits log Z."""
+        """The entropy of the masked policy.
+
+        "raw" is -Σ (π/Z) log π over the kept tokens, which omits log Z.
+        """
         if self.config.entropy == "support":
             return scores.entropy
         return scores.entropy - (
@@ -164,7 +175,10 @@ class NLPO(PPO):
         )  # log Z = log π(a) - log π_ψ(a) of any kept a, eq. 6
 
     def after_update(self, model: Actor) -> dict[str, float]:
-        """One step of the KL controller; every `mu` updates the policy is copied to the masking policy, in place."""
+        """One step of the KL controller.
+
+        Every `mu` updates the policy is copied to the masking policy, in place.
+        """
         logs = super().after_update(model)
         if not self.masks:
             return logs

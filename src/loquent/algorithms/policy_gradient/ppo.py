@@ -1,8 +1,8 @@
 """PPO for language models: clipped ratios per token, GAE, and a penalty on the divergence from a reference.
 
-This is proximal policy optimisation (arXiv:1707.06347v2) as in arXiv:2210.01241 sec. 3. Every token of an answer is an
-action. The reward of a turn is on its last token, and `reward - beta * kl` is computed per token. Gradients are exact
-sums over micro-batches.
+This is proximal policy optimisation (arXiv:1707.06347v2) as in arXiv:2210.01241 sec. 3. Every token of an
+answer is an action. The reward of a turn is on its last token, and `reward - beta * kl` is computed per
+token. Gradients are exact sums over micro-batches.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ START = Key(0, ("algorithm",))
 LOGGED = {
     "policy/loss": Logged(
         "",
-        "mean of the negated clipped surrogate over tokens and gradient steps of the update; null without gradient steps",
+        "mean of the negated clipped surrogate over tokens and gradient steps of the update; null "
+        "without gradient steps",
     ),
     "policy/entropy": Logged(
         "nats per token",
@@ -200,7 +201,8 @@ class Config(AlgorithmConfig):
             )
         if self.beta == 0 and self.kl_target is not None and math.isfinite(self.kl_target):
             raise BadSetting(
-                f"Config.beta = 0 with kl_target = {self.kl_target}: beta changes by factors and would stay 0; set beta above 0"
+                f"Config.beta = 0 with kl_target = {self.kl_target}: beta changes by factors and "
+                "would stay 0; set beta above 0"
             )
 
 
@@ -213,7 +215,10 @@ def penalised(batch: TokenBatch, beta: float) -> Float[Tensor, "B T"]:
 
 
 def divergence(batch: TokenBatch) -> Float[Tensor, "B T"]:
-    """The k1 estimate of KL(policy, reference) per action token, by the full softmax; 0 elsewhere and without reference."""
+    """The k1 estimate of KL(policy, reference) per action token, by the full softmax.
+
+    0 elsewhere and without reference.
+    """
     if batch.reference_logprob is None or batch.policy_logprob is None:
         return torch.zeros_like(batch.reward)
     return torch.where(batch.is_action, kl.k1(batch.policy_logprob, batch.reference_logprob), 0.0)
@@ -230,7 +235,8 @@ class PPO(BatchAlgorithm):
     def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
         if model.critic is None:
             raise BadSetting(
-                f"model.critic = 'none', but {self.name} needs a value function; set model.critic to 'network' or 'head'"
+                f"model.critic = 'none', but {self.name} needs a value function; set model.critic to "
+                "'network' or 'head'"
             )
         if config.beta > 0 and model.reference is None:
             raise BadSetting(
@@ -238,8 +244,9 @@ class PPO(BatchAlgorithm):
             )
         if model.decoding is not None and model.decoding.method != "sample":
             raise BadSetting(
-                f"decoding.method = {model.decoding.method!r} does not sample, so the ratios of {self.name} would be wrong; "
-                "set decoding.method to 'sample' (evaluation.method may be any)"
+                f"decoding.method = {model.decoding.method!r} does not sample, so the ratios of "
+                f"{self.name} would be wrong; set decoding.method to 'sample' (evaluation.method may "
+                "be any)"
             )
         self.config, self.key = config, key
         self.parameters = trainable(policy=model.policy, critic=model.critic)

@@ -1,4 +1,6 @@
-"""The model of learners that choose among actions: a network of Stable-Baselines3 and its view of observations."""
+"""The model of learners that choose among actions: a network of Stable-Baselines3 and its view of
+observations.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ from loquent.features.views import View
 
 @dataclass(frozen=True, eq=False)
 class TurnActor:
-    """The library's model with its network and environments (`games`), and the view from observations to arrays."""
+    """The library's model with its network and environments (`games`), and the view from observations to
+    arrays.
+    """
 
     model: Any  # a stable_baselines3 BaseAlgorithm
     games: Any  # adapters.sb3.Games
@@ -81,13 +85,15 @@ def build(kind: str, library: type, policy: str, config: Shared, task: Task, key
     """The untrained network for a task.
 
     Raises:
-        BadSetting: the task has no actions, or `view` names no view. MissingExtra: the library is not installed.
+        BadSetting: the task has no actions, or `view` names no view. MissingExtra: the library is not
+            installed.
     """
     from loquent.adapters.sb3 import Games
 
     if task.actions is None:
         raise BadSetting(
-            f"algorithm.kind = {kind!r} chooses among actions, but {task.identity} takes free text; use a task with actions"
+            f"algorithm.kind = {kind!r} chooses among actions, but {task.identity} takes free text; "
+            "use a task with actions"
         )
     space, see, name = _view(config, task)
     games = Games(config.games, space, see, task.actions)
@@ -132,13 +138,16 @@ def _view(config: Shared, task: Task) -> tuple[spaces.Space[Any], Any, str]:
         isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], spaces.Space) and callable(pair[1])
     ):
         raise BadSetting(
-            f"algorithm.view = {config.view!r} names {pair!r:.80}; name a pair (space, function from the observation to an array)"
+            f"algorithm.view = {config.view!r} names {pair!r:.80}; name a pair (space, function from "
+            "the observation to an array)"
         )
     return pair[0], pair[1], f"{config.view} {digest(str(pair[0]))}"
 
 
 def scores(actor: TurnActor, observations: Sequence[Observation], masked: bool) -> NDArray[np.float64]:
-    """Scores f64[n, actions]: values of a Q-network or log-probabilities of a policy, -inf for masked actions."""
+    """Scores f64[n, actions]: values of a Q-network or log-probabilities of a policy, -inf for masked
+    actions.
+    """
     policy, inputs = actor.model.policy, actor.pictures(observations)
     policy.set_training_mode(False)
     with torch.no_grad():

@@ -1,4 +1,6 @@
-"""Cloning over actions: the policy network of the other learners imitates a teacher by likelihood, without rewards."""
+"""Cloning over actions: the policy network of the other learners imitates a teacher by likelihood, without
+rewards.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,10 @@ def double_q_target(
 
 
 class DoubleDQN(DQN):
-    """SB3's DQN but for the target; everything else (replay, schedules, Huber loss, clipping) is the library's."""
+    """SB3's DQN but for the target.
+
+    Everything else (replay, schedules, Huber loss, clipping) is the library's.
+    """
 
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:
         """Learn in `gradient_steps` steps, each on a new batch of the replay."""

@@ -1,8 +1,10 @@
-"""Learners of Stable-Baselines3 in Loquent's training loop: double DQN, PPO, A2C, and of sb3-contrib MaskablePPO and TRPO.
+"""Learners of Stable-Baselines3 in Loquent's training loop: double DQN, PPO, A2C, and of sb3-contrib
+MaskablePPO and TRPO.
 
-They collect their own episodes: an update is a number of actions in live games, with the library's learning in between.
-The library draws inside `borrowed` only, from a stream keyed by the number of actions so far. So no generator has a state
-between updates, and a run saves tensors, counters and the live games. It never writes the library's zip file.
+They collect their own episodes: an update is a number of actions in live games, with the library's learning
+in between. The library draws inside `borrowed` only, from a stream keyed by the number of actions so far. So
+no generator has a state between updates, and a run saves tensors, counters and the live games. It never
+writes the library's zip file.
 """
 
 from __future__ import annotations
@@ -28,10 +30,14 @@ from loquent.errors import BadCheckpoint, LoquentError
 from loquent.features.views import View, warm
 
 LOG_KEYS = {
-    "n_updates": "", "std": "", "loss": "sb3/loss", "value": "sb3/value", "policy_gradient_loss": "sb3/policy_loss", "policy_loss": "sb3/policy_loss",
-    "policy_objective": "sb3/objective", "value_loss": "sb3/value_loss", "entropy_loss": "sb3/entropy_loss", "approx_kl": "sb3/approx_kl",
-    "kl_divergence_loss": "sb3/kl", "clip_fraction": "sb3/clip_fraction", "clip_range": "", "explained_variance": "sb3/explained_variance",
-    "is_line_search_success": "sb3/line_search", "exploration_rate": "", "learning_rate": "", "clip_range_vf": "",
+    "n_updates": "", "std": "", "loss": "sb3/loss", "value": "sb3/value",
+    "policy_gradient_loss": "sb3/policy_loss", "policy_loss": "sb3/policy_loss",
+    "policy_objective": "sb3/objective", "value_loss": "sb3/value_loss", "entropy_loss": "sb3/entropy_loss",
+    "approx_kl": "sb3/approx_kl",
+    "kl_divergence_loss": "sb3/kl", "clip_fraction": "sb3/clip_fraction", "clip_range": "",
+    "explained_variance": "sb3/explained_variance",
+    "is_line_search_success": "sb3/line_search", "exploration_rate": "", "learning_rate": "",
+    "clip_range_vf": "",
     "cloning_loss": "sb3/cloning_loss", "agreement": "sb3/agreement",
 }  # fmt: skip
 
@@ -43,7 +49,8 @@ LOGGED = {
     ),
     "sb3/loss": Logged(
         "",
-        "double DQN: the mean Huber loss. PPO: the whole loss of the last minibatch of each collection, a mean over them",
+        "double DQN: the mean Huber loss. PPO: the whole loss of the last minibatch of each "
+        "collection, a mean over them",
     ),
     "sb3/value": Logged("reward per episode", "double DQN: the mean value of actions in the replay"),
     "sb3/policy_loss": Logged(
@@ -103,7 +110,9 @@ class Learner(Playing):
         _, self._callback = model._setup_learn(updates * self.config.steps, reset_num_timesteps=False)
 
     def play(self) -> tuple[list[Episode], dict[str, float]]:
-        """One update: `steps` actions with learning in between. Returns the finished episodes and the logged values.
+        """One update: `steps` actions with learning in between.
+
+        Returns the finished episodes and the logged values.
 
         Raises:
             LoquentError: a loss is not finite.
@@ -133,7 +142,10 @@ class Learner(Playing):
         return self.table.take(), logs
 
     def agent(self, model: TurnActor, evaluating: bool) -> Agent:
-        """The network as an agent: in evaluation the best action, or with `sampled` a drawn one; in training it explores."""
+        """The network as an agent: in evaluation the best action, or with `sampled` a drawn one.
+
+        In training it explores.
+        """
         explore = 0.0 if evaluating else getattr(model.model, "exploration_rate", 0.0)
         greedy = hasattr(model.model, "q_net") or (evaluating and not self.config.sampled)
         actions = model.games.actions
@@ -160,7 +172,10 @@ class Learner(Playing):
         """
         if state["fits"] != self._fits:
             name = next(name for name in self._fits if state["fits"].get(name) != self._fits[name])
-            what = f"the {name} of the saved network was {state['fits'].get(name)!r:.200} and is {self._fits[name]!r:.200} now"
+            what = (
+                f"the {name} of the saved network was {state['fits'].get(name)!r:.200} and is "
+                f"{self._fits[name]!r:.200} now"
+            )
             raise BadCheckpoint(f"{what}; use the recipe of the run")
         if self.table is not None:
             restore(self.actor.model, state["learner"])
@@ -184,7 +199,9 @@ class Learner(Playing):
 
 
 class DoubleDQN(Learner):
-    """Double DQN: SB3's DQN, where the online network chooses the next action and the target network values it."""
+    """Double DQN: SB3's DQN, where the online network chooses the next action and the target network values
+    it.
+    """
 
     Config = DoubleDQNSettings
     name = "sb3/double_dqn"

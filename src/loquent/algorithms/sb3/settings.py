@@ -1,6 +1,7 @@
 """Settings of the learners of Stable-Baselines3, under Loquent's names.
 
-Defaults are those of arXiv:2011.08272. Where the paper gives none, they are those of Stable Baselines 2, which its code used.
+Defaults are those of arXiv:2011.08272. Where the paper gives none, they are those of Stable Baselines 2,
+which its code used.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ class Shared(AlgorithmConfig):
             raise BadSetting(f"network = {list(self.network)} is out of range; give sizes of at least 1")
         if self.view and self.features:
             raise BadSetting(
-                f"features = {dict(self.features)} has no effect beside view = {self.view!r}; set only one of the two"
+                f"features = {dict(self.features)} has no effect beside view = {self.view!r}; set "
+                "only one of the two"
             )
         if not self.view:
             object.__setattr__(self, "features", resolved(self.features))
@@ -71,7 +73,8 @@ class Shared(AlgorithmConfig):
     def _check_steps(self, unit: int) -> None:
         if self.steps % unit:
             raise BadSetting(
-                f"steps = {self.steps} is no multiple of the {unit} actions between phases of learning; set a multiple"
+                f"steps = {self.steps} is no multiple of the {unit} actions between phases of "
+                "learning; set a multiple"
             )
 
 
@@ -120,7 +123,8 @@ class OnPolicy(Shared):
         self._check_steps(self.rollout * self.games)
         if self.rollout * self.games < 2:
             raise BadSetting(
-                "rollout = 1 with games = 1: advantages of a single action cannot be normalised; set a product of at least 2"
+                "rollout = 1 with games = 1: advantages of a single action cannot be normalised; "
+                "set a product of at least 2"
             )
 
     def shortest(self) -> Self:
@@ -142,7 +146,10 @@ class PPOSettings(OnPolicy):
     def __post_init__(self) -> None:
         super().__post_init__()
         if (self.rollout * self.games) % self.minibatch == 1:
-            what = f"minibatch = {self.minibatch} leaves a single turn of {self.rollout * self.games}, which cannot be normalised"
+            what = (
+                f"minibatch = {self.minibatch} leaves a single turn of {self.rollout * self.games}, "
+                "which cannot be normalised"
+            )
             raise BadSetting(f"{what}; set another size")
 
 
@@ -212,11 +219,16 @@ def arguments(config: Any) -> dict[str, Any]:
         (lambda remaining: rate * max(remaining, 0.0)) if config.schedule == "linear" else rate
     )
     theirs = {
-        "minibatch": "batch_size", "replay": "buffer_size", "learning_starts": "learning_starts", "learn_every": "train_freq",
-        "gradient_steps": "gradient_steps", "target_every": "target_update_interval", "explore_first": "exploration_initial_eps",
-        "explore_last": "exploration_final_eps", "explore_share": "exploration_fraction", "gradient_norm": "max_grad_norm",
-        "rollout": "n_steps", "gae_lambda": "gae_lambda", "epochs": "n_epochs", "clip": "clip_range", "entropy": "ent_coef",
-        "value_weight": "vf_coef", "target_kl": "target_kl", "critic_epochs": "n_critic_updates", "conjugate_steps": "cg_max_steps",
+        "minibatch": "batch_size", "replay": "buffer_size", "learning_starts": "learning_starts",
+        "learn_every": "train_freq",
+        "gradient_steps": "gradient_steps", "target_every": "target_update_interval",
+        "explore_first": "exploration_initial_eps",
+        "explore_last": "exploration_final_eps", "explore_share": "exploration_fraction",
+        "gradient_norm": "max_grad_norm",
+        "rollout": "n_steps", "gae_lambda": "gae_lambda", "epochs": "n_epochs", "clip": "clip_range",
+        "entropy": "ent_coef",
+        "value_weight": "vf_coef", "target_kl": "target_kl", "critic_epochs": "n_critic_updates",
+        "conjugate_steps": "cg_max_steps",
         "damping": "cg_damping",
     }  # fmt: skip
     own = {field.name for field in fields(config)}

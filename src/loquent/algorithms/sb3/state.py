@@ -46,11 +46,13 @@ def restore(model: Any, state: Mapping[str, Any]) -> None:
     """
     if unlike := sorted(set(state["leaves"]) ^ set(_leaves(state))):
         raise BadCheckpoint(
-            f"{unlike[0]} of the learner's state is {'missing' if unlike[0] in state['leaves'] else 'not of it'}"
+            f"{unlike[0]} of the learner's state is "
+            f"{'missing' if unlike[0] in state['leaves'] else 'not of it'}"
         )
     if state["library"] != _versions():
         raise AnotherRun(
-            f"it was made with {state['library']}, but {_versions()} is installed, which may give other results; install the former"
+            f"it was made with {state['library']}, but {_versions()} is installed, which may give "
+            "other results; install the former"
         )
     _load_optimizer(model.policy, state["optimizer"])
     counters = saved_state.part(state, "counters")
@@ -64,7 +66,8 @@ def restore(model: Any, state: Mapping[str, Any]) -> None:
     if "starts" in state:
         if len(state["starts"]) != model.n_envs:
             raise BadCheckpoint(
-                f"the state has {len(state['starts'])} live games, but the learner has {model.n_envs}; resume with the same `games`"
+                f"the state has {len(state['starts'])} live games, but the learner has "
+                f"{model.n_envs}; resume with the same `games`"
             )
         model._last_episode_starts = np.array(state["starts"], dtype=bool)
     replay = getattr(model, "replay_buffer", None)
@@ -83,14 +86,18 @@ def restore(model: Any, state: Mapping[str, Any]) -> None:
             array, kept = getattr(replay, name), saved[name].numpy()
             if kept.shape != (filled, *array.shape[1:]) or filled > len(array):
                 raise BadCheckpoint(
-                    f"the replay's {name} have the shape {kept.shape}; {(filled, *array.shape[1:])} is right, in a replay of {len(array)}"
+                    f"the replay's {name} have the shape {kept.shape}; {(filled, *array.shape[1:])} "
+                    f"is right, in a replay of {len(array)}"
                 )
             array[: len(kept)] = kept
         replay.pos, replay.full = place, full
 
 
 def _leaves(state: Mapping[str, Any], place: str = "") -> list[str]:
-    """The names of all saved values. Parameters without a gradient have no moments, so the network does not give them."""
+    """The names of all saved values.
+
+    Parameters without a gradient have no moments, so the network does not give them.
+    """
     found: list[str] = []
     for name, item in state.items():
         if place or name != "leaves":
@@ -116,14 +123,18 @@ def _optimizer(policy: Any) -> dict[str, dict[str, Any]]:
 def _load_optimizer(policy: Any, state: Mapping[str, Mapping[str, Any]]) -> None:
     parameters = dict(policy.named_parameters())
     if unknown := sorted(state.keys() - parameters.keys()):
-        what = f"the optimizer's state has {unknown[0]!r}, which the network does not have, so it belongs to another"
+        what = (
+            f"the optimizer's state has {unknown[0]!r}, which the network does not have, so it belongs "
+            "to another"
+        )
         raise BadCheckpoint(f"{what}; resume with the network of the run")
     policy.optimizer.state.clear()
     for name, entry in state.items():
         moments = [value for value in entry.values() if isinstance(value, torch.Tensor) and value.dim()]
         if any(value.shape != parameters[name].shape for value in moments):
             raise BadCheckpoint(
-                f"the optimizer's state of {name!r} has the shape {tuple(moments[0].shape)}; {tuple(parameters[name].shape)} is right"
+                f"the optimizer's state of {name!r} has the shape {tuple(moments[0].shape)}; "
+                f"{tuple(parameters[name].shape)} is right"
             )
         policy.optimizer.state[parameters[name]] = {
             key: _copied(value, parameters[name]) for key, value in entry.items()

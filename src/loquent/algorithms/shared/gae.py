@@ -1,4 +1,7 @@
-"""Generalised advantage estimation over the action tokens of a batch (arXiv:1506.02438; arXiv:2210.01241 eq. 4 and 5)."""
+"""Generalised advantage estimation over the action tokens of a batch (arXiv:1506.02438.
+
+ArXiv:2210.01241 eq. 4 and 5).
+"""
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -10,8 +13,8 @@ def discounts(
 ) -> Float[Tensor, "B A"]:
     """The discount factor after each action token, in float64.
 
-    It is `gamma`; within a turn it is 1 if `per` is "turn". The last action token of a row is always the end of a turn.
-    Callers round the factors once, to their own precision.
+    It is `gamma`; within a turn it is 1 if `per` is "turn". The last action token of a row is always the end
+    of a turn. Callers round the factors once, to their own precision.
     """
     shape = turn.shape
     if per == "token":
@@ -34,8 +37,8 @@ def gae(
 
     Args:
         real: whether an entry is an action token; False on the padding at the right.
-        alive: whether the episode continued after this token; only then the next value is used. It may be False
-            inside a row that holds two episodes; no reward passes that border.
+        alive: whether the episode continued after this token; only then the next value is used. It may be
+            False inside a row that holds two episodes; no reward passes that border.
         bootstrap: the value of the state after a row's last real token.
         discount: the factor between a token and the next one, from `discounts`.
         lam: λ of eq. 5, the decay per action token.

@@ -1,6 +1,7 @@
 """Divergence between policies: estimates per sampled token, and the controller of the penalty's coefficient.
 
-The estimators have the names of Schulman's note "Approximating KL divergence" (joschu.net/blog/kl-approx.html).
+The estimators have the names of Schulman's note "Approximating KL divergence"
+(joschu.net/blog/kl-approx.html).
 """
 
 import math
@@ -32,7 +33,9 @@ def k3(policy: Float[Tensor, "..."], other: Float[Tensor, "..."]) -> Float[Tenso
 
 
 class Controller:
-    """The adaptive coefficient of the KL penalty (Ziegler et al., arXiv:1909.08593; arXiv:2210.01241 eq. 2 and 3).
+    """The adaptive coefficient of the KL penalty (Ziegler et al., arXiv:1909.08593.
+
+    ArXiv:2210.01241 eq. 2 and 3).
 
     With a target of None or infinity the coefficient is fixed.
     """
@@ -42,12 +45,16 @@ class Controller:
     ) -> None:
         if target is not None and not target > 0:
             raise BadSetting(
-                f"the KL target {target!r} is out of range; give a positive number, or none for a fixed coefficient"
+                f"the KL target {target!r} is out of range; give a positive number, or none for a "
+                "fixed coefficient"
             )
         self.coefficient, self.target, self.gain, self.clip = coefficient, target, gain, clip
 
     def step(self, kl: float) -> float:
-        """Adapt the coefficient after an update with the mean divergence `kl` per token; returns the new coefficient."""
+        """Adapt the coefficient after an update with the mean divergence `kl` per token.
+
+        Returns the new coefficient.
+        """
         if self.target is not None and math.isfinite(self.target) and math.isfinite(kl):
             error = min(max((kl - self.target) / self.target, -self.clip), self.clip)  # e_t, eq. 2
             self.coefficient *= 1 + self.gain * error  # β_{t+1}, eq. 3

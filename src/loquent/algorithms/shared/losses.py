@@ -1,4 +1,7 @@
-"""Losses per action token, as pure functions. Callers sum them and divide by the tokens of the whole minibatch."""
+"""Losses per action token, as pure functions.
+
+Callers sum them and divide by the tokens of the whole minibatch.
+"""
 
 import torch
 from jaxtyping import Bool, Float
@@ -10,7 +13,9 @@ from loquent.errors import LoquentError
 def clipped_surrogate(
     new: Float[Tensor, " N"], old: Float[Tensor, " N"], advantage: Float[Tensor, " N"], clip: float
 ) -> tuple[Float[Tensor, " N"], Float[Tensor, " N"], Bool[Tensor, " N"]]:
-    """The negated L^CLIP per token (arXiv:1707.06347v2 eq. 7), the ratio, and whether it is outside [1 - clip, 1 + clip]."""
+    """The negated L^CLIP per token (arXiv:1707.06347v2 eq. 7), the ratio, and whether it is outside [1 -
+    clip, 1 + clip].
+    """
     ratio = (new - old).exp()  # r_t(θ), eq. (6)
     bounded = ratio.clamp(1 - clip, 1 + clip)
     return -torch.minimum(ratio * advantage, bounded * advantage), ratio, (ratio - 1).abs() > clip
@@ -24,7 +29,8 @@ def squared_error(
 ) -> Float[Tensor, " N"]:
     """The squared error (V(s_t) - target)² per token (arXiv:1707.06347v2 eq. 9).
 
-    With `clip`, the maximum of this error and that of a value clipped to `old` ± `clip` (arXiv:2005.12729 sec. 3).
+    With `clip`, the maximum of this error and that of a value clipped to `old` ± `clip` (arXiv:2005.12729
+    sec. 3).
     """
     error = (value - target).square()
     if clip is None or old is None:
@@ -48,7 +54,10 @@ def normalised(advantage: Float[Tensor, " N"]) -> Float[Tensor, " N"]:
 
 
 def explained_variance(value: Float[Tensor, " N"], target: Float[Tensor, " N"]) -> float | None:
-    """The share 1 - Var(target - value) / Var(target): 1 is perfect, 0 equals the mean; None if targets do not vary."""
+    """The share 1 - Var(target - value) / Var(target): 1 is perfect, 0 equals the mean.
+
+    None if targets do not vary.
+    """
     if len(target) < 2 or float(target.var()) == 0.0:
         return None
     return 1 - float((target - value).var()) / float(target.var())

@@ -1,4 +1,6 @@
-"""Shared parts of gradient learners: trainable parameters, AdamW and its state by name, minibatches, means."""
+"""Shared parts of gradient learners: trainable parameters, AdamW and its state by name, minibatches,
+means.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ Parameters = dict[str, nn.Parameter]
 
 
 def trainable(**networks: nn.Module | None) -> Parameters:
-    """Parameters of the named networks that require a gradient, by "network.path"; shared ones are listed once."""
+    """Parameters of the named networks that require a gradient, by "network.path".
+
+    Shared ones are listed once.
+    """
     listed: set[int] = set()
     parameters: Parameters = {}
     for network, module in networks.items():
@@ -73,7 +78,10 @@ class RoundedAdamW(torch.optim.AdamW):
 
 
 def adamw(parameters: Parameters, learning_rate: float, weight_decay: float) -> torch.optim.AdamW:
-    """AdamW (arXiv:1711.05101), fused where the device supports it; vectors (biases, norms) have no weight decay."""
+    """AdamW (arXiv:1711.05101), fused where the device supports it.
+
+    Vectors (biases, norms) have no weight decay.
+    """
     matrices = [p for p in parameters.values() if p.dim() > 1]
     vectors = [p for p in parameters.values() if p.dim() <= 1]
     groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
@@ -123,7 +131,10 @@ def load_by_name(
     fused = {id(p) for group in optimizer.param_groups if group.get("fused") for p in group["params"]}
     unknown = sorted(set(state) - set(parameters))
     if unknown:
-        what = f"the optimizer's state has {unknown[0]!r}, which the model does not have, so it belongs to another model"
+        what = (
+            f"the optimizer's state has {unknown[0]!r}, which the model does not have, so it belongs to "
+            "another model"
+        )
         raise BadCheckpoint(f"{what}; resume with the model of the run")
     copies = exact_copies(optimizer)
     optimizer.state.clear()
@@ -138,7 +149,8 @@ def load_by_name(
             raise BadCheckpoint(
                 f"{what}; the parameter has {tuple(parameter.shape)}; resume with the model of the run"
             )
-        # The step count, a scalar, is on the CPU unless the optimizer is fused, as in torch.optim.Optimizer.load_state_dict.
+        # The step count, a scalar, is on the CPU unless the optimizer is fused, as in
+        # torch.optim.Optimizer.load_state_dict.
         on_device = id(copies.get(parameter, parameter)) in fused
         device = {
             key: parameter.device if value.dim() or on_device else value.device
@@ -152,7 +164,8 @@ def load_by_name(
 
 
 def _check_moments(name: str, entry: Mapping[str, Tensor], rounded: bool) -> None:
-    """Check that a parameter's state is that of AdamW: a step count and two moments, and a float32 copy if `rounded`.
+    """Check that a parameter's state is that of AdamW: a step count and two moments, and a float32 copy if
+    `rounded`.
 
     Raises:
         BadCheckpoint: a tensor is missing, unknown or out of range.
@@ -164,7 +177,8 @@ def _check_moments(name: str, entry: Mapping[str, Tensor], rounded: bool) -> Non
         )
     if not isinstance(entry, Mapping) or entry.keys() - {"exact"} != parts:
         raise BadCheckpoint(
-            f"the optimizer's state of {name!r} is not that of AdamW; it must have step, exp_avg and exp_avg_sq"
+            f"the optimizer's state of {name!r} is not that of AdamW; it must have step, exp_avg and "
+            "exp_avg_sq"
         )
     for part, value in entry.items():
         if not isinstance(value, Tensor) or bool(value.isnan().any()):
@@ -173,7 +187,8 @@ def _check_moments(name: str, entry: Mapping[str, Tensor], rounded: bool) -> Non
             )
     if entry["step"].dim() or float(entry["step"]) < 0 or bool((entry["exp_avg_sq"] < 0).any()):
         raise BadCheckpoint(
-            f"the optimizer's state of {name!r} is out of range; step must be one number, and step and exp_avg_sq at least 0"
+            f"the optimizer's state of {name!r} is out of range; step must be one number, and step "
+            "and exp_avg_sq at least 0"
         )
 
 
@@ -212,7 +227,10 @@ class Means:
         self._greatest: dict[str, float] = {}
 
     def add(self, **per_token: Tensor) -> None:
-        """Add the entries of tensors, by name. An empty tensor adds its name, because all processes need the same names."""
+        """Add the entries of tensors, by name.
+
+        An empty tensor adds its name, because all processes need the same names.
+        """
         for name, values in per_token.items():
             total, count = self._sums.get(
                 name, (torch.zeros((), dtype=torch.float64, device=values.device), 0)
@@ -224,7 +242,10 @@ class Means:
         self._greatest[name] = max(float(values.detach().max()), self._greatest.get(name, float("-inf")))
 
     def logged(self) -> dict[str, float]:
-        """The mean or the largest entry by name, over all processes that learn together; empty names are left out."""
+        """The mean or the largest entry by name, over all processes that learn together.
+
+        Empty names are left out.
+        """
         sums = {name: (float(total), count) for name, (total, count) in sorted(self._sums.items())}
         if parallel.size() > 1:
             pairs = parallel.added(torch.tensor(list(sums.values()), dtype=torch.float64))

@@ -1,4 +1,6 @@
-"""Schedule of the learning rate: linear warm-up, then constant or cosine decay (Loshchilov and Hutter, arXiv:1608.03983)."""
+"""Schedule of the learning rate: linear warm-up, then constant or cosine decay (Loshchilov and Hutter,
+arXiv:1608.03983).
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,8 @@ class ScheduleConfig(AlgorithmConfig):
         check_ranges(self)
         if self.schedule == "cosine" and self.total_steps <= self.warmup:
             raise BadSetting(
-                f"Config.total_steps = {self.total_steps} with schedule = 'cosine'; set it above warmup = {self.warmup}"
+                f"Config.total_steps = {self.total_steps} with schedule = 'cosine'; set it above "
+                f"warmup = {self.warmup}"
             )
 
 

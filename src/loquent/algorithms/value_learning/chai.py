@@ -1,8 +1,8 @@
 """CHAI: Q-learning over candidate answers of a fixed language model (Verma et al., arXiv:2204.08426).
 
-This is the variant of ILQL's paper and code (arXiv:2206.11871). Features are the mean of the last hidden states up to
-the end of the answer. The maximum over all answers is approximated by a few sampled candidates. A conservative term over
-candidates and random features lowers Q of answers outside the data.
+This is the variant of ILQL's paper and code (arXiv:2206.11871). Features are the mean of the last hidden
+states up to the end of the answer. The maximum over all answers is approximated by a few sampled candidates.
+A conservative term over candidates and random features lowers Q of answers outside the data.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ LOGGED = {
     "answers/q_loss": Logged("return²", "mean over answers of the squared error of Q, summed over heads"),
     "answers/cql_loss": Logged(
         "return",
-        "mean over answers of the log-mean-exp of Q over candidates and random features - Q, summed over heads",
+        "mean over answers of the log-mean-exp of Q over candidates and random features - Q, summed "
+        "over heads",
     ),
     "answers/q": Logged("return", "mean Q of the recorded answers, over heads"),
     "answers/best_q": Logged("return", "mean over next states of the highest target Q of their candidates"),
@@ -68,7 +69,8 @@ class Config(HeadsConfig):
     )
     cql_form: str = setting(
         "density",
-        "conservative term: an average by densities; or as published, with density 1 / (2 * width) and terms divided by 2 * candidates",
+        "conservative term: an average by densities; or as published, with density 1 / (2 * width) "
+        "and terms divided by 2 * candidates",
         source="2006.04779 eq. 4; " + CODE,
         choices=("density", "published"),
     )
@@ -102,7 +104,8 @@ class Chai(OfflineLearner):
         if config.candidates > 1 and self.candidates.decoding.method != "sample":
             method = self.candidates.decoding.method
             raise BadSetting(
-                f"candidates = {config.candidates} with decoding.method = {method!r}: all candidates are the same; use 'sample'"
+                f"candidates = {config.candidates} with decoding.method = {method!r}: all candidates "
+                "are the same; use 'sample'"
             )
         self.agent(model, True)  # refuses decoding that cannot draw several answers, before learning starts
 
@@ -171,7 +174,10 @@ class Chai(OfflineLearner):
         ).sum(0)
 
     def _random(self, ids: list[int], shape: torch.Size) -> Tensor:
-        """Random features in [-1, 1] for this gradient step and state; they do not depend on the other rows."""
+        """Random features in [-1, 1] for this gradient step and state.
+
+        They do not depend on the other rows.
+        """
         uniform = (
             self.key.child("random features", self.steps, name_of(ids))
             .generator()

@@ -1,7 +1,9 @@
-"""Conservative Q-learning per token: the target of Q is r + γ max_a Q(next state, a); a term lowers Q of other tokens.
+"""Conservative Q-learning per token: the target of Q is r + γ max_a Q(next state, a).
 
-Kumar, Zhou, Tucker and Levine (arXiv:2006.04779), in the variant of ILQL's paper. V is learned too, because acting uses
-advantages. It is an expectile of the target Q of the actions, by default their mean.
+A term lowers Q of other tokens.
+
+Kumar, Zhou, Tucker and Levine (arXiv:2006.04779), in the variant of ILQL's paper. V is learned too, because
+acting uses advantages. It is an expectile of the target Q of the actions, by default their mean.
 """
 
 from __future__ import annotations
@@ -37,6 +39,8 @@ class CQL(ValueLearner):
     name = "cql"
 
     def q_target(self, model: Actor, inputs: LossInputs) -> Float[Tensor, " N"]:
-        """The target r + γ max_a target Q(next state, a), also after the last token of a row if the episode continued."""
+        """The target r + γ max_a target Q(next state, a), also after the last token of a row if the episode
+        continued.
+        """
         best = self.over_tokens(model, inputs, lambda q: q.amax(-1))
         return losses.bellman_target(inputs.reward, best, inputs.alive, inputs.discount)

@@ -1,7 +1,8 @@
-"""Implicit Language Q-Learning per token: values of the best actions in the data perturb the policy in acting.
+"""Implicit Language Q-Learning per token: values of the best actions in the data perturb the policy in
+acting.
 
-Snell, Kostrikov, Su, Yang and Levine (arXiv:2206.11871). V is an expectile of the target Q of the actions. The target
-of Q is r + γ V(next state). Targets never use the values of tokens outside the data.
+Snell, Kostrikov, Su, Yang and Levine (arXiv:2206.11871). V is an expectile of the target Q of the actions.
+The target of Q is r + γ V(next state). Targets never use the values of tokens outside the data.
 """
 
 from __future__ import annotations

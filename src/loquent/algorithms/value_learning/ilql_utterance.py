@@ -1,7 +1,8 @@
 """ILQL per utterance: one value for a whole answer; acting chooses the best of several candidate answers.
 
-Snell, Kostrikov, Su, Yang and Levine (arXiv:2206.11871), the per-utterance variant of the released code. V is computed
-at the start of an answer and Q at its end. Both are single numbers, so there is no conservative term over tokens.
+Snell, Kostrikov, Su, Yang and Levine (arXiv:2206.11871), the per-utterance variant of the released code. V is
+computed at the start of an answer and Q at its end. Both are single numbers, so there is no conservative term
+over tokens.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Values by Monte-Carlo returns: the targets of Q and V are the discounted rewards to go; acting uses these values.
+"""Values by Monte-Carlo returns: the targets of Q and V are the discounted rewards to go.
 
-This is a baseline of LMRL-Gym (arXiv:2311.18232 sec. 4). Targets never use other values, so it is one step of policy
-improvement.
+Acting uses these values.
+
+This is a baseline of LMRL-Gym (arXiv:2311.18232 sec. 4). Targets never use other values, so it is one step of
+policy improvement.
 """
 
 from __future__ import annotations

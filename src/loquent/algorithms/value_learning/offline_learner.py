@@ -1,4 +1,5 @@
-"""Base of the learners of values from recorded episodes: settings, gradient steps, target networks, saved state.
+"""Base of the learners of values from recorded episodes: settings, gradient steps, target networks, saved
+state.
 
 A learner defines its value networks and its loss on a micro-batch.
 """
@@ -86,7 +87,8 @@ class HeadsConfig(ScheduleConfig):
         super().__post_init__()
         if self.value_min is not None and self.value_max is not None and self.value_min >= self.value_max:
             raise BadSetting(
-                f"Config.value_min = {self.value_min} is not below value_max = {self.value_max}; set it below, or one of them to none"
+                f"Config.value_min = {self.value_min} is not below value_max = {self.value_max}; set "
+                "it below, or one of them to none"
             )
 
 
@@ -105,8 +107,9 @@ class TrunksConfig(HeadsConfig):
     v_weight: float = setting(1.0, "weight of V's loss", source=CODE, low=0.0)
     backbones: str = setting(
         "separate",
-        "trunk of the heads: copies of the policy's trunk for values and targets (separate); the policy's own, trained (shared) "
-        "or not (frozen, with cached states); or the frozen one with adapters (lora)",
+        "trunk of the heads: copies of the policy's trunk for values and targets (separate); the "
+        "policy's own, trained (shared) or not (frozen, with cached states); or the frozen one with "
+        "adapters (lora)",
         choices=BACKBONES,
     )
     rank: int = setting(8, "rank of the adapters, with backbones = lora", source="2106.09685", low=1)
@@ -119,7 +122,9 @@ class TrunksConfig(HeadsConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyConfig:
-    """Settings of the policy's loss: negative log-likelihood weighted by advantages (AWAC, arXiv:2006.09359)."""
+    """Settings of the policy's loss: negative log-likelihood weighted by advantages (AWAC,
+    arXiv:2006.09359).
+    """
 
     awac_weight: float = setting(
         1.0,
@@ -273,10 +278,14 @@ def build_values(config: Any, model: Actor, key: Key, outputs: int | None = None
     weight = _imitation_weight(config)
     if weight > 0 and config.backbones in ("frozen", "lora"):
         raise BadSetting(
-            f"backbones = {config.backbones!r} leaves the policy as it is: awac_weight = {weight} is refused; set it to 0"
+            f"backbones = {config.backbones!r} leaves the policy as it is: awac_weight = {weight} is "
+            "refused; set it to 0"
         )
     if weight == 0 and config.backbones == "shared":
-        why = "the losses of the values change the policy's trunk; separate, lora and frozen leave the policy as it is"
+        why = (
+            "the losses of the values change the policy's trunk; separate, lora and frozen leave the "
+            "policy as it is"
+        )
         warnings.warn(f"awac_weight = 0 with backbones = 'shared': {why}", Remark, stacklevel=2)
     options: Any = {
         "double": config.double_q,

@@ -1,8 +1,8 @@
 """ψ-learning per token: Q-learning regularised towards a prior language model π_β.
 
-Jaques et al. (arXiv:1611.02796 sec. 3.3, arXiv:1907.00456), in the variant of ILQL's paper. The target of Q is
-r / c + log π_β(a) + γ log Σ_a' exp Q(next state, a'). The prior is the policy, which does not learn; use a clone of the
-data.
+Jaques et al. (arXiv:1611.02796 sec. 3.3, arXiv:1907.00456), in the variant of ILQL's paper. The target of Q
+is r / c + log π_β(a) + γ log Σ_a' exp Q(next state, a'). The prior is the policy, which does not learn; use a
+clone of the data.
 """
 
 from __future__ import annotations

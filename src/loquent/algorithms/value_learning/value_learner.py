@@ -1,7 +1,7 @@
 """Base of the learners of values per token: settings, the loss of a minibatch, and acting.
 
-A learner defines the targets of Q and V. Gradients are exact sums over micro-batches. Dropout is on in networks that
-learn, as in the released code of ILQL, and off in target networks.
+A learner defines the targets of Q and V. Gradients are exact sums over micro-batches. Dropout is on in
+networks that learn, as in the released code of ILQL, and off in target networks.
 """
 
 from __future__ import annotations
@@ -104,7 +104,8 @@ class ValueConfig(TrunksConfig):
         super().__post_init__()
         if self.adv_mode == "sign" and not 0 < self.adv_beta < 1:
             raise BadSetting(
-                f"Config.adv_beta = {self.adv_beta} with adv_mode = 'sign' is out of range; set a weight between 0 and 1"
+                f"Config.adv_beta = {self.adv_beta} with adv_mode = 'sign' is out of range; set a "
+                "weight between 0 and 1"
             )
 
 

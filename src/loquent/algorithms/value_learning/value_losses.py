@@ -1,7 +1,9 @@
-"""Losses and targets of offline value learning, as pure functions: formulas of ILQL (arXiv:2206.11871) and related methods.
+"""Losses and targets of offline value learning, as pure functions: formulas of ILQL (arXiv:2206.11871) and
+related methods.
 
-They return a number for each action token. Entries elsewhere (padding, states after an end) are ignored: `summed` omits
-them, and `bellman_target` does not use values after an end. Callers divide sums by the tokens of the whole minibatch.
+They return a number for each action token. Entries elsewhere (padding, states after an end) are ignored:
+`summed` omits them, and `bellman_target` does not use values after an end. Callers divide sums by the tokens
+of the whole minibatch.
 """
 
 from __future__ import annotations
@@ -40,7 +42,10 @@ def q_loss(values: tuple[Float[Tensor, "*N"], ...], target: Float[Tensor, "*N"])
 def expectile_loss(
     target: Float[Tensor, "*N"], value: Float[Tensor, "*N"], tau: float
 ) -> Float[Tensor, "*N"]:
-    """L_V: w_j · (T_j - V(s_j))², w_j = τ if T_j ≥ V(s_j), else 1 - τ (arXiv:2110.06169 eq. 5); T has no gradient."""
+    """L_V: w_j · (T_j - V(s_j))², w_j = τ if T_j ≥ V(s_j), else 1 - τ (arXiv:2110.06169 eq. 5).
+
+    T has no gradient.
+    """
     error = target.detach() - value
     return _either(error >= 0, tau, 1 - tau, error) * error.square()
 
@@ -48,7 +53,9 @@ def expectile_loss(
 def cql_loss(
     q: Float[Tensor, "N V"], taken: Int64[Tensor, " N"], temperature: float = 1.0
 ) -> Float[Tensor, " N"]:
-    """L_CQL: logsumexp_a Q(s_j, a)/t - Q(s_j, a_j)/t, the cross-entropy of the action (arXiv:2006.04779 eq. 4, per token)."""
+    """L_CQL: logsumexp_a Q(s_j, a)/t - Q(s_j, a_j)/t, the cross-entropy of the action (arXiv:2006.04779 eq.
+    4, per token).
+    """
     return F.cross_entropy(q / temperature if temperature != 1 else q, taken, reduction="none")
 
 
@@ -61,7 +68,8 @@ def candidates_cql_loss(
     *,
     published: bool = False,
 ) -> Float[Tensor, " N"]:
-    """The log-mean-exp of Q - log density over candidates and as many random features, minus Q of the recorded answer.
+    """The log-mean-exp of Q - log density over candidates and as many random features, minus Q of the
+    recorded answer.
 
     This is CQL(H) in CHAI.
 
@@ -97,7 +105,8 @@ def awac_weight(
     mode: str = "exponential",
     clip: float | None = None,
 ) -> Float[Tensor, "*N"]:
-    """The weight of a token's log-likelihood: exp(β (T_j - V(s_j))) (arXiv:2006.09359 eq. 9), without a gradient.
+    """The weight of a token's log-likelihood: exp(β (T_j - V(s_j))) (arXiv:2006.09359 eq. 9), without a
+    gradient.
 
     With the mode "sign" it is β if T_j > V(s_j), else 1 - β. It is at most `clip`.
     """

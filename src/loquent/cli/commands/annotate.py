@@ -1,4 +1,6 @@
-"""`loquent annotate`: the agent suggests, you correct (or an oracle does), the sample joins the pool, the agent learns on."""
+"""`loquent annotate`: the agent suggests, you correct (or an oracle does), the sample joins the pool, the
+agent learns on.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,8 @@ def _held(arguments: Namespace, session: Session, right: Mapping[str, Annotation
     """The session, in a folder where nobody else writes."""
     if arguments.oracle and (unknown := [row.id for row in session.samples if row.id not in right]):
         raise BadSetting(
-            f"--oracle: the sample {unknown[0]!r} has no annotation; samples that have theirs are right, or a person"
+            f"--oracle: the sample {unknown[0]!r} has no annotation; samples that have theirs are "
+            "right, or a person"
         )
     here = len(session.annotations)
     left = False
@@ -98,7 +101,8 @@ def _samples(arguments: Namespace, whole: recipes.Recipe) -> tuple[list[Row], di
             row = form.blank(fields)
             if row.id in lines:
                 raise BadRow(
-                    f"the sample {row.id!r} stands already in line {lines[row.id]}; an id of its own for each is right"
+                    f"the sample {row.id!r} stands already in line {lines[row.id]}; an id of its own "
+                    "for each is right"
                 )
             if any(name in fields for name in ANNOTATED):
                 right[row.id] = form.right(task.row_from({**fields, "id": row.id}))
@@ -107,7 +111,8 @@ def _samples(arguments: Namespace, whole: recipes.Recipe) -> tuple[list[Row], di
         rows[row.id], lines[row.id] = row, line
     if arguments.oracle and not right:
         raise BadSetting(
-            "--oracle: no sample has an annotation of its own; samples that have theirs are right, or a person"
+            "--oracle: no sample has an annotation of its own; samples that have theirs are right, "
+            "or a person"
         )
     return list(rows.values()), right
 
@@ -130,7 +135,8 @@ def _one(session: Session, row: Row, right: Annotation | None) -> None:
     logs = session.annotate(row, suggested, given)
     corrected, of = int(logs["annotation/corrected"]), int(logs["annotation/decisions"])
     _show(
-        f"{len(session.annotations)}/{len(session.samples)}: {corrected} of {of} corrected; saved {logs['annotation/saved']:.0%} so far\n"
+        f"{len(session.annotations)}/{len(session.samples)}: {corrected} of {of} corrected; saved "
+        f"{logs['annotation/saved']:.0%} so far\n"
     )
 
 
@@ -174,7 +180,8 @@ def _told(session: Session) -> dict[str, Any]:
     """Print the effort so far."""
     effort = session.effort
     _show(
-        f"\n{effort.samples} samples: {effort.corrected} corrections in place of {effort.decisions} decisions, {effort.saved:.1%} of the work saved\n"
+        f"\n{effort.samples} samples: {effort.corrected} corrections in place of {effort.decisions} "
+        f"decisions, {effort.saved:.1%} of the work saved\n"
     )
     if session.pending is not None:
         _show(f"{len(session.samples) - effort.samples} are left; the same command goes on with them\n")

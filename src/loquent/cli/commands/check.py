@@ -18,7 +18,8 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     broken = [finding.law for finding in found if finding.problems]
     skipped = [finding.law for finding in found if finding.skipped and not finding.problems]
     print(
-        f"{task.identity}: {len(found) - len(broken) - len(skipped)} laws kept, {len(broken)} broken, {len(skipped)} not checked"
+        f"{task.identity}: {len(found) - len(broken) - len(skipped)} laws kept, {len(broken)} "
+        f"broken, {len(skipped)} not checked"
     )
     laws = [
         {

@@ -1,4 +1,7 @@
-"""`loquent collect`: many games, in processes, into one file of episodes; killed and called again, it goes on."""
+"""`loquent collect`: many games, in processes, into one file of episodes.
+
+Killed and called again, it goes on.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
         who = getattr(arguments, player) or ""
         if who == "human" or who.endswith("/person"):
             raise BadSetting(
-                f"--{player} {who}: a person plays game by game, and each is kept: loquent play {arguments.task} --save episodes.jsonl"
+                f"--{player} {who}: a person plays game by game, and each is kept: loquent play "
+                f"{arguments.task} --save episodes.jsonl"
             )
     plan = collection.Plan(
         task=arguments.task,
@@ -46,7 +50,8 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     )
     success = f"success {result['success']:.4g}, " if "success" in result else ""
     print(
-        f"{result['episodes']} episodes of {task.identity} in {result['file']}; {success}mean return {result['return']:.4g}"
+        f"{result['episodes']} episodes of {task.identity} in {result['file']}; {success}mean return "
+        f"{result['return']:.4g}"
     )
     for ended, count in result["ended"].items():
         print(f"  {count} ended: {line(ended)}")

@@ -20,7 +20,8 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     form = arguments.to or target.suffix[1:]
     if form not in files.FORMS:
         raise BadSetting(
-            f"{target}: --to {', --to '.join(files.FORMS)} says in which form; names that end in .jsonl or .parquet say it themselves"
+            f"{target}: --to {', --to '.join(files.FORMS)} says in which form; names that end in "
+            ".jsonl or .parquet say it themselves"
         )
     found = list(files.read(arguments.source))
     if not found:
@@ -29,14 +30,16 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     part = arguments.top != 1.0 or arguments.bottom != 1.0
     if part and len(tasks) > 1:
         raise BadSetting(
-            f"{arguments.source} holds episodes of {', '.join(tasks)}: returns of several tasks cannot be ranked together; convert them apart"
+            f"{arguments.source} holds episodes of {', '.join(tasks)}: returns of several tasks "
+            "cannot be ranked together; convert them apart"
         )
     needed = part or form == files.MINARI
     weights = known.of_episodes(arguments.weight, found, Path(arguments.source), part) if needed else EMPTY
     kept = filtered(found, weights, top=arguments.top, bottom=arguments.bottom, kinds=arguments.kind)
     count = files.write(target, kept, form, weights)
     print(
-        f"{count} of {len(found)} episodes of {', '.join(sorted({line(one.task) for one in kept}))} in {target} ({form})"
+        f"{count} of {len(found)} episodes of {', '.join(sorted({line(one.task) for one in kept}))} "
+        f"in {target} ({form})"
     )
     return 0, {
         "source": arguments.source,

@@ -20,7 +20,8 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     if arguments.task is None:
         if arguments.option:
             raise BadSetting(
-                f"--option {arguments.option[0]} needs --task; a run is evaluated on the task it was trained on"
+                f"--option {arguments.option[0]} needs --task; a run is evaluated on the task it was "
+                "trained on"
             )
         _check_run(arguments.who)
         from loquent.training.policies import policy_folder
@@ -48,7 +49,9 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
 
 
 def _check_run(who: str) -> None:
-    """Raise BadSetting, which says what to write after --task, where `who` is an agent, a file of episodes or a model's folder."""
+    """Raise BadSetting, which says what to write after --task, where `who` is an agent, a file of episodes or
+    a model's folder.
+    """
     path = Path(who)
     if path.is_dir() and (path / "config.json").is_file() and not RunFolder(path).is_run:
         from loquent.models.exported import NOTE, read_note
@@ -63,9 +66,11 @@ def _check_run(who: str) -> None:
         raise BadSetting(f"{who} is a model's folder, and no task is named; give {advice}")
     if not path.exists() and (who in registry.names("agent") or registry.dotted(who)):
         raise BadSetting(
-            f"{who} is an agent, and no task is named; give --task TASK. Known: {', '.join(registry.names('task'))}"
+            f"{who} is an agent, and no task is named; give --task TASK. Known: "
+            f"{', '.join(registry.names('task'))}"
         )
     if path.is_file() and path.suffix == ".jsonl":
         raise BadSetting(
-            f"{who} is a file of episodes, and no task is named; give --task with the task they were played on"
+            f"{who} is a file of episodes, and no task is named; give --task with the task they were "
+            "played on"
         )

@@ -35,13 +35,17 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     if run_folder is not None:
         _serve(folder, run_folder)
     print(
-        f"the model is in {folder}; transformers loads it with AutoModelForCausalLM.from_pretrained({str(folder)!r})"
+        f"the model is in {folder}; transformers loads it with "
+        f"AutoModelForCausalLM.from_pretrained({str(folder)!r})"
     )
     return 0, {"run": str(arguments.run), "folder": str(folder)}
 
 
 def _serve(folder: Path, run_folder: RunFolder) -> None:
-    """Write the format of a run's recipe beside its model. The recipe is read, and nothing that it names is imported."""
+    """Write the format of a run's recipe beside its model.
+
+    The recipe is read, and nothing that it names is imported.
+    """
     recipe = read(run_folder.config, str(run_folder.config)).mapping(names.CONFIG)
     model = recipe["model"].mapping("model") if "model" in recipe else {}
     name = str(model["format"].value) if "format" in model else "plain"

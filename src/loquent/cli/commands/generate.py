@@ -69,7 +69,10 @@ def _cut(agent: Agent, heard: Sequence[tuple[str, Sequence[Turn]]]) -> None:
             if fit.cut
             else f"the {fit.first} turns before it were left out"
         )
-        room = f"a prompt has room for {agent.room} tokens, beside max_new_tokens = {agent.decoding.max_new_tokens}"
+        room = (
+            f"a prompt has room for {agent.room} tokens, beside max_new_tokens = "
+            f"{agent.decoding.max_new_tokens}"
+        )
         print(
             f"loquent: {len(cut)} of {len(fits)} prompts are too long; of {text[:40]!r}... {lost}: {room}",
             file=sys.stderr,

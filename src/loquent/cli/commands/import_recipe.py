@@ -13,7 +13,10 @@ from loquent.errors import BadSetting
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
-    """Write the recipe; every key of the file is listed on stderr, with its setting or the reason why it has none."""
+    """Write the recipe.
+
+    Every key of the file is listed on stderr, with its setting or the reason why it has none.
+    """
     found = rl4lms.convert(arguments.file, accept_changes=arguments.accept_changes)
     out = Path(arguments.out or f"{found.name}.yaml")
     if out.exists():
@@ -23,7 +26,8 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     out.write_text(found.text, encoding="utf-8")
     taken = sum(bool(note.target) for note in found.notes)
     print(
-        f"{taken} keys taken over, {len(found.reported)} remarks (also in the recipe's comments); the recipe is in {out}"
+        f"{taken} keys taken over, {len(found.reported)} remarks (also in the recipe's comments); "
+        f"the recipe is in {out}"
     )
     for note in found.changed:
         print(f"changed: {note.text}")

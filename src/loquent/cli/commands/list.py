@@ -1,4 +1,6 @@
-"""`loquent list`: names, each with the first line of what it says about itself, read from the source without importing it."""
+"""`loquent list`: names, each with the first line of what it says about itself, read from the source without
+importing it.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,10 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
 
 
 def summary(dotted: str) -> str:
-    """The first line of the docstring of "module:Name"; of its module where the thing has none; "" when there is no such file."""
+    """The first line of the docstring of "module:Name"; of its module where the thing has none.
+
+    "" when there is no such file.
+    """
     module, _, name = dotted.partition(":")
     file = HOUSE.joinpath(*module.split(".")[1:]).with_suffix(".py")
     if not module.startswith("loquent.") or not file.is_file():
@@ -52,7 +57,10 @@ def summary(dotted: str) -> str:
 
 
 def needs(summary: str) -> str:
-    """What a summary that ends in "Needs ..." says a thing needs beside the plain install; "" where it says nothing."""
+    """What a summary that ends in "Needs ..." says a thing needs beside the plain install.
+
+    "" where it says nothing.
+    """
     return summary.rpartition("Needs ")[2].rstrip(".") if "Needs " in summary else ""
 
 

@@ -21,7 +21,10 @@ from loquent.training import by_name
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
-    """Play a game, say how it ended and what was right, and return its record; a person at a terminal is offered another."""
+    """Play a game, say how it ended and what was right, and return its record.
+
+    A person at a terminal is offered another.
+    """
     mine, agents = by_name.split((*arguments.overrides, *arguments.option))
     task = by_name.task(arguments.task, mine)
     if arguments.replay:
@@ -78,7 +81,8 @@ def _replayed(task: Task, file: Path, number: int) -> tuple[int, dict[str, Any]]
         raise BadSetting(f"{file} has no game {number}; --game counts from 1")
     if recorded.task != task.identity:
         raise BadSetting(
-            f"{file}: game {number} was played on {recorded.task}, not on {task.identity}; give the options it was played with"
+            f"{file}: game {number} was played on {recorded.task}, not on {task.identity}; give the "
+            "options it was played with"
         )
     again = replay(task, recorded)
     _show(task, again)
@@ -153,7 +157,8 @@ def _row(task: Task, arguments: Namespace, number: int) -> Row:
     rows = task.rows(arguments.split)
     if not rows:
         raise BadSetting(
-            f"{task.identity} has no rows in its split {arguments.split!r}; its splits: {', '.join(task.spec.splits)}"
+            f"{task.identity} has no rows in its split {arguments.split!r}; its splits: "
+            f"{', '.join(task.spec.splits)}"
         )
     return rows[
         int(Key(arguments.seed, ("row", number) if number else ("row",)).generator().integers(len(rows)))

@@ -1,4 +1,6 @@
-"""`loquent resume`: a run that was stopped goes on from its newest checkpoint, and becomes the run it would have been."""
+"""`loquent resume`: a run that was stopped goes on from its newest checkpoint, and becomes the run it would
+have been.
+"""
 
 from __future__ import annotations
 

@@ -82,7 +82,8 @@ def asked(text: str) -> dict[str, dict[str, Any]]:
         name, equals, of = (part.strip() for part in one.partition("="))
         if not name or (equals and not of):
             raise BadSetting(
-                f"--metrics {text}: {one!r} names no metric; METRIC or NAME=METRIC is right, with commas between. {_known()}"
+                f"--metrics {text}: {one!r} names no metric; METRIC or NAME=METRIC is right, with "
+                f"commas between. {_known()}"
             )
         if name in found:
             raise BadSetting(f"--metrics {text}: {name!r} stands twice; NAME=METRIC gives one another name")
@@ -103,7 +104,8 @@ def _split(behind: Sequence[str], names: dict[str, Any]) -> tuple[dict[str, str]
             options[text] = owner
         elif "=" in text and not Path(text).exists():
             raise BadSetting(
-                f"{text!r} is neither a file nor METRIC.option=value with one of the metrics asked for: {', '.join(names)}"
+                f"{text!r} is neither a file nor METRIC.option=value with one of the metrics asked "
+                f"for: {', '.join(names)}"
             )
         else:
             files.append(Path(text))
@@ -150,14 +152,17 @@ def _made(settings: dict[str, dict[str, Any]]) -> dict[str, Metric]:
         [metric] = build_metrics(Record({name: Record(given)}), Context())
         if not isinstance(metric, Metric):
             raise BadSetting(
-                f"{given.get('of', name)} made {metric!r}, which is no metric: `name`, `version` and `higher_is_better` are wanted"
+                f"{given.get('of', name)} made {metric!r}, which is no metric: `name`, `version` and "
+                "`higher_is_better` are wanted"
             )
         made[name] = metric
     return made
 
 
 def _check_references(metrics: dict[str, Metric], texts: pairs.Pairs, found: scoring.Scored) -> None:
-    """Raise BadSetting where no sample has a reference, and a metric without a score would have one with references."""
+    """Raise BadSetting where no sample has a reference, and a metric without a score would have one with
+    references.
+    """
     if any(texts.references):
         return
     with_references = replace(texts, references=tuple((text,) for text in texts.predictions))
@@ -198,7 +203,8 @@ def _print(
         print(f"  {line(name)}: no score")
     if resampling:
         print(
-            f"[{resampling.level:.4g}]: {resampling.method} intervals of {resampling.resamples} draws of all samples, seed {resampling.seed}"
+            f"[{resampling.level:.4g}]: {resampling.method} intervals of {resampling.resamples} "
+            f"draws of all samples, seed {resampling.seed}"
         )
         _print_reasons(found.bounds)
 

@@ -1,4 +1,6 @@
-"""`loquent train`: what a recipe describes, into a run's folder, or with several seeds into a folder of runs."""
+"""`loquent train`: what a recipe describes, into a run's folder, or with several seeds into a folder of
+runs.
+"""
 
 from __future__ import annotations
 

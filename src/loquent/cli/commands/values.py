@@ -1,4 +1,6 @@
-"""`loquent values`: what a run's values hold of recorded episodes: the best and worst utterances, and whether Q ranks the better of two."""
+"""`loquent values`: what a run's values hold of recorded episodes: the best and worst utterances, and whether
+Q ranks the better of two.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     perturbation = agent.perturbation if isinstance(agent, LanguageModelAgent) else None
     if not isinstance(agent, LanguageModelAgent) or perturbation is None:
         raise BadSetting(
-            f"{arguments.run} has learned no values of tokens that it acts by; a run of ilql, cql, psi or monte_carlo has"
+            f"{arguments.run} has learned no values of tokens that it acts by; a run of ilql, cql, "
+            "psi or monte_carlo has"
         )
     episodes = _episodes(arguments.data, identity)
     if arguments.against:

@@ -1,4 +1,6 @@
-"""The weights of the rewards of recorded episodes: from the command line, from the run or collection they are of, or from their task."""
+"""The weights of the rewards of recorded episodes: from the command line, from the run or collection they are
+of, or from their task.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ IDENTITY = re.compile(r"(.+)-v[0-9]+(#[0-9a-f]+)?")
 
 
 def of_episodes(given: Sequence[str], episodes: Sequence[Episode], source: Path, ranked: bool) -> Record:
-    """The weights of the command line, else those of the run that the episodes are of, else those of their task."""
+    """The weights of the command line, else those of the run that the episodes are of, else those of their
+    task.
+    """
     earned = sorted(
         {name for one in episodes for turn in one.turns for name in turn.rewards if not name.endswith(RAW)}
     )
@@ -33,13 +37,15 @@ def of_episodes(given: Sequence[str], episodes: Sequence[Episode], source: Path,
             if name not in earned and name.removesuffix(RAW) not in earned:
                 close = f" Nearest: {near}." if (near := nearest(name, earned)) else ""
                 raise BadSetting(
-                    f"--weight {name}: no episode has a reward of that name.{close} Known: {', '.join(earned) or 'none'}"
+                    f"--weight {name}: no episode has a reward of that name.{close} Known: "
+                    f"{', '.join(earned) or 'none'}"
                 )
         return Record(weights)
     if not earned:
         if ranked:
             raise BadSetting(
-                f"{source}: no episode has a reward, so there is no best and no worst share; --top and --bottom need rewards"
+                f"{source}: no episode has a reward, so there is no best and no worst share; --top "
+                "and --bottom need rewards"
             )
         return EMPTY
     identities = sorted({one.task for one in episodes})
@@ -47,14 +53,18 @@ def of_episodes(given: Sequence[str], episodes: Sequence[Episode], source: Path,
     if any(own.get(name) for name in earned):
         return own
     raise BadSetting(
-        f"{source}: the weights of the rewards of {', '.join(identities)} are not known here: they stand neither in a run's config.yaml or a "
-        "collection's collect.json beside the episodes, nor are they those of a registered task with its default options. "
-        f"Name those that count, as in --weight {earned[0]}=1; rewards of these episodes: {', '.join(earned)}"
+        f"{source}: the weights of the rewards of {', '.join(identities)} are not known here: they "
+        "stand neither in a run's config.yaml or a collection's collect.json beside the episodes, "
+        "nor are they those of a registered task with its default options. Name those that count, "
+        f"as in --weight {earned[0]}=1; rewards of these episodes: {', '.join(earned)}"
     )
 
 
 def _of_run(source: Path) -> Record:
-    """The weights that a run's recipe gives its rewards; none where the folder is no run's, or its recipe has no rewards."""
+    """The weights that a run's recipe gives its rewards.
+
+    None where the folder is no run's, or its recipe has no rewards.
+    """
     return _weights(_beside(source, names.CONFIG).get("rewards"), "rewards")
 
 
@@ -83,10 +93,11 @@ def _weights(section: Node | None, called: str) -> Record:
 
 
 def _of_task(identities: Sequence[str], source: Path) -> Record:
-    """The weights of the one registered task that all the episodes are of, built with the options that stand beside them, or with its defaults.
+    """The weights of the one registered task that all the episodes are of, built with the options that stand
+    beside them, or with its defaults.
 
-    The options may choose another reward, so the task that is built must be the very one that was played. Nothing is imported by a
-    name that stands in a file.
+    The options may choose another reward, so the task that is built must be the very one that was played.
+    Nothing is imported by a name that stands in a file.
     """
     names = {match[1] if (match := IDENTITY.fullmatch(identity)) else "" for identity in identities}
     name = names.pop()

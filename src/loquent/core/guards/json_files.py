@@ -1,6 +1,8 @@
-"""The only reader of JSON: bounded in size and depth, and every failure is a typed error that names the file and the line.
+"""The only reader of JSON: bounded in size and depth, and every failure is a typed error that names the file
+and the line.
 
-Python's own reader recurses without a bound of its own, takes NaN, and says nothing of the file. Nothing else in the package calls it.
+Python's own reader recurses without a bound of its own, takes NaN, and says nothing of the file. Nothing else
+in the package calls it.
 """
 
 from __future__ import annotations
@@ -22,7 +24,10 @@ SHORT.maxstring = SHORT.maxother = SHORT.maxlong = 40
 
 
 class BadJson(ValueError):
-    """A text is no JSON, or not what is allowed; `line` counts from 1 within the text, 0 where no line is to blame."""
+    """A text is no JSON, or not what is allowed.
+
+    `line` counts from 1 within the text, 0 where no line is to blame.
+    """
 
     def __init__(self, why: str, line: int = 0) -> None:
         super().__init__(why)
@@ -33,11 +38,13 @@ def loads(text: Any, *, nan: NaN = "refused", unique: bool = False) -> Any:
     """What a text of JSON stands for, given as a str or as bytes of UTF-8.
 
     Args:
-        nan: what becomes of NaN and the infinities, which are no JSON: an error, null, or (for who checks each value) the float itself.
+        nan: what becomes of NaN and the infinities, which are no JSON: an error, null, or (for who checks
+            each value) the float itself.
         unique: a name that stands twice in one object is an error; otherwise the last one counts.
 
     Raises:
-        BadJson: it is no JSON, it is longer than `MOST_BYTES`, or its lists and objects are nested deeper than `LEVELS`.
+        BadJson: it is no JSON, it is longer than `MOST_BYTES`, or its lists and objects are nested deeper
+            than `LEVELS`.
     """
     if not isinstance(text, str | bytes):
         raise BadJson(f"{shown(text)} is no text of JSON")
@@ -166,7 +173,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(fields) != len(pairs):
         names = [name for name, _ in pairs]
         raise BadJson(
-            f"the name {next(name for name in names if names.count(name) > 1)!r:.80} stands twice in one object"
+            f"the name {next(name for name in names if names.count(name) > 1)!r:.80} stands twice in "
+            "one object"
         )
     return fields
 

@@ -1,7 +1,10 @@
-"""The one reader of YAML. It takes text that may be hostile: no tags but those of plain values, and bounds on everything that can grow.
+"""The one reader of YAML.
 
-A file of 350 bytes can stand for gigabytes (aliases of aliases), refer to itself, or nest deeper than Python recurses. `parse` reads
-events, not objects, so each bound is checked before memory is spent. Every failure is a `BadSetting` that names file and line.
+It takes text that may be hostile: no tags but those of plain values, and bounds on everything that can grow.
+
+A file of 350 bytes can stand for gigabytes (aliases of aliases), refer to itself, or nest deeper than Python
+recurses. `parse` reads events, not objects, so each bound is checked before memory is spent. Every failure is
+a `BadSetting` that names file and line.
 """
 
 from __future__ import annotations
@@ -63,14 +66,16 @@ def read(path: Path, shown: str | None = None) -> Node:
     """Parse a YAML file. Errors name it as `shown`, by default as its name without the folder.
 
     Raises:
-        BadSetting: as `parse`; the file is too large, or no UTF-8 text. OSError: the system refuses to read it.
+        BadSetting: as `parse`; the file is too large, or no UTF-8 text. OSError: the system refuses to read
+            it.
     """
     name = path.name if shown is None else shown
     with path.open("rb") as file:
         content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise BadSetting(
-            f"{name}: the file has more than {MOST_BYTES:,} bytes; settings need far fewer: keep data in files of its own"
+            f"{name}: the file has more than {MOST_BYTES:,} bytes; settings need far fewer: keep "
+            "data in files of its own"
         )
     try:
         return parse(content.decode("utf-8"), name)
@@ -89,7 +94,8 @@ def parse(text: str, file: str, *, numbered: bool = True) -> Node:
         numbered: whether lines mean something; not so for a value of the command line.
 
     Raises:
-        BadSetting: the text is not YAML, has another tag, a key twice or one that is no text, or goes beyond a bound of this module.
+        BadSetting: the text is not YAML, has another tag, a key twice or one that is no text, or goes beyond
+            a bound of this module.
     """
     builder = _Builder(file, numbered)
     if len(text.encode("utf-8", "surrogatepass")) > MOST_BYTES:
@@ -102,7 +108,8 @@ def parse(text: str, file: str, *, numbered: bool = True) -> Node:
         line = text.count("\n", 0, error.position) + 1
         place = Node(None, file, line if numbered else None).place
         raise BadSetting(
-            f"{place}: {chr(error.character)!a} may not stand in YAML: {error.reason}; write it escaped, in double quotes"
+            f"{place}: {chr(error.character)!a} may not stand in YAML: {error.reason}; write it "
+            "escaped, in double quotes"
         ) from error
     except yaml.MarkedYAMLError as error:
         raise builder.error(error.problem_mark, f"this is not YAML: {error.problem}") from error
@@ -229,7 +236,8 @@ class _Builder:
         if kind in ("int", "float") and len(text) > MOST_NUMBER:
             raise self.error(
                 self.mark,
-                f"a number of {len(text)} characters; at most {MOST_NUMBER} are right, or put it in quotes to have text",
+                f"a number of {len(text)} characters; at most {MOST_NUMBER} are right, or put it in "
+                "quotes to have text",
             )
         try:
             value = loader.construct_object(yaml.ScalarNode(tag, text, self.mark, self.mark))
@@ -286,7 +294,8 @@ class _Builder:
         shown = "!!" + tag.removeprefix(TAG) if tag.startswith(TAG) else tag
         return self.error(
             self.mark,
-            f"the tag {shown!r:.200} is not read here or does not fit; {known} are known, and plain values need none",
+            f"the tag {shown!r:.200} is not read here or does not fit; {known} are known, and plain "
+            "values need none",
         )
 
 
@@ -306,7 +315,9 @@ def number(value: Any) -> Any:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes every text so that `parse` reads that text again: in quotes where it would be read as a number."""
+    """Writes every text so that `parse` reads that text again: in quotes where it would be read as a
+    number.
+    """
 
 
 def _written(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:

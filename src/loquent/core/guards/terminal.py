@@ -1,6 +1,8 @@
-"""What may reach a terminal: texts of others with their control characters spelled out, and colours of our own.
+"""What may reach a terminal: texts of others with their control characters spelled out, and colours of our
+own.
 
-The command line writes through a `Guard`, so no print, warning, log, bar or traceback in it can forget to escape.
+The command line writes through a `Guard`, so no print, warning, log, bar or traceback in it can forget to
+escape.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ COLOUR = re.compile("(\x1b\\[[0-9;]*m)")
 
 
 def escaped(text: str) -> str:
-    """The text as it may be shown at a terminal: line breaks and tabs stay, control, format and surrogate characters are spelled out."""
+    """The text as it may be shown at a terminal: line breaks and tabs stay, control, format and surrogate
+    characters are spelled out.
+    """
     return UNUSUAL.sub(_spelled, text)
 
 
@@ -38,7 +42,8 @@ def write_own(stream: Any, text: str) -> None:
 class Guard:
     """A text stream that writes what it is given escaped; all else is the stream's own.
 
-    A carriage return at the beginning of a write, as progress bars make them, counts where nothing but a bar stands in the line.
+    A carriage return at the beginning of a write, as progress bars make them, counts where nothing but a bar
+    stands in the line.
     """
 
     def __init__(self, stream: Any) -> None:
@@ -77,7 +82,10 @@ def guard() -> None:
 
 @contextmanager
 def guarded() -> Iterator[None]:
-    """Guard stdout and stderr. After an error that nobody expected they stay guarded: the interpreter shows its traceback through them."""
+    """Guard stdout and stderr.
+
+    After an error that nobody expected they stay guarded: the interpreter shows its traceback through them.
+    """
     streams = sys.stdout, sys.stderr
     guard()
     try:
@@ -91,9 +99,12 @@ def guarded() -> Iterator[None]:
 
 
 def read_line(prompt: str) -> str | None:
-    """The next line that is typed, without its end; None at the end of the input. Bytes that are no text are spelled out.
+    """The next line that is typed, without its end; None at the end of the input.
 
-    At a terminal the line can be edited, and earlier ones come back (arrow keys), where Python has `readline`.
+    Bytes that are no text are spelled out.
+
+    At a terminal the line can be edited, and earlier ones come back (arrow keys), where Python has
+    `readline`.
     """
     if sys.stdin.isatty() and sys.stdout.isatty():
         return _edited(line(prompt))

@@ -1,8 +1,9 @@
 """Where code may come from: names that stand in a file are imported only when the file is trusted.
 
-A recipe can name Python code (`module:Name`), a program (SPICE's `jar` and `java`) or a secret (`api_key_variable`), so running a
-recipe can run what its author wrote. A file is trusted when it lies under the current folder, or when this user's training wrote it:
-training signs `config.yaml` with a key that only this user can read, so nobody else can make such a mark and a changed file loses it.
+A recipe can name Python code (`module:Name`), a program (SPICE's `jar` and `java`) or a secret
+(`api_key_variable`), so running a recipe can run what its author wrote. A file is trusted when it lies under
+the current folder, or when this user's training wrote it: training signs `config.yaml` with a key that only
+this user can read, so nobody else can make such a mark and a changed file loses it.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ class Reach:
 
 
 def reaches(root: Node, key: str = "") -> Iterator[Reach]:
-    """All of a file's names of code, programs and secrets; what was typed on a command line has no line and is left out."""
+    """All of a file's names of code, programs and secrets.
+
+    What was typed on a command line has no line and is left out.
+    """
     inside = (
         root.value.items()
         if isinstance(root.value, dict)
@@ -68,7 +72,8 @@ def check(root: Node, file: Path) -> None:
     """See that a file whose names are about to be used is trusted.
 
     Raises:
-        NotTrusted: it names code, a program or a secret, lies outside the current folder, and was not written here by this user.
+        NotTrusted: it names code, a program or a secret, lies outside the current folder, and was not written
+            here by this user.
     """
     first = next(reaches(root), None)
     if first is None or under_here(file):
@@ -76,8 +81,9 @@ def check(root: Node, file: Path) -> None:
     why = not_made_here(file)
     if why:
         raise NotTrusted(
-            f"{first.place}: {first.what} that would be used on this machine, and {file} is not trusted: it lies outside the current folder, and "
-            f"{why}. Read what it names first; then --allow-imports lets it run (in Python: allow_imports=True)"
+            f"{first.place}: {first.what} that would be used on this machine, and {file} is not "
+            f"trusted: it lies outside the current folder, and {why}. Read what it names first; then "
+            "--allow-imports lets it run (in Python: allow_imports=True)"
         )
 
 
@@ -95,7 +101,10 @@ def sign(file: Path) -> None:
         mark = _mark(file, _key(make=True))
         file.with_name(file.name + MARK).write_text(mark + "\n", encoding="ascii")
     except (OSError, RuntimeError, ValueError) as error:
-        said = f"{file} is not marked as made by you ({error}); outside the current folder it needs --allow-imports where it names code"
+        said = (
+            f"{file} is not marked as made by you ({error}); outside the current folder it needs "
+            "--allow-imports where it names code"
+        )
         warnings.warn(said, Remark, stacklevel=3)
 
 
@@ -124,7 +133,8 @@ def _key(make: bool) -> bytes:
     """This user's key, from a file that nobody else may read.
 
     Raises:
-        OSError: there is none and it is not to be made, or cannot be. RuntimeError: there is no home. ValueError: others may read it.
+        OSError: there is none and it is not to be made, or cannot be. RuntimeError: there is no home.
+            ValueError: others may read it.
     """
     base = Path(
         os.environ.get("XDG_STATE_HOME", "")
@@ -145,7 +155,8 @@ def _key(make: bool) -> bytes:
         about, key = os.fstat(opened.fileno()), opened.read(BYTES + 1)
     if hasattr(os, "getuid") and (about.st_uid != os.getuid() or stat.S_IMODE(about.st_mode) & 0o077):
         raise ValueError(
-            f"{file} belongs to another user or may be read by one; delete it, and the next training makes a new one"
+            f"{file} belongs to another user or may be read by one; delete it, and the next training "
+            "makes a new one"
         )
     if len(key) != BYTES:
         raise ValueError(

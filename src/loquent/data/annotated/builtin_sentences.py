@@ -21,7 +21,8 @@ UNSEEN = 0.25  # the share of such names in validation and test
 LONGEST = 24  # tokens
 
 FIRST = words(
-    "Anna Boris Carla David Elena Farid Grace Hugo Ines Jonas Karim Laura Mina Noel Olga Pavel Rosa Simon Tara Victor"
+    "Anna Boris Carla David Elena Farid Grace Hugo Ines Jonas Karim Laura Mina Noel Olga Pavel Rosa "
+    "Simon Tara Victor"
 )
 PERSONS = ("Mr {n}", "Dr {n}", "Ms {n}", "{f} {n}", "{f} {n}", "{n}")
 PLACES = ("{n}", "{n}", "Port {n}", "{n} City", "North {n}")

@@ -37,7 +37,8 @@ def conll(path: Path, token: str = "", label: str = "") -> Records:
         width = width or _check_width(len(cells), columns, path)
         if len(cells) != width:
             raise BadRow(
-                f"this line has {len(cells)} columns: {line[:60]!r}; it must have {width}, as the lines before",
+                f"this line has {len(cells)} columns: {line[:60]!r}; it must have {width}, as the "
+                "lines before",
                 file=path,
                 line=number,
             )
@@ -77,7 +78,8 @@ def conllu(path: Path, token: str = "", label: str = "") -> Records:
             cells = line.split("\t")
             if len(cells) != len(CONLLU):
                 raise BadRow(
-                    f"this line has {len(cells)} columns; in CoNLL-U it must have {len(CONLLU)}, separated by tabs",
+                    f"this line has {len(cells)} columns; in CoNLL-U it must have {len(CONLLU)}, "
+                    "separated by tabs",
                     file=path,
                     line=number,
                 )
@@ -113,7 +115,8 @@ def _check_width(width: int, columns: tuple[int, int], path: Path) -> int:
     for column in columns:
         if not -width <= column < width:
             raise BadSetting(
-                f"{path} has {width} columns; there is no column {column}; use a number from {-width} to {width - 1}"
+                f"{path} has {width} columns; there is no column {column}; use a number from "
+                f"{-width} to {width - 1}"
             )
     if width < 2:
         raise BadSetting(f"{path} has one column; it must have a column of tokens and a column of labels")

@@ -17,7 +17,8 @@ def words(line: str) -> tuple[str, ...]:
 
 
 BEGIN = words(
-    "Bar Bel Cal Cor Dan Del Fal Gor Har Hel Jar Kel Kor Lan Lor Mar Mel Nor Pel Ran Ros Sal Sor Tal Tor Val Ver Wel Win Yar"
+    "Bar Bel Cal Cor Dan Del Fal Gor Har Hel Jar Kel Kor Lan Lor Mar Mel Nor Pel Ran Ros Sal Sor "
+    "Tal Tor Val Ver Wel Win Yar"
 )
 END = words(
     "den dale ford gate ham ker land low mar ney nock ridge shaw stead ster ston ten ton vale ver wick wood"

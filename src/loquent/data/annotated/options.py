@@ -41,7 +41,8 @@ class Annotated:
             for field in fields:
                 if getattr(self, field) and kind != self.source:
                     raise BadSetting(
-                        f"{field} = {getattr(self, field)!r:.80} is set, but source = {self.source!r}; {field} belongs to the source {kind!r}"
+                        f"{field} = {getattr(self, field)!r:.80} is set, but source = "
+                        f"{self.source!r}; {field} belongs to the source {kind!r}"
                     )
         if self.source in ("path", "hub") and not getattr(self, OF_SOURCE[self.source][0]):
             raise BadSetting(

@@ -96,7 +96,10 @@ def files(folder: Path, endings: tuple[str, ...]) -> dict[str, Path]:
         )
     for split, (_, files) in candidates.items():
         if len(files) > 1:
-            why = f"{files[0].name} and {files[1].name} could both hold the split {split!r}; keep one file per split"
+            why = (
+                f"{files[0].name} and {files[1].name} could both hold the split {split!r}; keep one file "
+                "per split"
+            )
             raise BadSetting(f"path = {str(folder)!r}: {why}")
     if not candidates:
         allowed = f"named train, validation (dev, valid) or test, ending in {', '.join(endings)}"
@@ -124,14 +127,16 @@ def strings(record: Mapping[str, Any], name: str, what: str, *, split: bool = Fa
     if value is None or (isinstance(value, list | tuple) and any(item is None for item in value)):
         hint = "the hub writes -1 for a missing class"
         raise Unlabelled(
-            f"the field {name!r} is {value!r:.60}, so {what} are missing; it must be a list of {what} ({hint})"
+            f"the field {name!r} is {value!r:.60}, so {what} are missing; it must be a list of "
+            f"{what} ({hint})"
         )
     if not isinstance(value, list | tuple):
         raise ValueError(f"the field {name!r} is {value!r:.60}; it must be a list of {what}")
     for item in value:
         if not isinstance(item, str) or not item:
             raise ValueError(
-                f"the field {name!r} holds {item!r:.60}; it must be a list of {what}, strings that are not empty"
+                f"the field {name!r} holds {item!r:.60}; it must be a list of {what}, strings that "
+                "are not empty"
             )
     return tuple(value)
 
@@ -276,7 +281,8 @@ def labels_of(splits: Splits) -> tuple[str, ...]:
         raise BadSetting("no row has a label; set `labels` to the names of all labels")
     if bad := next((label for label in labels if label != label.strip()), None):
         raise BadSetting(
-            f"the label {bad!r} has spaces around it; labels must have none, so that answers in text can name them"
+            f"the label {bad!r} has spaces around it; labels must have none, so that answers in text "
+            "can name them"
         )
     return tuple(labels)
 

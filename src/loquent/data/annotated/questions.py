@@ -63,7 +63,8 @@ def read(path: Path) -> dict[str, Placed]:
         return {split: at(file, jsonl(file)) for split, file in files(path, ENDINGS).items()}
     if not path.name.lower().removesuffix(".gz").endswith(ENDINGS):
         raise BadSetting(
-            f"{path}: no reader for this kind of file; its name must end in {', '.join(ENDINGS)}, also with .gz"
+            f"{path}: no reader for this kind of file; its name must end in {', '.join(ENDINGS)}, "
+            "also with .gz"
         )
     return {"": at(path, jsonl(path))}
 

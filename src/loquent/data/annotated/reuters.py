@@ -102,7 +102,10 @@ def _check_documents(raw: bytes, file: Path) -> None:
     for match in BOUND.finditer(raw):
         if bool(match.group(1)) == (start is None):
             missing = "<REUTERS ...>" if start is None else "</REUTERS>"
-            why = f"this document has no {missing}; each document must begin with <REUTERS ...> and end with </REUTERS>"
+            why = (
+                f"this document has no {missing}; each document must begin with <REUTERS ...> and end "
+                "with </REUTERS>"
+            )
             raise BadRow(
                 why, file=file, line=1 + raw.count(b"\n", 0, match.start() if start is None else start)
             )
@@ -133,7 +136,10 @@ def _zip(path: Path) -> dict[str, Placed]:
     with archive:
         lists = [name for name in archive.namelist() if name.split("/")[-1] == "cats.txt"]
         if len(lists) != 1:
-            why = f"this zip file holds {len(lists)} files cats.txt; it must hold one, which lists the documents and their categories"
+            why = (
+                f"this zip file holds {len(lists)} files cats.txt; it must hold one, which lists the "
+                "documents and their categories"
+            )
             raise BadRow(why, file=path)
         folder = lists[0].removesuffix("cats.txt")
         return _nltk(lambda name: archive.read(folder + name), str(path))

@@ -43,11 +43,13 @@ def check(
     if len(tokens) != len(labels):
         text = " ".join(tokens)[:60]
         raise ValueError(
-            f"the sentence {text!r} has {len(tokens)} tokens and {len(labels)} labels; it must have one label per token"
+            f"the sentence {text!r} has {len(tokens)} tokens and {len(labels)} labels; it must have "
+            "one label per token"
         )
     if len(tokens) > longest:
         raise ValueError(
-            f"the sentence has {len(tokens)} tokens; it must have at most max_tokens = {longest}; raise max_tokens"
+            f"the sentence has {len(tokens)} tokens; it must have at most max_tokens = {longest}; "
+            "raise max_tokens"
         )
     return Record(
         tokens=tokens,

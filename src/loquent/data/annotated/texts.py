@@ -79,7 +79,8 @@ def _aapd_files(folder: Path) -> dict[str, tuple[Path, Path]]:
     if pairs and missing:
         name = missing[0].name
         raise BadSetting(
-            f"path = {str(folder)!r}: the file {name} is missing; the folder must hold it beside {_other(name)}"
+            f"path = {str(folder)!r}: the file {name} is missing; the folder must hold it beside "
+            f"{_other(name)}"
         )
     return pairs
 

@@ -29,19 +29,23 @@ ASPECTS: dict[str, Aspect] = {
     "acting": Aspect(
         _words("acting cast performance ensemble"),
         _words(
-            "superb convincing honest natural magnetic believable restrained fearless committed nuanced spirited poised"
+            "superb convincing honest natural magnetic believable restrained fearless committed "
+            "nuanced spirited poised"
         ),
         _words(
-            "wooden stiff hammy unconvincing lifeless mannered careless artificial robotic hesitant overdone bored"
+            "wooden stiff hammy unconvincing lifeless mannered careless artificial robotic hesitant "
+            "overdone bored"
         ),
     ),
     "story": Aspect(
         _words("story plot script premise"),
         _words(
-            "gripping clever original absorbing fresh intelligent surprising moving tense layered bold compelling"
+            "gripping clever original absorbing fresh intelligent surprising moving tense layered "
+            "bold compelling"
         ),
         _words(
-            "predictable thin stale confusing silly hollow muddled pointless contrived trite shallow implausible"
+            "predictable thin stale confusing silly hollow muddled pointless contrived trite "
+            "shallow implausible"
         ),
     ),
     "direction": Aspect(
@@ -77,7 +81,8 @@ ASPECTS: dict[str, Aspect] = {
     "ending": Aspect(
         _words("ending finale epilogue climax"),
         _words(
-            "perfect satisfying touching powerful unforgettable graceful hopeful cathartic ingenious moving bold"
+            "perfect satisfying touching powerful unforgettable graceful hopeful cathartic "
+            "ingenious moving bold"
         ),
         _words(
             "rushed forced sentimental ridiculous disappointing abrupt cowardly tacky baffling lame trite"
@@ -87,7 +92,8 @@ ASPECTS: dict[str, Aspect] = {
 
 GOOD = {
     "adjective": _words(
-        "wonderful brilliant delightful terrific excellent splendid memorable remarkable fantastic marvelous outstanding impressive"
+        "wonderful brilliant delightful terrific excellent splendid memorable remarkable fantastic "
+        "marvelous outstanding impressive"
     ),
     "noun": _words("masterpiece triumph delight treat gem joy classic success marvel pleasure wonder jewel"),
     "comparative": _words("better stronger richer livelier smarter"),
@@ -97,7 +103,8 @@ GOOD = {
 }
 BAD = {
     "adjective": _words(
-        "terrible awful boring dull dreadful tedious forgettable dreary atrocious mediocre irritating miserable"
+        "terrible awful boring dull dreadful tedious forgettable dreary atrocious mediocre "
+        "irritating miserable"
     ),
     "noun": _words("disaster mess failure bore chore letdown misfire dud ordeal fiasco blunder bomb"),
     "comparative": _words("worse weaker poorer slower duller"),
@@ -110,30 +117,35 @@ BAD = {
 
 NEUTRAL: dict[str, tuple[str, ...]] = {
     "first name": _words(
-        "anna marco lena victor clara hugo nadia oscar irene felix marta simon julia pavel ruth leon edith bruno alma peter greta samuel"
-        " vera tomas ida karl nina otto rosa stefan tessa walter yara boris dora emil"
+        "anna marco lena victor clara hugo nadia oscar irene felix marta simon julia pavel ruth "
+        "leon edith bruno alma peter greta samuel vera tomas ida karl nina otto rosa stefan tessa "
+        "walter yara boris dora emil"
     ),
     "last name": _words(
-        "moreno keller lindqvist okada barros whitfield novak ferrand adler castillo hale dubois larsen petrov quinn marsh ortega voss tanaka reed"
-        " conti archer bell sorensen duarte fischer grant huang jansen kovac lowell mercer nilsson parker ramos stone turner ulrich weaver"
-        " zimmer bauer costa dalton farrow"
+        "moreno keller lindqvist okada barros whitfield novak ferrand adler castillo hale dubois "
+        "larsen petrov quinn marsh ortega voss tanaka reed conti archer bell sorensen duarte "
+        "fischer grant huang jansen kovac lowell mercer nilsson parker ramos stone turner ulrich "
+        "weaver zimmer bauer costa dalton farrow"
     ),
     "title word": _words(
-        "silent golden broken distant hidden northern paper winter crimson borrowed open burning lost second midnight salt glass quiet blue iron"
-        " seventh wandering marble narrow painted hollow velvet final restless ancient"
+        "silent golden broken distant hidden northern paper winter crimson borrowed open burning "
+        "lost second midnight salt glass quiet blue iron seventh wandering marble narrow painted "
+        "hollow velvet final restless ancient"
     ),
     "title noun": _words(
-        "harbor garden river summer mirror bridge orchard station promise valley shadow kingdom lantern road island clock field window tower"
-        " ferry forest portrait compass tide horizon castle meadow voyage circus desert"
+        "harbor garden river summer mirror bridge orchard station promise valley shadow kingdom "
+        "lantern road island clock field window tower ferry forest portrait compass tide horizon "
+        "castle meadow voyage circus desert"
     ),
     "genre": _phrases(
-        "comedy | thriller | western | romance | drama | musical | mystery | war film | crime film | ghost story | fable | road movie |"
-        " satire of manners"
+        "comedy | thriller | western | romance | drama | musical | mystery | war film | crime film "
+        "| ghost story | fable | road movie | satire of manners"
     ),
     "ordinal": _words("first second third fourth fifth sixth latest debut longest shortest"),
     "place": _phrases("{city} | {city} | a {site quality} {site} | a {site quality} {site} near {city}"),
     "city": _words(
-        "paris lisbon chicago vienna oslo naples prague boston dublin cairo lima kyoto geneva havana athens madrid toronto warsaw seville bergen"
+        "paris lisbon chicago vienna oslo naples prague boston dublin cairo lima kyoto geneva "
+        "havana athens madrid toronto warsaw seville bergen"
     ),
     "site quality": _words("small remote wealthy crowded sleeping frozen coastal industrial"),
     "site": _words("town village port hospital hotel school suburb monastery lighthouse camp farm theater"),
@@ -141,7 +153,8 @@ NEUTRAL: dict[str, tuple[str, ...]] = {
         "brother sister neighbor father mother wife husband colleague roommate cousin uncle aunt"
     ),
     "time": _phrases(
-        "last night | yesterday | last month | on {day} | on {day} | on a {weather} {day} | {number} weeks ago"
+        "last night | yesterday | last month | on {day} | on {day} | on a {weather} {day} | "
+        "{number} weeks ago"
     ),
     "day": _words("monday tuesday wednesday thursday friday saturday sunday"),
     "weather": _words("rainy cold windy sunny foggy snowy"),
@@ -155,36 +168,41 @@ NEUTRAL: dict[str, tuple[str, ...]] = {
     "street": _words("bridge station market church garden river"),
     "role": _phrases("a {age} {job} | a {age} {job} | a {job} from {city} | a {job} with a {secret}"),
     "age": _words(
-        "young old retired lonely famous poor proud stubborn shy former traveling married divorced blind gifted nervous wealthy quiet"
+        "young old retired lonely famous poor proud stubborn shy former traveling married divorced "
+        "blind gifted nervous wealthy quiet"
     ),
     "job": _words(
-        "doctor boxer lawyer pianist widow detective driver student soldier baker thief journalist nurse sailor farmer tailor teacher singer priest"
-        " chemist gambler painter judge carpenter butcher clerk diplomat gardener hunter librarian miner poet sculptor surgeon waiter weaver"
+        "doctor boxer lawyer pianist widow detective driver student soldier baker thief journalist "
+        "nurse sailor farmer tailor teacher singer priest chemist gambler painter judge carpenter "
+        "butcher clerk diplomat gardener hunter librarian miner poet sculptor surgeon waiter weaver"
     ),
     "secret": _words("secret debt limp dream temper talent"),
     "does": _phrases(
-        "{takes} a {thing quality} {thing} | {takes} a {thing quality} {thing} | {meets} a {age} {job} | {meets} a {age} {job} | moves to {city}"
-        " | returns to {city} | learns to {skill}"
+        "{takes} a {thing quality} {thing} | {takes} a {thing quality} {thing} | {meets} a {age} "
+        "{job} | {meets} a {age} {job} | moves to {city} | returns to {city} | learns to {skill}"
     ),
     "takes": _words(
-        "finds loses inherits sells steals hides buys burns repairs guards borrows carries buries mends sketches"
+        "finds loses inherits sells steals hides buys burns repairs guards borrows carries buries "
+        "mends sketches"
     ),
     "meets": _words(
-        "meets follows marries helps tricks hires betrays rescues adopts blackmails forgets interviews admires"
+        "meets follows marries helps tricks hires betrays rescues adopts blackmails forgets "
+        "interviews admires"
     ),
     "skill": _words("sail dance swim paint forgive"),
     "thing quality": _words(
         "old stolen red small strange heavy silver wooden broken secret blue costly faded golden hidden tiny"
     ),
     "thing": _words(
-        "box house letter violin map car boat ring diary farm painting key suitcase photograph clock crown horse lamp mirror piano recipe"
-        " statue telescope train"
+        "box house letter violin map car boat ring diary farm painting key suitcase photograph "
+        "clock crown horse lamp mirror piano recipe statue telescope train"
     ),
     "cause": _phrases(
         "after a {occasion} | before a {occasion} | during a {occasion} | when {season} {comes}"
     ),
     "occasion": _words(
-        "funeral wedding storm trial journey war quarrel flood strike party harvest robbery reunion election concert"
+        "funeral wedding storm trial journey war quarrel flood strike party harvest robbery reunion "
+        "election concert"
     ),
     "season": _words("winter summer spring autumn"),
     "comes": _words("comes ends begins returns"),
@@ -192,11 +210,13 @@ NEUTRAL: dict[str, tuple[str, ...]] = {
         "the {figure} {happens} | a {figure} {happens} | the {job} {does} | the {figure} {does}"
     ),
     "figure": _words(
-        "stranger brother sister captain mayor child neighbor landlord rival messenger witness father nephew widower guard twin pilot servant"
+        "stranger brother sister captain mayor child neighbor landlord rival messenger witness "
+        "father nephew widower guard twin pilot servant"
     ),
     "happens": _phrases(
-        "arrives | disappears | returns | lies | confesses | leaves | falls ill | waits | keeps a secret | asks a question | writes home |"
-        " refuses | apologizes | sings | wakes up | gives up | tells the truth"
+        "arrives | disappears | returns | lies | confesses | leaves | falls ill | waits | keeps a "
+        "secret | asks a question | writes home | refuses | apologizes | sings | wakes up | gives "
+        "up | tells the truth"
     ),
     "then": _phrases(
         "then | soon | later | halfway through , | one night | meanwhile , | before long | near the end ,"
@@ -205,27 +225,33 @@ NEUTRAL: dict[str, tuple[str, ...]] = {
         "a novel | a short story | a stage play | a true story | a {city} legend | a radio play | a memoir"
     ),
     "topic": _words(
-        "family money memory faith friendship fame age work revenge jealousy justice exile hope guilt ambition loneliness honor greed"
+        "family money memory faith friendship fame age work revenge jealousy justice exile hope "
+        "guilt ambition loneliness honor greed"
     ),
     "minutes": _phrases(
         "ninety | a hundred | eighty | seventy | {number} times twenty | more than a hundred"
     ),
     "audience": _phrases(
-        "the audience | the whole row | everyone around me | the people behind me | the crowd | the {hall} | my {relative}"
+        "the audience | the whole row | everyone around me | the people behind me | the crowd | the "
+        "{hall} | my {relative}"
     ),
     "relative": _words("brother sister neighbor father mother colleague"),
     "often": _phrases(
-        "all evening | from start to finish | more than once | at every turn | for {number} minutes | again and again | {number} times"
+        "all evening | from start to finish | more than once | at every turn | for {number} minutes "
+        "| again and again | {number} times"
     ),
     "unit": _words("scene moment minute line shot second chapter frame episode sequence"),
     "anyone": _phrases(
-        "anyone | a friend | my {relative} | people who like a good {genre} | fans of {director} | a {age} {job}"
+        "anyone | a friend | my {relative} | people who like a good {genre} | fans of {director} | "
+        "a {age} {job}"
     ),
     "price": _phrases(
-        "the price of a ticket | {number} dollars | the long wait | a second look | the drive | a {weather} evening"
+        "the price of a ticket | {number} dollars | the long wait | a second look | the drive | a "
+        "{weather} evening"
     ),
     "rival": _phrases(
-        "the book | the trailer | most films of its kind | the {ordinal} one | anything else this {season} | any {genre} i know"
+        "the book | the trailer | most films of its kind | the {ordinal} one | anything else this "
+        "{season} | any {genre} i know"
     ),
     "though": _words("although though while"),
     "but": _words("but yet"),

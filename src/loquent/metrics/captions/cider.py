@@ -56,7 +56,8 @@ class CiderOptions:
 
     corpus: str = setting(
         "",
-        "a file of references for the idf: JSON lines with `references`, or one reference per line; empty: the evaluated references",
+        "a file of references for the idf: JSON lines with `references`, or one reference per line; "
+        "empty: the evaluated references",
     )
     tokenizer: str = setting(
         "captions",

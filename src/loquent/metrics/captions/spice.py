@@ -108,8 +108,9 @@ class Spice:
         missing = [item["image_id"] for item in items if item["image_id"] not in scores]
         if missing:
             raise BadSetting(
-                f"spice: {self.jar} gave no score for {len(missing)} of {len(items)} samples, the first is sample "
-                f"{missing[0]}. Each sample must have a score. Check that the jar is the official {JAR}"
+                f"spice: {self.jar} gave no score for {len(missing)} of {len(items)} samples, the "
+                f"first is sample {missing[0]}. Each sample must have a score. Check that the jar is "
+                f"the official {JAR}"
             )
         return scores
 
@@ -119,7 +120,8 @@ class Spice:
             return {item["image_id"]: _number(item["scores"]["All"]["f"]) for item in items}
         except (ValueError, KeyError, TypeError) as error:
             raise BadSetting(
-                f"spice: the output of {self.jar} has not SPICE's format: {type(error).__name__}: {error}. Check that the jar is the official {JAR}"
+                f"spice: the output of {self.jar} has not SPICE's format: {type(error).__name__}: "
+                f"{error}. Check that the jar is the official {JAR}"
             ) from error
 
 
@@ -135,12 +137,14 @@ def spice(context: Context, options: SpiceOptions) -> Spice:
     jar = Path(options.jar).expanduser() if options.jar else context.cache / "spice" / JAR
     if not jar.is_file():
         raise BadSetting(
-            f"spice needs the official {JAR}, and there is no file {jar}. Unpack SPICE-1.0.zip ({SOURCE}) there, or name the jar with spice.jar"
+            f"spice needs the official {JAR}, and there is no file {jar}. Unpack SPICE-1.0.zip "
+            f"({SOURCE}) there, or name the jar with spice.jar"
         )
     missing = [name for name in LIBRARIES if not (jar.parent / "lib" / name).is_file()]
     if missing:
         raise BadSetting(
-            f"spice needs {' and '.join(missing)} in {jar.parent / 'lib'}. Run get_stanford_models.sh of SPICE-1.0.zip to download them"
+            f"spice needs {' and '.join(missing)} in {jar.parent / 'lib'}. Run "
+            "get_stanford_models.sh of SPICE-1.0.zip to download them"
         )
     java = shutil.which(options.java)
     if java is None:

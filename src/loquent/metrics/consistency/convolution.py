@@ -17,8 +17,8 @@ Array = NDArray[np.float64]
 
 ROWS = 10  # the layer reads at most so many sentences of a summary
 PERCENTILES = """
-    0 0.01 0.02 0.03 0.04 0.07 0.13 0.37 0.9 0.91 0.92 0.93 0.94 0.95 0.955 0.96 0.965 0.97 0.975 0.98 0.985 0.99
-    0.995 1
+    0 0.01 0.02 0.03 0.04 0.07 0.13 0.37 0.9 0.91 0.92 0.93 0.94 0.95 0.955 0.96 0.965 0.97 0.975 0.98 0.985
+    0.99 0.995 1
 """
 BINS: dict[str, Array] = {
     "percentile": np.array(PERCENTILES.split(), dtype=np.float64),
@@ -79,7 +79,8 @@ def read_weights(path: str, bins: str, labels: str, over: str) -> Convolution:
         raise MissingExtra("summac_conv", "train") from error
     if not Path(path).is_file():
         raise BadModel(
-            f"summac_conv.weights = {path!r} is not a file. A safetensors file with trained weights is needed; {CONVERSION}"
+            f"summac_conv.weights = {path!r} is not a file. A safetensors file with trained weights "
+            f"is needed; {CONVERSION}"
         )
     try:
         tensors = load_file(path)
@@ -96,8 +97,8 @@ def read_weights(path: str, bins: str, labels: str, over: str) -> Convolution:
         actual = tensors[name].shape if name in tensors else None
         if actual != shape:
             raise BadModel(
-                f"{path}: the tensor {name!r} has the shape {actual}; with bins = {bins} and labels = {labels} the shape "
-                f"{shape} is needed. Set bins and labels to those of the weights"
+                f"{path}: the tensor {name!r} has the shape {actual}; with bins = {bins} and labels "
+                f"= {labels} the shape {shape} is needed. Set bins and labels to those of the weights"
             )
     arrays = {name: tensors[name].astype(np.float64) for name in shapes}
     weight, bias = arrays["mlp.weight"][0], float(arrays["mlp.bias"][0])

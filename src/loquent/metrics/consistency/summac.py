@@ -52,7 +52,8 @@ class ConvOptions(ConsistencyOptions):
     """Options of the metric `summac_conv`."""
 
     weights: str = setting(
-        why="its trained weights, a safetensors file; docs/metrics-consistency.md shows how to convert the published ones"
+        why="its trained weights, a safetensors file; docs/metrics-consistency.md shows how to convert "
+        "the published ones"
     )
     bins: str = setting(
         "percentile",

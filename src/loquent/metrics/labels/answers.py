@@ -1,6 +1,9 @@
-"""Accuracy: whether an answer is the right one. Texts are compared as they are, without white space at their ends.
+"""Accuracy: whether an answer is the right one.
 
-Where a row has `choices` and their `ids`, as the task `multiple_choice` has, an answer names a choice by its id ("B", "(B)", "B.") or by its text.
+Texts are compared as they are, without white space at their ends.
+
+Where a row has `choices` and their `ids`, as the task `multiple_choice` has, an answer names a choice by its
+id ("B", "(B)", "B.") or by its text.
 """
 
 from __future__ import annotations
@@ -24,7 +27,10 @@ class AccuracyOptions:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Per sample 1 for a right answer, else 0; None without a reference or the row's `answer`. For the corpus the mean."""
+    """Per sample 1 for a right answer, else 0; None without a reference or the row's `answer`.
+
+    For the corpus the mean.
+    """
 
     name: ClassVar[str] = "accuracy"
     version: ClassVar[int] = 1
@@ -51,7 +57,10 @@ def accuracy(context: Context, options: AccuracyOptions) -> Accuracy:
 
 
 def choice(text: str, ids: Sequence[str], choices: Sequence[str]) -> str:
-    """The id of the choice that a text names; the text itself, without white space at its ends, where it names none."""
+    """The id of the choice that a text names.
+
+    The text itself, without white space at its ends, where it names none.
+    """
     said = text.strip()
     if said in choices:
         return ids[list(choices).index(said)]

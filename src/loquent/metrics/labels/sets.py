@@ -1,6 +1,7 @@
 """Sets and rankings of labels, from text such as "cs.DM cs.IT terminate", as registered metrics.
 
-A label that is said twice counts twice against precision, as in the task `multilabel`; the formulas are those of `metrics.label_sets`.
+A label that is said twice counts twice against precision, as in the task `multilabel`; the formulas are those
+of `metrics.label_sets`.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ class HammingOptions:
 
 @dataclass(frozen=True)
 class LabelSets:
-    """Per sample F1, Jaccard, nDCG and exact match; for the corpus their means (`label_sets` is sample F1), and micro and macro F1."""
+    """Per sample F1, Jaccard, nDCG and exact match.
+
+    For the corpus their means (`label_sets` is sample F1), and micro and macro F1.
+    """
 
     separator: str = ""
     empty: float = 1.0
@@ -85,7 +89,10 @@ class LabelSets:
 
 @dataclass(frozen=True)
 class HammingLoss:
-    """Per sample the share of all labels that are wrongly said or wrongly not said, at most 1; for the corpus the mean. 0 is best."""
+    """Per sample the share of all labels that are wrongly said or wrongly not said, at most 1.
+
+    For the corpus the mean. 0 is best.
+    """
 
     classes: int
     separator: str = ""
@@ -112,13 +119,17 @@ class HammingLoss:
 
 @takes(LabelSetsOptions)
 def label_sets(context: Context, options: LabelSetsOptions) -> LabelSets:
-    """Sets of labels ("cs.DM cs.IT terminate"): sample, micro and macro F1, Jaccard, exact match, and nDCG of their order."""
+    """Sets of labels ("cs.DM cs.IT terminate"): sample, micro and macro F1, Jaccard, exact match, and nDCG of
+    their order.
+    """
     return LabelSets(options.separator, options.empty)
 
 
 @takes(HammingOptions)
 def hamming_loss(context: Context, options: HammingOptions) -> HammingLoss:
-    """The share of all labels that are wrongly said or not said; 0 is best. Needs `classes`, or a task with labels.
+    """The share of all labels that are wrongly said or not said; 0 is best.
+
+    Needs `classes`, or a task with labels.
 
     Raises:
         BadSetting: nothing says how many labels there are.

@@ -186,5 +186,6 @@ def _check(gold: Sequence[Labels], predicted: Sequence[Labels]) -> None:
     for number, (a, b) in enumerate(zip(gold, predicted, strict=True)):
         if len(a) != len(b):
             raise ValueError(
-                f"sequence {number} has {len(a)} gold labels and {len(b)} predicted labels; equal numbers are needed"
+                f"sequence {number} has {len(a)} gold labels and {len(b)} predicted labels; equal "
+                "numbers are needed"
             )

@@ -1,4 +1,6 @@
-"""Labels from text as the tasks write it, and the right ones: those of a reference, or of the row's `labels` where there is none."""
+"""Labels from text as the tasks write it, and the right ones: those of a reference, or of the row's `labels`
+where there is none.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,16 @@ END = re.compile(r"(?<!\S)terminate(?!\S)")  # the task `multilabel` is told so 
 
 
 def tags(text: str) -> Labels:
-    """The labels of a tagged text, "NEW/LOC YORK/LOC 1996-08-22/O": what is behind the last slash of each word; a word without one is a label."""
+    """The labels of a tagged text, "NEW/LOC YORK/LOC 1996-08-22/O": what is behind the last slash of each
+    word; a word without one is a label.
+    """
     return tuple(word.rpartition("/")[2] for word in text.split())
 
 
 def label_set(text: str, separator: str = "") -> Labels:
-    """The labels of "cs.DM cs.IT terminate", in their order: parted by white space, or by `separator`; what is behind "terminate" is not read."""
+    """The labels of "cs.DM cs.IT terminate", in their order: parted by white space, or by `separator`; what
+    is behind "terminate" is not read.
+    """
     said = END.split(text, maxsplit=1)[0]
     return tuple(label for part in said.split(separator or None) if (label := part.strip()))
 
@@ -38,6 +44,8 @@ def row_labels(row: Row) -> list[Labels]:
 
 
 def filled(gold: Sequence[str], said: Sequence[str]) -> tuple[Labels, Labels]:
-    """Both sequences at the length of the longer one: "" stands for a label that is missing, and beside one that is too much."""
+    """Both sequences at the length of the longer one: "" stands for a label that is missing, and beside one
+    that is too much.
+    """
     length = max(len(gold), len(said))
     return (*gold, *[""] * (length - len(gold))), (*said, *[""] * (length - len(said)))

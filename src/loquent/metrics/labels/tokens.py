@@ -1,6 +1,8 @@
-"""Labels of tokens and their spans, from text such as "NEW/LOC YORK/LOC 1996-08-22/O" (or the labels alone), as registered metrics.
+"""Labels of tokens and their spans, from text such as "NEW/LOC YORK/LOC 1996-08-22/O" (or the labels alone),
+as registered metrics.
 
-Labels are compared place by place; one that is missing or too much is a wrong one. `token_labels` scores tokens, `span_f1` whole spans.
+Labels are compared place by place; one that is missing or too much is a wrong one. `token_labels` scores
+tokens, `span_f1` whole spans.
 """
 
 from __future__ import annotations
@@ -44,7 +46,10 @@ class SpanOptions:
 
 @dataclass(frozen=True)
 class TokenLabels:
-    """Accuracy (which is micro F1), macro and weighted F1 of a sample's tokens, and of all tokens together; None without right labels."""
+    """Accuracy (which is micro F1), macro and weighted F1 of a sample's tokens, and of all tokens together.
+
+    None without right labels.
+    """
 
     name: ClassVar[str] = "token_labels"
     version: ClassVar[int] = 1
@@ -75,7 +80,10 @@ class TokenLabels:
 
 @dataclass(frozen=True)
 class SpanF1:
-    """F1, precision and recall of a sample's spans, and of all spans together; 1 where there are none and none were found."""
+    """F1, precision and recall of a sample's spans, and of all spans together.
+
+    1 where there are none and none were found.
+    """
 
     scheme: str = "bio"
     name: ClassVar[str] = "span_f1"
@@ -105,7 +113,10 @@ class SpanF1:
         prompts: Sequence[str],
         rows: Sequence[Row],
     ) -> Tally:
-        """Behind a 1 each sample's spans that are right, were found and are wanted; zeros where nothing is to be read."""
+        """Behind a 1 each sample's spans that are right, were found and are wanted.
+
+        Zeros where nothing is to be read.
+        """
         pairs = _pairs(predictions, references, rows, lambda pair: tokens.span_f1(*pair, self.scheme))
         return np.array(
             [(0, 0, 0, 0) if pair is None else (1, *self._counts(*pair)) for pair in pairs], dtype=np.float64
@@ -143,7 +154,10 @@ def _pairs(
     rows: Sequence[Row],
     score: Callable[[Pair], float],
 ) -> list[Pair | None]:
-    """For each sample the best reference's labels and its own, of one length; None without a reference, or where there is no token at all."""
+    """For each sample the best reference's labels and its own, of one length.
+
+    None without a reference, or where there is no token at all.
+    """
     pairs: list[Pair | None] = []
     for text, own, row in zip(predictions, references, rows, strict=True):
         said = tags(text)

@@ -46,7 +46,8 @@ class RougeOptions:
     stem: bool = setting(True, "stem words (needs NLTK)", source="RL4LMs, rouge-score's use_stemmer")
     legacy: bool = setting(
         False,
-        "score against the list of references as one text, as RL4LMs with use_single_ref=False; changes the keys",
+        "score against the list of references as one text, as RL4LMs with use_single_ref=False; "
+        "changes the keys",
     )
 
 

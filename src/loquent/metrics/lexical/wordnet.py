@@ -102,7 +102,8 @@ def find(setting: str) -> Path | None:
         path = Path(setting).expanduser()
         if not _complete(path):
             raise BadSetting(
-                f"wordnet = {setting!r} is not a WordNet: {_missing(path)}. A folder or zip with index.*, data.* and *.exc is allowed"
+                f"wordnet = {setting!r} is not a WordNet: {_missing(path)}. A folder or zip with "
+                "index.*, data.* and *.exc is allowed"
             )
         return path
     return next((place for place in places() if _complete(place)), None)
@@ -139,7 +140,8 @@ def exceptions(setting: str) -> dict[str, str]:
     path = find(setting)
     if path is None:
         raise BadSetting(
-            f"wordnet = {setting!r}, and there is no WordNet in {', '.join(map(str, places()))}. Install WordNet, or name its folder or zip"
+            f"wordnet = {setting!r}, and there is no WordNet in {', '.join(map(str, places()))}. "
+            "Install WordNet, or name its folder or zip"
         )
     read, bases = _reader(path), dict[str, str]()
     for part in ("adj", "adv", "noun", "verb"):

@@ -48,12 +48,14 @@ class BertScoreOptions(ModelOptions):
 
     layer: int | None = setting(
         None,
-        "the layer of the hidden states, 0 for the embeddings; none: as published for the name, else the last",
+        "the layer of the hidden states, 0 for the embeddings; none: as published for the name, "
+        "else the last",
         low=0,
     )
     idf: str = setting(
         "none",
-        "weight tokens by their rarity in the references of the call (then scores depend on the other samples), or of the task's training rows",
+        "weight tokens by their rarity in the references of the call (then scores depend on the "
+        "other samples), or of the task's training rows",
         choices=("none", "references", "task"),
     )
 
@@ -109,7 +111,9 @@ class BertScore:
     def _scores(
         self, texts: list[str], left: list[int], right: list[list[int]]
     ) -> dict[tuple[int, int], tuple[float, float, float]]:
-        """F1, precision and recall of each pair (prediction, reference) whose reference has positive weight."""
+        """F1, precision and recall of each pair (prediction, reference) whose reference has positive
+        weight.
+        """
         from loquent import pretrained
 
         ids = _rows(self.encoder(), texts)
@@ -146,7 +150,8 @@ def bert_score(context: Context, options: BertScoreOptions) -> BertScore:
     task = context.task
     if options.idf == "task" and task is None:
         raise BadSetting(
-            "idf = 'task' needs the training rows of a task, and there is no task here. Use 'none' or 'references', or evaluate on a task"
+            "idf = 'task' needs the training rows of a task, and there is no task here. Use 'none' "
+            "or 'references', or evaluate on a task"
         )
 
     @cache

@@ -95,13 +95,17 @@ class IntentAccuracy:
                 pass
         numbers = f"{self.first} to {self.first + len(network.labels) - 1}"
         raise BadRow(
-            f"row {row.id}: the classifier does not have the intent {value!r}; allowed are {numbers}, or a name of {network.known}"
+            f"row {row.id}: the classifier does not have the intent {value!r}; allowed are "
+            f"{numbers}, or a name of {network.known}"
         )
 
 
 @takes(IntentOptions)
 def intent_accuracy(context: Context, options: IntentOptions) -> IntentAccuracy:
-    """Whether an answer has its row's intent. Needs loquent[train] and an intent classifier's folder or name."""
+    """Whether an answer has its row's intent.
+
+    Needs loquent[train] and an intent classifier's folder or name.
+    """
     return IntentAccuracy(
         options.classifier("left"),
         options.field,

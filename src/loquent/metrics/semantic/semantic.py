@@ -61,7 +61,10 @@ class ClassifierOptions(ModelOptions):
 
 @dataclass(frozen=True, eq=False)
 class Bleurt:
-    """Per sample the score of a regression network for (reference, prediction); no score without a reference."""
+    """Per sample the score of a regression network for (reference, prediction).
+
+    No score without a reference.
+    """
 
     network: Callable[[], Any]  # returns a `pretrained.ClassifierNetwork` with one output
     over: str = "max"
@@ -97,8 +100,8 @@ class Bleurt:
         network = self.network()
         if len(network.labels) != 1:
             raise BadModel(
-                f"bleurt needs a regression network with one output; this one has the labels {network.known}. "
-                "Name a BLEURT checkpoint with bleurt.path"
+                "bleurt needs a regression network with one output; this one has the labels "
+                f"{network.known}. Name a BLEURT checkpoint with bleurt.path"
             )
         references, predictions = (
             [reference for reference, _ in pairs],

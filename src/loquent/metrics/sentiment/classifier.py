@@ -169,7 +169,8 @@ class Classifier:
             raise ValueError(f"{folder}: unknown kind of classifier {head['kind']!r}")
         if not len(features) == len(arrays["idf"]) == len(arrays["weights"]):
             raise ValueError(
-                f"{folder}: {len(features)} features, {len(arrays['idf'])} idf and {len(arrays['weights'])} weights"
+                f"{folder}: {len(features)} features, {len(arrays['idf'])} idf and "
+                f"{len(arrays['weights'])} weights"
             )
         return Classifier(
             features, arrays["idf"], arrays["weights"], float(head["slope"]), float(head["intercept"])

@@ -112,7 +112,9 @@ def word_features(texts: Sequence[str]) -> WordNgrams:
 
 
 def _matrix(features: Features, texts: Sequence[str]) -> tuple[Floats, Any]:
-    """The idf of each feature, smoothed as in scikit-learn, and the sparse matrix of tf-idf rows of length 1."""
+    """The idf of each feature, smoothed as in scikit-learn, and the sparse matrix of tf-idf rows of
+    length 1.
+    """
     from scipy.sparse import csr_matrix
 
     counts = counted(features, texts)

@@ -51,7 +51,8 @@ def classifier(kind: Kind, context: Context) -> Classifier:
     """
     if context.task is None:
         raise BadSetting(
-            f"{kind} is trained on the labelled rows of a task, and there is no task here. Name a trained classifier with classifier=..."
+            f"{kind} is trained on the labelled rows of a task, and there is no task here. Name a "
+            "trained classifier with classifier=..."
         )
     rows = half(labelled_rows(context.task), kind)
     _check(rows, kind, context.task)
@@ -110,7 +111,8 @@ def _labelled(row: Row, task: Task) -> Labelled:
     label = str(row["label"]).lower()
     if label not in POSITIVE + NEGATIVE:
         raise BadRow(
-            f"row {row.id} of {task.identity} has the label {row['label']!r}; 'positive', 'pos', 1 or 'negative', 'neg', 0 are allowed"
+            f"row {row.id} of {task.identity} has the label {row['label']!r}; 'positive', 'pos', 1 "
+            "or 'negative', 'neg', 0 are allowed"
         )
     text = row.fields.get("text")
     if text is None:
@@ -124,9 +126,10 @@ def _check(rows: Sequence[Labelled], kind: Kind, task: Task) -> None:
     if min(positive, len(rows) - positive) >= LEAST_ROWS:
         return
     raise BadSetting(
-        f"{kind} is trained on labelled training rows of {task.identity}, and its half of them has {positive} positive "
-        f"and {len(rows) - positive} negative rows; at least {LEAST_ROWS} of each are needed. Add labels under the field "
-        "'label', or name a trained classifier with classifier=..."
+        f"{kind} is trained on labelled training rows of {task.identity}, and its half of them has "
+        f"{positive} positive and {len(rows) - positive} negative rows; at least {LEAST_ROWS} of "
+        "each are needed. Add labels under the field 'label', or name a trained classifier with "
+        "classifier=..."
     )
 
 

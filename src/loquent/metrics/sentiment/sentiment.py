@@ -45,7 +45,8 @@ class SentimentOptions:
     def __post_init__(self) -> None:
         if not self.classifier and (self.label != 1 or self.revision):
             raise BadSetting(
-                "label or revision is set without a `classifier`, but they belong to a `classifier`. Name a classifier, or leave both out"
+                "label or revision is set without a `classifier`, but they belong to a "
+                "`classifier`. Name a classifier, or leave both out"
             )
 
 

@@ -15,7 +15,8 @@ import unicodedata
 from functools import lru_cache
 
 ESCAPES = {
-    "&bar;": "|", "&#124;": "|", "&lt;": "<", "&gt;": ">", "&bra;": "[", "&ket;": "]", "&quot;": '"', "&apos;": "'",
+    "&bar;": "|", "&#124;": "|", "&lt;": "<", "&gt;": ">", "&bra;": "[", "&ket;": "]", "&quot;": '"',
+    "&apos;": "'",
     "&#91;": "[", "&#93;": "]", "&amp;": "&",
 }  # fmt: skip
 CJK = (

@@ -42,7 +42,8 @@ def table_of(row: Row) -> Table:
     cells: Any = fields.get("table")
     if not _is_list(cells) or not all(_is_list(line) for line in cells):
         raise BadRow(
-            f"row {row.id!r} has {_description(fields, 'table')}; a list of rows of cells is allowed. PARENT needs the table that the text describes"
+            f"row {row.id!r} has {_description(fields, 'table')}; a list of rows of cells is "
+            "allowed. PARENT needs the table that the text describes"
         )
     titles = [_text(fields.get(name), row, name) for name in ("table_page_title", "table_section_title")]
     text = _text(fields.get("table_section_text"), row, "table_section_text")
@@ -50,7 +51,8 @@ def table_of(row: Row) -> Table:
     places = fields.get("highlighted_cells", ())
     if not _is_list(places):
         raise BadRow(
-            f"row {row.id!r} has {_description(fields, 'highlighted_cells')}; a list of pairs [row, column] is allowed"
+            f"row {row.id!r} has {_description(fields, 'highlighted_cells')}; a list of pairs [row, "
+            "column] is allowed"
         )
     chosen = [_at(values, place, row) for place in places]
     return Table(
@@ -84,7 +86,8 @@ def _text(value: Any, row: Row, name: str) -> str:
         return ""
     if not isinstance(value, str):
         raise BadRow(
-            f"row {row.id!r} has {kind_of(value)} in {name!r}; a text is allowed, or a cell with a text under 'value'"
+            f"row {row.id!r} has {kind_of(value)} in {name!r}; a text is allowed, or a cell with a "
+            "text under 'value'"
         )
     return value
 
@@ -95,8 +98,8 @@ def _at(values: list[list[str]], place: Any, row: Row) -> str:
         if 0 <= line < len(values) and 0 <= column < len(values[line]):
             return values[line][column]
     raise BadRow(
-        f"row {row.id!r} highlights the cell {place!r}, but its table of {len(values)} rows has no such cell; "
-        "a pair [row, column] of the table is allowed, counted from 0"
+        f"row {row.id!r} highlights the cell {place!r}, but its table of {len(values)} rows has no "
+        "such cell; a pair [row, column] of the table is allowed, counted from 0"
     )
 
 

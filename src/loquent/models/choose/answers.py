@@ -17,7 +17,8 @@ from loquent.pretrained import evaluating, groups
 
 @dataclass(frozen=True)
 class AnswerScore:
-    """Target Q after the whole answer + logprob_weight * log-probability (arXiv:2206.11871, the released code's utterance policy).
+    """Target Q after the whole answer + logprob_weight * log-probability (arXiv:2206.11871, the released
+    code's utterance policy).
 
     Args:
         module: the policy, whose hidden states values may read.

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from loquent.models.values.networks import TokenValues
 
 Score = Callable[[Sequence[Sequence[int]], Sequence[Drawn]], Sequence[float]]
-"""From prompts and one answer to each (whole, with its end token where it has one) to one number each; more is better."""
+"""From prompts and one answer to each (whole, with its end token where it has one) to one number each.
+
+More is better.
+"""
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,8 @@ class BestOf:
             mine = [float(next(scores)) for _ in some]
             if any(math.isnan(one) for one in mine):
                 raise BadModel(
-                    f"an answer's score is no number: {mine}; the score, or the values it reads, are not finite"
+                    f"an answer's score is no number: {mine}; the score, or the values it reads, are "
+                    "not finite"
                 )
             chosen.append(some[max(range(len(some)), key=mine.__getitem__)])
         return chosen
@@ -66,7 +70,8 @@ def log_probability(prompts: Sequence[Sequence[int]], answers: Sequence[Drawn]) 
 
 @dataclass(frozen=True)
 class AdvantageScore:
-    """advantage_weight * sum of (T - V) + logprob_weight * log-probability, over an answer's own tokens (arXiv:2206.11871, released code).
+    """advantage_weight * sum of (T - V) + logprob_weight * log-probability, over an answer's own tokens
+    (arXiv:2206.11871, released code).
 
     Args:
         module: the policy, whose hidden states values may read.
@@ -104,7 +109,9 @@ class AdvantageScore:
 def taken_advantages(
     module: Any, values: TokenValues, tokens: torch.Tensor, where: torch.Tensor
 ) -> torch.Tensor:
-    """T - V of the N tokens that follow the positions `where`, [N]: of the target heads' columns for these tokens alone."""
+    """T - V of the N tokens that follow the positions `where`, [N]: of the target heads' columns for these
+    tokens alone.
+    """
     value = module if values.value_trunk is None else values.value_trunk
     target, own = states(
         [value if values.target_trunk is None else values.target_trunk, value], tokens, where

@@ -1,4 +1,7 @@
-"""Candidate answers to states, drawn once from a policy that never changes; their features; and values over features (CHAI)."""
+"""Candidate answers to states, drawn once from a policy that never changes; their features.
+
+And values over features (CHAI).
+"""
 
 from __future__ import annotations
 
@@ -114,9 +117,11 @@ class FeatureScore:
 
 
 class Candidates:
-    """So many answers to each state, drawn from a policy that never changes, as features and log-probabilities.
+    """So many answers to each state, drawn from a policy that never changes, as features and
+    log-probabilities.
 
-    A state is the ids before the answer. What is drawn depends on the key and these ids; what was drawn is kept as far as the memory allows.
+    A state is the ids before the answer. What is drawn depends on the key and these ids; what was drawn is
+    kept as far as the memory allows.
 
     Args:
         number: candidates of a state.
@@ -144,7 +149,10 @@ class Candidates:
         return len(self._kept)
 
     def of(self, states: Sequence[Ids]) -> tuple[Float[Tensor, "N K H"], Float[Tensor, "N K"]]:
-        """The features and the log-probabilities of the candidates of N states. Of a state that leaves no room its newest ids count."""
+        """The features and the log-probabilities of the candidates of N states.
+
+        Of a state that leaves no room its newest ids count.
+        """
         cut = [tuple(ids[-self.room :]) for ids in states]
         names = [name_of(ids) for ids in cut]
         missing = {name: ids for name, ids in zip(names, cut, strict=True) if name not in self._kept}
@@ -173,7 +181,10 @@ class Candidates:
             return
         features, logprob = state["features"], state["logprob"]
         if not (len(names) == len(features) == len(logprob) and logprob.shape[1] == self.number):
-            sizes = f"{len(names)} states, {tuple(features.shape)} features and {tuple(logprob.shape)} log-probabilities"
+            sizes = (
+                f"{len(names)} states, {tuple(features.shape)} features and {tuple(logprob.shape)} "
+                "log-probabilities"
+            )
             raise BadCheckpoint(f"the candidates are not whole, or not {self.number} a state: {sizes}")
         for name, *pair in zip(names, features, logprob, strict=True):
             self._keep(name, (pair[0].clone(), pair[1].clone()))

@@ -1,4 +1,6 @@
-"""Beam search through the library's own `generate`; the answers are scored afterwards by one teacher-forced pass."""
+"""Beam search through the library's own `generate`; the answers are scored afterwards by one teacher-forced
+pass.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +31,14 @@ def beam_search(
     perturbation: Perturbation | None = None,
     greedy: Sequence[Drawn] | None = None,
 ) -> list[Drawn]:
-    """The best sequence of each prompt. Both log-probabilities are full softmaxes: a search draws from no support.
+    """The best sequence of each prompt.
 
-    A `stop` function cuts the finished sequence at the first place where it is true; it does not steer the search. A perturbed policy is
-    searched for the highest sum of its log-probabilities (arXiv:2206.11871, the released code); `drawn_logprob` is then its own. A search
-    may lose the greedy sequence on its way: where `greedy` gives them, a better one of them is the answer.
+    Both log-probabilities are full softmaxes: a search draws from no support.
+
+    A `stop` function cuts the finished sequence at the first place where it is true; it does not steer the
+    search. A perturbed policy is searched for the highest sum of its log-probabilities (arXiv:2206.11871, the
+    released code); `drawn_logprob` is then its own. A search may lose the greedy sequence on its way: where
+    `greedy` gives them, a better one of them is the answer.
     """
     found: list[Drawn] = []
     for first in range(0, len(prompts), max(1, decoding.live // decoding.beams)):

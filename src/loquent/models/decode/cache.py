@@ -1,9 +1,11 @@
-"""Rows of a causal model, or of its trunk, under way: prompts join, all rows step together, finished rows leave.
+"""Rows of a causal model, or of its trunk, under way: prompts join, all rows step together, finished rows
+leave.
 
-`Cached` keeps keys and values in slabs that grow by blocks, so a step copies nothing (the library's own layer copies all of them at
-every step), and attends with two products over the slab where the model would use torch's fused attention, which is slow for single
-queries. `Uncached` reads every row again at each step: slow, and right for every causal model. `rows_of` picks the first where the
-model's configuration allows it and a comparison shows that it gives what the model gives without a cache.
+`Cached` keeps keys and values in slabs that grow by blocks, so a step copies nothing (the library's own layer
+copies all of them at every step), and attends with two products over the slab where the model would use
+torch's fused attention, which is slow for single queries. `Uncached` reads every row again at each step:
+slow, and right for every causal model. `rows_of` picks the first where the model's configuration allows it
+and a comparison shows that it gives what the model gives without a cache.
 """
 
 from __future__ import annotations
@@ -51,9 +53,11 @@ class Rows(Protocol):
 
 
 class Slab(DynamicLayer):  # type: ignore[misc]  # transformers has no types
-    """Keys and values of one layer, [rows, heads, capacity, width], of which the first `used` columns are written.
+    """Keys and values of one layer, [rows, heads, capacity, width], of which the first `used` columns are
+    written.
 
-    After the first pass `update` gives whole slabs, so nothing is copied and they stay contiguous; the mask hides unwritten columns.
+    After the first pass `update` gives whole slabs, so nothing is copied and they stay contiguous; the mask
+    hides unwritten columns.
     """
 
     keys: Tensor
@@ -223,7 +227,10 @@ class Uncached:
 
 @contextmanager
 def quick_steps(*modules: Any) -> Iterator[None]:
-    """Let models that use torch's fused attention and may have a cache use ours for single queries inside; their setting is given back."""
+    """Let models that use torch's fused attention and may have a cache use ours for single queries inside.
+
+    Their setting is given back.
+    """
     fused = [
         module
         for module in modules
@@ -246,7 +253,10 @@ def _attention(
     attention_mask: Tensor | None,
     **options: Any,
 ) -> tuple[Tensor, None]:
-    """softmax(q k / sqrt(d) + mask) v for one query per row, heads that share keys taken together; anything else goes to torch."""
+    """softmax(q k / sqrt(d) + mask) v for one query per row, heads that share keys taken together.
+
+    Anything else goes to torch.
+    """
     if (
         query.shape[2] != 1
         or attention_mask is None
@@ -266,7 +276,8 @@ AttentionMaskInterface.register(ATTENTION, sdpa_mask)
 
 
 def rows_of(module: Any, pad: int, rows: int, columns: int, gives: Gives = "logits") -> Rows:
-    """Rows for this model: slots where it is GPT-2-shaped, else a cache where the model serves one truly, else without.
+    """Rows for this model: slots where it is GPT-2-shaped, else a cache where the model serves one truly,
+    else without.
 
     Args:
         module: a causal model, or (gives "states") the trunk of one.
@@ -281,9 +292,10 @@ def rows_of(module: Any, pad: int, rows: int, columns: int, gives: Gives = "logi
 def serves(module: Any, gives: Gives = "logits") -> bool:
     """Whether the model takes our cache, left padding and explicit positions.
 
-    Its signature and configuration must allow it, and a comparison with plain passes must show it: the cache must be ten times nearer to
-    them than with wrong positions, and than with padding that is seen. That is kept for this configuration. Where the wrong ways are no
-    further off (a fresh model may look at neither), what is equal up to rounding serves for now, and is compared again at the next call.
+    Its signature and configuration must allow it, and a comparison with plain passes must show it: the cache
+    must be ten times nearer to them than with wrong positions, and than with padding that is seen. That is
+    kept for this configuration. Where the wrong ways are no further off (a fresh model may look at neither),
+    what is equal up to rounding serves for now, and is compared again at the next call.
     """
     if not _may_serve(module):
         return False

@@ -12,7 +12,10 @@ Gives = Literal["logits", "states", "both"]
 
 
 class Last(NamedTuple):
-    """What stands at the last token of each row: logits of the next token, last hidden states; None where it was not asked for."""
+    """What stands at the last token of each row: logits of the next token, last hidden states.
+
+    None where it was not asked for.
+    """
 
     logits: Float[Tensor, "n V"] | None
     states: Float[Tensor, "n H"] | None

@@ -1,6 +1,9 @@
-"""Decoding: one batched loop on the model's cache. Finished rows leave the batch, waiting prompts take their place.
+"""Decoding: one batched loop on the model's cache.
 
-A row's draws depend on its key and its logits alone, never on how many rows are live or in which order they finish.
+Finished rows leave the batch, waiting prompts take their place.
+
+A row's draws depend on its key and its logits alone, never on how many rows are live or in which order they
+finish.
 """
 
 from __future__ import annotations
@@ -35,8 +38,8 @@ Stop = Callable[[list[int]], bool]
 class Nucleus:
     """NLPO's masking policy (arXiv:2210.01241, section 4.2): only tokens in its nucleus may be drawn.
 
-    `model` None masks by the policy itself. `always` ids are never masked (but a minimum length or legal words may forbid them).
-    With `top_p >= 1` and no `top_k` it does nothing, and its model is not run.
+    `model` None masks by the policy itself. `always` ids are never masked (but a minimum length or legal
+    words may forbid them). With `top_p >= 1` and no `top_k` it does nothing, and its model is not run.
     """
 
     model: nn.Module | None = None
@@ -74,11 +77,14 @@ def decode(
         end: ids that end an answer (the one drawn is its last token, stopped "end").
         stop: for each row None or a function of the answer's ids so far; True ends it (stopped "stop").
         allowed: for each row None or the trie of what may be said.
-        perturbation: values that the policy is perturbed by; `drawn_logprob` is then that of the perturbed policy. A neutral one is not run.
-        vocabulary: ids from here on are never drawn (a model may have more rows than the tokenizer has words).
+        perturbation: values that the policy is perturbed by; `drawn_logprob` is then that of the perturbed
+            policy. A neutral one is not run.
+        vocabulary: ids from here on are never drawn (a model may have more rows than the tokenizer has
+            words).
 
     Raises:
-        BadModel: a prompt is empty, has unknown ids or leaves no room in the context; logits are not finite; the models do not fit.
+        BadModel: a prompt is empty, has unknown ids or leaves no room in the context; logits are not finite;
+            the models do not fit.
     """
     from loquent.models.decode.cache import (
         quick_steps,
@@ -92,7 +98,8 @@ def decode(
         nucleus = None
     if perturbation is not None and perturbation.vocabulary != rows:
         raise BadModel(
-            f"the values speak of {perturbation.vocabulary} tokens and the model of {rows}; they are not of one tokenizer"
+            f"the values speak of {perturbation.vocabulary} tokens and the model of {rows}; they are "
+            "not of one tokenizer"
         )
     if perturbation is not None and perturbation.neutral:
         perturbation = None
@@ -120,7 +127,8 @@ def decode(
             return loop(decoding)
         if nucleus is not None:
             raise BadSetting(
-                "beam search has no masking policy; evaluate with method = 'greedy' or 'sample', or without the nucleus"
+                "beam search has no masking policy; evaluate with method = 'greedy' or 'sample', or "
+                "without the nucleus"
             )
         greedy = (
             loop(replace(decoding, method="greedy"))
@@ -138,7 +146,9 @@ def decode(
 
 
 class _Loop:
-    """The rows under way: `live[i]` is the prompt that row i of the caches belongs to, `done[i]` whether it has ended."""
+    """The rows under way: `live[i]` is the prompt that row i of the caches belongs to, `done[i]` whether it
+    has ended.
+    """
 
     def __init__(
         self,
@@ -191,7 +201,9 @@ class _Loop:
         return self.record.answers()
 
     def _admit(self, read: Read | None) -> Read | None:
-        """Let waiting prompts in where there is room (an eighth of the rows at least, so that prompts are read together)."""
+        """Let waiting prompts in where there is room (an eighth of the rows at least, so that prompts are
+        read together).
+        """
         room = self.decoding.live - len(self.live)
         if not self.waiting or (len(self.live) and room < max(1, self.decoding.live // 8)):
             return read
@@ -243,7 +255,9 @@ class _Loop:
         return banned.to(logits.device)
 
     def _masked(self, logits: Tensor, banned: Tensor | None) -> Tensor:
-        """What the masking policy forbids beside that: its nucleus is taken among what is possible, so it is never empty."""
+        """What the masking policy forbids beside that: its nucleus is taken among what is possible, so it is
+        never empty.
+        """
         assert self.nucleus is not None
         work = logits.double() if logits.dtype == torch.float64 else logits.float()
         impossible = torch.zeros_like(work, dtype=torch.bool) if banned is None else banned.clone()
@@ -279,7 +293,10 @@ class _Loop:
                 self.done[i] = True
 
     def _drop(self) -> np.ndarray:
-        """Drop ended rows once they are an eighth of the batch; returns the places that were kept, in their new order."""
+        """Drop ended rows once they are an eighth of the batch.
+
+        Returns the places that were kept, in their new order.
+        """
         everyone = np.arange(len(self.live))
         if self.done.sum() < max(1, len(self.live) // 8):
             return everyone
@@ -290,7 +307,9 @@ class _Loop:
 
 
 def _closed(done: np.ndarray) -> np.ndarray:
-    """The places of rows not done, where the last of them fill the gaps, so that few rows move: 1011 gives 0, 3, 2."""
+    """The places of rows not done, where the last of them fill the gaps, so that few rows move: 1011 gives 0,
+    3, 2.
+    """
     going = np.flatnonzero(~done)
     kept = np.arange(len(going))
     gaps = np.flatnonzero(done[: len(going)])
@@ -300,7 +319,10 @@ def _closed(done: np.ndarray) -> np.ndarray:
 
 @dataclass
 class _Record:
-    """All that was drawn, [prompts, max_new_tokens]; `place` is where a token's support lies in the supports in a row."""
+    """All that was drawn, [prompts, max_new_tokens].
+
+    `place` is where a token's support lies in the supports in a row.
+    """
 
     prompts: int
     longest: int
@@ -357,8 +379,9 @@ def _check(
             raise BadModel(f"prompt {number} is empty; a row begins with a start token")
         if len(prompt) > room:
             raise BadModel(
-                f"prompt {number} has {len(prompt)} tokens; with max_new_tokens = {decoding.max_new_tokens} the model's context of "
-                f"{context(module)} takes at most {room}"
+                f"prompt {number} has {len(prompt)} tokens; with max_new_tokens = "
+                f"{decoding.max_new_tokens} the model's context of {context(module)} takes at most "
+                f"{room}"
             )
         if min(prompt) < 0 or max(prompt) >= rows:
             raise BadModel(f"prompt {number} has an id outside 0..{rows - 1}, the model's vocabulary")

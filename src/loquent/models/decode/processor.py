@@ -1,4 +1,6 @@
-"""A perturbation for the `generate` of transformers: a logits processor that draws from the distribution our own decoding draws from."""
+"""A perturbation for the `generate` of transformers: a logits processor that draws from the distribution our
+own decoding draws from.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,18 @@ from loquent.pretrained import context, evaluating
 
 
 class PerturbedLogits(LogitsProcessor):  # type: ignore[misc]  # transformers has no types
-    """Turns the scores of `generate` into the log-probabilities of the perturbed policy: for sampling, greedy and beam search.
+    """Turns the scores of `generate` into the log-probabilities of the perturbed policy: for sampling, greedy
+    and beam search.
 
-    Temperature, top-k and top-p are this processor's, since they stand before the perturbation or after it: leave those of `generate`
-    at 1.0, 0 and 1.0. Give each call of `generate` a processor of its own; the networks that values read run incrementally beside it
-    (the policy's trunk once more where values read its own hidden states).
+    Temperature, top-k and top-p are this processor's, since they stand before the perturbation or after it:
+    leave those of `generate` at 1.0, 0 and 1.0. Give each call of `generate` a processor of its own; the
+    networks that values read run incrementally beside it (the policy's trunk once more where values read its
+    own hidden states).
 
     Args:
         module: the causal model that generates.
-        decoding: whose temperature, top_k and top_p apply (nothing but the perturbation by default); greedy and beam ignore them.
+        decoding: whose temperature, top_k and top_p apply (nothing but the perturbation by default); greedy
+            and beam ignore them.
         attention_mask: the mask of the prompts where they are padded (on the left); None: none is.
     """
 
@@ -71,7 +76,9 @@ class PerturbedLogits(LogitsProcessor):  # type: ignore[misc]  # transformers ha
         return perturbed_logprob(logits, shift, kept, how.temperature)
 
     def _read(self, ids: Tensor) -> dict[int, Tensor]:
-        """The last hidden states of all trunks: a step on from where the rows stood (beams may have moved), else everything anew."""
+        """The last hidden states of all trunks: a step on from where the rows stood (beams may have moved),
+        else everything anew.
+        """
         origin = self._origin(ids)
         if origin is None:
             columns = max(context(trunk) for trunk in self.trunks)

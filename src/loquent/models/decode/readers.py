@@ -1,4 +1,6 @@
-"""The networks that are read side by side while rows are under way: the policy, a masking policy, and what values read."""
+"""The networks that are read side by side while rows are under way: the policy, a masking policy, and what
+values read.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
 
 
 class Read(NamedTuple):
-    """What the networks give at the end of each row: logits of the policy and of the masking policy, [n, V], and the hidden states that
+    """What the networks give at the end of each row: logits of the policy and of the masking policy, [n, V],
+    and the hidden states that
     the target heads and V read, [n, H]."""
 
     logits: Tensor
@@ -40,7 +43,8 @@ class Read(NamedTuple):
 
 
 def sources(perturbation: Perturbation | None) -> tuple[nn.Module | None, nn.Module | None, bool]:
-    """Whose hidden states a perturbation reads: the target heads' trunk, V's trunk (None: the policy, or nobody where nothing is read),
+    """Whose hidden states a perturbation reads: the target heads' trunk, V's trunk (None: the policy, or
+    nobody where nothing is read),
     and whether the policy's own are among them. A trunk that only V reads is left out where V cancels."""
     if perturbation is None:
         return None, None, False

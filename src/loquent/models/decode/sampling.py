@@ -1,7 +1,8 @@
-"""One token for each row: greedy, or by inverting the cumulative distribution at a uniform given from outside.
+"""One token for each row: greedy, or by inverting the cumulative distribution at a uniform given from
+outside.
 
-The sum runs in float64 over the kept ids in ascending order, and the last kept id takes the remainder; so a draw depends on the
-row's logits and its uniform alone.
+The sum runs in float64 over the kept ids in ascending order, and the last kept id takes the remainder; so a
+draw depends on the row's logits and its uniform alone.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from loquent.models.values.perturb import Shift
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen for n rows: ids, log-probabilities in the support and in the full softmax (float64), and the support."""
+    """What was chosen for n rows: ids, log-probabilities in the support and in the full softmax (float64),
+    and the support.
+    """
 
     ids: Int[Tensor, " n"]
     drawn_logprob: Float[Tensor, " n"]
@@ -44,7 +47,8 @@ def choose(
         uniform: numbers in [0, 1), float64; None takes the most probable id (the smallest of equals).
         banned: True where an id may not be chosen.
         limit: ids from here on are never chosen (padded rows of an embedding).
-        shift: what is added to the logits, after the filters or before them as it says. `policy_logprob` stays the logits' own.
+        shift: what is added to the logits, after the filters or before them as it says. `policy_logprob`
+            stays the logits' own.
 
     Raises:
         BadModel: logits are not numbers, or everything is banned for a row.
@@ -80,7 +84,8 @@ def choose(
     policy = drawn if unfiltered else plain - logits.logsumexp(1).double()
     if not bool((torch.isfinite(drawn) & torch.isfinite(policy)).all()):
         raise BadModel(
-            "no token can be chosen: the logits of the model, or the values it is perturbed by, are not finite, or every token is banned"
+            "no token can be chosen: the logits of the model, or the values it is perturbed by, are "
+            "not finite, or every token is banned"
         )
     return Choice(ids, drawn, policy, _support(len(ids), kept, columns, vocabulary, limit, temperature))
 

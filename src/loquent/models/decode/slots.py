@@ -1,4 +1,6 @@
-"""Rows of a GPT-2-shaped model, or of its trunk, under way: keys and values in slots that are written in place, a single query a row."""
+"""Rows of a GPT-2-shaped model, or of its trunk, under way: keys and values in slots that are written in
+place, a single query a row.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,12 @@ BLOCK = 64  # columns that slots grow by: growing copies them, unused ones are a
 
 
 class Slots:
-    """Rows of a GPT-2-shaped causal model under way: each has a slot of its own that is filled from its first column on.
+    """Rows of a GPT-2-shaped causal model under way: each has a slot of its own that is filled from its first
+    column on.
 
-    A row that leaves costs nothing, a prompt that joins writes only its own keys and values. A slot is attended to whole, unwritten
-    columns hidden: the product over contiguous slots is several times faster than over the written part of them.
+    A row that leaves costs nothing, a prompt that joins writes only its own keys and values. A slot is
+    attended to whole, unwritten columns hidden: the product over contiguous slots is several times faster
+    than over the written part of them.
 
     Args:
         rows: the most rows at once.

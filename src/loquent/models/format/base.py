@@ -1,4 +1,6 @@
-"""What all formats share: how turns become pieces, which turns a prompt keeps, and how an answer's ids become text."""
+"""What all formats share: how turns become pieces, which turns a prompt keeps, and how an answer's ids become
+text.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ HEAD = -1  # the turn number of what belongs to no turn: the start token and the
 
 @dataclass(frozen=True)
 class Piece:
-    """The ids of one turn (`turn`: its place in the sequence, -1 for the head of the row), and which of them the reading seat chose."""
+    """The ids of one turn (`turn`: its place in the sequence, -1 for the head of the row), and which of them
+    the reading seat chose.
+    """
 
     ids: Ids
     is_action: tuple[bool, ...]
@@ -27,7 +31,9 @@ class Piece:
 
 @dataclass(frozen=True)
 class Fit:
-    """What a row keeps of a history: turns from `first` on; `keep` ids of that turn's text (None: all), `cut` ids of it are gone."""
+    """What a row keeps of a history: turns from `first` on; `keep` ids of that turn's text (None: all), `cut`
+    ids of it are gone.
+    """
 
     first: int = 0
     keep: int | None = None
@@ -36,7 +42,8 @@ class Fit:
 
 @dataclass(frozen=True)
 class Written:
-    """A row as pieces (the head, then one for each turn), and `opening`: the ids between the last turn and the next answer.
+    """A row as pieces (the head, then one for each turn), and `opening`: the ids between the last turn and
+    the next answer.
 
     `owed` is the part of the opening that closes the last answer.
     """
@@ -53,7 +60,8 @@ class Written:
 
 @dataclass(frozen=True)
 class Head:
-    """How a row begins: its ids, whether they open a message to the reader, whether they hold no text yet, what is written before the
+    """How a row begins: its ids, whether they open a message to the reader, whether they hold no text yet,
+    what is written before the
     text of the first message."""
 
     ids: Ids
@@ -75,13 +83,14 @@ class _Pen:
 class Format(ABC):
     """How a history of turns is written in token ids for the seat that reads it.
 
-    The laws: the ids of n turns begin the ids of n + 1 turns; a row never begins with an action; turns with tokens are never tokenised
-    again; a marker string inside a text is plain characters; no text raises. An observation without text adds nothing. An answer
-    tokenised from text carries its end marker as an action where it stopped by "end"; where no end marker was drawn, one is written by
-    the environment as soon as something follows.
+    The laws: the ids of n turns begin the ids of n + 1 turns; a row never begins with an action; turns with
+    tokens are never tokenised again; a marker string inside a text is plain characters; no text raises. An
+    observation without text adds nothing. An answer tokenised from text carries its end marker as an action
+    where it stopped by "end"; where no end marker was drawn, one is written by the environment as soon as
+    something follows.
 
-    `end` are the ids that end an answer, `pad` fills rows, `vocabulary` is how many ids the tokenizer has, `closing` is what stands after
-    the last turn of a game that a rule has ended.
+    `end` are the ids that end an answer, `pad` fills rows, `vocabulary` is how many ids the tokenizer has,
+    `closing` is what stands after the last turn of a game that a rule has ended.
     """
 
     end: frozenset[int]
@@ -107,15 +116,21 @@ class Format(ABC):
 
     @abstractmethod
     def chat_template(self) -> str:
-        """This format as a chat template (Jinja), for servers: system is the instruction, assistant the reading seat, any other role is
-        the task. A template writes one text, which is tokenised whole, so a tokenizer may join what the format keeps apart."""
+        """This format as a chat template (Jinja), for servers: system is the instruction, assistant the
+        reading seat, any other role is
+        the task. A template writes one text, which is tokenised whole, so a tokenizer may join what the
+        format keeps apart.
+        """
 
     @abstractmethod
     def _head(self, instruction: str, turns: Sequence[Turn], seat: str) -> Head:
         """What stands before the first turn."""
 
     def pieces(self, instruction: str, turns: Sequence[Turn], seat: str) -> list[Piece]:
-        """The head and one piece for each turn, as `seat` reads and says them; empty where a turn adds nothing."""
+        """The head and one piece for each turn, as `seat` reads and says them.
+
+        Empty where a turn adds nothing.
+        """
         return list(self.write(instruction, turns, seat).pieces)
 
     def prompt(self, instruction: str, turns: Sequence[Turn], seat: str, room: int) -> tuple[Ids, int]:
@@ -129,13 +144,17 @@ class Format(ABC):
         return tuple(i for piece in written.pieces for i in piece.ids) + written.opening, fit.first
 
     def answer(self, text: str) -> Ids:
-        """The action ids of an answer that is this text, end marker included, as it stands anywhere but first in a row."""
+        """The action ids of an answer that is this text, end marker included, as it stands anywhere but first
+        in a row.
+        """
         return self.encoder.encode(self._lead + text) + self._ending
 
     def text(self, ids: Sequence[int], before: Sequence[int] = ()) -> str:
-        """The text of an answer drawn after `before`: without its end marker and special tokens, with its leading space.
+        """The text of an answer drawn after `before`: without its end marker and special tokens, with its
+        leading space.
 
-        The leading space that some tokenizers put before the first text of a row is no part of it; so `before` matters.
+        The leading space that some tokenizers put before the first text of a row is no part of it; so
+        `before` matters.
         """
         said = list(ids)
         while said and said[-1] in self.end:
@@ -144,14 +163,17 @@ class Format(ABC):
         return text.removeprefix(self._lead)
 
     def spoken(self, text: str) -> str:
-        """The text of an answer that a server decoded: without the white space that a template writes before it."""
+        """The text of an answer that a server decoded: without the white space that a template writes before
+        it.
+        """
         return text.removeprefix(self._lead)
 
     def fit(self, instruction: str, turns: Sequence[Turn], seat: str, room: int) -> Fit:
         """Which turns a prompt of at most `room` ids keeps.
 
-        Whole turns are dropped, oldest first, until what is left begins with something the seat was told and fits; never the
-        instruction or the newest observation. Where that alone is too long, its oldest ids are cut.
+        Whole turns are dropped, oldest first, until what is left begins with something the seat was told and
+        fits; never the instruction or the newest observation. Where that alone is too long, its oldest ids
+        are cut.
 
         Raises:
             BadModel: the instruction and the markers alone do not fit.
@@ -179,12 +201,16 @@ class Format(ABC):
         if text + spare < 1:
             needed = kept.length + len(kept.opening) - text
             raise BadModel(
-                f"a prompt may have {room} tokens, and the instruction and markers alone take {needed}; give it more room or say less"
+                f"a prompt may have {room} tokens, and the instruction and markers alone take "
+                f"{needed}; give it more room or say less"
             )
         return Fit(newest, text + spare, -spare)
 
     def write(self, instruction: str, turns: Sequence[Turn], seat: str, keep: int | None = None) -> Written:
-        """The row of these turns. `keep`: how many ids of the first turn's text are written, the last ones; None for all."""
+        """The row of these turns.
+
+        `keep`: how many ids of the first turn's text are written, the last ones; None for all.
+        """
         start = self._head(instruction, turns, seat)
         pen = _Pen(start.open, start.fresh, start.lead)
         pieces = [Piece(start.ids, (False,) * len(start.ids), HEAD)]

@@ -21,7 +21,8 @@ SYSTEM, TOLD, SAID = (
 
 @dataclass(frozen=True)
 class Cut:
-    """The text of a template around messages: `start`, or `system_open` instruction `start_after_system`; then the first told message.
+    """The text of a template around messages: `start`, or `system_open` instruction `start_after_system`;
+    then the first told message.
 
     `system_open` is None where the template takes no system message.
     """
@@ -39,12 +40,14 @@ class Cut:
 
 
 class Chat(Format):
-    """What the seat is told are user messages, what it says assistant messages, the instruction is the system message (or, where a
-    template takes none, stands before the first user message). The first user message is written even when it is empty.
+    """What the seat is told are user messages, what it says assistant messages, the instruction is the system
+    message (or, where a template takes none, stands before the first user message). The first user message is
+    written even when it is empty.
 
     Raises:
-        BadModel: the tokenizer has no chat template; the template rewrites earlier turns when later ones come; it writes other
-            things before an answer than where it asks for one; or it marks no end of an answer.
+        BadModel: the tokenizer has no chat template; the template rewrites earlier turns when later ones
+            come; it writes other things before an answer than where it asks for one; or it marks no end of an
+            answer.
     """
 
     def __init__(self, tokenizer: Any) -> None:
@@ -76,11 +79,14 @@ class Chat(Format):
         self.pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self._ending[-1]
         if not (self._system_open if self._system_open is not None else self._start):
             raise BadModel(
-                "the chat template writes nothing before the first message; a row must begin with a token that is no action"
+                "the chat template writes nothing before the first message; a row must begin with a "
+                "token that is no action"
             )
 
     def chat_template(self) -> str:
-        """The pieces of the tokenizer's own template put together again, as `write` does: no text in a message is trimmed."""
+        """The pieces of the tokenizer's own template put together again, as `write` does: no text in a
+        message is trimmed.
+        """
         p, marker = self._parts, self.encoder.token(self._ending[-1])
         before, _, after = p.ending.partition(marker)
         start, told_lead, told_open, told_close, opening = map(
@@ -94,19 +100,23 @@ class Chat(Format):
             first = f"{{{{ {around[0]} + instruction + {around[1]} }}}}{{% set pen.lead = {after_system} %}}"
         before_answer = f"{{{{ pen.owed + ({told_close} if pen.open else '') + {opening} }}}}"
         return (
-            f"{TURNS}{{% set pen = namespace(open=true, owed='', lead={told_lead}) %}}"
-            f"{{% if instruction %}}{first}{{% else %}}{{{{ {start} }}}}{{% endif %}}"
-            f"{{% for turn in turns %}}{{% set text = turn.content or '' %}}{{% if turn.role == 'assistant' %}}"
-            f"{before_answer}{{{{ {lead} + text + {ending} }}}}"
-            f"{{% set pen.open = false %}}{{% set pen.owed = {owed} %}}{{% set pen.lead = {told_lead} %}}"
-            f"{{% elif text or pen.open %}}{{{{ pen.owed + ('' if pen.open else {told_open}) + pen.lead + text + {told_close} }}}}"
-            f"{{% set pen.open = false %}}{{% set pen.owed = '' %}}{{% set pen.lead = {told_lead} %}}{{% endif %}}{{% endfor %}}"
-            f"{{% if add_generation_prompt %}}{before_answer}{{% endif %}}"
+            f"{TURNS}{{% set pen = namespace(open=true, owed='', lead={told_lead}) %}}{{% if "
+            f"instruction %}}{first}{{% else %}}{{{{ {start} }}}}{{% endif %}}{{% for turn in turns "
+            "%}{% set text = turn.content or '' %}{% if turn.role == 'assistant' "
+            f"%}}{before_answer}{{{{ {lead} + text + {ending} }}}}{{% set pen.open = false %}}{{% "
+            f"set pen.owed = {owed} %}}{{% set pen.lead = {told_lead} %}}{{% elif text or pen.open "
+            f"%}}{{{{ pen.owed + ('' if pen.open else {told_open}) + pen.lead + text + {told_close} "
+            "}}{% set pen.open = false %}{% set pen.owed = '' %}{% set pen.lead = "
+            f"{told_lead} %}}{{% endif %}}{{% endfor %}}{{% if add_generation_prompt "
+            f"%}}{before_answer}{{% endif %}}"
         )
 
     @property
     def takes_system(self) -> bool:  # type: ignore[override]  # it depends on the template
-        """Whether the template takes a system message; else the instruction stands before the first user message."""
+        """Whether the template takes a system message.
+
+        Else the instruction stands before the first user message.
+        """
         return self._system_open is not None
 
     def _head(self, instruction: str, turns: Sequence[Turn], seat: str) -> Head:
@@ -151,12 +161,14 @@ def cut(tokenizer: Any) -> Cut:
     lead = given.removeprefix(asked)
     if not given.startswith(asked) or lead.strip():
         raise BadModel(
-            f"the chat template asks for an answer with {_shown(asked)} but writes {_shown(given)} before one that is given"
+            f"the chat template asks for an answer with {_shown(asked)} but writes {_shown(given)} "
+            "before one that is given"
         )
     ending = tail if middle.startswith(tail) else tail.rstrip()
     if not middle.startswith(ending):
         raise BadModel(
-            f"the chat template rewrites earlier turns: {_shown(tail)} after an answer becomes {_shown(middle)} when a message follows"
+            f"the chat template rewrites earlier turns: {_shown(tail)} after an answer becomes "
+            f"{_shown(middle)} when a message follows"
         )
     first = start + TOLD[0] + given + SAID[0]
     second = first + middle + TOLD[1] + given + SAID[1]
@@ -169,7 +181,8 @@ def cut(tokenizer: Any) -> Cut:
     for text, right in wanted.items():
         if text != right:
             raise BadModel(
-                f"the chat template rewrites earlier turns: after its shorter conversations {_shown(right)} is right, and it writes {_shown(text)}"
+                "the chat template rewrites earlier turns: after its shorter conversations "
+                f"{_shown(right)} is right, and it writes {_shown(text)}"
             )
     told_close = close if asked.startswith(close) else ""
     system_open, after_system = _system(with_system, three.removeprefix(start))
@@ -195,9 +208,11 @@ def cut(tokenizer: Any) -> Cut:
 
 
 def _whole_ending(touching: str | TemplateRefuses, ending: str, opening: str, middle: str) -> str:
-    """The ending of an answer with the white space that a template (such as `chat_template` makes) writes only where something follows.
+    """The ending of an answer with the white space that a template (such as `chat_template` makes) writes
+    only where something follows.
 
-    `touching`: a conversation with two answers in a row. The ending as it is for a template that refuses them.
+    `touching`: a conversation with two answers in a row. The ending as it is for a template that refuses
+        them.
     """
     if isinstance(touching, TemplateRefuses) or touching.count(SAID[0]) != 1 or touching.count(SAID[1]) != 1:
         return ending
@@ -212,7 +227,10 @@ def _spaces(text: str) -> str:
 
 
 def _system(text: str | TemplateRefuses, rest: str) -> tuple[str | None, str]:
-    """The texts before and after a system message; (None, "") where the template takes none. `rest`: what follows without one."""
+    """The texts before and after a system message; (None, "") where the template takes none.
+
+    `rest`: what follows without one.
+    """
     if isinstance(text, TemplateRefuses) or text.count(SYSTEM) != 1 or text.find(SYSTEM) > text.find(TOLD[0]):
         return None, ""
     if text[text.find(TOLD[0]) :] != rest:
@@ -248,7 +266,9 @@ def _between(text: str, first: str, second: str) -> str:
 
 
 def _markers_in(tokenizer: Any, parts: Cut) -> list[str]:
-    """The added tokens that the template writes: these, and the tokenizer's special ones, are never found in a message."""
+    """The added tokens that the template writes: these, and the tokenizer's special ones, are never found in
+    a message.
+    """
     written = [
         parts.start,
         parts.system_open or "",

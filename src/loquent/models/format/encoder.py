@@ -1,8 +1,9 @@
-"""Plain text to ids and back: a private copy of a tokenizer in which marker strings are characters like any other.
+"""Plain text to ids and back: a private copy of a tokenizer in which marker strings are characters like any
+other.
 
-Two copies are kept where a tokenizer puts a space before a text (SentencePiece's dummy prefix, ByteLevel's `add_prefix_space`):
-one as it is, for the first text of a row, and one without, for every text that continues a row. So a prompt and its answer decode
-to the prompt's text followed by the answer's.
+Two copies are kept where a tokenizer puts a space before a text (SentencePiece's dummy prefix, ByteLevel's
+`add_prefix_space`): one as it is, for the first text of a row, and one without, for every text that continues
+a row. So a prompt and its answer decode to the prompt's text followed by the answer's.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class Encoder:
     """Text to ids and back for one tokenizer (a Hugging Face fast tokenizer, which is not changed).
 
     Args:
-        markers: the strings the format alone may write; a text that holds them gets the ids of their characters.
+        markers: the strings the format alone may write; a text that holds them gets the ids of their
+            characters.
 
     Raises:
         BadModel: the tokenizer has no `backend_tokenizer`.
@@ -66,7 +68,9 @@ class Encoder:
         return self  # nothing in it changes but a cache
 
     def encode(self, text: str, first: bool = False) -> Ids:
-        """The ids of a text in which nothing is a marker. Never raises: lone surrogates become U+FFFD, words that the
+        """The ids of a text in which nothing is a marker.
+
+        Never raises: lone surrogates become U+FFFD, words that the
         tokenizer cannot write are dropped. `first`: no text stands before it in the row."""
         key = (text, first)
         ids = self._cache.get(key)
@@ -96,7 +100,8 @@ class Encoder:
         return tuple(ids)
 
     def decode(self, ids: Sequence[int], first: bool = False) -> str:
-        """The text of ids without special tokens, its leading space kept unless it is the `first` text of a row.
+        """The text of ids without special tokens, its leading space kept unless it is the `first` text of a
+        row.
 
         Ids that the tokenizer does not know (a model with more rows than it has words) are nothing.
         """
@@ -121,7 +126,8 @@ class Encoder:
         ids = self._ids(raw, _scalars(text))
         if self._markers.keys().isdisjoint(ids):
             return ids
-        # a model that knows a marker as an ordinary word (Unigram, WordLevel) finds it in plain text too: break the string up
+        # a model that knows a marker as an ordinary word (Unigram, WordLevel) finds it in plain text too:
+        # break the string up
         broken = [part for marker in self._markers.values() for part in (marker[:1], marker[1:])]
         parts = re.split(
             "|".join(

@@ -1,4 +1,6 @@
-"""`Ilql`: the markers of Implicit Language Q-Learning (arXiv:2206.11871), put together by ids and so safe against texts that hold them."""
+"""`Ilql`: the markers of Implicit Language Q-Learning (arXiv:2206.11871), put together by ids and so safe
+against texts that hold them.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,9 @@ MARKERS = ("<s>", "</s>", "<a>", "</a>", "</eod>")
 
 
 class Ilql(Format):
-    """`<s>` where the row begins with what the seat is told, else `<a>`; `</s>` after each told text, `</a>` after each answer,
-    `</eod>` after the end. Answers with nothing told between them touch. An instruction is the first told text.
+    """`<s>` where the row begins with what the seat is told, else `<a>`; `</s>` after each told text, `</a>`
+    after each answer, `</eod>` after the end. Answers with nothing told between them touch. An instruction is
+    the first told text.
 
     Raises:
         BadModel: the tokenizer lacks a marker.
@@ -37,10 +40,11 @@ class Ilql(Format):
         """The markers around contents; a message to the reader without content is nothing."""
         start_told, told_end, start_said, answer_end, _ = map(literal, MARKERS)
         return (
-            f"{TURNS}{{% if instruction %}}{{{{ {start_told} + instruction + {told_end} }}}}{{% elif turns %}}"
-            f"{{{{ {start_told} if turns[0].role != 'assistant' and turns[0].content else {start_said} }}}}{{% endif %}}"
-            f"{{% for turn in turns %}}{{% if turn.role == 'assistant' %}}{{{{ (turn.content or '') + {answer_end} }}}}"
-            f"{{% elif turn.content %}}{{{{ turn.content + {told_end} }}}}{{% endif %}}{{% endfor %}}"
+            f"{TURNS}{{% if instruction %}}{{{{ {start_told} + instruction + {told_end} }}}}{{% elif "
+            f"turns %}}{{{{ {start_told} if turns[0].role != 'assistant' and turns[0].content else "
+            f"{start_said} }}}}{{% endif %}}{{% for turn in turns %}}{{% if turn.role == 'assistant' "
+            f"%}}{{{{ (turn.content or '') + {answer_end} }}}}{{% elif turn.content %}}{{{{ "
+            f"turn.content + {told_end} }}}}{{% endif %}}{{% endfor %}}"
         )
 
     def _head(self, instruction: str, turns: Sequence[Turn], seat: str) -> Head:

@@ -1,4 +1,7 @@
-"""Formats: they alone write markers. `Plain`, `Chat` and `Ilql` turn a history of turns into pieces of token ids, and ids into text."""
+"""Formats: they alone write markers.
+
+`Plain`, `Chat` and `Ilql` turn a history of turns into pieces of token ids, and ids into text.
+"""
 
 from __future__ import annotations
 

@@ -12,10 +12,12 @@ from loquent.models.format.encoder import Encoder
 
 
 class Plain(Format):
-    """A start token, the instruction and a line break where there is one, then the turns' texts; an answer ends with the end token.
+    """A start token, the instruction and a line break where there is one, then the turns' texts.
 
-    The start token is the tokenizer's bos, else its eos; the end token its eos, else its bos; both end an answer, since a model that
-    begins another document is done with this one.
+    An answer ends with the end token.
+
+    The start token is the tokenizer's bos, else its eos; the end token its eos, else its bos; both end an
+    answer, since a model that begins another document is done with this one.
 
     Raises:
         BadModel: the tokenizer has neither.
@@ -34,7 +36,8 @@ class Plain(Format):
         bos, eos = tokenizer.bos_token_id, tokenizer.eos_token_id
         if bos is None and eos is None:
             raise BadModel(
-                "the tokenizer has neither a bos nor an eos token; a row begins with one and an answer ends with one"
+                "the tokenizer has neither a bos nor an eos token; a row begins with one and an "
+                "answer ends with one"
             )
         self._start = bos if bos is not None else eos
         self._ending = (eos if eos is not None else bos,)
@@ -42,11 +45,15 @@ class Plain(Format):
         self.pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self._ending[0]
 
     def chat_template(self) -> str:
-        """The start token, the instruction with a line break, then all contents; the end token after each answer."""
+        """The start token, the instruction with a line break, then all contents.
+
+        The end token after each answer.
+        """
         start, end = literal(self.encoder.token(self._start)), literal(self.encoder.token(self._ending[0]))
         return (
-            f"{TURNS}{{{{ {start} }}}}{{% if instruction %}}{{{{ instruction + '\\n' }}}}{{% endif %}}"
-            f"{{% for turn in turns %}}{{{{ turn.content or '' }}}}{{% if turn.role == 'assistant' %}}{{{{ {end} }}}}{{% endif %}}{{% endfor %}}"
+            f"{TURNS}{{{{ {start} }}}}{{% if instruction %}}{{{{ instruction + '\\n' }}}}{{% endif "
+            "%}{% for turn in turns %}{{ turn.content or '' }}{% if turn.role == "
+            f"'assistant' %}}{{{{ {end} }}}}{{% endif %}}{{% endfor %}}"
         )
 
     def _head(self, instruction: str, turns: Sequence[Turn], seat: str) -> Head:

@@ -1,4 +1,5 @@
-"""Rendering a tokenizer's chat template, which is a program from a stranger, in a process of its own with bounds on time, memory and output.
+"""Rendering a tokenizer's chat template, which is a program from a stranger, in a process of its own with
+bounds on time, memory and output.
 
 The usual template takes a tenth of a second, once for each template in the life of a process.
 """
@@ -23,7 +24,10 @@ SECONDS = 3  # of processor time
 PATIENCE = 60  # seconds on the clock, for a busy machine
 MEMORY = 1 << 29  # bytes of address space
 LONGEST = 1 << 17  # characters that are written around messages
-ALLOWED = "A chat template must be Jinja that writes a few messages at once; use format: plain, or a model with another template"
+ALLOWED = (
+    "A chat template must be Jinja that writes a few messages at once; use format: plain, or a model "
+    "with another template"
+)
 
 Messages = Sequence[dict[str, str]]
 
@@ -37,10 +41,12 @@ class TemplateRefuses(BadModel):
 
 
 def render(tokenizer: Any, conversations: Sequence[tuple[Messages, bool]]) -> list[str | TemplateRefuses]:
-    """What the chat template writes for each pair (messages, whether an answer is asked for), as `apply_chat_template` does; or its refusal.
+    """What the chat template writes for each pair (messages, whether an answer is asked for), as
+    `apply_chat_template` does; or its refusal.
 
     Raises:
-        BadModel: there is no template, or it is no text, or it takes too long, too much memory, or writes too much.
+        BadModel: there is no template, or it is no text, or it takes too long, too much memory, or writes too
+            much.
     """
     template = _template(tokenizer)
     longest = LONGEST + 8 * max(
@@ -84,7 +90,8 @@ def _template(tokenizer: Any) -> str:
         )
     if len(template) > CHARACTERS:
         raise BadModel(
-            f"the chat template of {_name(tokenizer)} has {len(template):,} characters; at most {CHARACTERS:,} are allowed. {ALLOWED}"
+            f"the chat template of {_name(tokenizer)} has {len(template):,} characters; at most "
+            f"{CHARACTERS:,} are allowed. {ALLOWED}"
         )
     return template
 

@@ -1,8 +1,11 @@
-"""The process in which a chat template is rendered: few seconds, little memory, no files. Run by its path; it imports jinja2 alone.
+"""The process in which a chat template is rendered: few seconds, little memory, no files.
 
-It reads a JSON line {"template", "names", "conversations": [[messages, ask], ...], "seconds", "bytes", "longest"} and writes a JSON object:
-{"texts": [...]} with {"text": ...} or {"refused": ...} for each conversation, or {"error": ...} where the template goes beyond a bound.
-The environment is that of transformers' `apply_chat_template`.
+Run by its path; it imports jinja2 alone.
+
+It reads a JSON line {"template", "names", "conversations": [[messages, ask], ...], "seconds", "bytes",
+"longest"} and writes a JSON object: {"texts": [...]} with {"text": ...} or {"refused": ...} for each
+conversation, or {"error": ...} where the template goes beyond a bound. The environment is that of
+transformers' `apply_chat_template`.
 """
 
 import contextlib
@@ -19,7 +22,10 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 
 class Generation(jinja2.ext.Extension):
-    """`{% generation %}...{% endgeneration %}`, which marks an answer; the text inside is written as it is."""
+    """`{% generation %}...{% endgeneration %}`, which marks an answer.
+
+    The text inside is written as it is.
+    """
 
     tags = {"generation"}  # noqa: RUF012 - jinja's own way
 
@@ -99,7 +105,9 @@ def environment() -> ImmutableSandboxedEnvironment:
 
 
 def limit(seconds: int, memory: int) -> None:
-    """Bound the processor time and memory of this process, and let it write no files, where the system can."""
+    """Bound the processor time and memory of this process, and let it write no files, where the system
+    can.
+    """
     try:
         import resource
     except ImportError:  # Windows: the parent's clock alone ends it
@@ -139,7 +147,8 @@ def render(asked: dict[str, Any]) -> dict[str, Any]:
                 length += len(part)
                 if length > asked["longest"]:
                     return {
-                        "error": f"it writes more than {asked['longest']:,} characters for {len(messages)} messages"
+                        "error": f"it writes more than {asked['longest']:,} characters for {len(messages)} "
+                        "messages"
                     }
             found.append({"text": "".join(parts)})
         except MemoryError:

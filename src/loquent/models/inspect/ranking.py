@@ -1,4 +1,7 @@
-"""Does Q rank the better of two answers higher? (arXiv:2206.11871 sec. 5; the released code's `q_rank_acc_-k`.)"""
+"""Does Q rank the better of two answers higher?
+
+(arXiv:2206.11871 sec. 5; the released code's `q_rank_acc_-k`.)
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,11 @@ State = tuple[str, str, tuple[tuple[str, str, str], ...]]
 
 @dataclass(frozen=True)
 class Ranked:
-    """How often Q of the better answer's token is above that of the other's, comparing the tokens at one place of the answers.
+    """How often Q of the better answer's token is above that of the other's, comparing the tokens at one
+    place of the answers.
 
-    `online` and `target` are shares of the n pairs whose answers both have so many tokens, and differ in this one or before it (else
-    there is nothing to rank); None where there is none.
+    `online` and `target` are shares of the n pairs whose answers both have so many tokens, and differ in this
+    one or before it (else there is nothing to rank); None where there is none.
     """
 
     place: int  # from the end: 1 is the last token, the end marker
@@ -57,11 +61,13 @@ def q_ranking(
 ) -> tuple[Ranked, ...]:
     """Compare the last answers of two batches, episode by episode, token by token from their ends.
 
-    Place 1 asks for the whole answer (in Wordle, all letters are known there), the largest for its first token alone.
+    Place 1 asks for the whole answer (in Wordle, all letters are known there), the largest for its first
+    token alone.
 
     Args:
         module: the policy, whose hidden states values may share.
-        better, other: batches of as many episodes, numbered alike, each ending with the answer that is compared (`pair_batches` makes them).
+        better, other: batches of as many episodes, numbered alike, each ending with the answer that is
+            compared (`pair_batches` makes them).
         last: how many places.
 
     Raises:
@@ -71,7 +77,8 @@ def q_ranking(
     if sides[0].keys() != sides[1].keys():
         lonely = sorted(sides[0].keys() ^ sides[1].keys())
         raise LoquentError(
-            f"{len(lonely)} episodes have no counterpart, number {lonely[0]} first: the batches to compare are numbered alike"
+            f"{len(lonely)} episodes have no counterpart, number {lonely[0]} first: the batches to "
+            "compare are numbered alike"
         )
     pairs = [(sides[0][number], sides[1][number]) for number in sorted(sides[0])]
     found = []
@@ -97,10 +104,11 @@ def shared_states(
     draws: int = 1000,
     answer: int | None = None,
 ) -> list[tuple[Episode, Episode, int]]:
-    """Pairs (better, other, turn) drawn at states that games of both sides met: a state, then for each side one of its games there.
+    """Pairs (better, other, turn) drawn at states that games of both sides met: a state, then for each side
+    one of its games there.
 
-    Two games are in one state where all turns before are the same. `answer` None: any state; a number: the state before the learning
-    seat's answer of that number, from 0. No state is shared: no pair.
+    Two games are in one state where all turns before are the same. `answer` None: any state; a number: the
+    state before the learning seat's answer of that number, from 0. No state is shared: no pair.
     """
     known = [_states(side, answer) for side in (better, other)]
     shared = [state for state in known[0] if state in known[1]]
@@ -129,7 +137,9 @@ def _states(episodes: Iterable[Episode], answer: int | None) -> dict[State, list
 def pair_batches(
     pairs: Sequence[tuple[Episode, Episode, int]], format: Format, *, max_length: int
 ) -> tuple[TokenBatch, TokenBatch]:
-    """The batches of games (better, other, the turn whose answers are compared), each game cut behind that turn."""
+    """The batches of games (better, other, the turn whose answers are compared), each game cut behind that
+    turn.
+    """
     mine = [_upto(better, turn) for better, _, turn in pairs]
     its = [_upto(other, turn) for _, other, turn in pairs]
     return token_batch(mine, format, EMPTY, max_length=max_length), token_batch(

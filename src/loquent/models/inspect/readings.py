@@ -1,4 +1,6 @@
-"""What values say of the tokens of a batch that were taken: read once, in one pass a network, never [B, T, V]."""
+"""What values say of the tokens of a batch that were taken: read once, in one pass a network, never [B, T,
+V].
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from loquent.pretrained import evaluating
 
 
 class Readings(NamedTuple):
-    """At the positions of action tokens (0 elsewhere): Q by the online heads (the smaller), by the targets (clipped), and V of the state."""
+    """At the positions of action tokens (0 elsewhere): Q by the online heads (the smaller), by the targets
+    (clipped), and V of the state.
+    """
 
     q: Float[Tensor, "B T"]
     target_q: Float[Tensor, "B T"]

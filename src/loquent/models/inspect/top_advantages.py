@@ -1,4 +1,6 @@
-"""Which utterances, or which n-grams of tokens, values hold for better or worse than what else could be said (notes on arXiv:2206.11871)."""
+"""Which utterances, or which n-grams of tokens, values hold for better or worse than what else could be said
+(notes on arXiv:2206.11871).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from loquent.models.values.networks import TokenValues
 
 @dataclass(frozen=True)
 class Valued:
-    """A text, the mean of its summed advantages over all the places where it was said, and how many those are."""
+    """A text, the mean of its summed advantages over all the places where it was said, and how many those
+    are.
+    """
 
     text: str
     advantage: float
@@ -32,7 +36,9 @@ def advantages_of_texts(
     least: int = 1,
     token_budget: int = 8192,
 ) -> list[Valued]:
-    """The sum of T - V over the tokens of each utterance, its end marker left out; best first, of equal ones by text.
+    """The sum of T - V over the tokens of each utterance, its end marker left out.
+
+    Best first, of equal ones by text.
 
     Args:
         module: the policy, whose hidden states values may share.

@@ -1,4 +1,6 @@
-"""What was acted, looked at again: exact distributions, KL and entropy of every token, in one teacher-forced pass a network."""
+"""What was acted, looked at again: exact distributions, KL and entropy of every token, in one teacher-forced
+pass a network.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,15 @@ from loquent.pretrained import evaluating, head, hidden, padded
 
 
 class Acting(NamedTuple):
-    """Of action tokens, in nats: [B, T] at their positions (0 elsewhere), or [N] in the order of `is_action.nonzero()`."""
+    """Of action tokens, in nats: [B, T] at their positions (0 elsewhere), or [N] in the order of
+    `is_action.nonzero()`.
+    """
 
-    drawn: Tensor  # log-probability in the distribution it was drawn from: perturbed, in its support, temperature included
+    # log-probability in the distribution it was drawn from: perturbed, in its support, temperature included
+    drawn: Tensor
     policy: Tensor  # in the policy's full softmax
-    kl: Tensor  # exactly, of that distribution to the policy's full softmax: the expectation of drawn - policy
+    # exactly, of that distribution to the policy's full softmax: the expectation of drawn - policy
+    kl: Tensor
     entropy: Tensor  # exactly, of that distribution: the expectation of - drawn
 
 
@@ -30,10 +36,13 @@ class Acting(NamedTuple):
 def acting_scores(
     module: Any, batch: TokenBatch, perturbation: Perturbation | None = None, *, token_budget: int = 8192
 ) -> Acting:
-    """What a batch's action tokens were drawn from: the perturbed policy, in each token's recorded support; dropout off.
+    """What a batch's action tokens were drawn from: the perturbed policy, in each token's recorded support.
 
-    Sums over a row are those of an episode: `acting.kl.sum(1)` is exact at the states that were met, `(drawn - policy).sum(1)` its
-    estimate from the tokens alone (arXiv:2206.11871, the released code's "kl"), and so for the entropy.
+    Dropout off.
+
+    Sums over a row are those of an episode: `acting.kl.sum(1)` is exact at the states that were met, `(drawn
+    - policy).sum(1)` its estimate from the tokens alone (arXiv:2206.11871, the released code's "kl"), and so
+    for the entropy.
     """
     found = Acting(*(torch.zeros(batch.tokens.shape, dtype=torch.float64) for _ in Acting._fields))
     with evaluating(module, *([] if perturbation is None else [perturbation.values])):
@@ -60,7 +69,10 @@ def acted(
     perturbation: Perturbation | None = None,
     support: Support | None = None,
 ) -> Acting:
-    """The same for the N tokens that follow the positions `where`, float64 [N]; the logits of so many rows are formed at once as fit a chunk."""
+    """The same for the N tokens that follow the positions `where`, float64 [N].
+
+    The logits of so many rows are formed at once as fit a chunk.
+    """
     target, value, _ = sources(perturbation)
     layer = head(module)
     networks = [module, module if target is None else target, module if value is None else value]
@@ -101,7 +113,9 @@ def _acted(logits: Tensor, chosen: Tensor, shift: Any, support: Support | None) 
 def states(
     networks: Sequence[Any], tokens: Int64[Tensor, "B T"], where: Bool[Tensor, "B T"]
 ) -> list[Float[Tensor, "N H"]]:
-    """The last hidden states of causal models or trunks at the positions `where`; a network that is named twice is read once."""
+    """The last hidden states of causal models or trunks at the positions `where`; a network that is named
+    twice is read once.
+    """
     found = {id(network): network for network in networks}
     read = {name: hidden(network, tokens, where)[where] for name, network in found.items()}
     return [read[id(network)] for network in networks]
@@ -110,7 +124,9 @@ def states(
 def answers_laid(
     prompts: Sequence[Sequence[int]], answers: Sequence[Sequence[int]], pad: int, device: torch.device | str
 ) -> tuple[Int64[Tensor, "B T"], Bool[Tensor, "B T"]]:
-    """Prompts with their answers as rows padded on the right, and the positions whose next token is one of the answer's."""
+    """Prompts with their answers as rows padded on the right, and the positions whose next token is one of
+    the answer's.
+    """
     tokens, _ = padded(
         [[*prompt, *answer] for prompt, answer in zip(prompts, answers, strict=True)], pad, device
     )

@@ -1,4 +1,6 @@
-"""What value learners read: the hidden states before each action token and at the end of each row, once for each network."""
+"""What value learners read: the hidden states before each action token and at the end of each row, once for
+each network.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from loquent.models.tokens.batch import Positions, TokenBatch, positions
 
 @dataclass(frozen=True, eq=False)
 class States:
-    """Hidden states at S positions of a batch, in row-major order, and which of them belong to its N action tokens.
+    """Hidden states at S positions of a batch, in row-major order, and which of them belong to its N action
+    tokens.
 
     `policy` holds the policy's own at all positions somebody asked for, or None where nobody did.
     """
@@ -31,9 +34,11 @@ class States:
 
 
 class StateCache:
-    """Hidden states of a trunk that never changes, computed once for each row of tokens and kept, as far as the memory allows.
+    """Hidden states of a trunk that never changes, computed once for each row of tokens and kept, as far as
+    the memory allows.
 
-    A row is computed alone, so that its numbers depend on nothing else: what is kept, or dropped, changes none of them.
+    A row is computed alone, so that its numbers depend on nothing else: what is kept, or dropped, changes
+    none of them.
     """
 
     def __init__(self, trunk: nn.Module, megabytes: int) -> None:
@@ -66,8 +71,8 @@ def states_of(
     every: bool = False,
     cache: StateCache | None = None,
 ) -> States:
-    """The states of a batch whose rows all have an action: one forward pass for each network that is read, and one more
-    without dropout for targets on a trunk that has it.
+    """The states of a batch whose rows all have an action: one forward pass for each network that is read,
+    and one more without dropout for targets on a trunk that has it.
 
     Args:
         policy: the policy's own states are wanted too, with a gradient where it learns.
@@ -94,7 +99,9 @@ def states_where(
     every: bool = False,
     cache: StateCache | None = None,
 ) -> tuple[Float[Tensor, "S H"], Float[Tensor, "S H"], Float[Tensor, "B T H"] | None]:
-    """What the online heads, the target heads and the policy's output layer read at the positions wanted; see `states_of`.
+    """What the online heads, the target heads and the policy's output layer read at the positions wanted.
+
+    See `states_of`.
 
     Raises:
         BadModel: the actor has no values.

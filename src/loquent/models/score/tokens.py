@@ -1,7 +1,8 @@
 """Scoring: teacher-forced log-probabilities of action tokens, values, and micro-batches by token budget.
 
-The hidden states where actions are decided are gathered first, so logits exist only for action tokens, a chunk at a time, and never as
-[B, T, V]. Policy and reference take the same path with the same shapes: where the models are equal, their KL is exactly 0.
+The hidden states where actions are decided are gathered first, so logits exist only for action tokens, a
+chunk at a time, and never as [B, T, V]. Policy and reference take the same path with the same shapes: where
+the models are equal, their KL is exactly 0.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from loquent.pretrained import evaluating, groups, head
 CHUNK = 1 << 21  # logits in one chunk
 WHOLE = (
     1 << 24
-)  # up to so many logits there is one chunk, kept for the backward pass; above, chunks are computed again there
+    # up to so many logits there is one chunk, kept for the backward pass; above, chunks are computed again
+    # there
+)
 
 
 class Scores(NamedTuple):
@@ -50,7 +53,9 @@ def action_scores(
     entropy: bool = True,
     hidden: Float[Tensor, "B T H"] | None = None,
 ) -> Scores:
-    """Scores of a batch's action tokens, differentiable; one forward pass, none where `hidden` gives its last hidden states.
+    """Scores of a batch's action tokens, differentiable.
+
+    One forward pass, none where `hidden` gives its last hidden states.
 
     A model whose output layer is not recognised is asked for its own logits.
 
@@ -59,7 +64,8 @@ def action_scores(
     """
     if batch.is_action[:, :1].any():
         raise LoquentError(
-            "a row begins with an action token; every row begins with a start token, whose hidden is the first state"
+            "a row begins with an action token; every row begins with a start token, whose hidden "
+            "is the first state"
         )
     decided = batch.is_action[:, 1:]
     layer = head(module)
@@ -117,9 +123,11 @@ def weighted_nll(
     *,
     hidden: Float[Tensor, "B T H"] | None = None,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, " N"]]:
-    """Σ_t w_t · -log π(x_t) over a batch's action tokens (by default all weigh 1), and each -log π(x_t), which has no gradient.
+    """Σ_t w_t · -log π(x_t) over a batch's action tokens (by default all weigh 1), and each -log π(x_t),
+    which has no gradient.
 
-    The same likelihoods as `action_scores`'; as only their sum is learned from, logits are formed once, some rows at a time.
+    The same likelihoods as `action_scores`'; as only their sum is learned from, logits are formed once, some
+    rows at a time.
     """
     layer = head(module)
     if layer is None or layer.product is None:
@@ -127,7 +135,8 @@ def weighted_nll(
         return (nll if weights is None else weights * nll).sum(), nll.detach()
     if batch.is_action[:, :1].any():
         raise LoquentError(
-            "a row begins with an action token; every row begins with a start token, whose hidden is the first state"
+            "a row begins with an action token; every row begins with a start token, whose hidden "
+            "is the first state"
         )
     decided = batch.is_action[:, 1:]
     states = (pretrained.hidden(module, batch.tokens, deciding(batch)) if hidden is None else hidden)[:, :-1][
@@ -153,9 +162,11 @@ def deciding(batch: TokenBatch) -> Bool[Tensor, "B T"]:
 
 @torch.no_grad()
 def score(actor: Actor, batch: TokenBatch, *, token_budget: int = 8192) -> TokenBatch:
-    """The batch with `policy_logprob`, `reference_logprob`, `value` and `bootstrap`: one pass for each network, dropout off.
+    """The batch with `policy_logprob`, `reference_logprob`, `value` and `bootstrap`: one pass for each
+    network, dropout off.
 
-    Without a critic or a reference their fields stay None. Every number of the batch takes the policy's precision, float32 at least.
+    Without a critic or a reference their fields stay None. Every number of the batch takes the policy's
+    precision, float32 at least.
     """
     batch = batch.to(torch.promote_types(actor.policy.dtype, torch.float32))
     policy, reference, value = (torch.zeros_like(batch.reward) for _ in range(3))
@@ -189,9 +200,12 @@ def score(actor: Actor, batch: TokenBatch, *, token_budget: int = 8192) -> Token
 
 
 def micro_batches(batch: TokenBatch, token_budget: int) -> list[list[int]]:
-    """Rows in groups of like length, each at most `token_budget` tokens when padded (or one row); every row is in one group.
+    """Rows in groups of like length, each at most `token_budget` tokens when padded (or one row).
 
-    Sums over groups are sums over rows: gradients accumulate exactly when each group's loss is a sum divided by the whole's count.
+    Every row is in one group.
+
+    Sums over groups are sums over rows: gradients accumulate exactly when each group's loss is a sum divided
+    by the whole's count.
     """
     return groups(batch.real.sum(1).tolist(), token_budget)
 

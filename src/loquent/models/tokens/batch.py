@@ -1,4 +1,7 @@
-"""Batches of tokens: what every token learner reads, made from episodes; and `positions`, where actions and their states stand."""
+"""Batches of tokens: what every token learner reads, made from episodes.
+
+And `positions`, where actions and their states stand.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ from loquent.models.tokens.rows import Said, rows_of
 
 @dataclass(frozen=True, eq=False)
 class TokenBatch:
-    """Rows of tokens, padded on the right. What is recorded of an action token stands at its own position, 0 elsewhere.
+    """Rows of tokens, padded on the right.
+
+    What is recorded of an action token stands at its own position, 0 elsewhere.
 
     Raises:
         LoquentError: the support has not one set for each action token.
@@ -61,14 +66,17 @@ class TokenBatch:
         sets, actions = len(self.support), int(self.is_action.sum())
         if sets != actions:
             raise LoquentError(
-                f"the support has {sets} sets for {actions} action tokens; where is_action changes, the support must too"
+                f"the support has {sets} sets for {actions} action tokens; where is_action changes, "
+                "the support must too"
             )
 
     def __len__(self) -> int:
         return len(self.tokens)
 
     def take(self, rows: Sequence[int] | NDArray[Any] | Tensor) -> TokenBatch:
-        """The batch of these rows (integers, or one bool a row) in that order, as narrow as they allow, with their support."""
+        """The batch of these rows (integers, or one bool a row) in that order, as narrow as they allow, with
+        their support.
+        """
         index = torch.as_tensor(rows, device=self.tokens.device)
         index = index.nonzero().flatten() if index.dtype == torch.bool else index.long()
         width = int(self.real[index].sum(1).max()) if len(index) else 0
@@ -123,7 +131,10 @@ def cat(batches: Sequence[TokenBatch], pad: int) -> TokenBatch:
 
 @dataclass(frozen=True, eq=False)
 class Positions:
-    """Where the j-th action token of each row stands, where its state and its next state are; padded on the right with 0."""
+    """Where the j-th action token of each row stands, where its state and its next state are.
+
+    Padded on the right with 0.
+    """
 
     action: Int64[Tensor, "B A"]
     state: Int64[Tensor, "B A"]  # its hidden predicts the action
@@ -133,15 +144,18 @@ class Positions:
 
 
 def positions(batch: TokenBatch) -> Positions:
-    """Actions and states of a batch. With action tokens at p_0 < ... < p_{A-1}: state_j = p_j - 1, next_j = state_{j+1}, the last next
-    is the last real token, and alive_j is false only for the last action of a row that ended.
+    """Actions and states of a batch.
+
+    With action tokens at p_0 < ... < p_{A-1}: state_j = p_j - 1, next_j = state_{j+1}, the last next is the
+    last real token, and alive_j is false only for the last action of a row that ended.
 
     Raises:
         LoquentError: a row begins with an action, which then has no state.
     """
     if batch.is_action[:, :1].any():
         raise LoquentError(
-            "a row begins with an action token; every row begins with a start token, whose hidden is the first state"
+            "a row begins with an action token; every row begins with a start token, whose hidden "
+            "is the first state"
         )
     counts = batch.is_action.sum(1)
     widest = int(counts.max()) if len(batch) else 0
@@ -165,18 +179,20 @@ def token_batch(
     room: int | None = None,
     seat: str | None = None,
 ) -> TokenBatch:
-    """The batch of episodes as one seat read and said them; its numbers are float64 until `score` gives them the model's precision.
+    """The batch of episodes as one seat read and said them.
+
+    Its numbers are float64 until `score` gives them the model's precision.
 
     Args:
         weights: name of a reward -> weight; names without one do not count.
         max_length: most tokens of a row.
-        room: most tokens of a prompt when the answers were drawn (the context less the new tokens allowed), so that the same turns are
-            dropped as then; `max_length` by default.
+        room: most tokens of a prompt when the answers were drawn (the context less the new tokens allowed),
+            so that the same turns are dropped as then; `max_length` by default.
         seat: whose tokens are actions; by default the learning seat of each episode.
 
     Raises:
-        BadModel: an answer does not fit into `max_length`, or turns hold tokens that this tokenizer does not have, or whose
-            log-probabilities are not finite.
+        BadModel: an answer does not fit into `max_length`, or turns hold tokens that this tokenizer does not
+            have, or whose log-probabilities are not finite.
         BadReward: a reward is not finite, or a reward per token has another length than the answer.
     """
     room = max_length if room is None else min(room, max_length)
@@ -220,12 +236,16 @@ def token_batch(
 
 
 def _support(answers: Sequence[Said]) -> Support | None:
-    """The supports of all answers in order; answers without one may hold anything, at temperature 1. None when none has one."""
+    """The supports of all answers in order; answers without one may hold anything, at temperature 1.
+
+    None when none has one.
+    """
     known = [said.turn.tokens.support if said.turn.tokens is not None else None for said in answers]
     vocabularies = {support.vocabulary for support in known if support is not None}
     if len(vocabularies) > 1:
         raise BadModel(
-            f"the answers were drawn from vocabularies of {' and '.join(map(str, sorted(vocabularies)))} words; a batch has one"
+            "the answers were drawn from vocabularies of "
+            f"{' and '.join(map(str, sorted(vocabularies)))} words; a batch has one"
         )
     if not vocabularies:
         return None
@@ -237,7 +257,9 @@ def _support(answers: Sequence[Said]) -> Support | None:
 
 
 def _check(said: Said, format: Format, episode: Episode) -> None:
-    """Raise BadModel where the recorded tokens of a turn cannot be of this tokenizer, or do not fit together."""
+    """Raise BadModel where the recorded tokens of a turn cannot be of this tokenizer, or do not fit
+    together.
+    """
     tokens: Any = said.turn.tokens
     place = f"turn {said.number} of the game {episode.row}#{episode.number} of {episode.task}"
     recorded = {
@@ -253,12 +275,14 @@ def _check(said: Said, format: Format, episode: Episode) -> None:
         if not np.isfinite(numbers).all():
             wrong = float(numbers[~np.isfinite(numbers)][0])
             raise BadModel(
-                f"{place} holds a {name} of {wrong}, which no drawn token can have: whoever draws tokens records how likely they were"
+                f"{place} holds a {name} of {wrong}, which no drawn token can have: whoever draws "
+                "tokens records how likely they were"
             )
     if tokens.ids.min() < 0 or tokens.ids.max() >= format.vocabulary:
         wrong = next(int(i) for i in tokens.ids if not 0 <= i < format.vocabulary)
         raise BadModel(
-            f"{place} holds the token {wrong}; the tokenizer has 0..{format.vocabulary - 1}: they were drawn with another one"
+            f"{place} holds the token {wrong}; the tokenizer has 0..{format.vocabulary - 1}: they "
+            "were drawn with another one"
         )
     if tokens.support is not None and tokens.support.vocabulary < format.vocabulary:
         raise BadModel(

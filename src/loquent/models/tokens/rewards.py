@@ -1,4 +1,6 @@
-"""Rewards per token: which characters an answer's tokens say, and what the tokens of answers are that were never drawn as any."""
+"""Rewards per token: which characters an answer's tokens say, and what the tokens of answers are that were
+never drawn as any.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,12 @@ LONGEST = 16  # ids that may together be one character, or a few
 def with_token_rewards(
     episodes: Sequence[Episode], terms: Sequence[TokenTerm], format: Format
 ) -> list[Episode]:
-    """The episodes with the scores of token terms on those answers of the learning seat that have no tokens; `rewards.apply` scores the others.
+    """The episodes with the scores of token terms on those answers of the learning seat that have no tokens.
 
-    The turns stay without tokens: they were not drawn, and have no probabilities. Their scores fit the rows that `token_batch` lays in
-    the same format.
+    `rewards.apply` scores the others.
+
+    The turns stay without tokens: they were not drawn, and have no probabilities. Their scores fit the rows
+    that `token_batch` lays in the same format.
 
     Raises:
         BadReward: a term raised, or gave something else than one finite number per token.
@@ -39,7 +43,9 @@ def learner_rewards(
     learner: Learner,
     format: Format,
 ) -> list[Episode]:
-    """`rewards.apply` for a learner. Answers of the learning seat that have no tokens have those of the format meanwhile.
+    """`rewards.apply` for a learner.
+
+    Answers of the learning seat that have no tokens have those of the format meanwhile.
 
     Raises:
         BadReward: as `rewards.apply`.
@@ -54,7 +60,10 @@ def learner_rewards(
 
 
 def ends_by(format: Format | None) -> Callable[[Turn], Sequence[int]] | None:
-    """What tells a `Learner` how many characters of an answer are said with each of its tokens; None without a format."""
+    """What tells a `Learner` how many characters of an answer are said with each of its tokens.
+
+    None without a format.
+    """
     return (
         None
         if format is None
@@ -63,7 +72,10 @@ def ends_by(format: Format | None) -> Callable[[Turn], Sequence[int]] | None:
 
 
 def character_ends(ids: Sequence[int], text: str, format: Format) -> tuple[int, ...]:
-    """How many characters of an answer's text are said with each of its ids; the bytes of an unfinished character say none."""
+    """How many characters of an answer's text are said with each of its ids.
+
+    The bytes of an unfinished character say none.
+    """
     said, ends, anchor, done = "", [], 0, 0
     for i in range(len(ids)):
         piece = format.encoder.decode(ids[anchor : i + 1])
@@ -93,7 +105,9 @@ def _scored(episode: Episode, terms: Sequence[TokenTerm], format: Format) -> Epi
 
 
 def _with_tokens(episode: Episode, format: Format) -> Episode:
-    """The episode with the format's tokens, of unknown probability, on those answers of the learning seat that have none."""
+    """The episode with the format's tokens, of unknown probability, on those answers of the learning seat
+    that have none.
+    """
     seat, turns = episode.learning, list(episode.turns)
     if all(turn.tokens is not None for turn in turns if turn.seat == seat):
         return episode

@@ -1,4 +1,6 @@
-"""Rows: how an episode is laid out in rows of token ids, each answer after exactly the ids it was drawn after."""
+"""Rows: how an episode is laid out in rows of token ids, each answer after exactly the ids it was drawn
+after.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from loquent.models.format.names import Fit, Format, Written
 
 @dataclass(frozen=True, eq=False)
 class Said:
-    """An answer in a row: where its action tokens begin, how many there are, the turn, and the weighted reward of each token."""
+    """An answer in a row: where its action tokens begin, how many there are, the turn, and the weighted
+    reward of each token.
+    """
 
     start: int
     length: int
@@ -43,11 +47,13 @@ def rows_of(
 ) -> list[Row]:
     """The rows of one episode: normally one; an answer before which turns had to be dropped begins another.
 
-    A row that is continued by another is not ended. A row that is not ended goes on to the next observation, and to the markers before
-    the next answer, as far as `max_length` allows: its last token is the state whose value stands for what follows.
+    A row that is continued by another is not ended. A row that is not ended goes on to the next observation,
+    and to the markers before the next answer, as far as `max_length` allows: its last token is the state
+    whose value stands for what follows.
 
     Raises:
-        BadModel: an answer does not fit into `max_length` tokens together with the instruction and a token it answers.
+        BadModel: an answer does not fit into `max_length` tokens together with the instruction and a token it
+            answers.
         BadReward: a reward is not finite, or a reward per token has another length than the answer.
     """
     view = [(number, turn) for number, turn in enumerate(episode.turns) if seat in (turn.seat, turn.to)]
@@ -96,7 +102,9 @@ class _Layout:
     def row(
         self, written: Written, numbers: Sequence[int], fit: Fit, answers: Sequence[int], ended: bool
     ) -> Row:
-        """One row of what was written, its pieces belonging to the turns `numbers`; only `answers` (places in the view) are its actions."""
+        """One row of what was written, its pieces belonging to the turns `numbers`; only `answers` (places in
+        the view) are its actions.
+        """
         ids: list[int] = []
         turn: list[int] = []
         said: list[Said] = []
@@ -118,7 +126,8 @@ class _Layout:
                 )
         if len(ids) > self.max_length:  # a text may take more tokens where it comes to stand first in a row
             raise BadModel(
-                f"turn {numbers[last]} of {self.episode.row}#{self.episode.number} ends at token {len(ids)}; a row has {self.max_length}"
+                f"turn {numbers[last]} of {self.episode.row}#{self.episode.number} ends at token "
+                f"{len(ids)}; a row has {self.max_length}"
             )
         if not ended or self.format.closing:
             rest = [(i, numbers[n]) for n, piece in enumerate(written.pieces) if n > last for i in piece.ids]
@@ -137,14 +146,18 @@ def _fitted(
     except BadModel as error:
         place = f"turn {number} of the game {episode.row}#{episode.number} of {episode.task}"
         raise BadModel(
-            f"{place} is an answer of {count} tokens, too long for a row: {error}; a larger context holds it, or shorter texts (task.text_words)"
+            f"{place} is an answer of {count} tokens, too long for a row: {error}; a larger context "
+            "holds it, or shorter texts (task.text_words)"
         ) from error
 
 
 def _rewards(
     episode: Episode, view: Sequence[tuple[int, Turn]], counts: Sequence[int], weights: Record, seat: str
 ) -> dict[int, NDArray[np.float64]]:
-    """The weighted reward of each token of each answer, by the number of its turn; an answer without tokens gives its to its neighbour."""
+    """The weighted reward of each token of each answer, by the number of its turn.
+
+    An answer without tokens gives its to its neighbour.
+    """
     rewards: dict[int, NDArray[np.float64]] = {}
     owed, latest = 0.0, None
     for (number, turn), count in zip(view, counts, strict=True):
@@ -156,8 +169,9 @@ def _rewards(
             if name in weights:
                 if len(values) != count:
                     raise BadReward(
-                        f"{name} gives {len(values)} rewards for the {count} tokens of turn {number} of {episode.row}#{episode.number}; "
-                        "a reward per token needs the tokens that were drawn"
+                        f"{name} gives {len(values)} rewards for the {count} tokens of turn {number} "
+                        f"of {episode.row}#{episode.number}; a reward per token needs the tokens "
+                        "that were drawn"
                     )
                 per_token += weights[name] * np.asarray(values, dtype=np.float64)
         if count:
@@ -169,6 +183,7 @@ def _rewards(
             owed += amount
         if not np.isfinite(amount) or not np.isfinite(per_token).all():
             raise BadReward(
-                f"turn {number} of {episode.row}#{episode.number} has the rewards {turn.rewards!r}, of which some are not finite"
+                f"turn {number} of {episode.row}#{episode.number} has the rewards {turn.rewards!r}, "
+                "of which some are not finite"
             )
     return rewards

@@ -12,10 +12,13 @@ from loquent.models.tokens.batch import TokenBatch
 
 
 def truncated(batch: TokenBatch, length: int) -> TokenBatch:
-    """The first `length` tokens of each row, as the code of arXiv:2206.11871 cuts them; a row that is cut has not ended.
+    """The first `length` tokens of each row, as the code of arXiv:2206.11871 cuts them.
 
-    An answer that is cut loses what came later, its reward included, and the last token that is left is the state whose value stands for
-    the rest. Rows made by `token_batch` drop whole oldest turns instead, so that no answer is lost.
+    A row that is cut has not ended.
+
+    An answer that is cut loses what came later, its reward included, and the last token that is left is the
+    state whose value stands for the rest. Rows made by `token_batch` drop whole oldest turns instead, so that
+    no answer is lost.
     """
     cut = batch.real.sum(1) > length
     changed: dict[str, Any] = {}

@@ -21,10 +21,13 @@ NO_ACTION = -1  # the choice of a turn whose text is no action of the set
 
 @dataclass(frozen=True, eq=False)
 class TurnBatch:
-    """N turns of the learning seat with what it saw before and after each. Arrays are numpy's, or torch's after `to_torch`.
+    """N turns of the learning seat with what it saw before and after each.
 
-    `legal` and `next_legal` are the observations' own values; `mask` makes arrays of them where the action set allows it. The next
-    features of a turn after which the seat saw nothing more are those of the last observation of the game.
+    Arrays are numpy's, or torch's after `to_torch`.
+
+    `legal` and `next_legal` are the observations' own values; `mask` makes arrays of them where the action
+    set allows it. The next features of a turn after which the seat saw nothing more are those of the last
+    observation of the game.
     """
 
     features: dict[str, Any]  # name -> [N, ...]
@@ -41,7 +44,10 @@ class TurnBatch:
         return len(self.legal)
 
     def mask(self, actions: ActionSet, following: bool = False) -> NDArray[np.bool_]:
-        """bool[N, n]: which actions were legal, or (`following`) are legal next; refused by sets of more than 100,000."""
+        """bool[N, n]: which actions were legal, or (`following`) are legal next.
+
+        Refused by sets of more than 100,000.
+        """
         return np.stack([actions.mask(legal) for legal in (self.next_legal if following else self.legal)])
 
     def take(self, rows: Sequence[int] | NDArray[Any]) -> TurnBatch:
@@ -71,7 +77,10 @@ class TurnBatch:
 
 @dataclass
 class _Column:
-    """What is gathered turn by turn; pictures are numbered, so that an observation seen twice is pictured once."""
+    """What is gathered turn by turn.
+
+    Pictures are numbered, so that an observation seen twice is pictured once.
+    """
 
     seen: list[int]
     following: list[int]
@@ -85,15 +94,16 @@ class _Column:
 def turn_batch(
     episodes: Sequence[Episode], view: View, actions: ActionSet, weights: Record, *, seat: str | None = None
 ) -> TurnBatch:
-    """The batch of all answers of one seat (by default each episode's learning seat), through a view of its observations.
+    """The batch of all answers of one seat (by default each episode's learning seat), through a view of its
+    observations.
 
     Args:
         view: Observation -> arrays by name, all of one shape and type for each name.
         weights: name of a reward -> weight; names without one do not count.
 
     Raises:
-        LoquentError: an episode has no observations in memory, an answer has none before it, the pictures differ in shape, or there is
-            no answer at all.
+        LoquentError: an episode has no observations in memory, an answer has none before it, the pictures
+            differ in shape, or there is no answer at all.
     """
     column = _Column([], [], [], [], [], [], [])
     seen: list[Observation] = []
@@ -101,7 +111,8 @@ def turn_batch(
         _add(column, seen, index, episode, actions, weights, seat or episode.learning)
     if not column.turn:
         raise LoquentError(
-            f"there is no answer of {seat or 'the learning seat'} in {len(episodes)} episodes, so there is no batch of turns"
+            f"there is no answer of {seat or 'the learning seat'} in {len(episodes)} episodes, so "
+            "there is no batch of turns"
         )
     used = sorted({*column.seen, *column.following})
     place = np.zeros(len(seen), dtype=np.int64)
@@ -130,7 +141,10 @@ def _add(
     weights: Record,
     seat: str,
 ) -> None:
-    """Append an episode's answers; each waits for the seat's next observation, the last takes the last of the game."""
+    """Append an episode's answers.
+
+    Each waits for the seat's next observation, the last takes the last of the game.
+    """
     name, latest, first = f"{episode.row}#{episode.number} of {episode.task}", None, len(column.turn)
     for number, turn in enumerate(episode.turns):
         if turn.seat == seat:
@@ -156,7 +170,8 @@ def _add(
                 column.following += [latest] * (len(column.turn) - len(column.following))
         elif turn.to:
             raise LoquentError(
-                f"turn {number} of the game {name} has no observation in memory; play.replay(task, episode) makes them again"
+                f"turn {number} of the game {name} has no observation in memory; play.replay(task, "
+                "episode) makes them again"
             )
     if len(column.turn) > first:
         column.following += [len(seen) - 1] * (len(column.turn) - len(column.following))
@@ -171,6 +186,7 @@ def _stack(
         found = {name: np.shape(array) for name, array in picture.items()}
         if found != shapes:
             raise LoquentError(
-                f"the view makes {found} of the observation {observation.text[:60]!r}, and {shapes} of the first; one shape is right"
+                f"the view makes {found} of the observation {observation.text[:60]!r}, and {shapes} "
+                "of the first; one shape is right"
             )
     return {name: np.stack([picture[name] for picture in pictures]) for name in shapes}

@@ -1,4 +1,7 @@
-"""Whole utterances in a batch of tokens: where each begins, where it ends, and what it earned. What learners per utterance read."""
+"""Whole utterances in a batch of tokens: where each begins, where it ends, and what it earned.
+
+What learners per utterance read.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ from loquent.models.tokens.batch import TokenBatch, positions
 
 @dataclass(frozen=True, eq=False)
 class Utterances:
-    """The u-th answer of each row, padded on the right with 0; what the code of arXiv:2206.11871 calls `u_state_idxs` and so on."""
+    """The u-th answer of each row, padded on the right with 0.
+
+    What the code of arXiv:2206.11871 calls `u_state_idxs` and so on.
+    """
 
     action: Int64[
         Tensor, "B U"

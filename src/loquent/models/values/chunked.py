@@ -1,4 +1,6 @@
-"""Functions of a linear layer's outputs, some rows at a time: what is wide is never held whole, neither forward nor backward."""
+"""Functions of a linear layer's outputs, some rows at a time: what is wide is never held whole, neither
+forward nor backward.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +34,12 @@ class Product(Protocol):
 def chunked(
     layer: Product, states: Float[Tensor, "N H"], step: int, function: Function, outputs: int
 ) -> Columns:
-    """`function` of the layer's outputs, `step` rows at a time, differentiable once by the states and the layer.
+    """`function` of the layer's outputs, `step` rows at a time, differentiable once by the states and the
+    layer.
 
     Args:
-        function: from some rows of outputs, which rows they are, and which of its columns are wanted, to columns [rows].
+        function: from some rows of outputs, which rows they are, and which of its columns are wanted, to
+            columns [rows].
         outputs: how many columns it gives.
     """
     return _Chunked.apply(states, layer.weight, layer.bias, step, function, outputs)  # type: ignore[no-any-return, no-untyped-call]  # torch has no types for autograd functions
@@ -44,10 +48,11 @@ def chunked(
 def summed(
     layer: Product, states: Float[Tensor, "N H"], step: int, function: Rows
 ) -> tuple[Float[Tensor, ""], Columns]:
-    """The sum over rows of the first column that `function` gives of the layer's outputs, and its other columns [N], without a gradient.
+    """The sum over rows of the first column that `function` gives of the layer's outputs, and its other
+    columns [N], without a gradient.
 
-    Each chunk's gradient is formed with it, so the outputs are computed once, where `chunked` computes them again in the backward pass.
-    The sum is differentiable once by the states and the layer.
+    Each chunk's gradient is formed with it, so the outputs are computed once, where `chunked` computes them
+    again in the backward pass. The sum is differentiable once by the states and the layer.
     """
     total, *columns = _Summed.apply(states, layer.weight, layer.bias, step, function)  # type: ignore[no-untyped-call]  # torch has no types for autograd functions
     return total, tuple(columns)
@@ -96,7 +101,9 @@ class _Summed(torch.autograd.Function):
 
 
 class _Chunked(torch.autograd.Function):
-    """The backward pass forms the outputs again and adds each chunk's part to one gradient of the weight, in place."""
+    """The backward pass forms the outputs again and adds each chunk's part to one gradient of the weight, in
+    place.
+    """
 
     @staticmethod
     def forward(

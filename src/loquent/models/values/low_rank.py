@@ -1,4 +1,6 @@
-"""Low-rank adapters (LoRA, arXiv:2106.09685): a second network on the same frozen weights, with a small correction of its own."""
+"""Low-rank adapters (LoRA, arXiv:2106.09685): a second network on the same frozen weights, with a small
+correction of its own.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,10 @@ from loquent.pretrained import exact
 
 
 class LowRank(nn.Module):
-    """A linear layer plus `up(down(x))`, of which only the latter learns; it begins as the layer alone, since `up` begins at 0 (sec. 4.1)."""
+    """A linear layer plus `up(down(x))`, of which only the latter learns.
+
+    It begins as the layer alone, since `up` begins at 0 (sec. 4.1).
+    """
 
     def __init__(self, layer: nn.Module, rank: int) -> None:
         super().__init__()
@@ -32,7 +37,8 @@ class LowRank(nn.Module):
 
 
 def adapted(module: nn.Module, rank: int) -> nn.Module:
-    """A network on the very parameters of `module`, which are frozen, with an adapter on each of its linear layers.
+    """A network on the very parameters of `module`, which are frozen, with an adapter on each of its linear
+    layers.
 
     Raises:
         BadModel: it has no linear layer to adapt.
@@ -51,7 +57,10 @@ def adapted(module: nn.Module, rank: int) -> nn.Module:
 
 
 def _sizes(layer: Any) -> tuple[int, int]:
-    """Inputs and outputs of a linear layer, the library's Conv1D too, whose weight is [inputs, outputs]; (0, 0) of anything else."""
+    """Inputs and outputs of a linear layer, the library's Conv1D too, whose weight is [inputs, outputs].
+
+    (0, 0) of anything else.
+    """
     if isinstance(layer, nn.Linear):
         return layer.in_features, layer.out_features
     if type(layer).__name__ == "Conv1D" and type(layer).__module__ == "transformers.pytorch_utils":

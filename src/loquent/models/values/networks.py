@@ -1,4 +1,6 @@
-"""Values per token: V and Q over hidden states, with target networks that follow slowly (arXiv:2206.11871 sec. 4)."""
+"""Values per token: V and Q over hidden states, with target networks that follow slowly (arXiv:2206.11871
+sec. 4).
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,12 @@ CHUNK = 1 << 22  # values in one chunk of a Q-head's outputs, when all of them a
 
 
 class Head(nn.Module):
-    """Two linear layers with a ReLU between, twice as wide inside as the hidden states: the heads of arXiv:2206.11871.
+    """Two linear layers with a ReLU between, twice as wide inside as the hidden states: the heads of
+    arXiv:2206.11871.
 
     Args:
-        initial: None leaves PyTorch's initialisation; a number makes every output begin at it (output weight 0, bias `initial`).
+        initial: None leaves PyTorch's initialisation; a number makes every output begin at it (output weight
+            0, bias `initial`).
     """
 
     def __init__(self, width: int, outputs: int, initial: float | None = None) -> None:
@@ -46,12 +50,17 @@ class Head(nn.Module):
         return F.relu(self.inner(hidden.to(self.inner.weight.dtype)))
 
     def taken(self, hidden: Float[Tensor, "N H"], tokens: Int64[Tensor, " N"]) -> Float[Tensor, " N"]:
-        """The output of one column a row, from that column of the output layer alone: the whole [N, V] is never formed."""
+        """The output of one column a row, from that column of the output layer alone: the whole [N, V] is
+        never formed.
+        """
         columns = F.embedding(tokens, self.outer.weight)
         return (self.features(hidden) * columns).sum(-1) + self.outer.bias[tokens]
 
     def summed(self, hidden: Float[Tensor, "N H"], function: Rows) -> tuple[Tensor, Columns]:
-        """The sum over rows of a function of all outputs, and columns it gives beside it; some rows at a time (`chunked.summed`)."""
+        """The sum over rows of a function of all outputs, and columns it gives beside it.
+
+        Some rows at a time (`chunked.summed`).
+        """
         return summed(self.outer, self.features(hidden), max(1, CHUNK // self.outer.out_features), function)
 
 
@@ -63,7 +72,8 @@ def _heads(modules: nn.ModuleList) -> list[Head]:
 class TokenValues(nn.Module):
     """V and Q per token for a policy. Target parts never require a gradient and stay in evaluation mode.
 
-    `value_trunk` None: the heads read the policy's own hidden states. `target_trunk` None: the target heads read what the heads read.
+    `value_trunk` None: the heads read the policy's own hidden states. `target_trunk` None: the target heads
+    read what the heads read.
     """
 
     def __init__(
@@ -106,11 +116,12 @@ class TokenValues(nn.Module):
         """The values for a causal model, on its device.
 
         Args:
-            backbones: "separate": a copy of the trunk for the values and one for their targets; "shared": the policy's trunk, which both
-                train; "frozen": the policy's trunk, which stays as it is; "lora": that frozen trunk with low-rank adapters for the values and
-                for their targets.
+            backbones: "separate": a copy of the trunk for the values and one for their targets; "shared": the
+                policy's trunk, which both train; "frozen": the policy's trunk, which stays as it is; "lora":
+                that frozen trunk with low-rank adapters for the values and for their targets.
             rank: of the adapters.
-            outputs: how many values a Q-head gives: one for each token that the model knows (None), or 1, that of a whole answer.
+            outputs: how many values a Q-head gives: one for each token that the model knows (None), or 1,
+                that of a whole answer.
             double: two Q-heads, the smaller of whose targets counts.
             initial: where every value begins; None: PyTorch's initialisation.
             key: all initial weights depend on it alone.
@@ -150,7 +161,9 @@ class TokenValues(nn.Module):
 
     @torch.no_grad()
     def target_q(self, hidden: Float[Tensor, "*N H"]) -> Float[Tensor, "*N V"]:
-        """Q of all tokens by the target heads, from the target trunk's hidden states: the smaller of both, clipped."""
+        """Q of all tokens by the target heads, from the target trunk's hidden states: the smaller of both,
+        clipped.
+        """
         return self._clipped(torch.stack([head(hidden) for head in self.target_heads]).amin(0))
 
     def taken(
@@ -169,10 +182,12 @@ class TokenValues(nn.Module):
     def summed(
         self, hidden: Float[Tensor, "N H"], function: Rows
     ) -> tuple[Float[Tensor, ""], tuple[Columns, ...]]:
-        """The sum over rows and online heads of a function of Q of all tokens, and of each head the columns it gives beside it.
+        """The sum over rows and online heads of a function of Q of all tokens, and of each head the columns
+        it gives beside it.
 
         Args:
-            function: from Q of some rows [n, V] and which rows they are, to the number of each that is summed, and further ones.
+            function: from Q of some rows [n, V] and which rows they are, to the number of each that is
+                summed, and further ones.
         """
         sums, columns = zip(*(head.summed(hidden, function) for head in _heads(self.q_heads)), strict=True)
         return torch.stack(sums).sum(), columns

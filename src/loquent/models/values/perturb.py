@@ -1,7 +1,9 @@
-"""Acting with values: pi(a|s) proportional to pi_beta(a|s) exp(adv_beta (T(s, a) - V(s))) (arXiv:2206.11871 sec. 4).
+"""Acting with values: pi(a|s) proportional to pi_beta(a|s) exp(adv_beta (T(s, a) - V(s))) (arXiv:2206.11871
+sec. 4).
 
-T is the target Q (the smaller of its heads, clipped), V the online V, pi_beta the policy. V is the same for all tokens of a state,
-so it cancels unless advantages are clipped or only their sign counts; where it cancels it is not computed.
+T is the target Q (the smaller of its heads, clipped), V the online V, pi_beta the policy. V is the same for
+all tokens of a state, so it cancels unless advantages are clipped or only their sign counts; where it cancels
+it is not computed.
 """
 
 from __future__ import annotations
@@ -29,11 +31,16 @@ class Perturbation:
 
     Args:
         values: what advantages are read from.
-        adv_beta: their weight; in the mode "sign" the weight of tokens better than V, between 0 and 1, where 0.5 changes nothing.
-        adv_clip: the perturbation of a token is at most this (0: a token is never favoured, only punished); None: not clipped.
-        mode: "exponential": adv_beta (T - V) is added to the logits; "sign": log adv_beta where T > V, log (1 - adv_beta) elsewhere.
-        logits: False leaves the policy's logits out, so that only advantages speak (of the tokens a filter keeps).
-        filters: temperature, top-k and top-p read the policy's logits ("before", as the paper's code), or what was perturbed ("after").
+        adv_beta: their weight; in the mode "sign" the weight of tokens better than V, between 0 and 1, where
+            0.5 changes nothing.
+        adv_clip: the perturbation of a token is at most this (0: a token is never favoured, only punished);
+            None: not clipped.
+        mode: "exponential": adv_beta (T - V) is added to the logits; "sign": log adv_beta where T > V, log (1
+            - adv_beta) elsewhere.
+        logits: False leaves the policy's logits out, so that only advantages speak (of the tokens a filter
+            keeps).
+        filters: temperature, top-k and top-p read the policy's logits ("before", as the paper's code), or
+            what was perturbed ("after").
 
     Raises:
         BadSetting: a value is outside its range, or nothing is left to draw by.
@@ -56,14 +63,15 @@ class Perturbation:
             )
         if self.mode == "sign" and not 0 < self.adv_beta < 1:
             raise BadSetting(
-                f"adv_beta = {self.adv_beta} with mode = 'sign' is the weight of tokens better than V, the others have 1 - adv_beta; "
-                "a number between 0 and 1 is right"
+                f"adv_beta = {self.adv_beta} with mode = 'sign' is the weight of tokens better than "
+                "V, the others have 1 - adv_beta; a number between 0 and 1 is right"
             )
         if self.adv_clip is not None and not math.isfinite(self.adv_clip):
             raise BadSetting(f"adv_clip = {self.adv_clip} is no finite number; None does not clip")
         if self.neutral and not self.logits:
             raise BadSetting(
-                f"adv_beta = {self.adv_beta} and logits = False leave nothing to draw by; take the logits, or weigh the advantages"
+                f"adv_beta = {self.adv_beta} and logits = False leave nothing to draw by; take the "
+                "logits, or weigh the advantages"
             )
 
     @property
@@ -82,7 +90,9 @@ class Perturbation:
         return self.values.size
 
     def shift(self, target: Float[Tensor, "n H"], value: Float[Tensor, "n H"] | None) -> Shift:
-        """What is added for states with these hidden states, of what the target heads read and of what V reads (None where V cancels)."""
+        """What is added for states with these hidden states, of what the target heads read and of what V
+        reads (None where V cancels).
+        """
         q = self.values.target_q(target)
         v = self.values.v(value) if self.needs_v and value is not None else None
         return Shift(
@@ -94,7 +104,9 @@ class Perturbation:
 
 @dataclass(frozen=True)
 class Shift:
-    """What is added to the logits of n states, whether the logits count at all, and whether filters come after it."""
+    """What is added to the logits of n states, whether the logits count at all, and whether filters come
+    after it.
+    """
 
     added: Float[Tensor, "n V"]
     logits: bool = True
@@ -116,7 +128,9 @@ def added(
     adv_clip: float | None = None,
     mode: str = "exponential",
 ) -> Float[Tensor, "n V"]:
-    """What advantages q - v add to the logits; without `v` up to a constant of each row, which a softmax does not see.
+    """What advantages q - v add to the logits.
+
+    Without `v` up to a constant of each row, which a softmax does not see.
 
     Raises:
         BadSetting: there is no `v` where it matters.
@@ -140,7 +154,9 @@ def perturbed_logprob(
     kept: Bool[Tensor, "n V"] | None = None,
     temperature: float | Float[Tensor, "n 1"] = 1.0,
 ) -> Float[Tensor, "n V"]:
-    """The log-probabilities tokens are drawn with, -inf outside `kept`; without a shift those of the policy's own filtered softmax."""
+    """The log-probabilities tokens are drawn with, -inf outside `kept`; without a shift those of the policy's
+    own filtered softmax.
+    """
     if kept is not None:
         logits = logits.masked_fill(~kept, -torch.inf)
     if shift is not None and shift.after:
@@ -162,7 +178,8 @@ def kl(logprob: Float[Tensor, "n V"], other: Float[Tensor, "n V"]) -> Float[Tens
 
 
 def best_of_kl(number: int) -> float:
-    """How far, in nats, drawing n answers and taking the best goes from drawing one, at most: log n - (n - 1) / n (arXiv:2401.01879).
+    """How far, in nats, drawing n answers and taking the best goes from drawing one, at most: log n - (n - 1)
+    / n (arXiv:2401.01879).
 
     Raises:
         BadSetting: there is not one answer to take.

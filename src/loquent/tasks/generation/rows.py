@@ -48,7 +48,8 @@ class Options:
     limit: int = setting(0, "the most rows per split, chosen by a hash of their ids; 0: all", low=0)
     horizon: str = setting(
         "cut",
-        "the end of an answer that a decoder stopped: 'cut' bootstraps, 'terminal' does not (the paper's code)",
+        "the end of an answer that a decoder stopped: 'cut' bootstraps, 'terminal' does not (the "
+        "paper's code)",
         choices=("cut", "terminal"),
     )
 

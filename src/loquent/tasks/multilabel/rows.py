@@ -27,7 +27,8 @@ class Options(Labelled):
     label_field: str = setting("", "the field of the labels in JSONL and on the hub; empty: `labels`")
     reward: str = setting(
         "f1",
-        "f1, exact, ndcg or prefix (ndcg and prefix reward the order), or module:name(observation, action, targets)",
+        "f1, exact, ndcg or prefix (ndcg and prefix reward the order), or module:name(observation, "
+        "action, targets)",
     )
     dense: bool = setting(
         True,
@@ -45,7 +46,8 @@ class Options(Labelled):
     )
     max_steps: int = setting(
         0,
-        "the most actions in an episode, 'terminate' included; 0: the largest number of labels of a row, plus 1",
+        "the most actions in an episode, 'terminate' included; 0: the largest number of labels of a "
+        "row, plus 1",
         low=0,
     )
 

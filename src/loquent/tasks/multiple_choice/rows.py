@@ -35,7 +35,8 @@ class Options(Annotated):
         count = len(checked["choices"])
         if count > self.max_choices:
             raise ValueError(
-                f"the question has {count} choices, more than max_choices = {self.max_choices}; raise max_choices"
+                f"the question has {count} choices, more than max_choices = {self.max_choices}; "
+                "raise max_choices"
             )
         return checked
 

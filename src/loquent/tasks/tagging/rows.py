@@ -24,7 +24,8 @@ class Options(Labelled):
 
     token_field: str = setting(
         "",
-        "the column of the tokens: a number (CoNLL) or a name (CoNLL-U, JSONL, hub); empty: the format's usual column",
+        "the column of the tokens: a number (CoNLL) or a name (CoNLL-U, JSONL, hub); empty: the "
+        "format's usual column",
     )
     label_field: str = setting(
         "", "the column of the labels; empty: the last column (CoNLL), UPOS (CoNLL-U) or `labels`"

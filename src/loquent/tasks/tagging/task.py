@@ -212,7 +212,8 @@ class Tagging(Task):
         elif not ahead or (ahead < 0 and place):
             text = f" {tokens[place]}/" if place else f"{tokens[0]}/"
         else:
-            text = f"{chr(10) if place else ''}{' '.join(tokens if ahead < 0 else tokens[place : place + 1 + ahead])}\n{tokens[place]}/"
+            shown = tokens if ahead < 0 else tokens[place : place + 1 + ahead]
+            text = f"{chr(10) if place else ''}{' '.join(shown)}\n{tokens[place]}/"
         return Observation(
             text, Record(tokens=tokens, position=place, labels=labels, previous=state.previous)
         )

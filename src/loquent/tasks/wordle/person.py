@@ -19,7 +19,8 @@ class PersonOptions:
 
     hint: str | Record = setting(
         "wordle/optimal",
-        "the agent that guesses for you when you type ?, as a name or {kind: NAME, OPTION: VALUE}; empty: none",
+        "the agent that guesses for you when you type ?, as a name or {kind: NAME, OPTION: VALUE}; "
+        "empty: none",
     )
 
 

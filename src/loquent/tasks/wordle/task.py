@@ -37,7 +37,8 @@ NO_WORD, NOT_LISTED = "not five letters a-z", "not in the list of guesses"
 WRONG, RIGHT = Record(guess=-1.0), Record(guess=0.0)
 EXPLAINED = {
     "marks": "After each guess: g in place, y elsewhere in the word, b not in it.",
-    "letters": "After each guess its letters: in upper case in place, in lower case elsewhere in the word, - not in it.",
+    "letters": "After each guess its letters: in upper case in place, in lower case elsewhere in the word, - "
+    "not in it.",
 }
 
 
@@ -49,7 +50,8 @@ class WordleOptions:
     limit: int = setting(0, "the number of words of the list to use, drawn once; 0: all", low=0)
     guesses: str = setting(
         "any",
-        "valid guesses: 'any' five letters, only the 'words' of the list, or the list and a file with one word per line",
+        "valid guesses: 'any' five letters, only the 'words' of the list, or the list and a file "
+        "with one word per line",
     )
     rule: str = setting(
         "ilql",

@@ -78,7 +78,8 @@ class TweetOptions:
     guesses: str = setting("", "a file of possible guesses besides the words of the task, one word per line")
     games: str = setting(
         "uniform",
-        "uniform: tweets are equally likely; feasible: in proportion to the number of secrets that allow the grid",
+        "uniform: tweets are equally likely; feasible: in proportion to the number of secrets that "
+        "allow the grid",
         choices=("uniform", "feasible"),
         source="feasible: the released code of 2206.11871",
     )
