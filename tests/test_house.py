@@ -203,3 +203,71 @@ def test_one_function_shortens_values_for_errors():
         for path in files
         if re.search(r"^def _?short\(", path.read_text(encoding="utf-8"), re.MULTILINE)
     ] == []
+
+
+CONTRACTS = ("core/agent.py", "core/algorithm.py", "core/metric.py", "core/task.py")
+PROTOCOLS = ("rollout/*.py", "adapters/*.py")  # rooms whose protocols are contracts too
+LOOKED_UP = {
+    ("core/metric.py", "keys"),  # `traits`: a metric may leave these out, and every reader asks `traits`
+    ("core/metric.py", "directions"),
+    ("core/metric.py", "together"),
+    ("core/metric.py", "corpus_only"),
+    ("core/options.py", "Options"),  # `options_of`: a factory may be any function
+    ("cli/commands/weights.py", "spec"),  # a task's class has a spec where no option changes it
+}
+
+
+def declared(house):
+    """The public names that the classes of our contracts declare: attributes and methods."""
+    names = set()
+    for pattern in (*CONTRACTS, *PROTOCOLS):
+        for file in house.glob(pattern):
+            classes = [
+                node
+                for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+                if isinstance(node, ast.ClassDef)
+            ]
+            for node in classes:
+                if pattern in CONTRACTS or "Protocol" in {ast.unparse(base) for base in node.bases}:
+                    names |= _members(node)
+    return {name for name in names if not name.startswith("_")}
+
+
+def _members(node):
+    names = set()
+    for item in node.body:
+        if isinstance(item, ast.FunctionDef):
+            names.add(item.name)
+        elif isinstance(item, ast.AnnAssign | ast.Assign):
+            targets = item.targets if isinstance(item, ast.Assign) else [item.target]
+            names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return names
+
+
+def looked_up(house, names):
+    """(file, name) of each `getattr` and `hasattr` with a constant that is one of the names."""
+    return {
+        (file.relative_to(house).as_posix(), node.args[1].value)
+        for file in house.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("getattr", "hasattr")
+        and len(node.args) > 1
+        and isinstance(node.args[1], ast.Constant)
+        and node.args[1].value in names
+    }
+
+
+def test_what_a_contract_declares_is_read_as_an_attribute():
+    names = declared(HOUSE)
+    assert {"kl_of_choice", "reads", "directions", "higher_is_better", "views", "encode"} <= names
+    assert looked_up(HOUSE, names) == LOOKED_UP
+
+
+def test_a_declared_name_that_is_looked_up_is_found(tmp_path):
+    (tmp_path / "a.py").write_text(
+        "x = getattr(metric, 'keys', ())\nhasattr(agent, 'answer')\n"
+        "getattr(module, 'weight', None)\ngetattr(record, name)\nmetric.keys"
+    )
+    assert looked_up(tmp_path, declared(HOUSE)) == {("a.py", "keys"), ("a.py", "answer")}

@@ -79,9 +79,11 @@ def test_one_key_twice_is_refused(monkeypatch):
 def test_a_metric_may_be_ones_own(tmp_path, monkeypatch):
     lines = [
         "class Made:",
-        "    version, higher_is_better, keys = 1, True, ('made',)",
+        "    name, version, higher_is_better, keys = 'made', 1, True, ('made',)",
         "    def __init__(self, context, n):",
         "        self.n = n",
+        "    def __call__(self, predictions, references, prompts, rows):",
+        "        pass",
         "",
     ]
     (tmp_path / "own_metric_of_a_test.py").write_text("\n".join(lines))

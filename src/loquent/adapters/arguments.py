@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium as gym
 
 from loquent.core import registry
+from loquent.core.agent import Agent
 from loquent.core.options import filled
 from loquent.core.seeding import whole_number
 from loquent.core.task import Task
@@ -53,24 +54,12 @@ def check_lengths(**lengths: Any) -> None:
 
 def check_players(terms: Any, agents: Any, weights: Any) -> None:
     """Raise BadSetting unless terms can score, agents can answer and weights are finite numbers."""
-    if not isinstance(terms, Sequence) or not all(
-        hasattr(term, "score") and hasattr(term, "name") for term in terms
-    ):
-        what = f"terms = {terms!r:.80}: must be a sequence of reward terms"
-        raise BadSetting(f"{what}, as in [rewards.Term(name, metric)]")
-    for term in terms:
-        if getattr(term, "together", False):
-            from loquent.rewards.counting import FIXED  # imports metrics, which few environments need
-
-            what = f"the term {term.name!r}: its score of an episode depends on the episodes scored with it"
-            raise BadSetting(f"{what}, and an environment scores each alone; {FIXED}")
-        if getattr(getattr(term, "counting", None), "for_learners", False):
-            what = (
-                f"the term {term.name!r}: normalization and potential work only in training (loquent train)"
-            )
-            raise BadSetting(f"{what}, because an environment scores each episode alone; leave them out here")
+    if not isinstance(terms, Sequence):
+        raise _no_terms(terms)
+    if terms:
+        _check_terms(terms)
     if agents is not None and not (
-        isinstance(agents, Mapping) and all(hasattr(agent, "answer") for agent in agents.values())
+        isinstance(agents, Mapping) and all(isinstance(agent, Agent) for agent in agents.values())
     ):
         raise BadSetting(
             f"agents = {agents!r:.80}: must be a mapping from seats to agents, as in {{'judge': agent}}"
@@ -80,6 +69,31 @@ def check_players(terms: Any, agents: Any, weights: Any) -> None:
         raise BadSetting(
             f"weights = {weights!r:.80}: must be a mapping from names of rewards to finite numbers"
         )
+
+
+def _check_terms(terms: Sequence[Any]) -> None:
+    """Raise BadSetting unless each term can score one episode alone."""
+    from loquent.rewards.counting import FIXED  # imports metrics, which few environments need
+    from loquent.rewards.terms import Term, TokenTerm
+
+    for term in terms:
+        if isinstance(term, TokenTerm):
+            continue
+        if not isinstance(term, Term):
+            raise _no_terms(terms)
+        if term.together:
+            what = f"the term {term.name!r}: its score of an episode depends on the episodes scored with it"
+            raise BadSetting(f"{what}, and an environment scores each alone; {FIXED}")
+        if term.counting.for_learners:
+            what = (
+                f"the term {term.name!r}: normalization and potential work only in training (loquent train)"
+            )
+            raise BadSetting(f"{what}, because an environment scores each episode alone; leave them out here")
+
+
+def _no_terms(terms: Any) -> BadSetting:
+    what = f"terms = {terms!r:.80}: must be a sequence of reward terms"
+    return BadSetting(f"{what}, as in [rewards.Term(name, metric)]")
 
 
 def reset_options(options: Any) -> dict[str, Any]:

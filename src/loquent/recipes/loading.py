@@ -444,8 +444,7 @@ def _presets(config: type) -> Mapping[str, Record]:
 
 def _taken_by(kind: str, name: str) -> type:
     """The options of a metric, a reward or an agent; none where its factory does not tell them."""
-    options: type = getattr(registry.find(kind, name), "Options", _Untold)
-    return options
+    return options_of(registry.find(kind, name)) or _Untold
 
 
 @dataclass(frozen=True)
@@ -583,7 +582,8 @@ def _describe_own(name: str) -> str:
     else.
     """
     named = registry.imported(name)
-    schema = getattr(named, "Config", None) or options_of(named)
+    learns = isinstance(named, type) and issubclass(named, Algorithm)
+    schema = named.Config if learns else options_of(named)
     if not dataclasses.is_dataclass(schema):
         return f"{name} has no settings"
     return (

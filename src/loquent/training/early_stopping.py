@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from loquent.core.metric import Metric
+from loquent.core.metric import Metric, traits
 from loquent.core.values import Record
 from loquent.errors import BadSetting, nearest
 from loquent.files import saved_state
@@ -76,6 +76,6 @@ def _is_higher_better(name: str, metrics: Sequence[Metric], weights: Record) -> 
     try:
         return higher_is_better(name, metrics, weights)
     except BadSetting as error:
-        known = [key for metric in metrics for key in getattr(metric, "keys", ())] + ["return"]
+        known = [key for metric in metrics for key in traits(metric).keys] + ["return"]
         near = nearest(name, known)
         raise BadSetting(f"training.stop_metric: {error}" + (f". Nearest: {near}" if near else "")) from error

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loquent.core import registry
-from loquent.core.agent import Agent
+from loquent.core.agent import Agent, Chooser
 from loquent.core.episode import Episode
-from loquent.core.metric import Context, Measured, Metric
+from loquent.core.metric import Context, Measured, Metric, traits
 from loquent.core.seeding import Key
 from loquent.core.task import Row, Task
 from loquent.core.values import EMPTY, Record
@@ -83,7 +83,7 @@ def evaluate_agent(
     values, errors = _means(
         {
             **outcomes.columns(played, task.spec, weights),
-            **_divergences(played, getattr(acting, "kl_of_choice", None)),
+            **_divergences(played, acting.kl_of_choice if isinstance(acting, Chooser) else None),
         }
     )
     ended = [
@@ -165,8 +165,9 @@ class Renamed:
     def __init__(self, name: str, metric: Metric) -> None:
         self.name, self.metric = name, metric
         self.version, self.higher_is_better = metric.version, metric.higher_is_better
-        self.keys = tuple(f"{name}/{key}" for key in getattr(metric, "keys", ()))
-        self.directions = {f"{name}/{key}": up for key, up in getattr(metric, "directions", {}).items()}
+        own = traits(metric)
+        self.keys = tuple(f"{name}/{key}" for key in own.keys)
+        self.directions = {f"{name}/{key}": up for key, up in own.directions.items()}
 
     def __call__(
         self,
@@ -196,7 +197,7 @@ def build_metrics(settings: Record, context: Context) -> list[Metric]:
         of = options.pop("of", name)
         metric = _metric(of, context, options)
         built.append(metric if of == name else Renamed(name, metric))
-        keys = set(getattr(built[-1], "keys", ()))
+        keys = set(traits(built[-1]).keys)
         if twice := sorted(known & keys):
             raise _twice(twice[0])
         known |= keys
@@ -223,7 +224,7 @@ def _metric(name: str, context: Context, options: dict[str, Any]) -> Metric:
             f"{name!r} names {factory!r:.80}, which makes no metric (a reward's function is none); {right}"
         )
     metric = factory(context, **options)
-    if not (callable(metric) and hasattr(metric, "version") and hasattr(metric, "higher_is_better")):
+    if not isinstance(metric, Metric):
         raise BadSetting(
             f"{name} made {metric!r:.80}, which is no metric: `name`, `version` and "
             f"`higher_is_better` are wanted; {right}"
@@ -240,7 +241,7 @@ def higher_is_better(key: str, metrics: Sequence[Metric], weights: Record) -> bo
     """
     owner = next((metric for metric in metrics if _gives(metric, key)), None)
     if owner is not None:
-        up: bool | None = getattr(owner, "directions", {}).get(key, owner.higher_is_better)
+        up: bool | None = traits(owner).directions.get(key, owner.higher_is_better)
         if up is None:
             raise BadSetting(
                 f"{key!r} cannot be watched: its metric {owner.name} says neither up nor down; {WATCHED}"
@@ -258,7 +259,7 @@ def higher_is_better(key: str, metrics: Sequence[Metric], weights: Record) -> bo
 
 
 def _gives(metric: Metric, key: str) -> bool:
-    keys = getattr(metric, "keys", ())
+    keys = traits(metric).keys
     return key in keys if keys else key == metric.name or key.startswith(f"{metric.name}/")
 
 

@@ -71,9 +71,9 @@ class Trainer:
             self.terms,
             recipe.config,
             name=self.algorithm.name,
-            playing=isinstance(self.algorithm, Playing),
+            playing=issubclass(kind, Playing),
             recorded=self.source == "data",
-            ends=ends_by(getattr(self.actor, "format", None)),
+            ends=None if issubclass(kind, Playing) else ends_by(self.actor.format),
         )
         self.metrics = build_metrics(recipe.metrics, context)
         self.growing = pool is not None
