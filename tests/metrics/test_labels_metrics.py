@@ -170,7 +170,7 @@ def test_rows_tell_the_labels_where_there_is_no_reference():
         found = score(metric, ["X O", "O X", "X O"], [[], ["O X"], []], told).samples[metric.name]
         assert found == [best, best, None]
         assert score(metric, ["X"], [[]]).corpus == {}
-        with pytest.raises(BadRow, match="row 'd' has a str as 'labels'; a list of texts is right"):
+        with pytest.raises(BadRow, match="row 'd' has a str as 'labels'; a list of texts is allowed"):
             score(metric, ["X"], [[]], [Row("d", Record(labels="X"))])
 
 

@@ -1,9 +1,7 @@
-"""Accuracy: whether an answer is the right one.
+"""Accuracy: whether an answer is correct.
 
-Texts are compared as they are, without white space at their ends.
-
-Where a row has `choices` and their `ids`, as the task `multiple_choice` has, an answer names a choice by its
-id ("B", "(B)", "B.") or by its text.
+Texts are compared exactly, without the white space at their ends. If a row has `choices` and their `ids`, as
+in the task `multiple_choice`, an answer names a choice by its id ("B", "(B)", "B.") or by its text.
 """
 
 from __future__ import annotations
@@ -15,21 +13,21 @@ from typing import ClassVar
 from loquent.core.metric import Context, Measured
 from loquent.core.options import takes
 from loquent.core.task import Row
-from loquent.metrics.text import mean
+from loquent.metrics.pairs import with_means
 
-AROUND = " \t\r\n().:"  # what may stand around an id
+AROUND = " \t\r\n().:"  # characters that may surround an id
 
 
 @dataclass(frozen=True, kw_only=True)
 class AccuracyOptions:
-    """What the metric `accuracy` may be told: nothing."""
+    """Options of the metric `accuracy`: it has none."""
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Per sample 1 for a right answer, else 0; None without a reference or the row's `answer`.
+    """Per sample 1 for a correct answer, else 0; for the corpus the mean.
 
-    For the corpus the mean.
+    A sample without references has no score if its row has no `answer` either.
     """
 
     name: ClassVar[str] = "accuracy"
@@ -44,35 +42,33 @@ class Accuracy:
         prompts: Sequence[str],
         rows: Sequence[Row],
     ) -> Measured:
-        """Score answers; any of several references is right."""
-        scores = [_one(text, own, row) for text, own, row in zip(predictions, references, rows, strict=True)]
-        average = mean(scores)
-        return Measured({self.name: scores}, {} if average is None else {self.name: average})
+        """Score answers; each reference of a sample is correct."""
+        samples = zip(predictions, references, rows, strict=True)
+        return with_means({self.name: [_score(text, texts, row) for text, texts, row in samples]})
 
 
 @takes(AccuracyOptions)
 def accuracy(context: Context, options: AccuracyOptions) -> Accuracy:
-    """The share of answers that are right, word for word; of choices by their id or their text."""
+    """The share of correct answers: the exact text, or the id or the text of a choice."""
     return Accuracy()
 
 
 def choice(text: str, ids: Sequence[str], choices: Sequence[str]) -> str:
     """The id of the choice that a text names.
 
-    The text itself, without white space at its ends, where it names none.
+    If the text names no choice: the text itself, without the white space at its ends.
     """
-    said = text.strip()
-    if said in choices:
-        return ids[list(choices).index(said)]
+    answer = text.strip()
+    if answer in choices:
+        return ids[list(choices).index(answer)]
     bare = text.strip(AROUND)
-    return bare if bare in ids else said
+    return bare if bare in ids else answer
 
 
-def _one(text: str, references: Sequence[str], row: Row) -> float | None:
-    told = row.fields
-    answer = told.get("answer")
-    right = references or ((answer,) if isinstance(answer, str) else ())
-    ids, choices = told.get("ids", ()), told.get("choices", ())
-    if not right:
+def _score(text: str, references: Sequence[str], row: Row) -> float | None:
+    answer = row.fields.get("answer")
+    gold = references or ((answer,) if isinstance(answer, str) else ())
+    if not gold:
         return None
-    return float(choice(text, ids, choices) in {choice(one, ids, choices) for one in right})
+    ids, choices = row.fields.get("ids", ()), row.fields.get("choices", ())
+    return float(choice(text, ids, choices) in {choice(reference, ids, choices) for reference in gold})

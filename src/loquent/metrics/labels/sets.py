@@ -1,7 +1,7 @@
-"""Sets and rankings of labels, from text such as "cs.DM cs.IT terminate", as registered metrics.
+"""Metrics of sets and rankings of labels, from texts such as "cs.DM cs.IT terminate".
 
-A label that is said twice counts twice against precision, as in the task `multilabel`; the formulas are those
-of `metrics.label_sets`.
+A repeated label counts twice in the denominator of precision, as in the task `multilabel`. The formulas are
+in `metrics.labels.set_scores`.
 """
 
 from __future__ import annotations
@@ -17,26 +17,32 @@ from loquent.core.task import Row
 from loquent.errors import BadSetting
 from loquent.metrics.labels import set_scores
 from loquent.metrics.labels.texts import Labels, label_set, row_labels
-from loquent.metrics.text import mean
+from loquent.metrics.pairs import with_means
 
-Pair = tuple[Labels, Labels]  # right, said
+Pair = tuple[Labels, Labels]  # gold labels, predicted labels
 PER_TEXT = ("", "/jaccard", "/ndcg", "/exact")
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelSetsOptions:
-    """What the metric `label_sets` may be told."""
+    """Options of the metric `label_sets`."""
 
-    separator: str = setting("", "what parts labels that hold spaces, such as ','; empty: white space")
-    empty: float = setting(1.0, "the score where no label is right and none was said", low=0.0, high=1.0)
+    separator: str = setting(
+        "", "the separator of labels that contain spaces, such as ','; empty: white space"
+    )
+    empty: float = setting(
+        1.0, "the score without gold labels and without predicted labels", low=0.0, high=1.0
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class HammingOptions:
-    """What the metric `hamming_loss` may be told."""
+    """Options of the metric `hamming_loss`."""
 
-    classes: int = setting(0, "how many labels there are; 0: as many as the task has", low=0)
-    separator: str = setting("", "what parts labels that hold spaces, such as ','; empty: white space")
+    classes: int = setting(0, "the number of all labels; 0: that of the task", low=0)
+    separator: str = setting(
+        "", "the separator of labels that contain spaces, such as ','; empty: white space"
+    )
 
 
 @dataclass(frozen=True)
@@ -63,35 +69,37 @@ class LabelSets:
         prompts: Sequence[str],
         rows: Sequence[Row],
     ) -> Measured:
-        """Score texts of labels; of several references the one with the highest F1.
+        """Score texts of labels; of several references the one with the highest F1 counts.
 
         Raises:
-            BadRow: a row without references has `labels` that are none.
+            BadRow: a row without references has `labels` that are not a list of texts.
         """
         pairs = _pairs(predictions, references, rows, self.separator)
-        each = [None if pair is None else self._scores(*pair) for pair in pairs]
-        samples = {
-            f"label_sets{part}": [None if one is None else one[i] for one in each]
-            for i, part in enumerate(PER_TEXT)
-        }
-        corpus = {key: average for key, scores in samples.items() if (average := mean(scores)) is not None}
+        scores = [None if pair is None else self._scores(*pair) for pair in pairs]
+        measured = with_means(
+            {
+                f"label_sets{part}": [None if values is None else values[i] for values in scores]
+                for i, part in enumerate(PER_TEXT)
+            }
+        )
         present = [pair for pair in pairs if pair is not None]
         if present:
-            gold, said = [a for a, _ in present], [b for _, b in present]
-            corpus["label_sets/micro_f1"] = set_scores.micro_f1(gold, said, self.empty)
-            corpus["label_sets/macro_f1"] = set_scores.macro_f1(gold, said, self.empty)
-        return Measured(samples, corpus)
+            gold, predicted = [a for a, _ in present], [b for _, b in present]
+            measured.corpus["label_sets/micro_f1"] = set_scores.micro_f1(gold, predicted, self.empty)
+            measured.corpus["label_sets/macro_f1"] = set_scores.macro_f1(gold, predicted, self.empty)
+        return measured
 
-    def _scores(self, gold: Labels, said: Labels) -> tuple[float, ...]:
-        some = (of(gold, said, self.empty) for of in (set_scores.f1, set_scores.jaccard, set_scores.ndcg))
-        return *some, set_scores.exact(gold, said)
+    def _scores(self, gold: Labels, predicted: Labels) -> tuple[float, ...]:
+        functions = (set_scores.f1, set_scores.jaccard, set_scores.ndcg)
+        scores = (function(gold, predicted, self.empty) for function in functions)
+        return *scores, set_scores.exact(gold, predicted)
 
 
 @dataclass(frozen=True)
 class HammingLoss:
-    """Per sample the share of all labels that are wrongly said or wrongly not said, at most 1.
+    """Per sample the share of all labels that are wrongly predicted or missing; for the corpus the mean.
 
-    For the corpus the mean. 0 is best.
+    At most 1; 0 is best.
     """
 
     classes: int
@@ -108,36 +116,41 @@ class HammingLoss:
         prompts: Sequence[str],
         rows: Sequence[Row],
     ) -> Measured:
-        """Score texts of labels; of several references the one with the highest F1. Raises as `LabelSets`."""
+        """Score texts of labels; of several references the one with the highest F1 counts.
+
+        Raises:
+            BadRow: a row without references has `labels` that are not a list of texts.
+        """
         pairs = _pairs(predictions, references, rows, self.separator)
-        scores = [
+        losses = [
             None if pair is None else min(1.0, set_scores.hamming(*pair, self.classes)) for pair in pairs
         ]
-        average = mean(scores)
-        return Measured({self.name: scores}, {} if average is None else {self.name: average})
+        return with_means({self.name: losses})
 
 
 @takes(LabelSetsOptions)
 def label_sets(context: Context, options: LabelSetsOptions) -> LabelSets:
-    """Sets of labels ("cs.DM cs.IT terminate"): sample, micro and macro F1, Jaccard, exact match, and nDCG of
-    their order.
+    """Sets of labels ("cs.DM cs.IT terminate"): F1, Jaccard, exact match, and nDCG of their order.
+
+    F1 is the mean over samples, micro and macro.
     """
     return LabelSets(options.separator, options.empty)
 
 
 @takes(HammingOptions)
 def hamming_loss(context: Context, options: HammingOptions) -> HammingLoss:
-    """The share of all labels that are wrongly said or not said; 0 is best.
+    """The share of all labels that are wrongly predicted or missing; 0 is best.
 
     Needs `classes`, or a task with labels.
 
     Raises:
-        BadSetting: nothing says how many labels there are.
+        BadSetting: the number of labels is unknown.
     """
     classes = options.classes or len(getattr(context.task, "labels", ()))
     if not classes:
         raise BadSetting(
-            "hamming_loss.classes: how many labels there are; no task with labels is here to tell"
+            "hamming_loss.classes = 0 stands for the number of labels of the task, and there is no task with "
+            "labels. Set classes to an integer of at least 1"
         )
     return HammingLoss(classes, options.separator)
 
@@ -145,14 +158,18 @@ def hamming_loss(context: Context, options: HammingOptions) -> HammingLoss:
 def _pairs(
     predictions: Sequence[str], references: Sequence[Sequence[str]], rows: Sequence[Row], separator: str
 ) -> list[Pair | None]:
+    """For each sample its gold labels without repetition and the predicted labels; None without gold labels.
+
+    Of several references the one with the highest F1 counts.
+    """
     pairs: list[Pair | None] = []
-    for text, own, row in zip(predictions, references, rows, strict=True):
-        said = label_set(text, separator)
-        right = [
-            tuple(dict.fromkeys(gold))
-            for gold in [label_set(one, separator) for one in own] or row_labels(row)
-        ]
-        pairs.append(
-            (max(right, key=lambda gold: (set_scores.f1(gold, said, 1.0), gold)), said) if right else None
-        )
+    for text, texts, row in zip(predictions, references, rows, strict=True):
+        predicted = label_set(text, separator)
+        listed = [label_set(reference, separator) for reference in texts] or row_labels(row)
+        gold = [tuple(dict.fromkeys(labels)) for labels in listed]
+        if gold:
+            best = max(gold, key=lambda labels: (set_scores.f1(labels, predicted, 1.0), labels))
+            pairs.append((best, predicted))
+        else:
+            pairs.append(None)
     return pairs

@@ -1,6 +1,4 @@
-"""Labels from text as the tasks write it, and the right ones: those of a reference, or of the row's `labels`
-where there is none.
-"""
+"""Labels as text, in the forms that the tasks write, and the gold labels of a row."""
 
 from __future__ import annotations
 
@@ -11,41 +9,44 @@ from loquent.core.task import Row
 from loquent.errors import BadRow, kind_of
 
 Labels = tuple[str, ...]
-END = re.compile(r"(?<!\S)terminate(?!\S)")  # the task `multilabel` is told so that no label is left
+END = re.compile(r"(?<!\S)terminate(?!\S)")  # the action that ends an episode of the task `multilabel`
 
 
 def tags(text: str) -> Labels:
-    """The labels of a tagged text, "NEW/LOC YORK/LOC 1996-08-22/O": what is behind the last slash of each
-    word; a word without one is a label.
+    """The labels of a tagged text, such as "NEW/LOC YORK/LOC 1996-08-22/O".
+
+    A label is the text after the last slash of a word; a word without a slash is itself a label.
     """
     return tuple(word.rpartition("/")[2] for word in text.split())
 
 
 def label_set(text: str, separator: str = "") -> Labels:
-    """The labels of "cs.DM cs.IT terminate", in their order: parted by white space, or by `separator`; what
-    is behind "terminate" is not read.
+    """The labels of a text such as "cs.DM cs.IT terminate", in their order.
+
+    They are separated by white space, or by `separator`. Text after "terminate" is not read.
     """
-    said = END.split(text, maxsplit=1)[0]
-    return tuple(label for part in said.split(separator or None) if (label := part.strip()))
+    listed = END.split(text, maxsplit=1)[0]
+    return tuple(label for part in listed.split(separator or None) if (label := part.strip()))
 
 
 def row_labels(row: Row) -> list[Labels]:
-    """The labels a row names, as the one right answer; none where it names none.
+    """The field `labels` of a row as its only gold sequence; an empty list for a row without this field.
 
     Raises:
-        BadRow: its `labels` are no list of texts.
+        BadRow: the field is not a list of texts.
     """
-    given = row.fields.get("labels")
-    if given is None:
+    labels = row.fields.get("labels")
+    if labels is None:
         return []
-    if not isinstance(given, list | tuple) or not all(isinstance(label, str) for label in given):
-        raise BadRow(f"row {row.id!r} has {kind_of(given)} as 'labels'; a list of texts is right")
-    return [tuple(given)]
+    if not isinstance(labels, list | tuple) or not all(isinstance(label, str) for label in labels):
+        raise BadRow(
+            f"row {row.id!r} has {kind_of(labels)} as 'labels'; a list of texts is allowed. "
+            "Correct the field, or give the sample references"
+        )
+    return [tuple(labels)]
 
 
-def filled(gold: Sequence[str], said: Sequence[str]) -> tuple[Labels, Labels]:
-    """Both sequences at the length of the longer one: "" stands for a label that is missing, and beside one
-    that is too much.
-    """
-    length = max(len(gold), len(said))
-    return (*gold, *[""] * (length - len(gold))), (*said, *[""] * (length - len(said)))
+def padded(gold: Sequence[str], predicted: Sequence[str]) -> tuple[Labels, Labels]:
+    """Both sequences, the shorter one padded with "" to the length of the other."""
+    length = max(len(gold), len(predicted))
+    return (*gold, *[""] * (length - len(gold))), (*predicted, *[""] * (length - len(predicted)))

@@ -1,8 +1,7 @@
-"""Labels of tokens and their spans, from text such as "NEW/LOC YORK/LOC 1996-08-22/O" (or the labels alone),
-as registered metrics.
+"""Metrics of token labels and their spans: `token_labels` scores tokens, `span_f1` whole spans.
 
-Labels are compared place by place; one that is missing or too much is a wrong one. `token_labels` scores
-tokens, `span_f1` whole spans.
+The texts are such as "NEW/LOC YORK/LOC 1996-08-22/O", or the labels alone. Labels are compared position by
+position; a missing label and an extra label are errors.
 """
 
 from __future__ import annotations
@@ -19,36 +18,36 @@ from loquent.core.metric import Context, Measured
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
-from loquent.metrics.labels import span_scores as tokens
-from loquent.metrics.labels.texts import Labels, filled, row_labels, tags
+from loquent.metrics.labels import span_scores
+from loquent.metrics.labels.texts import Labels, padded, row_labels, tags
 from loquent.metrics.pairs import Tally
 
-Pair = tuple[Labels, Labels]  # right, said
+Pair = tuple[Labels, Labels]  # gold and predicted labels, of equal length
 AVERAGES = ("macro", "weighted")
 PARTS = ("", "/precision", "/recall")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenLabelsOptions:
-    """What the metric `token_labels` takes: nothing."""
+    """Options of the metric `token_labels`: it has none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpanOptions:
-    """What the metric `span_f1` may be told."""
+    """Options of the metric `span_f1`."""
 
     scheme: str = setting(
         "bio",
-        "how labels make spans: runs of one label, B- and I-, or B-, I-, E- and S-",
+        "the form of the labels: without prefixes, with B- and I-, or with B-, I-, E- and S-",
         choices=("io", "bio", "bioes"),
     )
 
 
 @dataclass(frozen=True)
 class TokenLabels:
-    """Accuracy (which is micro F1), macro and weighted F1 of a sample's tokens, and of all tokens together.
+    """Accuracy (equal to micro F1), macro F1 and weighted F1: per sample, and over all tokens together.
 
-    None without right labels.
+    A sample without gold labels and without predicted labels has no score.
     """
 
     name: ClassVar[str] = "token_labels"
@@ -66,23 +65,26 @@ class TokenLabels:
         prompts: Sequence[str],
         rows: Sequence[Row],
     ) -> Measured:
-        """Score tagged texts; of several references the one that agrees best.
+        """Score tagged texts; of several references the one with the highest accuracy counts.
 
         Raises:
-            BadRow: a row without references has `labels` that are none.
+            BadRow: a row without references has `labels` that are not a list of texts.
         """
-        pairs = _pairs(predictions, references, rows, lambda pair: tokens.token_accuracy(*pair))
-        each = [None if pair is None else _token_scores(Counter(zip(*pair, strict=True))) for pair in pairs]
-        samples = {key: [None if one is None else one[i] for one in each] for i, key in enumerate(self.keys)}
+        pairs = _pairs(predictions, references, rows, lambda pair: span_scores.token_accuracy(*pair))
+        scores = [None if pair is None else _token_scores(Counter(zip(*pair, strict=True))) for pair in pairs]
+        samples = {
+            key: [None if values is None else values[i] for values in scores]
+            for i, key in enumerate(self.keys)
+        }
         counts = Counter(chain.from_iterable(zip(*pair, strict=True) for pair in pairs if pair is not None))
         return Measured(samples, dict(zip(self.keys, _token_scores(counts), strict=True)) if counts else {})
 
 
 @dataclass(frozen=True)
 class SpanF1:
-    """F1, precision and recall of a sample's spans, and of all spans together.
+    """F1, precision and recall of spans: per sample, and over all spans together.
 
-    1 where there are none and none were found.
+    All three are 1 without gold spans and without predicted spans.
     """
 
     scheme: str = "bio"
@@ -98,13 +100,18 @@ class SpanF1:
         prompts: Sequence[str],
         rows: Sequence[Row],
     ) -> Measured:
-        """Score tagged texts; of several references the one that agrees best. Raises as `Tagging`."""
+        """Score tagged texts; of several references the one with the highest F1 counts.
+
+        Raises:
+            BadRow: a row without references has `labels` that are not a list of texts.
+        """
         tally = self.tally(predictions, references, prompts, rows)
-        each = [self._scores(*counts) if there else None for there, *counts in tally.astype(int).tolist()]
-        return Measured(
-            {key: [None if one is None else one[i] for one in each] for i, key in enumerate(self.keys)},
-            self.of_tally(tally.sum(0)),
-        )
+        scores = [self._scores(*counts) if scored else None for scored, *counts in tally.astype(int).tolist()]
+        samples = {
+            key: [None if values is None else values[i] for values in scores]
+            for i, key in enumerate(self.keys)
+        }
+        return Measured(samples, self.of_tally(tally.sum(0)))
 
     def tally(
         self,
@@ -113,38 +120,37 @@ class SpanF1:
         prompts: Sequence[str],
         rows: Sequence[Row],
     ) -> Tally:
-        """Behind a 1 each sample's spans that are right, were found and are wanted.
+        """float[samples, 4]: 1, and the numbers of correct, predicted and gold spans.
 
-        Zeros where nothing is to be read.
+        A sample without a score has zeros.
         """
-        pairs = _pairs(predictions, references, rows, lambda pair: tokens.span_f1(*pair, self.scheme))
-        return np.array(
-            [(0, 0, 0, 0) if pair is None else (1, *self._counts(*pair)) for pair in pairs], dtype=np.float64
-        ).reshape(-1, 4)
+        pairs = _pairs(predictions, references, rows, lambda pair: span_scores.span_f1(*pair, self.scheme))
+        counts = [(0, 0, 0, 0) if pair is None else (1, *self._counts(*pair)) for pair in pairs]
+        return np.array(counts, dtype=np.float64).reshape(-1, 4)
 
     def of_tally(self, total: Tally) -> dict[str, float]:
         """The corpus scores."""
-        there, *counts = total.astype(int).tolist()
-        return dict(zip(self.keys, self._scores(*counts), strict=True)) if there else {}
+        samples, *counts = total.astype(int).tolist()
+        return dict(zip(self.keys, self._scores(*counts), strict=True)) if samples else {}
 
-    def _counts(self, gold: Labels, said: Labels) -> tuple[int, int, int]:
-        wanted, found = tokens.spans(gold, self.scheme), tokens.spans(said, self.scheme)
-        return len(set(wanted) & set(found)), len(found), len(wanted)
+    def _counts(self, gold: Labels, predicted: Labels) -> tuple[int, int, int]:
+        gold_spans, predicted_spans = (span_scores.spans(labels, self.scheme) for labels in (gold, predicted))
+        return len(set(gold_spans) & set(predicted_spans)), len(predicted_spans), len(gold_spans)
 
-    def _scores(self, right: int, found: int, wanted: int) -> tuple[float, float, float]:
-        scores = tokens.scores(right, found, wanted)
+    def _scores(self, right: int, predicted: int, gold: int) -> tuple[float, float, float]:
+        scores = span_scores.scores(right, predicted, gold)
         return scores.f1, scores.precision, scores.recall
 
 
 @takes(TokenLabelsOptions)
 def token_labels(context: Context, options: TokenLabelsOptions) -> TokenLabels:
-    """Labels of tokens ("NEW/LOC YORK/LOC"): accuracy, which is micro F1, macro and weighted F1."""
+    """Labels of tokens ("NEW/LOC YORK/LOC"): accuracy (equal to micro F1), macro F1 and weighted F1."""
     return TokenLabels()
 
 
 @takes(SpanOptions)
 def span_f1(context: Context, options: SpanOptions) -> SpanF1:
-    """Spans that labels of tokens make, under IO, BIO or BIOES: F1, precision and recall."""
+    """Spans of token labels in the form IO, BIO or BIOES: F1, precision and recall."""
     return SpanF1(options.scheme)
 
 
@@ -154,29 +160,29 @@ def _pairs(
     rows: Sequence[Row],
     score: Callable[[Pair], float],
 ) -> list[Pair | None]:
-    """For each sample the best reference's labels and its own, of one length.
+    """For each sample the labels of its best reference and of its prediction, padded to equal length.
 
-    None without a reference, or where there is no token at all.
+    None for a sample without gold labels and without predicted labels.
     """
     pairs: list[Pair | None] = []
-    for text, own, row in zip(predictions, references, rows, strict=True):
-        said = tags(text)
-        options = [filled(gold, said) for gold in [tags(one) for one in own] or row_labels(row)]
-        some = [pair for pair in options if pair[0]]
-        pairs.append(
-            max(some, key=lambda pair: (score(pair), pair)) if len(some) > 1 else some[0] if some else None
-        )
+    for text, texts, row in zip(predictions, references, rows, strict=True):
+        predicted = tags(text)
+        gold = [tags(reference) for reference in texts] or row_labels(row)
+        options = [pair for labels in gold if (pair := padded(labels, predicted))[0]]
+        if len(options) > 1:
+            pairs.append(max(options, key=lambda pair: (score(pair), pair)))
+        else:
+            pairs.append(options[0] if options else None)
     return pairs
 
 
 def _token_scores(counts: Counter[tuple[str, str]]) -> tuple[float, ...]:
-    """Accuracy, macro and weighted F1 from how often each label was said for each."""
-    gold, said, right = Counter[str](), Counter[str](), Counter[str]()
+    """Accuracy, macro F1 and weighted F1 from the counts of pairs (gold label, predicted label)."""
+    gold, predicted, right = Counter[str](), Counter[str](), Counter[str]()
     for (a, b), count in counts.items():
         gold[a] += count
-        said[b] += count
+        predicted[b] += count
         if a == b:
             right[a] += count
-    return right.total() / counts.total(), *(
-        tokens.averaged(gold, said, right, average) for average in AVERAGES
-    )
+    f1 = [span_scores.averaged(gold, predicted, right, average) for average in AVERAGES]
+    return right.total() / counts.total(), *f1
