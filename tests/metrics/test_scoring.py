@@ -127,7 +127,10 @@ def test_samples_without_a_score_are_left_out_of_the_mean():
     half = Pairs(("good", "nothing") * 6, pairs.references, pairs.prompts, pairs.rows)
     mixed = Pairs(("good", "nothing", "bad", "dull") * 3, pairs.references, pairs.prompts, pairs.rows)
     lexicon = Lexicon({"good": 1.0, "bad": -1.0})
-    assert score({"lexicon": lexicon}, half, DRAWS).bounds["lexicon/balance"].why == "all draws score alike"
+    assert (
+        score({"lexicon": lexicon}, half, DRAWS).bounds["lexicon/balance"].why
+        == "all draws have the same score"
+    )
     found = score({"lexicon": lexicon}, mixed, DRAWS)
     assert found.corpus == {"lexicon/balance": 0.0}
     assert found.samples["lexicon/balance"][:4] == [1.0, None, -1.0, None]

@@ -5,7 +5,7 @@ import pytest
 
 from loquent.core.seeding import Key
 from loquent.errors import BadSetting
-from loquent.statistics.resampling import Bounds, Resampling, bounds, corrected, interval, without_groups
+from loquent.statistics.resampling import Bounds, Resampling, bca_shares, bounds, interval, without_groups
 
 
 def mean_of(numbers):
@@ -50,14 +50,14 @@ def test_bca_by_hand():
     # half of the draws lie below and the jackknife is symmetric: bias and acceleration are 0, so the ends are
     # the plain ones
     replicates = np.arange(101.0)
-    assert corrected(50.0, replicates, np.array([1.0, 2.0, 3.0]), 0.05) == pytest.approx((0.05, 0.95))
+    assert bca_shares(50.0, replicates, np.array([1.0, 2.0, 3.0]), 0.05) == pytest.approx((0.05, 0.95))
     # 84.13 % lie below (z0 = 1): Phi(1 + (1 + z)) with a = 0 is Phi(2 - 1.6449) = 0.6388 and Phi(2 + 1.6449)
     # = 0.99987
     draws = np.concatenate([np.zeros(84134), np.ones(100_000 - 84134)])
-    assert corrected(0.5, draws, np.array([1.0, 2.0, 3.0]), 0.05) == pytest.approx(
+    assert bca_shares(0.5, draws, np.array([1.0, 2.0, 3.0]), 0.05) == pytest.approx(
         (0.63876, 0.99987), abs=1e-4
     )
-    assert corrected(-1.0, replicates, np.array([1.0, 2.0]), 0.05) is None
+    assert bca_shares(-1.0, replicates, np.array([1.0, 2.0]), 0.05) is None
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca"])
@@ -107,7 +107,8 @@ def test_where_there_is_no_interval_it_says_why(method):
     assert least.low is None
     assert "an extreme" in least.why
     assert (
-        bounds(lambda numbers: {"one": 1.0}, 50, {"one": 1.0}, settings)["one"].why == "all draws score alike"
+        bounds(lambda numbers: {"one": 1.0}, 50, {"one": 1.0}, settings)["one"].why
+        == "all draws have the same score"
     )
     assert bounds(lambda numbers: {"a": 1.0}, 1, {"a": 1.0}, settings)["a"].why.startswith("one sample")
     rare = bounds(

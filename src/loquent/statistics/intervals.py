@@ -1,6 +1,4 @@
-"""Intervals over seeds: the mean of a few runs with the 95 % interval of Student's t, and comparisons decided
-by such intervals.
-"""
+"""Confidence intervals over seeds, by Student's t-distribution: of a mean, and of a paired difference."""
 
 from __future__ import annotations
 
@@ -12,13 +10,14 @@ from statistics import mean, stdev
 from typing import Any
 
 LEVEL = 0.95
-SPREADLESS = 1e-12  # the share of the largest number below which a deviation is rounding
+SPREADLESS = 1e-12  # a deviation below this share of the largest number is rounding
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean with its interval; `low` and `high` are None where the numbers say nothing about their spread:
-    one alone, or equal ones.
+    """A mean with its confidence interval.
+
+    `low` and `high` are None for a single number and for equal numbers, which do not show their spread.
     """
 
     mean: float
@@ -28,7 +27,7 @@ class Interval:
     n: int
 
     def as_json(self) -> dict[str, Any]:
-        """All of it by name."""
+        """All fields by name."""
         return {
             "mean": self.mean,
             "low": self.low,
@@ -39,14 +38,13 @@ class Interval:
 
 
 def interval(numbers: Sequence[float], level: float = LEVEL) -> Interval:
-    """The mean of independent numbers and the interval that holds the true mean with this probability, were
-    they normal.
+    """The mean of independent numbers with its confidence interval, which assumes a normal distribution.
 
     Raises:
-        ValueError: there are none.
+        ValueError: `numbers` is empty.
     """
     if not numbers:
-        raise ValueError("there is no mean of nothing")
+        raise ValueError("the mean of nothing is undefined; pass at least one number")
     middle = mean(numbers)
     if len(numbers) < 2:
         return Interval(middle, None, None, None, 1)
@@ -57,23 +55,29 @@ def interval(numbers: Sequence[float], level: float = LEVEL) -> Interval:
     return Interval(middle, middle - half, middle + half, deviation, len(numbers))
 
 
-def difference(one: Mapping[int, float], other: Mapping[int, float]) -> Interval | None:
-    """`other` minus `one`, paired by seed (equal seeds meet equal prompts and streams).
+def difference(first: Mapping[int, float], second: Mapping[int, float]) -> Interval | None:
+    """The interval of `second` minus `first`, paired by seed; None if no seed is in both.
 
-    None where no seed has both.
+    Runs with equal seeds have the same prompts and random streams.
     """
-    both = sorted(one.keys() & other.keys())
-    return interval([other[seed] - one[seed] for seed in both]) if both else None
+    seeds = sorted(first.keys() & second.keys())
+    return interval([second[seed] - first[seed] for seed in seeds]) if seeds else None
 
 
 @lru_cache(maxsize=256)
 def student(freedom: int, level: float = LEVEL) -> float:
-    """The t for which Student's distribution with so many degrees of freedom has the mass `level` in
-    [-t, t].
+    """The t for which [-t, t] holds the probability `level` under Student's t-distribution.
+
+    Args:
+        freedom: degrees of freedom.
+
+    Raises:
+        ValueError: `freedom` is below 1, or `level` is not between 0 and 1.
     """
     if freedom < 1 or not 0 < level < 1:
         raise ValueError(
-            f"freedom = {freedom} and level = {level}: at least 1, and between 0 and 1, are right"
+            f"freedom must be at least 1 and level between 0 and 1, got freedom = {freedom} and "
+            f"level = {level}"
         )
     low, high = 0.0, 1.0
     while _within(high, freedom) < level:
@@ -85,7 +89,7 @@ def student(freedom: int, level: float = LEVEL) -> float:
 
 
 def _within(t: float, freedom: int) -> float:
-    """The mass of [-t, t]: the finite sums of Abramowitz and Stegun, 26.7.3 and 26.7.4."""
+    """The probability of [-t, t]: the finite sums of Abramowitz and Stegun, 26.7.3 and 26.7.4."""
     angle = math.atan2(t, math.sqrt(freedom))
     cosine, sine = math.cos(angle), math.sin(angle)
     odd = freedom % 2

@@ -1,19 +1,17 @@
-"""Bootstrap intervals of any corpus statistic: the samples are drawn again with replacement, and the
-statistic is made of each draw.
+"""Bootstrap intervals of a corpus statistic: samples are drawn with replacement, and each draw is scored.
 
-`percentile` takes quantiles of those numbers; `bca` corrects their bias and skewness (Efron 1987,
-doi:10.1080/01621459.1987.10478410; Efron and Tibshirani 1993, ch. 14), its acceleration from leaving out each
-of at most 200 groups of samples. Draw number r of a seed is the same whatever the statistic is, so that
-intervals of two metrics rest on the same samples.
+The method `percentile` takes quantiles of the draws' values. The method `bca` corrects their bias and
+skewness (Efron 1987, doi:10.1080/01621459.1987.10478410; Efron and Tibshirani 1993, ch. 14). It estimates
+the acceleration by leaving out each of at most 200 groups of samples. A draw depends on the seed and its
+number alone, so the intervals of two metrics rest on the same samples.
 
-There is no interval, and `why` says so, where drawing again says nothing about the statistic: all draws give
-one number, or none lies on the other side of the statistic, or its own interval does not hold it. This
-happens to extremes, and to what counts different things, such as a vocabulary: drawn texts repeat.
+Resampling gives no interval if all draws have the same value, if no draw lies on one of the two sides of the
+statistic, or if the interval does not contain the statistic. This happens to extremes, and to statistics
+that count distinct items, such as a vocabulary, because drawn texts repeat. `Bounds.why` gives the reason.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -26,27 +24,27 @@ from loquent.core.seeding import Key
 from loquent.core.settings import check_ranges, setting
 
 Numbers = NDArray[np.int64]
-Statistic = Callable[
-    [Numbers], dict[str, float]
-]  # the numbers of samples, each as often as it was drawn -> values by key
-GROUPS = 200  # that are left out for bca
-SPREADLESS = 1e-12  # the share of a number below which a difference is rounding
+"""The numbers of drawn samples; a sample that was drawn twice appears twice."""
+Statistic = Callable[[Numbers], dict[str, float]]
+"""Scores the drawn samples: values by key."""
+GROUPS = 200  # the largest number of groups that bca leaves out, one at a time
+SPREADLESS = 1e-12  # a difference below this share of a number is rounding
 ONE_SIDED = (
-    "drawn texts repeat, and the draws lie on one side of it: it is an extreme, or depends on how many "
-    "different texts there are"
+    "all draws lie on one side of the value: it is an extreme, or it depends on how many different texts "
+    "there are, and drawn texts repeat"
 )
 METHODS = ("percentile", "bca")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resampling:
-    """How intervals are made."""
+    """Settings of bootstrap intervals."""
 
     method: Literal["percentile", "bca"] = setting(
-        "percentile", "how an interval is read off the draws", choices=METHODS
+        "percentile", "how the interval is computed from the draws", choices=METHODS
     )
-    resamples: int = setting(1000, "draws of the whole corpus", low=100)
-    level: float = setting(0.95, "the probability an interval is made for", low=0.5, high=0.999)
+    resamples: int = setting(1000, "number of draws; each draw has as many samples as the corpus", low=100)
+    level: float = setting(0.95, "confidence level of the interval", low=0.5, high=0.999)
     seed: int = setting(0, "the seed of the draws", low=0)
 
     def __post_init__(self) -> None:
@@ -61,14 +59,14 @@ class Resampling:
 
 @dataclass(frozen=True)
 class Bounds:
-    """An interval, or why there is none."""
+    """An interval, or the reason why there is none."""
 
     low: float | None = None
     high: float | None = None
     why: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """All that is known, by name."""
+        """The bounds by name, and the reason if there is one."""
         return {"low": self.low, "high": self.high} | ({"why": self.why} if self.why else {})
 
 
@@ -77,72 +75,78 @@ def bounds(
     samples: int,
     values: dict[str, float],
     settings: Resampling,
-    drawn: Callable[[], None] = lambda: None,
+    after_draw: Callable[[], None] = lambda: None,
 ) -> dict[str, Bounds]:
-    """The interval of each of `values`, which are the statistic of all samples.
+    """The bootstrap interval of each of `values`.
 
     Args:
-        drawn: called after each draw, for a progress bar.
+        samples: the number of samples in the corpus.
+        values: the statistic of the whole corpus.
+        after_draw: called after each draw, for a progress bar.
     """
     if samples < 2:
-        return dict.fromkeys(values, Bounds(why="one sample says nothing about its spread"))
-    found: dict[str, list[float]] = {name: [] for name in values}
+        return dict.fromkeys(values, Bounds(why="one sample does not show a spread"))
+    replicates: dict[str, list[float]] = {name: [] for name in values}
     for numbers in settings.draws(samples):
-        again = statistic(numbers)
-        for name, column in found.items():
-            if name in again:
-                column.append(again[name])
-        drawn()
-    left_out = list(without_groups(statistic, samples)) if settings.method == "bca" else []
-    made = {}
+        scores = statistic(numbers)
+        for name, column in replicates.items():
+            if name in scores:
+                column.append(scores[name])
+        after_draw()
+    jackknife = list(without_groups(statistic, samples)) if settings.method == "bca" else []
+    intervals = {}
     for name, value in values.items():
-        replicates, jackknifed = (
-            np.array(found[name]),
-            np.array([one[name] for one in left_out if name in one]),
-        )
-        made[name] = interval(value, replicates, settings, jackknifed)
-    return made
+        column_left_out = np.array([scores[name] for scores in jackknife if name in scores])
+        intervals[name] = interval(value, np.array(replicates[name]), settings, column_left_out)
+    return intervals
 
 
 def without_groups(statistic: Statistic, samples: int) -> Iterator[dict[str, float]]:
-    """The statistic without each of at most GROUPS groups of samples, every so-manieth one being a group."""
-    everyone = np.arange(samples)
+    """The statistic without each of at most `GROUPS` groups of samples.
+
+    With n groups, group g holds the samples whose number modulo n is g.
+    """
+    numbers = np.arange(samples)
     groups = min(samples, GROUPS)
     for group in range(groups):
-        yield statistic(everyone[everyone % groups != group])
+        yield statistic(numbers[numbers % groups != group])
 
 
 def interval(
-    value: float, replicates: NDArray[np.float64], settings: Resampling, jackknifed: NDArray[np.float64]
+    value: float, replicates: NDArray[np.float64], settings: Resampling, jackknife: NDArray[np.float64]
 ) -> Bounds:
-    """The interval of one number from what the draws made of it, and for bca from the statistic without each
-    group.
+    """The interval of one value.
+
+    Args:
+        value: the statistic of the whole corpus.
+        replicates: float64[draws], the statistic of each draw.
+        jackknife: float64[groups], the statistic without each group; `bca` alone reads it.
     """
     if len(replicates) < settings.resamples / 2:
         return Bounds(why="fewer than half of the draws have a score")
     rounding = SPREADLESS * max(abs(value), float(np.abs(replicates).max()))
     if float(np.ptp(replicates)) <= rounding:
-        return Bounds(why="all draws score alike")
+        return Bounds(why="all draws have the same score")
     if not replicates.min() + rounding < value < replicates.max() - rounding:
         return Bounds(why=ONE_SIDED)
     tail = (1 - settings.level) / 2
-    shares = (
-        (tail, 1 - tail)
-        if settings.method == "percentile"
-        else corrected(value, replicates, jackknifed, tail)
-    )
-    low, high = (float(one) for one in np.quantile(replicates, shares)) if shares else (math.inf, -math.inf)
+    shares: tuple[float, float] | None = (tail, 1 - tail)
+    if settings.method == "bca":
+        shares = bca_shares(value, replicates, jackknife, tail)
+    if shares is None:
+        return Bounds(why=ONE_SIDED)
+    low, high = (float(quantile) for quantile in np.quantile(replicates, shares))
     if not low - rounding <= value <= high + rounding:
         return Bounds(why=ONE_SIDED)
     return Bounds(low, high)
 
 
-def corrected(
-    value: float, replicates: NDArray[np.float64], jackknifed: NDArray[np.float64], tail: float
+def bca_shares(
+    value: float, replicates: NDArray[np.float64], jackknife: NDArray[np.float64], tail: float
 ) -> tuple[float, float] | None:
-    """The shares of the draws at which a bca interval ends (Efron and Tibshirani 1993, eq. 14.10 to 14.15).
+    """The shares of the draws at which a bca interval ends; None if one of them lies beyond all draws.
 
-    None beyond all draws.
+    Source: Efron and Tibshirani 1993, eq. 14.10 to 14.15.
     """
     normal = NormalDist()
     below = (
@@ -151,13 +155,13 @@ def corrected(
     if not 0 < below < 1:
         return None
     bias = normal.inv_cdf(float(below))
-    apart = jackknifed.mean() - jackknifed
-    squares = float((apart**2).sum())
-    acceleration = float((apart**3).sum()) / (6 * squares**1.5) if squares > 0 else 0.0
+    deviations = jackknife.mean() - jackknife
+    squares = float((deviations**2).sum())
+    acceleration = float((deviations**3).sum()) / (6 * squares**1.5) if squares > 0 else 0.0
     ends = []
     for z in (normal.inv_cdf(tail), normal.inv_cdf(1 - tail)):
-        shrunk = 1 - acceleration * (bias + z)
-        if shrunk <= 0:
+        denominator = 1 - acceleration * (bias + z)
+        if denominator <= 0:
             return None
-        ends.append(normal.cdf(bias + (bias + z) / shrunk))
+        ends.append(normal.cdf(bias + (bias + z) / denominator))
     return ends[0], ends[1]

@@ -1,7 +1,4 @@
-"""Tables: rows of named numbers as Markdown and CSV.
-
-A number never travels without its direction, spread and n.
-"""
+"""Tables of named numbers as Markdown and CSV, with the direction and the deviation of each number."""
 
 from __future__ import annotations
 
@@ -17,9 +14,9 @@ ARROWS = {True: " ↑", False: " ↓", None: ""}
 
 
 def markdown(rows: Rows, directions: Mapping[str, bool | None]) -> str:
-    """A Markdown table: the first column is text, the others numbers.
+    """A Markdown table whose first column is text and whose other columns are numbers.
 
-    A key `x/sd` is printed as ± beside `x`.
+    The value of a key `x/sd` is printed behind ± beside `x`.
     """
     columns = [name for name in rows[0] if not name.endswith("/sd")]
     head = [name.replace("_", " ") + ARROWS[directions.get(name)] for name in columns]
@@ -27,7 +24,7 @@ def markdown(rows: Rows, directions: Mapping[str, bool | None]) -> str:
 
 
 def text_table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    """A Markdown table of texts: the first column flush left, the others flush right.
+    """A Markdown table of texts: the first column is aligned left, the others right.
 
     A `|` inside a text is escaped.
     """
@@ -41,7 +38,7 @@ def text_table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
 
 
 def as_csv(rows: Rows) -> str:
-    """The same rows as CSV, numbers in full."""
+    """The rows as CSV, with unrounded numbers."""
     out = io.StringIO()
     writer = csv.DictWriter(out, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -50,25 +47,29 @@ def as_csv(rows: Rows) -> str:
 
 
 def over_seeds(runs: Sequence[Rows], key: str) -> list[dict[str, Any]]:
-    """One table out of several with the same rows: each number's mean, and with two seeds or more its
-    deviation as `x/sd`.
+    """The mean of each number over several tables with the same rows.
 
-    A number that one of the seeds has not is None: a mean over the others would read as one over all.
+    With two tables or more, the standard deviation of `x` is `x/sd`. A number that is missing in one table is
+    None, because a mean over the other tables would look like a mean over all.
+
+    Args:
+        runs: one table per seed.
+        key: the column that names the rows.
     """
     merged: list[dict[str, Any]] = []
-    for same in zip(*runs, strict=True):
-        row: dict[str, Any] = {key: same[0][key]}
-        for name in dict.fromkeys(name for one in same for name in one):
-            column = [float(one[name]) for one in same if isinstance(one.get(name), int | float)]
-            if name == key or any(isinstance(one.get(name), str) for one in same):
+    for rows in zip(*runs, strict=True):
+        merged_row: dict[str, Any] = {key: rows[0][key]}
+        for name in dict.fromkeys(name for row in rows for name in row):
+            column = [float(row[name]) for row in rows if isinstance(row.get(name), int | float)]
+            if name == key or any(isinstance(row.get(name), str) for row in rows):
                 continue
-            if len(column) < len(same):
-                row[name] = None
+            if len(column) < len(rows):
+                merged_row[name] = None
                 continue
-            row[name] = mean(column)
+            merged_row[name] = mean(column)
             if len(column) > 1:
-                row[f"{name}/sd"] = stdev(column)
-        merged.append(row)
+                merged_row[f"{name}/sd"] = stdev(column)
+        merged.append(merged_row)
     return merged
 
 
@@ -83,18 +84,15 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
 
 
 def number(value: float) -> str:
-    """A number as tables print it: three digits behind the point below 10, two above, none for a large whole
-    one; a dash for none.
+    """A number with three decimals if it is below 10, else with two; a dash for NaN.
+
+    A whole number of at least 10 has no decimals.
     """
     if math.isnan(value):
         return "–"
-    return (
-        f"{value:.0f}"
-        if float(value).is_integer() and abs(value) >= 10
-        else f"{value:.3f}"
-        if abs(value) < 10
-        else f"{value:.2f}"
-    )
+    if abs(value) < 10:
+        return f"{value:.3f}"
+    return f"{value:.0f}" if float(value).is_integer() else f"{value:.2f}"
 
 
 def _padded(cell: str, width: int, column: int) -> str:
