@@ -27,13 +27,13 @@ def test_tags_by_hand():
     row = form.blank({"text": "New York calls"})
     assert row["tokens"] == ("New", "York", "calls")
     given = ("O", "O", "PER")
-    assert form.changed(row, given, "1-2 LOC") == ("LOC", "LOC", "PER")
-    assert form.changed(row, given, "3 o") == ("O", "O", "O")  # small letters are understood
-    assert form.edits(given, ("LOC", "LOC", "PER")) == 2
+    assert form.change(row, given, "1-2 LOC") == ("LOC", "LOC", "PER")
+    assert form.change(row, given, "3 o") == ("O", "O", "O")  # small letters are understood
+    assert form.corrections(given, ("LOC", "LOC", "PER")) == 2
     assert form.decisions(given) == 3
-    assert form.filled(row, ("LOC", "LOC", "O")).fields["labels"] == ("LOC", "LOC", "O")
-    assert form.filled(row, given).id == row.id
-    assert form.shown(row, given).splitlines()[0] == "   1  New    O"
+    assert form.annotated(row, ("LOC", "LOC", "O")).fields["labels"] == ("LOC", "LOC", "O")
+    assert form.annotated(row, given).id == row.id
+    assert form.render(row, given).splitlines()[0] == "   1  New    O"
     for line, why in (
         ("LOC", "neither"),
         ("0 LOC", "tokens 1 to 3, not 0"),
@@ -43,18 +43,18 @@ def test_tags_by_hand():
         ("?", "LOC O PER"),
     ):
         with pytest.raises(ValueError, match=why):
-            form.changed(row, given, line)
+            form.change(row, given, line)
 
 
 def test_labels_by_hand():
     form = labels()
     assert isinstance(form, Labels)
     row = form.blank({"text": "a text"})
-    assert form.changed(row, (), "+wheat") == ("wheat",)
-    assert form.changed(row, ("wheat", "corn"), "- wheat") == ("corn",)
-    assert form.edits(("wheat",), ("corn",)) == 2
+    assert form.change(row, (), "+wheat") == ("wheat",)
+    assert form.change(row, ("wheat", "corn"), "- wheat") == ("corn",)
+    assert form.corrections(("wheat",), ("corn",)) == 2
     assert (form.decisions(("corn",)), form.decisions(())) == (1, 0)
-    assert form.played({"labels": ("corn", "", "corn")}) == ("corn",)
+    assert form.suggestion({"labels": ("corn", "", "corn")}) == ("corn",)
     for line, why in (
         ("wheat", "neither"),
         ("+wheat", "there already"),
@@ -62,7 +62,7 @@ def test_labels_by_hand():
         ("+maize", "no label"),
     ):
         with pytest.raises(ValueError, match=why):
-            form.changed(row, ("wheat",), line)
+            form.change(row, ("wheat",), line)
 
 
 @pytest.mark.parametrize(
@@ -85,12 +85,16 @@ def test_choices_by_hand(fields):
     assert isinstance(form, Choice)
     row = form.blank(fields)
     assert row["ids"] == ("A", "B")
-    assert form.changed(row, ("A",), "b") == ("B",)
-    assert form.filled(row, ("B",))["answer"] == "B"
-    assert (form.edits(("A",), ("B",)), form.edits(("A",), ("A",)), form.decisions(("A",))) == (1, 0, 1)
-    assert form.shown(row, ("B",)).splitlines()[-2:] == ["  A  sugar", "> B  insects"]
+    assert form.change(row, ("A",), "b") == ("B",)
+    assert form.annotated(row, ("B",))["answer"] == "B"
+    assert (form.corrections(("A",), ("B",)), form.corrections(("A",), ("A",)), form.decisions(("A",))) == (
+        1,
+        0,
+        1,
+    )
+    assert form.render(row, ("B",)).splitlines()[-2:] == ["  A  sugar", "> B  insects"]
     with pytest.raises(ValueError, match="'C' is no label"):
-        form.changed(row, ("A",), "C")
+        form.change(row, ("A",), "C")
 
 
 def test_what_is_no_sample_is_refused():

@@ -1,10 +1,9 @@
-"""An annotation session: each annotation joins the pool at once, the agent learns on, and all of it is on
-disk before the next sample.
+"""An annotation session: each annotation joins the pool at once, and the agent learns from it.
 
-A session's folder is a run's folder with `samples.jsonl` (what is to be annotated), `annotations.jsonl` (each
-annotation, written before anything is learned from it) and `draft.json` (corrections of a sample that is not
-finished). After a kill the session goes on from its newest whole checkpoint and learns again from the
-annotations behind it, so the results are the same.
+A session's folder is the folder of a run with three more files. `samples.jsonl` holds the samples to
+annotate. `annotations.jsonl` holds the annotations; each is written before the agent learns from it.
+`draft.json` holds the unfinished corrections of one sample. After a kill, the session continues from its
+newest undamaged checkpoint and learns again from the later annotations, so the results are the same.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ from loquent.training import checkpoint
 from loquent.training.keeping import CheckpointKeeper
 from loquent.training.trainer import Trainer
 
-KEPT = 2  # checkpoints
-WINDOW = 50  # samples, for the running figure; the paper's
+KEPT = 2  # the number of checkpoints that the folder keeps
+WINDOW = 50  # samples of `annotation/saved_lately`, as in the paper
 LOGGED = {
-    "annotation/samples": Logged("samples", "annotated so far"),
+    "annotation/samples": Logged("samples", "samples annotated so far"),
     "annotation/corrected": Logged("decisions", "corrections in this sample"),
-    "annotation/decisions": Logged("decisions", "what this sample would have taken without a suggestion"),
+    "annotation/decisions": Logged("decisions", "decisions that this sample takes without a suggestion"),
     "annotation/saved": Logged("share of decisions", "1 - corrections / decisions, over all samples so far"),
     "annotation/saved_lately": Logged("share of decisions", "the same over the last 50 samples"),
 }
@@ -50,7 +49,7 @@ LOGGED = {
 
 @dataclass(frozen=True)
 class Effort:
-    """The number of corrections, and of the decisions that annotating without suggestions takes."""
+    """The number of corrections, and of decisions that annotating without suggestions takes."""
 
     samples: int
     corrected: int
@@ -58,40 +57,44 @@ class Effort:
 
     @classmethod
     def of(cls, annotations: Sequence[Mapping[str, Any]]) -> Effort:
-        """The effort of some annotations."""
+        """The effort of these annotations."""
         corrected = sum(annotation["corrected"] for annotation in annotations)
         return cls(len(annotations), corrected, sum(annotation["decisions"] for annotation in annotations))
 
     @property
     def saved(self) -> float:
-        """The share of the work that the suggestions saved; below 0 where they cost more than they saved."""
+        """The share of decisions that the suggestions saved; below 0 if they cost more than they saved."""
         return 1 - self.corrected / self.decisions if self.decisions else 0.0
 
 
 class Session:
-    """A session in a folder: a new one with a recipe and samples, or the one that the folder holds.
+    """An annotation session in a folder: a new session, or the session that the folder holds.
 
     Args:
-        recipe: a learner of actions, on a task that can be annotated; its `steps` are what it learns after
-            each sample.
-        samples: the rows to annotate; a session that exists takes those that are new to it.
-        weight: of each annotation, for `training.priority`.
+        recipe: its algorithm plays tables of live games (`Playing`), and its task can be annotated. The
+            setting `algorithm.steps` is the number of steps that the agent learns after each sample.
+        samples: the rows to annotate; an existing session adds the rows that are new to it.
+        weight: the weight of each annotation in the pool, for `training.priority`.
 
     Raises:
-        BadSetting: the recipe's learner does not collect by itself, or its task cannot be annotated.
-        BadCheckpoint: the folder holds something else. BadRow: two of the samples have one id.
+        BadSetting: the recipe's algorithm learns from texts, or its task cannot be annotated.
+        BadCheckpoint: the folder does not hold a session of this recipe.
+        BadRow: two samples have the same id.
     """
 
     def __init__(
         self, recipe: Recipe, folder: Path, samples: Sequence[Row] = (), *, weight: float = 1.0
     ) -> None:
-        if twice := next((id for id, count in Counter(row.id for row in samples).items() if count > 1), None):
-            raise BadRow(f"two samples have the id {twice!r}; an id of its own for each is right")
+        counts = Counter(row.id for row in samples)
+        if repeated := next((id for id, count in counts.items() if count > 1), None):
+            raise BadRow(f"two samples have the id {repeated!r}; give each sample an id of its own")
         self.recipe, self.folder, self.weight = recipe, folder, weight
         self.trainer = Trainer(recipe, pool=Pool(()))
         if not isinstance(self.trainer.algorithm, Playing):
-            right = "a learner of actions is right, such as sb3/ppo"
-            raise BadSetting(f"algorithm.kind = {recipe.algorithm!r} learns from texts; {right}")
+            raise BadSetting(
+                f"algorithm.kind = {recipe.algorithm!r} learns from texts; annotation needs a learner of "
+                "actions, such as sb3/ppo"
+            )
         self.form = form_of(self.trainer.task)
         self._run = RunFolder(folder)
         self._files = SessionFiles(self._run, self.form)
@@ -107,7 +110,7 @@ class Session:
 
     @property
     def pending(self) -> Row | None:
-        """The sample to annotate next; None when all are annotated."""
+        """The sample to annotate next; None if all samples are annotated."""
         count = len(self.annotations)
         return self.samples[count] if count < len(self.samples) else None
 
@@ -117,7 +120,7 @@ class Session:
         return Effort.of(self.annotations)
 
     def suggest(self, row: Row) -> Annotation:
-        """The agent's annotation: its best actions as it is now."""
+        """The annotation by the agent's current policy, which acts greedily."""
         trainer, number = self.trainer, len(self.annotations)
         agent = trainer.algorithm.agent(trainer.actor, True)
         game = Game(row, number)
@@ -126,30 +129,28 @@ class Session:
         )
         last = episode.turns[-1].observation
         assert last is not None
-        return self.form.played(last.fields)
+        return self.form.suggestion(last.fields)
 
     def draft(self, row: Row) -> Annotation | None:
-        """The corrections of this sample that were not finished when the session was left.
-
-        None where there are none.
-        """
+        """The unfinished corrections of this sample; None if there are none."""
         return self._files.draft(row)
 
     def keep_draft(self, row: Row, labels: Annotation) -> None:
-        """Write down corrections that are not finished."""
+        """Write unfinished corrections to the folder."""
         self._files.write_draft(row.id, labels)
 
     def annotate(self, row: Row, suggested: Annotation, labels: Annotation) -> dict[str, float]:
-        """Take the annotation of the pending sample: it is on disk before it is learned from.
+        """Write the annotation of the pending sample, then learn from it.
 
-        Returns what is logged.
+        Returns:
+            The logged values by key.
         """
-        self.form.filled(row, labels)  # raises before anything is kept
+        self.form.annotated(row, labels)  # raises before anything is written
         annotation = {
             "id": row.id,
             "suggested": list(suggested),
             "given": list(labels),
-            "corrected": self.form.edits(suggested, labels),
+            "corrected": self.form.corrections(suggested, labels),
             "decisions": self.form.decisions(labels),
             "weight": self.weight,
         }
@@ -158,11 +159,9 @@ class Session:
         return self._learn()
 
     def undo(self) -> Session:
-        """The session before the last annotation, which becomes the draft of its sample.
+        """The session without its last annotation, which becomes the draft of its sample.
 
-        What was learned from it is gone.
-
-        It is the session in which that annotation was never made, to the bit. This object must not be used
+        The agent has the state, bit for bit, that it had before that annotation. Do not use this object
         again.
         """
         self._files.undo(self.annotations)
@@ -173,9 +172,10 @@ class Session:
         return Session(self.recipe, self.folder, weight=self.weight)
 
     def evaluate(self) -> dict[str, Any] | None:
-        """The evaluation at the end, kept as a run keeps it.
+        """Evaluate the agent and write the evaluation to the folder.
 
-        None where the task has no rows to evaluate on.
+        Returns:
+            The evaluation; None if the task has no rows in `training.final_split`.
         """
         trainer, settings = self.trainer, self.trainer.settings
         try:
@@ -191,10 +191,10 @@ class Session:
         return evaluation
 
     def _learn(self) -> dict[str, float]:
-        """Put the next annotation into the pool, learn on, log, save."""
+        """Add the next annotation to the pool, update the agent, log, and save a checkpoint."""
         trainer, place = self.trainer, self.trainer.updates
         annotation = self.annotations[place]
-        row = self.form.filled(self.samples[place], tuple(annotation["given"]))
+        row = self.form.annotated(self.samples[place], tuple(annotation["given"]))
         trainer.sampler.add([row], [annotation["weight"]])
         before = time.perf_counter()
         logs: dict[str, Any] = trainer.update()
@@ -219,15 +219,17 @@ class Session:
         self._run.begin(self.recipe.yaml(), identity)
 
     def _resume(self) -> None:
-        """Go on with what is in the folder."""
+        """Continue the session that the folder holds."""
         run = self._run
         if not run.annotations.is_file():
             raise BadCheckpoint(f"{run.path} holds a run that is no annotation session; name another folder")
         if records := run.newest_records():
             records.check_all(without=(names.TIMINGS,))
         if json_files.load_object(run.machine).get("fingerprint") != self.recipe.fingerprint:
-            advice = f"its own are in {names.CONFIG} there, or name another folder"
-            raise BadCheckpoint(f"{run.path} holds a session with other settings; {advice}")
+            raise BadCheckpoint(
+                f"{run.path} holds a session with other settings; use the settings in its {names.CONFIG}, or "
+                "name another folder"
+            )
         run.checkpoints.sweep()
         self.samples, self.annotations = self._files.read()
         for path in reversed(run.checkpoints.all()):
@@ -238,13 +240,11 @@ class Session:
             self._learn()
 
     def _restored(self, path: Path) -> bool:
-        """Take back a checkpoint; False where it is damaged: the session learns again from the
-        annotations.
-        """
+        """Restore a checkpoint, or set it aside and return False if it is damaged."""
         try:
             state = checkpoint.load(path)
         except Damaged as error:
-            text = f"{path.name} is refused, and what it held is learned again: {error}"
+            text = f"{path.name} is refused, and the agent learns again from the annotations: {error}"
             warnings.warn(text, Remark, stacklevel=5)
             self._run.checkpoints.set_aside(path)
             return False

@@ -105,7 +105,7 @@ def _samples(arguments: Namespace, whole: recipes.Recipe) -> tuple[list[Row], di
                     "for each is right"
                 )
             if any(name in fields for name in ANNOTATED):
-                right[row.id] = form.right(task.row_from({**fields, "id": row.id}))
+                right[row.id] = form.annotation(task.row_from({**fields, "id": row.id}))
         except BadRow as error:
             raise BadRow(str(error), file=arguments.samples, line=line) from error
         rows[row.id], lines[row.id] = row, line
@@ -143,17 +143,17 @@ def _one(session: Session, row: Row, right: Annotation | None) -> None:
 def _asked(session: Session, row: Row, suggested: Annotation) -> Annotation:
     """What a person makes of a suggestion."""
     form = session.form
-    leaves = "the end of the input (Ctrl-D)" if form.names(row, LEAVE) else LEAVE
-    undo = next(word for word in UNDO if not form.names(row, word))
+    leaves = "the end of the input (Ctrl-D)" if form.accepts(row, LEAVE) else LEAVE
+    undo = next(word for word in UNDO if not form.accepts(row, word))
     draft = session.draft(row)
     given = suggested if draft is None else draft
     place = f"sample {len(session.annotations) + 1} of {len(session.samples)} ({row.id})"
-    _show(f"\n{place}\n{form.help}; {undo} undoes; {leaves} leaves\n{form.shown(row, given)}\n")
+    _show(f"\n{place}\n{form.help}; {undo} undoes; {leaves} leaves\n{form.render(row, given)}\n")
     before = [] if draft is None else [suggested]
     while True:
         typed = read_line("> ")
         line = (typed or "").strip()
-        if typed is None or (line == LEAVE and not form.names(row, line)):
+        if typed is None or (line == LEAVE and not form.accepts(row, line)):
             raise Left
         if not line:
             return given
@@ -166,14 +166,14 @@ def _asked(session: Session, row: Row, suggested: Annotation) -> Annotation:
             given = before.pop()
         else:
             try:
-                changed = form.changed(row, given, line)
+                changed = form.change(row, given, line)
             except ValueError as error:
                 _show(f"{error}\n")
                 continue
             before.append(given)
             given = changed
         session.keep_draft(row, given)
-        _show(f"{form.shown(row, given)}\n")
+        _show(f"{form.render(row, given)}\n")
 
 
 def _told(session: Session) -> dict[str, Any]:
