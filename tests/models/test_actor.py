@@ -259,9 +259,9 @@ def test_context_and_room():
 
 def test_what_does_not_fit_together_is_refused():
     language = gpt2()
-    with pytest.raises(BadSetting, match="critic = 'tail' is none of network, head, none"):
+    with pytest.raises(BadSetting, match="critic = 'tail' must be one of network, head, none"):
         Actor.build(language, critic="tail", key=KEY)
-    with pytest.raises(BadSetting, match="reference = 'mirror' is none of"):
+    with pytest.raises(BadSetting, match="reference = 'mirror' must be 'copy', 'none' or"):
         Actor.build(language, reference="mirror", key=KEY)
     small = gpt2(vocab_size=len(byte_level()), tokenizer=byte_level())
     with pytest.raises(BadModel, match=r"ids up to 305, but the model has only 301 embeddings"):

@@ -1,6 +1,4 @@
-"""The actor: a policy, its value function and its reference, as one module with one forward pass a
-network.
-"""
+"""The actor: a policy, its value function and its reference model in one module."""
 
 from __future__ import annotations
 
@@ -27,20 +25,17 @@ CRITICS = ("network", "head", "none")
 
 
 class Hidden(NamedTuple):
-    """What one pass gives: the policy's last hidden states, and a value at each of them (0 at padding) where
-    asked for.
-    """
+    """The policy's last hidden states, and the value at each position (0 at padding) if requested."""
 
     policy: Float[Tensor, "B T H"]
     values: Float[Tensor, "B T"] | None
 
 
 class Critic(nn.Module):
-    """A value for every hidden state: a linear layer without bias on a trunk of its own, or (`trunk` None) on
-    the policy's.
+    """A value for every hidden state: a linear layer without bias on a trunk.
 
-    With its own trunk it is RL4LMs' value network (arXiv:2210.01241, the released code): a second copy of the
-    checkpoint.
+    The trunk is the critic's own, or the policy's if `trunk` is None. With its own trunk it is the value
+    network of RL4LMs (arXiv:2210.01241, the released code): a second copy of the checkpoint.
     """
 
     def __init__(self, trunk: nn.Module | None, width: int) -> None:
@@ -54,26 +49,35 @@ class Critic(nn.Module):
         shared: Float[Tensor, "B T H"] | None = None,
         wanted: Bool[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B T"]:
-        """The values of all positions, or of those `wanted`.
+        """The values at all positions, or at those `wanted`.
 
-        `shared`: the policy's hidden states, needed without a trunk of one's own.
+        `shared`: the policy's hidden states, required if the critic has no trunk.
+
+        Raises:
+            BadModel: `shared` is None and the critic has no trunk.
         """
         hidden = shared if self.trunk is None else pretrained.hidden(self.trunk, tokens, wanted)
         if hidden is None:
-            raise BadModel("a critic that is a head on the shared trunk needs the policy's hidden states")
+            raise BadModel(
+                "shared = None, but this critic is a head on the policy's trunk and needs the policy's "
+                "hidden states; pass them"
+            )
         values: Tensor = self.head(hidden.to(self.head.weight.dtype))[..., 0]
         return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
 class Actor(nn.Module):
-    """A policy with what reinforcement learning keeps beside it.
+    """A policy with its critic, its reference model, its format and its decoding settings.
 
-    Made in evaluation mode, in which rollouts and RL updates stay; `train()` turns dropout on in policy and
-    critic (for supervised training), never in the reference.
+    A new actor is in evaluation mode; rollouts and RL updates keep it so. `train()` turns on dropout in the
+    policy and the critic (for supervised training), never in the reference model.
 
-    `policy` is the Hugging Face module of `language` itself; `critic` a `Critic` or None; `reference` a
-    frozen causal model or None; `values` what an algorithm of values attached, `conditioning` what one that
-    conditions the policy on a number did, or None.
+    Attributes:
+        policy: the Hugging Face module of `language` itself.
+        critic: a `Critic`, or None.
+        reference: a frozen causal model, or None.
+        values: token values, if a value-learning algorithm attached them.
+        conditioning: the input of a number, if an algorithm that conditions the policy attached it.
     """
 
     def __init__(
@@ -89,7 +93,7 @@ class Actor(nn.Module):
         super().__init__()
         self.language, self.format, self.decoding, self.evaluation = language, format, decoding, evaluation
         self.policy, self.critic, self.reference = language.module, critic, reference
-        self.values: TokenValues | None = None  # attached by the algorithms that learn them
+        self.values: TokenValues | None = None
         self.conditioning: Conditioning | None = None
         self.eval()
 
@@ -105,50 +109,57 @@ class Actor(nn.Module):
         evaluation: Decoding | None = None,
         key: Key,
     ) -> Actor:
-        """An actor around a language model.
+        """Build an actor around a language model.
 
         Args:
-            critic: "network": its own copy of the trunk; "head": on the policy's trunk, which both train;
-                "none".
-            reference: "copy": the policy as it is now, frozen; another language model with the same
-                vocabulary; or "none".
+            critic: "network": on its own copy of the trunk; "head": on the policy's trunk, which both train;
+                or "none".
+            reference: "copy": a frozen copy of the policy; another language model with the same vocabulary;
+                or "none".
             format: `Plain` by default.
-            key: the initial weights of the value head depend on it alone; no global generator is changed.
+            key: alone decides the initial weights of the value head; no global generator is changed.
 
         Raises:
-            BadSetting: no such critic or reference.
-            BadModel: the reference has another vocabulary or a shorter context, or format and model do not
-                belong together.
+            BadSetting: the critic or the reference is unknown.
+            BadModel: the reference has another vocabulary or a shorter context, or the model has fewer
+                embeddings than the format's tokenizer has ids.
         """
         module = language.module
         rows = module.get_input_embeddings().weight.shape[0]
         format = Plain(language.tokenizer) if format is None else format
         if format.vocabulary > rows:
             raise BadModel(
-                f"the format's tokenizer has ids up to {format.vocabulary - 1}, but the model has "
-                f"only {rows} embeddings"
+                f"the format's tokenizer has ids up to {format.vocabulary - 1}, but the model has only "
+                f"{rows} embeddings; it needs one for each id; resize the model's embeddings or take its "
+                "own tokenizer"
             )
         if critic not in CRITICS:
-            raise BadSetting(f"critic = {critic!r} is none of {', '.join(CRITICS)}")
-        made = None
+            raise BadSetting(f"critic = {critic!r} must be one of {', '.join(CRITICS)}; choose one of them")
+        value_function = None
         if critic != "none":
             with borrowed(key.child("value head")):
-                made = Critic(copy.deepcopy(trunk(module)) if critic == "network" else None, width(module))
-            made.to(device=module.device, dtype=pretrained.exact(module.dtype))
-        frozen = _reference(language, reference)
-        return cls(language, made, frozen, format=format, decoding=decoding, evaluation=evaluation)
+                own_trunk = copy.deepcopy(trunk(module)) if critic == "network" else None
+                value_function = Critic(own_trunk, width(module))
+            value_function.to(device=module.device, dtype=pretrained.exact(module.dtype))
+        return cls(
+            language,
+            value_function,
+            _reference(language, reference),
+            format=format,
+            decoding=decoding,
+            evaluation=evaluation,
+        )
 
     def forward(
         self, batch: TokenBatch, want_values: bool = True, wanted: Bool[Tensor, "B T"] | None = None
     ) -> Hidden:
-        """Hidden states of the policy and, where asked for, values: exactly one forward pass for each
-        network.
+        """The policy's hidden states, and the values if wanted: one forward pass per network.
 
         Args:
-            wanted: the positions somebody will look at (all by default); what stands at others is undefined.
+            wanted: the positions to compute (all by default); the result at other positions is undefined.
 
         Raises:
-            BadSetting: values are asked for and there is no critic.
+            BadSetting: `want_values` is true and the actor has no critic.
         """
         hidden = pretrained.hidden(self.policy, batch.tokens, wanted)
         return Hidden(hidden, self.state_values(batch, hidden, wanted) if want_values else None)
@@ -159,66 +170,72 @@ class Actor(nn.Module):
         hidden: Float[Tensor, "B T H"] | None = None,
         wanted: Bool[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B T"]:
-        """V at every position (or those `wanted`), 0 at padding; one forward pass.
+        """V at every position (or those `wanted`), 0 at padding, in one forward pass.
 
-        `hidden`: the policy's states, which save a critic head that pass.
+        `hidden`: the policy's hidden states; with them a critic head needs no forward pass.
+
+        Raises:
+            BadSetting: the actor has no critic.
         """
         if self.critic is None:
-            raise BadSetting("the actor has no critic; build it with critic='network' or 'head'")
+            raise BadSetting(
+                "the actor has no critic, but values need one; build it with critic='network' or 'head'"
+            )
         if self.critic.trunk is None and hidden is None:
             hidden = pretrained.hidden(self.policy, batch.tokens, wanted)
         values: Tensor = self.critic(batch.tokens, hidden, wanted).masked_fill(~batch.real, 0.0)
         return values
 
     def networks(self) -> dict[str, nn.Module]:
-        """The trunks that are run, by role: a critic that is a head has none of its own.
+        """The trunks by role; a critic that is a head has no trunk.
 
-        Hooks on them see every forward pass.
+        A hook on each of them sees every forward pass.
         """
-        found = {"policy": trunk(self.policy)}
+        trunks = {"policy": trunk(self.policy)}
         if self.critic is not None and self.critic.trunk is not None:
-            found["critic"] = self.critic.trunk
+            trunks["critic"] = self.critic.trunk
         if self.reference is not None:
-            found["reference"] = trunk(self.reference)
-        return found
+            trunks["reference"] = trunk(self.reference)
+        return trunks
 
     @property
     def device(self) -> torch.device:
-        """Where the policy is."""
+        """The policy's device."""
         device: torch.device = self.policy.device
         return device
 
     @property
     def context(self) -> int:
-        """The longest sequence the policy takes; the reference takes at least as much."""
+        """The longest sequence of the policy in tokens; the reference model takes at least as much."""
         return pretrained.context(self.policy)
 
     @property
     def room(self) -> int:
-        """The longest prompt of the rollout: what its new tokens leave, or what the decoding allows.
+        """The longest prompt of a rollout in tokens.
+
+        It is the context less the new tokens, and at most the decoding's `max_prompt_tokens`.
 
         Raises:
-            BadSetting: they take the whole context.
+            BadSetting: the new tokens take the whole context.
         """
         new = 0 if self.decoding is None else self.decoding.max_new_tokens
         if self.context - new < 1:
             raise BadSetting(
-                f"max_new_tokens = {new} leaves no room for a prompt in a context of {self.context}"
+                f"max_new_tokens = {new} leaves no room for a prompt in a context of {self.context}; it "
+                f"must be at most {self.context - 1}; lower it"
             )
-        most = 0 if self.decoding is None else self.decoding.max_prompt_tokens
-        return min(self.context - new, most or self.context)
+        limit = 0 if self.decoding is None else self.decoding.max_prompt_tokens
+        return min(self.context - new, limit or self.context)
 
     def train(self, mode: bool = True) -> Actor:
-        """Turn dropout on or off in policy and critic; the reference has none ever."""
+        """Turn dropout on or off in the policy and the critic; the reference model never has dropout."""
         super().train(mode)
         if self.reference is not None:
             self.reference.eval()
         return self
 
     def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # type: ignore[override]  # torch overloads it
-        """All parameters and buffers, tensors that several names share (tied embeddings) under their first
-        name only.
-        """
+        """All parameters and buffers; a tensor with several names (tied embeddings) has its first one."""
         state: dict[str, Any] = super().state_dict(*args, **kwargs)
         prefix = str(kwargs.get("prefix", ""))
         for name in self._shared():
@@ -228,42 +245,45 @@ class Actor(nn.Module):
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> Any:
-        """Take back what `state_dict` gave."""
+        """Load the result of `state_dict`."""
         shared = {name: state_dict[first] for name, first in self._shared().items() if first in state_dict}
         return super().load_state_dict({**shared, **state_dict}, strict=strict, assign=assign)
 
     def _shared(self) -> dict[str, str]:
-        """Each further name of a tensor that has several -> its first name."""
-        first: dict[int, str] = {}
-        further = {}
+        """A dict from each further name of a tensor to the tensor's first name."""
+        first_names: dict[int, str] = {}
+        shared = {}
         for name, tensor in (
             *self.named_parameters(remove_duplicate=False),
             *self.named_buffers(remove_duplicate=False),
         ):
-            known = first.setdefault(id(tensor), name)
-            if known != name:
-                further[name] = known
-        return further
+            first = first_names.setdefault(id(tensor), name)
+            if first != name:
+                shared[name] = first
+        return shared
 
 
 def _reference(language: LanguageModel, reference: str | LanguageModel) -> nn.Module | None:
+    """The frozen reference model of `Actor.build`, checked against the policy."""
     if reference == "none":
         return None
     if isinstance(reference, str):
         if reference != "copy":
-            raise BadSetting(f"reference = {reference!r} is none of 'copy', 'none' and a language model")
+            raise BadSetting(
+                f"reference = {reference!r} must be 'copy', 'none' or a language model; choose one of them"
+            )
         frozen = copy.deepcopy(language.module)
     else:
         if reference.tokenizer.get_vocab() != language.tokenizer.get_vocab():
             raise BadModel(
-                "the reference has another vocabulary than the policy, so no KL can be measured "
-                "between them; take one with the same tokenizer"
+                "the reference has another vocabulary than the policy, so the KL between them is undefined; "
+                "it must have the same tokenizer; take another model"
             )
         longest, needed = pretrained.context(reference.module), pretrained.context(language.module)
         if longest < needed:
             raise BadModel(
-                f"the reference takes {longest} tokens and the policy {needed}; it could not score "
-                "what the policy says"
+                f"the reference takes {longest} tokens and the policy {needed}, so it cannot score long "
+                f"answers; it must take at least {needed}; take a model with a longer context"
             )
         frozen = (
             reference.module if reference.module is not language.module else copy.deepcopy(language.module)

@@ -1,5 +1,6 @@
-"""A number that a whole row is conditioned on, for any causal model: a linear map of it is added to the
-embedding of the row's first token.
+"""Conditioning of a causal model on one number per row.
+
+A linear map of the number is added to the embedding of the row's first token.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from loquent.pretrained.trunk import trunk
 
 
 class Conditioning(nn.Module):
-    """A number -> a shift of the first token's embedding, Linear(1 -> width)."""
+    """Maps a number to a shift of the first token's embedding: Linear(1 -> width)."""
 
     def __init__(self, module: Any) -> None:
         super().__init__()
@@ -34,40 +35,42 @@ class Conditioning(nn.Module):
 
 @contextmanager
 def conditioned(module: Any, shift: Float[Tensor, "B H"]) -> Iterator[None]:
-    """Every pass of the model inside has the shift added to the embeddings at position 0: a row for each of
-    the batch's, or one for all.
+    """Inside this context, every forward pass adds the shift to the embeddings at position 0.
 
-    The model keeps its caches and its shapes: what comes after reads position 0 by attention, as it would
-    read a prefix.
+    `shift` has one row for each row of the batch, or one row for all. Caches and shapes stay as they are:
+    later positions read position 0 by attention, like a prefix.
     """
-    recognised = pretrained.head(module)
-    inner: Any = trunk(module) if recognised is None else recognised.trunk
+    head = pretrained.head(module)
+    inner: Any = trunk(module) if head is None else head.trunk
 
-    def shifted(
-        _: Any, given: tuple[Any, ...], named: dict[str, Any]
+    def add_shift(
+        _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        named = dict(named)
-        ids = given[0] if given else named["input_ids"]
-        embedded = inner.get_input_embeddings()(ids) if ids is not None else named["inputs_embeds"]
-        first = _first(embedded, named)
-        named["inputs_embeds"] = embedded + torch.where(first[..., None], shift[:, None].to(embedded), 0.0)
-        if given:
-            return (None, *given[1:]), named
-        return given, {**named, "input_ids": None}
+        kwargs = dict(kwargs)
+        ids = args[0] if args else kwargs["input_ids"]
+        embedded = inner.get_input_embeddings()(ids) if ids is not None else kwargs["inputs_embeds"]
+        is_first = _is_first(embedded, kwargs)
+        kwargs["inputs_embeds"] = embedded + torch.where(
+            is_first[..., None], shift[:, None].to(embedded), 0.0
+        )
+        if args:
+            return (None, *args[1:]), kwargs
+        return args, {**kwargs, "input_ids": None}
 
-    handle = inner.register_forward_pre_hook(shifted, with_kwargs=True)
+    handle = inner.register_forward_pre_hook(add_shift, with_kwargs=True)
     try:
         yield
     finally:
         handle.remove()
 
 
-def _first(embedded: Tensor, named: dict[str, Any]) -> Tensor:
-    """Where position 0 is, bool[B or 1, T]: by the positions that were given, else the first column of a row
-    that nothing stands before.
+def _is_first(embedded: Tensor, kwargs: dict[str, Any]) -> Tensor:
+    """Which columns are at position 0, bool[B or 1, T].
+
+    Explicit positions decide; without them it is the first column, unless a cache holds earlier tokens.
     """
-    positions, past = named.get("position_ids"), named.get("past_key_values")
+    positions, past = kwargs.get("position_ids"), kwargs.get("past_key_values")
     if positions is not None:
         return positions == 0
-    place = torch.arange(embedded.shape[1], device=embedded.device)[None]
-    return place == (0 if past is None or past.get_seq_length() == 0 else -1)
+    column = torch.arange(embedded.shape[1], device=embedded.device)[None]
+    return column == (0 if past is None or past.get_seq_length() == 0 else -1)

@@ -1,6 +1,6 @@
-"""The settings of decoding, which a recipe holds.
+"""The decoding settings of a recipe.
 
-Apart from the loop that reads them, so that recipes are read without torch.
+They are apart from the decoding loop, so that a recipe can be read without torch.
 """
 
 from __future__ import annotations
@@ -13,38 +13,41 @@ from loquent.errors import BadSetting
 
 @dataclass(frozen=True, kw_only=True)
 class Decoding:
-    """How answers are made from a model."""
+    """How a language model decodes its answers."""
 
     method: str = setting(
-        "sample", "draw, take the likeliest token, or search with beams", choices=("sample", "greedy", "beam")
+        "sample",
+        "sample tokens, take the most probable token, or search with beams",
+        choices=("sample", "greedy", "beam"),
     )
-    temperature: float = setting(1.0, "logits are divided by it; sampling only", low=1e-3, high=1e3)
-    top_k: int = setting(0, "draw from so many likeliest tokens, 0: all; sampling only", low=0)
+    temperature: float = setting(1.0, "divides the logits; sampling only", low=1e-3, high=1e3)
+    top_k: int = setting(0, "sample from the k most probable tokens, 0: from all; sampling only", low=0)
     top_p: float = setting(
         1.0,
-        "draw from the nucleus of this mass, 1: all; sampling only",
+        "sample from the nucleus of this probability mass, 1: from all tokens; sampling only",
         source="1904.09751 eq. 2",
         low=0.0,
         high=1.0,
     )
     min_new_tokens: int = setting(
-        0, "no end before so many tokens (legal words may end where they end)", low=0
+        0, "shortest answer in tokens; an answer from a set of legal words may be shorter", low=0
     )
     max_new_tokens: int = setting(
-        48, "an answer is cut after so many tokens", source="2210.01241 table 4 (IMDB)", low=1
+        48, "longest answer in tokens; decoding stops there", source="2210.01241 table 4 (IMDB)", low=1
     )
     max_prompt_tokens: int = setting(
         0,
-        "a longer prompt loses its oldest turns or tokens; 0: what the context has room for",
+        "longest prompt in tokens; a longer one loses its oldest turns or tokens; 0: what the context allows",
         source="2210.01241 table 4 (IMDB): 64",
         low=0,
     )
-    beams: int = setting(4, "beams of the search; beam only", low=1)
+    beams: int = setting(4, "number of beams; beam search only", low=1)
     live: int = setting(64, "rows decoded at once", low=1)
 
     def __post_init__(self) -> None:
         check_ranges(self)
         if self.min_new_tokens > self.max_new_tokens:
             raise BadSetting(
-                f"min_new_tokens = {self.min_new_tokens} is more than max_new_tokens = {self.max_new_tokens}"
+                f"min_new_tokens = {self.min_new_tokens} is more than max_new_tokens = "
+                f"{self.max_new_tokens}; it must be at most max_new_tokens; lower it"
             )

@@ -1,5 +1,6 @@
-"""The note in an exported model's folder, `loquent.json`: what the model was trained for, its format among
-it.
+"""The note `loquent.json` in an exported model's folder.
+
+It says what the model was trained for, and in which format.
 """
 
 from __future__ import annotations
@@ -14,28 +15,27 @@ NOTE = "loquent.json"
 
 
 def read_note(folder: str | Path) -> dict[str, Any]:
-    """What the export of a run says about itself; {} for the folder of another model.
+    """The content of an exported model's note; {} for a folder without a note.
 
     Raises:
-        BadCheckpoint: the file is no JSON object.
+        BadCheckpoint: the file is not a JSON object.
     """
     file = Path(folder) / NOTE
     return json_files.load_object(file, "export the run again") if file.is_file() else {}
 
 
 def format_name(note: dict[str, Any], folder: str | Path, default: str) -> str:
-    """The name of the format that a note gives, or the default.
+    """The name of the format in a note, or the default.
 
     Raises:
-        BadSetting: the note names no format.
+        BadSetting: the note's format is not a known one.
     """
     from loquent.models.format.names import FORMATS  # loads torch
 
     name = note.get("format", default)
     if not isinstance(name, str) or name not in FORMATS:
-        found = json_files.shown(name)
         raise BadSetting(
-            f"{Path(folder) / NOTE}: the format is {found}; it must be one of {', '.join(FORMATS)}; "
-            "export the run again"
+            f"{Path(folder) / NOTE}: the format is {json_files.shown(name)}; it must be one of "
+            f"{', '.join(FORMATS)}; export the run again"
         )
     return name

@@ -1,5 +1,6 @@
-"""What a server needs beside a model's weights: the format as a chat template, where to stop, and what the
-model was trained for.
+"""The files that a server needs beside a model's weights.
+
+They hold the format as a chat template, the ids that end an answer, and a note on the training.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from loquent.models.format.template import render
 TEMPLATE, STOPS = "chat_template.jinja", "generation_config.json"
 SEAT = "agent"
 History = tuple[str, Sequence[Turn], str]  # an instruction, turns, and the seat that answers them
-PROBES = (  # an instruction, and texts that the task and the reading seat write in turns
+PROBES = (  # an instruction, and the texts that the task and the answering seat write in turns
     ("", ("a b",)),
     ("", (" a\n", " b ", "c\n")),
     ("a", ("", "b", "c")),
@@ -33,26 +34,27 @@ PROBES = (  # an instruction, and texts that the task and the reading seat write
 def write(
     folder: Path, tokenizer: Any, format: Format, about: Mapping[str, Any], histories: Iterable[History] = ()
 ) -> None:
-    """Write the chat template, the ids that end an answer, and `loquent.json` into an exported model's
-    folder.
+    """Write the chat template, the end ids and `loquent.json` into an exported model's folder.
 
-    For `Chat` the tokenizer's own template stays where it gives the format's ids (but for an empty message in
-    the middle of a conversation, which the formats leave out); for other formats it is not run. A remark says
-    so where no template gives them.
+    For `Chat` the tokenizer's own template stays if it gives the format's ids. (An empty message in the
+    middle of a conversation is an exception: the formats leave it out.) For other formats the tokenizer's own
+    template is not run. A warning says so if the written template does not give the format's ids.
 
     Args:
-        tokenizer: the folder's; its template becomes the one that is written.
-        about: what `loquent.json` says.
-        histories: what the model was trained on; templates are tried on these too.
+        tokenizer: the tokenizer of the folder; its template becomes the written one.
+        about: the content of `loquent.json`.
+        histories: conversations of the training; the templates are compared on these too.
     """
-    tried = [*_probes(format), *histories]
-    other = _differs(tokenizer, format, tried) if isinstance(format, Chat) else ("", (), SEAT)
-    if other is not None:
+    compared = [*_probes(format), *histories]
+    difference = (
+        _first_difference(tokenizer, format, compared) if isinstance(format, Chat) else ("", (), SEAT)
+    )
+    if difference is not None:
         tokenizer.chat_template = format.chat_template()
-        _put_template(folder, tokenizer.chat_template)
-        other = _differs(tokenizer, format, tried)
-    if other is not None:
-        texts = [text for text in (other[0], *(turn.text for turn in other[1])) if text]
+        _write_template(folder, tokenizer.chat_template)
+        difference = _first_difference(tokenizer, format, compared)
+    if difference is not None:
+        texts = [text for text in (difference[0], *(turn.text for turn in difference[1])) if text]
         warnings.warn(
             f"{folder / TEMPLATE}: a server tokenises a conversation as one text, and this tokenizer "
             f"joins what training kept apart, as in {texts!r}; the model may answer a little "
@@ -64,18 +66,18 @@ def write(
     config = json_files.load_object(file, error=BadModel) if file.is_file() else {}
     end = sorted(format.end)
     config |= {"eos_token_id": end[0] if len(end) == 1 else end, "pad_token_id": format.pad}
-    _json(file, config)
-    _json(folder / NOTE, {**about, "template_is_exact": other is None})
+    _write_json(file, config)
+    _write_json(folder / NOTE, {**about, "template_is_exact": difference is None})
 
 
 def served(tokenizer: Any, histories: Sequence[History]) -> list[list[int] | None]:
-    """For each history the ids after which a server lets the model answer it.
+    """For each history the prompt ids that a server gives the model.
 
-    None where the template or the tokenizer refuses it.
+    An entry is None if the template or the tokenizer refuses the history.
     """
     try:
         texts = render(tokenizer, [(_messages(*history), True) for history in histories])
-    except BadModel:  # the template is one that no server should render either
+    except BadModel:  # no server should render this template either
         return [None] * len(histories)
     return [None if isinstance(text, BadModel) else _ids(tokenizer, text) for text in texts]
 
@@ -95,40 +97,37 @@ def _ids(tokenizer: Any, text: str) -> list[int] | None:
 
 
 def _probes(format: Format) -> Iterator[History]:
-    """Histories of known texts, as far as the tokenizer can write them."""
+    """Histories of fixed texts, if the tokenizer can write these texts."""
     for instruction, texts in PROBES:
         if all(format.encoder.decode(format.encoder.encode(text)) == text for text in (instruction, *texts)):
             turns = [Turn(SEAT, text) if i % 2 else Turn(TASK, text, to=SEAT) for i, text in enumerate(texts)]
             yield from ((instruction, turns[:n], SEAT) for n in range(1, len(turns) + 1, 2))
 
 
-def _differs(tokenizer: Any, format: Format, histories: Iterable[History]) -> History | None:
-    """The first history for which the tokenizer's chat template gives other ids than the format.
-
-    None where there is none.
-    """
-    tried = [
+def _first_difference(tokenizer: Any, format: Format, histories: Iterable[History]) -> History | None:
+    """The first history for which the tokenizer's chat template gives other ids than the format, or None."""
+    without_tokens = [  # a server knows no drawn tokens
         (instruction, [replace(turn, tokens=None) for turn in turns], seat)
         for instruction, turns, seat in histories
-    ]  # a server draws none
-    for history, ids in zip(tried, served(tokenizer, tried), strict=True):
+    ]
+    for history, ids in zip(without_tokens, served(tokenizer, without_tokens), strict=True):
         if ids != list(format.prompt(*history, 1 << 30)[0]):
             return history
     return None
 
 
-def _put_template(folder: Path, template: str) -> None:
-    """Write the template in its own file, which wins over one in tokenizer_config.json.
+def _write_template(folder: Path, template: str) -> None:
+    """Write the template into its own file, which takes precedence over tokenizer_config.json.
 
-    That one is removed for readers of old.
+    A template in tokenizer_config.json is removed, because older readers would use it.
     """
     (folder / TEMPLATE).write_text(template, encoding="utf-8")
     file = folder / "tokenizer_config.json"
     if file.is_file():
         config = json_files.load_object(file, error=BadModel)
         if config.pop("chat_template", None) is not None:
-            _json(file, config)
+            _write_json(file, config)
 
 
-def _json(file: Path, value: Mapping[str, Any]) -> None:
+def _write_json(file: Path, value: Mapping[str, Any]) -> None:
     file.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,10 +1,11 @@
-"""The support: the set of tokens a policy may choose from, recorded when a token is drawn and replayed when
-it is scored.
+"""The support: the set of tokens that a policy may choose from.
 
-Tie rule, everywhere: tokens are ranked by descending logit, then by ascending id. Nucleus rule: token i is
-dropped iff the mass of the ranks before it exceeds p by more than 1e-6, in float64, so a tie keeps the
-crossing token (Holtzman et al., arXiv:1904.09751, eq. 2). `p >= 1`, `k = 0` and `k >= V` are explicit no-ops:
-float32 sums pass 1 long before the last token.
+It is recorded when a token is drawn, and used again when the token is scored.
+
+Tie rule: tokens are ranked by descending logit, then by ascending id. Nucleus rule: token i is dropped iff
+the mass of the ranks before it exceeds p by more than 1e-6, in float64, so a tie keeps the crossing token
+(Holtzman et al., arXiv:1904.09751, eq. 2). `p >= 1`, `k = 0` and `k >= V` filter nothing by an explicit rule,
+because float32 sums exceed 1 long before the last token.
 """
 
 from __future__ import annotations
@@ -32,54 +33,53 @@ __all__ = [
     "restricted_logprob",
 ]
 
-SLACK = 1e-6  # how far the mass may pass p before a token is dropped
-PREFIX = 256  # ranks looked at before a whole sort is paid for
+SLACK = 1e-6  # how far the mass may exceed p before a token is dropped
+PREFIX = 256  # ranks examined before a row is sorted completely
 FULL, IDS, BITS = 0, 1, 2  # the forms of one token's set
 Index = int | slice | Sequence[int] | NDArray[np.integer] | Tensor
 
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """The kept-token sets of n tokens in order, over a vocabulary of V, each with the temperature it was
-    drawn at.
+    """The sets that n tokens were drawn from, over a vocabulary of V, with their temperatures.
 
-    A set is stored in the smallest of three forms: its size when it is 0..size-1 (a full vocabulary, or one
-    without the padded rows of an embedding), sorted ids, or bits (little end first, padded to 32). Arrays are
+    A set is stored in the smallest of three forms: its size if it is 0..size-1 (a full vocabulary, or one
+    without the padded rows of an embedding), sorted ids, or bits (little-endian, padded to 32). Arrays are
     read-only by convention.
     """
 
     vocabulary: int
-    words: NDArray[np.uint32]  # the forms, one after the other
-    starts: NDArray[np.int64]  # [n + 1]: where each token's words begin
+    words: NDArray[np.uint32]  # the stored sets, concatenated
+    starts: NDArray[np.int64]  # [n + 1]: where each token's set begins in `words`
     form: NDArray[np.uint8]  # [n]: FULL, IDS or BITS
     temperature: NDArray[np.float64]  # [n]
 
     @staticmethod
     def pack(kept: Bool[Tensor, "n V"], temperature: float = 1.0) -> Support:
-        """The support of sets given as one bool per token and word of the vocabulary."""
+        """The support of sets in dense form: one bool per token and id."""
         bools = kept.detach().cpu().numpy()
         n, vocabulary = bools.shape
         counts = bools.sum(1, dtype=np.int64)
-        wide = -(-vocabulary // 32)
+        width = -(-vocabulary // 32)
         last = vocabulary - 1 - bools[:, ::-1].argmax(1) if vocabulary else counts
         form = np.where(
-            (counts > 0) & (last + 1 == counts), FULL, np.where(counts <= wide, IDS, BITS)
+            (counts > 0) & (last + 1 == counts), FULL, np.where(counts <= width, IDS, BITS)
         ).astype(np.uint8)
-        lengths = np.where(form == FULL, 1, np.where(form == IDS, counts, wide))
+        lengths = np.where(form == FULL, 1, np.where(form == IDS, counts, width))
         starts = _starts(lengths)
         words = np.empty(starts[-1], dtype=np.uint32)
         words[starts[:-1][form == FULL]] = counts[form == FULL]
         listed = form == IDS
         words[np.repeat(listed, lengths)] = np.nonzero(bools[listed])[1]
         packed = np.packbits(bools[form == BITS], axis=1, bitorder="little")
-        filled = np.zeros((len(packed), wide * 4), dtype=np.uint8)
+        filled = np.zeros((len(packed), width * 4), dtype=np.uint8)
         filled[:, : packed.shape[1]] = packed
         words[np.repeat(form == BITS, lengths)] = filled.reshape(-1).view("<u4")
         return Support(vocabulary, words, starts, form, np.full(n, temperature, dtype=np.float64))
 
     @staticmethod
     def full(n: int, vocabulary: int, temperature: float = 1.0, *, limit: int | None = None) -> Support:
-        """The support of n tokens that may be any id (any below `limit`); one number a token."""
+        """The support of n tokens drawn from all ids (or all ids below `limit`); one number per token."""
         words = np.full(n, vocabulary if limit is None else limit, dtype=np.uint32)
         return Support(
             vocabulary,
@@ -91,8 +91,8 @@ class Support:
 
     @staticmethod
     def listed(ids: Tensor, kept: Bool[Tensor, "n K"], vocabulary: int, temperature: float = 1.0) -> Support:
-        """The support of sets given as candidate ids [n, K] in ascending order and which of them are kept."""
-        if ids.shape[1] * 32 > vocabulary:  # bits may be smaller: let pack decide
+        """The support of sets in the form of candidate ids [n, K], ascending, and which of them are kept."""
+        if ids.shape[1] * 32 > vocabulary:  # bits may be smaller, so `pack` chooses the form
             dense = torch.zeros(len(ids), vocabulary, dtype=torch.bool, device=ids.device)
             return Support.pack(dense.scatter_(1, ids, kept), temperature)
         bools = kept.cpu().numpy()
@@ -104,22 +104,25 @@ class Support:
 
     @staticmethod
     def cat(supports: Iterable[Support]) -> Support:
-        """All tokens of several supports in order; they must be over one vocabulary."""
+        """All tokens of several supports in order.
+
+        Raises:
+            LoquentError: the supports have different vocabularies, or there are none.
+        """
         parts = list(supports)
-        if len({part.vocabulary for part in parts}) != 1:
+        vocabularies = sorted({part.vocabulary for part in parts})
+        if len(vocabularies) != 1:
             raise LoquentError(
-                "supports are joined over one vocabulary, not over "
-                f"{sorted({part.vocabulary for part in parts}) or 'none'}"
+                f"supports over vocabularies of {vocabularies or 'no'} tokens cannot be joined; all must "
+                "have one vocabulary; score each model's tokens apart"
             )
         lengths = np.concatenate([np.diff(part.starts) for part in parts])
-        joined = (np.concatenate([getattr(part, name) for part in parts]) for name in ("form", "temperature"))
-        form, temperature = joined
         return Support(
             parts[0].vocabulary,
             np.concatenate([part.words for part in parts]),
             _starts(lengths),
-            form,
-            temperature,
+            np.concatenate([part.form for part in parts]),
+            np.concatenate([part.temperature for part in parts]),
         )
 
     def __len__(self) -> int:
@@ -127,14 +130,12 @@ class Support:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of storage, all arrays counted."""
+        """Bytes of all arrays together."""
         return self.words.nbytes + self.starts.nbytes + self.form.nbytes + self.temperature.nbytes
 
     @property
     def is_everything(self) -> bool:
-        """Whether no token was ever left out and every temperature is 1: the support that need not be
-        kept.
-        """
+        """Whether the support keeps every token at temperature 1, so that it need not be stored."""
         full = (self.form == FULL).all() and (self.words == self.vocabulary).all()
         return bool(full and (self.temperature == 1.0).all())
 
@@ -149,7 +150,7 @@ class Support:
         )
 
     def kept(self, index: Index = slice(None), device: torch.device | str = "cpu") -> Bool[Tensor, "m V"]:
-        """The sets at `index` as one bool per word of the vocabulary (an integer gives one row)."""
+        """The sets at `index` in dense form: one bool per id (an integer gives one row)."""
         part = self.take(index)
         bools = np.zeros((len(part), self.vocabulary), dtype=np.bool_)
         full = np.flatnonzero(part.form == FULL)
@@ -173,7 +174,7 @@ class Support:
         return torch.from_numpy(bools).to(device)
 
     def contains(self, ids: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """bool[n]: whether token i's set holds ids[i]."""
+        """Whether the set of token i holds ids[i], bool[n]."""
         rows = [self.kept(slice(i, i + 1024)).numpy() for i in range(0, len(self), 1024)]
         return np.concatenate(
             [row[np.arange(len(row)), ids[1024 * i : 1024 * i + len(row)]] for i, row in enumerate(rows)]
@@ -189,7 +190,7 @@ class Support:
 
 
 def filter_top_k(logits: Float[Tensor, "n V"], k: int) -> Bool[Tensor, "n V"]:
-    """True for the k first ranks of each row; ties go to the smaller id. k = 0 and k >= V keep everything."""
+    """True for the k first ranks of each row; of ties the smaller id. k = 0 and k >= V keep all tokens."""
     if k == 0 or k >= logits.shape[1]:
         return torch.ones_like(logits, dtype=torch.bool)
     last = logits.topk(k, dim=1).values[:, -1:]
@@ -201,11 +202,11 @@ def filter_top_k(logits: Float[Tensor, "n V"], k: int) -> Bool[Tensor, "n V"]:
 
 
 def filter_top_p(logits: Float[Tensor, "n V"], p: float, min_keep: int = 1) -> Bool[Tensor, "n V"]:
-    """True for the nucleus of each row: ranks until their mass passes p, at least `min_keep` of them. p >= 1
-    keeps everything.
+    """True for the nucleus of each row: ranks until their mass passes p, but at least `min_keep`.
 
-    Only the first ranks are looked at where they settle it; rows whose mass is short, or whose last kept
-    token may tie with one not looked at, are sorted whole. Both ways give the same set.
+    p >= 1 keeps all tokens. The first ranks are examined alone where they suffice. A row is sorted completely
+    if the mass of these ranks is below p, or if the last kept token may tie with a later one. Both ways give
+    the same set.
     """
     vocabulary = logits.shape[1]
     if p >= 1 or min_keep >= vocabulary:
@@ -213,21 +214,19 @@ def filter_top_p(logits: Float[Tensor, "n V"], p: float, min_keep: int = 1) -> B
     total = logits.double().logsumexp(1, keepdim=True)
     if vocabulary <= 2 * PREFIX or min_keep >= PREFIX:
         return _nucleus(logits, total, p, min_keep, vocabulary)[0]
-    kept, settled = _nucleus(logits, total, p, min_keep, PREFIX)
-    open_rows = (~settled).nonzero()[:, 0]
-    if len(open_rows):
-        kept[open_rows] = _nucleus(logits[open_rows], total[open_rows], p, min_keep, vocabulary)[0]
+    kept, complete = _nucleus(logits, total, p, min_keep, PREFIX)
+    incomplete = (~complete).nonzero()[:, 0]
+    if len(incomplete):
+        kept[incomplete] = _nucleus(logits[incomplete], total[incomplete], p, min_keep, vocabulary)[0]
     return kept
 
 
 def _nucleus(logits: Tensor, total: Tensor, p: float, min_keep: int, ranks: int) -> tuple[Tensor, Tensor]:
-    """The nucleus found among the first ranks, and for which rows (bool[n]) that is the whole truth."""
+    """The nucleus among the first ranks, and the rows (bool[n]) for which it is the complete nucleus."""
     if ranks == logits.shape[1]:
         values, ids = logits.sort(dim=1, descending=True, stable=True)
-    else:
-        ids = (
-            logits.topk(ranks, dim=1).indices.sort(1).values
-        )  # ascending ids first: a stable sort then settles ties
+    else:  # ascending ids first: a stable sort then gives ties to the smaller id
+        ids = logits.topk(ranks, dim=1).indices.sort(1).values
         values, order = logits.gather(1, ids).sort(dim=1, descending=True, stable=True)
         ids = ids.gather(1, order)
     mass = (values.double() - total).exp()
@@ -236,8 +235,8 @@ def _nucleus(logits: Tensor, total: Tensor, p: float, min_keep: int, ranks: int)
     chosen = before <= p + SLACK
     chosen[:, :min_keep] = True
     kept = torch.zeros_like(logits, dtype=torch.bool).scatter_(1, ids, chosen)
-    least = values.gather(1, chosen.sum(1, keepdim=True) - 1)[:, 0]
-    return kept, least > values[:, -1]
+    lowest = values.gather(1, chosen.sum(1, keepdim=True) - 1)[:, 0]
+    return kept, lowest > values[:, -1]
 
 
 def restricted_logprob(
@@ -247,7 +246,7 @@ def restricted_logprob(
 ) -> Float[Tensor, "n V"]:
     """log_softmax of logits / temperature over the kept set, -inf outside (NLPO, arXiv:2210.01241, eq. 6).
 
-    None keeps everything.
+    `kept` None keeps all tokens.
     """
     if not (isinstance(temperature, float | int) and temperature == 1):
         logits = logits / temperature
@@ -257,14 +256,13 @@ def restricted_logprob(
 
 
 def entropy(logprob: Float[Tensor, "n V"]) -> Float[Tensor, " n"]:
-    """The entropy in nats of distributions given as log-probabilities, where -inf counts nothing (and has no
-    gradient).
-    """
+    """The entropy in nats of log-probabilities; -inf adds nothing and has no gradient."""
     finite = torch.where(logprob == -torch.inf, 0.0, logprob)
     return -(logprob.exp() * finite).sum(-1)
 
 
 def _starts(lengths: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Where each stored set begins, and the end of the last one."""
     starts = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=starts[1:])
     return starts

@@ -1,5 +1,6 @@
-"""Legal words: the texts of an action set as a trie over token ids, so that a language model can only say
-what is legal.
+"""Legal words: the texts of an action set as a trie over token ids.
+
+The trie restricts a language model to legal answers.
 """
 
 from __future__ import annotations
@@ -15,25 +16,30 @@ from numpy.typing import NDArray
 from loquent.core.actions import MASK_LIMIT, ActionSet, Legal
 from loquent.errors import BadModel, LoquentError
 
-TEXT_LIMIT = 300_000  # past this a set is used by the grammar of its parts
-Node = tuple[int, int, int]  # rows lo..hi of the sorted table agree in their first `depth` ids
+TEXT_LIMIT = 300_000  # a larger action set must be used through its parts
+Node = tuple[
+    int, int, int
+]  # (lo, hi, depth): rows lo..hi-1 of the sorted table share their first `depth` ids
 
-_said: weakref.WeakKeyDictionary[Any, dict[str, tuple[int, ...]]] = weakref.WeakKeyDictionary()
+_ids_of_texts: weakref.WeakKeyDictionary[Any, dict[str, tuple[int, ...]]] = weakref.WeakKeyDictionary()
 
 
 class Trie:
-    """Sequences of token ids by their beginnings.
+    """A prefix tree of token-id sequences.
 
-    A node is a range of the sorted table, so 300,000 words stay small.
+    A node is a range of a sorted table, so that 300,000 sequences need little memory.
     """
 
     root: Node
 
     def __init__(self, sequences: Sequence[Sequence[int]]) -> None:
         if not sequences or any(not len(sequence) for sequence in sequences):
-            raise LoquentError("a trie needs at least one sequence, and none may be empty")
+            raise LoquentError(
+                f"a trie needs at least one sequence, and none may be empty, got {len(sequences)} "
+                "sequences; check the texts they come from"
+            )
         width = max(map(len, sequences))
-        table = np.full((len(sequences), width), -1, dtype=np.int32)  # -1: the sequence is over
+        table = np.full((len(sequences), width), -1, dtype=np.int32)  # -1: the sequence has ended
         for row, sequence in zip(table, sequences, strict=True):
             row[: len(sequence)] = sequence
         self.table = np.unique(table, axis=0)
@@ -44,7 +50,7 @@ class Trie:
         return len(self.table)
 
     def allowed(self, node: Node) -> NDArray[np.int64]:
-        """The ids that may follow here, ascending; empty when every sequence is over."""
+        """The ids that may follow a node, ascending; empty where every sequence has ended."""
         if node not in self._next:
             lo, hi, depth = node
             ids = np.unique(self.table[lo:hi, depth]) if depth < self.table.shape[1] else np.empty(0)
@@ -52,7 +58,7 @@ class Trie:
         return self._next[node]
 
     def step(self, node: Node, token: int) -> Node:
-        """The node after one more id; an empty range where no sequence goes that way."""
+        """The node after one more id; its range is empty where no sequence continues with this id."""
         lo, hi, depth = node
         if depth >= self.table.shape[1]:
             return lo, lo, depth + 1
@@ -65,32 +71,32 @@ class Trie:
 
 
 def answer_ids(format: Any, text: str) -> tuple[int, ...]:
-    """The action tokens, end marker included, that a format gives an answer of this text.
+    """The action ids of an answer with this text, end marker included.
 
-    Kept for each format.
+    The ids are cached for each format.
     """
-    known = _said.setdefault(format, {})
-    if text not in known:
-        if len(known) >= 2 * TEXT_LIMIT:
-            known.clear()
-        known[text] = tuple(format.answer(text))
-    return known[text]
+    cache = _ids_of_texts.setdefault(format, {})
+    if text not in cache:
+        if len(cache) >= 2 * TEXT_LIMIT:
+            cache.clear()
+        cache[text] = tuple(format.answer(text))
+    return cache[text]
 
 
 @lru_cache(maxsize=256)
 def legal_words(format: Any, actions: ActionSet, legal: Legal) -> Trie:
-    """The trie of the texts that are legal now, each as the format writes an answer, end marker included.
+    """The trie of the legal texts, each written by the format as an answer with its end marker.
 
-    Cached.
+    The latest tries are cached.
 
     Raises:
-        LoquentError: the set has more than 300,000 texts; such a set is used by the grammar of its parts.
-        BadModel: nothing is legal, or two texts have the same tokens.
+        LoquentError: the set has more than 300,000 texts; such a set must be used through its parts.
+        BadModel: no action is legal, or two texts have the same tokens.
     """
     if len(actions) > TEXT_LIMIT:
         raise LoquentError(
-            f"a trie over {len(actions):,} texts is refused (limit {TEXT_LIMIT:,}); use the set's "
-            f"parts {actions.parts}"
+            f"a trie over {len(actions):,} texts is refused (limit {TEXT_LIMIT:,}); use the set's parts "
+            f"{actions.parts}"
         )
     if len(actions) <= MASK_LIMIT:
         indices = np.flatnonzero(actions.mask(legal)).tolist()
@@ -99,9 +105,13 @@ def legal_words(format: Any, actions: ActionSet, legal: Legal) -> Trie:
     texts = [actions.text(i, legal) for i in indices]
     if not texts:
         raise BadModel(
-            "no action is legal, so a language model that may only say legal words can say nothing"
+            "no action is legal, so a language model restricted to legal words has no answer; a state "
+            "must allow at least one action"
         )
     trie = Trie([answer_ids(format, text) for text in texts])
     if len(trie) != len(set(texts)):
-        raise BadModel("two legal texts have the same tokens; the format cannot tell them apart")
+        raise BadModel(
+            f"{len(set(texts))} legal texts have only {len(trie)} token sequences, so some have the same "
+            "tokens; each text needs its own; use a tokenizer that tells them apart"
+        )
     return trie
