@@ -111,7 +111,7 @@ def test_white_space_that_is_only_written_before_given_answers_is_part_of_them(i
     tokenizer = sentence_piece()
     tokenizer.chat_template = LLAMA_2
     parts = cut(tokenizer)
-    assert (parts.start, parts.told_lead, parts.told_close + parts.opening, parts.lead, parts.ending) == (
+    assert (parts.start, parts.user_lead, parts.user_close + parts.opening, parts.lead, parts.ending) == (
         "<s>[INST]",
         " ",
         " [/INST]",

@@ -22,10 +22,10 @@ LOOPS = (
     "endfor %}{% endfor %}"
 )
 HOSTILE = {
-    "nested loops": (LOOPS, "not come to an end"),
+    "nested loops": (LOOPS, "not finish within"),
     "loops that write": (LOOPS.replace("{% endfor %}", "xxxxxxxxxx{% endfor %}", 1), "writes more than"),
     "a wide range": ("{% for a in range(10**9) %}{% endfor %}", "Range too big"),
-    "a power of a power": ("{{ 7 ** (10 ** 9) }}", "not come to an end|memory"),
+    "a power of a power": ("{{ 7 ** (10 ** 9) }}", "not finish within|memory"),
     "a long text": ("{{ 'a' * 10**10 }}", "memory"),
     "a text of some length": ("{{ 'a' * 10**7 }}", "writes more than"),
     "a wide format": ("{{ '%9999999999d' | format(1) }}", "memory|refuses"),
@@ -36,7 +36,7 @@ HOSTILE = {
     "deep parentheses": ("{{ " + "(" * 50_000 + ")" * 50_000 + " }}", "refuses|process ended|cannot be used"),
     "itself": (
         "{% macro m(n) %}{{ m(n) }}{{ m(n) }}{% endmacro %}{{ m(1) }}",
-        "RecursionError|not come to an end|process ended",
+        "RecursionError|not finish within|process ended",
     ),
     "a long template": ("{# " + "x" * rendering.CHARACTERS + " #}" + CHATML, "at most 131,072 are allowed"),
     "a class": ("{{ ''.__class__.__mro__[1].__subclasses__() }}", "SecurityError"),
@@ -72,13 +72,16 @@ def test_a_failure_of_a_busy_machine_is_not_kept(monkeypatch):
     rendering._rendered.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(rendering, "PATIENCE", 0.001)
-        with pytest.raises(BadModel, match="has not come to an end"):
+        with pytest.raises(BadModel, match="did not finish within"):
             Chat(chatml())
     Chat(chatml())
 
 
 def test_no_default_among_several_templates_and_templates_that_are_no_text():
-    for template, why in (({"tool_use": CHATML}, "no 'default' one"), ({"default": 5}, "no text, but int")):
+    for template, why in (
+        ({"tool_use": CHATML}, "no 'default' one"),
+        ({"default": 5}, "must be a text, got int"),
+    ):
         tokenizer = chatml().__class__(tokenizer_object=chatml().backend_tokenizer, eos_token="<|end|>")
         tokenizer.chat_template = template
         with pytest.raises(BadModel, match=why):

@@ -1,5 +1,6 @@
-"""What all formats share: how turns become pieces, which turns a prompt keeps, and how an answer's ids become
-text.
+"""The base class of formats.
+
+It turns turns into pieces of ids, chooses the turns that a prompt keeps, and decodes answers.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from loquent.core.episode import Turn
 from loquent.errors import BadModel
 from loquent.models.format.encoder import Encoder, Ids
 
-HEAD = -1  # the turn number of what belongs to no turn: the start token and the instruction
+HEAD = -1  # the turn number of ids that belong to no turn: the start token and the instruction
 
 
 @dataclass(frozen=True)
 class Piece:
-    """The ids of one turn (`turn`: its place in the sequence, -1 for the head of the row), and which of them
-    the reading seat chose.
+    """The ids of one turn, and which of them the answering seat chose.
+
+    `turn` is the turn's place in the history, -1 for the head of the row.
     """
 
     ids: Ids
@@ -31,8 +33,9 @@ class Piece:
 
 @dataclass(frozen=True)
 class Fit:
-    """What a row keeps of a history: turns from `first` on; `keep` ids of that turn's text (None: all), `cut`
-    ids of it are gone.
+    """The part of a history that a row keeps: the turns from `first` on.
+
+    Of the first turn's text the last `keep` ids stay (None: all), and `cut` ids are removed.
     """
 
     first: int = 0
@@ -42,10 +45,9 @@ class Fit:
 
 @dataclass(frozen=True)
 class Written:
-    """A row as pieces (the head, then one for each turn), and `opening`: the ids between the last turn and
-    the next answer.
+    """A row as pieces: the head, then one piece for each turn.
 
-    `owed` is the part of the opening that closes the last answer.
+    `opening` holds the ids between the last turn and the next answer; its part `owed` closes the last answer.
     """
 
     pieces: tuple[Piece, ...]
@@ -54,25 +56,23 @@ class Written:
 
     @property
     def length(self) -> int:
-        """How many ids the pieces hold."""
+        """The number of ids in the pieces."""
         return sum(len(piece.ids) for piece in self.pieces)
 
 
 @dataclass(frozen=True)
 class Head:
-    """How a row begins: its ids, whether they open a message to the reader, whether they hold no text yet,
-    what is written before the
-    text of the first message."""
+    """The beginning of a row."""
 
     ids: Ids
-    open: bool = False
-    fresh: bool = True
-    lead: str = ""
+    open: bool = False  # whether the ids open an observation
+    fresh: bool = True  # whether the ids hold no text
+    lead: str = ""  # what is written before the text of the first observation
 
 
 @dataclass
 class _Pen:
-    """Where writing stands: as in `Head`, and the ids that close the last answer, which are owed."""
+    """The state of writing: the fields of `Head`, and the ids that must still close the last answer."""
 
     open: bool
     fresh: bool
@@ -81,31 +81,39 @@ class _Pen:
 
 
 class Format(ABC):
-    """How a history of turns is written in token ids for the seat that reads it.
+    """Writes a history of turns as token ids for one seat.
 
-    The laws: the ids of n turns begin the ids of n + 1 turns; a row never begins with an action; turns with
-    tokens are never tokenised again; a marker string inside a text is plain characters; no text raises. An
-    observation without text adds nothing. An answer tokenised from text carries its end marker as an action
-    where it stopped by "end"; where no end marker was drawn, one is written by the environment as soon as
-    something follows.
+    The turns of this seat are answers; all others are observations. The laws:
 
-    `end` are the ids that end an answer, `pad` fills rows, `vocabulary` is how many ids the tokenizer has,
-    `closing` is what stands after the last turn of a game that a rule has ended.
+    - The ids of n turns begin the ids of n + 1 turns.
+    - A row never begins with an action.
+    - Turns with tokens are never tokenised again.
+    - A marker string inside a text is plain characters.
+    - No text raises. An observation without text adds nothing.
+    - An answer tokenised from text has its end marker as an action if it stopped by "end". If no end marker
+      was drawn, the environment writes one as soon as something follows.
+
+    Attributes:
+        end: the ids that end an answer.
+        pad: the id that fills rows.
+        vocabulary: the number of ids of the tokenizer.
+        closing: the ids after the last turn of an episode that a rule ended.
+        takes_system: whether an instruction is a message of its own before the first turn.
     """
 
     end: frozenset[int]
     pad: int
     vocabulary: int
     closing: Ids = ()
-    takes_system: bool = True  # whether an instruction is a part of its own before the first turn
+    takes_system: bool = True
 
-    _told_open: Ids = ()
-    _told_close: Ids = ()
+    _observation_open: Ids = ()
+    _observation_close: Ids = ()
     _opening: Ids = ()
-    _ending: Ids = ()  # closes an answer; the last of them is the end marker
-    _after: Ids = ()  # what is written between an end marker and the next turn
-    _lead: str = ""  # white space that a template writes before the text of an answer,
-    _told_lead: str = ""  # and before that of a message to the reader: tokenised with it
+    _ending: Ids = ()  # closes an answer; its last id is the end marker
+    _after: Ids = ()  # the ids between an end marker and the next turn
+    _lead: str = ""  # the white space before the text of an answer; it is tokenised with the text
+    _observation_lead: str = ""  # the same for an observation
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
@@ -116,25 +124,25 @@ class Format(ABC):
 
     @abstractmethod
     def chat_template(self) -> str:
-        """This format as a chat template (Jinja), for servers: system is the instruction, assistant the
-        reading seat, any other role is
-        the task. A template writes one text, which is tokenised whole, so a tokenizer may join what the
-        format keeps apart.
+        """This format as a chat template (Jinja), for servers.
+
+        The system message is the instruction, assistant messages are answers, all others observations. A
+        server tokenises the template's text as a whole, so a tokenizer may join what the format keeps apart.
         """
 
     @abstractmethod
     def _head(self, instruction: str, turns: Sequence[Turn], seat: str) -> Head:
-        """What stands before the first turn."""
+        """The part of a row before the first turn."""
 
     def pieces(self, instruction: str, turns: Sequence[Turn], seat: str) -> list[Piece]:
-        """The head and one piece for each turn, as `seat` reads and says them.
+        """The head and one piece for each turn, from the view of `seat`.
 
-        Empty where a turn adds nothing.
+        A piece is empty if its turn adds nothing.
         """
         return list(self.write(instruction, turns, seat).pieces)
 
     def prompt(self, instruction: str, turns: Sequence[Turn], seat: str, room: int) -> tuple[Ids, int]:
-        """The ids after which `seat` answers, at most `room` of them, and the first turn that was kept.
+        """The ids before the next answer of `seat`, at most `room`, and the first turn that they keep.
 
         Raises:
             BadModel: the instruction and the markers alone do not fit.
@@ -144,36 +152,31 @@ class Format(ABC):
         return tuple(i for piece in written.pieces for i in piece.ids) + written.opening, fit.first
 
     def answer(self, text: str) -> Ids:
-        """The action ids of an answer that is this text, end marker included, as it stands anywhere but first
-        in a row.
-        """
+        """The action ids of an answer with this text, end marker included, anywhere but first in a row."""
         return self.encoder.encode(self._lead + text) + self._ending
 
     def text(self, ids: Sequence[int], before: Sequence[int] = ()) -> str:
-        """The text of an answer drawn after `before`: without its end marker and special tokens, with its
-        leading space.
+        """The text of an answer drawn after `before`, without its end marker and special tokens.
 
-        The leading space that some tokenizers put before the first text of a row is no part of it; so
-        `before` matters.
+        A leading space stays. But some tokenizers put a space before the first text of a row; this space is
+        not part of the answer, so the result depends on `before`.
         """
-        said = list(ids)
-        while said and said[-1] in self.end:
-            said.pop()
-        text = self.encoder.decode(said, first=not self.encoder.is_text(before))
+        text_ids = list(ids)
+        while text_ids and text_ids[-1] in self.end:
+            text_ids.pop()
+        text = self.encoder.decode(text_ids, first=not self.encoder.is_text(before))
         return text.removeprefix(self._lead)
 
     def spoken(self, text: str) -> str:
-        """The text of an answer that a server decoded: without the white space that a template writes before
-        it.
-        """
+        """The text of an answer from a server, without the white space that a template writes before it."""
         return text.removeprefix(self._lead)
 
     def fit(self, instruction: str, turns: Sequence[Turn], seat: str, room: int) -> Fit:
-        """Which turns a prompt of at most `room` ids keeps.
+        """The turns that a prompt of at most `room` ids keeps.
 
-        Whole turns are dropped, oldest first, until what is left begins with something the seat was told and
-        fits; never the instruction or the newest observation. Where that alone is too long, its oldest ids
-        are cut.
+        Whole turns are dropped, oldest first, until the rest begins with an observation and fits. The
+        instruction and the newest observation are never dropped. If they alone are too long, the oldest ids
+        of the observation are cut.
 
         Raises:
             BadModel: the instruction and the markers alone do not fit.
@@ -181,14 +184,12 @@ class Format(ABC):
         written = self.write(instruction, turns, seat)
         if written.length + len(written.opening) <= room:
             return Fit()
-        told = [number for number, turn in enumerate(turns) if turn.seat != seat]
-        newest = told[-1] if told else 0
+        observations = [number for number, turn in enumerate(turns) if turn.seat != seat]
+        newest = observations[-1] if observations else 0
         head, *lengths = (len(piece.ids) for piece in written.pieces)
         dropped = [0, *accumulate(lengths)]  # ids of the turns before each turn
-        slack = (
-            len(self._told_open + self._ending + self._after) + 2
-        )  # what a turn may need less where it stands first
-        for first in told:
+        slack = len(self._observation_open + self._ending + self._after) + 2  # a first turn may be shorter
+        for first in observations:
             if first and dropped[-1] - dropped[first] + head + len(written.opening) - slack <= room:
                 kept = self.write(instruction, turns[first:], seat)
                 if kept.length + len(kept.opening) <= room:
@@ -197,40 +198,41 @@ class Format(ABC):
         spare = room - kept.length - len(kept.opening)
         if spare >= 0:
             return Fit(newest)
-        text = self._text_length(instruction, turns[newest:], seat) if told else 0
+        text = self._text_length(instruction, turns[newest:], seat) if observations else 0
         if text + spare < 1:
             needed = kept.length + len(kept.opening) - text
             raise BadModel(
-                f"a prompt may have {room} tokens, and the instruction and markers alone take "
-                f"{needed}; give it more room or say less"
+                f"a prompt may have {room} tokens, and the instruction and markers alone take {needed}; it "
+                "needs more than that; allow longer prompts or shorten the instruction"
             )
         return Fit(newest, text + spare, -spare)
 
     def write(self, instruction: str, turns: Sequence[Turn], seat: str, keep: int | None = None) -> Written:
         """The row of these turns.
 
-        `keep`: how many ids of the first turn's text are written, the last ones; None for all.
+        `keep`: the number of ids of the first turn's text that are written, its last ones; None for all.
         """
         start = self._head(instruction, turns, seat)
         pen = _Pen(start.open, start.fresh, start.lead)
         pieces = [Piece(start.ids, (False,) * len(start.ids), HEAD)]
         for number, turn in enumerate(turns):
             if turn.seat == seat:
-                pieces.append(self._said(turn, number, pen))
+                pieces.append(self._write_answer(turn, number, pen))
             else:
-                pieces.append(self._told(turn, number, pen, keep if number == 0 else None))
+                pieces.append(self._write_observation(turn, number, pen, keep if number == 0 else None))
         return Written(tuple(pieces), self._before_answer(pen), pen.owed)
 
-    def _told(self, turn: Turn, number: int, pen: _Pen, keep: int | None) -> Piece:
+    def _write_observation(self, turn: Turn, number: int, pen: _Pen, keep: int | None) -> Piece:
         if not turn.text and not pen.open:
             return Piece((), (), number)
         text = self.encoder.encode(pen.lead + turn.text, pen.fresh)
         kept = text if keep is None else text[len(text) - keep :]
-        ids = pen.owed + (() if pen.open else self._told_open) + kept + self._told_close
-        pen.open, pen.owed, pen.fresh, pen.lead = False, (), pen.fresh and not text, self._told_lead
+        ids = pen.owed + (() if pen.open else self._observation_open) + kept + self._observation_close
+        pen.open, pen.owed, pen.fresh = False, (), pen.fresh and not text
+        pen.lead = self._observation_lead
         return Piece(ids, (False,) * len(ids), number)
 
-    def _said(self, turn: Turn, number: int, pen: _Pen) -> Piece:
+    def _write_answer(self, turn: Turn, number: int, pen: _Pen) -> Piece:
         before = self._before_answer(pen)
         if turn.tokens is not None:
             ids = tuple(turn.tokens.ids.tolist())
@@ -240,11 +242,11 @@ class Format(ABC):
             )
         ended = bool(ids) and ids[-1] in self.end
         pen.owed = self._after if ended else self._ending + self._after
-        pen.open, pen.fresh, pen.lead = False, pen.fresh and not ids, self._told_lead
+        pen.open, pen.fresh, pen.lead = False, pen.fresh and not ids, self._observation_lead
         return Piece(before + ids, (False,) * len(before) + (True,) * len(ids), number)
 
     def _before_answer(self, pen: _Pen) -> Ids:
-        return pen.owed + (self._told_close if pen.open else ()) + self._opening
+        return pen.owed + (self._observation_close if pen.open else ()) + self._opening
 
     def _text_length(self, instruction: str, turns: Sequence[Turn], seat: str) -> int:
         start = self._head(instruction, turns, seat)
@@ -252,7 +254,7 @@ class Format(ABC):
 
 
 def distinct_markers(names: Iterable[str | None]) -> tuple[str, ...]:
-    """The marker strings that exist, each once."""
+    """The marker strings that are not None or empty, without repetitions."""
     return tuple(dict.fromkeys(name for name in names if name))
 
 
@@ -264,5 +266,5 @@ TURNS = (  # the first lines of a chat template: the instruction, and the turns 
 
 
 def literal(text: str) -> str:
-    """A text as a string in Jinja."""
+    """A text as a string literal of Jinja."""
     return json.dumps(text, ensure_ascii=False)

@@ -1,4 +1,7 @@
-"""`Chat`: a tokenizer's own chat template, cut once into pieces by rendering conversations of known words."""
+"""`Chat`: a tokenizer's own chat template, cut into pieces.
+
+The pieces are found once, by rendering conversations of probe words.
+"""
 
 from __future__ import annotations
 
@@ -10,44 +13,45 @@ from loquent.core.episode import Turn
 from loquent.errors import BadModel
 from loquent.models.format.base import TURNS, Format, Head, distinct_markers, literal
 from loquent.models.format.encoder import Encoder, Ids
-from loquent.models.format.template import TemplateRefuses, render
+from loquent.models.format.template import ALLOWED, TemplateRefuses, render
 
-SYSTEM, TOLD, SAID = (
-    "Qsystemq",
-    ("Qtoldaq", "Qtoldbq", "Qtoldcq"),
-    ("Qsaidaq", "Qsaidbq"),
-)  # words no template writes itself
+# probe words, which no template writes itself
+SYSTEM = "Qsystemq"
+USER = ("Quseraq", "Quserbq", "Qusercq")
+ASSISTANT = ("Qanswaq", "Qanswbq")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Cut:
-    """The text of a template around messages: `start`, or `system_open` instruction `start_after_system`;
-    then the first told message.
+    """The texts of a chat template around messages.
 
-    `system_open` is None where the template takes no system message.
+    A conversation begins with `start`, or with `system_open`, the instruction and `start_after_system`. Then
+    comes the first user message. `system_open` is None if the template takes no system message.
     """
 
     start: str
     system_open: str | None
     start_after_system: str
     lead_after_system: str
-    told_open: str
-    told_lead: str  # spaces before the text of a told message, which are tokenised with it
-    told_close: str
+    user_open: str
+    user_lead: str  # spaces before the text of a user message; they are tokenised with the text
+    user_close: str
     opening: str
-    lead: str  # white space the template writes before an answer, but not when it asks for one
-    ending: str  # from the end of an answer to the next message
+    lead: str  # white space before the text of an answer that is absent from the request for an answer
+    ending: str  # the text between an answer and the next message
 
 
 class Chat(Format):
-    """What the seat is told are user messages, what it says assistant messages, the instruction is the system
-    message (or, where a template takes none, stands before the first user message). The first user message is
-    written even when it is empty.
+    """The format of a tokenizer's own chat template.
+
+    Observations are user messages, answers are assistant messages, and the instruction is the system message.
+    If the template takes no system message, the instruction stands before the first user message. The first
+    user message is written even if it is empty.
 
     Raises:
         BadModel: the tokenizer has no chat template; the template rewrites earlier turns when later ones
-            come; it writes other things before an answer than where it asks for one; or it marks no end of an
-            answer.
+            come; its request for an answer differs from what it writes before an answer; or it marks no end
+            of an answer.
     """
 
     def __init__(self, tokenizer: Any) -> None:
@@ -58,78 +62,72 @@ class Chat(Format):
         parts = self._parts = cut(tokenizer)
         encoder = Encoder(tokenizer, distinct_markers(_markers_in(tokenizer, parts)))
         super().__init__(encoder)
-        self._lead, self._told_lead, self._lead_after_system = (
-            parts.lead,
-            parts.told_lead,
-            parts.lead_after_system,
-        )
-        self._start, self._start_after_system = (
-            encoder.markup(parts.start, first=True),
-            encoder.markup(parts.start_after_system),
-        )
+        self._lead, self._observation_lead = parts.lead, parts.user_lead
+        self._lead_after_system = parts.lead_after_system
+        self._start = encoder.markup(parts.start, first=True)
+        self._start_after_system = encoder.markup(parts.start_after_system)
         self._system_open = (
             None if parts.system_open is None else encoder.markup(parts.system_open, first=True)
         )
-        self._told_open, self._told_close, self._opening = map(
-            encoder.markup, (parts.told_open, parts.told_close, parts.opening)
-        )
+        self._observation_open = encoder.markup(parts.user_open)
+        self._observation_close = encoder.markup(parts.user_close)
+        self._opening = encoder.markup(parts.opening)
         self._ending, self._after = _split(encoder.markup(parts.ending), tokenizer)
         eos = tokenizer.eos_token_id
         self.end = frozenset({self._ending[-1]} | ({eos} if eos is not None else set()))
         self.pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self._ending[-1]
         if not (self._system_open if self._system_open is not None else self._start):
             raise BadModel(
-                "the chat template writes nothing before the first message; a row must begin with a "
-                "token that is no action"
+                "the chat template writes nothing before the first message; a row must begin with a token "
+                "that is not an action; use format: plain"
             )
 
     def chat_template(self) -> str:
-        """The pieces of the tokenizer's own template put together again, as `write` does: no text in a
-        message is trimmed.
-        """
+        """The pieces of the tokenizer's template put together as `write` does, without trimming texts."""
         p, marker = self._parts, self.encoder.token(self._ending[-1])
         before, _, after = p.ending.partition(marker)
-        start, told_lead, told_open, told_close, opening = map(
-            literal, (p.start, p.told_lead, p.told_open, p.told_close, p.opening)
+        start, user_lead, user_open, user_close, opening = map(
+            literal, (p.start, p.user_lead, p.user_open, p.user_close, p.opening)
         )
         lead, ending, owed, after_system = map(literal, (p.lead, before + marker, after, p.lead_after_system))
         if p.system_open is None:
-            first = f"{{{{ {start} + {told_lead} + instruction + '\\n\\n' }}}}{{% set pen.lead = '' %}}"
+            first = f"{{{{ {start} + {user_lead} + instruction + '\\n\\n' }}}}{{% set pen.lead = '' %}}"
         else:
             around = literal(p.system_open), literal(p.start_after_system)
             first = f"{{{{ {around[0]} + instruction + {around[1]} }}}}{{% set pen.lead = {after_system} %}}"
-        before_answer = f"{{{{ pen.owed + ({told_close} if pen.open else '') + {opening} }}}}"
+        before_answer = f"{{{{ pen.owed + ({user_close} if pen.open else '') + {opening} }}}}"
         return (
-            f"{TURNS}{{% set pen = namespace(open=true, owed='', lead={told_lead}) %}}{{% if "
-            f"instruction %}}{first}{{% else %}}{{{{ {start} }}}}{{% endif %}}{{% for turn in turns "
-            "%}{% set text = turn.content or '' %}{% if turn.role == 'assistant' "
-            f"%}}{before_answer}{{{{ {lead} + text + {ending} }}}}{{% set pen.open = false %}}{{% "
-            f"set pen.owed = {owed} %}}{{% set pen.lead = {told_lead} %}}{{% elif text or pen.open "
-            f"%}}{{{{ pen.owed + ('' if pen.open else {told_open}) + pen.lead + text + {told_close} "
-            "}}{% set pen.open = false %}{% set pen.owed = '' %}{% set pen.lead = "
-            f"{told_lead} %}}{{% endif %}}{{% endfor %}}{{% if add_generation_prompt "
-            f"%}}{before_answer}{{% endif %}}"
+            f"{TURNS}"
+            f"{{% set pen = namespace(open=true, owed='', lead={user_lead}) %}}"
+            f"{{% if instruction %}}{first}{{% else %}}{{{{ {start} }}}}{{% endif %}}"
+            "{% for turn in turns %}"
+            "{% set text = turn.content or '' %}"
+            "{% if turn.role == 'assistant' %}"
+            f"{before_answer}{{{{ {lead} + text + {ending} }}}}"
+            f"{{% set pen.open = false %}}{{% set pen.owed = {owed} %}}{{% set pen.lead = {user_lead} %}}"
+            "{% elif text or pen.open %}"
+            f"{{{{ pen.owed + ('' if pen.open else {user_open}) + pen.lead + text + {user_close} }}}}"
+            f"{{% set pen.open = false %}}{{% set pen.owed = '' %}}{{% set pen.lead = {user_lead} %}}"
+            "{% endif %}{% endfor %}"
+            f"{{% if add_generation_prompt %}}{before_answer}{{% endif %}}"
         )
 
     @property
     def takes_system(self) -> bool:  # type: ignore[override]  # it depends on the template
-        """Whether the template takes a system message.
-
-        Else the instruction stands before the first user message.
-        """
+        """Whether the template takes a system message; else the first user message has the instruction."""
         return self._system_open is not None
 
     def _head(self, instruction: str, turns: Sequence[Turn], seat: str) -> Head:
         if not instruction:
             return Head(
-                self._start, open=True, fresh=not self.encoder.is_text(self._start), lead=self._told_lead
+                self._start,
+                open=True,
+                fresh=not self.encoder.is_text(self._start),
+                lead=self._observation_lead,
             )
         if self._system_open is None:
-            return Head(
-                self._start + self.encoder.encode(self._told_lead + instruction + "\n\n"),
-                open=True,
-                fresh=False,
-            )
+            ids = self._start + self.encoder.encode(self._observation_lead + instruction + "\n\n")
+            return Head(ids, open=True, fresh=False)
         ids = self._system_open + self.encoder.encode(instruction) + self._start_after_system
         return Head(ids, open=True, fresh=False, lead=self._lead_after_system)
 
@@ -138,104 +136,121 @@ def cut(tokenizer: Any) -> Cut:
     """Cut a tokenizer's chat template into the texts around messages.
 
     Raises:
-        BadModel: the template cannot be cut, with the reason.
+        BadModel: the template cannot be cut; the message gives the reason.
+    """
+    texts, ask, with_system, touching = _rendered_probes(tokenizer)
+    start, close = _around(texts[0], USER[0])
+    prompt = ask.removeprefix(start + USER[0])
+    before, tail = _between(texts[1], USER[0], ASSISTANT[0]), _around(texts[1], ASSISTANT[0])[1]
+    middle = _between(texts[2], ASSISTANT[0], USER[1])
+    lead = before.removeprefix(prompt)
+    if not before.startswith(prompt) or lead.strip():
+        raise BadModel(
+            f"the chat template asks for an answer with {_shortened(prompt)} but writes "
+            f"{_shortened(before)} before an answer; both must be the same. {ALLOWED}"
+        )
+    ending = tail if middle.startswith(tail) else tail.rstrip()
+    if not middle.startswith(ending):
+        raise BadModel(
+            f"the chat template rewrites earlier turns: {_shortened(tail)} after an answer becomes "
+            f"{_shortened(middle)} when a message follows; earlier text must stay. {ALLOWED}"
+        )
+    _check_growing(texts, start, close, before, middle, tail)
+    user_close = close if prompt.startswith(close) else ""
+    system_open, after_system = _system(with_system, texts[2].removeprefix(start))
+    opening = prompt.removeprefix(user_close)
+    ending = _whole_ending(touching, ending, opening + lead, middle)
+    user_open = middle.removeprefix(ending)
+    user_lead = _spaces(user_open) if _spaces(user_open) == _spaces(start) else ""
+    lead_after_system = _spaces(after_system)
+    return Cut(
+        start=start.removesuffix(user_lead),
+        system_open=system_open,
+        start_after_system=after_system.removesuffix(lead_after_system),
+        lead_after_system=lead_after_system,
+        user_open=user_open.removesuffix(user_lead),
+        user_lead=user_lead,
+        user_close=user_close,
+        opening=opening,
+        lead=lead,
+        ending=ending,
+    )
+
+
+def _rendered_probes(
+    tokenizer: Any,
+) -> tuple[list[str], str, str | TemplateRefuses, str | TemplateRefuses]:
+    """Conversations of probe words as the chat template writes them.
+
+    They are: conversations of one to five messages; one message and the request for an answer; a conversation
+    with a system message; and one with two successive answers.
     """
     messages = [
         message
-        for told, said in zip(TOLD, (*SAID, ""))
-        for message in (_message("user", told), _message("assistant", said))
+        for user, assistant in zip(USER, (*ASSISTANT, ""))
+        for message in (_message("user", user), _message("assistant", assistant))
     ]
     conversations = [
         *((messages[:n], False) for n in range(1, 6)),
         (messages[:1], True),
         ([_message("system", SYSTEM), *messages[:3]], False),
+        ([*messages[:2], messages[3]], False),
     ]
-    *renders, with_system, touching = render(
-        tokenizer, [*conversations, ([*messages[:2], messages[3]], False)]
+    *renders, with_system, touching = render(tokenizer, conversations)
+    *texts, ask = map(_accepted, renders)
+    return texts, ask, with_system, touching
+
+
+def _check_growing(texts: Sequence[str], start: str, close: str, before: str, middle: str, tail: str) -> None:
+    """Raise BadModel unless each conversation begins with the shorter ones."""
+    first = start + USER[0] + before + ASSISTANT[0]
+    second = first + middle + USER[1] + before + ASSISTANT[1]
+    expected = (
+        first + tail,
+        first + middle + USER[1] + close,
+        second + tail,
+        second + middle + USER[2] + close,
     )
-    one, two, three, four, five, ask = map(_accepted, renders)
-    start, close = _around(one, TOLD[0])
-    asked = ask.removeprefix(start + TOLD[0])
-    given, tail = _between(two, TOLD[0], SAID[0]), _around(two, SAID[0])[1]
-    middle = _between(three, SAID[0], TOLD[1])
-    lead = given.removeprefix(asked)
-    if not given.startswith(asked) or lead.strip():
-        raise BadModel(
-            f"the chat template asks for an answer with {_shown(asked)} but writes {_shown(given)} "
-            "before one that is given"
-        )
-    ending = tail if middle.startswith(tail) else tail.rstrip()
-    if not middle.startswith(ending):
-        raise BadModel(
-            f"the chat template rewrites earlier turns: {_shown(tail)} after an answer becomes "
-            f"{_shown(middle)} when a message follows"
-        )
-    first = start + TOLD[0] + given + SAID[0]
-    second = first + middle + TOLD[1] + given + SAID[1]
-    wanted = {
-        two: first + tail,
-        three: first + middle + TOLD[1] + close,
-        four: second + tail,
-        five: second + middle + TOLD[2] + close,
-    }
-    for text, right in wanted.items():
+    for text, right in zip(texts[1:], expected, strict=True):
         if text != right:
             raise BadModel(
-                "the chat template rewrites earlier turns: after its shorter conversations "
-                f"{_shown(right)} is right, and it writes {_shown(text)}"
+                f"the chat template rewrites earlier turns: it writes {_shortened(text)} where its shorter "
+                f"conversations lead to {_shortened(right)}; earlier text must stay. {ALLOWED}"
             )
-    told_close = close if asked.startswith(close) else ""
-    system_open, after_system = _system(with_system, three.removeprefix(start))
-    opening = asked.removeprefix(told_close)
-    ending = _whole_ending(touching, ending, opening + lead, middle)
-    told_open = middle.removeprefix(ending)
-    told_lead = _spaces(told_open) if _spaces(told_open) == _spaces(start) else ""
-    start, told_open = start.removesuffix(told_lead), told_open.removesuffix(told_lead)
-    lead_after_system = _spaces(after_system)
-    after_system = after_system.removesuffix(lead_after_system)
-    return Cut(
-        start,
-        system_open,
-        after_system,
-        lead_after_system,
-        told_open,
-        told_lead,
-        told_close,
-        opening,
-        lead,
-        ending,
-    )
 
 
 def _whole_ending(touching: str | TemplateRefuses, ending: str, opening: str, middle: str) -> str:
-    """The ending of an answer with the white space that a template (such as `chat_template` makes) writes
-    only where something follows.
+    """The ending of an answer, with the white space that some templates write only if something follows.
 
-    `touching`: a conversation with two answers in a row. The ending as it is for a template that refuses
-        them.
+    The templates of `chat_template` are such templates. `touching` is the text of two successive answers; the
+    ending stays as it is if the template refuses them.
     """
-    if isinstance(touching, TemplateRefuses) or touching.count(SAID[0]) != 1 or touching.count(SAID[1]) != 1:
+    if isinstance(touching, TemplateRefuses) or any(touching.count(word) != 1 for word in ASSISTANT):
         return ending
-    between = touching.partition(SAID[0])[2].partition(SAID[1])[0]
+    between = touching.partition(ASSISTANT[0])[2].partition(ASSISTANT[1])[0]
     whole = between.removesuffix(opening)
     fits = whole != between and whole.startswith(ending) and middle.startswith(whole)
     return whole if fits and not whole.removeprefix(ending).strip() else ending
 
 
 def _spaces(text: str) -> str:
+    """The spaces at the end of a text."""
     return " " * (len(text) - len(text.rstrip(" ")))
 
 
 def _system(text: str | TemplateRefuses, rest: str) -> tuple[str | None, str]:
-    """The texts before and after a system message; (None, "") where the template takes none.
+    """The texts before and after a system message; (None, "") if the template takes none.
 
-    `rest`: what follows without one.
+    `rest`: the turns as the template writes them without a system message.
     """
-    if isinstance(text, TemplateRefuses) or text.count(SYSTEM) != 1 or text.find(SYSTEM) > text.find(TOLD[0]):
+    if isinstance(text, TemplateRefuses) or text.count(SYSTEM) != 1 or text.find(SYSTEM) > text.find(USER[0]):
         return None, ""
-    if text[text.find(TOLD[0]) :] != rest:
-        raise BadModel(f"the chat template writes the turns otherwise after a system message: {_shown(text)}")
-    return _around(text, SYSTEM)[0], _between(text, SYSTEM, TOLD[0])
+    if text[text.find(USER[0]) :] != rest:
+        raise BadModel(
+            "the chat template writes the turns differently after a system message: "
+            f"{_shortened(text)}; they must stay the same. {ALLOWED}"
+        )
+    return _around(text, SYSTEM)[0], _between(text, SYSTEM, USER[0])
 
 
 def _message(role: str, content: str) -> dict[str, str]:
@@ -243,19 +258,22 @@ def _message(role: str, content: str) -> dict[str, str]:
 
 
 def _accepted(text: str | TemplateRefuses) -> str:
+    """A rendered text; raises the template's refusal."""
     if isinstance(text, TemplateRefuses):
         raise text
     return text
 
 
-def _shown(text: str) -> str:
+def _shortened(text: str) -> str:
     return repr(text if len(text) <= 300 else f"{text[:150]} ... {text[-150:]}")
 
 
 def _around(text: str, word: str) -> tuple[str, str]:
+    """The texts before and after a word that occurs once."""
     if text.count(word) != 1:
         raise BadModel(
-            f"the chat template writes a message {text.count(word)} times instead of once: {_shown(text)}"
+            f"the chat template writes a message {text.count(word)} times instead of once: "
+            f"{_shortened(text)}. {ALLOWED}"
         )
     before, _, after = text.partition(word)
     return before, after
@@ -266,28 +284,30 @@ def _between(text: str, first: str, second: str) -> str:
 
 
 def _markers_in(tokenizer: Any, parts: Cut) -> list[str]:
-    """The added tokens that the template writes: these, and the tokenizer's special ones, are never found in
-    a message.
+    """The added tokens that the template writes.
+
+    No text of a message becomes one of these, or one of the tokenizer's special tokens.
     """
-    written = [
+    texts = [
         parts.start,
         parts.system_open or "",
         parts.start_after_system,
-        parts.told_open,
-        parts.told_close,
+        parts.user_open,
+        parts.user_close,
         parts.opening,
         parts.ending,
     ]
     added = [token.content for token in tokenizer.added_tokens_decoder.values()]
-    return [
-        token for token in added if any(token in text for text in written) and token != tokenizer.unk_token
-    ]
+    return [token for token in added if any(token in text for text in texts) and token != tokenizer.unk_token]
 
 
 def _split(ending: Ids, tokenizer: Any) -> tuple[Ids, Ids]:
-    """What closes an answer up to its end marker, and what is left."""
+    """The ids that close an answer up to its end marker, and the ids after the marker."""
     added = tokenizer.added_tokens_decoder
     place = next((n for n, i in enumerate(ending) if i in added), None)
     if place is None:
-        raise BadModel("the chat template writes no special token after an answer, so nothing could end one")
+        raise BadModel(
+            "the chat template writes no special token after an answer, so a model could not end one; it "
+            "must write one; use format: plain, or a model with another template"
+        )
     return ending[: place + 1], ending[place + 1 :]

@@ -1,6 +1,7 @@
-"""Formats: they alone write markers.
+"""The formats by name.
 
-`Plain`, `Chat` and `Ilql` turn a history of turns into pieces of token ids, and ids into text.
+`Plain`, `Chat` and `Ilql` turn a history of turns into pieces of token ids, and ids into text. They alone
+write markers.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from loquent.models.format.chat import Chat
 from loquent.models.format.ilql import Ilql
 from loquent.models.format.plain import Plain
 
-FORMATS: dict[str, Callable[[Any], Format]] = {
+FORMATS: dict[str, Callable[[Any], Format]] = {  # each is called with a tokenizer
     "plain": Plain,
     "chat": Chat,
     "ilql": Ilql,
-}  # by name, over a tokenizer
+}
 
 __all__ = ["FORMATS", "Chat", "Fit", "Format", "Ilql", "Piece", "Plain", "Written"]

@@ -1,4 +1,4 @@
-"""`Plain`: one text after the other, as a language model without markers was trained on them."""
+"""`Plain`: the texts in a row, as a language model without markers was trained on them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from loquent.models.format.encoder import Encoder
 
 
 class Plain(Format):
-    """A start token, the instruction and a line break where there is one, then the turns' texts.
+    """The format without markers: a start token, the instruction with a line break, then all texts.
 
-    An answer ends with the end token.
-
-    The start token is the tokenizer's bos, else its eos; the end token its eos, else its bos; both end an
-    answer, since a model that begins another document is done with this one.
+    An answer ends with the end token. The start token is the tokenizer's bos, else its eos; the end token is
+    its eos, else its bos. Both end an answer, because a model that begins a new document has finished the
+    answer.
 
     Raises:
-        BadModel: the tokenizer has neither.
+        BadModel: the tokenizer has neither a bos nor an eos token.
     """
 
     def __init__(self, tokenizer: Any) -> None:
@@ -36,8 +35,8 @@ class Plain(Format):
         bos, eos = tokenizer.bos_token_id, tokenizer.eos_token_id
         if bos is None and eos is None:
             raise BadModel(
-                "the tokenizer has neither a bos nor an eos token; a row begins with one and an "
-                "answer ends with one"
+                "the tokenizer has neither a bos nor an eos token; a row begins with one, and an answer "
+                "ends with one; set one on the tokenizer"
             )
         self._start = bos if bos is not None else eos
         self._ending = (eos if eos is not None else bos,)
@@ -47,15 +46,16 @@ class Plain(Format):
     def chat_template(self) -> str:
         """The start token, the instruction with a line break, then all contents.
 
-        The end token after each answer.
+        The end token follows each answer.
         """
         start, end = literal(self.encoder.token(self._start)), literal(self.encoder.token(self._ending[0]))
         return (
-            f"{TURNS}{{{{ {start} }}}}{{% if instruction %}}{{{{ instruction + '\\n' }}}}{{% endif "
-            "%}{% for turn in turns %}{{ turn.content or '' }}{% if turn.role == "
-            f"'assistant' %}}{{{{ {end} }}}}{{% endif %}}{{% endfor %}}"
+            f"{TURNS}{{{{ {start} }}}}"
+            "{% if instruction %}{{ instruction + '\\n' }}{% endif %}"
+            "{% for turn in turns %}{{ turn.content or '' }}"
+            f"{{% if turn.role == 'assistant' %}}{{{{ {end} }}}}{{% endif %}}{{% endfor %}}"
         )
 
     def _head(self, instruction: str, turns: Sequence[Turn], seat: str) -> Head:
-        said = self.encoder.encode(instruction + "\n", first=True) if instruction else ()
-        return Head((self._start, *said), fresh=not said)
+        text = self.encoder.encode(instruction + "\n", first=True) if instruction else ()
+        return Head((self._start, *text), fresh=not text)

@@ -1,7 +1,7 @@
-"""Rendering a tokenizer's chat template, which is a program from a stranger, in a process of its own with
-bounds on time, memory and output.
+"""Rendering of a tokenizer's chat template in a process of its own.
 
-The usual template takes a tenth of a second, once for each template in the life of a process.
+A chat template is an untrusted program, so its time, memory and output are limited. A usual template takes a
+tenth of a second, once per process.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from loquent.core.guards import json_files
 from loquent.errors import BadModel
 
 WORKER = Path(__file__).with_name("template_worker.py")
-CHARACTERS = 1 << 17  # of a template; the longest of known models has a fifth of it
+CHARACTERS = 1 << 17  # of a template; five times the longest template of known models
 SECONDS = 3  # of processor time
-PATIENCE = 60  # seconds on the clock, for a busy machine
+PATIENCE = 60  # seconds of wall-clock time; generous, for a busy machine
 MEMORY = 1 << 29  # bytes of address space
-LONGEST = 1 << 17  # characters that are written around messages
+LONGEST = 1 << 17  # characters that a template may write around messages
 ALLOWED = (
     "A chat template must be Jinja that writes a few messages at once; use format: plain, or a model "
     "with another template"
@@ -33,19 +33,24 @@ Messages = Sequence[dict[str, str]]
 
 
 class _Failed(Exception):
-    """The worker gave no texts; why. It is not kept: another time the machine may be less busy."""
+    """The worker gave no texts, with the reason.
+
+    A failure is not cached, because the machine may be less busy the next time.
+    """
 
 
 class TemplateRefuses(BadModel):
-    """A chat template raised an error on a conversation, as it may where it takes no system message."""
+    """A chat template raised an error on a conversation, for instance on a system message."""
 
 
 def render(tokenizer: Any, conversations: Sequence[tuple[Messages, bool]]) -> list[str | TemplateRefuses]:
-    """What the chat template writes for each pair (messages, whether an answer is asked for), as
-    `apply_chat_template` does; or its refusal.
+    """The text of each conversation, as `apply_chat_template` writes it; or the template's refusal.
+
+    Args:
+        conversations: pairs of messages and of whether the template asks for an answer after them.
 
     Raises:
-        BadModel: there is no template, or it is no text, or it takes too long, too much memory, or writes too
+        BadModel: there is no template, it is not a text, it needs too much time or memory, or it writes too
             much.
     """
     template = _template(tokenizer)
@@ -57,36 +62,36 @@ def render(tokenizer: Any, conversations: Sequence[tuple[Messages, bool]]) -> li
         "names": tokenizer.special_tokens_map,
         "conversations": [[list(messages), ask] for messages, ask in conversations],
     }
+    limits = {"seconds": SECONDS + len(conversations) // 50, "bytes": MEMORY, "longest": longest}
     try:
-        found = _rendered(
-            json.dumps(
-                {**job, "seconds": SECONDS + len(conversations) // 50, "bytes": MEMORY, "longest": longest},
-                default=str,
-            )
-        )
-    except _Failed as why:
-        raise BadModel(f"the chat template of {_name(tokenizer)} cannot be used: {why}. {ALLOWED}") from None
+        results = _rendered(json.dumps({**job, **limits}, default=str))
+    except _Failed as reason:
+        raise BadModel(
+            f"the chat template of {_name(tokenizer)} cannot be used: {reason}. {ALLOWED}"
+        ) from None
     return [
-        one["text"] if "text" in one else _refusal(one["refused"], messages)
-        for one, (messages, _) in zip(found, conversations, strict=True)
+        result["text"] if "text" in result else _refusal(result["refused"], messages)
+        for result, (messages, _) in zip(results, conversations, strict=True)
     ]
 
 
-def _refusal(why: str, messages: Messages) -> TemplateRefuses:
-    return TemplateRefuses(f"the chat template refuses {[message['role'] for message in messages]} ({why})")
+def _refusal(reason: str, messages: Messages) -> TemplateRefuses:
+    roles = [message["role"] for message in messages]
+    return TemplateRefuses(f"the chat template refuses {roles} ({reason}). {ALLOWED}")
 
 
 def _template(tokenizer: Any) -> str:
-    """The text of the template that is used by default."""
+    """The text of the tokenizer's default template."""
     try:
         template = tokenizer.get_chat_template()
-    except Exception as error:  # several templates, and none of them is the default
+    except Exception as error:  # there are several templates, and none is the default
         raise BadModel(
             f"the chat templates of {_name(tokenizer)} have no 'default' one ({str(error)[:200]}). {ALLOWED}"
         ) from error
     if not isinstance(template, str):
         raise BadModel(
-            f"the chat template of {_name(tokenizer)} is no text, but {type(template).__name__}. {ALLOWED}"
+            f"the chat template of {_name(tokenizer)} must be a text, got {type(template).__name__}. "
+            f"{ALLOWED}"
         )
     if len(template) > CHARACTERS:
         raise BadModel(
@@ -102,20 +107,29 @@ def _name(tokenizer: Any) -> str:
 
 @lru_cache(maxsize=16)
 def _rendered(job: str) -> tuple[dict[str, str], ...]:
-    """What the worker answers to a job in JSON; _Failed where that is no list of texts and refusals."""
+    """The worker's texts and refusals for a job in JSON.
+
+    Raises:
+        _Failed: the worker did not finish, or reported an error.
+    """
     try:
-        command, text = [sys.executable, "-P", str(WORKER)], {"encoding": "utf-8", "errors": "replace"}
-        done = subprocess.run(
-            command, input=job + "\n", capture_output=True, timeout=PATIENCE, check=False, **text
-        )  # type: ignore[call-overload]  # options of the text mode
+        worker = subprocess.run(
+            [sys.executable, "-P", str(WORKER)],
+            input=job + "\n",
+            capture_output=True,
+            timeout=PATIENCE,
+            check=False,
+            encoding="utf-8",
+            errors="replace",
+        )
     except subprocess.TimeoutExpired:
-        raise _Failed(f"it has not come to an end after {PATIENCE} s") from None
-    if hasattr(signal, "SIGXCPU") and done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
-        raise _Failed("it has not come to an end in the few seconds of processor time it is given")
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or [""])[-1][:200]
-        raise _Failed(f"its process ended with code {done.returncode} ({last})")
-    found = json_files.loads(done.stdout)
-    if "error" in found:
-        raise _Failed(found["error"])
-    return tuple(found["texts"])
+        raise _Failed(f"it did not finish within {PATIENCE} s") from None
+    if hasattr(signal, "SIGXCPU") and worker.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        raise _Failed("it did not finish within its few seconds of processor time")
+    if worker.returncode:
+        last = (worker.stderr.strip().splitlines() or [""])[-1][:200]
+        raise _Failed(f"its process ended with code {worker.returncode} ({last})")
+    result = json_files.loads(worker.stdout)
+    if "error" in result:
+        raise _Failed(result["error"])
+    return tuple(result["texts"])

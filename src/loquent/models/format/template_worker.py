@@ -1,10 +1,10 @@
-"""The process in which a chat template is rendered: few seconds, little memory, no files.
+"""The process that renders a chat template, with limited time and memory and without files.
 
-Run by its path; it imports jinja2 alone.
+It runs as a script and imports only jinja2 beside the standard library.
 
 It reads a JSON line {"template", "names", "conversations": [[messages, ask], ...], "seconds", "bytes",
 "longest"} and writes a JSON object: {"texts": [...]} with {"text": ...} or {"refused": ...} for each
-conversation, or {"error": ...} where the template goes beyond a bound. The environment is that of
+conversation, or {"error": ...} if the template exceeds a limit. The Jinja environment is that of
 transformers' `apply_chat_template`.
 """
 
@@ -22,15 +22,12 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 
 class Generation(jinja2.ext.Extension):
-    """`{% generation %}...{% endgeneration %}`, which marks an answer.
+    """The block `{% generation %}...{% endgeneration %}`, which marks an answer; its text is unchanged."""
 
-    The text inside is written as it is.
-    """
-
-    tags = {"generation"}  # noqa: RUF012 - jinja's own way
+    tags = {"generation"}  # noqa: RUF012 - jinja reads a class attribute
 
     def parse(self, parser: jinja2.parser.Parser) -> jinja2.nodes.Node:
-        """The block as a call that gives back its body."""
+        """The block as a call that returns its body."""
         line = next(parser.stream).lineno
         body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
         return jinja2.nodes.CallBlock(self.call_method("_body"), [], [], body).set_lineno(line)
@@ -40,34 +37,34 @@ class Generation(jinja2.ext.Extension):
 
 
 class Dictionary:
-    """What a template calls as `dict`, without the attributes of the class."""
+    """The `dict` of a template, without the attributes of the Python class."""
 
-    def __call__(self, *args: Any, **named: Any) -> dict[Any, Any]:
-        """A dict."""
-        return dict(*args, **named)
+    def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
+        """A new dict."""
+        return dict(*args, **kwargs)
 
     def fromkeys(self, *args: Any) -> dict[Any, Any]:
-        """`dict.fromkeys`."""
+        """A new dict, like `dict.fromkeys`."""
         return dict.fromkeys(*args)
 
 
 class Names(jinja2.utils.Namespace):
     """Jinja's namespace without names that begin with an underscore."""
 
-    def __init__(*args: Any, **named: Any) -> None:
-        """As a dict is made."""
-        self, attributes = args[0], dict(*args[1:], **named)
+    def __init__(*args: Any, **kwargs: Any) -> None:
+        """The arguments are those of `dict`."""
+        self, attributes = args[0], dict(*args[1:], **kwargs)
         for name in attributes:
-            _allow(name)
+            _check_name(name)
         jinja2.utils.Namespace.__init__(self, attributes)
 
     def __setitem__(self, name: str, value: Any) -> None:
         """Set an attribute."""
-        _allow(name)
+        _check_name(name)
         super().__setitem__(name, value)
 
 
-def _allow(name: Any) -> None:
+def _check_name(name: Any) -> None:
     if isinstance(name, str) and name.startswith("_"):
         raise jinja2.exceptions.SecurityError(
             f"a namespace has no {name!r}: names that begin with an underscore are not allowed"
@@ -75,7 +72,7 @@ def _allow(name: Any) -> None:
 
 
 def environment() -> ImmutableSandboxedEnvironment:
-    """Jinja's sandbox with the filters and functions that chat templates are written for."""
+    """Jinja's sandbox with the filters and functions that chat templates use."""
 
     def refuse(message: str) -> None:
         raise jinja2.exceptions.TemplateError(message)
@@ -91,71 +88,68 @@ def environment() -> ImmutableSandboxedEnvironment:
             value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
         )
 
-    made = ImmutableSandboxedEnvironment(
+    sandbox = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[Generation, jinja2.ext.loopcontrols]
     )
-    made.filters["tojson"] = as_json
-    made.globals.update(
+    sandbox.filters["tojson"] = as_json
+    sandbox.globals.update(
         raise_exception=refuse,
         strftime_now=lambda format: datetime.datetime.now().strftime(format),
         dict=Dictionary(),
         namespace=Names,
     )
-    return made
+    return sandbox
 
 
 def limit(seconds: int, memory: int) -> None:
-    """Bound the processor time and memory of this process, and let it write no files, where the system
-    can.
-    """
+    """Limit the processor time and memory of this process and forbid files, where the system can."""
     try:
         import resource
-    except ImportError:  # Windows: the parent's clock alone ends it
+    except ImportError:  # Windows: only the parent's clock ends this process
         return
     used = resource.getrusage(resource.RUSAGE_SELF)
-    whole = int(used.ru_utime + used.ru_stime) + 1 + seconds
-    for kind, most in (
-        (resource.RLIMIT_CPU, whole),
+    total_seconds = int(used.ru_utime + used.ru_stime) + 1 + seconds
+    for kind, maximum in (
+        (resource.RLIMIT_CPU, total_seconds),
         (resource.RLIMIT_AS, memory),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
     ):
         hard = resource.getrlimit(kind)[1]
-        with contextlib.suppress(ValueError, OSError):  # macOS knows no bound on address space
-            resource.setrlimit(
-                kind, (most, most) if hard == resource.RLIM_INFINITY else (min(most, hard), hard)
-            )
+        limits = (maximum, maximum) if hard == resource.RLIM_INFINITY else (min(maximum, hard), hard)
+        with contextlib.suppress(ValueError, OSError):  # macOS has no limit on address space
+            resource.setrlimit(kind, limits)
 
 
-def render(asked: dict[str, Any]) -> dict[str, Any]:
-    """Each conversation's text, or why the template refuses it; or why the template cannot be used."""
-    found: list[dict[str, str]] = []
+def render(job: dict[str, Any]) -> dict[str, Any]:
+    """Each conversation's text or refusal; or the error that makes the template unusable."""
+    results: list[dict[str, str]] = []
     template = None
-    for messages, ask in asked["conversations"]:
+    for messages, ask in job["conversations"]:
         try:
-            template = template or environment().from_string(asked["template"])
-            given = {
+            template = template or environment().from_string(job["template"])
+            variables = {
                 "messages": messages,
                 "tools": None,
                 "documents": None,
                 "add_generation_prompt": ask,
-                **asked["names"],
+                **job["names"],
             }
             parts, length = [], 0
-            for part in template.generate(**given):
+            for part in template.generate(**variables):
                 parts.append(part)
                 length += len(part)
-                if length > asked["longest"]:
+                if length > job["longest"]:
+                    count = len(messages)
                     return {
-                        "error": f"it writes more than {asked['longest']:,} characters for {len(messages)} "
-                        "messages"
+                        "error": f"it writes more than {job['longest']:,} characters for {count} messages"
                     }
-            found.append({"text": "".join(parts)})
+            results.append({"text": "".join(parts)})
         except MemoryError:
-            return {"error": f"it needs more than {asked['bytes'] >> 20} MiB of memory"}
-        except Exception as error:  # a template is a program of its own: it may raise anything
-            found.append({"refused": f"{type(error).__name__}: {str(error)[:500]}"})
-    return {"texts": found}
+            return {"error": f"it needs more than {job['bytes'] >> 20} MiB of memory"}
+        except Exception as error:  # a template is a program and may raise anything
+            results.append({"refused": f"{type(error).__name__}: {str(error)[:500]}"})
+    return {"texts": results}
 
 
 if __name__ == "__main__":
