@@ -100,9 +100,7 @@ class Perplexity:
         prompts: Sequence[str],
         rows: Sequence[Row],
     ) -> Tally:
-        """float[samples, 2]: the negative log-likelihood of each sample's texts, and their number of
-        tokens.
-        """
+        """float[samples, 2]: each sample's negative log-likelihood, and its number of tokens."""
         from loquent import pretrained
 
         samples = (

@@ -79,8 +79,9 @@ def apply(
     rows: Mapping[str, Row],
     learner: Learner | None = None,
 ) -> list[Episode]:
-    """The episodes with the rewards of all terms. Each term is called once, with all episodes; it replaces
-    earlier scores of its name.
+    """The episodes with the rewards of all terms.
+
+    Each term is called once, with all episodes. It replaces earlier scores of its name.
 
     Args:
         learner: normalises rewards, places them on tokens and adds the rewards of potentials; without it,

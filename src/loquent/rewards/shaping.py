@@ -1,5 +1,6 @@
-"""Potential-based shaping: F = gamma phi(s') - phi(s) leaves the ranking of policies as it is (Ng, Harada,
-Russell 1999).
+"""Potential-based shaping: F = gamma phi(s') - phi(s) leaves the ranking of policies as it is.
+
+Source: Ng, Harada and Russell 1999.
 
 A step is what the learner discounts: each action token of each answer of the learning seat, end markers
 included. An answer without tokens is one step. The state is the history. Its potential is the score of a part

@@ -1,5 +1,6 @@
-"""Reward terms: a named score per episode (a metric, or a callable on a batch) or per token; scores are
-checked here.
+"""Reward terms: named scores per episode or per token, with the checks of these scores.
+
+A term per episode is a metric, or a callable on a batch.
 """
 
 from __future__ import annotations
@@ -101,8 +102,9 @@ class Term:
 
 @dataclass(frozen=True)
 class TokenTerm:
-    """A named score per token: `function(episode, turn)` returns one float per token of an answer with
-    tokens.
+    """A named score per token: `function(episode, turn)` returns one float per token of an answer.
+
+    Answers without tokens have no such scores.
     """
 
     name: str
@@ -131,8 +133,9 @@ class TokenTerm:
 
 @dataclass(frozen=True)
 class Function:
-    """A metric from a function `f(predictions, references, prompts, rows) -> a float or None (not applicable)
-    per sample`.
+    """A metric from a function `f(predictions, references, prompts, rows)`.
+
+    The function returns a float per sample, or None where it is not applicable.
     """
 
     function: Callable[..., Any]

@@ -1,5 +1,6 @@
-"""Rewards per token: a constant, or a value per token id (the `TokenReward`s in the code of
-arXiv:2206.11871).
+"""Rewards per token: a constant, or a value per token id.
+
+They are the `TokenReward`s in the code of arXiv:2206.11871.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Behavioural cloning: the policy imitates the answers of recorded episodes, good and bad (BC in
-arXiv:2206.11871).
+"""Behavioural cloning (BC in arXiv:2206.11871): the policy imitates the answers of recorded episodes.
+
+It is supervised learning on recorded episodes, good and bad. The policy loss of ILQL with `awac_beta = 0` is
+the same loss.
 
 It is supervised learning on recorded episodes. The policy loss of ILQL with `awac_beta = 0` is the same loss.
 """

@@ -1,5 +1,6 @@
-"""Supervised learning: cross-entropy on an expert's answers, or on all tokens to train a language model from
-scratch.
+"""Supervised learning: cross-entropy on an expert's answers, or on all tokens.
+
+The loss on all tokens trains a language model from scratch.
 
 Reference texts are an expert's answers, so imitation, fine-tuning and pretraining are one learner. Dropout is
 on in gradient steps only; it draws from the run's key.

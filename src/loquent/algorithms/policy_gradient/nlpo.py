@@ -1,5 +1,6 @@
-"""NLPO: PPO that draws each token from the nucleus of a masking policy (arXiv:2210.01241 sec. 4, Algorithm 1
-and eq. 6).
+"""NLPO: PPO that draws each token from the nucleus of a masking policy.
+
+Source: arXiv:2210.01241, section 4, Algorithm 1 and eq. 6.
 
 The masking policy π_ψ is a copy of the policy, updated every `mu` updates. Its top-p (or top-k) tokens are
 the support; the policy draws from its own distribution renormalised on them. The support is recorded with

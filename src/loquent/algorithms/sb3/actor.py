@@ -1,6 +1,4 @@
-"""The model of learners that choose among actions: a network of Stable-Baselines3 and its view of
-observations.
-"""
+"""The model of learners that choose among actions: a network of Stable-Baselines3 and its view."""
 
 from __future__ import annotations
 
@@ -28,8 +26,9 @@ from loquent.features.views import View
 
 @dataclass(frozen=True, eq=False)
 class TurnActor:
-    """The library's model with its network and environments (`games`), and the view from observations to
-    arrays.
+    """The library's model with its network and environments (`games`), and the view.
+
+    The view makes arrays from observations.
     """
 
     model: Any  # a stable_baselines3 BaseAlgorithm
@@ -145,8 +144,9 @@ def _view(config: Shared, task: Task) -> tuple[spaces.Space[Any], Any, str]:
 
 
 def scores(actor: TurnActor, observations: Sequence[Observation], masked: bool) -> NDArray[np.float64]:
-    """Scores f64[n, actions]: values of a Q-network or log-probabilities of a policy, -inf for masked
-    actions.
+    """Scores f64[n, actions]: values of a Q-network or log-probabilities of a policy.
+
+    Masked actions have -inf.
     """
     policy, inputs = actor.model.policy, actor.pictures(observations)
     policy.set_training_mode(False)

@@ -1,5 +1,6 @@
-"""Cloning over actions: the policy network of the other learners imitates a teacher by likelihood, without
-rewards.
+"""Cloning over actions: the policy network imitates a teacher by likelihood, without rewards.
+
+The network is that of the other learners of Stable-Baselines3.
 """
 
 from __future__ import annotations

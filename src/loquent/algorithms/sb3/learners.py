@@ -1,5 +1,6 @@
-"""Learners of Stable-Baselines3 in Loquent's training loop: double DQN, PPO, A2C, and of sb3-contrib
-MaskablePPO and TRPO.
+"""Learners of Stable-Baselines3 in Loquent's training loop: double DQN, PPO and A2C.
+
+MaskablePPO and TRPO are from sb3-contrib.
 
 They collect their own episodes: an update is a number of actions in live games, with the library's learning
 in between. The library draws inside `borrowed` only, from a stream keyed by the number of actions so far. So
@@ -199,8 +200,9 @@ class Learner(Playing):
 
 
 class DoubleDQN(Learner):
-    """Double DQN: SB3's DQN, where the online network chooses the next action and the target network values
-    it.
+    """Double DQN: the online network chooses the next action and the target network values it.
+
+    The rest is DQN of Stable-Baselines3.
     """
 
     Config = DoubleDQNSettings

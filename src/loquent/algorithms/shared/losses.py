@@ -13,8 +13,9 @@ from loquent.errors import LoquentError
 def clipped_surrogate(
     new: Float[Tensor, " N"], old: Float[Tensor, " N"], advantage: Float[Tensor, " N"], clip: float
 ) -> tuple[Float[Tensor, " N"], Float[Tensor, " N"], Bool[Tensor, " N"]]:
-    """The negated L^CLIP per token (arXiv:1707.06347v2 eq. 7), the ratio, and whether it is outside [1 -
-    clip, 1 + clip].
+    """The negated L^CLIP per token (arXiv:1707.06347v2 eq. 7), the ratio, and whether it is clipped.
+
+    A ratio outside [1 - clip, 1 + clip] is clipped.
     """
     ratio = (new - old).exp()  # r_t(θ), eq. (6)
     bounded = ratio.clamp(1 - clip, 1 + clip)

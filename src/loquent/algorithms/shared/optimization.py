@@ -1,6 +1,4 @@
-"""Shared parts of gradient learners: trainable parameters, AdamW and its state by name, minibatches,
-means.
-"""
+"""Shared parts of gradient learners: trainable parameters, AdamW with its state, minibatches, means."""
 
 from __future__ import annotations
 
@@ -164,8 +162,9 @@ def load_by_name(
 
 
 def _check_moments(name: str, entry: Mapping[str, Tensor], rounded: bool) -> None:
-    """Check that a parameter's state is that of AdamW: a step count and two moments, and a float32 copy if
-    `rounded`.
+    """Check that a parameter's state is that of AdamW: a step count and two moments.
+
+    If `rounded`, the state has a float32 copy too.
 
     Raises:
         BadCheckpoint: a tensor is missing, unknown or out of range.

@@ -1,5 +1,6 @@
-"""Schedule of the learning rate: linear warm-up, then constant or cosine decay (Loshchilov and Hutter,
-arXiv:1608.03983).
+"""Schedule of the learning rate: linear warm-up, then constant or cosine decay.
+
+Source of the cosine decay: Loshchilov and Hutter, arXiv:1608.03983.
 """
 
 from __future__ import annotations

@@ -39,8 +39,9 @@ class CQL(ValueLearner):
     name = "cql"
 
     def q_target(self, model: Actor, inputs: LossInputs) -> Float[Tensor, " N"]:
-        """The target r + γ max_a target Q(next state, a), also after the last token of a row if the episode
-        continued.
+        """The target r + γ max_a target Q(next state, a).
+
+        After the last token of a row, it also has this form if the episode continued.
         """
         best = self.over_tokens(model, inputs, lambda q: q.amax(-1))
         return losses.bellman_target(inputs.reward, best, inputs.alive, inputs.discount)

@@ -1,5 +1,4 @@
-"""Implicit Language Q-Learning per token: values of the best actions in the data perturb the policy in
-acting.
+"""Implicit Language Q-Learning per token: action values perturb the policy's choices.
 
 Snell, Kostrikov, Su, Yang and Levine (arXiv:2206.11871). V is an expectile of the target Q of the actions.
 The target of Q is r + γ V(next state). Targets never use the values of tokens outside the data.

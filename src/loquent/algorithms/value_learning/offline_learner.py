@@ -1,5 +1,6 @@
-"""Base of the learners of values from recorded episodes: settings, gradient steps, target networks, saved
-state.
+"""Base of the learners of values from recorded episodes.
+
+It has their settings, gradient steps, target networks and saved state.
 
 A learner defines its value networks and its loss on a micro-batch.
 """
@@ -122,8 +123,9 @@ class TrunksConfig(HeadsConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyConfig:
-    """Settings of the policy's loss: negative log-likelihood weighted by advantages (AWAC,
-    arXiv:2006.09359).
+    """Settings of the policy's loss: negative log-likelihood weighted by advantages.
+
+    Source: AWAC, arXiv:2006.09359.
     """
 
     awac_weight: float = setting(

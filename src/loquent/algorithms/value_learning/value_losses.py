@@ -1,5 +1,6 @@
-"""Losses and targets of offline value learning, as pure functions: formulas of ILQL (arXiv:2206.11871) and
-related methods.
+"""Losses and targets of offline value learning, as pure functions.
+
+The formulas are those of ILQL (arXiv:2206.11871) and related methods.
 
 They return a number for each action token. Entries elsewhere (padding, states after an end) are ignored:
 `summed` omits them, and `bellman_target` does not use values after an end. Callers divide sums by the tokens
@@ -53,8 +54,9 @@ def expectile_loss(
 def cql_loss(
     q: Float[Tensor, "N V"], taken: Int64[Tensor, " N"], temperature: float = 1.0
 ) -> Float[Tensor, " N"]:
-    """L_CQL: logsumexp_a Q(s_j, a)/t - Q(s_j, a_j)/t, the cross-entropy of the action (arXiv:2006.04779 eq.
-    4, per token).
+    """L_CQL: logsumexp_a Q(s_j, a)/t - Q(s_j, a_j)/t, the cross-entropy of the action.
+
+    Source: arXiv:2006.04779 eq. 4, per token.
     """
     return F.cross_entropy(q / temperature if temperature != 1 else q, taken, reduction="none")
 
@@ -68,8 +70,9 @@ def candidates_cql_loss(
     *,
     published: bool = False,
 ) -> Float[Tensor, " N"]:
-    """The log-mean-exp of Q - log density over candidates and as many random features, minus Q of the
-    recorded answer.
+    """CQL(H) in CHAI: the log-mean-exp of Q - log density, minus Q of the recorded answer.
+
+    The mean is over the candidates and as many random features.
 
     This is CQL(H) in CHAI.
 
@@ -105,8 +108,9 @@ def awac_weight(
     mode: str = "exponential",
     clip: float | None = None,
 ) -> Float[Tensor, "*N"]:
-    """The weight of a token's log-likelihood: exp(β (T_j - V(s_j))) (arXiv:2006.09359 eq. 9), without a
-    gradient.
+    """The weight of a token's log-likelihood, without a gradient: exp(β (T_j - V(s_j))).
+
+    Source: arXiv:2006.09359 eq. 9.
 
     With the mode "sign" it is β if T_j > V(s_j), else 1 - β. It is at most `clip`.
     """

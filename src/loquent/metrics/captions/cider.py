@@ -72,8 +72,9 @@ Grams = tuple[dict[str, int], ...]
 
 @dataclass(frozen=True)
 class Frequencies:
-    """The number of samples of a corpus, and the idf of each n-gram in more than one sample; others have idf
-    `rare`.
+    """The number of samples of a corpus, and the idf of each n-gram in more than one sample.
+
+    Other n-grams have the idf `rare`.
     """
 
     samples: int
@@ -179,8 +180,9 @@ def cider(context: Context, options: CiderOptions) -> Cider:
 
 
 def caption_words() -> Callable[[str], list[str]]:
-    """A tokenizer of captions: lower-case Treebank words without punctuation, as the official scorer's Java
-    program.
+    """A tokenizer of captions: lower-case Treebank words without punctuation.
+
+    The official scorer's Java program makes the same words.
     """
     tokenize = treebank()
 

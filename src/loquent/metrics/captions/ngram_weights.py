@@ -68,8 +68,9 @@ def samples_with(order: Entries, sample_of: Whole) -> Whole:
 def clipped_cosines(
     order: Entries, idf: NDArray[np.float64], left: Whole, right: Whole, texts: int
 ) -> NDArray[np.float64]:
-    """float[pairs]: min(g(left), g(right)) . g(right) / (|g(left)| |g(right)|) for each pair of texts; 0
-    without shared weight.
+    """float[pairs]: min(g(left), g(right)) . g(right) / (|g(left)| |g(right)|) for each pair of texts.
+
+    It is 0 for texts without shared weight.
 
     Args:
         idf: float[n-grams]; g is `times` * idf.

@@ -29,8 +29,9 @@ CONVERSION = "docs/metrics-consistency.md shows how to convert the published wei
 
 @dataclass(frozen=True, eq=False)
 class Convolution:
-    """The layer: `weight` [bins * labels] and `bias` score a sentence; `head` [2, 3] and `head_bias` [2]
-    score a summary.
+    """The layer of SummaC-Conv.
+
+    `weight` [bins * labels] and `bias` score a sentence; `head` [2, 3] and `head_bias` [2] score a summary.
 
     The head reads (min, mean, max) of the sentences' scores.
     """
@@ -64,8 +65,9 @@ class Convolution:
 
 
 def read_weights(path: str, bins: str, labels: str, over: str) -> Convolution:
-    """The layer of a safetensors file with `mlp.weight`, `mlp.bias`, `layer_final.weight` and
-    `layer_final.bias`.
+    """Read the layer from a safetensors file.
+
+    Its tensors are `mlp.weight`, `mlp.bias`, `layer_final.weight` and `layer_final.bias`.
 
     Raises:
         BadModel: the file does not exist or is not a safetensors file, or a tensor is missing or has another

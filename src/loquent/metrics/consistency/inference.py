@@ -90,8 +90,9 @@ class Inference:
         return [part for part in parts if len(part) > self.longer_than]
 
     def _classify(self, pairs: list[tuple[str, str]], contradiction: bool) -> NDArray[np.float64]:
-        """float[pairs, 3]: entailment, contradiction, neutral; without `contradiction` the last two columns
-        are 0.
+        """float[pairs, 3]: entailment, contradiction, neutral.
+
+        Without `contradiction` the last two columns are 0.
         """
         network = self.network()
         first = find_label(network, "entailment", self.entailment)

@@ -119,8 +119,9 @@ class ZeroShot:
 
 @dataclass(frozen=True, eq=False)
 class Conv:
-    """SummaC-Conv: per sample the probability of the trained layer; a document without sentences has no
-    score.
+    """SummaC-Conv: per sample the probability of the trained layer.
+
+    A document without sentences has no score.
     """
 
     inference: Inference

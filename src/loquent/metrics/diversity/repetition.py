@@ -24,8 +24,9 @@ class RepetitionRateOptions:
 
 @dataclass(frozen=True)
 class RepetitionRate:
-    """Per sample 1 - types / tokens of its n-grams, None for an answer without an n-gram; for the corpus the
-    mean.
+    """Per sample 1 - types / tokens of its n-grams; for the corpus the mean.
+
+    An answer without an n-gram has no score.
     """
 
     n: int = 3

@@ -40,8 +40,9 @@ class SelfBleuOptions:
 
 @dataclass(frozen=True)
 class SelfBleu:
-    """A corpus score from 0 (nothing in common) to 1 (all answers equal); absent for fewer than two non-empty
-    answers.
+    """A corpus score from 0 (nothing in common) to 1 (all answers equal).
+
+    It is absent for fewer than two non-empty answers.
     """
 
     n: int = 4

@@ -51,8 +51,9 @@ def hamming(gold: Labels, predicted: Labels, labels: int) -> float:
 
 
 def ndcg(gold: Labels, predicted: Labels, empty: float = 0.0) -> float:
-    """Normalised discounted cumulative gain of the order (Järvelin and Kekäläinen 2002, with ranks as
-    grades).
+    """Normalised discounted cumulative gain of the order (Järvelin and Kekäläinen 2002).
+
+    The grades are ranks.
 
     The gain of the k-th of m gold labels is m - k + 1, divided by log2(place + 1). The sum is divided by the
     best possible sum. A wrong or repeated label has gain 0 and takes a place.

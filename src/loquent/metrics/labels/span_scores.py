@@ -75,8 +75,9 @@ def corpus_token_f1(gold: Iterable[Labels], predicted: Iterable[Labels], average
 
 
 def scheme_of(labels: Iterable[str]) -> str:
-    """The scheme of labels by their prefixes: "bioes" (or BILOU, with L for E and U for S), "bio", or "io"
-    without prefixes.
+    """The scheme of labels by their prefixes: "bioes", "bio", or "io" without prefixes.
+
+    "bioes" includes BILOU, with L for E and U for S.
 
     A prefix is B-, I-, E-, S-, L- or U-, or the letter alone for spans without a type. Labels have prefixes
     if all labels but O have one (for letters alone: with B or I among them), or if a label begins with B- or

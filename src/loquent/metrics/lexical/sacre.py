@@ -109,8 +109,9 @@ class Sacre:
         prompts: Sequence[str],
         rows: Sequence[Row],
     ) -> Tally:
-        """float[samples, 1 + counts]: 1 and sacrebleu's counts of each sample; zeros for a sample without
-        references.
+        """float[samples, 1 + counts]: 1 and sacrebleu's counts of each sample.
+
+        A sample without references has zeros.
         """
         return _tally(self._counts(predictions, references))
 

@@ -46,8 +46,9 @@ def _closest(length: int, references: Sequence[int]) -> int:
 
 
 def _grams(metric: Any, text: str) -> list[list[str]]:
-    """The n-grams by order: of characters without white space, then of words with punctuation marks split
-    off.
+    """The n-grams by order: first of characters, then of words.
+
+    Characters are without white space; punctuation marks are split off words.
     """
     text = metric._preprocess_segment(text)
     line = "".join(text.split())

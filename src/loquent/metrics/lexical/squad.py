@@ -31,8 +31,9 @@ class NoOptions:
 
 @dataclass(frozen=True)
 class Answers:
-    """The best `score(prediction, reference)` of a sample over its references, on the words of normalised
-    answers.
+    """The best `score(prediction, reference)` of a sample over its references.
+
+    Scores are on the words of normalised answers.
     """
 
     name: str

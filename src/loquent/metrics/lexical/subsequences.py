@@ -43,8 +43,9 @@ def lcs_places(left: Sequence[str], right: Sequence[str]) -> list[int]:
 
 
 def union_hits(reference: Sequence[Sequence[str]], prediction: Sequence[Sequence[str]]) -> int:
-    """The words of the reference's lines in a common subsequence with any line of the prediction (Lin 2004,
-    3.2).
+    """The number of the reference's words in a common subsequence with any line of the prediction.
+
+    Source: Lin 2004, section 3.2.
 
     A word of the prediction counts once.
     """

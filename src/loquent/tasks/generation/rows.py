@@ -74,8 +74,7 @@ class Options:
 
 @lru_cache(maxsize=32)
 def rows(options: Options, split: str) -> tuple[Row, ...]:
-    """The rows of a split with `prompt`, `references`, `text` and `label`,
-    and the other fields of the source.
+    """The rows of a split: `prompt`, `references`, `text`, `label` and the other fields of the source.
 
     Raises:
         UnknownName: the source has no such split.
@@ -129,8 +128,9 @@ def _cut_row(row: Row, options: Options) -> Row:
 
 
 def _pieces(row: Row, options: Options) -> Iterator[Row]:
-    """The row, or rows id/0, id/1, ... with pieces of `text_words` words;
-    a last piece too short for a prompt is dropped.
+    """The row itself, or rows id/0, id/1, ... with pieces of `text_words` words.
+
+    A last piece that is too short for a prompt is dropped.
     """
     ends = [match.end() for match in re.finditer(r"\S+", row.fields.get("text", ""))]
     size = options.text_words

@@ -59,7 +59,9 @@ class Options(Labelled):
 
     def check(self, fields: Mapping[str, Any]) -> Record:
         """The checked fields of a user's row. A field has its own name or else the name in the source.
-        ValueError if invalid.
+
+        Raises:
+            ValueError: a field is invalid.
         """
         text = placed.other_name(fields, ("text",), self.text_field)
         return self._checked(fields, text, placed.other_name(fields, ("labels",), self.label_field))
@@ -101,9 +103,7 @@ def labels(options: Options) -> tuple[str, ...]:
 
 
 def most_steps(options: Options, count: int) -> int:
-    """The limit of actions: 1 plus the largest number of labels of a row,
-    or plus `count` where there is no row.
-    """
+    """The limit of actions: 1 plus the largest number of labels of a row, or plus `count` without rows."""
     if options.max_steps:
         return options.max_steps
     if options.source == "builtin":

@@ -1,4 +1,5 @@
 """Running scores of a growing list of labels, at a constant cost per label.
+
 They equal the scores of `metrics.labels.set_scores`.
 """
 
@@ -15,8 +16,9 @@ SCORES = ("f1", "exact", "ndcg", "prefix")
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of a list of labels: right labels, their discounted gain,
-    and the length of the common prefix with the target.
+    """Counts of a list of labels: correct labels, their discounted gain, and the common prefix.
+
+    The common prefix is that with the target, as a number of labels.
     """
 
     right: int = 0
@@ -38,8 +40,9 @@ def after_label(tally: Tally, gold: Labels, labels: Labels, label: str) -> Tally
 
 
 def score_of(name: str, tally: Tally, predicted: int, target: int, empty: float) -> float:
-    """A score from a tally and the numbers of predicted and target labels;
-    `empty` where both are 0 (1 for "exact").
+    """A score from a tally and the numbers of predicted and target labels.
+
+    If both numbers are 0, it is `empty` (1 for "exact").
     """
     if name == "f1":
         return 2 * tally.right / (predicted + target) if predicted + target else empty

@@ -34,8 +34,9 @@ CUSTOM = "custom"
 
 @dataclass(frozen=True)
 class State:
-    """A text, its target labels, the labels so far, a bit for each inserted label,
-    the tally of the scores, and the chosen score.
+    """A text, its target labels, the labels so far, and the running score.
+
+    `inserted` has a bit for each inserted label.
     """
 
     text: str
@@ -141,8 +142,9 @@ class MultiLabel(Task):
         return label
 
     def play(self, state: State, move: str | Invalid) -> Outcome:
-        """Insert the label, or end. Text that is not a label is inserted as "",
-        a forbidden repeated label as itself.
+        """Insert the label, or end.
+
+        Text that is not a label is inserted as "", a forbidden repeated label as itself.
         """
         gold, labels, tally, inserted, score = (
             state.gold,
@@ -202,8 +204,9 @@ class MultiLabel(Task):
         }
 
     def measure(self, ended: Sequence[tuple[Row, Observation]]) -> Record:
-        """Over a corpus: `micro_f1`, `macro_f1`, `sample_f1` (the mean over texts), `exact`,
-        `jaccard`, `ndcg`, `prefix`.
+        """Corpus scores: `micro_f1`, `macro_f1`, `sample_f1`, `exact`, `jaccard`, `ndcg`, `prefix`.
+
+        `sample_f1` is the mean over texts.
         """
         pairs = [(row["labels"], last.fields["labels"]) for row, last in ended]
         gold, predictions, empty = [a for a, _ in pairs], [b for _, b in pairs], self.options.empty_score

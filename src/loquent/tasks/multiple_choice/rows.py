@@ -43,8 +43,9 @@ class Options(Annotated):
 
 @lru_cache(maxsize=16)
 def load(options: Options) -> Splits:
-    """The rows of all splits with `question`, `facts`, `choices`, `ids`, `answer`;
-    errors as in `data.annotated.placed.load`.
+    """The rows of all splits with `question`, `facts`, `choices`, `ids`, `answer`.
+
+    Errors are those of `data.annotated.placed.load`.
     """
     return rows.limited(
         placed.load(options, questions.read, options.check, builtin_questions.splits), options.limit

@@ -38,8 +38,9 @@ INSTRUCTION = (
 
 @dataclass(frozen=True)
 class State:
-    """A question with facts, choices and ids in the order shown, the id of the right choice,
-    and the progress of the episode.
+    """A question with facts, choices and ids in the order shown, and the progress of the episode.
+
+    `answer` is the id of the correct choice.
 
     `place` is the number of the current choice, `passed` the number of complete passes,
     `selected` the id of the choice taken. `forced` is True where CONTINUE at the end took it.
@@ -108,8 +109,10 @@ class MultipleChoice(Task):
         return self._rows.of(split)
 
     def row_from(self, fields: Mapping[str, Any]) -> Row:
-        """A row from `question`, `choices`, `answer` and optional `facts`, as
-        `data.annotated.questions.check` reads them; else BadRow.
+        """A row from `question`, `choices`, `answer` and optional `facts`.
+
+        Raises:
+            BadRow: the fields are not valid for `data.annotated.questions.check`.
         """
         return self._rows.added(fields)
 

@@ -67,7 +67,9 @@ class Options(Labelled):
 
     def check(self, fields: Mapping[str, Any]) -> Record:
         """The checked fields of a user's row. A field has its own name or else the name in the source.
-        ValueError if invalid.
+
+        Raises:
+            ValueError: a field is invalid.
         """
         token = placed.other_name(fields, ("tokens", "text"), self.token_field)
         label = placed.other_name(fields, ("labels",), self.label_field)

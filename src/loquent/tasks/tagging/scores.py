@@ -45,8 +45,9 @@ class Micro:
 
 
 class Averaged:
-    """Token F1 averaged over labels. A tally holds three counts per label (as sorted pairs):
-    in the target, predicted, and both.
+    """Token F1 averaged over labels.
+
+    A tally holds three counts per label, as sorted pairs: in the target, predicted, and both.
     """
 
     start: tuple[tuple[tuple[str, int], ...], ...] = ((), (), ())

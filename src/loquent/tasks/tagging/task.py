@@ -36,8 +36,9 @@ CUSTOM = "custom"
 
 @dataclass(frozen=True)
 class State:
-    """A sentence, its target labels, the labels so far, the number of the last label,
-    and the running score with its tally.
+    """A sentence, its target labels, the labels so far, and the running score with its tally.
+
+    `previous` is the number of the last label.
     """
 
     tokens: tuple[str, ...]
@@ -115,8 +116,10 @@ class Tagging(Task):
         return self._rows.of(split)
 
     def row_from(self, fields: Mapping[str, Any]) -> Row:
-        """A row from `tokens` (or `text`, split at spaces) and `labels`;
-        BadRow where they are not valid for this task.
+        """A row from `tokens` (or `text`, split at spaces) and `labels`.
+
+        Raises:
+            BadRow: the fields are not valid for this task.
         """
         return self._rows.added(fields)
 
@@ -178,8 +181,9 @@ class Tagging(Task):
         }
 
     def measure(self, ended: Sequence[tuple[Row, Observation]]) -> Record:
-        """Over a corpus: `token_f1` (over all tokens), `span_f1`, `span_precision`, `span_recall`,
-        `exact` (whole sentences).
+        """Corpus scores: `token_f1` (over all tokens), `span_f1`, `span_precision`, `span_recall`, `exact`.
+
+        `exact` is the share of sentences with correct labels only.
         """
         pairs = [(row["labels"], last.fields["labels"]) for row, last in ended]
         gold, predictions = [a for a, _ in pairs], [b for _, b in pairs]

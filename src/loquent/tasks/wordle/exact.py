@@ -46,8 +46,9 @@ class Value:
 
 
 def value(player: Rule, most: int = MOST) -> Value:
-    """The exact distribution of a player's returns, where each word of its task's list is equally likely to
-    be the secret.
+    """The exact distribution of a player's returns.
+
+    Each word of its task's list is equally likely to be the secret.
 
     Args:
         most: the largest number of situations (fitting words and remaining turns).
@@ -104,8 +105,9 @@ class _Enumeration:
         return solved
 
     def _groups(self, guess: str, codes: NDArray[np.uint8]) -> dict[int, list[int]]:
-        """The places of the words with the same code; all places under NO_MARKS where the guess is
-        invalid.
+        """The places of the words with the same code.
+
+        An invalid guess has all places under NO_MARKS.
         """
         if not self.player.memoryless and isinstance(
             self.player.task.read(None, guess), Invalid
@@ -117,8 +119,7 @@ class _Enumeration:
         return groups
 
     def _partings(self, codes: NDArray[np.uint8]) -> Iterator[tuple[int, int]]:
-        """(count, guess): the number of guesses with the same partition of the words,
-        and one of these guesses.
+        """(count, guess): the number of guesses with the same partition of the words, and one such guess.
 
         For a player with memory, each guess is its own item.
         """

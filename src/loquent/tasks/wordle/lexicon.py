@@ -1,6 +1,4 @@
-"""A word list with a marking rule: the marks of a guess, the words that fit a board,
-and the most informative of these.
-"""
+"""A word list with a marking rule: marks of a guess, words that fit a board, informative words."""
 
 from __future__ import annotations
 
@@ -17,8 +15,9 @@ TIE = 1e-9  # nats; sums of the same terms in another order differ by less
 
 
 class Lexicon:
-    """A word list with a marking rule. All results come from the table of patterns;
-    caches may be cleared at any time.
+    """A word list with a marking rule.
+
+    All results come from the table of patterns; caches may be cleared at any time.
     """
 
     def __init__(self, words: tuple[str, ...], rule: str) -> None:
@@ -35,15 +34,14 @@ class Lexicon:
         return self.patterns.table(self.words)
 
     def marks(self, guess: str, secret: str) -> str:
-        """The marks of a guess against a word of the list: as the function `marks`,
-        but read from the table.
-        """
+        """The marks of a guess against a word of the list: those of the function `marks`, from the table."""
         row = self._row(guess)
         return marks(guess, secret, self.rule) if row is None else WRITTEN[row[self.numbers[secret]]]
 
     def fits(self, board: Board) -> NDArray[np.int64]:
-        """The numbers of the words that fit the board, ascending:
-        as secrets, they would give exactly its marks.
+        """The numbers of the words that fit the board, ascending.
+
+        A word fits if, as the secret, it gives exactly the marks of the board.
         """
         fitting = self._fits.get(board)
         if fitting is None:
@@ -85,8 +83,9 @@ class Lexicon:
         return fitting[gains >= gains.max() - TIE]
 
     def _row(self, guess: str) -> bytes | None:
-        """The codes of a word of the list; None for other guesses,
-        which would push frequent words out of the cache.
+        """The codes of a word of the list; None for other guesses.
+
+        Other guesses would push frequent words out of the cache.
         """
         row = self._rows.get(guess)
         if row is None and guess in self.numbers:
@@ -97,8 +96,9 @@ class Lexicon:
 
 
 def information(codes: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """f64[n]: the information of each guess about m equally likely secrets, in nats:
-    log m - sum of (k/m) log k over patterns.
+    """f64[n]: the information of each guess about m equally likely secrets, in nats.
+
+    It is log m - the sum of (k/m) log k over patterns.
 
     k is the number of secrets with the same pattern.
     """

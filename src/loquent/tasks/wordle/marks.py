@@ -23,8 +23,7 @@ Board = tuple[tuple[str, str], ...]  # (guess, marks), oldest first
 
 @lru_cache(maxsize=1 << 16)
 def marks(guess: str, secret: str, rule: str = "ilql") -> str:
-    """The five marks of a guess: g for a letter in place, y for a letter elsewhere in the secret,
-    b for an absent letter.
+    """The five marks of a guess: g for a letter in place, y for a letter elsewhere, b for an absent letter.
 
     The rule "ilql" does not count letters: a letter that occurs anywhere in the secret is y,
     even if it is guessed more often than it occurs (arXiv:2206.11871). Under "official", each letter of the
@@ -44,8 +43,10 @@ def marks(guess: str, secret: str, rule: str = "ilql") -> str:
 
 
 def letters(guess: str, pattern: str) -> str:
-    """The guess with its marks: a letter in place in upper case, a letter elsewhere in lower case,
-    "-" for an absent letter.
+    """The guess with its marks as letters.
+
+    A letter in place is in upper case, a letter elsewhere in the secret in lower case; "-" is an absent
+    letter.
     """
     return "".join(
         {ABSENT: "-", ANYWHERE: letter, IN_PLACE: letter.upper()}[mark]
@@ -54,8 +55,9 @@ def letters(guess: str, pattern: str) -> str:
 
 
 def code(pattern: str) -> int:
-    """The number of five marks, in 0..242: b, y, g are the digits 0, 1, 2;
-    the first mark is the lowest digit.
+    """The number of five marks, in 0..242: b, y, g are the digits 0, 1, 2.
+
+    The first mark is the lowest digit.
     """
     return CODE[pattern]
 
@@ -66,8 +68,9 @@ def table(guesses: Sequence[str], secrets: Sequence[str], rule: str = "ilql") ->
 
 
 class Patterns:
-    """The codes of any guess against a fixed list of secrets:
-    a sum of five rows, precomputed per letter and place.
+    """The codes of any guess against a fixed list of secrets.
+
+    A code is the sum of five rows, which are computed once per letter and place.
     """
 
     def __init__(self, secrets: Sequence[str], rule: str) -> None:
@@ -81,9 +84,7 @@ class Patterns:
         ]
 
     def table(self, guesses: Sequence[str], among: NDArray[np.int64] | None = None) -> NDArray[np.uint8]:
-        """u8[guesses, secrets]: the codes against all secrets,
-        or against the secrets with the numbers `among`.
-        """
+        """u8[guesses, secrets]: the codes against all secrets, or against those with the numbers `among`."""
         guessed = _numbers(guesses)
         codes: NDArray[np.uint8] = self._cells(0, among)[guessed[:, 0]]
         for i in range(1, LENGTH):

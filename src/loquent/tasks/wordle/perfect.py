@@ -17,8 +17,9 @@ MOST = 200_000  # situations
 
 
 class Perfect(Player):
-    """Guesses the word of the list with the highest mean return,
-    where every fitting word is equally likely to be the secret.
+    """Guesses the word of the list with the highest mean return.
+
+    Every fitting word is equally likely to be the secret.
 
     Its value is the optimum over all players that guess words of the task's list.
     A list of a few dozen words takes seconds.
@@ -40,8 +41,9 @@ class Perfect(Player):
         return [(1.0, Uniform(self.lexicon.words, np.array([self._best(fitting, situation.left)[1]])))]
 
     def _best(self, fitting: NDArray[np.int64], left: int) -> tuple[int, int]:
-        """The smallest number of wrong guesses, summed over the fitting words as secrets,
-        and the number of the word to guess.
+        """(cost, word): the smallest total number of wrong guesses, and the number of the word to guess.
+
+        The total is the sum over the fitting words as secrets.
         """
         if len(fitting) <= 2:
             return len(fitting) - 1, int(fitting[0])
@@ -54,8 +56,9 @@ class Perfect(Player):
         return self._known[place]
 
     def _searched(self, fitting: NDArray[np.int64], left: int) -> tuple[int, int]:
-        """Search guesses in the order of a lower bound of their cost,
-        until the bound reaches the best cost.
+        """(cost, word): as `_best`, by a search in the order of a lower bound of the cost.
+
+        The search ends when the bound reaches the best cost.
         """
         n, codes = len(fitting), self.lexicon.codes[:, fitting].astype(np.int64)
         ordered = np.sort(codes, axis=1)

@@ -26,6 +26,7 @@ class PersonOptions:
 
 class Person:
     """You, at the terminal. Typing ? makes the guess of the hint's player.
+
     After an invalid word you are asked again.
     """
 

@@ -53,14 +53,14 @@ class Player(ABC):
 
     @property
     def memoryless(self) -> bool:
-        """Whether the fitting words of the task and the number of remaining turns decide all later
-        choices.
-        """
+        """Whether all later choices depend only on the fitting words and the number of remaining turns."""
         return True
 
     def exact_return(self, most: int) -> float:
-        """The exact mean return over all words of the task's list as secrets;
-        LoquentError for more than `most` situations.
+        """The exact mean return over all words of the task's list as secrets.
+
+        Raises:
+            LoquentError: there are more than `most` situations.
         """
         return value(self, most).mean
 

@@ -1,5 +1,6 @@
-"""A Monte Carlo player of Wordle: it simulates episodes with another player and makes the guess with the best
-return.
+"""A Monte Carlo player of Wordle: it simulates episodes and makes the guess with the best return.
+
+Another player makes the guesses of the simulated episodes.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ class MonteCarloOptions:
 
 
 class MonteCarlo(Player):
-    """Simulates episodes from the current situation with another player,
-    and makes the first guess with the highest mean return.
+    """Simulates episodes with another player and makes the first guess with the highest mean return.
+
+    The simulations begin in the current situation.
     """
 
     Options, kind = MonteCarloOptions, "wordle/monte_carlo"

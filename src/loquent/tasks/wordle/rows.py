@@ -17,8 +17,9 @@ DRAWN_ONCE = Key(0, ("wordle", "limit"))  # the same smaller list in every run
 
 
 def read(words: str, limit: int = 0) -> tuple[str, ...]:
-    """The sorted word list, or `limit` of its words. These are the same in every run;
-    a larger limit adds words.
+    """The sorted word list, or `limit` of its words.
+
+    The chosen words are the same in every run; a larger limit adds words.
 
     Args:
         words: "builtin", or the path of a file with one word of five letters a-z per line (empty lines are
@@ -40,8 +41,9 @@ def read(words: str, limit: int = 0) -> tuple[str, ...]:
 
 
 def rows(words: tuple[str, ...], split: str) -> tuple[Row, ...]:
-    """One row per secret. Every split has the same secrets under its own ids,
-    because a player may know the list.
+    """One row per secret.
+
+    Every split has the same secrets under its own ids, because a player may know the list.
     """
     return tuple(Row(f"{split}:{word}", Record(secret=word)) for word in words)
 

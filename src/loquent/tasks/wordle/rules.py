@@ -15,8 +15,9 @@ from loquent.tasks.wordle.task import GUESSES, Wordle
 
 @dataclass(frozen=True)
 class Situation:
-    """What a player knows: the guesses with their marks, all guesses (invalid ones included),
-    and the remaining turns.
+    """What a player knows: the guesses with their marks, all guesses, and the remaining turns.
+
+    All guesses include the invalid ones.
     """
 
     board: Board = ()
@@ -45,8 +46,9 @@ class Uniform:
 
 
 class Rule(Protocol):
-    """A player whose choices are mixtures of uniform distributions,
-    so that its value can be computed exactly.
+    """A player whose choices are mixtures of uniform distributions.
+
+    Its value can therefore be computed exactly.
     """
 
     name: str

@@ -12,8 +12,9 @@ PLAIN = "\x1b[0m"
 
 
 def coloured(board: Board, left: int) -> str:
-    """The guesses in green, yellow and grey, the remaining turns, and the alphabet;
-    a letter has the colour of its best mark.
+    """The guesses in green, yellow and grey, the remaining turns, and the alphabet.
+
+    A letter of the alphabet has the colour of its best mark.
     """
     best: dict[str, str] = {}
     lines = []

@@ -97,8 +97,9 @@ class TweetOptions:
 
 
 def parse(text: str) -> Grid | None:
-    """The first longest block of lines with five squares each, with at most six rows;
-    None where there is no such line.
+    """The first longest block of lines with five squares each; None without such a line.
+
+    A block has at most six rows.
     """
     lines = (_marks(line) for line in text.splitlines())
     blocks = [[row for row in block if row] for has_squares, block in groupby(lines, key=bool) if has_squares]

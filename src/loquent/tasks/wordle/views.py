@@ -12,8 +12,9 @@ from loquent.tasks.wordle.task import GUESSES
 
 
 def board(observation: Observation) -> NDArray[np.uint8]:
-    """u8[6, 5, 2]: the letter (a is 1) and the mark (b 1, y 2, g 3) of each place, oldest guess first;
-    0 where there is none.
+    """u8[6, 5, 2]: the letter and the mark of each place, oldest guess first; 0 for an empty place.
+
+    The letter a is 1; the marks b, y and g are 1, 2 and 3.
     """
     picture = np.zeros((GUESSES, LENGTH, 2), dtype=np.uint8)
     for i, (guess, marks) in enumerate(observation.fields["board"]):
