@@ -5,7 +5,7 @@ import pytest
 
 import loquent
 from loquent.conformance.check import LAWS, Finding, check, findings, report
-from loquent.conformance.walks import Bench, Looked
+from loquent.conformance.walks import Bench, Tally
 from loquent.errors import BadSetting, UnknownName
 from tracers.echo import Echo
 from tracers.guess import Guess
@@ -66,7 +66,7 @@ def test_torch_s_generator_is_watched_once_torch_is_loaded():
             torch.rand(1)
             return super().first(row, rng)
 
-    assert "it was touched by first, play; draw from the key that first is given instead" in check(
+    assert "it was touched by first, play; draw from the key that first gets instead" in check(
         Torch(), episodes=1
     )
 
@@ -87,7 +87,7 @@ def test_by_name_by_path_and_from_the_face():
         check("wordel")
     with pytest.raises(BadSetting, match="no module 'nowhere'"):
         check("nowhere:Task")
-    with pytest.raises(BadSetting, match="is no task"):
+    with pytest.raises(BadSetting, match="is not a task"):
         check("loquent.core.values:Record")
 
 
@@ -98,11 +98,11 @@ def test_the_same_seed_sees_the_same_games():
 
 
 def test_a_fault_is_told_once_and_few_times():
-    looked = Looked()
+    tally = Tally()
     for problem in ("a", "a", None, "b", "c", "d"):
-        looked.at(problem)
-    assert looked.count == 6
-    assert looked.problems == ["a", "b", "c"]
+        tally.add(problem)
+    assert tally.count == 6
+    assert tally.problems == ["a", "b", "c"]
 
 
 def test_how_a_finding_reads():

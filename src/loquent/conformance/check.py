@@ -1,6 +1,4 @@
-"""The laws of the task contract, run on any task: `check` gives the broken ones in words, `report` says what
-was looked at.
-"""
+"""The laws of the task contract, run on any task: `check` lists the problems, `report` has a line per law."""
 
 from __future__ import annotations
 
@@ -8,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from loquent.conformance import laws
-from loquent.conformance.walks import Bench, Looked, NotChecked
+from loquent.conformance.walks import Bench, NotChecked, Tally
 from loquent.core import registry
 from loquent.core.task import Task
 from loquent.errors import BadSetting
 
 __all__ = ["LAWS", "Finding", "check", "findings", "report"]
 
-LAWS: dict[str, Callable[[Bench, Looked], None]] = {
+LAWS: dict[str, Callable[[Bench, Tally], None]] = {
     law.__name__: law
     for law in (
         laws.rows,
@@ -32,14 +30,14 @@ LAWS: dict[str, Callable[[Bench, Looked], None]] = {
         laws.expert,
         laws.replays,
         laws.independence,
-        laws.randomness,  # last: it tells of all calls before
+        laws.randomness,  # the last law, because it reports on the calls of all others
     )
 }
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of one law: the ways it is broken, or why it was not checked, or how much was looked at."""
+    """The result of one law: its problems, the reason it was skipped, or how many cases were checked."""
 
     law: str
     says: str
@@ -56,28 +54,30 @@ class Finding:
 
 
 def findings(task: Task | str, episodes: int = 20, seed: int = 0) -> list[Finding]:
-    """Run every law on a task, over games of random, odd and (where there is one) expert players.
+    """Run every law on a task, over episodes of random, odd and (if the task has one) expert agents.
 
     Args:
-        task: a task, the name of a registered one, or "module:Class"; by name it is built with its default
-            options.
+        task: a task, the name of a registered task, or "module:Class". A task named by a text is built with
+            its default options.
+        episodes: the number of episodes to play, at least 1.
+        seed: the seed of the rows and of the agents.
 
     Raises:
-        BadSetting: the name names no task, or `episodes` is less than 1.
+        BadSetting: `task` is not the name of a task, or `episodes` is less than 1.
     """
     if episodes < 1:
-        raise BadSetting(f"episodes = {episodes!r}: the number of episodes must be at least 1")
+        raise BadSetting(f"episodes must be an integer of at least 1, got {episodes!r}")
     if isinstance(task, str):
-        made = registry.imported(task) if ":" in task else registry.find("task", task)
-        if not (isinstance(made, type) and issubclass(made, Task)):
-            raise BadSetting(f"{task!r} is no task: a class derived from loquent.core.task.Task is right")
-        task = made()
+        task_class = registry.imported(task) if ":" in task else registry.find("task", task)
+        if not (isinstance(task_class, type) and issubclass(task_class, Task)):
+            raise BadSetting(f"{task!r} is not a task; name a subclass of loquent.core.task.Task")
+        task = task_class()
     bench = Bench(task, episodes, seed)
     return [_run(name, law, bench) for name, law in LAWS.items()]
 
 
 def check(task: Task | str, episodes: int = 20, seed: int = 0) -> list[str]:
-    """The laws a task breaks, in words; empty when all that could be checked are kept.
+    """The problems of a task with the laws of the contract; empty if no law is broken.
 
     >>> check("wordle", episodes=3)
     []
@@ -86,21 +86,21 @@ def check(task: Task | str, episodes: int = 20, seed: int = 0) -> list[str]:
 
 
 def report(task: Task | str, episodes: int = 20, seed: int = 0) -> list[str]:
-    """One line per law: kept (and on how much), broken (and how), or not checked (and why)."""
+    """One line per law: kept (with the number of cases), BROKEN (how), or not checked (why)."""
     return [str(finding) for finding in findings(task, episodes, seed)]
 
 
-def _run(name: str, law: Callable[[Bench, Looked], None], bench: Bench) -> Finding:
-    says = (law.__doc__ or "").strip().rstrip(".")
-    looked = Looked()
+def _run(name: str, law: Callable[[Bench, Tally], None], bench: Bench) -> Finding:
+    statement = " ".join((law.__doc__ or "").split()).rstrip(".")
+    tally = Tally()
     try:
-        law(bench, looked)
-    except NotChecked as why:
-        return Finding(name, says, tuple(looked.problems), skipped=str(why))
-    except Exception as error:  # whatever a task under test raises is a finding, not our end
-        looked.problems.append(f"{name}: {type(error).__name__}: {error}"[:300])
-    if looked.problems:
-        return Finding(name, says, tuple(looked.problems))
-    if not looked.count:
-        return Finding(name, says, skipped="there was nothing to look at")
-    return Finding(name, says, looked=f"{looked.count:,} {looked.unit}")
+        law(bench, tally)
+    except NotChecked as reason:
+        return Finding(name, statement, tuple(tally.problems), skipped=str(reason))
+    except Exception as error:  # an error of the task under test is a finding, and the other laws still run
+        tally.problems.append(f"{name}: {type(error).__name__}: {error}"[:300])
+    if tally.problems:
+        return Finding(name, statement, tuple(tally.problems))
+    if not tally.count:
+        return Finding(name, statement, skipped="there was no case to check")
+    return Finding(name, statement, looked=f"{tally.count:,} {tally.unit}")

@@ -1,4 +1,4 @@
-"""What the laws look at: a task's rows, and games of it played by random, odd and expert players."""
+"""What the laws check: the rows of a task, and episodes played by random, odd and expert agents."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from loquent.core.task import Row, Step, Task
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LONGEST = 1000  # turns after which a game is held to have no end
-KEPT = 50  # turns of such a game that the other laws look at
+LONGEST = 1000  # turns after which an episode counts as endless
+ENDLESS_TURNS = 50  # the first turns of an endless episode, which the other laws check
 MOST_PROBLEMS = 3  # per law, so that one fault does not fill the screen
 MEGABYTE = "x" * 1_000_000
 
@@ -39,7 +39,7 @@ MARKERS = (
     "<|pad|>",
 )
 NUMBERS = ("0", "-1", "0.93", "1e999", "nan", "-inf", "9" * 5000, "٣", "²", "1_000", "0x10")
-ODD = (
+PLAIN = (
     "",
     " ",
     "\n",
@@ -57,23 +57,23 @@ ODD = (
     "\\",
     '"',
 )
-STRANGE = (*ODD, *MARKERS, *NUMBERS)
+ODD_TEXTS = (*PLAIN, *MARKERS, *NUMBERS)
 
 
 class NotChecked(Exception):
-    """A law has nothing to say about this task; the reason is its text."""
+    """A law does not apply to this task; the text of the error is the reason."""
 
 
 @dataclass
-class Looked:
-    """What a law has seen so far."""
+class Tally:
+    """The cases that a law has checked so far, and the problems among them."""
 
     unit: str = "cases"
     count: int = 0
     problems: list[str] = field(default_factory=list)
 
-    def at(self, problem: str | None) -> None:
-        """Count one case; keep its problem, if it has one and it is new."""
+    def add(self, problem: str | None) -> None:
+        """Count one case, and keep its problem if it is new; None is a case without a problem."""
         self.count += 1
         if problem and problem not in self.problems and len(self.problems) < MOST_PROBLEMS:
             self.problems.append(problem)
@@ -81,7 +81,7 @@ class Looked:
 
 @dataclass(frozen=True)
 class Move:
-    """One answer of a game."""
+    """One action of an episode, with the steps before and after it."""
 
     before: Step
     text: str
@@ -90,14 +90,17 @@ class Move:
 
 @dataclass
 class Walk:
-    """One game: its moves, and what was raised where it broke off."""
+    """One episode: its moves, and the error that broke it off.
+
+    `failure` is the step and the text at which the task raised `error`.
+    """
 
     live: Live
     opening: Step
     moves: list[Move] = field(default_factory=list)
     error: str = ""
     endless: bool = False
-    stuck: tuple[Step, str] | None = None
+    failure: tuple[Step, str] | None = None
 
     @property
     def steps(self) -> list[Step]:
@@ -106,7 +109,7 @@ class Walk:
 
 
 class Odd:
-    """Says strange texts half of the time, and something else besides so that games go on."""
+    """An agent that gives odd texts half of the time; its random actions let episodes go on."""
 
     def __init__(self, task: Task) -> None:
         self.name = "odd"
@@ -114,26 +117,27 @@ class Odd:
 
     def answer(self, asked: Sequence[Asked]) -> list[Answer]:
         """One answer per question."""
-        return [self._say(one) for one in asked]
+        return [self._answer(question) for question in asked]
 
-    def _say(self, asked: Asked) -> Answer:
-        rng = asked.key.child("odd").generator()
+    def _answer(self, question: Asked) -> Answer:
+        rng = question.key.child("odd").generator()
         if rng.random() < 0.5:
-            return self.random.answer([asked])[0]
-        near = (
-            *STRANGE,
-            *asked.observation.stop,
-            asked.instruction,
-            asked.observation.text,
-            asked.observation.text.upper(),
+            return self.random.answer([question])[0]
+        observation = question.observation
+        texts = (
+            *ODD_TEXTS,
+            *observation.stop,
+            question.instruction,
+            observation.text,
+            observation.text.upper(),
         )
-        return Answer(near[int(rng.integers(len(near)))])
+        return Answer(texts[int(rng.integers(len(texts)))])
 
 
 class Bench:
     """A task under test.
 
-    Everything is asked of it through `watch`, which sees whether a global generator moved.
+    Every call of the task goes through `watch`, which sees whether a global random generator moved.
     """
 
     def __init__(self, task: Task, episodes: int, seed: int) -> None:
@@ -142,7 +146,7 @@ class Bench:
         self.calls = 0
 
     def watch(self, name: str, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call the task, and note its name when a global generator is not where it was."""
+        """Call the task, and note `name` if a global random generator moved during the call."""
         before = _generators()
         try:
             return call(*args, **kwargs)
@@ -158,9 +162,7 @@ class Bench:
 
     @cached_property
     def games(self) -> list[tuple[str, Row, int]]:
-        """(split, row, number) of the games to play: drawn from all splits, numbered so that no two are the
-        same.
-        """
+        """(split, row, number) of each episode: rows from all splits, and a number that no other has."""
         rng = Key(self.seed, ("check", "rows")).generator()
         splits = [split for split, rows in self.rows.items() if len(rows)]
         if not splits:
@@ -173,64 +175,72 @@ class Bench:
 
     @cached_property
     def walks(self) -> list[Walk]:
-        """One game per episode asked for; random, odd and expert players take turns."""
-        speakers = (Random(self.task).answer, Odd(self.task).answer, self._expert)
-        return [self._walk(speakers[i % len(speakers)], *game) for i, game in enumerate(self.games)]
+        """All episodes; random, odd and expert agents take turns in playing them."""
+        agents = (Random(self.task).answer, Odd(self.task).answer, self._expert)
+        return [self._walk(agents[i % len(agents)], *game) for i, game in enumerate(self.games)]
 
     def moves(self) -> Iterator[Move]:
-        """All moves of all games."""
+        """All moves of all episodes."""
         return (move for walk in self.walks for move in walk.moves)
 
     def steps(self) -> Iterator[Step]:
-        """All steps of all games."""
+        """All steps of all episodes."""
         return (step for walk in self.walks for step in walk.steps)
 
-    def whole(self) -> list[Walk]:
-        """The games, where all went on until an end."""
+    def complete(self) -> list[Walk]:
+        """All episodes, if each of them reached its end.
+
+        Raises:
+            NotChecked: an episode broke off or is endless.
+        """
         if broken := next((walk for walk in self.walks if walk.error), None):
-            raise NotChecked(f"a game broke off ({broken.error})"[:200])
+            raise NotChecked(f"an episode broke off ({broken.error})"[:200])
         if any(walk.endless for walk in self.walks):
-            raise NotChecked("a game has no end")
+            raise NotChecked("an episode has no end")
         return self.walks
 
-    def strange(self, step: Step) -> tuple[str, ...]:
-        """Texts no author thought of, for a seat that was told this."""
-        told = step.observation
-        return (*STRANGE, *told.stop, told.text, told.text * 3, self.task.spec.instruction)
+    def odd_texts(self, step: Step) -> tuple[str, ...]:
+        """Texts that a task's author may not have thought of, as answers to the observation of a step."""
+        observation = step.observation
+        return (
+            *ODD_TEXTS,
+            *observation.stop,
+            observation.text,
+            observation.text * 3,
+            self.task.spec.instruction,
+        )
 
     def _expert(self, asked: Sequence[Asked]) -> list[Answer]:
-        said = [self.watch("expert", self.task.expert, one.state) for one in asked]
+        texts = [self.watch("expert", self.task.expert, question.state) for question in asked]
         return [
-            Answer(text) if isinstance(text, str) else Random(self.task).answer([one])[0]
-            for text, one in zip(said, asked, strict=True)
+            Answer(text) if isinstance(text, str) else Random(self.task).answer([question])[0]
+            for text, question in zip(texts, asked, strict=True)
         ]
 
     def _walk(
-        self, speak: Callable[[Sequence[Asked]], Sequence[Answer]], split: str, row: Row, number: int
+        self, agent: Callable[[Sequence[Asked]], Sequence[Answer]], split: str, row: Row, number: int
     ) -> Walk:
         live = self.watch("first", Live, self.task, row, number, self.seed, split)
         walk = Walk(live, live.step)
         while live.step.ended is None and len(walk.moves) < LONGEST:
             before, text = live.step, "?"
             try:
-                answer = speak([live.asked()])[0]
+                answer = agent([live.asked()])[0]
                 text = answer.text
                 self.watch("read or play", live.act, answer)
-            except Exception as error:  # a task under test may raise anything; the laws tell of it
-                walk.error, walk.stuck = f"{type(error).__name__}: {error}", (before, text)
+            except Exception as error:  # a task under test may raise anything; the laws report it
+                walk.error, walk.failure = f"{type(error).__name__}: {error}", (before, text)
                 break
             walk.moves.append(Move(before, text, live.step))
         walk.endless = live.step.ended is None and not walk.error
         if walk.endless:
-            del walk.moves[KEPT:]
+            del walk.moves[ENDLESS_TURNS:]
         return walk
 
 
 def _generators() -> tuple[Any, ...]:
-    """The states of the global generators of Python, numpy and (if loaded) torch, as values that can be
-    compared.
-    """
-    numpy_state: Any = np.random.get_state()  # noqa: NPY002 - looked at, never moved
+    """The states of the global random generators of Python, numpy and (if loaded) torch, as plain values."""
+    numpy_state: Any = np.random.get_state()  # noqa: NPY002 - only read, never changed
     name, words, *rest = numpy_state
     torch = sys.modules.get("torch")
     loaded = (
