@@ -15,6 +15,8 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
+from loquent.pretrained.torch_private import is_changed
+
 HOME = "transformers.models.gpt2.modeling_gpt2"
 OWN = ("GPT2LMHeadModel", "GPT2Model", "GPT2Block", "GPT2Attention", "GPT2MLP")
 PARTS = {*((HOME, name) for name in OWN), ("transformers.pytorch_utils", "Conv1D")}
@@ -37,13 +39,7 @@ def serves(module: Any) -> bool:
         (
             _name(part) in PARTS or type(part) in LAYERS or "act" in path.split(".")
         )  # an activation is called as it is
-        and not (
-            _drops(part)
-            or part._forward_hooks
-            or part._forward_pre_hooks
-            or part._backward_hooks
-            or "forward" in vars(part)
-        )
+        and not (_drops(part) or is_changed(part))
         for path, part in module.named_modules()
     )
 

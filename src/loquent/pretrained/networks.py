@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from loquent.pretrained import gpt2
+from loquent.pretrained.torch_private import is_dropout
 
 
 @contextmanager
@@ -36,8 +37,8 @@ def drops_out(module: nn.Module) -> bool:
 
 
 def _dropout_rates(part: nn.Module) -> list[float]:
-    if isinstance(part, nn.modules.dropout._DropoutNd):
-        return [part.p]
+    if is_dropout(part):
+        return [float(part.p)]  # type: ignore[arg-type]  # a dropout layer has a rate
     return [value for name, value in vars(part).items() if "drop" in name and isinstance(value, float)]
 
 

@@ -19,7 +19,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from loquent.pretrained.recorder import Place, Recorder, Step, Unrecognised, flat, run, same
-from loquent.pretrained.stand_in import StandIn, forward, watched
+from loquent.pretrained.stand_in import StandIn, forward
+from loquent.pretrained.torch_private import children, is_changed
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +66,8 @@ def head(module: Any) -> OutputLayer | None:
     layers made of these. Hooks, replaced `forward`s, active dropout, quantised layers, and trunks that are
     not called with the ids alone are not.
     """
-    trunk = next((name for name, part in module._modules.items() if part is module.base_model), None)
-    if trunk is None or watched(module) or any(watched(part) for part in _parts(module, trunk)):
+    trunk = next((name for name, part in children(module).items() if part is module.base_model), None)
+    if trunk is None or is_changed(module) or any(is_changed(part) for part in _parts(module, trunk)):
         return None
     for width in _widths(module):
         try:
@@ -123,7 +124,7 @@ def _product(steps: tuple[Step, ...]) -> Product | None:
 
 def _parts(module: nn.Module, trunk: str) -> Iterator[nn.Module]:
     """All modules beside the trunk."""
-    for name, part in module._modules.items():
+    for name, part in children(module).items():
         if name != trunk and part is not None:
             yield from part.modules()
 

@@ -11,6 +11,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from loquent.pretrained.recorder import Unrecognised
+from loquent.pretrained.torch_private import is_changed, with_child
 
 FLAGS = {
     "use_cache",
@@ -55,7 +56,7 @@ class StandIn:
         value = getattr(self._trunk, name)
         if not isinstance(value, nn.Module):
             return value
-        if watched(self._trunk) or not _passes_on(
+        if is_changed(self._trunk) or not _passes_on(
             self._trunk, name, StandIn(value, self.hidden, self.ids, self.mask)
         ):
             return Part(value)
@@ -109,18 +110,5 @@ def _passes_on(trunk: Any, name: str, inner: StandIn) -> bool:
 
 def forward(module: Any, trunk: str, stand_in: StandIn) -> Any:
     """The module's own forward, on a shallow twin of it that has the stand-in as its trunk."""
-    twin = object.__new__(type(module))
-    twin.__dict__.update(module.__dict__)
-    twin.__dict__["_modules"] = {**module._modules, trunk: stand_in}
+    twin = with_child(module, trunk, stand_in)
     return type(module).forward(twin, input_ids=stand_in.ids, attention_mask=stand_in.mask, use_cache=False)
-
-
-def watched(part: nn.Module) -> bool:
-    """Whether somebody listens to a module or has replaced its forward."""
-    return bool(
-        part._forward_hooks
-        or part._forward_pre_hooks
-        or part._backward_hooks
-        or part._backward_pre_hooks
-        or "forward" in vars(part)
-    )

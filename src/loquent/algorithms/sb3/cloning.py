@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from loquent.algorithms.sb3 import private_names
 from loquent.algorithms.sb3.learners import Learner
 from loquent.algorithms.sb3.settings import CloningSettings
 from loquent.core.logged import Logged
@@ -50,8 +51,8 @@ class Cloning(Learner):
             actions.append(torch.as_tensor(chosen, device=self.actor.device))
             table.act(chosen)
         model.num_timesteps += config.rollout * config.games
-        model._update_current_progress_remaining(model.num_timesteps, model._total_timesteps)
-        model._update_learning_rate(model.policy.optimizer)
+        private_names.update_progress(model)
+        private_names.update_learning_rate(model)
         self._learn(torch.cat(inputs), torch.cat(actions))
 
     def _learn(self, inputs: Tensor, actions: Tensor) -> None:
@@ -69,7 +70,7 @@ class Cloning(Learner):
                 model.policy.optimizer.step()
                 losses.append(loss.item())
                 hits.append((logits.argmax(-1) == actions[rows]).float().mean().item())
-        model._n_updates += config.epochs
+        private_names.count_updates(model, config.epochs)
         model.logger.record("train/cloning_loss", float(np.mean(losses)))
         model.logger.record("train/agreement", float(np.mean(hits)))
 

@@ -8,6 +8,8 @@ from stable_baselines3 import DQN
 from torch import Tensor
 from torch.nn.functional import smooth_l1_loss
 
+from loquent.algorithms.sb3 import private_names
+
 
 def double_q_target(
     reward: Tensor, ended: Tensor, gamma: float | Tensor, online: Tensor, target: Tensor
@@ -33,10 +35,11 @@ class DoubleDQN(DQN):
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:
         """Learn in `gradient_steps` steps, each on a new batch of the replay."""
         self.policy.set_training_mode(True)
-        self._update_learning_rate(self.policy.optimizer)
+        private_names.update_learning_rate(self)
         losses, values = [], []
         for _ in range(gradient_steps):
-            drawn = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)  # type: ignore[union-attr]  # set before learning begins
+            assert self.replay_buffer is not None  # set before learning begins
+            drawn = self.replay_buffer.sample(batch_size, env=private_names.normalizer(self))
             with torch.no_grad():
                 following = drawn.next_observations
                 gamma = drawn.discounts if drawn.discounts is not None else self.gamma
@@ -51,6 +54,6 @@ class DoubleDQN(DQN):
             self.policy.optimizer.step()
             losses.append(loss.item())
             values.append(current.detach().mean().item())
-        self._n_updates += gradient_steps
+        private_names.count_updates(self, gradient_steps)
         self.logger.record("train/loss", np.mean(losses))
         self.logger.record("train/value", np.mean(values))

@@ -18,6 +18,7 @@ import numpy as np
 from loquent.adapters.table import Table
 from loquent.agents.sb3 import Chooser
 from loquent.algorithms.sb3 import actor as actors
+from loquent.algorithms.sb3 import private_names
 from loquent.algorithms.sb3.actor import TurnActor
 from loquent.algorithms.sb3.settings import A2CSettings, DoubleDQNSettings, PPOSettings, Shared, TRPOSettings
 from loquent.algorithms.sb3.state import restore, state_of
@@ -105,10 +106,9 @@ class Learner(Playing):
         self.actor.games.attach(table)
         model = self.actor.model
         model.set_logger(_means(Logger))
-        model._last_obs = np.zeros(
-            (table.places, *model.observation_space.shape)
-        )  # a placeholder: `play` reads the games
-        _, self._callback = model._setup_learn(updates * self.config.steps, reset_num_timesteps=False)
+        # a placeholder: `play` reads the games
+        private_names.set_observations(model, np.zeros((table.places, *model.observation_space.shape)))
+        self._callback = private_names.begin(model, updates * self.config.steps)
 
     def play(self) -> tuple[list[Episode], dict[str, float]]:
         """One update: `steps` actions with learning in between.
@@ -120,11 +120,9 @@ class Learner(Playing):
         """
         model = self.actor.model
         assert self.table is not None
-        if model._last_episode_starts is None:
-            model._last_obs, model._last_episode_starts = (
-                self.actor.games.reset(),
-                np.ones(self.table.places, dtype=bool),
-            )
+        if private_names.episode_starts(model) is None:
+            private_names.set_observations(model, self.actor.games.reset())
+            private_names.set_episode_starts(model, np.ones(self.table.places, dtype=bool))
         until = model.num_timesteps + self.config.steps
         key = self.key.child("update", model.num_timesteps)
         with borrowed(key):
@@ -182,7 +180,7 @@ class Learner(Playing):
             restore(self.actor.model, state["learner"])
             self.table.load_state_dict(state["table"])
             if state["table"]["games"]:
-                self.actor.model._last_obs = self.actor.games.reset()
+                private_names.set_observations(self.actor.model, self.actor.games.reset())
 
     @property
     def _fits(self) -> dict[str, Any]:
@@ -195,7 +193,7 @@ class Learner(Playing):
         model.collect_rollouts(
             model.env, self._callback, model.rollout_buffer, n_rollout_steps=model.n_steps, **options
         )
-        model._update_current_progress_remaining(model.num_timesteps, model._total_timesteps)
+        private_names.update_progress(model)
         model.train()
 
 

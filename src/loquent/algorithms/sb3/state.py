@@ -9,23 +9,24 @@ from typing import Any
 import numpy as np
 import torch
 
+from loquent.algorithms.sb3.private_names import counters_of, episode_starts, set_episode_starts
 from loquent.errors import AnotherRun, BadCheckpoint
 from loquent.files import saved_state
 
 ARRAYS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")  # of the replay
-COUNTERS = ("num_timesteps", "_n_updates", "_n_calls", "_episode_num", "exploration_rate")
 
 
 def state_of(model: Any) -> dict[str, Any]:
     """The optimizer by the names of its parameters, the counters, and the filled part of the replay."""
-    counters = {name: getattr(model, name) for name in COUNTERS if hasattr(model, name)}
+    counters = {name: getattr(model, name) for name in counters_of(model)}
     found: dict[str, Any] = {
         "library": _versions(),
         "optimizer": _optimizer(model.policy),
         "counters": counters,
     }
-    if model._last_episode_starts is not None:
-        found["starts"] = [bool(start) for start in model._last_episode_starts]
+    starts = episode_starts(model)
+    if starts is not None:
+        found["starts"] = [bool(start) for start in starts]
     replay = getattr(model, "replay_buffer", None)
     if replay is not None:
         filled = replay.buffer_size if replay.full else replay.pos
@@ -56,7 +57,7 @@ def restore(model: Any, state: Mapping[str, Any]) -> None:
         )
     _load_optimizer(model.policy, state["optimizer"])
     counters = saved_state.part(state, "counters")
-    if unlike := sorted(counters.keys() ^ {name for name in COUNTERS if hasattr(model, name)}):
+    if unlike := sorted(counters.keys() ^ set(counters_of(model))):
         raise BadCheckpoint(f"the learner's counters are not those of this one: {unlike[0]}")
     for name in counters:
         share = name == "exploration_rate"
@@ -69,7 +70,7 @@ def restore(model: Any, state: Mapping[str, Any]) -> None:
                 f"the state has {len(state['starts'])} live games, but the learner has "
                 f"{model.n_envs}; resume with the same `games`"
             )
-        model._last_episode_starts = np.array(state["starts"], dtype=bool)
+        set_episode_starts(model, np.array(state["starts"], dtype=bool))
     replay = getattr(model, "replay_buffer", None)
     if (replay is None) != ("replay" not in state):
         raise BadCheckpoint(

@@ -21,6 +21,7 @@ from loquent.core.settings import setting
 from loquent.core.task import Row
 from loquent.errors import BadSetting, MissingExtra
 from loquent.metrics.lexical.sacre_counts import count_characters, count_edits, count_words
+from loquent.metrics.lexical.sacre_private import score_of
 from loquent.metrics.pairs import Tally, score_samples
 
 
@@ -96,10 +97,7 @@ class Sacre:
         """Score the corpus and each sample with references."""
         counts = self._counts(predictions, references)
         single = self._metrics[1]
-        samples = [
-            None if values is None else self._scaled(single._compute_score_from_stats(values[:]).score)
-            for values in counts
-        ]
+        samples = [None if values is None else self._scaled(score_of(single, values)) for values in counts]
         return Measured({self.name: samples}, self.of_tally(_tally(counts).sum(0)))
 
     def tally(
@@ -120,7 +118,7 @@ class Sacre:
         samples, *counts = total.tolist()
         if not samples:
             return {}
-        return {self.name: self._scaled(self._metrics[0]._compute_score_from_stats(counts).score)}
+        return {self.name: self._scaled(score_of(self._metrics[0], counts))}
 
     def _counts(
         self, predictions: Sequence[str], references: Sequence[Sequence[str]]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from loquent.metrics.lexical.bleu import count_matches, token_counts
+from loquent.metrics.lexical.sacre_private import counts_of, f_score, prepared, words_of
 
 
 def count_words(metric: Any, prediction: str, references: Sequence[str]) -> list[float]:
@@ -18,15 +19,14 @@ def count_words(metric: Any, prediction: str, references: Sequence[str]) -> list
     The reference length is the closest one; of two equally close lengths, the shorter one.
     """
     texts = (prediction, *references)
-    first, *others = (token_counts(metric._preprocess_segment(text).split()) for text in texts)
+    first, *others = (token_counts(prepared(metric, text).split()) for text in texts)
     matches = count_matches(first, others, _closest)
     return [matches.predicted, matches.reference, *matches.matched, *matches.total]
 
 
 def count_edits(metric: Any, prediction: str, references: Sequence[str]) -> list[float]:
     """The counts of TER: the smallest number of edits, and the mean length of the references."""
-    [counts] = metric._extract_corpus_statistics([prediction], [[text] for text in references])
-    return list(counts)
+    return counts_of(metric, prediction, references)
 
 
 def count_characters(metric: Any, prediction: str, references: Sequence[str]) -> list[float]:
@@ -38,7 +38,8 @@ def count_characters(metric: Any, prediction: str, references: Sequence[str]) ->
     """
     own = [(Counter(grams), len(grams)) for grams in _grams(metric, prediction)]
     ordered = sorted(references, key=lambda text: (len(text), text))
-    return max((_matches(own, _grams(metric, text)) for text in ordered), key=metric._compute_f_score)
+    counts = (_matches(own, _grams(metric, text)) for text in ordered)
+    return max(counts, key=lambda values: f_score(metric, values))
 
 
 def _closest(length: int, references: Sequence[int]) -> int:
@@ -50,10 +51,10 @@ def _grams(metric: Any, text: str) -> list[list[str]]:
 
     Characters are without white space; punctuation marks are split off words.
     """
-    text = metric._preprocess_segment(text)
+    text = prepared(metric, text)
     line = "".join(text.split())
     grams = [[line[i : i + n] for i in range(len(line) - n + 1)] for n in range(1, metric.char_order + 1)]
-    words = metric._remove_punctuation(text) if metric.word_order else []
+    words = words_of(metric, text) if metric.word_order else []
     orders = range(1, metric.word_order + 1)
     return grams + [[" ".join(words[i : i + n]) for i in range(len(words) - n + 1)] for n in orders]
 

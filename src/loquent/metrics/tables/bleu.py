@@ -18,6 +18,7 @@ from loquent.core.settings import setting
 from loquent.core.task import Row
 from loquent.errors import MissingExtra
 from loquent.metrics.lexical.sacre_counts import count_words
+from loquent.metrics.lexical.sacre_private import score_of
 from loquent.metrics.pairs import Tally
 from loquent.metrics.tables import words
 from loquent.metrics.tables.rows import overlap
@@ -130,7 +131,7 @@ def _tally(samples: Sequence[Sample | None], rows: Sequence[Row]) -> Tally:
 
 def _score(counts: Sequence[float], effective: bool = False) -> float:
     """BLEU from the counts of one sentence, or from their sum."""
-    score = float(_bleu(effective)._compute_score_from_stats(list(counts)).score)
+    score = score_of(_bleu(effective), counts)
     return min(1.0, score / 100)  # an exponential of logarithms can exceed 1 by rounding
 
 

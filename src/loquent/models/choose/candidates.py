@@ -25,6 +25,7 @@ from loquent.models.decoding_settings import Decoding
 from loquent.models.format.names import Format
 from loquent.models.values.networks import Head
 from loquent.pretrained import context, evaluating, exact, groups, hidden, padded
+from loquent.pretrained.torch_private import lerp_
 
 Ids = Sequence[int]
 
@@ -72,7 +73,7 @@ class FeatureValues(nn.Module):
     @torch.no_grad()
     def follow(self, rate: float) -> None:
         """Each target head moves by `rate` towards its online one; 1 copies."""
-        torch._foreach_lerp_(list(self.target_heads.parameters()), list(self.q_heads.parameters()), rate)
+        lerp_(list(self.target_heads.parameters()), list(self.q_heads.parameters()), rate)
 
 
 @torch.no_grad()

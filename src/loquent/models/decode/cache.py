@@ -234,6 +234,7 @@ def quick_steps(*modules: Any) -> Iterator[None]:
     fused = [
         module
         for module in modules
+        # a private name of transformers >= 5, < 6, the only one; tests/test_private_names.py checks it
         if getattr(module.config, "_attn_implementation", None) == "sdpa" and _may_serve(module)
     ]
     for module in fused:

@@ -18,6 +18,7 @@ from loquent.errors import BadSetting
 from loquent.models.values.chunked import Columns, Rows, summed
 from loquent.models.values.low_rank import adapted
 from loquent.pretrained import exact
+from loquent.pretrained.torch_private import lerp_
 from loquent.pretrained.trunk import trunk, width
 
 BACKBONES = ("separate", "shared", "lora", "frozen")
@@ -214,7 +215,7 @@ class TokenValues(nn.Module):
             pairs = [
                 (mine, its) for mine, its in zip(own, other, strict=True) if mine is not its
             ]  # adapters share what is frozen
-            torch._foreach_lerp_([mine for mine, _ in pairs], [its for _, its in pairs], rate)
+            lerp_([mine for mine, _ in pairs], [its for _, its in pairs], rate)
 
     def train(self, mode: bool = True) -> TokenValues:
         """Training mode for the online parts; targets stay in evaluation mode."""

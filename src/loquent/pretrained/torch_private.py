@@ -1,0 +1,47 @@
+"""The private names of torch, which Loquent uses in this module alone.
+
+Torch has no public names for them. They exist in torch >= 2.6, the lower bound in pyproject.toml, and were
+checked with torch 2.13. `tests/test_private_names.py` fails when one of them changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+def children(module: nn.Module) -> Mapping[str, nn.Module | None]:
+    """The direct submodules of a module by name, as registered: a module under two names occurs twice."""
+    return module._modules
+
+
+def with_child(module: nn.Module, name: str, child: Any) -> Any:
+    """A shallow copy of a module, made without its constructor, in which `child` has the name `name`."""
+    copied: Any = object.__new__(type(module))
+    copied.__dict__.update(module.__dict__)
+    copied.__dict__["_modules"] = {**module._modules, name: child}
+    return copied
+
+
+def is_changed(module: nn.Module) -> bool:
+    """Whether a module has hooks or a replaced `forward`."""
+    return bool(
+        module._forward_hooks
+        or module._forward_pre_hooks
+        or module._backward_hooks
+        or module._backward_pre_hooks
+        or "forward" in vars(module)
+    )
+
+
+def is_dropout(module: nn.Module) -> bool:
+    """Whether a module is a dropout layer of any kind, with the rate `p`."""
+    return isinstance(module, nn.modules.dropout._DropoutNd)
+
+
+def lerp_(values: Sequence[Tensor], targets: Sequence[Tensor], rate: float) -> None:
+    """Move each tensor by `rate` towards its target, in place: x <- x + rate (target - x)."""
+    torch._foreach_lerp_(list(values), list(targets), rate)
