@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from loquent.core.registry import environments
 
-ANY_TASK = "loquent/Task-v0"  # wants the argument `task`: a registered name, or "module:Name"
+ANY_TASK = "loquent/Task-v0"  # needs the argument `task`: a registered name, or "module:Name"
 
 
 def register() -> None:
-    """Register the built-in environments with `gymnasium.make`, by name:
-    this imports no task and no adapter.
+    """Register the built-in environments with `gymnasium.make`.
+
+    They are registered by name: this imports no task and no adapter.
     """
     import gymnasium
 

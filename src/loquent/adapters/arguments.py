@@ -16,6 +16,7 @@ from loquent.core.task import Task
 from loquent.errors import BadSetting, kind_of
 
 RESET_OPTIONS = ("split", "sample", "index", "id", "number")
+FORMS = ("text", "index", "token")
 TEXT, VECTOR = "text", "vector"  # views that every task has
 DICTIONARY = "dict"  # the default view of the index form, where the task has it
 
@@ -52,10 +53,19 @@ def check_lengths(**lengths: Any) -> None:
         whole_number(value, f"{name} = {value!r:.80}: must be an integer of at least 1", low=1)
 
 
+def check_form(task: Task, form: Any) -> None:
+    """Raise BadSetting unless the form exists and the task has it."""
+    if form not in FORMS:
+        raise BadSetting(f"form = {form!r} must be one of {', '.join(FORMS)}")
+    if form == "index" and task.actions is None:
+        what = f"{task.identity} takes free text, so it has no index form"
+        raise BadSetting(f"{what}; use form='text' or form='token'")
+
+
 def check_players(terms: Any, agents: Any, weights: Any) -> None:
     """Raise BadSetting unless terms can score, agents can answer and weights are finite numbers."""
     if not isinstance(terms, Sequence):
-        raise _no_terms(terms)
+        raise _not_terms(terms)
     if terms:
         _check_terms(terms)
     if agents is not None and not (
@@ -80,7 +90,7 @@ def _check_terms(terms: Sequence[Any]) -> None:
         if isinstance(term, TokenTerm):
             continue
         if not isinstance(term, Term):
-            raise _no_terms(terms)
+            raise _not_terms(terms)
         if term.together:
             what = f"the term {term.name!r}: its score of an episode depends on the episodes scored with it"
             raise BadSetting(f"{what}, and an environment scores each alone; {FIXED}")
@@ -91,7 +101,7 @@ def _check_terms(terms: Sequence[Any]) -> None:
             raise BadSetting(f"{what}, because an environment scores each episode alone; leave them out here")
 
 
-def _no_terms(terms: Any) -> BadSetting:
+def _not_terms(terms: Any) -> BadSetting:
     what = f"terms = {terms!r:.80}: must be a sequence of reward terms"
     return BadSetting(f"{what}, as in [rewards.Term(name, metric)]")
 
@@ -100,8 +110,8 @@ def reset_options(options: Any) -> dict[str, Any]:
     """The checked options of a reset, without those that are None.
 
     Raises:
-        BadSetting: it is not a mapping, a name is unknown, `split` is not a string,
-            or `number` is not an integer of at least 0.
+        BadSetting: it is not a mapping, a name is unknown, `split` is not a string, or `number` is not an
+            integer of at least 0.
     """
     if options is None:
         return {}
@@ -124,8 +134,8 @@ def view_of(task: Task, view: Any, featurizer: Any, form: str) -> tuple[Any, Any
     """The pair (space, function from an observation to an array) of a view; None for the view "text".
 
     Raises:
-        BadSetting: no view has this name, it is not such a pair,
-            or a featurizer is given for another view than "vector".
+        BadSetting: no view has this name, it is not such a pair, or a featurizer is given for another view
+            than "vector".
     """
     if featurizer is not None and view != VECTOR:
         what = f"featurizer = {featurizer!r:.80} belongs to view='{VECTOR}', and the view is {view!r:.80}"

@@ -1,6 +1,4 @@
-"""The row of an environment's next episode: drawn from the task's rows and added rows,
-or chosen by the user.
-"""
+"""The row of an environment's next episode: drawn at random, or chosen by the user."""
 
 from __future__ import annotations
 
@@ -20,8 +18,8 @@ class DrawnRows:
     """The rows of a task and the added rows; `draw` depends only on these and on seed, split and number.
 
     Args:
-        scale: the probability of row i is p_i = w_i^scale / sum_j w_j^scale;
-            with 0 all rows are equally likely. The weight w_i of a row is its field `weight`, or 1.
+        scale: the probability of row i is p_i = w_i^scale / sum_j w_j^scale; with 0 all rows are equally
+            likely. The weight w_i of a row is its field `weight`, or 1.
 
     Raises:
         BadSetting: the scale is not a finite number of at least 0.
@@ -33,7 +31,7 @@ class DrawnRows:
         self.task, self.scale = task, float(scale)
         self.added: dict[str, list[tuple[Row, float]]] = {}
         self._pools: dict[str, Pool] = {}
-        self._known: dict[str, set[str]] = {}
+        self._row_ids: dict[str, set[str]] = {}
         self._block: tuple[tuple[int, str, int], list[float]] = ((-1, "", -1), [])
 
     def add(self, row: Row, weight: float | None, split: str) -> None:
@@ -65,8 +63,8 @@ class DrawnRows:
         own, added = self._own(split), self.added.get(split, ())
         count = len(own) + len(added)
         if not count:
-            todo = "add a row with add_sample, or choose one with reset(options={'sample': ...})"
-            raise BadSetting(f"{self.task.identity} has no row in {split} to draw from; {todo}")
+            advice = "add a row with add_sample, or choose one with reset(options={'sample': ...})"
+            raise BadSetting(f"{self.task.identity} has no row in {split} to draw from; {advice}")
         uniform = self._uniform(split, number, seed)
         if not self.scale:
             index = int(uniform * count)
@@ -114,8 +112,9 @@ class DrawnRows:
         return rows[index] if index < len(rows) else self.added[split][index - len(rows)][0]
 
     def _uniform(self, split: str, number: int, seed: int) -> float:
-        """A uniform number in [0, 1) for an episode, from a block of draws:
-        starting a stream is the slowest part of a reset.
+        """A uniform number in [0, 1) for an episode.
+
+        It is one of a block of draws, because starting a stream is the slowest part of a reset.
         """
         block, place = divmod(number, BLOCK)
         if self._block[0] != (seed, split, block):
@@ -137,9 +136,9 @@ class DrawnRows:
         return self.task.row(split, id)
 
     def _ids(self, split: str) -> set[str]:
-        if split not in self._known:
-            self._known[split] = {row.id for row in self._own(split)}
-        return self._known[split]
+        if split not in self._row_ids:
+            self._row_ids[split] = {row.id for row in self._own(split)}
+        return self._row_ids[split]
 
     def _pool(self, split: str) -> Pool:
         if split not in self._pools:

@@ -1,5 +1,6 @@
-"""The episodes of a table as a Stable-Baselines3 vector environment,
-which resets an environment after its episode ends.
+"""The episodes of a table as a vector environment of Stable-Baselines3.
+
+It starts a new episode where one has ended.
 """
 
 from __future__ import annotations
@@ -19,11 +20,10 @@ from loquent.errors import LoquentError
 
 
 class Games(VecEnv):
-    """A vector environment over a table. The table is attached later;
-    a policy that only acts needs the spaces alone.
+    """A vector environment over a table.
 
-    The info of an ended episode has `TimeLimit.truncated` = True where its last value is bootstrapped:
-    in Loquent, only after "cut".
+    The table is attached later; a policy that only acts needs the spaces alone. The info of an ended episode
+    has `TimeLimit.truncated` = True where its last value is bootstrapped: in Loquent, only after "cut".
 
     Args:
         places: the number of parallel episodes.
@@ -68,10 +68,8 @@ class Games(VecEnv):
             for step in steps
         ]
         observations = np.stack([self.see(step.observation) for step in steps])
-        rewards, ends = (
-            np.array([step.reward for step in steps], np.float32),
-            np.array([step.last is not None for step in steps]),
-        )
+        rewards = np.array([step.reward for step in steps], np.float32)
+        ends = np.array([step.last is not None for step in steps])
         return observations, rewards, ends, infos
 
     def action_masks(self) -> NDArray[np.bool_]:
@@ -113,8 +111,9 @@ class Games(VecEnv):
 
 
 def batch(see: Callable[[Observation], NDArray[Any]], observations: Sequence[Observation]) -> NDArray[Any]:
-    """[n, ...]: observations as arrays; a view with the method `warm` first encodes all their texts in a
-    batch.
+    """[n, ...]: observations as arrays.
+
+    A view with the method `warm` first encodes all their texts in a batch.
     """
     if hasattr(see, "warm"):
         see.warm(observations)

@@ -1,5 +1,6 @@
-"""Parallel episodes for a learner that steps them itself: a sampler draws rows,
-and an ended episode is replaced.
+"""Parallel episodes for a learner that steps them itself.
+
+A sampler draws their rows, and an ended episode is replaced.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from loquent.rewards.learner import Learner
 
 @dataclass(frozen=True)
 class Transition:
-    """The result of an action. If the episode ended, `last` is its last observation,
-    and `observation` the next episode's first.
+    """The result of an action.
+
+    If the episode ended, `last` is its last observation, and `observation` the next episode's first.
     """
 
     observation: Observation
@@ -33,10 +35,10 @@ class Transition:
 
 
 class Table:
-    """Parallel episodes on rows from a sampler. The rewards of the recipe's terms are added to an episode's
-    last step.
+    """Parallel episodes on rows from a sampler.
 
-    The first episodes start on first access, so the sampler's pool may be empty before.
+    The rewards of the recipe's terms are added to an episode's last step. The first episodes start on first
+    access, so the sampler's pool may be empty before.
 
     Args:
         places: the number of parallel episodes.
@@ -68,7 +70,7 @@ class Table:
             )
         self.task, self.sampler, self.seed, self.split = task, sampler, seed, split
         self.terms, self.weights, self.learner, self.teacher = tuple(terms), weights, learner, teacher
-        self.places, self.dealt = places, 0
+        self.places, self.started = places, 0
         self.done: list[Episode] = []  # the episodes that have ended since `take`
         self._games: list[Live] = []
 
@@ -76,7 +78,7 @@ class Table:
     def games(self) -> list[Live]:
         """The running episodes."""
         if not self._games:
-            self._games = [self._deal() for _ in range(self.places)]
+            self._games = [self._start_next() for _ in range(self.places)]
         return self._games
 
     @property
@@ -85,8 +87,9 @@ class Table:
         return [game.step.observation for game in self.games]
 
     def act(self, choices: Sequence[int]) -> list[Transition]:
-        """Take one action in each episode. The number of an empty slot gives the answer "",
-        which the task judges.
+        """Take one action in each episode.
+
+        The number of an empty slot gives the answer "", which the task judges.
         """
         rewards = [self._step(game, int(choice)) for game, choice in zip(self.games, choices, strict=True)]
         over = [i for i, game in enumerate(self.games) if game.step.ended is not None]
@@ -97,7 +100,7 @@ class Table:
         for i, plain, full in zip(over, before, scored, strict=True):
             rewards[i] += full.total(self.weights) - plain.total(self.weights) if self.terms else 0.0
             last[i] = self.games[i].step.observation, full.bootstraps
-            self.games[i] = self._deal()
+            self.games[i] = self._start_next()
         self.done += scored
         nothing = None, False
         return [
@@ -134,13 +137,18 @@ class Table:
 
     def state_dict(self) -> dict[str, Any]:
         """The running episodes: their rows, numbers and answers so far.
+
         The sampler's owner saves the sampler.
         """
-        texts = [[turn.text for turn in game.turns if turn.seat == "agent"] for game in self._games]
-        live = [
-            {"row": g.row.id, "number": g.number, "said": t} for g, t in zip(self._games, texts, strict=True)
+        games = [
+            {
+                "row": game.row.id,
+                "number": game.number,
+                "said": [turn.text for turn in game.turns if turn.seat == "agent"],
+            }
+            for game in self._games
         ]
-        return {"dealt": self.dealt, "games": live}
+        return {"dealt": self.started, "games": games}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Replay the saved episodes up to their current step.
@@ -157,9 +165,9 @@ class Table:
         if missing:
             what = f"the checkpoint has a running episode on the row {missing[0]!r}, which is not in the pool"
             raise BadCheckpoint(f"{what}; resume with the data of the run")
-        self.dealt, self.done = dealt, []
+        self.started, self.done = dealt, []
         self._games = [
-            self._begun(rows[saved["row"]], saved_state.count(saved, "number", most=dealt - 1))
+            self._start(rows[saved["row"]], saved_state.count(saved, "number", most=dealt - 1))
             for saved in games
         ]
         for game, saved in zip(self._games, games, strict=True):
@@ -179,12 +187,12 @@ class Table:
             text = ""
         return self.task.total(game.act(Answer(text)), self.weights)
 
-    def _deal(self) -> Live:
+    def _start_next(self) -> Live:
         [row] = self.sampler.draw(1)
-        self.dealt += 1
-        return self._begun(row, self.dealt - 1)
+        self.started += 1
+        return self._start(row, self.started - 1)
 
-    def _begun(self, row: Any, number: int) -> Live:
+    def _start(self, row: Any, number: int) -> Live:
         game = Live(self.task, row, number, self.seed, self.split)
         if game.step.ended is not None or game.seat != "agent":
             what = f"{self.task.identity} asks the seat {game.seat!r} first"

@@ -1,5 +1,6 @@
-"""The vocabularies of the token form: bytes, or the tokens of a tokenizer. An action is a token;
-the end token ends an answer.
+"""The vocabularies of the token form: bytes, or the tokens of a tokenizer.
+
+An action is a token; the end token ends an answer.
 """
 
 from __future__ import annotations
@@ -62,8 +63,9 @@ class Bytes:
 
 
 class TokenizerFile:
-    """The tokens of a folder with a `tokenizer.json`. Arrays are as for bytes;
-    the padding id is the vocabulary size.
+    """The tokens of a folder with a `tokenizer.json`.
+
+    Arrays are as for bytes; the padding id is the vocabulary size.
 
     Raises:
         MissingExtra: the package tokenizers is not installed.
@@ -125,15 +127,15 @@ def _load(folder: Path) -> Any:
 
 def _end(tokenizer: Any, folder: Path) -> int:
     file = folder / "tokenizer_config.json"
-    named = json_files.load_object(file, error=BadModel).get("eos_token") if file.is_file() else None
-    named = named.get("content") if isinstance(named, dict) else named
-    ids = [
-        tokenizer.token_to_id(name) for name in ((named,) if isinstance(named, str) and named else USUAL_ENDS)
-    ]
+    name = json_files.load_object(file, error=BadModel).get("eos_token") if file.is_file() else None
+    name = name.get("content") if isinstance(name, dict) else name
+    names = (name,) if isinstance(name, str) and name else USUAL_ENDS
+    ids = [tokenizer.token_to_id(name) for name in names]
     end = next((id for id in ids if id is not None), None)
     if end is None:
-        todo = (
-            f"set eos_token in tokenizer_config.json, or add one of {', '.join(USUAL_ENDS)} to the vocabulary"
+        what = f"{folder} names no end token that its vocabulary has"
+        allowed = ", ".join(USUAL_ENDS)
+        raise BadModel(
+            f"{what}; set eos_token in tokenizer_config.json, or add one of {allowed} to the vocabulary"
         )
-        raise BadModel(f"{folder} names no end token that its vocabulary has; {todo}")
     return int(end)

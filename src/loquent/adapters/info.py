@@ -1,0 +1,85 @@
+"""The dictionary `info` that an environment returns with each observation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from loquent.core.actions import MASK_LIMIT
+from loquent.core.live import Live
+from loquent.core.task import CUT, Task
+from loquent.core.values import Record
+from loquent.errors import LoquentError
+
+SHOWN_LEGAL = 256  # `info` lists the legal texts of tasks with at most this number of actions
+
+
+class InfoBuilder:
+    """Builds `info` for one task; the keys are described in `gymnasium.Environment`.
+
+    Args:
+        masked: whether to add `action_mask`, as in the index form.
+    """
+
+    def __init__(self, task: Task, masked: bool) -> None:
+        self._task, self._masked = task, masked
+        constant = self._constants()
+        self._legal, self._mask = constant.get("legal"), constant.get("action_mask")
+
+    def build(self, game: Live, ended: str | None, rewards: Record, text: str | None) -> dict[str, Any]:
+        """The info of the current step.
+
+        Args:
+            ended: the rule that ended the episode.
+            rewards: the rewards of the step.
+            text: the text of the answer; None if none was completed.
+        """
+        step, spec = game.step, self._task.spec
+        observation = step.observation
+        info: dict[str, Any] = {
+            "ended": ended,
+            "bootstrap": ended is None or ended == CUT,
+            "rewards": dict(rewards),
+            "turn": step.turn,
+            "row": game.row.id,
+            "split": game.split,
+            "number": game.number,
+            "seat": observation.seat,
+            "observation": observation,
+        }
+        if text is not None:
+            info["text"] = text
+        if step.turn == 0 and spec.instruction:
+            info["instruction"] = spec.instruction
+        if observation.legal is not None:
+            info.update(self._choices(observation.legal))
+        else:
+            if self._legal is not None:
+                info["legal"] = self._legal
+            if self._mask is not None:
+                info["action_mask"] = self._mask.copy()
+        if ended is not None and spec.success:
+            info["is_success"] = self._task.succeeded(ended)
+        info.update(self._task.told(step.state, ended))
+        return info
+
+    def _constants(self) -> dict[str, Any]:
+        """`legal` and `action_mask` of a task whose actions are all legal at every step; else empty."""
+        try:
+            return self._choices(None)
+        except LoquentError:
+            return {}
+
+    def _choices(self, legal: Any) -> dict[str, Any]:
+        actions = self._task.actions
+        info: dict[str, Any] = {}
+        if actions is None:
+            return info
+        if len(actions) <= SHOWN_LEGAL:
+            info["legal"] = tuple(
+                actions.text(i, legal) for i in range(len(actions)) if actions.contains(legal, i)
+            )
+        if self._masked and len(actions) <= MASK_LIMIT:
+            info["action_mask"] = actions.mask(legal).astype(np.int8)
+        return info
