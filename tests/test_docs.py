@@ -32,7 +32,7 @@ PAGE_OF = {
 def room(tmp_path, monkeypatch):
     """A folder of its own, with the registry, the path and the modules as they were when the page is done."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     before, names = set(sys.modules), {kind: dict(found) for kind, found in registry._names.items()}
     yield tmp_path
     for kind, found in names.items():

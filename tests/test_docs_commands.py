@@ -66,7 +66,13 @@ def wrong(words):
         return f"it ends with {end.code}" if end.code else ""
     kind = NAMES.get(words[0])
     name = getattr(arguments, kind, None) if kind else None
-    own = name is None or name.isupper() or ":" in name or name.endswith((".yaml", ".yml", ".jsonl"))
+    own = (
+        name is None
+        or name.isupper()
+        or ":" in name
+        or name.startswith("runs/")
+        or name.endswith((".yaml", ".yml", ".jsonl"))
+    )
     return "" if own or name in known(kind) else f"there is no {kind} {name!r}"
 
 

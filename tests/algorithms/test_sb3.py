@@ -59,7 +59,7 @@ def written(folder, kind, *overrides, task=None, training=None, **config):
     whole = {"task": task or {**TASK, "samples": SAMPLES}, "training": {**TRAINING, **(training or {})}}
     whole["algorithm"] = {"kind": kind, **SMALL, **KINDS[kind], **config}
     (folder / "recipe.yaml").write_text(dump(whole))
-    return recipes.load(folder / "recipe.yaml", overrides)
+    return recipes.load(folder / "recipe.yaml", overrides, imports="all")
 
 
 def leaves(tree, place="state"):

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from functools import partial
 
@@ -23,9 +24,8 @@ def collected(folder, name, *more):
 
 @pytest.fixture(autouse=True)
 def _own_modules(folder, monkeypatch):
-    import sys
 
-    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
     sys.modules.pop("counting", None)
     yield
     sys.modules.pop("counting", None)

@@ -6,6 +6,7 @@ And what does not fit is told.
 import json
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -35,9 +36,8 @@ LINES = {
 
 @pytest.fixture(autouse=True)
 def _own_modules(folder, monkeypatch):
-    import sys
 
-    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
     sys.modules.pop("counting", None)
     grids = ("🟩🟩🟩🟩🟩", "⬛⬛⬛⬛⬛\n🟩🟩🟩🟩🟩", "no grid")
     rows = "".join(f'21{i},"{text}"\n' for i, text in enumerate(grids))
@@ -146,7 +146,7 @@ def test_plain_collections_are_written_down_as_before(folder):
         cli.main(["collect", "counting:Count", "--agent", "expert", "--episodes", "2", "--out", "plain"]) == 0
     )
     assert set(json.loads((folder / "plain" / "collect.json").read_text())) == {
-        "task", "options", "identity", "agent", "episodes", "split", "seed", "version"
+        "task", "options", "identity", "agent", "episodes", "split", "seed", "version", "weights"
     }  # fmt: skip
     assert b'"meta"' not in (folder / "plain" / "episodes.jsonl").read_bytes()
 

@@ -185,7 +185,7 @@ def test_every_task_has_its_own_weights(task):
 
 def test_a_collection_says_the_weights_of_a_task_that_is_not_registered(tmp_path, monkeypatch, capsys):
     (tmp_path / "mine.py").write_text(OWN)
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     collect = [
         "collect",
         "mine:Mine",
@@ -293,7 +293,7 @@ def test_episodes_without_a_reward_are_not_ranked(capsys):
 
 def test_no_code_is_imported_by_a_name_beside_the_episodes(tmp_path, monkeypatch):
     (tmp_path / "evil.py").write_text("raise SystemExit('imported')")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     turn = Turn("agent", "O", rewards=Record(custom=1.0))
     (tmp_path / "some").mkdir()
     write(

@@ -1,5 +1,7 @@
 """RL4LMs' YAML as recipes: every key is taken over or reported, and mistakes name file and line."""
 
+import sys
+
 import pytest
 
 import loquent
@@ -17,10 +19,8 @@ from loquent.errors import BadSetting
 from loquent.rewards import compose
 
 IMDB = """
-tokenizer: {model_name: lvwerra/gpt2-imdb, padding_side: left, truncation_side: left,
-    pad_token_as_eos_token: True}
-reward_fn: {id: learned_reward, args: {model_name: lvwerra/distilbert-imdb, label_ix: 1,
-    include_prompt_for_eval: True}}
+tokenizer: {model_name: lvwerra/gpt2-imdb, padding_side: left, truncation_side: left, pad_token_as_eos_token: True}
+reward_fn: {id: learned_reward, args: {model_name: lvwerra/distilbert-imdb, label_ix: 1, include_prompt_for_eval: True}}
 datapool: {id: imdb, args: {seed: 42}}
 env:
   n_envs: 10
@@ -29,10 +29,8 @@ env:
 alg:
   id: nlpo
   args:
-    {n_steps: 128, batch_size: 64, n_epochs: 5, learning_rate: 0.000001, gamma: 0.99, gae_lambda: 0.95,
-        clip_range: 0.2, clip_range_vf: null,
-     normalize_advantage: true, ent_coef: 0.0, vf_coef: 0.5, max_grad_norm: 0.5, target_kl: null,
-     verbose: 1, seed: 3, device: "cuda:0"}
+    {n_steps: 128, batch_size: 64, n_epochs: 5, learning_rate: 0.000001, gamma: 0.99, gae_lambda: 0.95, clip_range: 0.2, clip_range_vf: null,
+     normalize_advantage: true, ent_coef: 0.0, vf_coef: 0.5, max_grad_norm: 0.5, target_kl: null, verbose: 1, seed: 3, device: "cuda:0"}
   kl_div: {coeff: 0.1, target_kl: 0.1, norm_reward: False}
   policy:
     id: maskable_causal_lm_actor_critic_policy
@@ -47,8 +45,7 @@ alg:
       mask_type: learned_top_p
       target_update_iterations: 5
       min_tokens_to_keep: 100
-      generation_kwargs: {do_sample: True, top_k: 50, min_length: 48, max_new_tokens: 48,
-          post_processing_fn: null}
+      generation_kwargs: {do_sample: True, top_k: 50, min_length: 48, max_new_tokens: 48, post_processing_fn: null}
 train_evaluation:
   eval_batch_size: 256
   n_iters: 50
@@ -61,14 +58,13 @@ train_evaluation:
     - {id: causal_perplexity, args: {tokenizer_id: gpt2, stride: 512, model_type: causal}}
     - {id: diversity, args: {}}
     - id: spice
-"""
+"""  # noqa: E501
 SUPERVISED = """
 tokenizer: {model_name: gpt2, max_length: 64}
 datapool: {id: imdb_seq2seq, args: {positive_ratio: 1.0}}
 alg:
   id: supervised
-  training_args: {per_device_train_batch_size: 16, num_train_epochs: 10, lr_scheduler_type: constant,
-      learning_rate: 0.00001,
+  training_args: {per_device_train_batch_size: 16, num_train_epochs: 10, lr_scheduler_type: constant, learning_rate: 0.00001,
     save_total_limit: 1, weight_decay: 0.1}
   model_type: causal
   model_name: gpt2
@@ -76,7 +72,7 @@ alg:
 train_evaluation:
   eval_batch_size: 256
   metrics: [{id: diversity}]
-"""
+"""  # noqa: E501
 
 
 def converted(tmp_path, text, name="mine.yml", **flags):
@@ -332,8 +328,7 @@ def test_what_has_no_counterpart_is_said(tmp_path):
     other = """
 reward_fn: {expand: True, values: [{id: meteor}, {id: rouge, args: {rouge_type: rouge1}}]}
 datapool: {id: commongen, args: {prefix: "generate a sentence with: "}}
-env: {n_envs: 2, args: {max_prompt_length: 20, max_episode_length: 50, prompt_truncation_side: right,
-    context_start_token: 0, priority_scale: 0.5}}
+env: {n_envs: 2, args: {max_prompt_length: 20, max_episode_length: 50, prompt_truncation_side: right, context_start_token: 0, priority_scale: 0.5}}
 alg:
   id: a2c
   args: {n_steps: 48, learning_rate: 1e-6, learnign_rate: 1, target_kl: 0.1}
@@ -342,7 +337,7 @@ alg:
     id: seq2seq_lm_actor_critic_policy
     args: {model_name: t5-base, generation_kwargs: {num_beams: 4, length_penalty: 0.6, max_new_tokens: 20}}
 train_evaluation: {n_iters: 10, metrics: [], generation_kwargs: {num_beams: 5, max_new_tokens: 20}}
-"""
+"""  # noqa: E501
     with pytest.raises(BadSetting, match=r"mine\.yml:6 alg\.id .*a2c is not here.*--accept-changes"):
         converted(tmp_path, other)
     found, made = converted(tmp_path, other, accept_changes=True)
@@ -381,10 +376,9 @@ alg:
   id: ppo
   args: {n_steps: 48}
   kl_div: {coeff: 0.1}
-  policy: {id: seq2seq_lm_actor_critic_policy, args: {model_name: t5-base,
-      generation_kwargs: {do_sample: True, top_k: 0, max_new_tokens: 20}}}
+  policy: {id: seq2seq_lm_actor_critic_policy, args: {model_name: t5-base, generation_kwargs: {do_sample: True, top_k: 0, max_new_tokens: 20}}}
 train_evaluation: {n_iters: 10, metrics: []}
-"""
+"""  # noqa: E501
 SAME_OBJECTIVE = {  # a reward there, and its terms here
     "{id: rouge, args: {rouge_type: rouge1}}": {
         "rouge": {"weight": 1.0, "key": "rouge/rouge1", "references": "first"}
@@ -548,7 +542,7 @@ class A2C(Algorithm):
 
 def test_an_algorithm_becomes_itself_once_it_is_registered(tmp_path, monkeypatch):
     (tmp_path / "own_a2c.py").write_text(OWN)
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     monkeypatch.setitem(registry._names["algorithm"], "a2c", "own_a2c:A2C")
     text = REWARDED.replace("REWARD", "{id: meteor}").replace("id: ppo", "id: a2c")
     found, made = converted(tmp_path, text)

@@ -105,8 +105,8 @@ def recorded(tmp_path_factory):
 class Done:
     """Two updates of a learner: its log, its tensors, and what it says afterwards."""
 
-    def __init__(self, one, folder):
-        self.trainer = Trainer(one, folder)
+    def __init__(self, recipe):
+        self.trainer = Trainer(recipe)
         self.logs = [self.trainer.update() for _ in range(2)]
 
     def said(self):
@@ -122,13 +122,13 @@ class Done:
 
 
 @pytest.fixture(scope="module")
-def done(recorded, tmp_path_factory):
+def done(recorded):
     """What a learner does without a change, made once for each need."""
-    kept, folder = {}, tmp_path_factory.mktemp("runs")
+    kept = {}
 
     def of(kind, *overrides):
         if (kind, overrides) not in kept:
-            kept[kind, overrides] = Done(made(kind, recorded, *overrides), folder)
+            kept[kind, overrides] = Done(made(kind, recorded, *overrides))
         return kept[kind, overrides]
 
     return of
@@ -160,7 +160,7 @@ def test_all_of_them_are_here():
 
 
 @pytest.mark.parametrize(("kind", "field"), cases())
-def test_every_setting_of_a_learner_changes_what_it_learns_or_says(kind, field, recorded, done, tmp_path):
+def test_every_setting_of_a_learner_changes_what_it_learns_or_says(kind, field, recorded, done):
     names = {one.name for one in dataclasses.fields(registry.find("algorithm", kind).Config)}
     beside = [
         text
@@ -171,7 +171,7 @@ def test_every_setting_of_a_learner_changes_what_it_learns_or_says(kind, field, 
         beside = ["algorithm.awac_weight=0"]
     usual = made(kind, recorded, *beside)
     value = changed(field, getattr(usual.config, field.name))
-    again = Done(made(kind, recorded, *beside, f"algorithm.{field.name}={value}"), tmp_path)
+    again = Done(made(kind, recorded, *beside, f"algorithm.{field.name}={value}"))
     if field.name in UNSEEN:
         assert [line.keys() for line in again.logs] == [line.keys() for line in done(kind, *beside).logs]
     else:
@@ -180,25 +180,22 @@ def test_every_setting_of_a_learner_changes_what_it_learns_or_says(kind, field, 
         )
 
 
-def test_what_is_kept_or_computed_again_is_the_same(recorded, done, tmp_path):
+def test_what_is_kept_or_computed_again_is_the_same(recorded, done):
     frozen = WITH["cache"]
-    assert (
-        Done(made("ilql", recorded, *frozen, "algorithm.cache=0"), tmp_path).differs(done("ilql", *frozen))
-        is None
-    )
+    assert Done(made("ilql", recorded, *frozen, "algorithm.cache=0")).differs(done("ilql", *frozen)) is None
 
 
 @pytest.mark.parametrize("override", ["data", "data_top", "data_bottom"])
 @pytest.mark.parametrize("kind", LEARNERS)
-def test_which_episodes_are_learned_from_matters(kind, override, recorded, done, tmp_path):
+def test_which_episodes_are_learned_from_matters(kind, override, recorded, done):
     given = (
         made(kind, recorded, data="4")
         if override == "data"
         else made(kind, recorded, f"training.{override}=0.75")
     )
-    assert Done(given, tmp_path).differs(done(kind)) in ("log", "tensors")
+    assert Done(given).differs(done(kind)) in ("log", "tensors")
 
 
-def test_equal_settings_do_the_same(recorded, done, tmp_path):
+def test_equal_settings_do_the_same(recorded, done):
     for kind in LEARNERS:
-        assert Done(made(kind, recorded), tmp_path).differs(done(kind)) is None
+        assert Done(made(kind, recorded)).differs(done(kind)) is None

@@ -1,4 +1,5 @@
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -148,7 +149,7 @@ def module(tmp_path, monkeypatch):
     )
     text += "def each(episode, turn):\n    return [0.0] * len(turn.tokens.ids)\nnumber = 3\n"
     (tmp_path / "my_own_rewards.py").write_text(text)
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     return "my_own_rewards"
 
 

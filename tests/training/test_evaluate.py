@@ -1,5 +1,6 @@
 """Evaluation: metrics of one kind beside each other, and what may be watched."""
 
+import sys
 from collections import namedtuple
 
 import pytest
@@ -87,7 +88,7 @@ def test_a_metric_may_be_ones_own(tmp_path, monkeypatch):
         "",
     ]
     (tmp_path / "own_metric_of_a_test.py").write_text("\n".join(lines))
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     [metric] = build_metrics(Record(mine=Record(of="own_metric_of_a_test:Made", n=3)), Context())
     assert metric.keys == ("mine/made",)
     assert metric.metric.n == 3
