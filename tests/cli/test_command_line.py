@@ -160,7 +160,7 @@ def test_a_seed_on_the_command_line_is_not_negative(line, seed, capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main([*line, "--seed", seed])
     assert stop.value.code == 2
-    assert f"{seed!r} is not a whole number of at least 0" in capsys.readouterr().err
+    assert f"{seed!r} is not an integer of at least 0" in capsys.readouterr().err
     assert cli.parsed(["play", "wordle", "--seed", "0"]).seed == 0
 
 
@@ -180,12 +180,12 @@ def test_a_seed_on_the_command_line_is_not_negative(line, seed, capsys):
         (
             ["collect", "counting:Count", "--agent", "random", "--episodes", "1", "--out", "x" * 300],
             "x" * 300,
-            "longer than the file system takes",
+            "this name is too long for the file system",
         ),
         (
             ["play", "counting:Count", "--agent", "random", "--save", "."],
             ".",
-            "this is a folder, and a file is wanted",
+            "this is a folder, not a file",
         ),
         (
             ["collect", "counting:Count", "--agent", "none.jsonl", "--episodes", "1", "--out", "o"],
@@ -209,13 +209,16 @@ def test_a_full_disk_is_said(loquent):
     done = loquent("play", "counting:Count", "--agent", "random", "--save", "/dev/full")
     assert (done.returncode, done.stderr.splitlines()[-1]) == (
         2,
-        "OSError: the disk is full; make room, and give the same command again",
+        "OSError: the disk is full; free some space, then run the same command again",
     )
 
 
 def test_what_a_user_may_not_do_is_said_with_what_to_do():
     said = cli.refused(PermissionError(errno.EACCES, "Permission denied", "runs/a"))
-    assert said == "runs/a: this user may not read or write it; name another place, or change its permissions"
+    assert (
+        said
+        == "runs/a: you have no permission to read or write it; give another path, or change its permissions"
+    )
     assert (
         cli.refused(OSError(errno.EIO, "Input/output error", "a", None, "b")) == "a -> b: Input/output error"
     )

@@ -15,7 +15,6 @@ OWNER = "files/names.py"
 RUN_FILES = {
     value for name, value in vars(names).items() if name.isupper() and isinstance(value, str) and "." in value
 }
-HELP = {"cli/grammar.py"}  # texts of --help
 REPLACING = {"replace", "rename", "renames", "fsync", "mkdtemp", "NamedTemporaryFile"}
 FOREIGN = {("pretrained/folder.py", "error")}  # transformers has no type for a folder that needs its own code
 
@@ -87,9 +86,7 @@ def _texts(node):
 
 def test_only_the_owner_names_the_files_of_a_run():
     assert {
-        place: found
-        for place, tree in sources()
-        if place not in HELP | {OWNER} and (found := run_files_named(tree))
+        place: found for place, tree in sources() if place != OWNER and (found := run_files_named(tree))
     } == {}
     assert len(RUN_FILES) > 15
 

@@ -1,1 +1,1 @@
-"""The command line: `main`, its grammar, and one file a command."""
+"""The command line: `main`, its grammar, and one file per command."""

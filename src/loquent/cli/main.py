@@ -1,8 +1,7 @@
-"""The command `loquent`: parses a line and hands it to one file of `commands/`, which alone imports what it
-needs.
+"""The command `loquent`: parses a command line and runs the command's file in `commands/`.
 
-Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 a check found something, 2 an
-error, 130 interrupted.
+Only that file imports the libraries that the command needs. Results go to stdout, progress and errors to
+stderr. Exit codes: 0 done, 1 a check failed, 2 an error, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -38,28 +37,28 @@ EXTRAS = dict.fromkeys(
     "nltk": "metrics",
     "scipy": "metrics",
 }
-MODULES = {"import": "import_recipe"}  # a keyword of Python's cannot be a module's name
+MODULES = {"import": "import_recipe"}  # a Python keyword cannot name a module
+ELSEWHERE = "give another path"
+PERMIT = "give another path, or change its permissions"
+MAKE_ROOM = "free some space, then run the same command again"
 REFUSED = {
-    errno.EACCES: ("this user may not read or write it", "name another place, or change its permissions"),
-    errno.EPERM: ("this user may not change it", "name another place, or change its permissions"),
-    errno.EROFS: ("it stands on a file system that can only be read", "name another place"),
-    errno.ENOENT: (
-        "there is no such file or folder",
-        "check the spelling, or make the folder it should stand in",
-    ),
-    errno.ENOTDIR: ("a part of this path is a file, not a folder", "name another place"),
-    errno.EISDIR: ("this is a folder, and a file is wanted", "name a file in it"),
-    errno.EEXIST: ("there is a file of this name already", "name another place, or move it away"),
-    errno.ENAMETOOLONG: ("this name is longer than the file system takes", "name a shorter one"),
-    errno.ENOSPC: ("the disk is full", "make room, and give the same command again"),
-    errno.EDQUOT: ("this user's share of the disk is full", "make room, and give the same command again"),
+    errno.EACCES: ("you have no permission to read or write it", PERMIT),
+    errno.EPERM: ("you have no permission to change it", PERMIT),
+    errno.EROFS: ("its file system is read-only", ELSEWHERE),
+    errno.ENOENT: ("there is no such file or folder", "check the spelling, or create its folder"),
+    errno.ENOTDIR: ("a part of this path is a file, not a folder", ELSEWHERE),
+    errno.EISDIR: ("this is a folder, not a file", "name a file in it"),
+    errno.EEXIST: ("a file of this name exists", "give another path, or move the file away"),
+    errno.ENAMETOOLONG: ("this name is too long for the file system", "give a shorter one"),
+    errno.ENOSPC: ("the disk is full", MAKE_ROOM),
+    errno.EDQUOT: ("your disk quota is used up", MAKE_ROOM),
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code.
 
-    Nothing that others wrote reaches the terminal unescaped.
+    Control characters in other people's text are escaped before they reach the terminal.
     """
     with guarded():
         return _run(parsed(argv))
@@ -75,7 +74,7 @@ def _run(arguments: argparse.Namespace) -> int:
             print(json.dumps(result, allow_nan=False))
         sys.stdout.flush()
         return int(code)
-    except BrokenPipeError:  # the reader of our output has gone; nothing is left to say, not even at exit
+    except BrokenPipeError:  # the reader of our output is gone, so nothing may be written, not even at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
@@ -92,58 +91,58 @@ def _run(arguments: argparse.Namespace) -> int:
         return _failed("MissingExtra", MissingExtra(f"loquent {arguments.command}", extra))
 
 
-def _failed(kind: str, says: object) -> int:
-    print(f"{kind}: {_indented(says)}", file=sys.stderr)
+def _failed(kind: str, message: object) -> int:
+    print(f"{kind}: {_indented(message)}", file=sys.stderr)
     return 2
 
 
-def _indented(says: object) -> str:
-    """A message whose further lines cannot be taken for messages of their own."""
-    return str(says).rstrip("\n").replace("\n", "\n  ")
+def _indented(message: object) -> str:
+    """The message with its second and later lines indented, so that each looks like part of it."""
+    return str(message).rstrip("\n").replace("\n", "\n  ")
 
 
 def refused(error: OSError) -> str:
-    """What the system refused, at which path, and what to do about it."""
-    what, right = REFUSED.get(error.errno or 0, (error.strerror or str(error), ""))
+    """An error of the operating system: the path, the reason, and what to do."""
+    reason, advice = REFUSED.get(error.errno or 0, (error.strerror or str(error), ""))
     paths = [str(path) for path in (error.filename, error.filename2) if path is not None]
-    return f"{' -> '.join(paths) + ': ' if paths else ''}{what}" + (f"; {right}" if right else "")
+    return f"{' -> '.join(paths) + ': ' if paths else ''}{reason}" + (f"; {advice}" if advice else "")
 
 
 @contextmanager
 def _remarks() -> Iterator[None]:
-    """Remarks go to stderr as one line each; all other warnings as they are."""
+    """Print each remark as one line on stderr; leave other warnings as they are."""
     with warnings.catch_warnings():
-        usual = warnings.showwarning
+        default = warnings.showwarning
 
-        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        def show(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
             if issubclass(category, Remark):
                 print(f"Remark: {_indented(message)}", file=sys.stderr)
             else:
-                usual(message, category, *place, **more)
+                default(message, category, *place, **options)
 
         warnings.showwarning = show
         yield
 
 
 def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The arguments of one line.
+    """The parsed arguments of one command line.
 
-    `key=value` settings may also stand behind options, where argparse alone would refuse them.
+    `key=value` settings may also follow options, where argparse alone would refuse them.
     """
     top = parser()
     arguments, rest = top.parse_known_args(argv)
     if not hasattr(arguments, "command"):
         top.print_help(sys.stderr)
         raise SystemExit(2)
-    loose = getattr(arguments, "files_behind", False)
+    files_too = getattr(arguments, "files_behind", False)
     if hasattr(arguments, "overrides") and all(
-        (loose or "=" in text) and not text.startswith("-") for text in rest
+        (files_too or "=" in text) and not text.startswith("-") for text in rest
     ):
         arguments.overrides += rest
     elif rest:
         top.error(
-            f"unrecognized arguments: {' '.join(rest)}; loquent {arguments.command} --help shows "
-            "what is known"
+            f"unrecognized arguments: {' '.join(rest)}; loquent {arguments.command} --help lists "
+            "the known ones"
         )
     return arguments
 

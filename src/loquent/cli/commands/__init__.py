@@ -1,1 +1,1 @@
-"""One file a command: `run(arguments)` returns the exit code and what `--json` prints."""
+"""One file per command: `run(arguments)` returns the exit code and what `--json` prints."""

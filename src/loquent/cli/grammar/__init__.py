@@ -1,0 +1,5 @@
+"""The grammar of the command line: the commands in groups, their arguments and the values these take."""
+
+from loquent.cli.grammar.parser import parser
+
+__all__ = ["parser"]

@@ -1,0 +1,21 @@
+"""The parser of the whole command line."""
+
+from __future__ import annotations
+
+import argparse
+
+from loquent.cli.grammar import episodes, names, runs, scores, training
+from loquent.machine.version import __version__
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line. It builds no task and imports no heavy library."""
+    top = argparse.ArgumentParser(
+        prog="loquent",
+        description="Reinforcement learning on language: write a task once, play it with any agent.",
+    )
+    top.add_argument("--version", action="version", version=f"loquent {__version__}")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND")
+    for group in (training, runs, episodes, scores, names):
+        group.add(commands)
+    return top
