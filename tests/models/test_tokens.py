@@ -184,7 +184,7 @@ def test_a_reward_without_a_token_goes_to_the_answer_before_it_or_after_it():
 def test_a_log_probability_that_is_none_is_refused(name, wrong):
     turn = drawn([4, 5], score=1.0)
     unknown = replace(turn, tokens=replace(turn.tokens, **{name: np.array([-0.5, wrong])}))
-    with pytest.raises(BadModel, match=rf"turn 1 of the game row#0 of toy-v1 holds a {name} of {wrong}"):
+    with pytest.raises(BadModel, match=rf"turn 1 of the episode row#0 of toy-v1 has a {name} of {wrong}"):
         token_batch([episode(told("a"), unknown)], format_of(PLAIN), Record(score=1.0), max_length=64)
     assert (
         len(token_batch([episode(told("a"), turn)], format_of(PLAIN), Record(score=1.0), max_length=64)) == 1
@@ -332,14 +332,14 @@ def test_an_observation_that_had_to_be_cut_is_cut_in_the_batch_too_and_counted()
 
 def test_an_answer_longer_than_a_row_is_refused():
     with pytest.raises(
-        BadModel, match=r"turn 1 of the game row#0 of toy-v1 is an answer of 9 tokens, too long for a row"
+        BadModel, match=r"turn 1 of the episode row#0 of toy-v1 is an answer of 9 tokens, too long for a row"
     ):
         token_batch([episode(told("a"), drawn([7] * 9))], format_of(PLAIN), GUESS, max_length=10)
     assert len(token_batch([episode(told("a"), drawn([7] * 9))], format_of(PLAIN), GUESS, max_length=11))
     spaces = format_of(
         "plain, spaces before texts"
     )  # "on" is one token, but "▁" and "on" where it comes to stand first
-    with pytest.raises(BadModel, match=r"turn 3 of row#0 ends at token 4; a row has 3"):
+    with pytest.raises(BadModel, match=r"turn 3 of row#0 ends at token 4; a row has at most 3"):
         token_batch([episode(told(""), drawn([5]), told(""), said("on"))], spaces, GUESS, max_length=3)
 
 
@@ -391,22 +391,22 @@ def test_turns_without_a_support_have_the_full_one_beside_those_that_have():
 def test_tokens_of_another_vocabulary_are_refused():
     size = format_of(PLAIN).vocabulary
     for ids, why in (
-        ([5, size], f"holds the token {size}; the tokenizer has 0..{size - 1}"),
-        ([-1], "holds the token -1"),
+        ([5, size], f"has the token {size}; the tokenizer has 0..{size - 1}"),
+        ([-1], "has the token -1"),
     ):
         with pytest.raises(BadModel, match=why):
             token_batch([episode(told("a"), drawn(ids))], format_of(PLAIN), GUESS, max_length=64)
     two = told("a"), drawn([7], some_support(1)), told("b"), drawn([7], some_support(1, vocabulary=600))
     with pytest.raises(BadModel, match="vocabularies of 512 and 600"):
         token_batch([episode(*two)], format_of(PLAIN), GUESS, max_length=64)
-    with pytest.raises(BadModel, match="was drawn from 30 words"):
+    with pytest.raises(BadModel, match="was drawn from 30 tokens"):
         token_batch(
             [episode(told("a"), drawn([7], some_support(1, vocabulary=30)))],
             format_of(PLAIN),
             GUESS,
             max_length=64,
         )
-    with pytest.raises(BadModel, match="holds 2 tokens, but support has 3 entries"):
+    with pytest.raises(BadModel, match="has 2 tokens, but support has 3 entries"):
         token_batch(
             [episode(told("a"), drawn([7, 8], some_support(3)))], format_of(PLAIN), GUESS, max_length=64
         )

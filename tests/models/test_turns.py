@@ -151,10 +151,11 @@ def test_numpy_until_to_torch():
 def test_what_cannot_be_a_batch_is_refused():
     bare = replace(told(1), observation=None)
     with pytest.raises(
-        LoquentError, match=r"turn 0 of the game row#0 of walk-v1 has no observation in memory; play.replay"
+        LoquentError,
+        match=r"turn 0 of the episode row#0 of walk-v1 has no observation in memory; .* with play.replay",
     ):
         turn_batch([episode(bare, said("left"))], view, WORDS, WEIGHTS)
-    with pytest.raises(LoquentError, match="turn 0 of the game row#3 of walk-v1 answers no observation"):
+    with pytest.raises(LoquentError, match="turn 0 of the episode row#3 of walk-v1 answers no observation"):
         turn_batch([episode(said("left"), told(1), number=3)], view, WORDS, WEIGHTS)
     with pytest.raises(LoquentError, match="no answer of the learning seat in 1 episodes"):
         turn_batch([episode(told(1))], view, WORDS, WEIGHTS)

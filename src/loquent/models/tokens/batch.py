@@ -1,6 +1,6 @@
-"""Batches of tokens: what every token learner reads, made from episodes.
+"""Batches of tokens, made from episodes for algorithms that learn per token.
 
-And `positions`, where actions and their states stand.
+`positions` says where the actions and their states are.
 """
 
 from __future__ import annotations
@@ -22,40 +22,37 @@ from loquent.errors import BadModel, LoquentError
 from loquent.models.format.base import HEAD
 from loquent.models.format.names import Format
 from loquent.models.support import Support
-from loquent.models.tokens.rows import Said, rows_of
+from loquent.models.tokens.rows import RowAnswer, rows_of
 
 
 @dataclass(frozen=True, eq=False)
 class TokenBatch:
     """Rows of tokens, padded on the right.
 
-    What is recorded of an action token stands at its own position, 0 elsewhere.
+    A number of an action token stands at the token's position; other positions have 0.
 
     Raises:
-        LoquentError: the support has not one set for each action token.
+        LoquentError: the support does not have one set for each action token.
     """
 
     tokens: Int64[Tensor, "B T"]
-    real: Bool[Tensor, "B T"]  # no padding
+    real: Bool[Tensor, "B T"]  # not padding
     is_action: Bool[Tensor, "B T"]  # chosen by the learning seat
-    turn: Int64[
-        Tensor, "B T"
-    ]  # number of the utterance in its episode; -1 for head, padding and what follows the last turn
-    reward: Float[Tensor, "B T"]  # weighted, KL left out; a turn's on its last action token
+    # number of the utterance in its episode; -1 for the head, padding and tokens after the last turn
+    turn: Int64[Tensor, "B T"]
+    reward: Float[Tensor, "B T"]  # weighted, without KL; a turn's reward is on its last action token
     ended: Bool[Tensor, " B"]  # by a rule: nothing is bootstrapped
-    episode: Int64[Tensor, " B"]  # index into the episodes the batch was made from
-    drawn_logprob: Float[Tensor, "B T"] | None = (
-        None  # in the support, temperature included: the ratio's denominator
-    )
-    policy_logprob: Float[Tensor, "B T"] | None = None  # full softmax, as is reference_logprob
+    episode: Int64[Tensor, " B"]  # index into the episodes of the batch
+    # in the support, with the temperature: the denominator of the ratio
+    drawn_logprob: Float[Tensor, "B T"] | None = None
+    policy_logprob: Float[Tensor, "B T"] | None = None  # full softmax, like reference_logprob
     reference_logprob: Float[Tensor, "B T"] | None = None
     value: Float[Tensor, "B T"] | None = None  # of the state of the action token
     advantage: Float[Tensor, "B T"] | None = None
     target: Float[Tensor, "B T"] | None = None
     bootstrap: Float[Tensor, " B"] | None = None  # value at the last real token
-    support: Support | None = (
-        None  # of the action tokens, in the order of is_action.nonzero(); None: everything, at temperature 1
-    )
+    # of the action tokens in the order of is_action.nonzero(); None: all tokens at temperature 1
+    support: Support | None = None
     dropped: int = 0  # turns left out for length
     cut: int = 0  # tokens of observations left out for length
     left_out: int = 0  # episodes without an action token, which have no row
@@ -66,16 +63,17 @@ class TokenBatch:
         sets, actions = len(self.support), int(self.is_action.sum())
         if sets != actions:
             raise LoquentError(
-                f"the support has {sets} sets for {actions} action tokens; where is_action changes, "
-                "the support must too"
+                f"the support has {sets} sets for {actions} action tokens; each action token needs one; "
+                "change the support together with is_action"
             )
 
     def __len__(self) -> int:
         return len(self.tokens)
 
     def take(self, rows: Sequence[int] | NDArray[Any] | Tensor) -> TokenBatch:
-        """The batch of these rows (integers, or one bool a row) in that order, as narrow as they allow, with
-        their support.
+        """The batch of these rows (integers, or one bool per row), in that order and without extra padding.
+
+        The support is reduced to the action tokens of these rows.
         """
         index = torch.as_tensor(rows, device=self.tokens.device)
         index = index.nonzero().flatten() if index.dtype == torch.bool else index.long()
@@ -93,7 +91,7 @@ class TokenBatch:
         return replace(self, **chosen)
 
     def to(self, target: torch.device | str | torch.dtype) -> TokenBatch:
-        """The same batch with its tensors on a device, or with its real numbers in a floating-point type."""
+        """The batch with its tensors on a device, or its floating-point tensors in another type."""
         moved = {
             field.name: getattr(self, field.name)
             for field in fields(self)
@@ -105,9 +103,10 @@ class TokenBatch:
 
 
 def cat(batches: Sequence[TokenBatch], pad: int) -> TokenBatch:
-    """The rows of several batches as one, filled up to the widest; what not all of them have is left out.
+    """The rows of several batches as one batch, padded to the widest.
 
-    `episode` is taken as it is: whoever joins batches of different episodes numbers them first.
+    A field that is None in one of them is None in the result. `episode` is copied, so batches of different
+    episodes must be numbered consistently before.
     """
     width = max(batch.tokens.shape[1] for batch in batches)
     joined: dict[str, Any] = {}
@@ -119,11 +118,11 @@ def cat(batches: Sequence[TokenBatch], pad: int) -> TokenBatch:
             joined[field.name] = None
         elif isinstance(values[0], Tensor):
             fill = {"tokens": pad, "turn": HEAD}.get(field.name, 0)
-            wide = [
+            padded = [
                 value if value.ndim == 1 else F.pad(value, (0, width - value.shape[1]), value=fill)
                 for value in values
             ]
-            joined[field.name] = torch.cat(wide)
+            joined[field.name] = torch.cat(padded)
         else:
             joined[field.name] = Support.cat(values)
     return TokenBatch(**joined)
@@ -131,20 +130,20 @@ def cat(batches: Sequence[TokenBatch], pad: int) -> TokenBatch:
 
 @dataclass(frozen=True, eq=False)
 class Positions:
-    """Where the j-th action token of each row stands, where its state and its next state are.
+    """The positions of the j-th action token of each row, of its state and of its next state.
 
-    Padded on the right with 0.
+    They are padded on the right with 0.
     """
 
     action: Int64[Tensor, "B A"]
-    state: Int64[Tensor, "B A"]  # its hidden predicts the action
+    state: Int64[Tensor, "B A"]  # its hidden state predicts the action
     next: Int64[Tensor, "B A"]
     alive: Bool[Tensor, "B A"]  # whether the next state has a value
     real: Bool[Tensor, "B A"]
 
 
 def positions(batch: TokenBatch) -> Positions:
-    """Actions and states of a batch.
+    """The positions of the actions and states of a batch.
 
     With action tokens at p_0 < ... < p_{A-1}: state_j = p_j - 1, next_j = state_{j+1}, the last next is the
     last real token, and alive_j is false only for the last action of a row that ended.
@@ -154,8 +153,8 @@ def positions(batch: TokenBatch) -> Positions:
     """
     if batch.is_action[:, :1].any():
         raise LoquentError(
-            "a row begins with an action token; every row begins with a start token, whose hidden "
-            "is the first state"
+            "a row begins with an action token, which has no state; every row must begin with another "
+            "token, whose hidden state is the first state; write rows with a format"
         )
     counts = batch.is_action.sum(1)
     widest = int(counts.max()) if len(batch) else 0
@@ -179,27 +178,28 @@ def token_batch(
     room: int | None = None,
     seat: str | None = None,
 ) -> TokenBatch:
-    """The batch of episodes as one seat read and said them.
+    """The batch of episodes from the view of one seat.
 
-    Its numbers are float64 until `score` gives them the model's precision.
+    Its floating-point tensors are float64 until `score` converts them to the model's precision.
 
     Args:
-        weights: name of a reward -> weight; names without one do not count.
-        max_length: most tokens of a row.
-        room: most tokens of a prompt when the answers were drawn (the context less the new tokens allowed),
-            so that the same turns are dropped as then; `max_length` by default.
-        seat: whose tokens are actions; by default the learning seat of each episode.
+        weights: the weight of each reward by name; other rewards do not count.
+        max_length: the most tokens of a row.
+        room: the most tokens of a prompt during the rollout (the context less the new tokens), so that the
+            same turns are dropped; `max_length` by default.
+        seat: the seat whose tokens are actions; by default the learning seat of each episode.
 
     Raises:
-        BadModel: an answer does not fit into `max_length`, or turns hold tokens that this tokenizer does not
-            have, or whose log-probabilities are not finite.
-        BadReward: a reward is not finite, or a reward per token has another length than the answer.
+        BadModel: an answer does not fit into `max_length`, a turn has tokens that this tokenizer does not
+            have, or a recorded log-probability is not finite.
+        BadReward: a reward is not finite, or the number of rewards per token differs from the number of
+            tokens.
     """
     room = max_length if room is None else min(room, max_length)
-    laid = [
+    rows_of_episodes = [
         rows_of(episode, format, weights, seat or episode.learning, max_length, room) for episode in episodes
     ]
-    rows = [(index, row) for index, several in enumerate(laid) for row in several]
+    rows = [(index, row) for index, of_episode in enumerate(rows_of_episodes) for row in of_episode]
     shape = len(rows), max((len(row.ids) for _, row in rows), default=0)
     tokens, turn = np.full(shape, format.pad, dtype=np.int64), np.full(shape, HEAD, dtype=np.int64)
     real, is_action = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
@@ -207,17 +207,14 @@ def token_batch(
     for b, (index, row) in enumerate(rows):
         length = len(row.ids)
         tokens[b, :length], turn[b, :length], real[b, :length] = row.ids, row.turn, True
-        for said in row.said:
-            here = slice(said.start, said.start + said.length)
-            is_action[b, here], reward[b, here] = True, said.reward
-            if said.turn.tokens is not None:
-                _check(said, format, episodes[index])
-                drawn[b, here], policy[b, here] = (
-                    said.turn.tokens.drawn_logprob,
-                    said.turn.tokens.policy_logprob,
-                )
-    answers = [said for _, row in rows for said in row.said]
-    recorded = bool(answers) and all(said.turn.tokens is not None for said in answers)
+        for answer in row.answers:
+            columns, recorded = slice(answer.start, answer.start + answer.length), answer.turn.tokens
+            is_action[b, columns], reward[b, columns] = True, answer.reward
+            if recorded is not None:
+                _check_tokens(answer, format, episodes[index])
+                drawn[b, columns], policy[b, columns] = recorded.drawn_logprob, recorded.policy_logprob
+    answers = [answer for _, row in rows for answer in row.answers]
+    all_recorded = bool(answers) and all(answer.turn.tokens is not None for answer in answers)
     return TokenBatch(
         tokens=torch.from_numpy(tokens),
         real=torch.from_numpy(real),
@@ -226,65 +223,68 @@ def token_batch(
         reward=torch.from_numpy(reward),
         ended=torch.tensor([row.ended for _, row in rows], dtype=torch.bool),
         episode=torch.tensor([index for index, _ in rows], dtype=torch.int64),
-        drawn_logprob=torch.from_numpy(drawn) if recorded else None,
-        policy_logprob=torch.from_numpy(policy) if recorded else None,
+        drawn_logprob=torch.from_numpy(drawn) if all_recorded else None,
+        policy_logprob=torch.from_numpy(policy) if all_recorded else None,
         support=_support(answers),
-        dropped=sum(max((row.fit.first for row in several), default=0) for several in laid),
+        dropped=sum(max((row.fit.first for row in of_episode), default=0) for of_episode in rows_of_episodes),
         cut=sum(row.fit.cut for _, row in rows),
-        left_out=sum(not several for several in laid),
+        left_out=sum(not of_episode for of_episode in rows_of_episodes),
     )
 
 
-def _support(answers: Sequence[Said]) -> Support | None:
-    """The supports of all answers in order; answers without one may hold anything, at temperature 1.
+def _support(answers: Sequence[RowAnswer]) -> Support | None:
+    """The supports of all answers in order, or None if no answer has one.
 
-    None when none has one.
+    An answer without a support has the full one at temperature 1.
     """
-    known = [said.turn.tokens.support if said.turn.tokens is not None else None for said in answers]
-    vocabularies = {support.vocabulary for support in known if support is not None}
+    supports = [answer.turn.tokens.support if answer.turn.tokens is not None else None for answer in answers]
+    vocabularies = {support.vocabulary for support in supports if support is not None}
     if len(vocabularies) > 1:
+        sizes = " and ".join(map(str, sorted(vocabularies)))
         raise BadModel(
-            "the answers were drawn from vocabularies of "
-            f"{' and '.join(map(str, sorted(vocabularies)))} words; a batch has one"
+            f"the answers were drawn from vocabularies of {sizes} tokens; a batch must have one vocabulary; "
+            "separate the episodes by model"
         )
     if not vocabularies:
         return None
     size = vocabularies.pop()
     return Support.cat(
-        Support.full(said.length, size) if support is None else support
-        for said, support in zip(answers, known, strict=True)
+        Support.full(answer.length, size) if support is None else support
+        for answer, support in zip(answers, supports, strict=True)
     )
 
 
-def _check(said: Said, format: Format, episode: Episode) -> None:
-    """Raise BadModel where the recorded tokens of a turn cannot be of this tokenizer, or do not fit
-    together.
-    """
-    tokens: Any = said.turn.tokens
-    place = f"turn {said.number} of the game {episode.row}#{episode.number} of {episode.task}"
+def _check_tokens(answer: RowAnswer, format: Format, episode: Episode) -> None:
+    """Raise BadModel if an answer's recorded tokens contradict each other or this tokenizer."""
+    tokens: Any = answer.turn.tokens
+    place = f"turn {answer.number} of the episode {episode.row}#{episode.number} of {episode.task}"
     recorded = {
         "drawn_logprob": tokens.drawn_logprob,
         "policy_logprob": tokens.policy_logprob,
         "support": tokens.support,
     }
     for name, values in recorded.items():
-        if values is not None and len(values) != said.length:
-            raise BadModel(f"{place} holds {said.length} tokens, but {name} has {len(values)} entries")
+        if values is not None and len(values) != answer.length:
+            raise BadModel(
+                f"{place} has {answer.length} tokens, but {name} has {len(values)} entries; each token needs "
+                "one; record the episode again"
+            )
     for name in ("drawn_logprob", "policy_logprob"):
         numbers = np.asarray(recorded[name])
         if not np.isfinite(numbers).all():
             wrong = float(numbers[~np.isfinite(numbers)][0])
             raise BadModel(
-                f"{place} holds a {name} of {wrong}, which no drawn token can have: whoever draws "
-                "tokens records how likely they were"
+                f"{place} has a {name} of {wrong}; the log-probability of a drawn token must be finite; "
+                "record it when you draw the token"
             )
     if tokens.ids.min() < 0 or tokens.ids.max() >= format.vocabulary:
         wrong = next(int(i) for i in tokens.ids if not 0 <= i < format.vocabulary)
         raise BadModel(
-            f"{place} holds the token {wrong}; the tokenizer has 0..{format.vocabulary - 1}: they "
-            "were drawn with another one"
+            f"{place} has the token {wrong}; the tokenizer has 0..{format.vocabulary - 1}; use the tokenizer "
+            "that the tokens were drawn with"
         )
     if tokens.support is not None and tokens.support.vocabulary < format.vocabulary:
         raise BadModel(
-            f"{place} was drawn from {tokens.support.vocabulary} words; the tokenizer has {format.vocabulary}"
+            f"{place} was drawn from {tokens.support.vocabulary} tokens; the tokenizer has "
+            f"{format.vocabulary}; use the tokenizer that the tokens were drawn with"
         )

@@ -1,5 +1,6 @@
-"""Rows: how an episode is laid out in rows of token ids, each answer after exactly the ids it was drawn
-after.
+"""Rows: the layout of an episode in rows of token ids.
+
+Each answer follows exactly the ids that it was drawn after.
 """
 
 from __future__ import annotations
@@ -19,71 +20,67 @@ from loquent.models.format.names import Fit, Format, Written
 
 
 @dataclass(frozen=True, eq=False)
-class Said:
-    """An answer in a row: where its action tokens begin, how many there are, the turn, and the weighted
-    reward of each token.
-    """
+class RowAnswer:
+    """An answer in a row."""
 
-    start: int
-    length: int
+    start: int  # the place of its first action token
+    length: int  # in action tokens
     number: int  # of the turn in its episode
     turn: Turn
-    reward: NDArray[np.float64]
+    reward: NDArray[np.float64]  # of each token, weighted
 
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One row: ids, the turn each belongs to (-1: none), its answers, and what was left out for length."""
+    """One row of an episode."""
 
     ids: list[int]
-    turn: list[int]
-    said: list[Said]
+    turn: list[int]  # the turn of each id; -1: none
+    answers: list[RowAnswer]
     ended: bool
-    fit: Fit
+    fit: Fit  # what was left out for length
 
 
 def rows_of(
     episode: Episode, format: Format, weights: Record, seat: str, max_length: int, room: int
 ) -> list[Row]:
-    """The rows of one episode: normally one; an answer before which turns had to be dropped begins another.
+    """The rows of one episode: usually one.
 
-    A row that is continued by another is not ended. A row that is not ended goes on to the next observation,
-    and to the markers before the next answer, as far as `max_length` allows: its last token is the state
-    whose value stands for what follows.
+    An answer whose prompt had to drop turns begins a new row. A row before another row is not ended. A row
+    that is not ended contains the next observation and the markers before the next answer, as far as
+    `max_length` allows; its last token is the state whose value is bootstrapped.
 
     Raises:
-        BadModel: an answer does not fit into `max_length` tokens together with the instruction and a token it
-            answers.
-        BadReward: a reward is not finite, or a reward per token has another length than the answer.
+        BadModel: an answer does not fit into `max_length` tokens together with the instruction and at least
+            one token of its observation.
+        BadReward: a reward is not finite, or the number of rewards per token differs from the number of
+            tokens.
     """
     view = [(number, turn) for number, turn in enumerate(episode.turns) if seat in (turn.seat, turn.to)]
     numbers, turns = [number for number, _ in view], tuple(turn for _, turn in view)
-    whole = format.write(episode.instruction, turns, seat)
-    lengths = [len(piece.ids) for piece in whole.pieces]
+    complete = format.write(episode.instruction, turns, seat)
+    lengths = [len(piece.ids) for piece in complete.pieces]
     before = list(accumulate(lengths))  # ids before the piece of turn i
-    counts = [sum(piece.is_action) for piece in whole.pieces[1:]]
+    counts = [sum(piece.is_action) for piece in complete.pieces[1:]]
     rewards = _rewards(episode, view, counts, weights, seat)
     fits: list[tuple[int, Fit]] = []
     for i, count in enumerate(counts):
         if count:
             length = before[i] + lengths[i + 1] - count
-            budget = min(room, max_length - count)
-            fits.append(
-                (
-                    i,
-                    Fit()
-                    if length <= budget
-                    else _fitted(episode, format, turns[:i], seat, budget, numbers[i], count),
-                )
-            )
+            budget, fit = min(room, max_length - count), Fit()
+            if length > budget:
+                fit = _fit(episode, format, turns[:i], seat, budget, numbers[i], count)
+            fits.append((i, fit))
     groups = [(fit, [i for i, _ in group]) for fit, group in groupby(fits, key=lambda pair: pair[1])]
     layout = _Layout(episode, format, rewards, max_length)
     rows = []
     for n, (fit, answers) in enumerate(groups):
         stop = groups[n + 1][1][0] if n + 1 < len(groups) else len(turns)
-        untouched = fit == Fit() and stop == len(turns)
+        is_complete = fit == Fit() and stop == len(turns)
         written = (
-            whole if untouched else format.write(episode.instruction, turns[fit.first : stop], seat, fit.keep)
+            complete
+            if is_complete
+            else format.write(episode.instruction, turns[fit.first : stop], seat, fit.keep)
         )
         ended = n + 1 == len(groups) and not episode.bootstraps
         rows.append(layout.row(written, [HEAD, *numbers[fit.first : stop]], fit, answers, ended))
@@ -92,7 +89,7 @@ def rows_of(
 
 @dataclass(frozen=True, eq=False)
 class _Layout:
-    """What the rows of one episode have in common."""
+    """The inputs that all rows of one episode share."""
 
     episode: Episode
     format: Format
@@ -102,32 +99,30 @@ class _Layout:
     def row(
         self, written: Written, numbers: Sequence[int], fit: Fit, answers: Sequence[int], ended: bool
     ) -> Row:
-        """One row of what was written, its pieces belonging to the turns `numbers`; only `answers` (places in
-        the view) are its actions.
+        """One row from written pieces.
+
+        Args:
+            numbers: the turn of each piece.
+            answers: the answers of this row, as places among the seat's turns; only their tokens are actions.
         """
         ids: list[int] = []
         turn: list[int] = []
-        said: list[Said] = []
-        wanted = {answer - fit.first + 1 for answer in answers}
-        last = max(wanted)
+        placed: list[RowAnswer] = []
+        answer_pieces = {answer - fit.first + 1 for answer in answers}
+        last = max(answer_pieces)
         for n, piece in enumerate(written.pieces[: last + 1]):
             ids += piece.ids
             turn += [numbers[n]] * len(piece.ids)
-            if n in wanted:
-                count = sum(piece.is_action)
-                said.append(
-                    Said(
-                        len(ids) - count,
-                        count,
-                        numbers[n],
-                        self.episode.turns[numbers[n]],
-                        self.rewards[numbers[n]],
-                    )
+            if n in answer_pieces:
+                count, number = sum(piece.is_action), numbers[n]
+                start = len(ids) - count
+                placed.append(
+                    RowAnswer(start, count, number, self.episode.turns[number], self.rewards[number])
                 )
-        if len(ids) > self.max_length:  # a text may take more tokens where it comes to stand first in a row
+        if len(ids) > self.max_length:  # a text may need more tokens as the first one of a row
             raise BadModel(
                 f"turn {numbers[last]} of {self.episode.row}#{self.episode.number} ends at token "
-                f"{len(ids)}; a row has {self.max_length}"
+                f"{len(ids)}; a row has at most {self.max_length}; use a larger context or shorter texts"
             )
         if not ended or self.format.closing:
             rest = [(i, numbers[n]) for n, piece in enumerate(written.pieces) if n > last for i in piece.ids]
@@ -135,28 +130,33 @@ class _Layout:
             rest = (rest + [(i, HEAD) for i in after])[: self.max_length - len(ids)]
             ids += [i for i, _ in rest]
             turn += [number for _, number in rest]
-        return Row(ids, turn, said, ended, fit)
+        return Row(ids, turn, placed, ended, fit)
 
 
-def _fitted(
+def _fit(
     episode: Episode, format: Format, turns: Sequence[Turn], seat: str, budget: int, number: int, count: int
 ) -> Fit:
+    """What the prompt of an answer of `count` tokens keeps; `number` is the answer's turn.
+
+    Raises:
+        BadModel: the answer does not fit into a row.
+    """
     try:
         return format.fit(episode.instruction, turns, seat, budget)
     except BadModel as error:
-        place = f"turn {number} of the game {episode.row}#{episode.number} of {episode.task}"
+        place = f"turn {number} of the episode {episode.row}#{episode.number} of {episode.task}"
         raise BadModel(
-            f"{place} is an answer of {count} tokens, too long for a row: {error}; a larger context "
-            "holds it, or shorter texts (task.text_words)"
+            f"{place} is an answer of {count} tokens, too long for a row: {error}; use a larger context or "
+            "shorter texts (task.text_words)"
         ) from error
 
 
 def _rewards(
     episode: Episode, view: Sequence[tuple[int, Turn]], counts: Sequence[int], weights: Record, seat: str
 ) -> dict[int, NDArray[np.float64]]:
-    """The weighted reward of each token of each answer, by the number of its turn.
+    """The weighted reward of each token of each answer, by the number of the turn.
 
-    An answer without tokens gives its to its neighbour.
+    The reward of an answer without tokens goes to the answer before it, or to the next one if there is none.
     """
     rewards: dict[int, NDArray[np.float64]] = {}
     owed, latest = 0.0, None
@@ -169,9 +169,8 @@ def _rewards(
             if name in weights:
                 if len(values) != count:
                     raise BadReward(
-                        f"{name} gives {len(values)} rewards for the {count} tokens of turn {number} "
-                        f"of {episode.row}#{episode.number}; a reward per token needs the tokens "
-                        "that were drawn"
+                        f"{name} gives {len(values)} rewards for the {count} tokens of turn {number} of "
+                        f"{episode.row}#{episode.number}; each token needs one; score the drawn tokens"
                     )
                 per_token += weights[name] * np.asarray(values, dtype=np.float64)
         if count:
@@ -183,7 +182,8 @@ def _rewards(
             owed += amount
         if not np.isfinite(amount) or not np.isfinite(per_token).all():
             raise BadReward(
-                f"turn {number} of {episode.row}#{episode.number} has the rewards {turn.rewards!r}, "
-                "of which some are not finite"
+                f"turn {number} of {episode.row}#{episode.number} has the rewards {turn.rewards!r}, of "
+                "which some are not finite, or has such a reward per token; all must be finite; correct the "
+                "reward function"
             )
     return rewards

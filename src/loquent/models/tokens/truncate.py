@@ -1,4 +1,4 @@
-"""The paper's way with rows that are too long: keep the beginning."""
+"""Truncation of long rows: only the beginning is kept."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ from loquent.models.tokens.batch import TokenBatch
 def truncated(batch: TokenBatch, length: int) -> TokenBatch:
     """The first `length` tokens of each row, as the code of arXiv:2206.11871 cuts them.
 
-    A row that is cut has not ended.
-
-    An answer that is cut loses what came later, its reward included, and the last token that is left is the
-    state whose value stands for the rest. Rows made by `token_batch` drop whole oldest turns instead, so that
-    no answer is lost.
+    A row that is cut has not ended. It loses the later tokens with their rewards, and the value of its last
+    remaining token is bootstrapped. `token_batch` itself drops whole oldest turns instead, so that no answer
+    is lost.
     """
     cut = batch.real.sum(1) > length
     changed: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Batches of turns: what learners read that choose one action a turn. numpy only, until `to_torch`."""
+"""Batches of turns, for algorithms that choose one action per turn. They need only numpy."""
 
 from __future__ import annotations
 
@@ -10,48 +10,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loquent.core.actions import ActionSet, Legal
-from loquent.core.episode import Episode
+from loquent.core.episode import Episode, Turn
 from loquent.core.task import Observation
 from loquent.core.values import Record
 from loquent.errors import LoquentError
 
 View = Callable[[Observation], Mapping[str, NDArray[Any]]]
-NO_ACTION = -1  # the choice of a turn whose text is no action of the set
+NO_ACTION = -1  # the choice of a turn whose text is not an action of the set
 
 
 @dataclass(frozen=True, eq=False)
 class TurnBatch:
-    """N turns of the learning seat with what it saw before and after each.
+    """N turns of the learning seat, each with the observations before and after it.
 
-    Arrays are numpy's, or torch's after `to_torch`.
-
-    `legal` and `next_legal` are the observations' own values; `mask` makes arrays of them where the action
-    set allows it. The next features of a turn after which the seat saw nothing more are those of the last
-    observation of the game.
+    Arrays are numpy's, or torch's after `to_torch`. `legal` and `next_legal` are the values in the
+    observations; `mask` turns them into arrays if the action set is small enough. If the seat has no
+    observation after a turn, the turn's next features are those of the last observation of the episode.
     """
 
     features: dict[str, Any]  # name -> [N, ...]
-    choice: Any  # int64[N]: number of the action; -1 where the text is none
-    reward: Any  # float32[N]: weighted, terms per token summed
+    choice: Any  # int64[N]: number of the action; -1 if the text is not an action
+    reward: Any  # float32[N]: weighted, with the sum of the rewards per token
     next_features: dict[str, Any]
     legal: tuple[Legal, ...]
     next_legal: tuple[Legal, ...]
-    ended: Any  # bool[N]: by a rule after this turn; a value of the next features counts nothing
-    episode: Any  # int64[N]: index into the episodes the batch was made from
+    ended: Any  # bool[N]: by a rule after this turn, so nothing is bootstrapped
+    episode: Any  # int64[N]: index into the episodes of the batch
     turn: Any  # int64[N]: number of the utterance in its episode
 
     def __len__(self) -> int:
         return len(self.legal)
 
     def mask(self, actions: ActionSet, following: bool = False) -> NDArray[np.bool_]:
-        """bool[N, n]: which actions were legal, or (`following`) are legal next.
+        """The legal actions, or with `following` those of the next observation, bool[N, n].
 
-        Refused by sets of more than 100,000.
+        Raises:
+            LoquentError: the set has more than 100,000 actions.
         """
         return np.stack([actions.mask(legal) for legal in (self.next_legal if following else self.legal)])
 
     def take(self, rows: Sequence[int] | NDArray[Any]) -> TurnBatch:
-        """The batch of these turns (integers, or one bool a turn), in that order."""
+        """The batch of these turns (integers, or one bool per turn), in that order."""
         index = np.arange(len(self))[np.asarray(rows, dtype=None if len(rows) else np.int64)]
         chosen = self._each(lambda array: array[index])
         return replace(
@@ -76,13 +75,13 @@ class TurnBatch:
 
 
 @dataclass
-class _Column:
-    """What is gathered turn by turn.
+class _Columns:
+    """The fields of a batch, collected turn by turn.
 
-    Pictures are numbered, so that an observation seen twice is pictured once.
+    `before` and `following` are indices of observations, so each observation is converted to arrays once.
     """
 
-    seen: list[int]
+    before: list[int]
     following: list[int]
     choice: list[int]
     reward: list[float]
@@ -94,99 +93,105 @@ class _Column:
 def turn_batch(
     episodes: Sequence[Episode], view: View, actions: ActionSet, weights: Record, *, seat: str | None = None
 ) -> TurnBatch:
-    """The batch of all answers of one seat (by default each episode's learning seat), through a view of its
-    observations.
+    """The batch of all answers of one seat (by default each episode's learning seat).
 
     Args:
-        view: Observation -> arrays by name, all of one shape and type for each name.
-        weights: name of a reward -> weight; names without one do not count.
+        view: turns an Observation into arrays by name, each name with one shape and type.
+        weights: the weight of each reward by name; other rewards do not count.
 
     Raises:
-        LoquentError: an episode has no observations in memory, an answer has none before it, the pictures
-            differ in shape, or there is no answer at all.
+        LoquentError: an episode has no observations in memory, an answer has no observation before it, the
+            view's arrays differ in shape, or there are no answers.
     """
-    column = _Column([], [], [], [], [], [], [])
-    seen: list[Observation] = []
+    columns = _Columns([], [], [], [], [], [], [])
+    observations: list[Observation] = []
     for index, episode in enumerate(episodes):
-        _add(column, seen, index, episode, actions, weights, seat or episode.learning)
-    if not column.turn:
+        _add(columns, observations, index, episode, actions, weights, seat or episode.learning)
+    if not columns.turn:
         raise LoquentError(
-            f"there is no answer of {seat or 'the learning seat'} in {len(episodes)} episodes, so "
-            "there is no batch of turns"
+            f"there is no answer of {seat or 'the learning seat'} in {len(episodes)} episodes; a batch of "
+            "turns needs at least one; check the episodes and the seat"
         )
-    used = sorted({*column.seen, *column.following})
-    place = np.zeros(len(seen), dtype=np.int64)
+    used = sorted({*columns.before, *columns.following})
+    place = np.zeros(len(observations), dtype=np.int64)
     place[used] = np.arange(len(used))
-    pictures = _stack([view(seen[i]) for i in used], [seen[i] for i in used])
-    now, after = place[column.seen], place[column.following]
+    arrays = _arrays(view, [observations[i] for i in used])
+    now, after = place[columns.before], place[columns.following]
     return TurnBatch(
-        features={name: array[now] for name, array in pictures.items()},
-        choice=np.array(column.choice, dtype=np.int64),
-        reward=np.array(column.reward, dtype=np.float32),
-        next_features={name: array[after] for name, array in pictures.items()},
-        legal=tuple(seen[i].legal for i in column.seen),
-        next_legal=tuple(seen[i].legal for i in column.following),
-        ended=np.array(column.ended, dtype=np.bool_),
-        episode=np.array(column.episode, dtype=np.int64),
-        turn=np.array(column.turn, dtype=np.int64),
+        features={name: array[now] for name, array in arrays.items()},
+        choice=np.array(columns.choice, dtype=np.int64),
+        reward=np.array(columns.reward, dtype=np.float32),
+        next_features={name: array[after] for name, array in arrays.items()},
+        legal=tuple(observations[i].legal for i in columns.before),
+        next_legal=tuple(observations[i].legal for i in columns.following),
+        ended=np.array(columns.ended, dtype=np.bool_),
+        episode=np.array(columns.episode, dtype=np.int64),
+        turn=np.array(columns.turn, dtype=np.int64),
     )
 
 
 def _add(
-    column: _Column,
-    seen: list[Observation],
+    columns: _Columns,
+    observations: list[Observation],
     index: int,
     episode: Episode,
     actions: ActionSet,
     weights: Record,
     seat: str,
 ) -> None:
-    """Append an episode's answers.
+    """Append an episode's answers and observations.
 
-    Each waits for the seat's next observation, the last takes the last of the game.
+    What follows an answer is the seat's next observation, or the last observation of the episode.
     """
-    name, latest, first = f"{episode.row}#{episode.number} of {episode.task}", None, len(column.turn)
+    name, latest, first = f"{episode.row}#{episode.number} of {episode.task}", None, len(columns.turn)
     for number, turn in enumerate(episode.turns):
         if turn.seat == seat:
             if latest is None:
-                raise LoquentError(f"turn {number} of the game {name} answers no observation of {seat!r}")
-            chosen = actions.index(turn.text, seen[latest].legal)
-            column.seen.append(latest)
-            column.choice.append(NO_ACTION if chosen is None else chosen)
-            per_token = sum(
-                weights[term] * sum(values) for term, values in turn.token_rewards.items() if term in weights
-            )
-            column.reward.append(
-                per_token
-                + sum(weights[term] * value for term, value in turn.rewards.items() if term in weights)
-            )
-            column.ended.append(False)
-            column.episode.append(index)
-            column.turn.append(number)
+                raise LoquentError(
+                    f"turn {number} of the episode {name} answers no observation of {seat!r}; each answer "
+                    "needs an observation before it; check the turns' seats"
+                )
+            choice = actions.index(turn.text, observations[latest].legal)
+            columns.before.append(latest)
+            columns.choice.append(NO_ACTION if choice is None else choice)
+            columns.reward.append(_weighted(turn, weights))
+            columns.ended.append(False)
+            columns.episode.append(index)
+            columns.turn.append(number)
         elif turn.observation is not None:
-            seen.append(turn.observation)
+            observations.append(turn.observation)
             if turn.to == seat:
-                latest = len(seen) - 1
-                column.following += [latest] * (len(column.turn) - len(column.following))
+                latest = len(observations) - 1
+                columns.following += [latest] * (len(columns.turn) - len(columns.following))
         elif turn.to:
             raise LoquentError(
-                f"turn {number} of the game {name} has no observation in memory; play.replay(task, "
-                "episode) makes them again"
+                f"turn {number} of the episode {name} has no observation in memory; a batch of turns needs "
+                "them; make them again with play.replay(task, episode)"
             )
-    if len(column.turn) > first:
-        column.following += [len(seen) - 1] * (len(column.turn) - len(column.following))
-        column.ended[-1] = not episode.bootstraps
+    if len(columns.turn) > first:
+        columns.following += [len(observations) - 1] * (len(columns.turn) - len(columns.following))
+        columns.ended[-1] = not episode.bootstraps
 
 
-def _stack(
-    pictures: Sequence[Mapping[str, NDArray[Any]]], seen: Sequence[Observation]
-) -> dict[str, NDArray[Any]]:
-    shapes = {name: np.shape(array) for name, array in pictures[0].items()}
-    for picture, observation in zip(pictures, seen, strict=True):
-        found = {name: np.shape(array) for name, array in picture.items()}
-        if found != shapes:
+def _weighted(turn: Turn, weights: Record) -> float:
+    """The weighted reward of a turn, rewards per token included."""
+    per_token = sum(
+        weights[term] * sum(values) for term, values in turn.token_rewards.items() if term in weights
+    )
+    return float(
+        per_token + sum(weights[term] * value for term, value in turn.rewards.items() if term in weights)
+    )
+
+
+def _arrays(view: View, observations: Sequence[Observation]) -> dict[str, NDArray[Any]]:
+    """The view's arrays of all observations, stacked by name."""
+    arrays = [view(observation) for observation in observations]
+    shapes = {name: np.shape(array) for name, array in arrays[0].items()}
+    for of_observation, observation in zip(arrays, observations, strict=True):
+        other_shapes = {name: np.shape(array) for name, array in of_observation.items()}
+        if other_shapes != shapes:
             raise LoquentError(
-                f"the view makes {found} of the observation {observation.text[:60]!r}, and {shapes} "
-                "of the first; one shape is right"
+                f"the view makes {other_shapes} of the observation {observation.text[:60]!r}, and {shapes} "
+                "of the first; all must have one shape; correct the view"
             )
-    return {name: np.stack([picture[name] for picture in pictures]) for name in shapes}
+    return {name: np.stack([of_observation[name] for of_observation in arrays]) for name in shapes}

@@ -1,6 +1,6 @@
-"""Whole utterances in a batch of tokens: where each begins, where it ends, and what it earned.
+"""The utterances of a batch of tokens: where each begins and ends, and its reward.
 
-What learners per utterance read.
+Algorithms that learn one value per utterance read them.
 """
 
 from __future__ import annotations
@@ -18,22 +18,20 @@ from loquent.models.tokens.batch import TokenBatch, positions
 class Utterances:
     """The u-th answer of each row, padded on the right with 0.
 
-    What the code of arXiv:2206.11871 calls `u_state_idxs` and so on.
+    The code of arXiv:2206.11871 calls these `u_state_idxs` and so on.
     """
 
-    action: Int64[
-        Tensor, "B U"
-    ]  # its last token (the end marker, where it has one): the hidden after the whole answer
-    state: Int64[Tensor, "B U"]  # the token before its first: the hidden in which it begins
-    next: Int64[Tensor, "B U"]  # the state of the next one; of the last one the last real token
-    reward: Float[Tensor, "B U"]  # of all its tokens
+    action: Int64[Tensor, "B U"]  # its last token: the hidden state after the answer
+    state: Int64[Tensor, "B U"]  # the token before its first one: the hidden state before the answer
+    next: Int64[Tensor, "B U"]  # the state of the next answer; for the last answer the last real token
+    reward: Float[Tensor, "B U"]  # the sum over its tokens
     alive: Bool[Tensor, "B U"]  # whether the next state has a value
     real: Bool[Tensor, "B U"]
-    of: Int64[Tensor, "B A"]  # the answer that each action token belongs to
+    of: Int64[Tensor, "B A"]  # the answer of each action token
 
 
 def utterances(batch: TokenBatch) -> Utterances:
-    """The answers of a batch. Two answers may touch: a new one begins where `turn` changes.
+    """The answers of a batch; a new answer begins where `turn` changes.
 
     Raises:
         LoquentError: a row begins with an action, which then has no state.
@@ -43,25 +41,22 @@ def utterances(batch: TokenBatch) -> Utterances:
     first, last = at.real & (turn != turn.roll(1, 1)), at.real.clone()
     first[:, :1] = at.real[:, :1]
     last[:, :-1] &= first[:, 1:] | ~at.real[:, 1:]
-    counts, number = (
-        first.sum(1),
-        (first.cumsum(1) - 1).clamp(min=0),
-    )  # number: of the answer that an action token belongs to
+    counts = first.sum(1)
+    answer = (first.cumsum(1) - 1).clamp(min=0)  # of each action token
     real = torch.arange(int(counts.max()) if len(batch) else 0, device=batch.tokens.device) < counts[:, None]
 
-    def each(values: Tensor, chosen: Tensor) -> Tensor:
+    def per_answer(values: Tensor, chosen: Tensor) -> Tensor:
         out = values.new_zeros(real.shape)
         out[real] = values[chosen]
         return out
 
-    earned = batch.reward.gather(1, at.action) * at.real
-    reward = earned.new_zeros(real.shape).scatter_add(1, number, earned)
+    token_reward = batch.reward.gather(1, at.action) * at.real
     return Utterances(
-        each(at.action, last),
-        each(at.state, first),
-        each(at.next, last),
-        reward,
-        each(at.alive, last),
-        real,
-        number,
+        action=per_answer(at.action, last),
+        state=per_answer(at.state, first),
+        next=per_answer(at.next, last),
+        reward=token_reward.new_zeros(real.shape).scatter_add(1, answer, token_reward),
+        alive=per_answer(at.alive, last),
+        real=real,
+        of=answer,
     )
