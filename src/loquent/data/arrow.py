@@ -32,9 +32,9 @@ def write_parquet(path: Path, episodes: Iterable[Episode]) -> int:
         MissingExtra: without pyarrow.
     """
     arrow, parquet = _arrow("a Parquet file")
-    count, rest = 0, iter(episodes)
+    count, remaining = 0, iter(episodes)
     with parquet.ParquetWriter(path, _schema(arrow), compression="zstd") as writer:
-        while part := list(islice(rest, ROWS)):
+        while part := list(islice(remaining, ROWS)):
             writer.write_table(_table(arrow, part))
             count += len(part)
     return count
@@ -121,7 +121,7 @@ def _schema(arrow: Any) -> Any:
         "ended": text,
     }
     agents = arrow.list_(arrow.struct({"seat": text, "name": text}))
-    rest = {
+    further = {
         "learning": text,
         "instruction": text,
         "agents": agents,
@@ -129,7 +129,7 @@ def _schema(arrow: Any) -> Any:
         "turns": arrow.list_(turn),
         "line": text,
     }
-    return arrow.schema({**columns, **rest})
+    return arrow.schema({**columns, **further})
 
 
 def _table(arrow: Any, episodes: Iterable[Episode]) -> Any:
@@ -257,12 +257,12 @@ def _number(value: Any) -> float | None:
         return None
 
 
-def _arrow(what: str) -> tuple[Any, Any]:
+def _arrow(feature: str) -> tuple[Any, Any]:
     try:
         import pyarrow
         from pyarrow import parquet
     except ImportError as error:
-        raise MissingExtra(what, "parquet") from error
+        raise MissingExtra(feature, "parquet") from error
     return pyarrow, parquet
 
 

@@ -91,11 +91,11 @@ def _references(record: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(_check_text(text, f"reference {i}") for i, text in enumerate(texts))
 
 
-def _check_text(text: Any, what: str) -> str:
+def _check_text(text: Any, noun: str) -> str:
     if not isinstance(text, str):
-        raise ValueError(f"{what} is {kind_of(text)}; it must be a string")
+        raise ValueError(f"{noun} is {kind_of(text)}; it must be a string")
     if not text.strip():
-        raise ValueError(f"{what} is empty; it must hold a text")
+        raise ValueError(f"{noun} is empty; it must hold a text")
     return text
 
 

@@ -46,14 +46,14 @@ def shares(
             return is not finite.
     """
     values = np.asarray(returns, dtype=np.float64)
-    kept = np.arange(len(values))
+    indices = np.arange(len(values))
     for name, choose, share in (("bottom", worst, bottom), ("top", best, top)):
-        chosen = kept[choose(values[kept], share)]
+        chosen = indices[choose(values[indices], share)]
         if not len(chosen):
-            remedy = f"; use at least {1 / len(kept):.3g} to keep one" if len(kept) else ""
-            raise BadSetting(f"{name} = {share:g} of {len(kept)} episodes keeps none{remedy}")
-        kept = chosen
-    return kept
+            remedy = f"; use at least {1 / len(indices):.3g} to keep one" if len(indices) else ""
+            raise BadSetting(f"{name} = {share:g} of {len(indices)} episodes keeps none{remedy}")
+        indices = chosen
+    return indices
 
 
 def filtered(
@@ -73,16 +73,16 @@ def filtered(
     Raises:
         BadSetting: no episode is of these kinds; or as `shares`.
     """
-    kept = [episode for episode in episodes if not kinds or episode.meta.get("kind", "") in kinds]
-    if not kept:
+    chosen = [episode for episode in episodes if not kinds or episode.meta.get("kind", "") in kinds]
+    if not chosen:
         present = sorted({repr(episode.meta.get("kind", "")) for episode in episodes})
         raise BadSetting(
             f"none of {len(episodes)} episodes is of kind {', '.join(kinds) or 'any'}; the dataset "
             f"has the kinds: {', '.join(present) or 'none'}"
         )
     if top == bottom == 1.0:
-        return kept
-    return [kept[i] for i in shares([episode.total(weights) for episode in kept], top=top, bottom=bottom)]
+        return chosen
+    return [chosen[i] for i in shares([episode.total(weights) for episode in chosen], top=top, bottom=bottom)]
 
 
 def _order(scores: Sequence[float] | NDArray[np.floating]) -> NDArray[np.int64]:

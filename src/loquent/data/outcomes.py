@@ -52,12 +52,11 @@ def is_share(key: str) -> bool:
 
 
 def share_error(share: float, n: int) -> float:
-    """The error of a share of n >= 1 episodes: half the width of the Wilson score interval with z = 1, in [0,
-    1].
+    """The error, in [0, 1], of a share of n >= 1 episodes: half the width of the Wilson score interval.
 
-    sqrt(p (1 - p) / n + 1 / (4 n²)) / (1 + 1 / n). It approaches the standard error sqrt(p (1 - p) / n) for
-    large n, and is 1 / (2 (n + 1)), not 0, where all episodes agree. Source: Wilson (1927), "Probable
-    inference", equation of the interval.
+    The interval has z = 1, so the error is sqrt(p (1 - p) / n + 1 / (4 n²)) / (1 + 1 / n). It approaches the
+    standard error sqrt(p (1 - p) / n) for large n. If all episodes agree, it is 1 / (2 (n + 1)), not 0.
+    Source: Wilson (1927), "Probable inference", equation of the interval.
     """
     return math.sqrt(share * (1 - share) / n + 0.25 / n**2) / (1 + 1 / n)
 

@@ -56,12 +56,12 @@ def read(predictions: Path, references: Sequence[Path] = ()) -> Pairs:
             contradict each other. Names file and line.
     """
     samples = list(_predictions(predictions))
-    others = [list(_references(path)) for path in references]
-    for path, other in zip(references, others, strict=True):
+    by_file = [list(_references(path)) for path in references]
+    for path, other in zip(references, by_file, strict=True):
         _check_length(predictions, samples, path, other)
     merged = [
         _merge(predictions, sample, list(zip(references, own, strict=True)))
-        for sample, *own in zip(samples, *others, strict=True)
+        for sample, *own in zip(samples, *by_file, strict=True)
     ]
     line_of: dict[str, int] = {}
     for number, (line, fields) in enumerate(merged, 1):
@@ -165,10 +165,10 @@ def _problem(fields: dict[str, Any]) -> str | None:
     return None
 
 
-def _check_length(predictions: Path, samples: list[Sample], path: Path, others: list[Sample]) -> None:
-    if len(samples) == len(others):
+def _check_length(predictions: Path, samples: list[Sample], path: Path, references: list[Sample]) -> None:
+    if len(samples) == len(references):
         return
-    files = [(predictions, samples), (path, others)]
+    files = [(predictions, samples), (path, references)]
     (short, fewer), (long, more) = sorted(files, key=lambda item: len(item[1]))
     blank = " (its last line is empty)" if not any(more[-1][1].values()) else ""
     why = (
@@ -181,15 +181,15 @@ def _check_length(predictions: Path, samples: list[Sample], path: Path, others: 
 def _merge(predictions: Path, sample: Sample, others: list[tuple[Path, Sample]]) -> Sample:
     """A sample from all files: references are joined; other fields of the same name must be equal."""
     line, fields = sample
-    whole: dict[str, Any] = dict(fields)
+    merged: dict[str, Any] = dict(fields)
     place = dict.fromkeys(fields, f"{predictions}:{line}")
     joined: tuple[str, ...] = ()
     for path, (at, more) in others:
         joined += more["references"]
         for name, value in more.items():
-            if name != "references" and whole.setdefault(name, value) != value:
+            if name != "references" and merged.setdefault(name, value) != value:
                 why = (
-                    f"`{name}` is {shown(value)}, and {shown(whole[name])} in {place[name]}; both must "
+                    f"`{name}` is {shown(value)}, and {shown(merged[name])} in {place[name]}; both must "
                     "be equal"
                 )
                 raise BadRow(why, file=path, line=at)
@@ -202,5 +202,5 @@ def _merge(predictions: Path, sample: Sample, others: list[tuple[Path, Sample]])
                 file=predictions,
                 line=line,
             )
-        whole["references"] = joined
-    return line, whole
+        merged["references"] = joined
+    return line, merged

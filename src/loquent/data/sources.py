@@ -150,8 +150,8 @@ def limited(rows: tuple[Row, ...], limit: int) -> tuple[Row, ...]:
     """
     if not limit or len(rows) <= limit:
         return rows
-    kept = {row.id for row in sorted(rows, key=lambda row: draw_of(row.id))[:limit]}
-    return tuple(row for row in rows if row.id in kept)
+    chosen = {row.id for row in sorted(rows, key=lambda row: draw_of(row.id))[:limit]}
+    return tuple(row for row in rows if row.id in chosen)
 
 
 def _builtin(source: Source) -> Splits:

@@ -87,17 +87,17 @@ class Featurizer(ABC):
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """float32[n, dimension], a new array. Equal texts always have equal vectors."""
-        known = {text: self._texts.get(text) for text in texts}
-        missing = [text for text, vector in known.items() if vector is None]
+        by_text = {text: self._texts.get(text) for text in texts}
+        missing = [text for text, vector in by_text.items() if vector is None]
         if missing:
             fresh = self._check(self.encode(missing), len(missing))
             for text, vector in zip(missing, fresh, strict=True):
                 copy = vector.copy()
-                known[text] = copy
+                by_text[text] = copy
                 self._texts.put(text, copy)
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         for i, text in enumerate(texts):
-            vectors[i] = known[text]
+            vectors[i] = by_text[text]
         return vectors
 
     def vector(self, text: str) -> Vectors:

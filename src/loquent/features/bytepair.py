@@ -68,9 +68,9 @@ class BytePair(Featurizer):
         return self._cutter(DIGIT.sub("0", word.lower()) if self.lower else word)
 
     def _word(self, word: str) -> Vectors:
-        known, vectors = self._table
+        places, vectors = self._table
         rows = [
-            vectors[known[piece]] if piece in known else np.zeros(vectors.shape[1], np.float32)
+            vectors[places[piece]] if piece in places else np.zeros(vectors.shape[1], np.float32)
             for piece in self.cut(word)
         ]
         if not rows:

@@ -72,7 +72,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _table(place: Path, rows: Iterator[tuple[int, str, NDArray[np.float32]]]) -> Table:
-    known: dict[str, int] = {}
+    places: dict[str, int] = {}
     vectors: list[NDArray[np.float32]] = []
     for number, word, vector in rows:
         if not np.isfinite(vector).all():
@@ -81,12 +81,12 @@ def _table(place: Path, rows: Iterator[tuple[int, str, NDArray[np.float32]]]) ->
                 file=place,
                 line=number,
             )
-        if word not in known:
-            known[word] = len(vectors)
+        if word not in places:
+            places[word] = len(vectors)
             vectors.append(vector)
     if not vectors:
         raise BadRow("this file holds no vector; it must hold at least one", file=place)
-    return known, np.stack(vectors)
+    return places, np.stack(vectors)
 
 
 def _lines(place: Path, limit: int) -> Iterator[tuple[int, str, NDArray[np.float32]]]:
@@ -157,7 +157,7 @@ def _array(place: Path, word_file: Path, limit: int) -> Table:
             file=place,
         )
     count = min(len(words), limit or len(words))
-    known: dict[str, int] = {}
+    places: dict[str, int] = {}
     for i, word in enumerate(words[:count]):
-        known.setdefault(word, i)
-    return known, array[:count]
+        places.setdefault(word, i)
+    return places, array[:count]

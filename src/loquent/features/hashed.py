@@ -85,16 +85,16 @@ class Hashed(Featurizer):
 
     def _word(self, word: str) -> Places:
         """The places of a word and its n-grams, cached by word."""
-        places = self._known.get(word)
+        places = self._by_word.get(word)
         if places is None:
             marked = f"<{word}>"
             grams = (
                 (f"c{n}", marked[i : i + n]) for n in self.characters for i in range(len(marked) - n + 1)
             )
             places = self._places([("word", word), *grams])
-            if len(self._known) >= KNOWN_WORDS:
-                self._known.clear()
-            self._known[word] = places
+            if len(self._by_word) >= KNOWN_WORDS:
+                self._by_word.clear()
+            self._by_word[word] = places
         return places
 
     def _places(self, grams: Iterable[tuple[str, str]]) -> Places:
@@ -105,5 +105,5 @@ class Hashed(Featurizer):
         ) * 2 - 1
 
     @cached_property
-    def _known(self) -> dict[str, Places]:
+    def _by_word(self) -> dict[str, Places]:
         return {}

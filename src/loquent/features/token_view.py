@@ -59,8 +59,9 @@ class TokenView:
         return spaces.Discrete(ACTIONS)
 
     def array(self, observation: Observation, drawn: Sequence[int] = ()) -> Arrays:
-        """The arrays of an observation of the task after the actions `drawn`,
-        which may include the end token.
+        """The arrays of an observation of the task after the actions `drawn`.
+
+        The actions may include the end token.
 
         Raises:
             InvalidAction: an action is not an integer from 0 to 256, or there are more than `answer_length`.
@@ -105,9 +106,9 @@ def _checked(drawn: Sequence[int], longest: int) -> list[int]:
             or not isinstance(action, int | np.integer)
             or not 0 <= action < ACTIONS
         ):
-            what = f"{action!r} is not an action"
+            problem = f"{action!r} is not an action"
             raise InvalidAction(
-                f"{what}; it must be an integer from 0 to {ACTIONS - 1} ({END} ends the answer)"
+                f"{problem}; it must be an integer from 0 to {ACTIONS - 1} ({END} ends the answer)"
             )
         ids.append(int(action))
     return ids

@@ -82,9 +82,9 @@ class WordVectors(Featurizer):
             )
 
     def _place(self, word: str) -> int | None:
-        known, lower = self._table[0], word.lower()
+        places, lower = self._table[0], word.lower()
         forms = (word, lower, DIGIT.sub("#", lower), DIGIT.sub("0", lower))
-        return next((known[form] for form in forms if form in known), None)
+        return next((places[form] for form in forms if form in places), None)
 
     @cached_property
     def _table(self) -> files.Table:

@@ -38,9 +38,7 @@ class WatchOptions:
 
 @dataclass(frozen=True)
 class Watch:
-    """Per sample overlap, repetition, copying and length; for the corpus their means, `distinct_2` and
-    `same`.
-    """
+    """Per sample overlap, repetition, copying and length; for the corpus means, `distinct_2` and `same`."""
 
     name: ClassVar[str] = "watch"
     version: ClassVar[int] = 1

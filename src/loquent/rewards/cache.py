@@ -124,19 +124,19 @@ class Cached:
         batch = list(zip(predictions, map(tuple, references), prompts, rows, strict=True))
         if self.context.policy or not _hashable(batch):
             return self.metric(predictions, references, prompts, rows)
-        known = {sample: self.cache.find((self.identity, *sample)) for sample in dict.fromkeys(batch)}
-        new = [sample for sample, scores in known.items() if scores is None]
+        by_sample = {sample: self.cache.find((self.identity, *sample)) for sample in dict.fromkeys(batch)}
+        new = [sample for sample, scores in by_sample.items() if scores is None]
         if new:
             measured = self.metric(*(list(column) for column in zip(*new, strict=True)))
             if not _well_formed(measured, len(new)):  # the caller's check names what is wrong
                 return self.metric(predictions, references, prompts, rows)
             for i, sample in enumerate(new):
                 fresh = {key: scores[i] for key, scores in measured.samples.items()}
-                known[sample] = fresh
+                by_sample[sample] = fresh
                 if not self.context.policy:
                     self.cache.keep((self.identity, *sample), fresh)
-        keys = dict.fromkeys(key for scores in known.values() for key in scores or ())
-        return Measured({key: [(known[sample] or {}).get(key) for sample in batch] for key in keys})
+        keys = dict.fromkeys(key for scores in by_sample.values() for key in scores or ())
+        return Measured({key: [(by_sample[sample] or {}).get(key) for sample in batch] for key in keys})
 
 
 def clear(terms: Sequence[Any]) -> None:

@@ -96,9 +96,9 @@ def apply(
     answered = [i for i, episode in enumerate(done) if episode.answers()]
     for i in answered:
         if done[i].row not in rows:
-            what = f"the episode on row {done[i].row!r} cannot be scored"
+            problem = f"the episode on row {done[i].row!r} cannot be scored"
             raise BadReward(
-                f"{what}: that row is not among the {len(rows)} rows given; pass the rows of all episodes"
+                f"{problem}: that row is not among the {len(rows)} rows given; pass the rows of all episodes"
             )
     texts = [episode_texts(done[i]) for i in answered]
     own = [rows[done[i].row] for i in answered]
@@ -168,12 +168,12 @@ def _check_key(name: str, of: str, key: str, metric: Metric) -> None:
         return
     if not choices:
         raise BadSetting(f"rewards.{name}: {of} scores a whole corpus, not an episode; choose another metric")
-    what = (
+    problem = (
         f"key = {key!r} is not an episode score of {of}"
         if key
         else f"{of} has several episode scores; set key"
     )
-    raise BadSetting(f"rewards.{name}: {what}; allowed keys: {', '.join(choices)}")
+    raise BadSetting(f"rewards.{name}: {problem}; allowed keys: {', '.join(choices)}")
 
 
 def _weight(value: Any, name: str) -> float:

@@ -136,18 +136,18 @@ def of_run(
             continue
         if (playing or recorded) and term.together:
             why = single if playing else "recorded episodes are scored in parts"
-            what = f"rewards.{term.name}: its score of an episode depends on the episodes scored with it"
-            raise BadSetting(f"{what}, and {why}; {FIXED}")
+            problem = f"rewards.{term.name}: its score of an episode depends on the episodes scored with it"
+            raise BadSetting(f"{problem}, and {why}; {FIXED}")
         if playing and counts.normalization == "batch":
-            what = f"rewards.{term.name}.normalization = 'batch': {single}"
-            raise BadSetting(f"{what}, so there is no collection to normalise over; use 'running'")
+            problem = f"rewards.{term.name}.normalization = 'batch': {single}"
+            raise BadSetting(f"{problem}, so there is no collection to normalise over; use 'running'")
         if playing and counts.potential:
-            what = f"rewards.{term.name}.potential: {single}"
-            raise BadSetting(f"{what}, and a potential gives a reward at every step; leave it out")
+            problem = f"rewards.{term.name}.potential: {single}"
+            raise BadSetting(f"{problem}, and a potential gives a reward at every step; leave it out")
         if recorded and counts.normalization != "none":
-            what = (
+            problem = (
                 f"rewards.{term.name}.normalization = {counts.normalization!r}: recorded episodes are "
                 "scored once, in parts"
             )
-            raise BadSetting(f"{what}, so there is no collection to normalise over; use 'none'")
+            raise BadSetting(f"{problem}, so there is no collection to normalise over; use 'none'")
     return Learner(terms, gamma=config.gamma, discount=config.discount, ends=ends)

@@ -101,19 +101,19 @@ def shaped(
 
 def _lengths(turn: Turn, place: str, learner: Learner) -> tuple[int, ...]:
     """After each step of an answer, the number of its characters that the potential scores."""
-    whole = len(turn.text)
+    length = len(turn.text)
     if turn.tokens is None:
-        return (whole,)
+        return (length,)
     ends = learner.ends(turn)
     count = len(turn.tokens.ids)
     if not count:
         return ()
     if place == "answer" or not ends:
-        return (0,) * (count - 1) + (whole,)
+        return (0,) * (count - 1) + (length,)
     if place == "sentence":
         borders = [0, *sentence_ends(turn.text)]
         ends = [borders[bisect_right(borders, end) - 1] for end in ends]
-    return (*ends[:-1], whole)
+    return (*ends[:-1], length)
 
 
 def _with(name: str, turn: Turn, rewards: Sequence[float]) -> Turn:

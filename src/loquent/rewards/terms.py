@@ -72,17 +72,17 @@ class Term:
 
     def _chosen(self, measured: Any) -> Any:
         if not isinstance(measured, Measured):
-            what = f"reward {self.name!r}: its metric returned {kind_of(measured)}"
-            raise BadReward(f"{what}; it must return a loquent.core.metric.Measured")
+            problem = f"reward {self.name!r}: its metric returned {kind_of(measured)}"
+            raise BadReward(f"{problem}; it must return a loquent.core.metric.Measured")
         keys = list(measured.samples)
         if not self.key and len(keys) == 1:
             return measured.samples[keys[0]]
         if not self.key and self.metric.name in measured.samples:
             return measured.samples[self.metric.name]
         if self.key not in measured.samples:
-            known = ", ".join(keys) or "none: it scores a whole corpus"
+            names = ", ".join(keys) or "none: it scores a whole corpus"
             raise BadReward(
-                f"reward {self.name!r}: no score per episode under key = {self.key!r}; known keys: {known}"
+                f"reward {self.name!r}: no score per episode under key = {self.key!r}; known keys: {names}"
             )
         return measured.samples[self.key]
 
@@ -188,8 +188,8 @@ def dotted(context: Context, options: DottedOptions) -> Function | TokenFunction
     """
     function = registry.imported(options.function)
     if not callable(function):
-        what = f"callable.function = {options.function!r} is {shown(function)}, which cannot be called"
-        raise BadSetting(f"{what}; name a function as 'module:function'")
+        problem = f"callable.function = {options.function!r} is {shown(function)}, which cannot be called"
+        raise BadSetting(f"{problem}; name a function as 'module:function'")
     return TokenFunction(function) if options.per == "token" else Function(function, options.function)
 
 
@@ -203,14 +203,16 @@ def numbers(returned: Any, rows: Sequence[Row], name: str) -> Scores:
     scores = _listed(returned)
     allowed = f"it must return a list of {len(rows)} numbers or None, one per episode"
     if scores is None:
-        what = f"reward {name!r} returned {kind_of(returned)} for the episodes starting at row {rows[0].id!r}"
-        raise BadReward(f"{what}; {allowed}")
+        problem = (
+            f"reward {name!r} returned {kind_of(returned)} for the episodes starting at row {rows[0].id!r}"
+        )
+        raise BadReward(f"{problem}; {allowed}")
     if len(scores) != len(rows):
-        what = (
+        problem = (
             f"reward {name!r} returned {len(scores)} scores for the {len(rows)} episodes starting at row "
             f"{rows[0].id!r}"
         )
-        raise BadReward(f"{what}; {allowed}")
+        raise BadReward(f"{problem}; {allowed}")
     return [
         None if score is None else _number(score, f"reward {name!r}, in the episode on row {row.id!r}")
         for score, row in zip(scores, rows, strict=True)
@@ -227,14 +229,10 @@ def _listed(values: Any) -> list[Any] | None:
 
 
 def _number(score: Any, place: str) -> float:
+    # float() raises for a tensor of several elements and for a huge integer
     try:
         number = float(score) if hasattr(type(score), "__float__") else math.nan
-    except (
-        TypeError,
-        ValueError,
-        RuntimeError,
-        OverflowError,
-    ):  # a tensor of several elements, a huge integer
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
         raise BadReward(

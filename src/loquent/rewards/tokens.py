@@ -82,11 +82,11 @@ def _read(file: str) -> Mapping[Any, Any]:
     try:
         values = json_files.loads(Path(file).read_bytes())
     except (OSError, ValueError) as error:
-        what = f"token_specified.file = {file!r} cannot be read as JSON ({error})"
-        raise BadSetting(f"{what}; name a JSON file that maps token ids to numbers") from error
+        problem = f"token_specified.file = {file!r} cannot be read as JSON ({error})"
+        raise BadSetting(f"{problem}; name a JSON file that maps token ids to numbers") from error
     if not isinstance(values, dict):
-        what = f"token_specified.file = {file!r} holds {kind_of(values)}"
-        raise BadSetting(f"{what}; it must hold one mapping from token ids to numbers")
+        problem = f"token_specified.file = {file!r} holds {kind_of(values)}"
+        raise BadSetting(f"{problem}; it must hold one mapping from token ids to numbers")
     return values
 
 

@@ -285,7 +285,7 @@ def test_reuters_in_its_own_files(tmp_path):
     )
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "reut2-001.sgm").write_text(SGML.replace(' NEWID="5"', ""))
-    with pytest.raises(BadRow, match=r"reut2-001\.sgm:9: this document has no TOPICS"):
+    with pytest.raises(BadRow, match=r"reut2-001\.sgm:12: this document has no TOPICS"):
         labelling(tmp_path / "b")
     (tmp_path / "b" / "reut2-001.sgm").write_text("<html>")
     with pytest.raises(BadRow, match="not a file of Reuters-21578"):
@@ -298,15 +298,15 @@ def test_reuters_in_its_own_files(tmp_path):
         (
             "Only a line</TEXT></REUTERS>\n",
             "Only a l",
-            r"a\.sgm:9: this document has no </REUTERS>; the file is cut off",
+            r"a\.sgm:12: this document has no </REUTERS>; the file is cut off",
         ),
         ("</BODY></TEXT>\n</REUTERS>", "</BODY></TEXT>\n", r"a\.sgm:2: this document has no </REUTERS>"),
         (
             '<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" OLDID="2"',
             '<REUTRS OLDID="2"',
-            r"a\.sgm:6: this document has no <REUTERS",
+            r"a\.sgm:7: this document has no <REUTERS",
         ),
-        ("<TOPICS><D>corn</D>", "<TPICS><D>corn</D>", r"a\.sgm:9: this document has no <TOPICS>"),
+        ("<TOPICS><D>corn</D>", "<TPICS><D>corn</D>", r"a\.sgm:12: this document has no <TOPICS>"),
     ],
 )
 def test_a_damaged_file_of_reuters_is_named_with_its_line(tmp_path, old, new, words):
@@ -515,7 +515,7 @@ def test_an_id_twice_in_one_split_is_named(tmp_path):
 
 def test_a_document_of_reuters_stands_in_one_split(tmp_path):
     (tmp_path / "a.sgm").write_text(SGML.replace('NEWID="5"', 'NEWID="1"'))
-    with pytest.raises(BadRow, match=r"a\.sgm:9: the document 1 occurs at .*a\.sgm:2 too"):
+    with pytest.raises(BadRow, match=r"a\.sgm:12: the document 1 occurs at .*a\.sgm:2 too"):
         labelling(tmp_path)
 
 

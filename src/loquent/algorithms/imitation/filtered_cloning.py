@@ -45,5 +45,5 @@ class FilteredCloning(Cloning):
         returns = torch.zeros(len(episodes), dtype=torch.float64).index_add_(
             0, index.cpu(), batch.reward.double().sum(1).cpu()
         )
-        kept = torch.from_numpy(shares(returns.numpy(), top=self.config.top))
-        return super().prepare(batch.take(torch.isin(index.cpu(), kept)))
+        selected = torch.from_numpy(shares(returns.numpy(), top=self.config.top))
+        return super().prepare(batch.take(torch.isin(index.cpu(), selected)))

@@ -114,11 +114,11 @@ class Supervised(BatchAlgorithm):
             ):
                 self._gradient_step(model, batch.take(chosen), means)
         self.updates += 1
-        made = {
+        progress = {
             "gradient/steps": float(self.steps - before),
             "learning_rate": self.optimizer.param_groups[0]["lr"],
         }
-        return {**means.logged(), "supervised/tokens": float(batch.is_action.sum()), **made}
+        return {**means.logged(), "supervised/tokens": float(batch.is_action.sum()), **progress}
 
     def _gradient_step(self, model: Actor, minibatch: TokenBatch, means: Means) -> None:
         """One gradient step on a minibatch; the gradient is a sum over micro-batches."""
@@ -128,12 +128,12 @@ class Supervised(BatchAlgorithm):
         self.optimizer.zero_grad(set_to_none=True)
         model.policy.train()
         try:
-            mine = minibatch.take(parallel.own(torch.arange(len(minibatch))))
+            part = minibatch.take(parallel.own(torch.arange(len(minibatch))))
             with borrowed(
                 self.key.child("dropout", self.steps, *([parallel.rank()] if parallel.size() > 1 else []))
             ):
-                for rows in micro_batches(mine, self.config.token_budget):
-                    total, nll = self._nll(model, mine.take(rows).to(model.device))
+                for rows in micro_batches(part, self.config.token_budget):
+                    total, nll = self._nll(model, part.take(rows).to(model.device))
                     (total / tokens).backward()
                     means.add(**{"supervised/loss": nll})
             parallel.add_gradients(self.parameters.values())

@@ -124,17 +124,17 @@ class NLPO(PPO):
     def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
         super().__init__(config, model, key=key)
         vocabulary = int(model.policy.get_output_embeddings().weight.shape[0])
-        kept = min(config.top_k, vocabulary) or vocabulary
-        self.masks = (config.top_p < 1 or kept < vocabulary) and config.min_keep < vocabulary
+        support = min(config.top_k, vocabulary) or vocabulary
+        self.masks = (config.top_p < 1 or support < vocabulary) and config.min_keep < vocabulary
         if (
             self.masks
             and config.mask_in_evaluation
             and model.evaluation is not None
             and model.evaluation.method == "beam"
         ):
-            what = "mask_in_evaluation with evaluation.method = 'beam': beam search has no mask"
+            problem = "mask_in_evaluation with evaluation.method = 'beam': beam search has no mask"
             raise BadSetting(
-                f"{what}; set the method to 'sample' or 'greedy', or mask_in_evaluation to false"
+                f"{problem}; set the method to 'sample' or 'greedy', or mask_in_evaluation to false"
             )
         if config.entropy == "raw" and model.decoding is not None and model.decoding.temperature != 1:
             raise BadSetting(
@@ -171,9 +171,8 @@ class NLPO(PPO):
         """
         if self.config.entropy == "support":
             return scores.entropy
-        return scores.entropy - (
-            scores.policy - scores.drawn
-        )  # log Z = log π(a) - log π_ψ(a) of any kept a, eq. 6
+        log_z = scores.policy - scores.drawn  # log π(a) - log π_ψ(a) of any kept a, eq. 6
+        return scores.entropy - log_z
 
     def after_update(self, model: Actor) -> dict[str, float]:
         """One step of the KL controller.
@@ -230,7 +229,7 @@ def follow(copied: nn.Module, source: Mapping[str, Tensor]) -> None:
         if name not in targets or name not in source or targets[name].shape != source[name].shape
     ]
     if wrong:
-        what = f"the masking policy and its source differ in the tensor {sorted(wrong)[0]!r}"
-        raise BadCheckpoint(f"{what}; take both from the same model")
+        problem = f"the masking policy and its source differ in the tensor {sorted(wrong)[0]!r}"
+        raise BadCheckpoint(f"{problem}; take both from the same model")
     for name, tensor in targets.items():
         tensor.copy_(source[name])

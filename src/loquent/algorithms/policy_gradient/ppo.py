@@ -266,9 +266,9 @@ class PPO(BatchAlgorithm):
     def prepare(self, batch: TokenBatch) -> TokenBatch:
         """The scored batch with advantages and value targets; pure."""
         if batch.value is None or batch.bootstrap is None or batch.drawn_logprob is None:
-            what = "the batch has no value, bootstrap or drawn_logprob"
+            problem = "the batch has no value, bootstrap or drawn_logprob"
             raise LoquentError(
-                f"{what}; {self.name} needs scored batches of its own play, from models.score.tokens.score"
+                f"{problem}; {self.name} needs scored batches of its own play, from models.score.tokens.score"
             )
         at = positions(batch)
         reward, value, turn = (

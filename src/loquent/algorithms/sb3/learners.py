@@ -32,17 +32,29 @@ from loquent.errors import BadCheckpoint, LoquentError
 from loquent.features.views import View, warm
 
 LOG_KEYS = {
-    "n_updates": "", "std": "", "loss": "sb3/loss", "value": "sb3/value",
-    "policy_gradient_loss": "sb3/policy_loss", "policy_loss": "sb3/policy_loss",
-    "policy_objective": "sb3/objective", "value_loss": "sb3/value_loss", "entropy_loss": "sb3/entropy_loss",
+    "n_updates": "",
+    "std": "",
+    "loss": "sb3/loss",
+    "value": "sb3/value",
+    "policy_gradient_loss": "sb3/policy_loss",
+    "policy_loss": "sb3/policy_loss",
+    "policy_objective": "sb3/objective",
+    "value_loss": "sb3/value_loss",
+    "entropy_loss": "sb3/entropy_loss",
     "approx_kl": "sb3/approx_kl",
-    "kl_divergence_loss": "sb3/kl", "clip_fraction": "sb3/clip_fraction", "clip_range": "",
+    "kl_divergence_loss": "sb3/kl",
+    "clip_fraction": "sb3/clip_fraction",
+    "clip_range": "",
     "explained_variance": "sb3/explained_variance",
-    "is_line_search_success": "sb3/line_search", "exploration_rate": "", "learning_rate": "",
+    "is_line_search_success": "sb3/line_search",
+    "exploration_rate": "",
+    "learning_rate": "",
     "clip_range_vf": "",
-    "cloning_loss": "sb3/cloning_loss", "agreement": "sb3/agreement",
-}  # fmt: skip
+    "cloning_loss": "sb3/cloning_loss",
+    "agreement": "sb3/agreement",
+}
 
+# means over an update, unless stated otherwise
 LOGGED = {
     "sb3/actions": Logged("actions", "actions so far, over all games"),
     "sb3/learning_rate": Logged("", "the optimizer's learning rate at the end of the update"),
@@ -68,7 +80,7 @@ LOGGED = {
         "", "1 - Var[return - value] / Var[return] of each collection, before learning from it"
     ),
     "sb3/line_search": Logged("share of steps", "TRPO: share of steps that the line search accepted"),
-}  # means over an update, unless stated otherwise
+}
 
 
 class Learner(Playing):
@@ -171,11 +183,11 @@ class Learner(Playing):
         """
         if state["fits"] != self._fits:
             name = next(name for name in self._fits if state["fits"].get(name) != self._fits[name])
-            what = (
+            problem = (
                 f"the {name} of the saved network was {state['fits'].get(name)!r:.200} and is "
                 f"{self._fits[name]!r:.200} now"
             )
-            raise BadCheckpoint(f"{what}; use the recipe of the run")
+            raise BadCheckpoint(f"{problem}; use the recipe of the run")
         if self.table is not None:
             restore(self.actor.model, state["learner"])
             self.table.load_state_dict(state["table"])

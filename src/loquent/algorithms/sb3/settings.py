@@ -146,11 +146,11 @@ class PPOSettings(OnPolicy):
     def __post_init__(self) -> None:
         super().__post_init__()
         if (self.rollout * self.games) % self.minibatch == 1:
-            what = (
+            problem = (
                 f"minibatch = {self.minibatch} leaves a single turn of {self.rollout * self.games}, "
                 "which cannot be normalised"
             )
-            raise BadSetting(f"{what}; set another size")
+            raise BadSetting(f"{problem}; set another size")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,17 +219,26 @@ def arguments(config: Any) -> dict[str, Any]:
         (lambda remaining: rate * max(remaining, 0.0)) if config.schedule == "linear" else rate
     )
     theirs = {
-        "minibatch": "batch_size", "replay": "buffer_size", "learning_starts": "learning_starts",
+        "minibatch": "batch_size",
+        "replay": "buffer_size",
+        "learning_starts": "learning_starts",
         "learn_every": "train_freq",
-        "gradient_steps": "gradient_steps", "target_every": "target_update_interval",
+        "gradient_steps": "gradient_steps",
+        "target_every": "target_update_interval",
         "explore_first": "exploration_initial_eps",
-        "explore_last": "exploration_final_eps", "explore_share": "exploration_fraction",
+        "explore_last": "exploration_final_eps",
+        "explore_share": "exploration_fraction",
         "gradient_norm": "max_grad_norm",
-        "rollout": "n_steps", "gae_lambda": "gae_lambda", "epochs": "n_epochs", "clip": "clip_range",
+        "rollout": "n_steps",
+        "gae_lambda": "gae_lambda",
+        "epochs": "n_epochs",
+        "clip": "clip_range",
         "entropy": "ent_coef",
-        "value_weight": "vf_coef", "target_kl": "target_kl", "critic_epochs": "n_critic_updates",
+        "value_weight": "vf_coef",
+        "target_kl": "target_kl",
+        "critic_epochs": "n_critic_updates",
         "conjugate_steps": "cg_max_steps",
         "damping": "cg_damping",
-    }  # fmt: skip
+    }
     own = {field.name for field in fields(config)}
     return constructor | {name: getattr(config, ours) for ours, name in theirs.items() if ours in own}

@@ -19,23 +19,23 @@ ARRAYS = ("observations", "next_observations", "actions", "rewards", "dones", "t
 def state_of(model: Any) -> dict[str, Any]:
     """The optimizer by the names of its parameters, the counters, and the filled part of the replay."""
     counters = {name: getattr(model, name) for name in counters_of(model)}
-    found: dict[str, Any] = {
+    state: dict[str, Any] = {
         "library": _versions(),
         "optimizer": _optimizer(model.policy),
         "counters": counters,
     }
     starts = episode_starts(model)
     if starts is not None:
-        found["starts"] = [bool(start) for start in starts]
+        state["starts"] = [bool(start) for start in starts]
     replay = getattr(model, "replay_buffer", None)
     if replay is not None:
         filled = replay.buffer_size if replay.full else replay.pos
-        found["replay"] = {
+        state["replay"] = {
             "pos": replay.pos,
             "full": replay.full,
             **{name: torch.from_numpy(getattr(replay, name)[:filled].copy()) for name in ARRAYS},
         }
-    return found | {"leaves": _leaves(found)}
+    return state | {"leaves": _leaves(state)}
 
 
 def restore(model: Any, state: Mapping[str, Any]) -> None:
@@ -84,13 +84,13 @@ def restore(model: Any, state: Mapping[str, Any]) -> None:
         )
         filled = replay.buffer_size if full else place
         for name in ARRAYS:
-            array, kept = getattr(replay, name), saved[name].numpy()
-            if kept.shape != (filled, *array.shape[1:]) or filled > len(array):
+            array, values = getattr(replay, name), saved[name].numpy()
+            if values.shape != (filled, *array.shape[1:]) or filled > len(array):
                 raise BadCheckpoint(
-                    f"the replay's {name} have the shape {kept.shape}; {(filled, *array.shape[1:])} "
+                    f"the replay's {name} have the shape {values.shape}; {(filled, *array.shape[1:])} "
                     f"is right, in a replay of {len(array)}"
                 )
-            array[: len(kept)] = kept
+            array[: len(values)] = values
         replay.pos, replay.full = place, full
 
 
@@ -99,11 +99,11 @@ def _leaves(state: Mapping[str, Any], place: str = "") -> list[str]:
 
     Parameters without a gradient have no moments, so the network does not give them.
     """
-    found: list[str] = []
+    names: list[str] = []
     for name, item in state.items():
         if place or name != "leaves":
-            found += _leaves(item, f"{place}{name}: ") if isinstance(item, Mapping) else [place + name]
-    return found
+            names += _leaves(item, f"{place}{name}: ") if isinstance(item, Mapping) else [place + name]
+    return names
 
 
 def _versions() -> dict[str, str]:
@@ -124,11 +124,11 @@ def _optimizer(policy: Any) -> dict[str, dict[str, Any]]:
 def _load_optimizer(policy: Any, state: Mapping[str, Mapping[str, Any]]) -> None:
     parameters = dict(policy.named_parameters())
     if unknown := sorted(state.keys() - parameters.keys()):
-        what = (
+        problem = (
             f"the optimizer's state has {unknown[0]!r}, which the network does not have, so it belongs "
             "to another"
         )
-        raise BadCheckpoint(f"{what}; resume with the network of the run")
+        raise BadCheckpoint(f"{problem}; resume with the network of the run")
     policy.optimizer.state.clear()
     for name, entry in state.items():
         moments = [value for value in entry.values() if isinstance(value, torch.Tensor) and value.dim()]

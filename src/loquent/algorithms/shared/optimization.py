@@ -129,11 +129,11 @@ def load_by_name(
     fused = {id(p) for group in optimizer.param_groups if group.get("fused") for p in group["params"]}
     unknown = sorted(set(state) - set(parameters))
     if unknown:
-        what = (
+        problem = (
             f"the optimizer's state has {unknown[0]!r}, which the model does not have, so it belongs to "
             "another model"
         )
-        raise BadCheckpoint(f"{what}; resume with the model of the run")
+        raise BadCheckpoint(f"{problem}; resume with the model of the run")
     copies = exact_copies(optimizer)
     optimizer.state.clear()
     if isinstance(optimizer, RoundedAdamW):
@@ -143,9 +143,9 @@ def load_by_name(
         _check_moments(name, entry, rounded=parameter in copies)
         moments = [value for value in entry.values() if value.dim()]
         if any(value.shape != parameter.shape for value in moments):
-            what = f"the optimizer's state of {name!r} has the shape {tuple(moments[0].shape)}"
+            problem = f"the optimizer's state of {name!r} has the shape {tuple(moments[0].shape)}"
             raise BadCheckpoint(
-                f"{what}; the parameter has {tuple(parameter.shape)}; resume with the model of the run"
+                f"{problem}; the parameter has {tuple(parameter.shape)}; resume with the model of the run"
             )
         # The step count, a scalar, is on the CPU unless the optimizer is fused, as in
         # torch.optim.Optimizer.load_state_dict.

@@ -125,11 +125,11 @@ class Chai(OfflineLearner):
         return LanguageModelAgent(model.policy, model.format, decoding, best_of=best, name=self.name)
 
     def loss(
-        self, model: Actor, batch: TokenBatch, whole: TokenBatch
+        self, model: Actor, batch: TokenBatch, minibatch: TokenBatch
     ) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
-        """The part of a micro-batch in the loss of the minibatch `whole`, and the logged values."""
+        """The part of a micro-batch in the loss of its minibatch, and the logged values."""
         config, values, view = self.config, attached(model), utterances(batch)
-        answers, alive = int(utterances(whole).real.sum()), view.alive[view.real]
+        answers, alive = int(utterances(minibatch).real.sum()), view.alive[view.real]
         with torch.no_grad():
             means = running_mean(
                 pretrained.hidden(model.policy, batch.tokens).to(pretrained.exact(model.policy.dtype))
@@ -183,9 +183,8 @@ class Chai(OfflineLearner):
             .generator()
             .random(tuple(shape), dtype=np.float32)
         )
-        return torch.from_numpy(
-            2 * uniform.astype(np.float64) - 1
-        )  # drawn in float32, so equal for every dtype of the model
+        # drawn in float32, so equal for every dtype of the model
+        return torch.from_numpy(2 * uniform.astype(np.float64) - 1)
 
     def after_update(self, model: Actor) -> dict[str, float]:
         """The number of states with cached candidates."""

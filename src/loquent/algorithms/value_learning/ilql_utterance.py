@@ -109,12 +109,12 @@ class UtteranceILQL(OfflineLearner):
         return LanguageModelAgent(model.policy, model.format, decoding, best_of=best, name=self.name)
 
     def loss(
-        self, model: Actor, batch: TokenBatch, whole: TokenBatch
+        self, model: Actor, batch: TokenBatch, minibatch: TokenBatch
     ) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
-        """The part of a micro-batch in the loss of the minibatch `whole`, and the logged values."""
+        """The part of a micro-batch in the loss of its minibatch, and the logged values."""
         config, answers, inputs = (
             self.config,
-            int(utterances(whole).real.sum()),
+            int(utterances(minibatch).real.sum()),
             self.loss_inputs(model, batch),
         )
         target = losses.bellman_target(
@@ -126,9 +126,9 @@ class UtteranceILQL(OfflineLearner):
             weight = self.weights(batch, inputs)
             policy_loss, logged = imitation(model, config, batch, weight, inputs.policy)
             count = (
-                int(whole.is_action.sum())
+                int(minibatch.is_action.sum())
                 if config.normaliser == "actions"
-                else int(whole.real.sum()) - len(whole)
+                else int(minibatch.real.sum()) - len(minibatch)
             )
             total = total + config.awac_weight * policy_loss / count
         means = {

@@ -180,9 +180,9 @@ class OfflineLearner(BatchAlgorithm):
 
     @abstractmethod
     def loss(
-        self, model: Actor, batch: TokenBatch, whole: TokenBatch
+        self, model: Actor, batch: TokenBatch, minibatch: TokenBatch
     ) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
-        """The part of a micro-batch in the loss of the minibatch `whole`, and the logged values."""
+        """The part of a micro-batch in the loss of its minibatch, and the logged values."""
 
     @abstractmethod
     def agent(self, model: Actor, evaluating: bool) -> LanguageModelAgent:
@@ -197,9 +197,8 @@ class OfflineLearner(BatchAlgorithm):
         rows = batch.is_action.any(1).nonzero().flatten()
         if not len(rows):
             raise LoquentError("the batch has no action token; give episodes with at least one answer")
-        batch = batch.to(
-            exact(model.policy.dtype)
-        )  # rewards of games that an expert has just played are float64
+        # the rewards of episodes that an expert has just played are float64
+        batch = batch.to(exact(model.policy.dtype))
         means, before = Means(), self.steps
         for network in self.learning:
             network.train()
@@ -224,10 +223,10 @@ class OfflineLearner(BatchAlgorithm):
         for group in self.optimizer.param_groups:
             group["lr"] = step_size(self.steps, self.config)
         self.optimizer.zero_grad(set_to_none=True)
-        mine = minibatch.take(parallel.own(torch.arange(len(minibatch))))
+        part = minibatch.take(parallel.own(torch.arange(len(minibatch))))
         with borrowed(self.key.child("dropout", self.steps, parallel.rank())):
-            for rows in micro_batches(mine, self.config.token_budget):
-                total, logged = self.loss(model, mine.take(rows).to(model.device), minibatch)
+            for rows in micro_batches(part, self.config.token_budget):
+                total, logged = self.loss(model, part.take(rows).to(model.device), minibatch)
                 total.backward()
                 means.add(**logged)
         parallel.add_gradients(self.parameters.values())

@@ -177,17 +177,17 @@ class ValueLearner(OfflineLearner):
         )
 
     def loss(
-        self, model: Actor, batch: TokenBatch, whole: TokenBatch
+        self, model: Actor, batch: TokenBatch, minibatch: TokenBatch
     ) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
-        """The part of a micro-batch in the loss of the minibatch `whole`, and the logged values."""
-        config, tokens = self.config, int(whole.is_action.sum())
+        """The part of a micro-batch in the loss of its minibatch, and the logged values."""
+        config, tokens = self.config, int(minibatch.is_action.sum())
         inputs, logged = self.loss_inputs(model, batch), dict[str, Tensor]()
         total, parts = self.q_part(model, inputs, self.q_target(model, inputs))
         parts["v_loss"] = losses.expectile_loss(self.v_target(inputs), inputs.v, config.tau)
         total = (total + config.v_weight * parts["v_loss"].sum()) / tokens
         if self.imitates:
             policy_loss, policy_logged = self.policy_loss(model, inputs)
-            count = tokens if config.normaliser == "actions" else int(whole.real.sum()) - len(whole)
+            count = tokens if config.normaliser == "actions" else int(minibatch.real.sum()) - len(minibatch)
             total = total + config.awac_weight * policy_loss / count
             logged |= policy_logged
         parts |= {"v": inputs.v, "target_q": inputs.target_q, "advantage": inputs.target_q - inputs.v}

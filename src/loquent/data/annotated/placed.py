@@ -112,11 +112,11 @@ def at(path: Path, records: Iterable[tuple[int, Fields]]) -> Placed:
     return (((path, line), record) for line, record in records)
 
 
-def strings(record: Mapping[str, Any], name: str, what: str, *, split: bool = False) -> tuple[str, ...]:
+def strings(record: Mapping[str, Any], name: str, noun: str, *, split: bool = False) -> tuple[str, ...]:
     """A field as a tuple of non-empty strings. With `split` a single string is split at spaces.
 
     Args:
-        what: what the strings are, for errors.
+        noun: noun the strings are, for errors.
 
     Raises:
         Unlabelled: the field or an item is None. ValueError: the field is not a list of non-empty strings.
@@ -127,15 +127,15 @@ def strings(record: Mapping[str, Any], name: str, what: str, *, split: bool = Fa
     if value is None or (isinstance(value, list | tuple) and any(item is None for item in value)):
         hint = "the hub writes -1 for a missing class"
         raise Unlabelled(
-            f"the field {name!r} is {value!r:.60}, so {what} are missing; it must be a list of "
-            f"{what} ({hint})"
+            f"the field {name!r} is {value!r:.60}, so {noun} are missing; it must be a list of "
+            f"{noun} ({hint})"
         )
     if not isinstance(value, list | tuple):
-        raise ValueError(f"the field {name!r} is {value!r:.60}; it must be a list of {what}")
+        raise ValueError(f"the field {name!r} is {value!r:.60}; it must be a list of {noun}")
     for item in value:
         if not isinstance(item, str) or not item:
             raise ValueError(
-                f"the field {name!r} holds {item!r:.60}; it must be a list of {what}, strings that "
+                f"the field {name!r} holds {item!r:.60}; it must be a list of {noun}, strings that "
                 "are not empty"
             )
     return tuple(value)
@@ -228,7 +228,7 @@ def _annotated(splits: Mapping[str, list[Item]]) -> dict[str, list[tuple[Place, 
     Raises:
         BadRow: some rows of a split have no annotation, or no split has any.
     """
-    kept: dict[str, list[tuple[Place, str, Record]]] = {}
+    annotated: dict[str, list[tuple[Place, str, Record]]] = {}
     omitted: dict[str, tuple[int, BadRow]] = {}
     for split, items in splits.items():
         missing = [
@@ -241,8 +241,10 @@ def _annotated(splits: Mapping[str, list[Item]]) -> dict[str, list[tuple[Place, 
         if missing:
             omitted[split] = len(missing), missing[0]
         else:
-            kept[split] = [(place, id, record) for place, id, record in items if isinstance(record, Record)]
-    if omitted and not any(kept.values()):
+            annotated[split] = [
+                (place, id, record) for place, id, record in items if isinstance(record, Record)
+            ]
+    if omitted and not any(annotated.values()):
         raise next(iter(omitted.values()))[1]
     for split, (count, why) in omitted.items():
         warnings.warn(
@@ -250,7 +252,7 @@ def _annotated(splits: Mapping[str, list[Item]]) -> dict[str, list[tuple[Place, 
             Remark,
             stacklevel=2,
         )
-    return kept
+    return annotated
 
 
 def _read(records: Placed, check: Check) -> Iterator[Item]:
@@ -292,23 +294,23 @@ def other_name(fields: Mapping[str, Any], own: tuple[str, ...], other: str) -> s
     return other if other in fields and not any(name in fields for name in own) else ""
 
 
-def knowing(check: Check, labels: tuple[str, ...]) -> Check:
+def restricted_to(check: Check, labels: tuple[str, ...]) -> Check:
     """A check that also refuses labels outside `labels`; empty `labels` allow any label."""
-    return partial(_knowing, check, frozenset(labels)) if labels else check
+    return partial(_check_with_labels, check, frozenset(labels)) if labels else check
 
 
-def _knowing(check: Check, known: frozenset[str], fields: Mapping[str, Any]) -> Record:
+def _check_with_labels(check: Check, allowed: frozenset[str], fields: Mapping[str, Any]) -> Record:
     record = check(fields)
-    known_labels(record, known)
+    check_labels(record, allowed)
     return record
 
 
-def known_labels(fields: Record, known: frozenset[str]) -> None:
-    """ValueError if a row has a label outside `known`."""
-    if unknown := next((label for label in fields["labels"] if label not in known), None):
-        near = nearest(unknown, known)
+def check_labels(fields: Record, allowed: frozenset[str]) -> None:
+    """ValueError if a row has a label outside `allowed`."""
+    if unknown := next((label for label in fields["labels"] if label not in allowed), None):
+        near = nearest(unknown, allowed)
         hint = f"did you mean {near!r}? " if near else ""
-        more = f" and {len(known) - LISTED:,} more" if len(known) > LISTED else ""
+        more = f" and {len(allowed) - LISTED:,} more" if len(allowed) > LISTED else ""
         raise ValueError(
-            f"the label {unknown!r:.80} is unknown; {hint}known: {', '.join(sorted(known)[:LISTED])}{more}"
+            f"the label {unknown!r:.80} is unknown; {hint}known: {', '.join(sorted(allowed)[:LISTED])}{more}"
         )

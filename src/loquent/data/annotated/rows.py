@@ -30,7 +30,7 @@ class Rows:
         self, task: str, load: Callable[[], Splits], check: Check, labels: tuple[str, ...] | None = None
     ) -> None:
         self._task, self._load, self._labels = task, load, labels
-        self._check = check if labels is None else placed.knowing(check, labels)
+        self._check = check if labels is None else placed.restricted_to(check, labels)
         self._splits: dict[str, tuple[Row, ...]] = {}
 
     def of(self, split: str) -> tuple[Row, ...]:
@@ -55,24 +55,24 @@ class Rows:
         allowed = frozenset(self._labels or ())
         for row in rows if self._labels is not None else ():
             try:
-                placed.known_labels(row.fields, allowed)
+                placed.check_labels(row.fields, allowed)
             except ValueError as error:
                 raise BadRow(f"row {row.id}: {error}") from error
         return rows
 
 
-def labels(options: L, builtin: tuple[str, ...], whole: Callable[[L], Splits]) -> tuple[str, ...]:
+def labels(options: L, builtin: tuple[str, ...], unlimited: Callable[[L], Splits]) -> tuple[str, ...]:
     """All labels in the order of their actions: those of the options, of the built-in rows, or of all rows.
 
     Args:
-        whole: returns the rows before any limit.
+        unlimited: returns the rows before any limit.
 
     Raises:
         BadSetting: the options have no labels, and no row has a label.
     """
     if options.labels:
         return options.labels
-    return builtin if options.source == "builtin" else placed.labels_of(whole(options))
+    return builtin if options.source == "builtin" else placed.labels_of(unlimited(options))
 
 
 def limited(splits: Splits, limit: int) -> Splits:

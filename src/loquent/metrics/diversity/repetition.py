@@ -63,5 +63,5 @@ def repeated_share(tokens: Sequence[str], n: int) -> float | None:
 
 def copied_share(tokens: Sequence[str], source: Sequence[str], n: int) -> float | None:
     """The share of a text's n-grams that occur in `source`; None for a text without an n-gram."""
-    grams, known = list(ngrams(tokens, n)), set(ngrams(source, n))
-    return sum(gram in known for gram in grams) / len(grams) if grams else None
+    grams, source_grams = list(ngrams(tokens, n)), set(ngrams(source, n))
+    return sum(gram in source_grams for gram in grams) / len(grams) if grams else None

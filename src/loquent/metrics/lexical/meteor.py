@@ -174,7 +174,7 @@ def _match(
     for place, word in reversed(prediction):
         if synonyms is not None:
             candidates = (word, *(free.keys() & synonyms(word)))
-            word = max(candidates, key=lambda known: free[known][-1] if free.get(known) else -1)
+            word = max(candidates, key=lambda candidate: free[candidate][-1] if free.get(candidate) else -1)
         if free.get(word):
             matched.add(free[word][-1])
             pairs.append((place, free[word].pop()))

@@ -82,8 +82,9 @@ class BertScore:
 
     @property
     def together(self) -> bool:
-        """Whether a sample's score depends on the other samples of the call, through the idf of their
-        references.
+        """Whether a sample's score depends on the other samples of the call.
+
+        It does through the idf of their references.
         """
         return self.idf and self.corpus is None
 
@@ -111,8 +112,9 @@ class BertScore:
     def _scores(
         self, texts: list[str], left: list[int], right: list[list[int]]
     ) -> dict[tuple[int, int], tuple[float, float, float]]:
-        """F1, precision and recall of each pair (prediction, reference) whose reference has positive
-        weight.
+        """F1, precision and recall of each pair (prediction, reference).
+
+        References without positive weight are left out.
         """
         from loquent import pretrained
 

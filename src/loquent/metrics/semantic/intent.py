@@ -42,8 +42,9 @@ class IntentOptions(ModelOptions):
 
 @dataclass(frozen=True, eq=False)
 class IntentAccuracy:
-    """Per sample 1 if the most likely label is the row's intent, else 0; no score for a row without an
-    intent.
+    """Per sample 1 if the most likely label is the row's intent, else 0.
+
+    A row without an intent has no score.
     """
 
     network: Callable[[], Any]  # returns a `pretrained.ClassifierNetwork`

@@ -55,8 +55,8 @@ class WordNgrams:
             return _counted(text[:0], code[:0])
         place = np.searchsorted(self.codes, code)
         place[place == len(self.codes)] = 0
-        known = self.codes[place] == code
-        return _counted(text[known], place[known])
+        listed = self.codes[place] == code
+        return _counted(text[listed], place[listed])
 
     def ngrams(self, texts: Sequence[str]) -> tuple[Ints, Ints]:
         """All n-grams of words in the vocabulary: (number of the text, code of the n-gram), int64[N] each."""
@@ -72,8 +72,8 @@ class WordNgrams:
             m = len(ids) - n + 1
             if m <= 0:
                 break
-            known = (code[:m] > 0) & (ids[n - 1 :] > 0) & (text[:m] == text[n - 1 :])
-            code = np.where(known, code[:m] << WORD_BITS | ids[n - 1 :], 0)
+            valid = (code[:m] > 0) & (ids[n - 1 :] > 0) & (text[:m] == text[n - 1 :])
+            code = np.where(valid, code[:m] << WORD_BITS | ids[n - 1 :], 0)
             texts_of.append(text[:m][code > 0])
             codes.append(code[code > 0])
         return np.concatenate(texts_of), np.concatenate(codes)
@@ -106,9 +106,9 @@ class CharacterNgrams:
             code = code[:m] * np.uint64(0x100000001B3) + letters[n - 1 :]  # modulo 2**64, as in FNV
             if n < 4:
                 continue
-            whole = text[:m] == text[n - 1 :]
-            mixed = (code[whole] + np.uint64(n)) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(64 - self.bits)
-            texts_of.append(text[:m][whole])
+            inside = text[:m] == text[n - 1 :]
+            mixed = (code[inside] + np.uint64(n)) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(64 - self.bits)
+            texts_of.append(text[:m][inside])
             features.append(mixed.astype(np.int64))
         if not features:
             return _counted(text[:0], text[:0])
@@ -120,8 +120,9 @@ Features = WordNgrams | CharacterNgrams
 
 @dataclass(frozen=True, eq=False)
 class Classifier:
-    """P(positive) = logistic(slope * w.x + intercept), where x is the tf-idf vector of a text, scaled to
-    length 1.
+    """P(positive) = logistic(slope * w.x + intercept) for a text with the tf-idf vector x.
+
+    The vector is scaled to length 1.
     """
 
     features: Features

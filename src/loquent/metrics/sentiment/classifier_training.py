@@ -74,8 +74,7 @@ def train_judge(texts: Sequence[str], positive: Labels) -> Classifier:
 
 
 def log_odds(counts: Counts, positive: Labels, chosen: Labels, features: int) -> Floats:
-    """The log odds log P(feature | positive) - log P(feature | negative) over the chosen texts:
-    float64[features].
+    """float64[features]: log P(feature | positive) - log P(feature | negative) over the chosen texts.
 
     A feature that occurs n times in a text counts 1 + log n.
     """
@@ -96,10 +95,10 @@ def word_features(texts: Sequence[str]) -> WordNgrams:
     """
     least = 3 if len(texts) >= 1000 else 2
     frequency = Counter(word for text in texts for word in set(words(text)))
-    kept = sorted(
+    frequent = sorted(
         (word for word, n in frequency.items() if n >= least), key=lambda word: (-frequency[word], word)
     )
-    vocabulary = {word: i for i, word in enumerate(kept[: (1 << WORD_BITS) - 1], 1)}
+    vocabulary = {word: i for i, word in enumerate(frequent[: (1 << WORD_BITS) - 1], 1)}
     everything = WordNgrams(vocabulary, np.zeros(0, dtype=np.int64))
     chunks = []
     for first in range(0, len(texts), 512):
@@ -112,8 +111,9 @@ def word_features(texts: Sequence[str]) -> WordNgrams:
 
 
 def _matrix(features: Features, texts: Sequence[str]) -> tuple[Floats, Any]:
-    """The idf of each feature, smoothed as in scikit-learn, and the sparse matrix of tf-idf rows of
-    length 1.
+    """The idf of each feature, smoothed as in scikit-learn, and the sparse matrix of tf-idf rows.
+
+    Each row has length 1.
     """
     from scipy.sparse import csr_matrix
 

@@ -46,8 +46,9 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class BleuTotto:
-    """For the corpus sacrebleu's BLEU of the official files; per sample its sentence BLEU, 0 for an empty
-    answer.
+    """For the corpus sacrebleu's BLEU of the official files; per sample its sentence BLEU.
+
+    An empty answer has the score 0.
     """
 
     pad: bool = True
@@ -80,8 +81,9 @@ class BleuTotto:
         prompts: Sequence[str],
         rows: Sequence[Row],
     ) -> Tally:
-        """float[samples, subsets * 11]: for each subset of a sample 1, both lengths, matches and totals, else
-        zeros.
+        """float[samples, subsets * 11]: for each subset 1, both lengths, matches and totals.
+
+        A sample outside a subset has zeros there.
 
         Raises:
             BadRow: `overlap_subset` is neither true nor false.
@@ -137,8 +139,9 @@ def _score(counts: Sequence[float], effective: bool = False) -> float:
 
 @cache
 def _bleu(effective: bool = False) -> Any:
-    """Sacrebleu's BLEU: 13a, n up to 4, exponential smoothing; with `effective` only of the orders that a
-    text has.
+    """Sacrebleu's BLEU: 13a, n up to 4, exponential smoothing.
+
+    With `effective`, only the orders count that a text has.
     """
     try:
         from sacrebleu.metrics.bleu import BLEU

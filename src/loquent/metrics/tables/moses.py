@@ -15,10 +15,18 @@ import unicodedata
 from functools import lru_cache
 
 ESCAPES = {
-    "&bar;": "|", "&#124;": "|", "&lt;": "<", "&gt;": ">", "&bra;": "[", "&ket;": "]", "&quot;": '"',
+    "&bar;": "|",
+    "&#124;": "|",
+    "&lt;": "<",
+    "&gt;": ">",
+    "&bra;": "[",
+    "&ket;": "]",
+    "&quot;": '"',
     "&apos;": "'",
-    "&#91;": "[", "&#93;": "]", "&amp;": "&",
-}  # fmt: skip
+    "&#91;": "[",
+    "&#93;": "]",
+    "&amp;": "&",
+}
 CJK = (
     (0x1100, 0x11FF),
     (0x2E80, 0xA4CF),
@@ -80,8 +88,9 @@ def _pieces(words: list[str]) -> list[str]:
 
 
 def _quote(word: str, before: str, quotes: dict[str, int]) -> tuple[bool, bool]:
-    """Whether a quote joins the previous word, and the next word: it closes, opens, or is the apostrophe of a
-    plural.
+    """Whether a quote joins the previous word, and whether it joins the next word.
+
+    The quote opens or closes a quotation, or is the apostrophe of a plural.
     """
     kind = '"' if frozenset(word) <= DOUBLE else word
     if quotes.get(kind, 0) % 2 == 0 and word == "'" and before.endswith("s"):

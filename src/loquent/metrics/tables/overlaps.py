@@ -15,14 +15,15 @@ Words = Sequence[str]
 
 @dataclass(frozen=True, eq=False)
 class Grams:
-    """The n-grams of a text: counts, their total, and `known`, how many words of all their occurrences are in
-    the table.
+    """The n-grams of a text: counts, their total, and `in_table`.
+
+    `in_table` is the number of words in the table, summed over all n-grams of the text.
     """
 
     n: int
     counts: Counter[Gram]
     total: int
-    known: int
+    in_table: int
 
 
 def grams(words: Words, table: Collection[str], n: int) -> Grams:
@@ -32,9 +33,9 @@ def grams(words: Words, table: Collection[str], n: int) -> Grams:
     eq. 4).
     """
     total = max(0, len(words) - n + 1)
-    known_before = [0, *accumulate(word in table for word in words)]
-    known = sum(known_before[begin + total] - known_before[begin] for begin in range(n)) if total else 0
-    return Grams(n, Counter(ngrams(words, n)), total, known)
+    before = [0, *accumulate(word in table for word in words)]
+    in_table = sum(before[begin + total] - before[begin] for begin in range(n)) if total else 0
+    return Grams(n, Counter(ngrams(words, n)), total, in_table)
 
 
 def shares(prediction: Grams, reference: Grams, table: Collection[str]) -> tuple[float, float]:
@@ -44,15 +45,15 @@ def shares(prediction: Grams, reference: Grams, table: Collection[str]) -> tuple
     of its words in the table; 0 without n-grams. Recall is the share of the reference's n-grams that the
     prediction has, weighted by the share of their words in the table; 1 if all weights are 0.
     """
-    common = known = 0
+    common = in_table = 0
     for gram in prediction.counts.keys() & reference.counts.keys():
         hits = min(prediction.counts[gram], reference.counts[gram])
         common += hits
-        known += hits * sum(word in table for word in gram)
-    precision = (
-        (common + (prediction.known - known) / prediction.n) / prediction.total if prediction.total else 0.0
-    )
-    return precision, known / reference.known if reference.known else 1.0
+        in_table += hits * sum(word in table for word in gram)
+    precision = 0.0
+    if prediction.total:
+        precision = (common + (prediction.in_table - in_table) / prediction.n) / prediction.total
+    return precision, in_table / reference.in_table if reference.in_table else 1.0
 
 
 def mentioned(values: Sequence[Words], words: Words) -> float:

@@ -48,7 +48,7 @@ class ParentOptions:
 class TableWords:
     """A table as PARENT uses it: all its words, and the words of each highlighted value."""
 
-    known: frozenset[str]
+    words: frozenset[str]
     values: tuple[Words, ...]
 
 
@@ -122,21 +122,22 @@ def parent(context: Context, options: ParentOptions) -> Parent:
 
 @lru_cache(maxsize=1 << 10)
 def table_words(table: Table) -> TableWords:
-    """The words of a table, detokenised as one line: quotes open and close across cells, as in the official
-    files.
+    """The words of a table, detokenised as one line.
+
+    Quotes open and close across cells, as in the official files.
     """
-    known = frozenset(chain.from_iterable(map(words.tokens, _entries(table.whole))))
-    return TableWords(known, tuple(filter(None, map(words.tokens, _entries(table.highlighted)))))
+    all_words = frozenset(chain.from_iterable(map(words.tokens, _entries(table.values))))
+    return TableWords(all_words, tuple(filter(None, map(words.tokens, _entries(table.highlighted)))))
 
 
 def best(prediction: Words, references: Sequence[Words], table: TableWords) -> tuple[float, float, float]:
     """F, precision and recall against the reference with the highest F."""
-    predicted = [overlaps.grams(prediction, table.known, n) for n in ORDERS]
+    predicted = [overlaps.grams(prediction, table.words, n) for n in ORDERS]
     mentions = overlaps.mentioned(table.values, prediction) or SMOOTHING
     scores = []
     for reference in references:
-        gold = [overlaps.grams(reference, table.known, n) for n in ORDERS]
-        shares = [overlaps.shares(a, b, table.known) for a, b in zip(predicted, gold, strict=True)]
+        gold = [overlaps.grams(reference, table.words, n) for n in ORDERS]
+        shares = [overlaps.shares(a, b, table.words) for a, b in zip(predicted, gold, strict=True)]
         precisions, recalls = zip(*shares, strict=True)
         precision = _geometric(precisions) if precisions[0] else 0.0
         reference_recall = _geometric(recalls) if recalls[0] else SMOOTHING

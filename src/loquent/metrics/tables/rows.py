@@ -1,6 +1,6 @@
 """The tables of rows in ToTTo's format.
 
-PARENT reads the whole table for precision, and the highlighted cells for recall.
+PARENT reads the values table for precision, and the highlighted cells for recall.
 
 Fields of a row: `table` (rows of cells; a cell is a text, or a mapping with `value`), `highlighted_cells`
 (pairs of row and column, from 0), and optionally `table_page_title`, `table_section_title`,
@@ -23,12 +23,12 @@ BREAKS = re.compile(r"[\t\n\r]+")  # these separate entries and tables in the of
 
 @dataclass(frozen=True)
 class Table:
-    """`whole`: the values of all cells, titles and text.
+    """`values`: the values of all cells, titles and text.
 
     `highlighted`: those of the highlighted cells and titles.
     """
 
-    whole: Values
+    values: Values
     highlighted: Values
 
 

@@ -26,10 +26,10 @@ class Options:
         "", "source path: a file, a folder with train, validation and test files, or the IMDB folders"
     )
     name: str = setting("", "source hub: the dataset's name, or a local folder in the hub's format")
-    subset: str = setting("", "source hub: the dataset's configuration, where it has several")
+    subset: str = setting("", "source hub: the dataset's configuration, text_source it has several")
     revision: str = setting("", "source hub: the commit, 40 hexadecimal digits")
     text_field: str = setting("text", "the field of the text")
-    label_field: str = setting("", "the field of the label; empty: `label`, where it exists")
+    label_field: str = setting("", "the field of the label; empty: `label`, text_source it exists")
     labels: tuple[str, ...] = setting((), "the allowed labels; empty: any")
     prompt_words: int = setting(
         0, "words in the prompt; 0, or a text not longer than this: use prompt_fraction", low=0
@@ -55,10 +55,10 @@ class Options:
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        _ = self.where
+        _ = self.text_source
 
     @property
-    def where(self) -> Source:
+    def text_source(self) -> Source:
         """The source of the texts."""
         return Source(
             kind=self.source,
@@ -80,7 +80,7 @@ def rows(options: Options, split: str) -> tuple[Row, ...]:
         UnknownName: the source has no such split.
         BadRow: a text has fewer than two words, so it cannot be split into prompt and continuation.
     """
-    splits = load(options.where)
+    splits = load(options.text_source)
     if split not in splits:
         raise UnknownName(
             f"split of the source {options.source} {options.path or options.name}".rstrip(), split, splits
@@ -119,12 +119,12 @@ def _cut_row(row: Row, options: Options) -> Row:
     if not 0 < count < length:
         count = min(max(int(length * options.prompt_fraction), 1), length - 1)
     try:
-        prompt, rest = cut(text, count)
+        prompt, continuation = cut(text, count)
     except ValueError as error:
         raise BadRow(
             f"row {row.id}: {error}", file=options.path or options.name or "built-in reviews"
         ) from error
-    return Row(row.id, row.fields.with_(prompt=prompt, references=(rest,), text=text, label=label))
+    return Row(row.id, row.fields.with_(prompt=prompt, references=(continuation,), text=text, label=label))
 
 
 def _pieces(row: Row, options: Options) -> Iterator[Row]:

@@ -54,8 +54,8 @@ class Options(Labelled):
     def __post_init__(self) -> None:
         super().__post_init__()
         if TERMINATE in self.labels:
-            what = f"labels = {self.labels!r:.80}: {TERMINATE!r} is the action that ends an episode"
-            raise BadSetting(f"{what} and cannot be a label; rename the label")
+            problem = f"labels = {self.labels!r:.80}: {TERMINATE!r} is the action that ends an episode"
+            raise BadSetting(f"{problem} and cannot be a label; rename the label")
 
     def check(self, fields: Mapping[str, Any]) -> Record:
         """The checked fields of a user's row. A field has its own name or else the name in the source.
@@ -86,20 +86,20 @@ def load(options: Options) -> Splits:
     A row without a weight gets 1 / (the number of rows in its split with the same sequence of labels).
     Sampling by weight then draws every sequence equally often, as the paper's pools do.
     """
-    return {split: _weighted(part) for split, part in rows.limited(whole(options), options.limit).items()}
+    return {split: _weighted(part) for split, part in rows.limited(unlimited(options), options.limit).items()}
 
 
 @lru_cache(maxsize=16)
-def whole(options: Options) -> Splits:
+def unlimited(options: Options) -> Splits:
     """The rows without `limit`, so that the set of labels does not depend on `limit`."""
     return placed.load(
-        options, texts.read, placed.knowing(options.read, options.labels), builtin_texts.splits
+        options, texts.read, placed.restricted_to(options.read, options.labels), builtin_texts.splits
     )
 
 
 def labels(options: Options) -> tuple[str, ...]:
     """All labels in the order of their actions; errors as in `data.annotated.rows.labels`."""
-    return rows.labels(options, builtin_texts.LABELS, whole)
+    return rows.labels(options, builtin_texts.LABELS, unlimited)
 
 
 def most_steps(options: Options, count: int) -> int:
@@ -108,7 +108,9 @@ def most_steps(options: Options, count: int) -> int:
         return options.max_steps
     if options.source == "builtin":
         return builtin_texts.MOST + 1
-    return max((len(row["labels"]) for part in whole(options).values() for row in part), default=count) + 1
+    return (
+        max((len(row["labels"]) for part in unlimited(options).values() for row in part), default=count) + 1
+    )
 
 
 def _weighted(part: tuple[Row, ...]) -> tuple[Row, ...]:

@@ -188,9 +188,7 @@ class MultiLabel(Task):
         return ", ".join(state.gold) or "no label"
 
     def told(self, state: State, ended: str | None) -> dict[str, Any]:
-        """Further keys of `info`: the score so far; after the end also the prediction,
-        the target and the success.
-        """
+        """Further keys of `info`: the score so far; after the end also prediction, target and success."""
         score = state.score
         if ended is None:
             return {"score": score}

@@ -163,9 +163,7 @@ class MultipleChoice(Task):
         return dict(zip(state.question["ids"], state.question["choices"], strict=True)).get(state.answer)
 
     def told(self, state: State, ended: str | None) -> dict[str, Any]:
-        """Further keys of `info`: the score; after the end also the choice taken,
-        the target and the success.
-        """
+        """Further keys of `info`: the score; after the end also the choice, target and success."""
         if ended is None:
             return {"score": 0.0}
         score, right = float(state.selected == state.answer), state.selected == state.answer

@@ -86,16 +86,18 @@ class Options(Labelled):
 @lru_cache(maxsize=16)
 def load(options: Options) -> Splits:
     """The rows of all splits with `tokens` and `labels`; errors as in `data.annotated.placed.load`."""
-    return rows.limited(whole(options), options.limit)
+    return rows.limited(unlimited(options), options.limit)
 
 
 @lru_cache(maxsize=16)
-def whole(options: Options) -> Splits:
+def unlimited(options: Options) -> Splits:
     """The rows without `limit`, so that the set of labels does not depend on `limit`."""
     read = partial(sentences.read, token_field=options.token_field, label_field=options.label_field)
-    return placed.load(options, read, placed.knowing(options.read, options.labels), builtin_sentences.splits)
+    return placed.load(
+        options, read, placed.restricted_to(options.read, options.labels), builtin_sentences.splits
+    )
 
 
 def labels(options: Options) -> tuple[str, ...]:
     """All labels in the order of their actions; errors as in `data.annotated.rows.labels`."""
-    return rows.labels(options, builtin_sentences.LABELS, whole)
+    return rows.labels(options, builtin_sentences.LABELS, unlimited)

@@ -166,9 +166,7 @@ class Tagging(Task):
         return " ".join(f"{token}/{label}" for token, label in zip(state.tokens, state.gold, strict=True))
 
     def told(self, state: State, ended: str | None) -> dict[str, Any]:
-        """Further keys of `info`: the score so far; after the end also the prediction,
-        the target and the success.
-        """
+        """Further keys of `info`: the score so far; after the end also prediction, target and success."""
         if ended is None:
             return {"score": state.score}
         score, labels = state.score, state.labels

@@ -66,41 +66,41 @@ class _Enumeration:
 
     def __init__(self, player: Rule, most: int) -> None:
         self.player, self.most, self.situations = player, most, 0
-        self.known: dict[tuple[bytes, int], NDArray[np.float64]] = {}
+        self.cache: dict[tuple[bytes, int], NDArray[np.float64]] = {}
 
     def solved(self, situation: Situation, fitting: NDArray[np.int64]) -> NDArray[np.float64]:
         """f64[6]: the probability of solving at each guess."""
         self.situations += 1
         if self.situations > self.most:
-            what = f"{self.player.name} reaches more than {self.most:,} situations"
-            raise LoquentError(f"{what}; play episodes to estimate its value")
+            problem = f"{self.player.name} reaches more than {self.most:,} situations"
+            raise LoquentError(f"{problem}; play episodes to estimate its value")
         solved = self._next(situation, fitting)
         if self.player.memoryless:
-            self.known[fitting.tobytes(), situation.left] = solved
+            self.cache[fitting.tobytes(), situation.left] = solved
         return solved
 
     def _next(self, situation: Situation, fitting: NDArray[np.int64]) -> NDArray[np.float64]:
         solved = np.zeros(GUESSES)
         for weight, words in self.player.parts(situation):
             guesses = words.all()
-            each = weight / len(guesses) / len(fitting)
+            pair_weight = weight / len(guesses) / len(fitting)
             codes = self.player.lexicon.patterns.table(guesses, fitting)
             for times, i in self._partings(codes):
                 guessed = (*situation.guesses, guesses[i])
                 for code, group in self._groups(guesses[i], codes[i]).items():
-                    share = times * each * len(group)
+                    share = times * pair_weight * len(group)
                     if code == SOLVED:
                         solved[GUESSES - situation.left] += share
                     elif situation.left > 1:
-                        rest = fitting[group]
-                        later = self.known.get((rest.tobytes(), situation.left - 1))
+                        words_left = fitting[group]
+                        later = self.cache.get((words_left.tobytes(), situation.left - 1))
                         if later is None:
                             board = (
                                 situation.board
                                 if code == NO_MARKS
                                 else (*situation.board, (guesses[i], WRITTEN[code]))
                             )
-                            later = self.solved(Situation(board, guessed, situation.left - 1), rest)
+                            later = self.solved(Situation(board, guessed, situation.left - 1), words_left)
                         solved += share * later
         return solved
 
@@ -109,9 +109,8 @@ class _Enumeration:
 
         An invalid guess has all places under NO_MARKS.
         """
-        if not self.player.memoryless and isinstance(
-            self.player.task.read(None, guess), Invalid
-        ):  # memoryless players guess only words of the task
+        # memoryless players guess only words of the task
+        if not self.player.memoryless and isinstance(self.player.task.read(None, guess), Invalid):
             return {NO_MARKS: list(range(len(codes)))}
         groups: dict[int, list[int]] = {}
         for place, code in enumerate(codes.tolist()):
@@ -127,9 +126,8 @@ class _Enumeration:
         if not self.player.memoryless or m > SMALL:
             yield from ((1, i) for i in range(n))
             return
-        parting = (
-            (codes[:, :, None] == codes[:, None, :]).argmax(axis=2).astype(np.uint8)
-        )  # for each word, the first word with the same code
+        # for each word, the first word with the same code
+        parting = (codes[:, :, None] == codes[:, None, :]).argmax(axis=2).astype(np.uint8)
         parting[codes == SOLVED] = m
         alike: dict[bytes, list[int]] = {}
         for i, row in enumerate(parting):

@@ -114,15 +114,13 @@ def _counted(
 
     The secret's letters that are not in place are assigned to the guess's letters from left to right.
     """
-    place = [
-        (guessed[:, i, None] == secrets[:, i]).astype(np.int8) for i in range(LENGTH)
-    ]  # [guesses, secrets] each
+    # [guesses, secrets] each
+    place = [(guessed[:, i, None] == secrets[:, i]).astype(np.int8) for i in range(LENGTH)]
     codes = np.zeros(place[0].shape, dtype=np.uint8)
     for i in range(LENGTH):
         spare = number[guessed[:, i]]
-        for j in range(
-            LENGTH
-        ):  # one letter less for each letter in place, and for each earlier letter that is not
+        # one letter less for each letter in place, and for each earlier letter that is not
+        for j in range(LENGTH):
             same = np.flatnonzero(guessed[:, i] == guessed[:, j])
             spare[same] -= 1 if j < i else place[j][same]
         codes += (3**i * np.where(place[i], 2, spare > 0)).astype(np.uint8)

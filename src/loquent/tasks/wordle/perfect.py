@@ -32,7 +32,7 @@ class Perfect(Player):
 
     def __init__(self, task: Task, options: Any = None, name: str = "") -> None:
         super().__init__(task, options, name)
-        self._known: dict[tuple[bytes, int], tuple[int, int]] = {}
+        self._cache: dict[tuple[bytes, int], tuple[int, int]] = {}
 
     def parts(self, situation: Situation) -> list[tuple[float, Uniform]]:
         fitting = self.lexicon.fits(situation.board)
@@ -48,12 +48,12 @@ class Perfect(Player):
         if len(fitting) <= 2:
             return len(fitting) - 1, int(fitting[0])
         place = fitting.tobytes(), left
-        if place not in self._known:
-            if len(self._known) >= MOST:
-                what = f"{self.name} has searched {MOST:,} situations, the most allowed"
-                raise LoquentError(f"{what}; use fewer words (limit) or wordle/optimal")
-            self._known[place] = self._searched(fitting, left)
-        return self._known[place]
+        if place not in self._cache:
+            if len(self._cache) >= MOST:
+                problem = f"{self.name} has searched {MOST:,} situations, the most allowed"
+                raise LoquentError(f"{problem}; use fewer words (limit) or wordle/optimal")
+            self._cache[place] = self._searched(fitting, left)
+        return self._cache[place]
 
     def _searched(self, fitting: NDArray[np.int64], left: int) -> tuple[int, int]:
         """(cost, word): as `_best`, by a search in the order of a lower bound of the cost.
@@ -67,9 +67,8 @@ class Perfect(Player):
         if left == 1:
             word = int(wrong.argmin())
             return int(wrong[word]), word
-        least = (
-            wrong + n - groups
-        )  # each group of k words costs at least k - 1 more; the solved word costs nothing
+        # each group of k words costs at least k - 1 more; the solved word costs nothing
+        least = wrong + n - groups
         best = (n * left + 1, -1)
         for word in np.argsort(least, kind="stable"):
             if least[word] >= best[0]:

@@ -30,6 +30,7 @@ from loquent.tasks.wordle import rows as words
 from loquent.tasks.wordle.marks import ABSENT, ANYWHERE, IN_PLACE, LENGTH, PATTERNS, code, table
 from loquent.tasks.wordle.task import GUESSES, State, Wordle
 
+# the usual and the high-contrast palette
 SQUARES = {
     "🟩": IN_PLACE,
     "🟧": IN_PLACE,
@@ -37,7 +38,7 @@ SQUARES = {
     "🟦": ANYWHERE,
     "⬛": ABSENT,
     "⬜": ABSENT,
-}  # usual and high-contrast palette
+}
 SOLVED = IN_PLACE * LENGTH
 AS_PICTURE = "\ufe0f"  # may follow ⬛ and ⬜: the variation selector for emoji
 DAY, TEXT, ANSWER = "wordle_id", "tweet_text", "answer"  # columns
@@ -92,8 +93,8 @@ class TweetOptions:
     def __post_init__(self) -> None:
         check_ranges(self)
         if bool(self.answers) != (self.secret == "day"):
-            what = f"secret = {self.secret!r} and answers = {self.answers!r} do not fit together"
-            raise BadSetting(f"{what}; set both secret = 'day' and answers, or neither")
+            problem = f"secret = {self.secret!r} and answers = {self.answers!r} do not fit together"
+            raise BadSetting(f"{problem}; set both secret = 'day' and answers, or neither")
 
 
 def parse(text: str) -> Grid | None:
@@ -156,9 +157,8 @@ class Retrofit:
             table(self.guesses[i : i + AT_ONCE], secrets, rule) for i in range(0, len(self.guesses), AT_ONCE)
         ]
         self.codes: NDArray[np.uint8] = np.ascontiguousarray(np.concatenate(parts).T)  # [secrets, guesses]
-        self.possible = np.zeros(
-            (PATTERNS, len(secrets)), dtype=np.bool_
-        )  # True where a guess has these marks under this secret
+        # [patterns, secrets]: True where a guess has these marks under this secret
+        self.possible = np.zeros((PATTERNS, len(secrets)), dtype=np.bool_)
         for part in parts:
             self.possible[part, np.arange(len(secrets))] = True
 
@@ -194,8 +194,10 @@ class Tweets:
         if rejected := [
             word for word in more if isinstance(task.read(State((), 0, None, None), word), Invalid)
         ]:
-            what = f"guesses = {options.guesses!r}: {task.identity} does not accept the word {rejected[0]!r}"
-            raise BadSetting(f"{what}; remove it from the file, or set the task's guesses=any")
+            problem = (
+                f"guesses = {options.guesses!r}: {task.identity} does not accept the word {rejected[0]!r}"
+            )
+            raise BadSetting(f"{problem}; remove it from the file, or set the task's guesses=any")
         listed = task.actions.texts if isinstance(task.actions, Texts) else ()
         self.retrofit = Retrofit(task.words, (*more, *listed), task.options.rule)
         allowed = {rows: self.retrofit.allows(rows) for rows in {tweet.grid.rows for tweet in tweets}}
@@ -208,9 +210,9 @@ class Tweets:
         self.weights = ways if options.games == "feasible" else (ways > 0).astype(np.int64)  # of each tweet
         self.tweets = tweets
         if not self.weights.any():
-            what = f"file = {options.file!r}: none of its {len(tweets)} usable grids is possible"
+            problem = f"file = {options.file!r}: none of its {len(tweets)} usable grids is possible"
             raise BadSetting(
-                f"{what} with the words of {task.identity}; use a longer word list, or set guesses"
+                f"{problem} with the words of {task.identity}; use a longer word list, or set guesses"
             )
         self._upto = np.cumsum(self.weights)
 
@@ -245,13 +247,13 @@ class Tweets:
         for tweet in tweets:
             word = answers.get(tweet.day)
             if word not in numbers:
-                what = (
+                problem = (
                     f"the answer of day {tweet.day}, {word!r}, is not a word of the task"
                     if word
                     else f"day {tweet.day} has no answer"
                 )
                 todo = f"correct {self.options.answers}, or use a word list with the answer"
-                raise BadRow(f"{what}; {todo}", file=self.options.file, line=tweet.line)
+                raise BadRow(f"{problem}; {todo}", file=self.options.file, line=tweet.line)
             only = np.zeros(len(numbers), dtype=np.bool_)
             only[numbers[word]] = True
             secrets.append(allowed[tweet.grid.rows] & only)
