@@ -338,14 +338,14 @@ alg:
     args: {model_name: t5-base, generation_kwargs: {num_beams: 4, length_penalty: 0.6, max_new_tokens: 20}}
 train_evaluation: {n_iters: 10, metrics: [], generation_kwargs: {num_beams: 5, max_new_tokens: 20}}
 """  # noqa: E501
-    with pytest.raises(BadSetting, match=r"mine\.yml:6 alg\.id .*a2c is not here.*--accept-changes"):
+    with pytest.raises(BadSetting, match=r"mine\.yml:6 alg\.id .*Loquent has no a2c.*--accept-changes"):
         converted(tmp_path, other)
     found, made = converted(tmp_path, other, accept_changes=True)
     why: dict[str, str] = {}
     for note in found.notes:
         why[note.key] = f"{why.get(note.key, '')} {note.why}"
     assert made.algorithm == "ppo"
-    assert "a2c is not here" in why["alg.id"]
+    assert "Loquent has no a2c" in why["alg.id"]
     assert "not built in" in why["datapool.id"]
     assert "encoder-decoder" in why["alg.policy.id"]
     assert "first of 2 values" in why["reward_fn.values"]
@@ -443,8 +443,8 @@ def test_the_rouge_that_is_asked_for_is_paid(tmp_path):
 
 
 CHANGED = [
-    ("id: ppo", "id: a2c", "alg.id", "a2c is not here; PPO"),
-    ("id: ppo", "id: trpo", "alg.id", "trpo is not here; PPO"),
+    ("id: ppo", "id: a2c", "alg.id", "Loquent has no a2c for language models; PPO"),
+    ("id: ppo", "id: trpo", "alg.id", "Loquent has no trpo for language models; PPO"),
     ("reward_fn: REWARD", "", "reward_fn", "nothing but the KL penalty is learned"),
     ("REWARD", "{id: common_gen_preference_model}", "reward_fn", "nothing but the KL penalty is learned"),
     ("REWARD", "{id: bleurt, args: {checkpoint: x}}", "reward_fn", "bleurt needs path"),
@@ -553,7 +553,7 @@ def test_an_algorithm_becomes_itself_once_it_is_registered(tmp_path, monkeypatch
         1.0,
         0.1,
     )
-    with pytest.raises(BadSetting, match=r"alg\.args\.gamma: a2c has no such setting here"):
+    with pytest.raises(BadSetting, match=r"alg\.args\.gamma: a2c has no such setting in Loquent"):
         converted(tmp_path, text.replace("n_steps: 48", "n_steps: 48, gamma: 0.5"))
 
 
@@ -595,20 +595,20 @@ WRONG = [
     (
         "mask_type: learned_top_p",
         "mask_type: learned_top_k",
-        ["mine.yml:24", "top_mask = 0.9", "whole number", "learned_top_p"],
+        ["mine.yml:24", "top_mask", "got 0.9", "whole number", "learned_top_p"],
     ),
-    ("      mask_type: learned_top_p\n", "", ["mine.yml:24", "top_mask = 0.9", "which none stands for"]),
+    ("      mask_type: learned_top_p\n", "", ["mine.yml:24", "top_mask", "got 0.9", "(the default)"]),
     (
         "top_mask: 0.9\n      mask_type: learned_top_p",
         "top_mask: 0\n      mask_type: topk",
-        ["mine.yml:24", "top_mask = 0", "at least 1"],
+        ["mine.yml:24", "top_mask", "got 0", "at least 1"],
     ),
     ("n_epochs: 5", "n_epochs: many", ["mine.yml:12", "alg.args.n_epochs", "'many'", "whole number"]),
     ("n_epochs: 5", "n_epochs: 0", ["mine.yml", "epochs"]),
     ("clip_range: 0.2", "clip_range: true", ["mine.yml:12", "clip_range", "number"]),
     ("do_sample: True", "do_sample: 1", ["mine.yml:28", "do_sample", "true or false"]),
     ("max_new_tokens: 48", "max_new_tokens: 0", ["mine.yml", "max_new_tokens"]),
-    ("top_mask: 0.9", "top_mask: .inf", ["mine.yml:24", "top_mask = inf", "finite"]),
+    ("top_mask: 0.9", "top_mask: .inf", ["mine.yml:24", "top_mask", "got inf", "finite"]),
     ("id: nlpo", "id: nlop", ["mine.yml:10", "'nlop'", "nlpo"]),
     ("id: nlpo", "id:", ["mine.yml", "alg.id is missing"]),
     ("  n_iters: 50\n", "", ["mine.yml", "n_iters is missing"]),

@@ -1,11 +1,11 @@
-"""RL4LMs' YAML (version 0.2.2) as a recipe.
+"""A configuration file of RL4LMs (YAML, version 0.2.2) as a recipe.
 
-Its keys are those of the library's configuration files; missing ones have its defaults.
+The sections of such a file are
 
     tokenizer, datapool, reward_fn, env, alg (args, kl_div, policy), train_evaluation
 
-What a key means there, and where the library deviates from its paper (arXiv:2210.01241), is said in the
-notes.
+A key that is missing has the default of RL4LMs. The notes explain the keys, and where RL4LMs deviates from
+its paper (arXiv:2210.01241).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from loquent.errors import BadSetting, UnknownName
 ALGORITHMS = ("ppo", "nlpo", "a2c", "trpo", "supervised")
 TITLES = {
     CHANGED: "Another experiment than the file's, as accepted with --accept-changes",
-    MISSING: "Missing before it can be trained (--profile smoke puts something in its place)",
-    "": "Not, or not quite, taken over",
+    MISSING: "Missing before it can be trained (--profile smoke fills it in)",
+    "": "Not taken over, or only in part",
 }
 KNOWN = {
     "": ["tokenizer", "datapool", "reward_fn", "env", "alg", "train_evaluation"],
@@ -90,7 +90,7 @@ KNOWN = {
 
 @dataclass(frozen=True)
 class Converted:
-    """A recipe as YAML under its page, and what became of every key."""
+    """A recipe as YAML with its header of comments, and a note on every key of the file."""
 
     name: str
     text: str
@@ -98,32 +98,34 @@ class Converted:
 
     @property
     def reported(self) -> list[Note]:
-        """What was not, or not quite, taken over."""
+        """The notes on keys that the recipe does not take over, or only in part."""
         return [note for note in self.notes if note.why]
 
     @property
     def changed(self) -> list[Note]:
-        """Where the recipe is another experiment than the file: its objective or its algorithm is another."""
+        """The notes on changes of the objective or of the algorithm, which make it another experiment."""
         return [note for note in self.notes if note.kind == CHANGED]
 
     @property
     def missing(self) -> list[Note]:
-        """What the user has to give before the recipe can be trained.
+        """The notes on values that the user has to give before the recipe can be trained.
 
-        `--profile smoke` puts something in its place.
+        `--profile smoke` fills them in.
         """
         return [note for note in self.notes if note.kind == MISSING]
 
 
 def convert(path: str | Path, *, accept_changes: bool = False) -> Converted:
-    """The recipe that an RL4LMs file describes, checked to be one.
+    """Convert an RL4LMs file into a recipe, and check the recipe.
 
     Args:
-        accept_changes: convert a file although its objective or its algorithm is changed.
+        path: the file.
+        accept_changes: convert the file even if the recipe has another objective or another algorithm.
 
     Raises:
-        BadSetting: no such file, no YAML, a value of the wrong type, or one that no recipe can hold; with
-            file and line. Or the recipe would have another objective or algorithm, and that was not accepted.
+        BadSetting: the file does not exist or is not YAML, or a value has the wrong type or fits no recipe
+            (names file and line). Or the recipe would have another objective or algorithm, and
+            `accept_changes` is false.
     """
     file = Path(path)
     if not file.is_file():
@@ -131,77 +133,69 @@ def convert(path: str | Path, *, accept_changes: bool = False) -> Converted:
     source = Source(read(file))
     if not source.root.mapping("an RL4LMs file"):
         raise BadSetting(
-            f"{file}: the file is empty; tokenizer, datapool, alg and train_evaluation are the "
-            "sections of an RL4LMs file"
+            f"{file}: the file is empty; an RL4LMs file has the sections tokenizer, datapool, alg and "
+            "train_evaluation"
         )
     parts.expand(source)
-    made = _recipe(source)
+    sections = _sections(source)
     source.rest(lambda section: KNOWN.get(section, ["id", "args"] if section.endswith("]") else []))
-    name = file.stem
-    written = _written(name, file.name, made, source.notes)
-    try:
-        written.encode("utf-8")
-    except UnicodeEncodeError as error:
+    text = _page(file.stem, file.name, sections, source.notes)
+    _check(text, file)
+    converted = Converted(file.stem, text, tuple(source.notes))
+    if converted.changed and not accept_changes:
+        changes = "; ".join(f"{note.place} {note.text}" for note in converted.changed)
         raise BadSetting(
-            f"{file}: a text holds {error.object[error.start]!a}, half a character, which no file "
-            "can hold; remove it"
-        ) from error
-    _check(name, written, file)
-    found = Converted(name, written, tuple(source.notes))
-    if found.changed and not accept_changes:
-        what = "; ".join(f"{note.place} {note.text}" for note in found.changed)
-        raise BadSetting(
-            f"{file}: the recipe would be another experiment: {what}. Nothing is written. To have "
-            "the recipe all the same, with this as a comment in it, give --accept-changes"
+            f"{file}: the recipe would be another experiment: {changes}. No file is written. To get the "
+            "recipe with these changes, which its comments then list, give --accept-changes"
         )
-    return found
+    return converted
 
 
-def _recipe(source: Source) -> dict[str, Any]:
+def _sections(source: Source) -> dict[str, Any]:
+    """The sections of the recipe."""
     kind = source.get("alg.id", str)
     if kind not in ALGORITHMS:
-        place = source.node("alg.id")
-        raise BadSetting(
-            f"{place.place if place else source.root.file}: "
-            f"{UnknownName('algorithm of RL4LMs', kind, ALGORITHMS)}"
-        )
-    made: dict[str, Any] = {"task": parts.task(source)}
-    made["model"] = parts.model(source, kind)
+        raise BadSetting(f"{source.place('alg.id')}: {UnknownName('algorithm of RL4LMs', kind, ALGORITHMS)}")
+    sections: dict[str, Any] = {"task": parts.task(source)}
+    sections["model"] = parts.model(source, kind)
     rewards = scores.rewards(source)
-    made |= {"rewards": rewards} if rewards else {}
-    made["metrics"] = scores.metrics(source)
-    made["decoding"] = parts.decoding(source, kind)
-    evaluation = parts.evaluation(source, made["decoding"])
-    made |= {"evaluation": evaluation} if evaluation else {}
-    made["algorithm"] = (
-        learning.supervised(source) if kind == "supervised" else learning.on_policy(source, kind)
-    )
-    made["training"] = learning.training(source, kind, made)
-    if not rewards and kind != "supervised" and "reward_fn" not in source.seen:
-        source.remark(
-            "reward_fn",
-            "without a reward nothing but the KL penalty is learned: add one under rewards",
-            CHANGED,
-        )
-    return made
+    sections |= {"rewards": rewards} if rewards else {}
+    sections["metrics"] = scores.metrics(source)
+    sections["decoding"] = parts.decoding(source, kind)
+    evaluation = parts.evaluation(source, sections["decoding"])
+    sections |= {"evaluation": evaluation} if evaluation else {}
+    supervised = kind == "supervised"
+    sections["algorithm"] = learning.supervised(source) if supervised else learning.on_policy(source, kind)
+    sections["training"] = learning.training(source, kind, sections)
+    if not rewards and not supervised and "reward_fn" not in source.noted:
+        why = "without a reward nothing but the KL penalty is learned: add one under rewards"
+        source.remark("reward_fn", why, CHANGED)
+    return sections
 
 
-def _written(name: str, file: str, made: dict[str, Any], notes: list[Note]) -> str:
-    """The page: what it is from, what was left out, then the sections."""
+def _page(name: str, file: str, sections: dict[str, Any], notes: list[Note]) -> str:
+    """The recipe as text: its origin and the notes as comments, then the sections."""
     lines = [f"# {name}: made from RL4LMs' {file}.      run: loquent train {name}.yaml"]
     for kind, title in TITLES.items():
         reported = [note for note in notes if note.why and note.kind == kind]
         if reported:
             lines.append(f"# {title}:")
             lines += [f"#   {note.place} {note.text}" for note in reported]
-    body = yaml.safe_dump(made, sort_keys=False, width=140, allow_unicode=True)
+    body = yaml.safe_dump(sections, sort_keys=False, width=140, allow_unicode=True)
     return "\n".join(" ".join(line.split("\n")) for line in lines) + "\n" + body
 
 
-def _check(name: str, text: str, file: Path) -> None:
-    """Every setting is one of ours and in its range."""
+def _check(text: str, file: Path) -> None:
+    """Raise BadSetting if the text is not UTF-8, or if a setting is unknown or outside its range."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise BadSetting(
+            f"{file}: a text holds {error.object[error.start]!a}, half of a surrogate pair, which UTF-8 "
+            "cannot store; remove it"
+        ) from error
     with tempfile.TemporaryDirectory() as folder:
-        page = Path(folder) / f"{name}.yaml"
+        page = Path(folder) / f"{file.stem}.yaml"
         page.write_text(text, encoding="utf-8")
         try:
             recipes.load(page, imports="none")

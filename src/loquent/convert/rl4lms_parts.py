@@ -14,11 +14,11 @@ IMDB = {
     "revision": "e6281661ce1c48d982bc483cf8a173c1bbeb5d31",
     "prompt_fraction": 0.5,
 }
-IMDB_ROWS = 20_000  # of train, when a fifth is set aside for validation; half of them are positive
-ROWS = {  # what the rows of a data pool hold, where it is more than prompts and references
+IMDB_ROWS = 20_000  # rows of train after a fifth is set aside for validation; half of them are positive
+ROWS = {  # the fields of the rows of a data pool, if they are more than prompts and references
     "commongen": "`prompt` (prefix, concepts, end token), `references` and `concepts`",
     "cnn_daily_mail": "`prompt` (prefix, article) and `references` (the highlights)",
-    "daily_dialog": "`prompt` (the last utterances, each with <EOU> behind it), "
+    "daily_dialog": "`prompt` (the last utterances, each followed by <EOU>), "
     "`references` and `intent` (1 to 4)",
     "dummy_pool": "`prompt` and any text in `references`",
     "iwslt2017en_de": "`prompt` (prefix, English) and `references` (German)",
@@ -27,105 +27,100 @@ ROWS = {  # what the rows of a data pool hold, where it is more than prompts and
     "parent and bleu_totto read",
 }
 GENERATION = {"temperature": float, "top_p": float}
-UNSAID = {
-    "min_new_tokens": 0,
-    "temperature": 1.0,
-    "top_p": 1.0,
-}  # what Hugging Face's generate does where its arguments do not say it
+DEFAULTS = {"min_new_tokens": 0, "temperature": 1.0, "top_p": 1.0}  # of Hugging Face's generate
 
 
 def expand(source: Source) -> None:
-    """A sweep (`expand`, `values`) stands for its first value."""
+    """Replace a sweep (`expand`, `values`) by its first value."""
     for name, node in list(source.root.value.items()):
-        inside = node.value if isinstance(node.value, dict) else {}
-        several = inside.get("values")
-        if several is not None and isinstance(several.value, list) and several.value:
-            kept = several.value[0]
-            source.left(f"{name}.expand", "a sweep is a suite here (loquent bench)")
-            source.left(f"{name}.values", f"the first of {len(several.value)} values of a sweep is taken")
-            source.root.value[name] = Node(kept.value, kept.file, kept.line)
+        section = node.value if isinstance(node.value, dict) else {}
+        values = section.get("values")
+        if values is not None and isinstance(values.value, list) and values.value:
+            first = values.value[0]
+            source.left(f"{name}.expand", "a sweep is a suite in Loquent (loquent bench)")
+            source.left(f"{name}.values", f"the first of {len(values.value)} values of a sweep is taken")
+            source.root.value[name] = Node(first.value, first.file, first.line)
 
 
 def task(source: Source) -> dict[str, Any]:
     """`datapool` and the parts of `env` that belong to the task."""
     pool = source.get("datapool.id", str)
-    made: dict[str, Any] = {"kind": DEFAULT_TASK}
+    section: dict[str, Any] = {"kind": DEFAULT_TASK}
     if pool in ("imdb", "imdb_seq2seq"):
-        made |= IMDB
-        source.taken(
-            "datapool.id", "task.source, task.name", "splits are cut by a hash of the ids, not by a shuffle"
-        )
-        source.left("datapool.args.seed", "splits are cut by a hash of the ids")
-        if source.get("datapool.args.positive_ratio", float, 1.0, 0) == 1:
-            source.same("datapool.args.positive_ratio")
-        else:
-            source.changed(
-                "datapool.args.positive_ratio",
-                "all positive reviews of the training split are learned from; task.limit keeps a "
-                "part of all rows",
-            )
+        section |= IMDB
+        _imdb(source)
     else:
-        made |= {"source": "path", "path": pool}
-        held = ROWS.get(pool, "`prompt` and `references`")
-        source.missing(
-            "datapool.id",
-            "task.path",
-            f"this data pool is not built in: put rows with {held} into the file or folder {pool}",
-        )
-        found = source.node("datapool.args")
-        for name, node in (
-            found.mapping("datapool.args").items() if found is not None and found.value is not None else ()
-        ):
-            source.left(
-                f"datapool.args.{name}", f"your rows come with their prompts whole, made with {node.bare()!r}"
-            )
+        section |= {"source": "path", "path": pool}
+        _own_rows(source, pool)
     source.left(
-        "env.args.context_start_token", "it belongs to encoder-decoder models, which are not trained here"
+        "env.args.context_start_token", "it belongs to encoder-decoder models, which Loquent does not train"
     )
-    made["horizon"] = "terminal"
-    return made
+    section["horizon"] = "terminal"
+    return section
+
+
+def _imdb(source: Source) -> None:
+    """Note what becomes of the data pool of IMDB."""
+    why = "splits are cut by a hash of the ids, not by a shuffle"
+    source.taken("datapool.id", "task.source, task.name", why)
+    source.left("datapool.args.seed", "splits are cut by a hash of the ids")
+    key = "datapool.args.positive_ratio"
+    if source.get(key, float, 1.0, 0) == 1:
+        source.same(key)
+    else:
+        source.changed(
+            key,
+            "the run learns from all positive reviews of the training split; task.limit keeps a part of all "
+            "rows",
+        )
+
+
+def _own_rows(source: Source, pool: str) -> None:
+    """Note that the user has to give the rows of a data pool, and with which fields."""
+    fields = ROWS.get(pool, "`prompt` and `references`")
+    why = f"this data pool is not built in: put rows with {fields} into the file or folder {pool}"
+    source.missing("datapool.id", "task.path", why)
+    options = source.node("datapool.args")
+    if options is None or options.value is None:
+        return
+    for name, node in options.mapping("datapool.args").items():
+        why = f"give your rows with complete prompts, made with {node.bare()!r}"
+        source.left(f"datapool.args.{name}", why)
 
 
 def model(source: Source, kind: str) -> dict[str, Any]:
-    """The policy's model, `tokenizer`, and what stands beside it."""
+    """The policy's model, `tokenizer`, the critic and the reference model."""
     key = "alg.model_name" if kind == "supervised" else "alg.policy.args.model_name"
     path = source.get(key, str)
     source.taken(key, "model.path")
-    own = source.get("tokenizer.model_name", str, path)
-    if own == path:
+    if source.get("tokenizer.model_name", str, path) == path:
         source.taken("tokenizer.model_name", "model.path")
     else:
-        source.left("tokenizer.model_name", f"a model brings its own tokenizer, here that of {path}")
-    source.left("tokenizer.padding_side", "padding stands where decoding and learning need it")
+        source.left("tokenizer.model_name", f"a model brings its own tokenizer; this one is that of {path}")
+    source.left("tokenizer.padding_side", "decoding and learning each choose the side they need")
     source.left("tokenizer.pad_token_as_eos_token", "padding is never seen by a model")
     _side(source, "tokenizer.truncation_side")
     place = "alg.model_type" if kind == "supervised" else "alg.policy.id"
     if encoder_decoder(source):
-        source.missing(
-            place,
-            "model.path",
-            f"encoder-decoder models are not trained here: name a causal one in the place of {path}",
-        )
+        why = f"encoder-decoder models are not trained here: name a causal model in place of {path}"
+        source.missing(place, "model.path", why)
     elif kind == "supervised":
-        whole = (
-            "the loss is on prompt and answer (learn_on: all), as there; the end token is learned too, "
-            "which it is not there"
+        why = (
+            "the loss is on prompt and answer (learn_on: all), as in RL4LMs; unlike RL4LMs, Loquent also "
+            "learns the end token"
         )
-        source.taken(place, "algorithm.learn_on", whole)
+        source.taken(place, "algorithm.learn_on", why)
     source.taken("alg.model_type", "algorithm.learn_on")
     source.taken("alg.policy.id", "model.critic, model.reference")
-    return (
-        {"path": path, "critic": "none", "reference": "none"}
-        if kind == "supervised"
-        else {"path": path, "critic": "network", "reference": "copy"}
-    )
+    if kind == "supervised":
+        return {"path": path, "critic": "none", "reference": "none"}
+    return {"path": path, "critic": "network", "reference": "copy"}
 
 
 def encoder_decoder(source: Source) -> bool:
     """Whether the file trains an encoder-decoder model."""
-    return source.get("alg.model_type", str, "causal") == "seq2seq" or "seq2seq" in source.get(
-        "alg.policy.id", str, ""
-    )
+    model_type, policy = source.get("alg.model_type", str, "causal"), source.get("alg.policy.id", str, "")
+    return model_type == "seq2seq" or "seq2seq" in policy
 
 
 def _side(source: Source, key: str) -> None:
@@ -136,69 +131,74 @@ def _side(source: Source, key: str) -> None:
 
 
 def decoding(source: Source, kind: str) -> dict[str, Any]:
-    """How answers are drawn in collection: `generation_kwargs` and the lengths of `env`."""
+    """How the answers of a rollout are drawn: `generation_kwargs` and the lengths of `env`."""
     key = "alg.generation_kwargs" if kind == "supervised" else "alg.policy.args.generation_kwargs"
     sampled = _draws(source, key) or kind != "supervised"
-    made = _generation(source, key, sampled)
+    section = _generation(source, key, sampled)
     if sampled and not _draws(source, key):
-        source.remark(f"{key}.do_sample", "learning from one's own play needs sampling: it is on")
-    longest = source.get("env.args.max_episode_length", int, None, 1)
-    if longest is not None:
-        given = made.setdefault("max_new_tokens", longest)
-        differs = (
-            f"answers have at most {given} tokens, as generation_kwargs say; there an answer cut before "
-            f"{longest} had no reward"
-        )
-        source.taken(
-            "env.args.max_episode_length", "decoding.max_new_tokens", differs if given != longest else ""
-        )
-    prompt = (
-        "env.args.max_prompt_length" if source.node("env.args.max_prompt_length") else "tokenizer.max_length"
-    )
-    most = source.get(prompt, int, None)
-    if most is not None:
-        made["max_prompt_tokens"] = most
-        source.taken(prompt, "decoding.max_prompt_tokens")
-    source.left("tokenizer.max_length", "env.args.max_prompt_length says it")
-    made.setdefault("max_new_tokens", 20)
+        source.remark(f"{key}.do_sample", "learning from the policy's own episodes needs sampling: it is on")
+    _lengths(source, section)
     _side(source, "env.args.prompt_truncation_side")
-    ends, goes_on = (
-        "env.args.terminate_on_eos",
-        "an answer ends with its end token here; decoding.min_new_tokens keeps it from that",
-    )
-    if kind != "supervised" and source.node(ends) is None:
-        source.remark(ends, f"was not set: answers then go on after their end token there; {goes_on}")
-    source.taken(ends, "(as here)", "" if source.get(ends, bool, False) else goes_on)
+    _end_token(source, kind)
     if source.get("env.args.priority_scale", float, 0.0) == 0:
         source.same("env.args.priority_scale")
     else:
         source.left(
             "env.args.priority_scale",
-            "all rows weigh 1 there, so they are drawn equally often; rows of yours with weights: "
-            "training.priority",
+            "all rows weigh 1 in RL4LMs, so they are drawn equally often; for rows of yours with weights "
+            "set training.priority",
         )
-    return made
+    return section
+
+
+def _lengths(source: Source, section: dict[str, Any]) -> None:
+    """Put the most tokens of an answer and of a prompt into the section."""
+    longest = source.get("env.args.max_episode_length", int, None, 1)
+    if longest is not None:
+        most = section.setdefault("max_new_tokens", longest)
+        differs = (
+            f"answers have at most {most} tokens, as generation_kwargs say; in RL4LMs an answer cut before "
+            f"{longest} had no reward"
+        )
+        why = differs if most != longest else ""
+        source.taken("env.args.max_episode_length", "decoding.max_new_tokens", why)
+    key = "env.args.max_prompt_length"
+    key = key if source.node(key) else "tokenizer.max_length"
+    prompt = source.get(key, int, None)
+    if prompt is not None:
+        section["max_prompt_tokens"] = prompt
+        source.taken(key, "decoding.max_prompt_tokens")
+    source.left("tokenizer.max_length", "env.args.max_prompt_length replaces it")
+    section.setdefault("max_new_tokens", 20)
+
+
+def _end_token(source: Source, kind: str) -> None:
+    """Note that an answer ends with its end token, which RL4LMs leaves to `terminate_on_eos`."""
+    key = "env.args.terminate_on_eos"
+    ends = "in Loquent an answer ends with its end token; decoding.min_new_tokens delays the end"
+    if kind != "supervised" and source.node(key) is None:
+        source.remark(key, f"was not set: in RL4LMs answers then go on after their end token; {ends}")
+    source.taken(key, "(as here)", "" if source.get(key, bool, False) else ends)
 
 
 def evaluation(source: Source, base: dict[str, Any]) -> dict[str, Any]:
-    """How answers are drawn in evaluation, where it differs.
+    """How answers are drawn in evaluation, if that differs from `base`, the decoding of a rollout.
 
-    Arguments of its own replace those of collection as a whole, there.
+    In RL4LMs the arguments of the evaluation replace those of the rollout as a whole.
     """
-    made: dict[str, Any] = {}
+    section: dict[str, Any] = {}
     key = "train_evaluation.generation_kwargs"
     if source.node(key) is not None and source.get(key, dict, None):
-        given = {name: value for name, value in UNSAID.items() if name in base} | _generation(
-            source, key, _draws(source, key)
-        )
-        made = {name: value for name, value in given.items() if base.get(name) != value}
+        defaults = {name: value for name, value in DEFAULTS.items() if name in base}
+        settings = defaults | _generation(source, key, _draws(source, key))
+        section = {name: value for name, value in settings.items() if base.get(name) != value}
     else:
         source.taken(key, "evaluation")
     size = source.get("train_evaluation.eval_batch_size", int, None)
     if size is not None:
-        made["live"] = size
+        section["live"] = size
         source.taken("train_evaluation.eval_batch_size", "evaluation.live")
-    return made
+    return section
 
 
 def _draws(source: Source, key: str) -> bool:
@@ -206,40 +206,36 @@ def _draws(source: Source, key: str) -> bool:
 
 
 def _generation(source: Source, key: str, draws: bool) -> dict[str, Any]:
-    """The keyword arguments of Hugging Face's generate, with its defaults: 50 likeliest tokens when
-    sampling.
-    """
+    """The keyword arguments of Hugging Face's generate, with its default of the top 50 tokens in sampling."""
     beams = source.get(f"{key}.num_beams", int, 1)
-    made: dict[str, Any] = {"method": "sample" if draws else "beam" if beams > 1 else "greedy"}
+    settings: dict[str, Any] = {"method": "sample" if draws else "beam" if beams > 1 else "greedy"}
     source.taken(f"{key}.do_sample", "method")
-    if made["method"] == "beam":
-        made["beams"] = beams
+    if settings["method"] == "beam":
+        settings["beams"] = beams
         source.taken(f"{key}.num_beams", "beams")
     else:
-        source.taken(f"{key}.num_beams", "method", "sampled beams are not drawn here" if beams > 1 else "")
+        why = "Loquent does not sample from beams" if beams > 1 else ""
+        source.taken(f"{key}.num_beams", "method", why)
     if draws:
-        made["top_k"] = source.get(f"{key}.top_k", int, 50)
+        settings["top_k"] = source.get(f"{key}.top_k", int, 50)
         if source.node(f"{key}.top_k") is None:
-            source.remark(
-                f"{key}.top_k", "was not set: Hugging Face then draws from 50 tokens, and so does this recipe"
-            )
+            why = "was not set: Hugging Face then draws from 50 tokens, and so does this recipe"
+            source.remark(f"{key}.top_k", why)
         source.taken(f"{key}.top_k", "top_k")
         for name, kind in GENERATION.items():
             if source.node(f"{key}.{name}") is not None:
-                made[name] = source.get(f"{key}.{name}", kind)
+                settings[name] = source.get(f"{key}.{name}", kind)
                 source.taken(f"{key}.{name}", name)
-    for name, ours in (("min_length", "min_new_tokens"), ("max_new_tokens", "max_new_tokens")):
+    for name, setting in (("min_length", "min_new_tokens"), ("max_new_tokens", "max_new_tokens")):
         if source.get(f"{key}.{name}", int, None) is not None:
-            made[ours] = source.get(f"{key}.{name}", int, low=1 if ours == "max_new_tokens" else None)
-            source.taken(f"{key}.{name}", ours)
-    found = source.node(key)
-    for name, node in found.mapping(key).items() if found and found.value is not None else ():
-        if node.value is None:
+            low = 1 if setting == "max_new_tokens" else None
+            settings[setting] = source.get(f"{key}.{name}", int, low=low)
+            source.taken(f"{key}.{name}", setting)
+    node = source.node(key)
+    for name, item in node.mapping(key).items() if node and node.value is not None else ():
+        if item.value is None:
             source.same(f"{key}.{name}")
-        source.left(
-            f"{key}.{name}",
-            "no text is worked on after it was drawn"
-            if name == "post_processing_fn"
-            else f"decoding has no {name} here",
-        )
-    return made
+        post = "Loquent does not change a text after it is drawn"
+        why = post if name == "post_processing_fn" else f"decoding has no {name} in Loquent"
+        source.left(f"{key}.{name}", why)
+    return settings

@@ -1,9 +1,9 @@
 """The rewards and metrics of an RL4LMs file.
 
-Each has a counterpart by a table; an option of a reward without one is a changed objective.
+A table gives the counterpart of each. An option of a reward that has no counterpart changes the objective.
 
 RL4LMs reads the references of METEOR, and of ROUGE with `use_single_ref: False`, as one text (`str(list)`).
-Its formulas are taken over and such mistakes are not; a note names the option `legacy` that repeats them.
+The conversion keeps its formulas but not such mistakes; a note names the option `legacy` that repeats them.
 """
 
 from __future__ import annotations
@@ -18,17 +18,15 @@ from loquent.core import registry
 from loquent.core.options import Node, options_of
 from loquent.errors import BadSetting, UnknownName
 
-INTENTS = "rajkumarrrk/roberta-daily-dialog-intent-classifier"  # the classifier that the library itself names
-ENCODERS = {
+INTENTS = "rajkumarrrk/roberta-daily-dialog-intent-classifier"  # the classifier that RL4LMs names
+ENCODERS = {  # the encoder that bert-score chooses for a language
     "en": "roberta-large",
     "de": "bert-base-multilingual-cased",
     "zh": "bert-base-chinese",
-}  # bert-score's choice by language
+}
 KINDS = ("rouge1", "rouge2", "rougeL", "rougeLsum")
-STRINGIFIED = (
-    "references are read one by one; RL4LMs reads the list of them as one text, as legacy: true does"
-)
-LOOSE = "legacy: true repeats what RL4LMs counts beyond that: "
+STRINGIFIED = "references are read one by one; RL4LMs reads their list as one text, as legacy: true does"
+LOOSE = "legacy: true repeats what RL4LMs counts in addition: "
 COEFFICIENTS = {
     "intent_accuracy": {"intent_coeff": "intent_accuracy", "auto_coeff": "meteor"},
     "spider": {"spice_coeff": "spice", "cider_coeff": "cider"},
@@ -37,13 +35,14 @@ COEFFICIENTS = {
 
 @dataclass(frozen=True)
 class Score:
-    """A counterpart: its name here, its options by their names there, and what both sides have in common.
+    """The counterpart of a score of RL4LMs: its name in Loquent, and how the options correspond.
 
     Attributes:
-        fixed: options here that say what is so there without an option.
-        always: options there whose value is fixed here; True stands for whatever Python takes for true.
-        free: options there that do not touch the score, with the reason.
-        remark: how the two differ.
+        options: Loquent's name of an option, by its name in RL4LMs.
+        fixed: options of Loquent that repeat what RL4LMs does without an option.
+        always: options of RL4LMs whose value is fixed in Loquent; True stands for every value that is true.
+        free: options of RL4LMs that do not change the score, with the reason.
+        remark: how the two scores differ.
     """
 
     name: str
@@ -94,137 +93,136 @@ SCORES = {
     "summaCZS": Score("summac_zs"),
     "summaCConv": Score("summac_conv"),
 }
-NEEDED = {
-    "spice": ("jar",)
-}  # options with a default of their own, without which nothing can be measured on most machines
-NO_REWARD = ("perplexity", "diversity")  # they score no single answer
+NEEDED = {"spice": ("jar",)}  # options that have a default, but that most machines need
+NO_REWARD = ("perplexity", "diversity")  # metrics that do not score a single answer
 
 
 def rewards(source: Source) -> dict[str, Any]:
     """`reward_fn` as the terms of `rewards`.
 
-    Where it has no counterpart, the notes say that the objective is changed.
+    If it has no counterpart, a note says that the objective is changed.
     """
-    made: dict[str, Any] = {}
+    terms: dict[str, Any] = {}
     if source.node("reward_fn") is not None:
         name = source.get("reward_fn.id", str)
         if name == "intent_accuracy":
-            made = _intent(source)
+            terms = _intent(source)
         elif name == "spider":
-            source.missing(
-                "reward_fn.id",
-                "rewards.spice.jar",
-                "SPICE needs Java and its official jar, named here or in the cache",
-            )
-            made = _summed(source, name, "")
+            why = "SPICE needs Java and its official jar; name the jar, or put it into the cache"
+            source.missing("reward_fn.id", "rewards.spice.jar", why)
+            terms = _summed(source, name, "")
         else:
-            made = _term(source, name)
-        for rest in _inside(source, "reward_fn.args"):
-            source.changed(f"reward_fn.args.{rest}", f"{name} has no such option here")
-    return made
+            terms = _term(source, name)
+        for option in _open_options(source, "reward_fn.args"):
+            source.changed(f"reward_fn.args.{option}", f"{name} has no such option in Loquent")
+    return terms
 
 
 def metrics(source: Source) -> dict[str, Any]:
-    """`train_evaluation.metrics`; what has no counterpart is left out with its reason."""
+    """`train_evaluation.metrics`; a metric without a counterpart is left out, with a note of the reason."""
     made: dict[str, Any] = {}
-    for number in range(len(source.get("train_evaluation.metrics", list, []))):
-        key = f"train_evaluation.metrics[{number}]"
-        name = source.get(f"{key}.id", str)
-        score = SCORES.get(name, Score(name))
-        if score.name not in registry.names("metric"):
-            source.left(key, f"there is no metric {name!r} here; loquent list metrics shows what there is")
-        elif needed := _needed("metric", score):
-            source.left(key, f"{score.name} needs {needed}, which is not said there; name it in the recipe")
-        else:
-            options = _options(source, f"{key}.args", "metric", score, source.left)
-            own = _own_name(score.name, options, made)
-            if own in made:
-                source.left(f"{key}.id", f"{score.name} stands in the list twice, with the same options")
-            else:
-                made[own] = options if own == score.name else {"of": score.name, **options}
-            source.taken(f"{key}.id", f"metrics.{own}", score.remark)
-            for rest in _inside(source, f"{key}.args"):
-                source.left(f"{key}.args.{rest}", f"{score.name} has no such option here")
-            if not _inside(source, f"{key}.args"):
-                source.same(f"{key}.args")
-    if not source.get("train_evaluation.metrics", list, []):
+    count = len(source.get("train_evaluation.metrics", list, []))
+    for number in range(count):
+        _add_metric(source, f"train_evaluation.metrics[{number}]", made)
+    if not count:
         source.same("train_evaluation.metrics")
     return made
 
 
-def _own_name(name: str, options: dict[str, Any], made: Mapping[str, Any]) -> str:
-    """The name of a metric in the recipe: its own, or NAME_2 and so on behind one with other options.
+def _add_metric(source: Source, key: str, made: dict[str, Any]) -> None:
+    """Put the metric at `key` into the metrics of the recipe, or note why it has no counterpart."""
+    name = source.get(f"{key}.id", str)
+    score = SCORES.get(name, Score(name))
+    if score.name not in registry.names("metric"):
+        source.left(key, f"Loquent has no metric {name!r}; `loquent list metrics` shows its metrics")
+        return
+    if needed := _needed("metric", score):
+        source.left(key, f"{score.name} needs {needed}, which the file does not give; name it in the recipe")
+        return
+    options = _options(source, f"{key}.args", "metric", score, source.left)
+    name_in_recipe = _free_name(score.name, options, made)
+    if name_in_recipe in made:
+        source.left(f"{key}.id", f"{score.name} is in the list twice, with the same options")
+    else:
+        same_name = name_in_recipe == score.name
+        made[name_in_recipe] = options if same_name else {"of": score.name, **options}
+    source.taken(f"{key}.id", f"metrics.{name_in_recipe}", score.remark)
+    left_over = _open_options(source, f"{key}.args")
+    for option in left_over:
+        source.left(f"{key}.args.{option}", f"{score.name} has no such option in Loquent")
+    if not left_over:
+        source.same(f"{key}.args")
 
-    That of its equal where there is one.
+
+def _free_name(name: str, options: dict[str, Any], made: Mapping[str, Any]) -> str:
+    """The name of a metric in the recipe: its own name, or NAME_2 and so on if that has other options.
+
+    If an equal metric is in `made` already, the name of that one.
     """
-    own, number = name, 1
-    while own in made and {"of": name, **made[own]} != {"of": name, **options}:
-        own, number = f"{name}_{number + 1}", number + 1
-    return own
+    free, number = name, 1
+    while free in made and {"of": name, **made[free]} != {"of": name, **options}:
+        free, number = f"{name}_{number + 1}", number + 1
+    return free
 
 
 def _term(source: Source, name: str) -> dict[str, Any]:
-    """A reward that is one term here."""
+    """A reward that is one term in the recipe."""
     score = SCORES.get(name, Score(name))
     kind = "reward" if score.name in registry.names("reward") else "metric"
     if score.name not in registry.names(kind) or score.name in NO_REWARD:
         source.changed(
             "reward_fn",
-            f"there is no reward {name!r} here, and without a reward nothing but the KL penalty is "
-            "learned. loquent list rewards shows what there is",
+            f"there is no reward {name!r} in Loquent, and without a reward nothing but the KL penalty is "
+            "learned; `loquent list rewards` shows its rewards",
         )
         return {}
     if needed := _needed(kind, score):
-        source.changed(
-            "reward_fn", f"{score.name} needs {needed}, which is not said there; name it in the recipe"
-        )
+        why = f"{score.name} needs {needed}, which the file does not give; name it in the recipe"
+        source.changed("reward_fn", why)
         return {}
-    made: dict[str, Any] = {"weight": 1.0}
+    term: dict[str, Any] = {"weight": 1.0}
     if name == "rouge":
-        made["key"] = f"rouge/{_rouge(source)}"
+        term["key"] = f"rouge/{_rouge(source)}"
     source.taken("reward_fn.id", f"rewards.{score.name}", score.remark)
     _shaping(source)
-    return {score.name: made | _options(source, "reward_fn.args", kind, score, source.changed)}
+    return {score.name: term | _options(source, "reward_fn.args", kind, score, source.changed)}
 
 
 def _rouge(source: Source) -> str:
-    """Which ROUGE is the reward."""
+    """The kind of ROUGE that is the reward."""
     key = "reward_fn.args.rouge_type"
     kind = source.get(key, str)
     if kind not in KINDS:
-        found = source.node(key)
-        raise BadSetting(
-            f"{found.place if found else source.root.file}: {UnknownName('ROUGE of RL4LMs', kind, KINDS)}"
-        )
+        raise BadSetting(f"{source.place(key)}: {UnknownName('ROUGE of RL4LMs', kind, KINDS)}")
     source.taken(key, "rewards.rouge.key")
     return kind
 
 
 def _intent(source: Source) -> dict[str, Any]:
-    """The accuracy of intents and, unless `shape` is false, METEOR beside it, each with its coefficient."""
+    """The accuracy of intents and, unless `shape` is false, METEOR, each with its coefficient."""
     shaped = source.get("reward_fn.args.shape", bool, True)
-    made = _summed(source, "intent_accuracy", f"{SCORES['intent_accuracy'].remark}; {STRINGIFIED}")
-    made["intent_accuracy"]["path"] = INTENTS
+    terms = _summed(source, "intent_accuracy", f"{SCORES['intent_accuracy'].remark}; {STRINGIFIED}")
+    terms["intent_accuracy"]["path"] = INTENTS
     if not shaped:
-        del made["meteor"]
+        del terms["meteor"]
     source.taken("reward_fn.args.shape", "rewards.meteor")
-    return made
+    return terms
 
 
 def _summed(source: Source, name: str, remark: str) -> dict[str, Any]:
     """A reward that is a weighted sum of two scores."""
-    made: dict[str, Any] = {}
-    for coefficient, ours in COEFFICIENTS[name].items():
+    terms: dict[str, Any] = {}
+    for coefficient, term in COEFFICIENTS[name].items():
         key = f"reward_fn.args.{coefficient}"
-        made[ours] = {"weight": source.get(key, float, 1.0)}
-        source.taken(key, f"rewards.{ours}.weight")
-    source.taken("reward_fn.id", ", ".join(f"rewards.{ours}" for ours in made), remark)
+        terms[term] = {"weight": source.get(key, float, 1.0)}
+        source.taken(key, f"rewards.{term}.weight")
+    source.taken("reward_fn.id", ", ".join(f"rewards.{term}" for term in terms), remark)
     _shaping(source)
-    return made
+    return terms
 
 
 def _shaping(source: Source) -> None:
-    """A function that is added to the reward there; none of them is here."""
+    """Note a function that RL4LMs adds to the reward; Loquent has none of them."""
     key = "reward_fn.args.shaping_fn"
     shaping = source.get(key, str, None)
     if shaping is None:
@@ -232,69 +230,61 @@ def _shaping(source: Source) -> None:
     else:
         source.changed(
             key,
-            f"{shaping} is not added to the reward: it is not here; a function of yours may be a "
-            "second reward (of: module:function)",
+            f"{shaping} is not added to the reward, because Loquent does not have it; a function of yours "
+            "may be a second reward (of: module:function)",
         )
 
 
 def _needed(kind: str, score: Score) -> str:
-    """The options without which it cannot be made, and that no file of RL4LMs has, as words."""
+    """The options that a score needs and that no file of RL4LMs has, joined by commas."""
     schema = options_of(registry.find(kind, score.name))
-    bare = (
-        [one.name for one in dataclasses.fields(schema) if one.default is dataclasses.MISSING]
-        if schema
-        else []
-    )
-    return ", ".join((*(name for name in bare if name not in score.fixed), *NEEDED.get(score.name, ())))
+    fields = dataclasses.fields(schema) if schema else ()
+    required = [option.name for option in fields if option.default is dataclasses.MISSING]
+    return ", ".join((*(name for name in required if name not in score.fixed), *NEEDED.get(score.name, ())))
 
 
 def _options(
-    source: Source, key: str, kind: str, score: Score, other: Callable[[str, str], None]
+    source: Source, key: str, kind: str, score: Score, refuse: Callable[[str, str], None]
 ) -> dict[str, Any]:
-    """The options under `key` by our names; `other` notes one whose value cannot be had here."""
+    """The options under `key` by Loquent's names; `refuse` notes a value that Loquent does not have."""
     schema = options_of(registry.find(kind, score.name))
-    known = {one.name for one in dataclasses.fields(schema)} if schema else set()
-    made = dict(score.fixed)
-    for name, node in _inside(source, key).items():
-        own, place = score.options.get(name, name), f"{key}.{name}"
+    known = {option.name for option in dataclasses.fields(schema)} if schema else set()
+    options = dict(score.fixed)
+    for name, node in _open_options(source, key).items():
+        option, place = score.options.get(name, name), f"{key}.{name}"
         if name in score.free:
             source.left(place, score.free[name])
         elif name in score.always:
             if (bool(node.value) if score.always[name] is True else node.value) != score.always[name]:
-                other(place, f"{score.name} is computed as with {name}: {score.always[name]}")
+                refuse(place, f"{score.name} is computed as with {name}: {score.always[name]}")
             source.same(place)
         elif node.value is None:
             source.same(place)
-        elif own in known:
-            value, why = _value(name, node.bare())
+        elif option in known:
+            value, remark = _value(name, node.bare())
             if value is None:
-                other(place, why)
+                refuse(place, remark)
             else:
-                made[own] = value
-                source.taken(place, f"{kind}s.{score.name}.{own}", why)
-    return made
+                options[option] = value
+                source.taken(place, f"{kind}s.{score.name}.{option}", remark)
+    return options
 
 
-def _value(name: str, given: Any) -> tuple[Any, str]:
-    """The value of an option as we have it, and what is to be said of it.
-
-    None where there is no such value here.
-    """
+def _value(name: str, value: Any) -> tuple[Any, str]:
+    """Loquent's value of an option of RL4LMs, and a remark on it; None if Loquent has no such value."""
     if name == "use_single_ref":
-        return ("first", "") if given else ("best", STRINGIFIED)
+        return ("first", "") if value else ("best", STRINGIFIED)
     if name == "use_text_from_meta_data":
-        return "text" if given else "", ""
+        return "text" if value else "", ""
     if name == "language":
-        known = ENCODERS.get(given) if isinstance(given, str) else None
-        return (
-            known,
-            "" if known else f"no encoder is known here for the language {given!r}: name one by path",
-        )
-    return given, ""
+        encoder = ENCODERS.get(value) if isinstance(value, str) else None
+        remark = f"no encoder is known for the language {value!r}; name one with the option path"
+        return encoder, "" if encoder else remark
+    return value, ""
 
 
-def _inside(source: Source, key: str) -> dict[str, Node]:
-    """The options under `key` of which nothing has been said."""
-    found = source.node(key)
-    inside: Mapping[str, Node] = found.mapping(key) if found is not None and found.value is not None else {}
-    return {name: node for name, node in inside.items() if f"{key}.{name}" not in source.seen}
+def _open_options(source: Source, key: str) -> dict[str, Node]:
+    """The options under `key` that have no note yet."""
+    node = source.node(key)
+    items: Mapping[str, Node] = node.mapping(key) if node is not None and node.value is not None else {}
+    return {name: item for name, item in items.items() if f"{key}.{name}" not in source.noted}

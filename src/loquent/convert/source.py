@@ -1,4 +1,4 @@
-"""A YAML file of which every key is accounted for: taken over into the recipe, or reported with a reason."""
+"""A YAML file that accounts for every key: each becomes a setting of the recipe, or a note says why not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from loquent.errors import BadSetting, nearest
 
 NO_DEFAULT = object()
 CHANGED, MISSING = "changed", "missing"  # kinds of notes
-LARGE = 1e12  # of a number that is calculated with
+LARGE = 1e12  # the largest number that the conversion calculates with
 NAMES = {
     int: "whole number",
     float: "number",
@@ -24,10 +24,10 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Note:
-    """One key: where it stands, and its setting here (`target`) or why it has none (`why`), or both.
+    """One key: its place in the file, and its setting in the recipe (`target`), a remark (`why`), or both.
 
     `kind` is CHANGED where the recipe is another experiment than the file, MISSING where the user has to give
-    something before it can be trained, and empty otherwise.
+    a value before the recipe can be trained, and empty otherwise.
     """
 
     place: str
@@ -39,76 +39,80 @@ class Note:
     @property
     def text(self) -> str:
         """The note as one line."""
-        return (
-            f"{self.key}"
-            + (f" -> {self.target}" if self.target else "")
-            + (f": {self.why}" if self.why else "")
-        )
+        target = f" -> {self.target}" if self.target else ""
+        why = f": {self.why}" if self.why else ""
+        return f"{self.key}{target}{why}"
 
 
 @dataclass
 class Source:
-    """The tree, and what is known of its keys so far."""
+    """The tree of a file, the notes on its keys, and the keys that have a note (`noted`)."""
 
     root: Node
     notes: list[Note] = field(default_factory=list)
-    seen: set[str] = field(default_factory=set)
+    noted: set[str] = field(default_factory=set)
 
     def node(self, key: str) -> Node | None:
-        """What stands under a dotted key (`a.b[0].c` for the first of a list), or None.
+        """The node at a dotted key (`a.b[0].c` goes into the first item of a list), or None.
 
         Raises:
-            BadSetting: something on the way is no mapping.
+            BadSetting: a part of the way is not a mapping.
         """
-        here, path = self.root, ""
+        node, path = self.root, ""
         for part in key.replace("[", ".[").split("."):
             if part.startswith("["):
-                here = here.value[int(part[1:-1])]
-            elif part in (inside := here.mapping(path or "the file")):
-                here = inside[part]
+                node = node.value[int(part[1:-1])]
+            elif part in (items := node.mapping(path or "the file")):
+                node = items[part]
             else:
                 return None
             path += part if part.startswith("[") or not path else f".{part}"
-        return here
+        return node
+
+    def place(self, key: str) -> str:
+        """The file and line of a key; the file alone if it does not have the key."""
+        node = self.node(key)
+        return node.place if node else self.root.file
 
     def get(self, key: str, kind: type, default: Any = NO_DEFAULT, low: float | None = None) -> Any:
-        """The value under a key, of this type; the default where there is none, or where it is empty.
+        """The value at a key, of type `kind`; the default if the key is missing or empty.
 
         Raises:
-            BadSetting: another type (names file and line), no value where there is no default, or a number
-                that is calculated with and does not lie in [`low`, 10^12].
+            BadSetting: the value has another type (names file and line), a key without a default has no
+                value, or a number with a bound `low` does not lie in [`low`, 10^12].
         """
-        found = self.node(key)
-        value = None if found is None else found.value
+        node = self.node(key)
+        value = None if node is None else node.value
         if value is None:
             if default is NO_DEFAULT:
                 raise BadSetting(f"{self.root.file}: {key} is missing")
             return default
-        assert found is not None
+        assert node is not None
         if kind is float and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
         if not isinstance(value, kind) or (kind in (int, float) and isinstance(value, bool)):
-            raise BadSetting(f"{found.place}: {key} = {found.bare()!r:.200}; a {NAMES[kind]} is right")
+            article = "" if kind is bool else "a "
+            raise BadSetting(f"{node.place}: {key} must be {article}{NAMES[kind]}, got {node.bare()!r:.200}")
         if low is not None and isinstance(value, int | float) and not low <= float(value) <= LARGE:
             raise BadSetting(
-                f"{found.place}: {key} = {value!r}; a finite {NAMES[kind]} in [{low:g}, {LARGE:g}] is right"
+                f"{node.place}: {key} must be a finite {NAMES[kind]} in [{low:g}, {LARGE:g}], got {value!r}"
             )
         return value
 
     def taken(self, key: str, target: str, why: str = "") -> None:
-        """Note that a key has become a setting; nothing where the file does not have it."""
+        """Note that a key has become the setting `target`; no note if it is not in the file."""
         self._note(key, target, why)
 
     def same(self, key: str) -> None:
-        """Note that a key says what is so here anyway."""
+        """Note that a key asks for what Loquent does in any case."""
         self._note(key, "(as here)", "")
 
     def left(self, key: str, why: str) -> None:
-        """Note why a key, or all inside it, has no counterpart; nothing where the file does not have it."""
+        """Note why a key, with all keys inside it, has no counterpart; no note if it is not in the file."""
         self._note(key, "", why)
 
     def changed(self, key: str, why: str, target: str = "") -> None:
-        """Note that a key says something that the recipe does otherwise, so that it is another experiment."""
+        """Note that the recipe departs from a key, so that it is another experiment."""
         self._note(key, target, why, CHANGED)
 
     def missing(self, key: str, target: str, why: str) -> None:
@@ -116,42 +120,37 @@ class Source:
         self._note(key, target, why, MISSING)
 
     def remark(self, key: str, why: str, kind: str = "") -> None:
-        """A remark that belongs to no key of the file."""
+        """Add a note on a key that the file does not have."""
         self.notes.append(Note(self.root.file, key, "", why, kind))
 
     def _note(self, key: str, target: str, why: str, kind: str = "") -> None:
-        found = self.node(key)
-        if found is not None and key not in self.seen:
-            self.seen |= {key, *(path for path, _ in leaves(found, key))}
-            self.notes.append(Note(found.place, key, target, why, kind))
+        node = self.node(key)
+        if node is not None and key not in self.noted:
+            self.noted |= {key, *(path for path, _ in leaves(node, key))}
+            self.notes.append(Note(node.place, key, target, why, kind))
 
     def rest(self, known: Callable[[str], list[str]]) -> None:
-        """Report every key that nothing has been said of.
+        """Report every key that has no note yet.
 
-        `known(section)` lists the keys a section may have.
+        Args:
+            known: gives the keys that a section may have, for the hint at the nearest one.
         """
         for key, node in leaves(self.root, ""):
-            if key not in self.seen and not any(
-                key.startswith(f"{above}.") or key.startswith(f"{above}[") for above in self.seen
+            if key not in self.noted and not any(
+                key.startswith((f"{section}.", f"{section}[")) for section in self.noted
             ):
                 section, _, name = key.rpartition(".")
                 near = nearest(name, known(section))
-                self.notes.append(
-                    Note(
-                        node.place,
-                        key,
-                        "",
-                        "the library reads no such key" + (f" (nearest: {near})" if near else ""),
-                    )
-                )
+                hint = f" (nearest: {near})" if near else ""
+                self.notes.append(Note(node.place, key, "", f"the library reads no such key{hint}"))
 
 
 def leaves(node: Node, key: str) -> Iterator[tuple[str, Node]]:
-    """All keys inside that hold no further keys, as dotted paths; those in lists by number."""
-    inside: dict[str, Node] = node.value if isinstance(node.value, dict) else {}
+    """All keys inside a node that hold no further keys, as dotted paths; items of a list by number."""
+    items: dict[str, Node] = node.value if isinstance(node.value, dict) else {}
     if isinstance(node.value, list):
-        inside = {f"[{number}]": item for number, item in enumerate(node.value)}
-    for name, item in inside.items():
+        items = {f"[{number}]": item for number, item in enumerate(node.value)}
+    for name, item in items.items():
         yield from leaves(item, f"{key}{name}" if name.startswith("[") or not key else f"{key}.{name}")
-    if not inside and key:
+    if not items and key:
         yield key, node
