@@ -16,7 +16,7 @@ from pathlib import Path
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(
     [
-        "loquent.training.loop",
+        "loquent.training.train",
         "loquent.cli.commands.train",
         "transformers.models.gpt2.modeling_gpt2",
         "sklearn.linear_model",

@@ -16,7 +16,7 @@ from loquent.core import episode, registry
 from loquent.rollout.loop import games, play
 from loquent.tasks.wordle.task import Wordle
 from loquent.training.evaluate import evaluate_agent
-from loquent.training.loop import train
+from loquent.training.train import train
 from loquent.training.trainer import Trainer
 
 MODEL = "model={layers: 1, width: 16, heads: 2, context: 128, vocabulary: 260, critic: none, reference: none}"

@@ -86,7 +86,7 @@ def train(
     """
     from loquent.recipes import Imports, Recipe, load
     from loquent.report import write_report
-    from loquent.training.loop import train as run
+    from loquent.training.train import train as run
 
     imports: Imports = "all" if allow_imports else "trusted"
     whole = (

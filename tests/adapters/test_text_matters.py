@@ -9,8 +9,8 @@ import pytest
 from loquent import recipes
 from loquent.core.seeding import Key
 from loquent.training.evaluate import evaluate_agent
-from loquent.training.loop import train
 from loquent.training.run import load_run
+from loquent.training.train import train
 
 pytest.importorskip("stable_baselines3")
 

@@ -26,7 +26,7 @@ from loquent.models.values.perturb import added
 from loquent.pretrained import DTYPES
 from loquent.rollout.loop import games, play
 from loquent.training.checkpoint import load
-from loquent.training.loop import train
+from loquent.training.train import train
 from states import same
 
 LEARNERS = {name: () for name in registry.names("algorithm") if not name.startswith("sb3/")}

@@ -17,8 +17,8 @@ from loquent.core.options import dump
 from loquent.core.settings import Remark
 from loquent.errors import BadCheckpoint, BadSetting, MissingExtra
 from loquent.training import checkpoint, policies
-from loquent.training.loop import train
 from loquent.training.run import load_run
+from loquent.training.train import train
 from loquent.training.trainer import Trainer
 
 SENTENCES = [

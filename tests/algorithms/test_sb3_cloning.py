@@ -12,7 +12,7 @@ import torch
 from loquent import recipes
 from loquent.errors import BadSetting
 from loquent.training import checkpoint
-from loquent.training.loop import train
+from loquent.training.train import train
 from loquent.training.trainer import Trainer
 from states import same
 

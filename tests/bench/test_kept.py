@@ -15,7 +15,7 @@ from loquent.cli import main as cli
 from loquent.errors import BadCheckpoint
 from loquent.files import manifest, names
 from loquent.files.run_folder import RunFolder
-from loquent.training.loop import train
+from loquent.training.train import train
 
 torch = pytest.importorskip("torch")
 

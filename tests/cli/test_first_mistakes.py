@@ -11,8 +11,8 @@ import loquent
 from loquent import recipes
 from loquent.cli import main as cli
 from loquent.errors import BadSetting
-from loquent.training.loop import train
 from loquent.training.run import load_run
+from loquent.training.train import train
 
 SMALL = ["task.limit=60", "rewards={lexicon: 1.0}", "metrics={diversity: {}}"]
 

@@ -36,7 +36,7 @@ def runs(tmp_path_factory):
 
 @pytest.mark.parametrize("name", recipes.names())
 def test_the_smoke_profile_runs_any_recipe_in_a_fresh_folder(name, tmp_path, monkeypatch):
-    from loquent.training.loop import train
+    from loquent.training.train import train
 
     monkeypatch.chdir(tmp_path)
     before = time.perf_counter()

@@ -502,6 +502,6 @@ def test_a_run_trained_from_a_foreign_recipe_is_ones_own(place):
 
 def test_a_recipe_to_be_shown_cannot_be_run(place, tmp_path):
     shown = recipes.load(place.write(place.there), imports="none")
-    with pytest.raises(BadSetting, match="was loaded to be shown"):
+    with pytest.raises(BadSetting, match="was loaded for display"):
         loquent.train(shown.replace("training.updates=2"), tmp_path / "out", progress=False)
     assert not place.imported()

@@ -19,7 +19,8 @@ from loquent.data import outcomes
 from loquent.errors import BadSetting, BrokenTask
 from loquent.rollout.loop import games, play
 from loquent.tasks.wordle.task import Wordle
-from loquent.training.evaluate import evaluate_agent, higher_is_better
+from loquent.training.evaluate import evaluate_agent
+from loquent.training.metrics import higher_is_better
 
 ENDED = {"out": "left", "down": "fell"}
 EARNS = {"out": Record(exit=1.0), "down": Record()}

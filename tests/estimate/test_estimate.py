@@ -35,7 +35,7 @@ SCRIPT = """
 import re, sys
 from pathlib import Path
 from loquent import recipes as recipe
-from loquent.training.loop import train
+from loquent.training.train import train
 train(recipe.load(sys.argv[1], sys.argv[3:]), sys.argv[2], progress=False)
 print(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024)
 """
@@ -181,7 +181,7 @@ def test_checkpoints_on_disk_by_hand(settings, kept, most):
 def test_the_most_on_disk_is_what_a_run_has_while_it_writes(tmp_path, monkeypatch):
     """Checkpoints are seen at the moment one is renamed into place."""
     from loquent.estimate.language_models import _checkpoints
-    from loquent.training.loop import train
+    from loquent.training.train import train
 
     seen = []
     remove = RunCheckpoints.remove

@@ -12,7 +12,7 @@ from loquent import recipes
 from loquent.errors import BadSetting, MissingExtra
 from loquent.files import trackers
 from loquent.files.trackers import Started, Trackers
-from loquent.training.loop import train
+from loquent.training.train import train
 
 LINES = [
     {"update": 1, "rollout/return": 0.5, "critic/explained_variance": None},

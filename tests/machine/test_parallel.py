@@ -16,8 +16,8 @@ from loquent.machine import parallel
 from loquent.rollout.loop import games, play
 from loquent.tasks.wordle.task import Wordle
 from loquent.training import checkpoint
-from loquent.training.loop import train
 from loquent.training.run import load_run
+from loquent.training.train import train
 from loquent.training.trainer import Trainer
 
 RECIPE = {

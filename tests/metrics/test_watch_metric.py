@@ -9,7 +9,7 @@ from loquent.errors import BadSetting
 from loquent.metrics.text import bag_f1
 from loquent.metrics.watch import Watch, watch
 from loquent.rewards.content import Copying, MissingConcepts
-from loquent.training.evaluate import build_metrics, directions, higher_is_better
+from loquent.training.metrics import build_metrics, directions, higher_is_better
 
 
 def test_marks_by_hand():

@@ -9,7 +9,7 @@ import pytest
 
 from loquent import recipes
 from loquent.report import write_report
-from loquent.training.loop import train
+from loquent.training.train import train
 
 SMALL = [
     "training.evaluate_every=1",

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from loquent import recipes
-from loquent.training.loop import train
+from loquent.training.train import train
 
 SMALL = [
     "model.path=",

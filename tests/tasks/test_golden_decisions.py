@@ -12,7 +12,8 @@ import loquent
 from loquent.agents.scripted import Expert
 from loquent.core import episode, registry
 from loquent.rollout.loop import replay
-from loquent.training.evaluate import evaluate_agent, higher_is_better
+from loquent.training.evaluate import evaluate_agent
+from loquent.training.metrics import higher_is_better
 
 # derived by hand from the rows: the rewards under the task's own weights, and the end
 GAMES = {

@@ -26,9 +26,9 @@ from loquent.files import manifest
 from loquent.files.run_folder import RunFolder
 from loquent.report import write_report
 from loquent.training.keeping import CheckpointKeeper
-from loquent.training.loop import train
 from loquent.training.resuming import Resumption, newest_policy
 from loquent.training.run import load_run
+from loquent.training.train import train
 from loquent.training.trainer import Trainer
 from states import same
 

@@ -10,7 +10,8 @@ from loquent.core.metric import Context, Measured
 from loquent.core.values import Record
 from loquent.errors import BadSetting
 from loquent.rollout.loop import games, play
-from loquent.training.evaluate import build_metrics, higher_is_better, measure, owners
+from loquent.training.evaluate import measure
+from loquent.training.metrics import build_metrics, higher_is_better, owners
 from tracers.echo import Echo
 
 Dictionary = namedtuple("Dictionary", "name higher_is_better")  # a metric that does not tell its keys

@@ -12,7 +12,7 @@ from loquent.bench import suite as suites
 from loquent.errors import BadCheckpoint
 from loquent.report import runs, watch, write_report
 from loquent.report.divergence import FEWEST
-from loquent.training.loop import train
+from loquent.training.train import train
 
 IMITATION = {"supervised", "cloning", "filtered_cloning", "sb3/cloning"}
 SHIPPED = {

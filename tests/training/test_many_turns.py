@@ -10,8 +10,8 @@ import pytest
 from loquent import recipes
 from loquent.tasks.wordle.experts import random
 from loquent.training.evaluate import evaluate_agent
-from loquent.training.loop import train
 from loquent.training.start import make_task
+from loquent.training.train import train
 
 
 @pytest.mark.slow

@@ -9,8 +9,8 @@ from loquent import recipes
 from loquent.agents.scripted import Random
 from loquent.core import episode, registry
 from loquent.rollout.loop import games, play
-from loquent.training.loop import train
 from loquent.training.run import load_run
+from loquent.training.train import train
 
 LEARNERS = [name for name in registry.names("algorithm") if "data" in registry.find("algorithm", name).reads]
 TASKS = registry.names("task")

@@ -15,8 +15,8 @@ from loquent.data.filters import shares
 from loquent.errors import BadCheckpoint, BadRow, BadSetting
 from loquent.rollout.loop import games, play
 from loquent.tasks.wordle.task import Wordle
-from loquent.training import recorded
-from loquent.training.loop import train
+from loquent.training.recorded.recording import digest_of
+from loquent.training.train import train
 from loquent.training.trainer import Trainer
 
 SMALL = (
@@ -81,21 +81,21 @@ def test_a_folder_a_file_and_several_of_them_are_the_same_games(games_, tmp_path
 def test_the_hash_sees_which_rows_are_one_episode_s(games_, tmp_path):
     recording = Trainer(made(f"training.data={games_}")).recording
     batch = recording.batch
-    assert recorded._digest(batch) == recording.digest
-    assert recorded._digest(replace(batch, episode=batch.episode // 2)) != recording.digest
+    assert digest_of(batch) == recording.digest
+    assert digest_of(replace(batch, episode=batch.episode // 2)) != recording.digest
 
 
 def test_rewards_without_a_weight_are_named_and_other_forms_are_told_how_to_become_lines(games_, tmp_path):
     renamed = json.loads(json.dumps(lines(games_)).replace('"guess": -1.0', '"gess": -1.0', 1))
     with pytest.warns(
         Remark,
-        match="rewards gess of the recorded episodes have no weight here and count nothing; known: guess",
+        match="the rewards gess of the recorded episodes are ignored: they have no weight; .* weight: guess",
     ):
         Trainer(made(f"training.data={written(tmp_path / 'renamed', renamed)}"))
     (tmp_path / "games.parquet").write_bytes(b"PAR1")
     with pytest.raises(
         BadSetting,
-        match=r"games.parquet' is no JSON lines; `loquent convert .*games.parquet games.jsonl` makes it so",
+        match=r"is a Parquet file; .*`loquent convert .*games.parquet games.jsonl` converts it",
     ):
         Trainer(made(f"training.data={tmp_path}/games.parquet"))
 
@@ -114,18 +114,18 @@ def test_rewards_of_tokens_reach_games_that_were_never_drawn_as_tokens(games_, t
     [
         (
             {"task": "wordle-v1"},
-            r"episodes.jsonl:3: an episode of wordle-v1; the recipe's task is wordle-v1#\w+, with "
-            r"the options",
+            r"episodes.jsonl:3: an episode of wordle-v1; it must be of the recipe's task "
+            r"wordle-v1#\w+, with the same options",
         ),
         ({"task": "generation-v1"}, "episodes.jsonl:3: an episode of generation-v1"),
         (
             {"split": "test"},
-            "episodes.jsonl:3: an episode on the split 'test'; training.split = 'train' is learned from",
+            "episodes.jsonl:3: an episode on the split 'test'; it must be on .* training.split = 'train'",
         ),
         (
             {"row": "nobody"},
             r"episodes.jsonl:3: wordle-v1#\w+ has no row 'nobody' in its split 'train', and "
-            r".*rows.jsonl does not hold it either",
+            r".*rows.jsonl does not have it",
         ),
         ({"turns": 3}, "episodes.jsonl:3: this line is not an episode"),
         ({"turns": [{"seat": "agent", "tex": "x"}]}, "episodes.jsonl:3: this line is not an episode"),
@@ -148,7 +148,7 @@ def test_rows_of_a_file_beside_the_episodes_are_known(games_, tmp_path):
         == 40
     )
     for wrong in ({"id": 1, "fields": {}}, {"id": "added:1"}, {"id": "added:1", "fields": {}, "more": 1}):
-        with pytest.raises(BadRow, match=r"rows.jsonl:1: a row is"):
+        with pytest.raises(BadRow, match=r"rows.jsonl:1: a row must have"):
             Trainer(made(f"training.data={written(tmp_path / 'wrong', changed, rows=[wrong])}"))
 
 
@@ -223,7 +223,7 @@ def test_a_run_resumes_on_the_same_data_only(games_, tmp_path):
     changed = lines(games_)
     changed[0]["turns"][-2]["rewards"]["guess"] = -7.0
     written(folder, changed)
-    with pytest.raises(BadCheckpoint, match=r"training.data, its filters or the way it is written"):
+    with pytest.raises(BadCheckpoint, match=r"training.data, its filters or its layout have changed"):
         Trainer(made(f"training.data={folder}")).restore(first.state())
 
 

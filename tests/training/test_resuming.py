@@ -20,8 +20,8 @@ from loquent.files import tensor_files
 from loquent.files.run_folder import RunFolder
 from loquent.training import checkpoint, policies, resuming
 from loquent.training.keeping import CheckpointKeeper
-from loquent.training.loop import train
 from loquent.training.run import load_run
+from loquent.training.train import train
 from loquent.training.trainer import Trainer
 
 WORDS = ("the", "a", "good", "bad", "film", "plot", "was", "is", "and", "never", "dull", "bright")

@@ -9,8 +9,8 @@ from test_many_turns import gains
 from loquent import recipes
 from loquent.core.agent import make
 from loquent.training.evaluate import evaluate_agent
-from loquent.training.loop import train
 from loquent.training.start import make_task
+from loquent.training.train import train
 
 EPISODES = 500
 

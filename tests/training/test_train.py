@@ -12,7 +12,7 @@ from loquent.cli import main as cli
 from loquent.errors import BadCheckpoint, BadReward, BadSetting
 from loquent.files.run_folder import RunFolder
 from loquent.training.checkpoint import load
-from loquent.training.loop import train
+from loquent.training.train import train
 from loquent.training.trainer import Trainer
 
 SMALL = (

@@ -17,8 +17,8 @@ from loquent.files import atomic, names, saved_state
 from loquent.files.run_folder import RunFolder
 from loquent.recipes import Recipe
 from loquent.statistics import tables
-from loquent.training.loop import train
 from loquent.training.run import Run
+from loquent.training.train import train
 
 PLAN, RECIPE = "seeds.json", "recipe.yaml"
 

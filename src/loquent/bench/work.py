@@ -29,10 +29,11 @@ from loquent.files.run_logs import read_log
 from loquent.machine.version import __version__
 from loquent.recipes import Recipe
 from loquent.rewards import compose
-from loquent.training.evaluate import Evaluation, build_metrics, evaluate_agent
-from loquent.training.loop import train
+from loquent.training.evaluate import Evaluation, evaluate_agent
+from loquent.training.metrics import build_metrics
 from loquent.training.run import load_run
 from loquent.training.start import make_task
+from loquent.training.train import train
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from loquent.core.values import Record
 from loquent.errors import BadSetting, nearest
 from loquent.files import saved_state
 from loquent.recipes.sections import TrainingSettings
-from loquent.training.evaluate import higher_is_better
+from loquent.training.metrics import higher_is_better
 
 
 class EarlyStopping:

@@ -1,6 +1,4 @@
-"""The training loop: update, evaluate, log, keep checkpoints.
-
-And `train`, which runs a recipe from its start to its end.
+"""The training loop: updates, evaluations, logs and checkpoints, until the end of the run.
 
 The steps of one update are in `trainer.py`.
 """
@@ -9,41 +7,34 @@ from __future__ import annotations
 
 import time
 from contextlib import closing
-from pathlib import Path
 
 from tqdm import tqdm
 
-from loquent import pretrained
 from loquent.core import logged
 from loquent.core.guards.terminal import line
 from loquent.core.seeding import borrowed
 from loquent.data.outcomes import SUCCESS
-from loquent.errors import BadSetting
-from loquent.files import names, trackers
-from loquent.files.run_folder import RunFolder
+from loquent.files import trackers
 from loquent.machine import parallel
 from loquent.machine.identity import machine, source_state
-from loquent.recipes import Recipe
-from loquent.training import checkpoint
-from loquent.training.evaluate import Evaluation, directions, owners
+from loquent.training.evaluate import Evaluation
 from loquent.training.keeping import CheckpointKeeper
-from loquent.training.resuming import Resumption, newest_policy
-from loquent.training.run import Run
+from loquent.training.metrics import directions, owners
 from loquent.training.trainer import Trainer
 
-SHOWN = ("rollout/success", "rollout/return", "data/return")  # beside the progress bar
+SHOWN = ("rollout/success", "rollout/return", "data/return")  # the values beside the progress bar
 
 
 class TrainingLoop:
-    """A trainer in its folder: it updates, evaluates, logs and keeps checkpoints until the run's end."""
+    """Makes the updates of a run in its folder, with evaluations, logs and checkpoints."""
 
     def __init__(self, trainer: Trainer, keeper: CheckpointKeeper) -> None:
         self.trainer, self.keeper, self.folder = trainer, keeper, keeper.folder
         self.recipe, self.settings = trainer.recipe, trainer.settings
-        self._known = logged.table(type(trainer.algorithm))
+        self._keys = logged.table(type(trainer.algorithm))
 
     def begin(self) -> None:
-        """Write the files that a run begins with."""
+        """Write the first files of a run."""
         trainer = self.trainer
         identity = {
             "fingerprint": self.recipe.fingerprint,
@@ -55,7 +46,7 @@ class TrainingLoop:
         self.folder.begin(self.recipe.yaml(), identity, recording)
 
     def run(self, progress: bool) -> None:
-        """Make all updates that are missing, or as many as early stopping allows."""
+        """Make the remaining updates of the run, until the last one or until early stopping."""
         trainer = self.trainer
         bar = tqdm(
             total=self.settings.updates,
@@ -75,9 +66,7 @@ class TrainingLoop:
                 )
 
     def finish(self) -> None:
-        """Write the last checkpoint, then evaluate: the best policy where early stopping kept one, else the
-        newest.
-        """
+        """Write the last checkpoint, then evaluate the best policy of early stopping, or else the newest."""
         self.keeper.keep()
         chosen = self.keeper.restore_best()
         trainer = self.trainer
@@ -97,16 +86,13 @@ class TrainingLoop:
             return trackers.Trackers(self.settings.trackers, started)
 
     def _evaluate_first(self, sinks: trackers.Trackers) -> None:
-        """Evaluate before the first update; early stopping does not look at it."""
+        """Evaluate before the first update; early stopping ignores this evaluation."""
         self.trainer.seconds = {}
         logs = {"update": 0, "episodes": 0, **self._evaluate()[1]}
         self._log(logs, sinks)
 
     def _update(self, sinks: trackers.Trackers) -> dict[str, float]:
-        """One update, its evaluation where one is due, its lines in the logs, and its checkpoint.
-
-        Returns what is logged.
-        """
+        """Make one update, with its evaluation, log lines and checkpoint; returns the logged values."""
         trainer, settings = self.trainer, self.settings
         logs = trainer.update()
         improved = False
@@ -114,15 +100,15 @@ class TrainingLoop:
             evaluation, values = self._evaluate()
             logs |= values
             improved = trainer.stopping.improves(evaluation.values, trainer.updates)
-        logged.check(logs, self._known)
+        logged.check(logs, self._keys)
         self._log(logs, sinks)
         if improved or (settings.checkpoint_every and trainer.updates % settings.checkpoint_every == 0):
-            # after the log: a kill between both leaves a line too many, which resuming cuts off
+            # after the log: if the run is killed in between, resuming deletes the extra line
             self.keeper.keep()
         return logs
 
     def _evaluate(self) -> tuple[Evaluation, dict[str, float]]:
-        """An evaluation in training, whose episodes are written, and what is logged of it."""
+        """Evaluate in training and write the episodes; returns the evaluation and the values to log."""
         trainer, settings, before = self.trainer, self.settings, time.perf_counter()
         evaluation = trainer.evaluate(settings.evaluate_split, settings.evaluate_episodes, settings.only)
         logs = {f"evaluation/{name}": value for name, value in evaluation.values.items()}
@@ -135,80 +121,3 @@ class TrainingLoop:
     def _log(self, logs: dict[str, float], sinks: trackers.Trackers) -> None:
         self.folder.logs.append(logs, {"update": self.trainer.updates, **self.trainer.seconds})
         sinks.log(logs)
-
-
-def train(
-    recipe: Recipe, out: str | Path, *, progress: bool = True, resume: bool = False, from_older: bool = False
-) -> Run:
-    """Train what a recipe describes into the folder `out`, and return the run.
-
-    Args:
-        resume: go on from the newest checkpoint, or from the start where the run was stopped before its
-            first. The results are the same as without the stop.
-        from_older: where the newest checkpoint is refused, go on from the newest one that is not.
-
-    Raises:
-        BadCheckpoint: the folder holds another run; or, with `resume`, its newest checkpoint is refused, with
-            the reason.
-    """
-    folder = RunFolder(out)
-    if recipe.alone:
-        what = (
-            f"the recipe {recipe.name} was loaded to be shown: {', '.join(sorted(recipe.alone))} was not "
-            "imported"
-        )
-        raise BadSetting(f"{what}; load it to run it")
-    with parallel.joined(pretrained.device(recipe.model.device)):
-        if parallel.rank():
-            _assist(recipe, folder)
-        elif resume:
-            _resume(recipe, folder, progress, from_older)
-        else:
-            _begin(recipe, folder, progress)
-    return Run(folder.path, allow_imports=not resume)  # the recipe of a new run is the caller's own
-
-
-def _begin(recipe: Recipe, folder: RunFolder, progress: bool) -> None:
-    """A new run from its start to its end.
-
-    Of several processes the first one, which alone writes and evaluates.
-    """
-    folder.require_free()
-    trackers.need(recipe.training.trackers)
-    trainer = Trainer(recipe)  # before the folder is made: a recipe that cannot be built leaves it free
-    with folder.alone():
-        folder.require_free()
-        loop = _loop(trainer, folder)
-        loop.begin()
-        _complete(loop, progress)
-
-
-def _resume(recipe: Recipe, folder: RunFolder, progress: bool, from_older: bool) -> None:
-    """The rest of a run."""
-    trackers.need(recipe.training.trackers)
-    with folder.alone():
-        loop = _loop(Trainer(recipe, newest_policy(folder)), folder)
-        if not Resumption(loop.keeper, from_older=from_older).resume():
-            loop.begin()
-        _complete(loop, progress)
-
-
-def _loop(trainer: Trainer, folder: RunFolder) -> TrainingLoop:
-    return TrainingLoop(trainer, CheckpointKeeper(trainer, folder, trainer.settings.keep))
-
-
-def _complete(loop: TrainingLoop, progress: bool) -> None:
-    parallel.agreed(loop.trainer.updates)
-    loop.run(progress)
-    loop.finish()
-
-
-def _assist(recipe: Recipe, folder: RunFolder) -> None:
-    """Another process of the run: it learns in step with the first one."""
-    updates = parallel.agreed(0)
-    path = folder.checkpoints.of(updates) if updates else None
-    trainer = Trainer(recipe, path and path / names.POLICY)
-    if path:
-        trainer.restore(checkpoint.load(path))
-    while parallel.agreed(0):
-        trainer.update()

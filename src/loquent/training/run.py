@@ -23,7 +23,8 @@ from loquent.pretrained import LanguageModel
 from loquent.recipes import Recipe
 from loquent.rewards import compose
 from loquent.training import checkpoint
-from loquent.training.evaluate import Evaluation, build_metrics, evaluate_agent
+from loquent.training.evaluate import Evaluation, evaluate_agent
+from loquent.training.metrics import build_metrics
 from loquent.training.policies import policy_folder
 from loquent.training.start import make_actor, make_format, make_task
 

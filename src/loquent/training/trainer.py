@@ -36,10 +36,13 @@ from loquent.models.tokens.rewards import ends_by, learner_rewards
 from loquent.recipes import Recipe
 from loquent.rewards import compose, learner
 from loquent.rollout.loop import Game, play
-from loquent.training import identity, recorded, rollout_summary
+from loquent.training import identity, rollout_summary
 from loquent.training.early_stopping import EarlyStopping
-from loquent.training.evaluate import Evaluation, build_metrics, chosen_rows, evaluate_agent
-from loquent.training.recorded import Draws, Recording, RunRewards
+from loquent.training.evaluate import Evaluation, chosen_rows, evaluate_agent
+from loquent.training.metrics import build_metrics
+from loquent.training.recorded import draws
+from loquent.training.recorded.draws import Draws
+from loquent.training.recorded.recording import Recording, RunRewards, record
 from loquent.training.start import make_actor, make_task, source
 
 
@@ -112,7 +115,7 @@ class Trainer:
             with self._timed("collect"):
                 batch = self.draws.draw(self.settings.episodes)
             self.games += len(batch)
-            return batch, recorded.summary(batch, self.draws)
+            return batch, draws.summary(batch, self.draws)
         with self._timed("collect"):
             episodes = self.collect()
         with self._timed("score"):
@@ -225,7 +228,7 @@ class Trainer:
 
     def _record(self) -> Recording:
         rewards = RunRewards(tuple(self.terms), self.weights, self.learner)
-        return recorded.record(self.settings, self.task, self.actor, rewards)
+        return record(self.settings, self.task, self.actor, rewards)
 
     def _draws(self, recording: Recording) -> Draws:
         return Draws(

@@ -10,8 +10,8 @@ from typing import Any
 
 from loquent.bench.seeds import PLAN, resume_seeds
 from loquent.cli.commands.train import report, report_seeds, resumable
-from loquent.training.loop import train
 from loquent.training.run import load_run
+from loquent.training.train import train
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:

@@ -25,7 +25,7 @@ from loquent.errors import BadSetting, BrokenMetric, LoquentError
 from loquent.metrics import scoring
 from loquent.statistics.resampling import Bounds, Resampling
 from loquent.training import by_name
-from loquent.training.evaluate import build_metrics
+from loquent.training.metrics import build_metrics
 
 PATIENCE = 2.0  # seconds before a bar appears
 MANY = 20  # keys named in one remark

@@ -18,8 +18,8 @@ from loquent.estimate.language_models import estimate
 from loquent.files.run_folder import RunFolder
 from loquent.report import write_report
 from loquent.statistics import tables
-from loquent.training.loop import train
 from loquent.training.run import Run
+from loquent.training.train import train
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:

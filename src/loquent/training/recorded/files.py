@@ -1,4 +1,4 @@
-"""Files of recorded episodes, checked against the task, the split and the rows they were played on."""
+"""Files of recorded episodes, checked against the task, the split and the rows of the episodes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from loquent.files import names
 
 
 def episode_file(path: str) -> Path:
-    """The file of episodes that a path names: itself, or the one in a folder.
+    """The file of episodes at a path: the path itself, or `episodes.jsonl` in this folder.
 
     Raises:
-        BadSetting: there is no such file, or it does not hold JSON lines.
+        BadSetting: there is no such file, or it is not in JSON lines.
     """
     place = Path(path)
     file = place / names.EPISODES if place.is_dir() else place
@@ -27,14 +27,15 @@ def episode_file(path: str) -> Path:
         advice = "`loquent collect` makes one, `loquent convert` makes one of other forms"
         raise BadSetting(f"training.data = {path!r}: {why}; {advice}")
     if file.suffix == ".parquet":
-        advice = f"`loquent convert {path} {file.stem}.jsonl` makes it so"
-        raise BadSetting(f"training.data = {path!r} is no JSON lines; {advice}")
+        advice = f"the format must be JSON lines; `loquent convert {path} {file.stem}.jsonl` converts it"
+        raise BadSetting(f"training.data = {path!r} is a Parquet file; {advice}")
     return file
 
 
 def rows_for(file: Path, task: Task, split: str) -> dict[str, Row]:
-    """The rows by id that the episodes of a file may be on: the split's, and those in `rows.jsonl` beside the
-    file.
+    """The rows that the episodes of a file may be on, by id.
+
+    These are the rows of the split, and the rows in `rows.jsonl` in the folder of the file.
     """
     rows = {row.id: row for row in task.rows(split)} if split in task.spec.splits else {}
     added = file.with_name(names.ROWS)
@@ -45,21 +46,19 @@ def read_checked(file: Path, task: Task, rows: Mapping[str, Row], split: str) ->
     """The episodes of a file, each of this task, on this split and on one of `rows`.
 
     Raises:
-        BadRow: an episode is not; names file and line.
+        BadRow: an episode is of another task, split or row; names file and line.
     """
     identity = task.identity
     for line, record in enumerate(episode.read(file), 1):
         if record.task != identity:
-            right = f"the recipe's task is {identity}, with the options it was made with"
-            raise BadRow(f"an episode of {record.task}; {right}", file=file, line=line)
+            allowed = f"it must be of the recipe's task {identity}, with the same options"
+            raise BadRow(f"an episode of {record.task}; {allowed}", file=file, line=line)
         if record.split != split:
-            right = f"training.split = {split!r} is learned from"
-            raise BadRow(f"an episode on the split {record.split!r}; {right}", file=file, line=line)
+            allowed = f"it must be on the split of training.split = {split!r}"
+            raise BadRow(f"an episode on the split {record.split!r}; {allowed}", file=file, line=line)
         if record.row not in rows:
             why = f"{identity} has no row {record.row!r} in its split {split!r}"
-            raise BadRow(
-                f"{why}, and {file.with_name(names.ROWS)} does not hold it either", file=file, line=line
-            )
+            raise BadRow(f"{why}, and {file.with_name(names.ROWS)} does not have it", file=file, line=line)
         yield record
 
 
@@ -67,5 +66,5 @@ def _added(file: Path) -> Iterator[Row]:
     for line, record in jsonl(file):
         id, fields = record.get("id"), record.get("fields")
         if set(record) != {"id", "fields"} or not isinstance(id, str) or not isinstance(fields, dict):
-            raise BadRow('a row is {"id": "...", "fields": {...}}', file=file, line=line)
+            raise BadRow('a row must have the form {"id": "...", "fields": {...}}', file=file, line=line)
         yield Row(id, frozen(fields))

@@ -1,6 +1,4 @@
-"""Recorded episodes to learn from: read and checked once, laid out once, drawn row by row in a keyed
-order.
-"""
+"""All recorded episodes as one batch: read, checked, scored and filtered once."""
 
 from __future__ import annotations
 
@@ -16,28 +14,25 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from loquent.core.seeding import Key
 from loquent.core.settings import Remark
 from loquent.core.task import Row, Task
 from loquent.core.values import Record
 from loquent.data.filters import shares
-from loquent.data.pools import Pool, Sampler
-from loquent.errors import BadCheckpoint, BadSetting
-from loquent.files import saved_state
+from loquent.errors import BadSetting
 from loquent.models.actor import Actor
 from loquent.models.tokens.batch import TokenBatch, cat, token_batch
 from loquent.models.tokens.rewards import learner_rewards
 from loquent.recipes.sections import TrainingSettings
 from loquent.rewards.counting import RAW
 from loquent.rewards.learner import Learner
-from loquent.training.recorded_files import episode_file, read_checked, rows_for
+from loquent.training.recorded.files import episode_file, read_checked, rows_for
 
-CHUNK = 2048  # episodes held as objects at one time
+CHUNK = 2048  # episodes that are objects in memory at the same time
 
 
 @dataclass(frozen=True)
 class RunRewards:
-    """The rewards of a run: terms, their weights by name, and the learner's side of the terms."""
+    """The rewards of a run: terms, weights by name, and the learner, which shapes the rewards of terms."""
 
     terms: tuple[Any, ...]
     weights: Record
@@ -46,15 +41,15 @@ class RunRewards:
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """All recorded episodes as one batch. `digest` is a digest of all that is learned from."""
+    """All recorded episodes as one batch; `digest` is a digest of everything that the learner reads."""
 
     batch: TokenBatch
-    episodes: int  # read and kept; an episode whose learning seat never answered has no row
+    episodes: int  # after filtering; an episode in which the learning seat never answered has no row
     mean_return: float
     digest: str
 
     def as_json(self) -> dict[str, Any]:
-        """What a run's folder keeps of it."""
+        """The content of `data.json` in the run's folder."""
         batch = self.batch
         return {
             "episodes": self.episodes,
@@ -70,12 +65,11 @@ class Recording:
 
 
 def record(settings: TrainingSettings, task: Task, actor: Actor, rewards: RunRewards) -> Recording:
-    """Read the episodes of `training.data`, score and lay them out, and keep the best and worst shares asked
-    for.
+    """Read the episodes of `training.data`, score them, and keep the best and worst shares of the settings.
 
     Raises:
-        BadSetting: there is no such file, or nothing in it to learn from.
-        BadRow: a line is no episode of this task, on this split, on a known row.
+        BadSetting: there is no such file, or it has no episode to learn from.
+        BadRow: a line is not an episode of this task, on this split, on a known row.
     """
     episodes = _Episodes(task, actor, rewards)
     for path in settings.data:
@@ -83,21 +77,20 @@ def record(settings: TrainingSettings, task: Task, actor: Actor, rewards: RunRew
     paths = ", ".join(settings.data)
     if not episodes.returns:
         only = f" on rows with {dict(settings.only)}" if settings.only else ""
-        raise BadSetting(f"training.data = {paths!r} holds no episode{only}")
+        raise BadSetting(f"training.data = {paths!r} has no episode{only}; name files with such episodes")
     if unknown := sorted(episodes.rewarded - set(rewards.weights)):
-        what = f"rewards {', '.join(unknown)} of the recorded episodes have no weight here and count nothing"
-        warnings.warn(f"{what}; known: {', '.join(rewards.weights)}", Remark, stacklevel=2)
+        what = f"the rewards {', '.join(unknown)} of the recorded episodes are ignored: they have no weight"
+        warnings.warn(f"{what}; rewards with a weight: {', '.join(rewards.weights)}", Remark, stacklevel=2)
     returns = np.asarray(episodes.returns)
-    kept = shares(returns, top=settings.data_top, bottom=settings.data_bottom)
+    chosen = shares(returns, top=settings.data_top, bottom=settings.data_bottom)
     batch = cat(episodes.batches, actor.format.pad)
-    if len(kept) < len(returns):
-        batch = batch.take(torch.isin(batch.episode, torch.from_numpy(kept)))
+    if len(chosen) < len(returns):
+        batch = batch.take(torch.isin(batch.episode, torch.from_numpy(chosen)))
     if not len(batch):
-        raise BadSetting(
-            f"training.data = {paths!r}: in none of its {len(kept)} episodes did the learning seat answer"
-        )
+        what = f"training.data = {paths!r}: the learning seat answers in none of the {len(chosen)} episodes"
+        raise BadSetting(f"{what}; name files with episodes in which it answers")
     batch = batch.to(torch.promote_types(actor.policy.dtype, torch.float32))
-    return Recording(batch, len(kept), float(np.mean(returns[kept])), _digest(batch))
+    return Recording(batch, len(chosen), float(np.mean(returns[chosen])), digest_of(batch))
 
 
 @dataclass
@@ -118,8 +111,8 @@ class _Episodes:
         checked = read_checked(file, self.task, rows, settings.split)
         chosen = (episode for episode in checked if _has(rows[episode.row], settings.only))
         while chunk := list(islice(chosen, CHUNK)):
-            known = {episode.row: rows[episode.row] for episode in chunk}
-            scored = learner_rewards(rewards.terms, chunk, known, rewards.learner, actor.format)
+            by_id = {episode.row: rows[episode.row] for episode in chunk}
+            scored = learner_rewards(rewards.terms, chunk, by_id, rewards.learner, actor.format)
             batch = token_batch(
                 scored, actor.format, rewards.weights, max_length=actor.context, room=actor.room
             )
@@ -133,48 +126,8 @@ def _has(row: Row, only: Record) -> bool:
     return all(row.fields.get(name) == value for name, value in only.items())
 
 
-class Draws:
-    """Draws rows of a recording: each row once in a pass, each pass in its own order.
-
-    A resumed run goes on in its pass.
-    """
-
-    def __init__(self, batch: TokenBatch, digest: str, key: Key) -> None:
-        self.batch, self.digest = batch, digest
-        self._sampler = Sampler(Pool(tuple(Row(str(i)) for i in range(len(batch)))), key)
-
-    def draw(self, rows: int) -> TokenBatch:
-        """The next rows."""
-        return self.batch.take([int(row.id) for row in self._sampler.draw(rows)])
-
-    @property
-    def passes(self) -> float:
-        """How often the whole recording has been drawn."""
-        return self._sampler.epoch + self._sampler.place / self._sampler.size
-
-    def state_dict(self) -> dict[str, Any]:
-        """The position, and a digest of the recording."""
-        return {"digest": self.digest, **self._sampler.state_dict()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take back the position; BadCheckpoint where the recorded episodes have changed."""
-        if (known := saved_state.field(state, "digest")) != self.digest:
-            what = "training.data, its filters or the way it is written"
-            raise BadCheckpoint(f"{what}: learned from was {known}, this is {self.digest}")
-        self._sampler.load_state_dict(state)
-
-
-def summary(batch: TokenBatch, draws: Draws) -> dict[str, float]:
-    """The `data/` keys of `logged.LOGGED`."""
-    return {
-        "data/return": float(batch.reward[batch.is_action].double().sum()) / len(batch),
-        "data/tokens": float(batch.is_action.sum()) / len(batch),
-        "data/passes": draws.passes,
-    }
-
-
-def _digest(batch: TokenBatch) -> str:
-    """A digest of tokens, actions, rewards, ends, and of which rows are of one episode."""
+def digest_of(batch: TokenBatch) -> str:
+    """A digest of tokens, actions, rewards, ends, and of the assignment of rows to episodes."""
     digest = hashlib.blake2b(digest_size=16)
     columns: list[Tensor] = [
         batch.tokens,

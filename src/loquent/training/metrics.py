@@ -1,0 +1,145 @@
+"""The metrics of a recipe: building them, the values each one gives, and which direction is better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from loquent.core import registry
+from loquent.core.metric import Context, Measured, Metric, traits
+from loquent.core.task import Row
+from loquent.core.values import Record
+from loquent.data import outcomes
+from loquent.errors import BadSetting
+
+WATCHED = (
+    "choose `success`, `return`, reward/NAME, score/NAME of the task, or a value of a metric with a direction"
+)
+
+
+class Renamed:
+    """A metric under a name of the recipe, which is put before its keys.
+
+    So two metrics of one kind give different keys.
+    """
+
+    def __init__(self, name: str, metric: Metric) -> None:
+        self.name, self.metric = name, metric
+        self.version, self.higher_is_better = metric.version, metric.higher_is_better
+        own = traits(metric)
+        self.keys = tuple(f"{name}/{key}" for key in own.keys)
+        self.directions = {f"{name}/{key}": up for key, up in own.directions.items()}
+
+    def __call__(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Measured:
+        """The scores of the metric, under the new keys."""
+        measured = self.metric(predictions, references, prompts, rows)
+        samples = {f"{self.name}/{key}": scores for key, scores in measured.samples.items()}
+        return Measured(samples, {f"{self.name}/{key}": value for key, value in measured.corpus.items()})
+
+
+def build_metrics(settings: Record, context: Context) -> list[Metric]:
+    """The metrics of a recipe, built with their options.
+
+    A metric whose name differs from its `of:` gets the name before its keys.
+
+    Raises:
+        BadSetting: two metrics would give values under one key.
+    """
+    metrics: list[Metric] = []
+    keys: set[str] = set()
+    for name, setting in settings.items():
+        options = dict(setting) if isinstance(setting, Mapping) else {}
+        of = options.pop("of", name)
+        metric = _metric(of, context, options)
+        metrics.append(metric if of == name else Renamed(name, metric))
+        own = set(traits(metrics[-1]).keys)
+        if twice := sorted(keys & own):
+            raise same_key(twice[0])
+        keys |= own
+    return metrics
+
+
+def _metric(name: str, context: Context, options: dict[str, Any]) -> Metric:
+    """The metric of this name. The object that "module:Name" names may be anything, so it is checked."""
+    factory = registry.named("metric", name)
+    if ":" not in name:
+        metric: Metric = factory(context, **options)
+        return metric
+    allowed = (
+        "name a class or function that makes a loquent.core.metric.Metric of a loquent.core.metric.Context"
+    )
+    if not registry.takes(factory, context, **options):
+        if registry.takes(factory, context):
+            refused = [key for key in options if not registry.takes(factory, context, **{key: options[key]})]
+            names = ", ".join(refused or options)
+            raise BadSetting(f"the metric {name} takes no option {names}; its code shows its options")
+        what = f"{name!r} names {factory!r:.80}, which makes no metric (a reward's function is none)"
+        raise BadSetting(f"{what}; {allowed}")
+    metric = factory(context, **options)
+    if not isinstance(metric, Metric):
+        what = f"{name} made {metric!r:.80}, which is no metric"
+        raise BadSetting(f"{what}; it must be callable and have `name`, `version` and `higher_is_better`")
+    return metric
+
+
+def higher_is_better(key: str, metrics: Sequence[Metric], weights: Record) -> bool:
+    """Whether a higher evaluated value is better: by its metric or, for a reward, by the sign of its weight.
+
+    Raises:
+        BadSetting: the value has no direction, so it cannot be watched.
+    """
+    owner = next((metric for metric in metrics if _gives(metric, key)), None)
+    if owner is not None:
+        up: bool | None = traits(owner).directions.get(key, owner.higher_is_better)
+        if up is None:
+            what = f"{key!r} cannot be watched: its metric {owner.name} says neither up nor down"
+            raise BadSetting(f"{what}; {WATCHED}")
+        return up
+    if key in ("return", outcomes.SUCCESS) or key.startswith("score/"):
+        return True
+    weight = weights.get(key.removeprefix("reward/"), 0.0) if key.startswith("reward/") else 0.0
+    if not weight:
+        what = f"{key!r} cannot be watched: it is neither a value of a metric nor a reward with a weight"
+        raise BadSetting(f"{what}, so it has no direction; {WATCHED}")
+    return bool(weight > 0)
+
+
+def _gives(metric: Metric, key: str) -> bool:
+    """Whether a value belongs to a metric: by the metric's keys, or else by its name."""
+    keys = traits(metric).keys
+    return key in keys if keys else key == metric.name or key.startswith(f"{metric.name}/")
+
+
+def same_key(key: str) -> BadSetting:
+    """The error of two metrics with one key."""
+    return BadSetting(
+        f"metrics: two of them give {key!r}; give one another name: metrics={{NAME: {{of: METRIC}}}} "
+        "writes NAME before its keys"
+    )
+
+
+def owners(settings: Record, metrics: Sequence[Metric], keys: Iterable[str]) -> dict[str, str]:
+    """The metric of each evaluated value, by its name in `metrics:`.
+
+    Values of the task and of rewards have no owner.
+    """
+    named = list(zip(settings, metrics, strict=True))
+    return {key: name for key in keys for name, metric in named if _gives(metric, key)}
+
+
+def directions(metrics: Sequence[Metric], weights: Record, keys: Iterable[str]) -> dict[str, bool | None]:
+    """Whether a higher value is better, for each evaluated value; None for a value without direction."""
+    return {key: _direction(key, metrics, weights) for key in keys}
+
+
+def _direction(key: str, metrics: Sequence[Metric], weights: Record) -> bool | None:
+    try:
+        return higher_is_better(key, metrics, weights)
+    except BadSetting:
+        return None

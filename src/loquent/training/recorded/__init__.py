@@ -1,0 +1,1 @@
+"""Recorded episodes to learn from: files, one batch of them all, and draws from it."""

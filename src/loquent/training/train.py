@@ -1,0 +1,92 @@
+"""`train`: run a recipe from its start to its end, or resume it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from loquent import pretrained
+from loquent.errors import BadSetting
+from loquent.files import names, trackers
+from loquent.files.run_folder import RunFolder
+from loquent.machine import parallel
+from loquent.recipes import Recipe
+from loquent.training import checkpoint
+from loquent.training.keeping import CheckpointKeeper
+from loquent.training.loop import TrainingLoop
+from loquent.training.resuming import Resumption, newest_policy
+from loquent.training.run import Run
+from loquent.training.trainer import Trainer
+
+
+def train(
+    recipe: Recipe, out: str | Path, *, progress: bool = True, resume: bool = False, from_older: bool = False
+) -> Run:
+    """Train what a recipe describes in the folder `out`, and return the run.
+
+    Args:
+        resume: continue from the newest checkpoint, or from the start if the run has no checkpoint yet. The
+            results are the same as of a run that was never stopped.
+        from_older: if the newest checkpoint is refused, continue from the newest one that is valid.
+
+    Raises:
+        BadCheckpoint: the folder has another run; or, with `resume`, its newest checkpoint is refused, with
+            the reason.
+    """
+    folder = RunFolder(out)
+    if recipe.alone:
+        what = f"the recipe {recipe.name} was loaded for display, without importing"
+        raise BadSetting(f"{what} {', '.join(sorted(recipe.alone))}; load it with imports to run it")
+    with parallel.joined(pretrained.device(recipe.model.device)):
+        if parallel.rank():
+            _assist(recipe, folder)
+        elif resume:
+            _resume(recipe, folder, progress, from_older)
+        else:
+            _begin(recipe, folder, progress)
+    return Run(folder.path, allow_imports=not resume)  # the caller chose the recipe of a new run
+
+
+def _begin(recipe: Recipe, folder: RunFolder, progress: bool) -> None:
+    """Train a new run to its end.
+
+    With several processes this is the first one; it alone writes and evaluates.
+    """
+    folder.require_free()
+    trackers.need(recipe.training.trackers)
+    trainer = Trainer(recipe)  # before the folder is made: a recipe that cannot be built leaves it free
+    with folder.alone():
+        folder.require_free()
+        loop = _loop(trainer, folder)
+        loop.begin()
+        _complete(loop, progress)
+
+
+def _resume(recipe: Recipe, folder: RunFolder, progress: bool, from_older: bool) -> None:
+    """Train the rest of a run."""
+    trackers.need(recipe.training.trackers)
+    with folder.alone():
+        loop = _loop(Trainer(recipe, newest_policy(folder)), folder)
+        if not Resumption(loop.keeper, from_older=from_older).resume():
+            loop.begin()
+        _complete(loop, progress)
+
+
+def _loop(trainer: Trainer, folder: RunFolder) -> TrainingLoop:
+    return TrainingLoop(trainer, CheckpointKeeper(trainer, folder, trainer.settings.keep))
+
+
+def _complete(loop: TrainingLoop, progress: bool) -> None:
+    parallel.agreed(loop.trainer.updates)
+    loop.run(progress)
+    loop.finish()
+
+
+def _assist(recipe: Recipe, folder: RunFolder) -> None:
+    """Make the same updates in another process of the run."""
+    updates = parallel.agreed(0)
+    path = folder.checkpoints.of(updates) if updates else None
+    trainer = Trainer(recipe, path and path / names.POLICY)
+    if path:
+        trainer.restore(checkpoint.load(path))
+    while parallel.agreed(0):
+        trainer.update()
