@@ -2,8 +2,6 @@
 
 It is supervised learning on recorded episodes, good and bad. The policy loss of ILQL with `awac_beta = 0` is
 the same loss.
-
-It is supervised learning on recorded episodes. The policy loss of ILQL with `awac_beta = 0` is the same loss.
 """
 
 from __future__ import annotations

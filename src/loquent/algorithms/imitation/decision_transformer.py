@@ -1,6 +1,4 @@
-"""Decision Transformer: cloning conditioned on the return.
-
-Acting conditions on a high return (arXiv:2106.01345).
+"""Decision Transformer (arXiv:2106.01345): cloning conditioned on the return, acting on a high return.
 
 This is the variant of ILQL's paper and code (arXiv:2206.11871 sec. 6). All answers of an episode are
 conditioned on its total return. In acting, the condition is a constant.

@@ -71,7 +71,7 @@ class TurnActor:
         )
 
     def pictures(self, observations: Sequence[Observation]) -> torch.Tensor:
-        """Inputs of the network for n observations: [n, ...] on its device."""
+        """The network's inputs for n observations: [n, ...] on its device."""
         if isinstance(self.see, View):
             self.see.warm(observations)
         inputs: torch.Tensor = self.model.policy.obs_to_tensor(

@@ -27,9 +27,9 @@ def double_q_target(
 
 
 class DoubleDQN(DQN):
-    """SB3's DQN but for the target.
+    """DQN of Stable-Baselines3 with another target.
 
-    Everything else (replay, schedules, Huber loss, clipping) is the library's.
+    Replay, schedules, Huber loss and clipping are the library's.
     """
 
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:

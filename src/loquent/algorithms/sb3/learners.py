@@ -3,9 +3,9 @@
 MaskablePPO and TRPO are from sb3-contrib.
 
 They collect their own episodes: an update is a number of actions in live games, with the library's learning
-in between. The library draws inside `borrowed` only, from a stream keyed by the number of actions so far. So
-no generator has a state between updates, and a run saves tensors, counters and the live games. It never
-writes the library's zip file.
+in between. The library draws random numbers inside `borrowed` only, from a stream keyed by the number of
+actions so far. Therefore no generator has a state between updates, and a run saves tensors, counters and the
+live games. It never writes the library's zip file.
 """
 
 from __future__ import annotations

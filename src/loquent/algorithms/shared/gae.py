@@ -1,6 +1,6 @@
-"""Generalised advantage estimation over the action tokens of a batch (arXiv:1506.02438.
+"""Generalised advantage estimation over the action tokens of a batch.
 
-ArXiv:2210.01241 eq. 4 and 5).
+Sources: arXiv:1506.02438; arXiv:2210.01241 eq. 4 and 5.
 """
 
 import torch

@@ -33,9 +33,9 @@ def k3(policy: Float[Tensor, "..."], other: Float[Tensor, "..."]) -> Float[Tenso
 
 
 class Controller:
-    """The adaptive coefficient of the KL penalty (Ziegler et al., arXiv:1909.08593.
+    """The adaptive coefficient of the KL penalty (Ziegler et al., arXiv:1909.08593).
 
-    ArXiv:2210.01241 eq. 2 and 3).
+    It is that of arXiv:2210.01241 eq. 2 and 3.
 
     With a target of None or infinity the coefficient is fixed.
     """

@@ -26,10 +26,10 @@ class Options:
         "", "source path: a file, a folder with train, validation and test files, or the IMDB folders"
     )
     name: str = setting("", "source hub: the dataset's name, or a local folder in the hub's format")
-    subset: str = setting("", "source hub: the dataset's configuration, text_source it has several")
+    subset: str = setting("", "source hub: the dataset's configuration, if it has several")
     revision: str = setting("", "source hub: the commit, 40 hexadecimal digits")
     text_field: str = setting("text", "the field of the text")
-    label_field: str = setting("", "the field of the label; empty: `label`, text_source it exists")
+    label_field: str = setting("", "the field of the label; empty: `label`, if it exists")
     labels: tuple[str, ...] = setting((), "the allowed labels; empty: any")
     prompt_words: int = setting(
         0, "words in the prompt; 0, or a text not longer than this: use prompt_fraction", low=0
