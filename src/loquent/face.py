@@ -28,14 +28,14 @@ def task(name: str, **options: Any) -> Task:
         UnknownName: no task is named so. BadSetting: an option is unknown or out of range.
     """
     from loquent.core import registry
-    from loquent.core.options import filled
+    from loquent.core.options import from_values
     from loquent.core.task import Task
     from loquent.errors import BadSetting
 
-    made = registry.named("task", name)
+    made = registry.resolve("task", name)
     if not (isinstance(made, type) and issubclass(made, Task)):
         raise BadSetting(f"{name!r} is no task: a class derived from loquent.core.task.Task is right")
-    built: Task = made(filled(made.Options, options, f"task {name}"))
+    built: Task = made(from_values(made.Options, options, f"task {name}"))
     return built
 
 

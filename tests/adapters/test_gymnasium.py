@@ -452,7 +452,7 @@ def test_terms_inside_step_give_the_total_of_apply(name, weights):
         _, info = env.reset(seed=5 if number == 0 else None)
         total, over, player = 0.0, False, Random(task)
         while not over:
-            [answer] = player.answer([env._game.asked()])
+            [answer] = player.answer([env._game.question()])
             _, reward, terminated, truncated, info = env.step(answer.text)
             total, over = total + reward, terminated or truncated
         plain = env.episode()

@@ -80,7 +80,7 @@ def agent(server, **options):
 
 def asked(task=None, row=0, seed=0):
     task = task or Wordle()
-    return Live(task, task.rows("train")[row], 0, seed).asked()
+    return Live(task, task.rows("train")[row], 0, seed).question()
 
 
 def said(server, **options):

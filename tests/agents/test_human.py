@@ -179,5 +179,5 @@ def test_a_human_is_an_agent_and_reads_the_real_terminal_by_default(monkeypatch,
     monkeypatch.setattr("sys.stdin", io.StringIO("ab\n"))
     human = Human()
     assert isinstance(human, Agent)
-    assert human.answer([Live(Echo(), Echo().rows("train")[0], 0, 0).asked()])[0].text == "ab"
+    assert human.answer([Live(Echo(), Echo().rows("train")[0], 0, 0).question()])[0].text == "ab"
     assert capsys.readouterr().out == "Say it again.\nab\nagent> "

@@ -6,7 +6,7 @@ import torch
 
 from loquent.agents.language_model import LanguageModelAgent, before_first
 from loquent.core.actions import Texts, bitset
-from loquent.core.agent import Agent, Asked
+from loquent.core.agent import Agent, Question
 from loquent.core.episode import TASK, Turn
 from loquent.core.seeding import Key
 from loquent.core.task import Observation, Opening, Outcome, Row, Task, TaskSpec
@@ -133,7 +133,7 @@ def test_legal_words_only():
 
 def one(text="hello", stop=(), turns=(), instruction=""):
     observation = Observation(text, stop=stop)
-    return Asked(
+    return Question(
         "g", (*turns, Turn(TASK, text, to="agent", observation=observation)), observation, Key(5), instruction
     )
 

@@ -5,14 +5,14 @@ import pytest
 
 from loquent.agents.sb3 import Chooser
 from loquent.core.actions import Slots, Texts
-from loquent.core.agent import Asked
+from loquent.core.agent import Question
 from loquent.core.seeding import Key
 from loquent.core.task import Observation
 from loquent.errors import BadSetting
 
 
 def asked(actions):
-    return [Asked("game", (), Observation("x"), Key(0), actions=actions)]
+    return [Question("game", (), Observation("x"), Key(0), actions=actions)]
 
 
 def chooser(actions):
@@ -23,7 +23,7 @@ def test_equal_actions_are_chosen_among():
     assert [one.text for one in chooser(Texts(["a", "b"])).answer(asked(Texts(["a", "b"])))] == ["a"]
     assert (
         chooser(Slots(3))
-        .answer([Asked("game", (), Observation("x", legal=("u", "v", "w")), Key(0), actions=Slots(3))])[0]
+        .answer([Question("game", (), Observation("x", legal=("u", "v", "w")), Key(0), actions=Slots(3))])[0]
         .text
         == "u"
     )

@@ -18,7 +18,7 @@ from tracers.twins import SlotsGuess
 
 
 def asked(task, row=0, seed=0):
-    return Live(task, task.rows("train")[row], 0, seed).asked()
+    return Live(task, task.rows("train")[row], 0, seed).question()
 
 
 def offering(*legal):

@@ -10,7 +10,7 @@ import pytest
 
 from loquent.agents.http import Http
 from loquent.cli import main as cli
-from loquent.core.agent import decisive, transport
+from loquent.core.agent import transport_options, without_transport
 from loquent.core.episode import read
 from loquent.datasets import collection, journal
 from loquent.files.records import mark
@@ -186,9 +186,16 @@ def test_a_teacher_s_transport_is_no_part_of_a_recipe(folder):
         one.replace("//x", "//y") + ", retries: 9, timeout: 3, concurrency: 2, pause: 0.5}"
     )
     assert fingerprint(one + "}") != fingerprint(one + ", temperature: 0.5}")
-    assert transport(Http) == {"base_url", "api_key_variable", "timeout", "retries", "pause", "concurrency"}
-    assert decisive("http") == "http"
-    assert dict(decisive({"kind": "nobody:Here", "x": 1})) == {"kind": "nobody:Here", "x": 1}, (
+    assert transport_options(Http) == {
+        "base_url",
+        "api_key_variable",
+        "timeout",
+        "retries",
+        "pause",
+        "concurrency",
+    }
+    assert without_transport("http") == "http"
+    assert dict(without_transport({"kind": "nobody:Here", "x": 1})) == {"kind": "nobody:Here", "x": 1}, (
         "a name that stands in a file is not imported"
     )
 

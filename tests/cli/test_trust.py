@@ -158,7 +158,7 @@ def test_a_link_to_a_file_or_a_folder_outside_is_outside(place, capsys):
 
 def test_a_link_in_a_circle_is_not_under_here(place):
     (place.here / "circle.yaml").symlink_to("circle.yaml")
-    assert not trust.under_here(place.here / "circle.yaml")
+    assert not trust.in_current_folder(place.here / "circle.yaml")
 
 
 @pytest.mark.parametrize("folder", ["here", "there"])
@@ -304,7 +304,7 @@ def test_a_received_run_is_refused_before_anything_is_imported(received, command
 @pytest.mark.parametrize("command", ["evaluate", "generate", "resume"])
 def test_a_received_run_runs_where_that_is_allowed(received, command):
     assert cli.main([*_line(command, received.there / "run"), "--allow-imports"]) == 0
-    assert trust.not_made_here(received.there / "run" / "config.yaml")  # to run it is not to have made it
+    assert trust.distrust_reason(received.there / "run" / "config.yaml")  # to run it is not to have made it
 
 
 def test_reports_import_nothing(received, capsys):
@@ -354,7 +354,7 @@ def test_a_run_whose_mark_does_not_fit_is_not(own, change, tmp_path, monkeypatch
     said = "Read what it names first"
     if change == "config":
         config.write_text(config.read_text().replace(":brief", ":strict"))
-        assert "the file was changed" in trust.not_made_here(config)
+        assert "the file was changed" in trust.distrust_reason(config)
         said = "this line is not what the run wrote"  # the checkpoints know it too
     elif change == "mark":
         mark.write_text("0" * 64)
@@ -405,7 +405,7 @@ def test_a_key_that_is_a_link_is_not_used(place, tmp_path):
     key = tmp_path / "state" / "loquent" / "key"
     key.rename(tmp_path / "elsewhere")
     key.symlink_to(tmp_path / "elsewhere")
-    assert "your key cannot be used" in trust.not_made_here(file)
+    assert "your key cannot be used" in trust.distrust_reason(file)
 
 
 def test_python_follows_the_same_rule(received, tmp_path):

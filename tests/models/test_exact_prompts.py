@@ -8,7 +8,7 @@ import pytest
 from test_chat_templates_of_formats import CASES, HISTORIES, LETTERS, SENTENCE_PIECE, case
 
 from loquent.agents.exact import Exact
-from loquent.core.agent import Asked
+from loquent.core.agent import Question
 from loquent.core.seeding import Key
 from loquent.core.task import Observation
 from loquent.models import serving
@@ -36,7 +36,7 @@ def questions(name):
         for n in range(1, len(turns) + 1):
             if turns[n - 1].seat == "task":
                 for said in {"", instruction}:
-                    yield Asked("game", tuple(turns[:n]), Observation(turns[n - 1].text), Key(0), said)
+                    yield Question("game", tuple(turns[:n]), Observation(turns[n - 1].text), Key(0), said)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -9,7 +9,7 @@ from small_values import ids_of, plainly, values_of
 
 import loquent
 from loquent.agents.language_model import LanguageModelAgent
-from loquent.core.agent import Asked
+from loquent.core.agent import Question
 from loquent.core.episode import TASK, Turn
 from loquent.core.seeding import Key
 from loquent.core.task import Observation
@@ -91,7 +91,7 @@ def test_bad_numbers_and_scores():
 
 def asked(n, seed=0):
     return [
-        Asked(
+        Question(
             str(i), (Turn(TASK, text := f"game {i}", to="agent"),), Observation(text), Key(seed, ("row", i))
         )
         for i in range(n)

@@ -216,7 +216,7 @@ def test_any_metric_is_a_reward(monkeypatch):
             return Measured({"a": [1.0] * len(predictions), "b": [2.0] * len(predictions)})
 
     monkeypatch.setitem(registry._names["metric"], "two", "made:up")
-    monkeypatch.setattr(registry, "imported", lambda dotted: lambda context: Two())
+    monkeypatch.setattr(registry, "import_name", lambda dotted: lambda context: Two())
     terms, weights = build({"two": {"key": "b", "weight": 3}}, Context())
     assert apply(terms, [episode("r1", "", "x")], ROWS)[0].total(weights) == 6.0
     for key in ("", "c"):

@@ -13,7 +13,7 @@ from loquent.core.live import Live
 from loquent.core.values import Record
 from loquent.data.ranking import branch_pairs, initial_pairs
 from loquent.rollout.forks import COMPANIONS, adversarial, branching, states
-from loquent.rollout.loop import Game, games, go_on, play, replay
+from loquent.rollout.loop import Game, games, play, play_out, replay
 from loquent.tasks.wordle.experts import half
 from loquent.tasks.wordle.task import Wordle, WordleOptions
 from tracers import TRACERS
@@ -210,6 +210,6 @@ def test_forks_share_nothing_with_the_game_they_leave():
     assert left.fork(9, "c").meta == Record(kind="c", parent=0, start=3)
     assert next(walk).step.turn == 1
     assert len(expert.turns) == before
-    [one, two] = go_on(task, [right, left], half(task), live=1)
+    [one, two] = play_out(task, [right, left], half(task), live=1)
     assert (one.number, two.number) == (2, 1)
     assert words(two)[0] == "crane"

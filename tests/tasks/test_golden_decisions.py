@@ -43,7 +43,7 @@ GAMES = {
 @pytest.mark.parametrize("name", GAMES)
 def test_the_golden_games_are_played_again(name):
     task = loquent.task(name)
-    file = Path(registry.imported(registry.target("task", name).split(":")[0] + ":__file__")).with_name(
+    file = Path(registry.import_name(registry.target("task", name).split(":")[0] + ":__file__")).with_name(
         "golden.jsonl"
     )
     recorded = list(episode.read(file))

@@ -6,7 +6,7 @@ from loquent.agents.scripted import Expert, Random
 from loquent.core import registry
 from loquent.core.seeding import Key
 from loquent.core.task import Task
-from loquent.rollout.loop import games, play, played_again
+from loquent.rollout.loop import games, play, rebuild
 from loquent.tasks.generation.task import Generation
 from loquent.tasks.multilabel.task import MultiLabel
 from loquent.tasks.multiple_choice.task import MultipleChoice
@@ -36,13 +36,13 @@ def test_every_built_in_world_knows_what_was_right():
 def test_what_was_right_does_not_depend_on_how_a_game_went(kind, player):
     task = kind()
     for one in play(task, games(task.rows("train")[:5]), player(task), seed=1):
-        assert task.solution(played_again(task, one).step.state) == RIGHT[kind](task.row("train", one.row))
+        assert task.solution(rebuild(task, one).step.state) == RIGHT[kind](task.row("train", one.row))
 
 
 def test_a_secret_that_is_drawn_anew_is_known_when_one_word_is_left():
     task = Wordle(WordleOptions(secret="redrawn", limit=40))
     found = [
-        task.solution(played_again(task, one).step.state)
+        task.solution(rebuild(task, one).step.state)
         for one in play(task, games(task.rows("train")[:8]), Expert(task), seed=0)
     ]
     assert set(map(type, found)) <= {str, type(None)}

@@ -10,8 +10,8 @@ import gymnasium as gym
 
 from loquent.core import registry
 from loquent.core.agent import Agent
-from loquent.core.options import filled
-from loquent.core.seeding import whole_number
+from loquent.core.options import from_values
+from loquent.core.seeding import as_integer
 from loquent.core.task import Task
 from loquent.errors import BadSetting, kind_of
 
@@ -35,8 +35,8 @@ def build_task(task: Task | str, options: Mapping[str, Any]) -> Task:
         return task
     if not isinstance(task, str):
         raise BadSetting(f"task = {task!r:.80} is {kind_of(task)}; it must be a Task or the name of one")
-    kind = registry.named("task", task)
-    built: Task = kind(filled(kind.Options, options, f"task {task}"))
+    kind = registry.resolve("task", task)
+    built: Task = kind(from_values(kind.Options, options, f"task {task}"))
     return built
 
 
@@ -50,7 +50,7 @@ def check_names(**names: Any) -> None:
 def check_lengths(**lengths: Any) -> None:
     """Raise BadSetting unless all values are integers of at least 1."""
     for name, value in lengths.items():
-        whole_number(value, f"{name} = {value!r:.80}: must be an integer of at least 1", low=1)
+        as_integer(value, f"{name} = {value!r:.80}: must be an integer of at least 1", low=1)
 
 
 def check_form(task: Task, form: Any) -> None:
@@ -126,7 +126,7 @@ def reset_options(options: Any) -> dict[str, Any]:
     if "number" in checked:
         number = checked["number"]
         problem = f"number = {number!r:.80}: the number of an episode must be an integer of at least 0"
-        checked["number"] = whole_number(number, problem)
+        checked["number"] = as_integer(number, problem)
     return checked
 
 
@@ -147,7 +147,7 @@ def view_of(task: Task, view: Any, featurizer: Any, form: str) -> tuple[Any, Any
     pair = view
     if isinstance(view, str):
         pair = (
-            registry.imported("loquent.features:view")(task, featurizer)
+            registry.import_name("loquent.features:view")(task, featurizer)
             if view == VECTOR
             else _named(task, view)
         )
@@ -162,9 +162,9 @@ def view_of(task: Task, view: Any, featurizer: Any, form: str) -> tuple[Any, Any
 
 def _named(task: Task, view: str) -> Any:
     if ":" in view:
-        return registry.imported(view)
+        return registry.import_name(view)
     known = [name for name in task.views if name != "ansi"]
     if view not in known:
         what = f"view = {view!r}: {task.identity} has the views {', '.join((TEXT, VECTOR, *known))}"
         raise BadSetting(f"{what}; choose one, or name a pair as 'module:NAME'")
-    return registry.imported(task.views[view])(task)
+    return registry.import_name(task.views[view])(task)

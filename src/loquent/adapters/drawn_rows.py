@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from loquent.core.seeding import Key, whole_number
+from loquent.core.seeding import Key, as_integer
 from loquent.core.task import Row, Task
 from loquent.data.pools import Pool, finite, shown
 from loquent.errors import BadRow, BadSetting, UnknownName, kind_of
@@ -101,7 +101,7 @@ class DrawnRows:
                 (row for row, _ in self.added.get(split, ()) if row.id == value), None
             ) or self._by_id(split, value)
         problem = f"index = {value!r:.80} is not in 0..{self.count(split) - 1}, the rows of {split}"
-        index = whole_number(value, problem)
+        index = as_integer(value, problem)
         if index >= self.count(split):
             raise BadSetting(problem)
         return self.at(split, index)

@@ -56,7 +56,7 @@ class Environment(gym.Env[Any, Any]):
         legal, action_mask: for tasks with actions, the legal texts (up to 256 actions); in the index form,
             the mask.
         is_success: after the end, where the task declares success.
-    The task adds its own keys (`Task.told`), such as a score, and after the end the solution.
+    The task adds its own keys (`Task.info`), such as a score, and after the end the solution.
 
     Example:
         >>> import gymnasium, loquent
@@ -130,7 +130,7 @@ class Environment(gym.Env[Any, Any]):
         self.weights = Record(own_weights if weights is None else weights)
         self.view = view_of(self.task, view, featurizer, form)
         self.drawn_rows = DrawnRows(self.task, priority_scale)
-        self._picture = registry.imported(self.task.views["ansi"]) if "ansi" in self.task.views else None
+        self._picture = registry.import_name(self.task.views["ansi"]) if "ansi" in self.task.views else None
         self._info = InfoBuilder(self.task, masked=form == "index")
         self.max_length, self.max_observation = max_length, max_observation
         self._form = self._build_form(tokenizer, prompt_length, answer_length)

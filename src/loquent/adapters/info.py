@@ -61,7 +61,7 @@ class InfoBuilder:
                 info["action_mask"] = self._mask.copy()
         if ended is not None and spec.success:
             info["is_success"] = self._task.succeeded(ended)
-        info.update(self._task.told(step.state, ended))
+        info.update(self._task.info(step.state, ended))
         return info
 
     def _constants(self) -> dict[str, Any]:

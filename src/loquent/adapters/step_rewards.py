@@ -25,7 +25,7 @@ def of_other_seats(game: Live, seat: str, agents: Mapping[str, Agent]) -> list[R
         if agent is None:
             what = f"{game.task.identity} asks the seat {game.seat!r}, which has no agent"
             raise BrokenAgent(f"{what}; set agents={{{game.seat!r}: ...}}")
-        answers = agent.answer([game.asked()])
+        answers = agent.answer([game.question()])
         if len(answers) != 1:
             what = f"the agent {agent.name} got 1 question and returned {len(answers)} answers"
             raise BrokenAgent(f"{what}; `answer` must return one per question")

@@ -116,7 +116,7 @@ class Table:
         """
         assert self.teacher is not None
         assert self.task.actions is not None
-        questions = [game.asked() for game in self.games]
+        questions = [game.question() for game in self.games]
         numbers = []
         for question, answer in zip(questions, self.teacher.answer(questions), strict=True):
             number = self.task.actions.index(answer.text, question.observation.legal)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean
 
-from loquent.core.agent import Answer, Asked
+from loquent.core.agent import Answer, Question
 from loquent.core.seeding import Key
 from loquent.core.task import Row, Task
 from loquent.errors import BadSetting
@@ -26,7 +26,7 @@ class Scripted:
     def __init__(self, name: str, script: Script) -> None:
         self.name, self.script = name, script
 
-    def answer(self, asked: Sequence[Asked]) -> list[Answer]:
+    def answer(self, asked: Sequence[Question]) -> list[Answer]:
         """One answer per question: how many this seat has given decides."""
         return [
             Answer(

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from loquent.agents.prompts import clean
-from loquent.core.agent import Asked
+from loquent.core.agent import Question
 from loquent.core.guards import json_files
 from loquent.core.settings import Remark
 from loquent.errors import BadSetting
@@ -64,14 +64,14 @@ class Exact:
             )
             warnings.warn(f"{folder}: {why}", Remark, stacklevel=4)
 
-    def first(self, asked: Asked, first: int) -> int:
+    def first(self, asked: Question, first: int) -> int:
         """The first turn that fits into the model's context, from `first` on."""
         return (
             first
             + self.format.fit(asked.instruction, asked.turns[first:], asked.observation.seat, self.room).first
         )
 
-    def messages(self, asked: Asked, first: int) -> list[dict[str, str]]:
+    def messages(self, asked: Question, first: int) -> list[dict[str, str]]:
         """A message for each turn with text (the first is written even without), from which the model's
         template makes the prompt.
         """
@@ -87,7 +87,7 @@ class Exact:
                 found.append({"role": "assistant" if turn.seat == seat else "user", "content": text})
         return found
 
-    def prompt(self, asked: Asked, first: int) -> list[int] | str:
+    def prompt(self, asked: Question, first: int) -> list[int] | str:
         """The ids after which the seat answers; or, for a server that takes none, their text."""
         ids = list(
             self.format.prompt(asked.instruction, asked.turns[first:], asked.observation.seat, self.room)[0]

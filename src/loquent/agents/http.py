@@ -20,7 +20,7 @@ from loquent.agents.endpoint import CONTEXT, Endpoint, Failed, TooLong, dumped
 from loquent.agents.exact import Exact
 from loquent.agents.http_options import CHAT, HttpOptions
 from loquent.agents.secret import from_environment
-from loquent.core.agent import Answer, Asked
+from loquent.core.agent import Answer, Question
 from loquent.core.episode import Turn
 from loquent.core.seeding import Key
 from loquent.core.settings import Remark
@@ -64,7 +64,7 @@ class Http:
         self._refused: OrderedDict[tuple[str, str], tuple[tuple[Turn, ...], int]] = OrderedDict()
         self._remarks: list[str] = []
 
-    def answer(self, asked: Sequence[Asked]) -> list[Answer]:
+    def answer(self, asked: Sequence[Question]) -> list[Answer]:
         """One answer per question, in order. Ctrl-C ends it at once.
 
         Raises:
@@ -77,10 +77,10 @@ class Http:
             while self._remarks:
                 warnings.warn(self._remarks.pop(0), Remark, stacklevel=2)
 
-    async def _all(self, asked: Sequence[Asked]) -> list[Answer]:
+    async def _all(self, asked: Sequence[Question]) -> list[Answer]:
         room = asyncio.Semaphore(self.options.concurrency)
 
-        async def one(question: Asked) -> Answer:
+        async def one(question: Question) -> Answer:
             async with room:
                 return await self._ask(question)
 
@@ -92,7 +92,7 @@ class Http:
                 question.cancel()
             await asyncio.gather(*under_way, return_exceptions=True)
 
-    async def _ask(self, asked: Asked) -> Answer:
+    async def _ask(self, asked: Question) -> Answer:
         first, tried = self._first(asked), 0
         while True:
             question, stops = self._question(asked, first)
@@ -123,13 +123,13 @@ class Http:
                         raise self._broken(asked, tried, error) from None
                     await asyncio.sleep(self._pause(tried, error, asked.key))
 
-    def _broken(self, asked: Asked, tried: int, error: Failed) -> BrokenAgent:
+    def _broken(self, asked: Question, tried: int, error: Failed) -> BrokenAgent:
         times = f"{tried} times" if tried > 1 else "once"
         return BrokenAgent(
             f"{self.name} was asked {times} (game {asked.game}) and failed: {self.endpoint.url}: {error}"
         )
 
-    def _first(self, asked: Asked) -> int:
+    def _first(self, asked: Question) -> int:
         """The first turn that is written: with fewer dropped, this history was too long before, or does not
         fit into the known context.
         """
@@ -137,7 +137,7 @@ class Http:
         first = first if asked.turns[: len(turns)] == turns else 0
         return first if self.exact is None else self.exact.first(asked, first)
 
-    def _drop(self, asked: Asked, first: int) -> int:
+    def _drop(self, asked: Question, first: int) -> int:
         """Remember that the turns before `first` do not fit, so that the game's next question is not refused
         for them again.
         """
@@ -151,7 +151,7 @@ class Http:
             self._refused.popitem(last=False)
         return first
 
-    def _question(self, asked: Asked, first: int) -> tuple[dict[str, Any], tuple[str, ...]]:
+    def _question(self, asked: Question, first: int) -> tuple[dict[str, Any], tuple[str, ...]]:
         """The body of a request, and the texts that end its answer."""
         options, exact = self.options, self.exact
         body: dict[str, Any] = {
@@ -180,7 +180,7 @@ class Http:
             body["stop"] = stops[:MOST_STOPS]
         return body, tuple(stops)
 
-    def _read(self, response: Any, asked: Asked, stops: tuple[str, ...]) -> tuple[str, Any]:
+    def _read(self, response: Any, asked: Question, stops: tuple[str, ...]) -> tuple[str, Any]:
         """The text of an answer, and why it stopped."""
         choices = response.get("choices") if isinstance(response, dict) else None
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TextIO
 
 from loquent.core.actions import ActionSet, Legal
-from loquent.core.agent import Answer, Asked, Person, make
+from loquent.core.agent import Answer, Person, Question, make
 from loquent.core.episode import Episode
 from loquent.core.guards.terminal import escaped, line, read_line, write_own
 from loquent.core.settings import setting
@@ -72,7 +72,7 @@ class Human:
             )
         self._in, self._out = stdin, stdout
 
-    def answer(self, asked: Sequence[Asked]) -> list[Answer]:
+    def answer(self, asked: Sequence[Question]) -> list[Answer]:
         """One answer per question, asked one after the other.
 
         Raises:
@@ -91,7 +91,7 @@ class Human:
         self._tell(last.observation or Observation(last.text))
         self._show(ending(episode) + "\n")
 
-    def _ask(self, asked: Asked, *, name: bool) -> str:
+    def _ask(self, asked: Question, *, name: bool) -> str:
         if name:
             self._show(f"[{asked.game}]\n")
         if len(asked.turns) == 1 and asked.instruction:

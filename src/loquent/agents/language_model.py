@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from loquent.core.agent import Answer, Asked
+from loquent.core.agent import Answer, Question
 from loquent.errors import BadSetting
 from loquent.models.choose.best_of import BestOf
 from loquent.models.decode.loop import Decoding, Nucleus, decode
@@ -82,7 +82,7 @@ class LanguageModelAgent:
             return None
         return best_of_kl(1 if self.best_of is None else self.best_of.number)
 
-    def answer(self, asked: Sequence[Asked]) -> list[Answer]:
+    def answer(self, asked: Sequence[Question]) -> list[Answer]:
         """One answer per question, in order; the model's dropout is off meanwhile."""
         written = [
             self.format.prompt(one.instruction, one.turns, one.observation.seat, self.room) for one in asked
@@ -125,7 +125,7 @@ class LanguageModelAgent:
 
         return said
 
-    def _words(self, one: Asked) -> Trie | None:
+    def _words(self, one: Question) -> Trie | None:
         if not self.legal_only or one.actions is None:
             return None
         return legal_words(self.format, one.actions, one.observation.legal)

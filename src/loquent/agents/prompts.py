@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from loquent.core.actions import ActionSet
-from loquent.core.agent import Asked
+from loquent.core.agent import Question
 from loquent.core.episode import Turn
 
 LONE = re.compile("[\ud800-\udfff]")  # half of a character, which no endpoint takes
@@ -17,7 +17,7 @@ QUOTED = 80  # characters of an invalid answer that are repeated
 MOST_ACTIONS = 1000  # actions that are looked through for a line break
 
 
-def messages(asked: Asked, first: int, nothing: str) -> list[dict[str, str]]:
+def messages(asked: Question, first: int, nothing: str) -> list[dict[str, str]]:
     """The messages of a chat: the instruction is the system's, what the seat said the assistant's, all else
     the user's.
 
@@ -36,7 +36,7 @@ def messages(asked: Asked, first: int, nothing: str) -> list[dict[str, str]]:
     return found
 
 
-def text(asked: Asked, first: int) -> str:
+def text(asked: Question, first: int) -> str:
     """One text: the instruction on a line of its own, then what was said as it is.
 
     A line break after an answer where nothing else

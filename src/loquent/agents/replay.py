@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from loquent.core.agent import Answer, Asked
+from loquent.core.agent import Answer, Question
 from loquent.core.episode import TASK, Episode
 from loquent.errors import BrokenAgent
 
@@ -30,7 +30,7 @@ class Replay:
                         f"two records of the game {game} with seed {episode.seed} differ; give one of them"
                     )
 
-    def answer(self, asked: Sequence[Asked]) -> list[Answer]:
+    def answer(self, asked: Sequence[Question]) -> list[Answer]:
         """One answer per question.
 
         Raises:
@@ -38,7 +38,7 @@ class Replay:
         """
         return [self._say(one) for one in asked]
 
-    def _say(self, asked: Asked) -> Answer:
+    def _say(self, asked: Question) -> Answer:
         seat = asked.observation.seat
         said = self._said.get((asked.key.seed, asked.game, seat))
         spoken = sum(turn.seat == seat for turn in asked.turns)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loquent.core.actions import ActionSet, Texts
-from loquent.core.agent import Answer, Asked
+from loquent.core.agent import Answer, Question
 from loquent.core.task import Observation
 from loquent.errors import BadSetting
 
@@ -39,7 +39,7 @@ class Chooser:
             actions,
         )
 
-    def answer(self, asked: Sequence[Asked]) -> Sequence[Answer]:
+    def answer(self, asked: Sequence[Question]) -> Sequence[Answer]:
         """One answer per question: the text of the action chosen.
 
         An empty slot is an empty answer, which the task judges.
@@ -66,7 +66,7 @@ class Chooser:
                 "task it was trained on"
             )
 
-    def _answer(self, one: Asked, scores: NDArray[np.float64]) -> Answer:
+    def _answer(self, one: Question, scores: NDArray[np.float64]) -> Answer:
         assert one.actions is not None
         choice = int(scores.argmax())
         if not self.greedy or self.explore:

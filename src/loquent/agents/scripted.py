@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from loquent.core.agent import Answer, Asked
+from loquent.core.agent import Answer, Question
 from loquent.core.task import Task
 from loquent.errors import BrokenAgent
 
@@ -35,11 +35,11 @@ class Random:
         self.name = "random"
         self.task = task
 
-    def answer(self, asked: Sequence[Asked]) -> list[Answer]:
+    def answer(self, asked: Sequence[Question]) -> list[Answer]:
         """One answer per question; "" where nothing is legal."""
         return [Answer(self._say(one, one.key.generator())) for one in asked]
 
-    def _say(self, asked: Asked, rng: np.random.Generator) -> str:
+    def _say(self, asked: Question, rng: np.random.Generator) -> str:
         actions, legal = self.task.actions, asked.observation.legal
         if actions is None:
             words = (*WORDS, *asked.observation.text.split()[:MOST_WORDS])
@@ -57,7 +57,7 @@ class Expert:
         self.name = "expert"
         self.task = task
 
-    def answer(self, asked: Sequence[Asked]) -> list[Answer]:
+    def answer(self, asked: Sequence[Question]) -> list[Answer]:
         """One answer per question.
 
         Raises:
@@ -65,7 +65,7 @@ class Expert:
         """
         return [Answer(self._say(one)) for one in asked]
 
-    def _say(self, asked: Asked) -> str:
+    def _say(self, asked: Question) -> str:
         said = self.task.expert(asked.state)
         if said is None:
             raise BrokenAgent(

@@ -17,7 +17,7 @@ from loquent.bench import sets
 from loquent.bench.ranking import Rank
 from loquent.bench.sets import SetJob
 from loquent.bench.suite import ANY, REFERENCE, SMOKE, Entry, Suite, named_in, references
-from loquent.core.agent import decisive
+from loquent.core.agent import without_transport
 from loquent.core.values import Record, digest, plain
 from loquent.errors import BadSetting, UnknownName
 from loquent.recipes import Recipe
@@ -156,7 +156,7 @@ class _Maker:
         draft = self._recipe(name, entry, settings, needs, None if once else seed)
         data = {referred: self._set(referred, draft) for referred in named_in(draft.training.data)}
         symbolic = _reading(draft, {referred: one.key for referred, one in data.items()})
-        key = digest(Record({"recipe": symbolic.fingerprint, "agent": decisive(entry.agent)}), 16)
+        key = digest(Record({"recipe": symbolic.fingerprint, "agent": without_transport(entry.agent)}), 16)
         if key not in self.jobs:
             folders = {referred: self._place(needed) for referred, needed in needs.items()}
             real = self._recipe(name, entry, settings, folders, None if once else seed)

@@ -68,7 +68,7 @@ def findings(task: Task | str, episodes: int = 20, seed: int = 0) -> list[Findin
     if episodes < 1:
         raise BadSetting(f"episodes must be an integer of at least 1, got {episodes!r}")
     if isinstance(task, str):
-        task_class = registry.imported(task) if ":" in task else registry.find("task", task)
+        task_class = registry.import_name(task) if ":" in task else registry.find("task", task)
         if not (isinstance(task_class, type) and issubclass(task_class, Task)):
             raise BadSetting(f"{task!r} is not a task; name a subclass of loquent.core.task.Task")
         task = task_class()

@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from loquent.agents.scripted import Random
-from loquent.core.agent import Answer, Asked
+from loquent.core.agent import Answer, Question
 from loquent.core.live import Live
 from loquent.core.seeding import Key
 from loquent.core.task import Row, Step, Task
@@ -115,11 +115,11 @@ class Odd:
         self.name = "odd"
         self.random = Random(task)
 
-    def answer(self, asked: Sequence[Asked]) -> list[Answer]:
+    def answer(self, asked: Sequence[Question]) -> list[Answer]:
         """One answer per question."""
         return [self._answer(question) for question in asked]
 
-    def _answer(self, question: Asked) -> Answer:
+    def _answer(self, question: Question) -> Answer:
         rng = question.key.child("odd").generator()
         if rng.random() < 0.5:
             return self.random.answer([question])[0]
@@ -210,7 +210,7 @@ class Bench:
             self.task.spec.instruction,
         )
 
-    def _expert(self, asked: Sequence[Asked]) -> list[Answer]:
+    def _expert(self, asked: Sequence[Question]) -> list[Answer]:
         texts = [self.watch("expert", self.task.expert, question.state) for question in asked]
         return [
             Answer(text) if isinstance(text, str) else Random(self.task).answer([question])[0]
@@ -218,14 +218,14 @@ class Bench:
         ]
 
     def _walk(
-        self, agent: Callable[[Sequence[Asked]], Sequence[Answer]], split: str, row: Row, number: int
+        self, agent: Callable[[Sequence[Question]], Sequence[Answer]], split: str, row: Row, number: int
     ) -> Walk:
         live = self.watch("first", Live, self.task, row, number, self.seed, split)
         walk = Walk(live, live.step)
         while live.step.ended is None and len(walk.moves) < LONGEST:
             before, text = live.step, "?"
             try:
-                answer = agent([live.asked()])[0]
+                answer = agent([live.question()])[0]
                 text = answer.text
                 self.watch("read or play", live.act, answer)
             except Exception as error:  # a task under test may raise anything; the laws report it

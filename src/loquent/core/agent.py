@@ -1,6 +1,6 @@
 """Agents: whoever answers. An agent is asked about many games at once and answers each with text.
 
-Agents keep no game's state: everything they may look at is in `Asked`. Caches may be dropped at any moment
+Agents keep no game's state: everything they may look at is in `Question`. Caches may be dropped at any moment
 without changing an answer.
 """
 
@@ -15,7 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 from loquent.core import registry
 from loquent.core.actions import ActionSet
 from loquent.core.episode import Episode, Tokens, Turn
-from loquent.core.options import filled, options_of
+from loquent.core.options import from_values, options_of
 from loquent.core.seeding import Key
 from loquent.core.task import Observation, Stopped, Task
 from loquent.core.values import Record
@@ -25,7 +25,7 @@ RIGHT = "a class or function that makes an agent (loquent.core.agent.Agent) of a
 
 
 @dataclass(frozen=True)
-class Asked:
+class Question:
     """One question: all turns this seat has seen (the newest observation is the last of them), and the stream
     for the answer.
     """
@@ -66,7 +66,7 @@ class Agent(Protocol):
 
     name: str
 
-    def answer(self, asked: Sequence[Asked]) -> Sequence[Answer]:
+    def answer(self, asked: Sequence[Question]) -> Sequence[Answer]:
         """One answer per question, in order."""
         ...
 
@@ -123,12 +123,12 @@ def make(
             f"{place}: {name!r:.80} names no agent; a name is right, or a mapping with its `kind` "
             "and its options"
         )
-    factory = registry.named("agent", name)
+    factory = registry.resolve("agent", name)
     schema = options_of(factory)
     if schema is None and given:
         raise BadSetting(f"{place}: the agent {name} has no options, so {next(iter(given))!r} is none")
-    made_options = () if schema is None else (filled(schema, given, f"agent {name}", place),)
-    if ":" in name and (inspect.isbuiltin(factory) or not registry.takes(factory, task, *made_options)):
+    made_options = () if schema is None else (from_values(schema, given, f"agent {name}", place),)
+    if ":" in name and (inspect.isbuiltin(factory) or not registry.accepts(factory, task, *made_options)):
         raise BadSetting(f"{place}: {name!r} names {factory!r:.80}, which makes no agent; {RIGHT}")
     made = factory(task, *made_options)
     if ":" in name and not isinstance(made, Agent):
@@ -136,7 +136,7 @@ def make(
     return made
 
 
-def decisive(chosen: Any) -> Any:
+def without_transport(chosen: Any) -> Any:
     """What decides an agent's answers: a mapping of `kind` and options without `transport` settings, its own
     and those of agents inside it.
 
@@ -146,11 +146,11 @@ def decisive(chosen: Any) -> Any:
     if not isinstance(chosen, Mapping) or not isinstance(chosen.get("kind"), str):
         return chosen
     known = chosen["kind"] in registry.names("agent")
-    left_out = transport(registry.find("agent", chosen["kind"])) if known else frozenset()
-    return Record({name: decisive(value) for name, value in chosen.items() if name not in left_out})
+    left_out = transport_options(registry.find("agent", chosen["kind"])) if known else frozenset()
+    return Record({name: without_transport(value) for name, value in chosen.items() if name not in left_out})
 
 
-def transport(factory: Any) -> frozenset[str]:
+def transport_options(factory: Any) -> frozenset[str]:
     """The options of an agent's factory that say how it is reached, not what it answers
     (`setting(transport=True)`).
     """

@@ -130,7 +130,9 @@ def from_json(line: Any) -> Episode:
     ValueError where one of its fields is missing, unknown or not what it should be, in words.
     """
     try:
-        return Episode(**fields.checked(line, _EPISODE, ("task", "row", "split", "seed", "number", "turns")))
+        return Episode(
+            **fields.check_object(line, _EPISODE, ("task", "row", "split", "seed", "number", "turns"))
+        )
     except ValueError as error:
         said = str(error)
         raise ValueError(said[1:] if said.startswith(".") else f"it{said}") from None
@@ -173,21 +175,21 @@ def _turn_to_json(turn: Turn) -> dict[str, Any]:
 
 
 def _turn(line: Any) -> Turn:
-    return Turn(**fields.checked(line, _TURN, ("seat", "text")))
+    return Turn(**fields.check_object(line, _TURN, ("seat", "text")))
 
 
 _TEXTS = ("task", "row", "split", "learning", "instruction")
 _TURN = {
     **dict.fromkeys(("seat", "text", "to"), fields.text),
-    "stopped": fields.one_of(get_args(Stopped)),
+    "stopped": fields.choice(get_args(Stopped)),
     "rewards": fields.record_of(fields.number),
     "token_rewards": fields.record_of(fields.tuple_of(fields.number)),
 }
 _EPISODE = {
     **dict.fromkeys(_TEXTS, fields.text),
-    **dict.fromkeys(("seed", "number"), fields.whole),
+    **dict.fromkeys(("seed", "number"), fields.integer),
     "ended": fields.text_or_null,
     "agents": fields.record_of(fields.text),
-    "meta": fields.object_of_anything,
+    "meta": fields.json_object,
     "turns": fields.tuple_of(_turn),
 }

@@ -26,7 +26,7 @@ def wrong(value: Any, right: str) -> ValueError:
     return ValueError(f" is {shown(value)}; {right} is right")
 
 
-def checked(value: Any, checks: Mapping[str, Check], required: Iterable[str]) -> dict[str, Any]:
+def check_object(value: Any, checks: Mapping[str, Check], required: Iterable[str]) -> dict[str, Any]:
     """The fields of an object, each as its check gives it back; an unknown or a missing one is an error."""
     if not isinstance(value, dict):
         raise wrong(value, "an object {...}")
@@ -58,7 +58,7 @@ def text_or_null(value: Any) -> str | None:
     raise wrong(value, "a text or null")
 
 
-def whole(value: Any) -> int:
+def integer(value: Any) -> int:
     """A whole number; true and false are none."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
@@ -72,7 +72,7 @@ def number(value: Any) -> float:
     raise wrong(value, "a finite number")
 
 
-def one_of(names: tuple[str, ...]) -> Check:
+def choice(names: tuple[str, ...]) -> Check:
     """A check for one of some texts."""
 
     def check(value: Any) -> Any:
@@ -117,12 +117,12 @@ def tuple_of(check: Check) -> Check:
     return made
 
 
-def anything(value: Any, levels: int = LEVELS) -> Any:
+def json_value(value: Any, levels: int = LEVELS) -> Any:
     """Whatever JSON can hold, as a value: objects become Records, lists tuples."""
     if isinstance(value, dict | list):
         if not levels:
             raise ValueError(f" is nested too deep; {LEVELS} levels are right")
-        inner: Check = lambda item: anything(item, levels - 1)  # noqa: E731
+        inner: Check = lambda item: json_value(item, levels - 1)  # noqa: E731
         return (record_of(inner) if isinstance(value, dict) else tuple_of(inner))(value)
     if value is None or isinstance(value, str | int):
         return value
@@ -131,4 +131,4 @@ def anything(value: Any, levels: int = LEVELS) -> Any:
     raise wrong(value, "a finite number, a text, true, false, null, a list or an object")
 
 
-object_of_anything = record_of(anything)
+json_object = record_of(json_value)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import get_args
 
-from loquent.core.agent import Answer, Asked
+from loquent.core.agent import Answer, Question
 from loquent.core.episode import TASK, Episode, Tokens, Turn
 from loquent.core.seeding import Key
 from loquent.core.task import Observation, Row, Step, Stopped, Task
@@ -69,13 +69,13 @@ class Live:
         self._new.clear()
         return self._turns
 
-    def asked(self) -> Asked:
+    def question(self) -> Question:
         """The question to the seat that is due."""
         seat, spec = self.seat, self.task.spec
         turns = tuple(turn for turn in self.turns if turn.seat == seat or turn.to == seat)
         key = self.key.child("answer", seat, self.step.turn)
         game = f"{self.row.id}#{self.number}"
-        return Asked(
+        return Question(
             game,
             turns,
             self.step.observation,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from loquent.core.guards.safe_yaml import Node, dump, parse, read
-from loquent.core.settings import outside, span
+from loquent.core.settings import range_problem, range_text
 from loquent.core.values import frozen
 from loquent.errors import BadSetting, NotImported, nearest
 
@@ -21,7 +21,7 @@ __all__ = [
     "Node",
     "dump",
     "fill",
-    "filled",
+    "from_values",
     "options_of",
     "parse",
     "read",
@@ -64,7 +64,7 @@ def fill(cls: type, node: Node | None, section: str) -> Any:
         ) from error
 
 
-def filled(cls: type, given: Mapping[str, Any], section: str, place: str = "option") -> Any:
+def from_values(cls: type, given: Mapping[str, Any], section: str, place: str = "option") -> Any:
     """An instance of a frozen dataclass from plain Python values, by the same rules as `fill`.
 
     Args:
@@ -92,7 +92,7 @@ def takes(options: type, name: str = "") -> Callable[[Callable[[Any, Any], Any]]
         @functools.wraps(function)
         def make(context: Any, **given: Any) -> Any:
             owner = name or function.__name__
-            return function(context, filled(options, given, owner, owner))
+            return function(context, from_values(options, given, owner, owner))
 
         make.Options = options  # type: ignore[attr-defined]  # a function carries its schema
         return make
@@ -133,12 +133,14 @@ def _coerced(node: Node, hint: Any, field: dataclasses.Field[Any], name: str) ->
     for option in options:
         fits, value = _fits(node.plain(), option)
         if fits:
-            problem = outside(field, value)
+            problem = range_problem(field, value)
             if problem:
                 raise BadSetting(f"{node.place}: {name} = {value!r} {problem}")
             return value
     wanted = " or ".join(_type_name(option) for option in options)
-    limits = f"{', ' if field.metadata.get('choices') else ' in '}{span(field)}" if span(field) else ""
+    limits = (
+        f"{', ' if field.metadata.get('choices') else ' in '}{range_text(field)}" if range_text(field) else ""
+    )
     default = "" if field.default is dataclasses.MISSING else f"; the default is {field.default!r}"
     raise BadSetting(f"{node.place}: {name} = {node.bare()!r:.200} is no {wanted}{limits}{default}")
 

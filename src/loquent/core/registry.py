@@ -91,34 +91,34 @@ def target(kind: str, name: str) -> str:
 
 def find(kind: str, name: str) -> Any:
     """The registered thing itself, imported now."""
-    return imported(target(kind, name))
+    return import_name(target(kind, name))
 
 
-def named(kind: str, name: str) -> Any:
+def resolve(kind: str, name: str) -> Any:
     """The thing a registered name or "module:Name" stands for, imported now."""
-    return imported(name) if ":" in name else find(kind, name)
+    return import_name(name) if ":" in name else find(kind, name)
 
 
-def dotted(text: str) -> bool:
-    """Whether a text has the form "module:Name"; `imported` takes nothing else."""
+def is_import_name(text: str) -> bool:
+    """Whether a text has the form "module:Name"; `import_name` takes nothing else."""
     module, colon, name = text.partition(":")
     return bool(colon) and all(part.isidentifier() for part in (*module.split("."), name))
 
 
-def imported(name: str) -> Any:
+def import_name(name: str) -> Any:
     """The thing that "module:Name" names; modules of the current folder are found too, behind all others.
 
     Raises:
         BadSetting: the text has another form, the module cannot be imported, or it has no such name.
-        NotImported: the name is left alone now (`left_alone`).
+        NotImported: the name is left alone now (`refuse_imports`).
     """
-    if not dotted(name):
+    if not is_import_name(name):
         raise BadSetting(f"{name!r:.200} is not of the form 'module:name'")
     if name in _alone.get():
         raise NotImported(f"{name!r} stands in a file and is not imported")
     module, _, inside = name.partition(":")
     if module.partition(".")[0] != "loquent":
-        search_here()
+        search_current_folder()
     try:
         found = importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -136,16 +136,16 @@ def imported(name: str) -> Any:
 def function(name: str, what: str) -> Callable[..., Any]:
     """The function that "module:Name" names; `what` is what errors call it.
 
-    BadSetting as from `imported`, or where it cannot be called.
+    BadSetting as from `import_name`, or where it cannot be called.
     """
-    found = imported(name)
+    found = import_name(name)
     if not callable(found):
         raise BadSetting(f"{what} = {name!r} is {found!r:.80}, which cannot be called; name a function")
     function_: Callable[..., Any] = found
     return function_
 
 
-def takes(made: Any, *given: Any, **options: Any) -> bool:
+def accepts(made: Any, *given: Any, **options: Any) -> bool:
     """Whether something imported can be called with these arguments, as far as it says."""
     try:
         inspect.signature(made, follow_wrapped=False).bind(*given, **options)
@@ -154,7 +154,7 @@ def takes(made: Any, *given: Any, **options: Any) -> bool:
     return True
 
 
-def search_here() -> None:
+def search_current_folder() -> None:
     """Let modules of the current folder be found, behind all others, so that no file here can stand in for a
     library.
     """
@@ -164,7 +164,7 @@ def search_here() -> None:
 
 
 @contextmanager
-def left_alone(names: Iterable[str]) -> Iterator[None]:
+def refuse_imports(names: Iterable[str]) -> Iterator[None]:
     """Refuse these names of the form "module:Name" for a while: to import one raises NotImported."""
     token = _alone.set(frozenset(names))
     try:

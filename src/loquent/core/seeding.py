@@ -37,7 +37,7 @@ class Key:
 
     def __init__(self, seed: int, path: tuple[Name, ...] = ()) -> None:
         if type(seed) is not int or seed < 0:
-            seed = whole_number(seed, f"seed = {seed!r}: a seed is a whole number of at least 0")
+            seed = as_integer(seed, f"seed = {seed!r}: a seed is a whole number of at least 0")
         into = self.__dict__  # one is made for every game: the generated __init__ takes twice as long
         into["seed"], into["path"] = seed, path
 
@@ -64,7 +64,7 @@ class Key:
         return int.from_bytes(hashlib.blake2b(named, digest_size=16).digest(), "little") >> (128 - bits)
 
 
-def whole_number(given: Any, problem: str, low: int = 0) -> int:
+def as_integer(given: Any, problem: str, low: int = 0) -> int:
     """An integer of any kind, numpy's too, as Python's.
 
     BadSetting with `problem` for anything else, a bool, or less than `low`.

@@ -56,14 +56,14 @@ def check_ranges(config: Any) -> None:
     Call it in `__post_init__`.
     """
     for field in dataclasses.fields(config):
-        problem = outside(field, getattr(config, field.name))
+        problem = range_problem(field, getattr(config, field.name))
         if problem:
             raise BadSetting(
                 f"{type(config).__name__}.{field.name} = {getattr(config, field.name)!r} {problem}"
             )
 
 
-def outside(field: dataclasses.Field[Any], value: Any) -> str | None:
+def range_problem(field: dataclasses.Field[Any], value: Any) -> str | None:
     """Why a value is outside a field's range, in words; None when it is inside."""
     allowed = field.metadata
     if allowed.get("choices") and value not in allowed["choices"]:
@@ -72,13 +72,15 @@ def outside(field: dataclasses.Field[Any], value: Any) -> str | None:
         return None
     low, high = allowed.get("low"), allowed.get("high")
     if math.isnan(value) or (low is not None and value < low) or (high is not None and value > high):
-        return f"is outside {span(field)}" if span(field) else "is no number"
+        return f"is outside {range_text(field)}" if range_text(field) else "is no number"
     if math.isinf(value) and not allowed.get("infinite"):
-        return "is infinite; a finite number is right" + (f", in {span(field)}" if span(field) else "")
+        return "is infinite; a finite number is right" + (
+            f", in {range_text(field)}" if range_text(field) else ""
+        )
     return None
 
 
-def span(field: dataclasses.Field[Any]) -> str:
+def range_text(field: dataclasses.Field[Any]) -> str:
     """The range of a field as text: "[0, 1]", "at least 1", one of its choices, or ""."""
     low, high = field.metadata.get("low"), field.metadata.get("high")
     if field.metadata.get("choices"):

@@ -267,7 +267,7 @@ class Task(ABC):
         made = Record({str(name): frozen(value) for name, value in fields.items()})
         return Row(f"added:{digest(made, 16)}", made)
 
-    def told(self, state: Any, ended: str | None) -> Mapping[str, Any]:
+    def info(self, state: Any, ended: str | None) -> Mapping[str, Any]:
         """What a player may know beside the observation, for adapters to pass on (`score`).
 
         After the end also what was right.

@@ -134,10 +134,10 @@ def decisive(players: Mapping[str, str | None], options: Sequence[str]) -> list[
         owner = next(name for name, texts in owned.items() if text in texts)
         who, (path, _, value) = players.get(owner), text.partition("=")
         if who and (who in registry.names("agent") or ":" in who):
-            if path.strip().removeprefix(f"{owner}.") in agent.transport(by_name.find("agent", who)):
+            if path.strip().removeprefix(f"{owner}.") in agent.transport_options(by_name.find("agent", who)):
                 continue
             inside = parse(value, COMMAND_LINE, numbered=False).plain()
-            kept = agent.decisive(inside)
+            kept = agent.without_transport(inside)
             text = text if kept == inside else f"{path}={json.dumps(plain(kept), sort_keys=True)}"
         found.append(text)
     return found

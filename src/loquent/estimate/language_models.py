@@ -80,7 +80,7 @@ class Estimate:
 
 def estimate(recipe: Recipe) -> Estimate:
     """What training this recipe would need; takes seconds, and the memory of the networks and a few rows."""
-    if issubclass(registry.named("algorithm", recipe.algorithm), Playing):
+    if issubclass(registry.resolve("algorithm", recipe.algorithm), Playing):
         return Estimate(**measured(recipe, *_checkpoints(recipe)))
     config = recipe.config
     epochs, minibatch = config.epochs, config.minibatch or FIRST_ROWS

@@ -30,7 +30,7 @@ def make(settings: Featurizer | Mapping[str, Any] | str | None = None) -> Featur
     kind = options.pop("kind", DEFAULT)
     if not isinstance(kind, str):
         raise BadSetting(f"features.kind = {kind!r} is {kind_of(kind)}; it must be the name of a featurizer")
-    cls = registry.named("featurizer", kind)
+    cls = registry.resolve("featurizer", kind)
     if not (isinstance(cls, type) and issubclass(cls, Featurizer) and dataclasses.is_dataclass(cls)):
         raise BadSetting(
             f"features.kind = {kind!r} names {cls!r:.80}; it must name a dataclass that derives from "

@@ -221,7 +221,7 @@ def view(
     """
     from loquent.features.making import make
 
-    cls = registry.imported(task.vector_view) if task.vector_view else None
+    cls = registry.import_name(task.vector_view) if task.vector_view else None
     featurizer = make(featurizer)
     result = (
         cls(task, featurizer, answering, progress)

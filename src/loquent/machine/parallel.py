@@ -21,7 +21,7 @@ PATIENCE = timedelta(days=1)  # the others wait while the first evaluates
 
 
 @contextmanager
-def joined(device: torch.device) -> Iterator[None]:
+def process_group(device: torch.device) -> Iterator[None]:
     """In the group that `torchrun` announces in the environment.
 
     Nothing where there is none, or where it has been joined already.
@@ -61,12 +61,12 @@ def rank() -> int:
     return group.get_rank() if size() > 1 else 0
 
 
-def own(rows: Tensor) -> Tensor:
+def own_rows(rows: Tensor) -> Tensor:
     """The rows of a minibatch that are this process's: every n-th."""
     return rows[rank() :: size()]
 
 
-def agreed(number: int) -> int:
+def from_first(number: int) -> int:
     """What the first process says."""
     if size() == 1:
         return number
@@ -75,7 +75,7 @@ def agreed(number: int) -> int:
     return int(said)
 
 
-def added(numbers: Tensor) -> Tensor:
+def sum_all(numbers: Tensor) -> Tensor:
     """Their sums over all processes."""
     if size() == 1:
         return numbers
@@ -89,11 +89,13 @@ def add_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
     if size() == 1:
         return
     every = list(parameters)
-    has = added(torch.tensor([parameter.grad is not None for parameter in every], dtype=torch.int32)).tolist()
+    has = sum_all(
+        torch.tensor([parameter.grad is not None for parameter in every], dtype=torch.int32)
+    ).tolist()
     for parameter in (one for one, count in zip(every, has, strict=True) if count):
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)
-        parameter.grad.copy_(added(parameter.grad))
+        parameter.grad.copy_(sum_all(parameter.grad))
 
 
 def _on_device(numbers: Tensor) -> Tensor:

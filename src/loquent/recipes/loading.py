@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from loquent.core import registry
-from loquent.core.agent import decisive
+from loquent.core.agent import without_transport
 from loquent.core.algorithm import Algorithm, AlgorithmConfig
 from loquent.core.catalogue import DEFAULT_TASK
 from loquent.core.guards import trust
 from loquent.core.guards.safe_yaml import MOST_LEVELS
 from loquent.core.options import COMMAND_LINE, Node, dump, fill, options_of, parse, read, unknown
-from loquent.core.settings import Remark, span
+from loquent.core.settings import Remark, range_text
 from loquent.core.task import Task
 from loquent.core.values import Record, digest, plain
 from loquent.errors import BadSetting, NotImported, UnknownName
@@ -90,7 +90,7 @@ class Recipe:
 
         `load` takes it back.
         """
-        with registry.left_alone(self.alone):
+        with registry.refuse_imports(self.alone):
             unheard = _unheard(self.algorithm)
         said = [
             name
@@ -115,13 +115,13 @@ class Recipe:
         if "training" in settings:
             settings["training"] = {
                 **settings["training"],
-                "teacher": plain(decisive(settings["training"].get("teacher"))),
+                "teacher": plain(without_transport(settings["training"].get("teacher"))),
             }
         return digest(settings, 16)
 
     def replace(self, *overrides: str) -> Recipe:
         """The same recipe with `key.path=value` overrides."""
-        with registry.left_alone(self.alone):
+        with registry.refuse_imports(self.alone):
             made = _recipe(_override(parse(dump(self.resolved()), self.name), overrides))
         return dataclasses.replace(made, alone=self.alone)
 
@@ -163,7 +163,7 @@ def load(
     if imports == "trusted" and str(name).endswith((".yaml", ".yml")):
         trust.check(_override(copy.deepcopy(root), overrides), path)
     alone = frozenset(reach.name for reach in trust.reaches(root)) if imports == "none" else frozenset[str]()
-    with registry.left_alone(alone):
+    with registry.refuse_imports(alone):
         made = _recipe(_override(_override(root, _profile(profile, root, overrides), PROFILE), overrides))
     return dataclasses.replace(made, alone=alone)
 
@@ -453,7 +453,7 @@ class _Untold:
 
 
 def _options_of(task: str) -> type:
-    made = registry.named("task", task)
+    made = registry.resolve("task", task)
     if not (isinstance(made, type) and issubclass(made, Task)):
         raise BadSetting(
             f"{task!r} names {made!r:.80}, which is no task; a class derived from "
@@ -473,7 +473,7 @@ def _algorithm(name: str) -> type[Algorithm]:
         BadSetting: the name names no algorithm, or one without settings. NotImported: it names code that is
             not imported.
     """
-    made = registry.named("algorithm", name)
+    made = registry.resolve("algorithm", name)
     if not (isinstance(made, type) and issubclass(made, Algorithm)):
         what = f"{name!r} names {made!r:.80}, which is no algorithm"
         raise BadSetting(f"{what}; name a class derived from loquent.core.algorithm.Algorithm")
@@ -531,7 +531,7 @@ def describe(name: str) -> str:
     """
     from loquent.rewards.counting import Counting
 
-    if registry.dotted(name):
+    if registry.is_import_name(name):
         return _describe_own(name)
     own: dict[str, Callable[[], type]] = {
         "rewards": lambda: Counting,
@@ -581,7 +581,7 @@ def _describe_own(name: str) -> str:
     """The settings of "module:Name", which was typed: an algorithm's `Config`, or the `Options` of anything
     else.
     """
-    named = registry.imported(name)
+    named = registry.import_name(name)
     learns = isinstance(named, type) and issubclass(named, Algorithm)
     schema = named.Config if learns else options_of(named)
     if not dataclasses.is_dataclass(schema):
@@ -596,7 +596,7 @@ def _meaning(field: dataclasses.Field[Any]) -> str:
     needed = field.default is dataclasses.MISSING
     parts = [
         f" ({'needed' if needed else f'default {field.default!r}'}"
-        + (f", {span(field)}" if span(field) else "")
+        + (f", {range_text(field)}" if range_text(field) else "")
         + ")"
     ]
     if field.metadata.get("why"):

@@ -27,7 +27,7 @@ def rewards(node: Node | None, task: str, options: Any) -> Record:
 
     given = node.mapping("rewards") if node else {}
     try:
-        own: Mapping[str, float] = registry.named("task", task)(options).spec.rewards if given else {}
+        own: Mapping[str, float] = registry.resolve("task", task)(options).spec.rewards if given else {}
     except NotImported:  # any name may be one of its own
         own = {
             name: 1.0
@@ -78,7 +78,7 @@ def metrics(node: Node | None, task: str, options: Any, rewarded: bool) -> Recor
     A recipe that rewards texts and names none has `watch`; `metrics: {}` is none.
     """
     try:
-        if node is None and rewarded and registry.named("task", task)(options).actions is None:
+        if node is None and rewarded and registry.resolve("task", task)(options).actions is None:
             return Record(watch=EMPTY)
     except NotImported:
         return EMPTY

@@ -186,7 +186,7 @@ def dotted(context: Context, options: DottedOptions) -> Function | TokenFunction
     Raises:
         BadSetting: there is no such function, or the object is not callable.
     """
-    function = registry.imported(options.function)
+    function = registry.import_name(options.function)
     if not callable(function):
         problem = f"callable.function = {options.function!r} is {shown(function)}, which cannot be called"
         raise BadSetting(f"{problem}; name a function as 'module:function'")

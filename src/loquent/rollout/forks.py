@@ -19,7 +19,7 @@ from loquent.core.episode import TASK, Episode
 from loquent.core.live import Live
 from loquent.core.task import Row, Task
 from loquent.core.values import Record
-from loquent.rollout.loop import Game, go_on, play
+from loquent.rollout.loop import Game, play, play_out
 
 EXPERT, SUBOPTIMAL, BRANCH, ADVERSARIAL = "expert", "suboptimal", "branch_suboptimal", "adversarial"
 # what is played beside game g of a row is numbered from (g + 1) times this: no two games share a number
@@ -131,7 +131,7 @@ def _played(
     task: Task, groups: Sequence[Sequence[Live]], agents: Agent | Mapping[str, Agent]
 ) -> list[list[Episode]]:
     """Play all games of all groups together; the episodes by group."""
-    played = iter(go_on(task, [one for group in groups for one in group], agents))
+    played = iter(play_out(task, [one for group in groups for one in group], agents))
     return [list(islice(played, len(group))) for group in groups]
 
 

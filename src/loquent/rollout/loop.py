@@ -79,7 +79,7 @@ def stream(
     yield from _played(task, opened, agents, live)
 
 
-def go_on(
+def play_out(
     task: Task, games: Iterable[Live], agents: Agent | Mapping[str, Agent], *, live: int = 256
 ) -> list[Episode]:
     """Play games that are under way (`Live.fork`) to their end; the episodes come in the order of `games`."""
@@ -123,7 +123,7 @@ def replay(task: Task, episode: Episode, row: Row | None = None) -> Episode:
         EpisodeOver: the record goes on after the rules ended the game.
         LoquentError: the record lacks turns of the task, or its parent is no number.
     """
-    again = played_again(task, episode, row).episode(episode.agents)
+    again = rebuild(task, episode, row).episode(episode.agents)
     if len(again.turns) != len(episode.turns):
         raise LoquentError(
             f"the record of {episode.row}#{episode.number} has {len(episode.turns)} turns; played "
@@ -136,7 +136,7 @@ def replay(task: Task, episode: Episode, row: Row | None = None) -> Episode:
     return replace(again, turns=tuple(turns), number=episode.number, meta=episode.meta)
 
 
-def played_again(task: Task, episode: Episode, row: Row | None = None) -> Live:
+def rebuild(task: Task, episode: Episode, row: Row | None = None) -> Live:
     """The game of a recorded episode as it stands after its last answer, with the task's state.
 
     Raises as `replay`.
@@ -177,7 +177,7 @@ def _ask(
                 f"{task.identity} asks the seat {seat!r}, and no agent sits there; taken seats: "
                 f"{', '.join(seats)}"
             )
-        answers = agent.answer([one.asked() for one in ones])
+        answers = agent.answer([one.question() for one in ones])
         if not isinstance(answers, Sequence) or len(answers) != len(ones):
             gave = f"{len(answers)} answers" if isinstance(answers, Sequence) else kind_of(answers)
             raise BrokenAgent(f"{agent.name} was asked {len(ones)} questions and gave {gave}")

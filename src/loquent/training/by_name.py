@@ -80,7 +80,7 @@ def agent(
 
 def find(kind: str, name: str) -> Any:
     """A registered thing, or one's own as "module:Name", looked for in the current folder too."""
-    return registry.named(kind, name)
+    return registry.resolve(kind, name)
 
 
 def given(options: Sequence[str], prefix: str) -> dict[str, Node]:

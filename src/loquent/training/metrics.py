@@ -67,16 +67,16 @@ def build_metrics(settings: Record, context: Context) -> list[Metric]:
 
 def _metric(name: str, context: Context, options: dict[str, Any]) -> Metric:
     """The metric of this name. The object that "module:Name" names may be anything, so it is checked."""
-    factory = registry.named("metric", name)
+    factory = registry.resolve("metric", name)
     if ":" not in name:
         metric: Metric = factory(context, **options)
         return metric
     allowed = (
         "name a class or function that makes a loquent.core.metric.Metric of a loquent.core.metric.Context"
     )
-    if not registry.takes(factory, context, **options):
-        if registry.takes(factory, context):
-            refused = [key for key in options if not registry.takes(factory, context, **{key: options[key]})]
+    if not registry.accepts(factory, context, **options):
+        if registry.accepts(factory, context):
+            refused = [key for key in options if not registry.accepts(factory, context, **{key: options[key]})]
             names = ", ".join(refused or options)
             raise BadSetting(f"the metric {name} takes no option {names}; its code shows its options")
         what = f"{name!r} names {factory!r:.80}, which makes no metric (a reward's function is none)"

@@ -122,7 +122,7 @@ class Run:
         copied = {
             name: tensor for name, tensor in actor.state_dict().items() if name.startswith("reference.")
         }
-        algorithm = registry.named("algorithm", settings.algorithm)(
+        algorithm = registry.resolve("algorithm", settings.algorithm)(
             settings.config, actor
         )  # it may attach networks, values say, to the actor
         with saved_state.whole():

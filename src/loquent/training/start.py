@@ -28,7 +28,7 @@ SAMPLED_GAMES = 300
 
 def make_task(recipe: Recipe) -> Task:
     """The recipe's task with its options."""
-    task: Task = registry.named("task", recipe.task)(recipe.options)
+    task: Task = registry.resolve("task", recipe.task)(recipe.options)
     return task
 
 
@@ -83,7 +83,7 @@ def make_actor(recipe: Recipe, task: Task, key: Key) -> Any:
     """The policy with its critic and its reference, an `Actor`; or the model that the algorithm makes for
     itself.
     """
-    algorithm = registry.named("algorithm", recipe.algorithm)
+    algorithm = registry.resolve("algorithm", recipe.algorithm)
     if issubclass(algorithm, Playing):
         return algorithm.make_actor(recipe.config, task, key)
     settings = recipe.model

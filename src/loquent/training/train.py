@@ -36,7 +36,7 @@ def train(
     if recipe.alone:
         what = f"the recipe {recipe.name} was loaded for display, without importing"
         raise BadSetting(f"{what} {', '.join(sorted(recipe.alone))}; load it with imports to run it")
-    with parallel.joined(pretrained.device(recipe.model.device)):
+    with parallel.process_group(pretrained.device(recipe.model.device)):
         if parallel.rank():
             _assist(recipe, folder)
         elif resume:
@@ -76,17 +76,17 @@ def _loop(trainer: Trainer, folder: RunFolder) -> TrainingLoop:
 
 
 def _complete(loop: TrainingLoop, progress: bool) -> None:
-    parallel.agreed(loop.trainer.updates)
+    parallel.from_first(loop.trainer.updates)
     loop.run(progress)
     loop.finish()
 
 
 def _assist(recipe: Recipe, folder: RunFolder) -> None:
     """Make the same updates in another process of the run."""
-    updates = parallel.agreed(0)
+    updates = parallel.from_first(0)
     path = folder.checkpoints.of(updates) if updates else None
     trainer = Trainer(recipe, path and path / names.POLICY)
     if path:
         trainer.restore(checkpoint.load(path))
-    while parallel.agreed(0):
+    while parallel.from_first(0):
         trainer.update()

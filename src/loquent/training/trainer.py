@@ -62,7 +62,7 @@ class Trainer:
     def __init__(self, recipe: Recipe, policy: Path | None = None, pool: Pool | None = None) -> None:
         self.recipe, self.settings = recipe, recipe.training
         self.key = Key(self.settings.seed)
-        kind = registry.named("algorithm", recipe.algorithm)
+        kind = registry.resolve("algorithm", recipe.algorithm)
         self.source = source(kind, self.settings)
         _check_processes(recipe)
         self.task = make_task(recipe)

@@ -51,7 +51,7 @@ def test_qa_1_the_figure_of_the_paper():
     assert rewards(world, steps) == [0.0, 1.0]
     assert [step.ended for step in steps] == [None, None, "answered"]
     assert [step.observation.fields["place"] for step in steps] == [0, 1, 1]
-    assert world.told(steps[-1].state, "answered")["selected_choice"] == "B"
+    assert world.info(steps[-1].state, "answered")["selected_choice"] == "B"
     assert [step.observation.text for step in steps] == [
         "Flowers require _.\nInsects pollinate.\nFlowers are pollinated.\nsugar:",
         "\ninsects:",
@@ -62,7 +62,7 @@ def test_qa_1_the_figure_of_the_paper():
 def test_qa_2_the_wrong_one_at_once():
     world, steps = played([ANSWER])
     assert rewards(world, steps) == [0.0]
-    assert world.told(steps[-1].state, "answered") == {
+    assert world.info(steps[-1].state, "answered") == {
         **{"selected_choice": "A", "forced_answer": False, "score": 0.0, "episode_score": 0.0},
         **{"prediction": "A", "target": "B", "is_success": False},
     }
@@ -73,7 +73,7 @@ def test_qa_3_going_on_at_the_last_choice_takes_it(gold, want):
     world, steps = played([CONTINUE] * 3, question(3, gold))
     assert rewards(world, steps) == want
     assert [step.ended for step in steps] == [None, None, None, "last choice"]
-    told = world.told(steps[-1].state, "last choice")
+    told = world.info(steps[-1].state, "last choice")
     assert (told["selected_choice"], told["forced_answer"]) == ("C", True)
 
 

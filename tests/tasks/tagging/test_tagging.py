@@ -137,7 +137,7 @@ def test_st_2_4_5_spans_as_they_are_played(gold, said, changes):
     )
     for dense in (True, False):
         world, steps = played(gold, said, reward="span_f1", dense=dense)
-        told = world.told(steps[-1].state, steps[-1].ended)
+        told = world.info(steps[-1].state, steps[-1].ended)
         assert told["episode_score"] == pytest.approx(score, abs=1e-9)
         assert told["is_success"] == (gold == said)
     world, steps = played(gold, said)  # the score that is not chosen is told at the end
@@ -492,7 +492,7 @@ def test_both_scores_are_told_at_the_end_and_one_weighs():
     assert dict(steps[1].rewards) == {"token_f1": 1.0}
     assert dict(steps[2].rewards) == {"token_f1": -0.5, "span_f1": 0.0}
     assert dict(world.spec.rewards) == {"token_f1": 1.0, "span_f1": 0.0}
-    told = world.told(steps[2].state, "tagged")
+    told = world.info(steps[2].state, "tagged")
     assert told == {
         "score": 0.5,
         "episode_score": 0.5,
@@ -500,7 +500,7 @@ def test_both_scores_are_told_at_the_end_and_one_weighs():
         "target": ("LOC", "O"),
         "is_success": False,
     }
-    assert world.told(steps[1].state, None) == {"score": 1.0}
+    assert world.info(steps[1].state, None) == {"score": 1.0}
 
 
 def test_a_corpus_is_measured_by_all_its_tokens():

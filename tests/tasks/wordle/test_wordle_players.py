@@ -80,7 +80,7 @@ def test_players_are_registered_agents_and_keyed_by_the_question(name):
     one = make(name, task)
     assert isinstance(one, Agent)
     assert one.name == name
-    questions = [Live(task, row, 0, 3).asked() for row in task.rows("train")[:10]]
+    questions = [Live(task, row, 0, 3).question() for row in task.rows("train")[:10]]
     together = one.answer(questions)
     assert [one.answer([question])[0] for question in questions] == together
     assert {answer.text for answer in together} <= set(task.words)
@@ -110,8 +110,8 @@ def test_what_a_player_sees_is_the_board_and_all_that_was_said():
     task = Wordle()
     live = Live(task, task.row("train", "train:steel"), 0, 0)
     for text in ("crane", "x"):
-        live.act(make("wordle/random", task).answer([live.asked()])[0].__class__(text))
-    assert situation_of(live.asked()) == Situation((("crane", "bbbby"),), ("crane", "x"), 4)
+        live.act(make("wordle/random", task).answer([live.question()])[0].__class__(text))
+    assert situation_of(live.question()) == Situation((("crane", "bbbby"),), ("crane", "x"), 4)
 
 
 def test_a_board_that_nothing_fits_is_answered_too(tmp_path):
@@ -263,8 +263,8 @@ def test_monte_carlo_plays_to_the_end_and_never_looks_at_the_secret(tmp_path):
     for secret in ("pound", "sound"):
         live = Live(task, task.row("train", f"train:{secret}"), 0, 0)
         live.key = Key(5)
-        live.act(one.answer([live.asked()])[0].__class__("crane"))
-        questions.append(live.asked())
+        live.act(one.answer([live.question()])[0].__class__("crane"))
+        questions.append(live.question())
     assert questions[0].row["secret"] != questions[1].row["secret"]
     assert one.answer([questions[0]]) == one.answer([questions[1]])
     assert {len(seen.guesses) + seen.left for seen in heard} == {6}

@@ -19,7 +19,7 @@ from loquent.algorithms.imitation import cloning
 from loquent.algorithms.imitation.cloning import LOGGED, Cloning
 from loquent.algorithms.policy_gradient.ppo import START
 from loquent.algorithms.shared.optimization import adamw, trainable
-from loquent.core.agent import Answer, Asked
+from loquent.core.agent import Answer, Question
 from loquent.core.seeding import Key, borrowed
 from loquent.core.settings import setting
 from loquent.errors import LoquentError
@@ -80,7 +80,7 @@ class ConditionedAgent(LanguageModelAgent):
         super().__init__(model.policy, model.format, decoding, name=name)
         self.conditioning, self.target_return = _conditioning(model), target_return
 
-    def answer(self, asked: Sequence[Asked]) -> list[Answer]:
+    def answer(self, asked: Sequence[Question]) -> list[Answer]:
         """One answer per question, in order."""
         with torch.no_grad():
             shift = self.conditioning(

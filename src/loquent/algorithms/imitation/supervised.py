@@ -128,7 +128,7 @@ class Supervised(BatchAlgorithm):
         self.optimizer.zero_grad(set_to_none=True)
         model.policy.train()
         try:
-            part = minibatch.take(parallel.own(torch.arange(len(minibatch))))
+            part = minibatch.take(parallel.own_rows(torch.arange(len(minibatch))))
             with borrowed(
                 self.key.child("dropout", self.steps, *([parallel.rank()] if parallel.size() > 1 else []))
             ):

@@ -132,7 +132,7 @@ def _view(config: Shared, task: Task) -> tuple[spaces.Space[Any], Any, str]:
         featurizer = features.make(config.features)
         space, see = features.view(task, featurizer, answering=config.answering, progress=config.progress)
         return space, see, f"{type(see).__name__}[{see.size}] of {featurizer.identity}"
-    pair = registry.imported(config.view)
+    pair = registry.import_name(config.view)
     if not (
         isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], spaces.Space) and callable(pair[1])
     ):

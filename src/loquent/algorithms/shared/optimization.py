@@ -247,7 +247,7 @@ class Means:
         """
         sums = {name: (float(total), count) for name, (total, count) in sorted(self._sums.items())}
         if parallel.size() > 1:
-            pairs = parallel.added(torch.tensor(list(sums.values()), dtype=torch.float64))
+            pairs = parallel.sum_all(torch.tensor(list(sums.values()), dtype=torch.float64))
             sums = {
                 name: (float(total), int(count)) for name, (total, count) in zip(sums, pairs, strict=True)
             }

@@ -223,7 +223,7 @@ class OfflineLearner(BatchAlgorithm):
         for group in self.optimizer.param_groups:
             group["lr"] = step_size(self.steps, self.config)
         self.optimizer.zero_grad(set_to_none=True)
-        part = minibatch.take(parallel.own(torch.arange(len(minibatch))))
+        part = minibatch.take(parallel.own_rows(torch.arange(len(minibatch))))
         with borrowed(self.key.child("dropout", self.steps, parallel.rank())):
             for rows in micro_batches(part, self.config.token_budget):
                 total, logged = self.loss(model, part.take(rows).to(model.device), minibatch)

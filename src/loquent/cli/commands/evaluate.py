@@ -64,7 +64,7 @@ def _check_run(who: str) -> None:
             else "--task TASK"
         )
         raise BadSetting(f"{who} is a model's folder, and no task is named; give {advice}")
-    if not path.exists() and (who in registry.names("agent") or registry.dotted(who)):
+    if not path.exists() and (who in registry.names("agent") or registry.is_import_name(who)):
         raise BadSetting(
             f"{who} is an agent, and no task is named; give --task TASK. Known: "
             f"{', '.join(registry.names('task'))}"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from loquent.agents.language_model import LanguageModelAgent
-from loquent.core.agent import Agent, Asked
+from loquent.core.agent import Agent, Question
 from loquent.core.episode import TASK, Turn
 from loquent.core.seeding import Key
 from loquent.core.task import Observation
@@ -82,7 +82,7 @@ def _cut(agent: Agent, heard: Sequence[tuple[str, Sequence[Turn]]]) -> None:
 def _continued(agent: Agent, arguments: Namespace) -> list[Said]:
     prompts = [prompt for prompt in arguments.prompt for _ in range(arguments.number)]
     asked = [
-        Asked(
+        Question(
             str(i),
             (Turn(TASK, prompt, to="agent"),),
             Observation(prompt),

@@ -16,7 +16,7 @@ from loquent.core.guards.terminal import line, read_line, write_own
 from loquent.core.seeding import Key
 from loquent.core.task import Row, Task
 from loquent.errors import BadSetting, InputEnded, PlayerLeft
-from loquent.rollout.loop import Game, play, played_again, replay
+from loquent.rollout.loop import Game, play, rebuild, replay
 from loquent.training import by_name
 
 
@@ -105,7 +105,7 @@ def _show(task: Task, played: Episode) -> None:
 
 
 def _result(task: Task, played: Episode) -> dict[str, Any]:
-    total, right = played.total(task.spec.rewards), task.solution(played_again(task, played).step.state)
+    total, right = played.total(task.spec.rewards), task.solution(rebuild(task, played).step.state)
     if right is not None:
         print(f"What was right: {right.strip()}")
     print(f"Return: {total:g}.")

@@ -129,7 +129,7 @@ def _built(task: type[Task], options: dict[str, Node]) -> Task | None:
     """The task with these options; None where they are not its options, or one of them names code."""
     whole = Node(options, PLAN, None)
     try:
-        with registry.left_alone(reach.name for reach in trust.reaches(whole)):
+        with registry.refuse_imports(reach.name for reach in trust.reaches(whole)):
             return task(fill(task.Options, whole, "task"))
     except LoquentError:
         return None

@@ -55,11 +55,11 @@ def reaches(root: Node, key: str = "") -> Iterator[Reach]:
         else ()
     )
     for name, item in inside:
-        if isinstance(root.value, dict) and item.line is not None and registry.dotted(name):
+        if isinstance(root.value, dict) and item.line is not None and registry.is_import_name(name):
             yield Reach(item.place, f"the name {name!r} is Python code", name)
         yield from reaches(item, name)
     if root.line is not None and isinstance(root.value, str):
-        if registry.dotted(root.value):
+        if registry.is_import_name(root.value):
             yield Reach(root.place, f"{key or 'a value'} = {root.value!r} is Python code", root.value)
         elif root.value not in HARMLESS.get(
             option := key.rpartition(".")[2], (root.value,)
@@ -76,9 +76,9 @@ def check(root: Node, file: Path) -> None:
             here by this user.
     """
     first = next(reaches(root), None)
-    if first is None or under_here(file):
+    if first is None or in_current_folder(file):
         return
-    why = not_made_here(file)
+    why = distrust_reason(file)
     if why:
         raise NotTrusted(
             f"{first.place}: {first.what} that would be used on this machine, and {file} is not "
@@ -87,7 +87,7 @@ def check(root: Node, file: Path) -> None:
         )
 
 
-def under_here(file: Path) -> bool:
+def in_current_folder(file: Path) -> bool:
     """Whether a file, with all links followed, lies under the current folder."""
     try:
         return file.resolve(strict=True).is_relative_to(Path.cwd().resolve())
@@ -108,7 +108,7 @@ def sign(file: Path) -> None:
         warnings.warn(said, Remark, stacklevel=3)
 
 
-def not_made_here(file: Path) -> str:
+def distrust_reason(file: Path) -> str:
     """Why a file is not known to be written here by this user; "" where it is."""
     mark = file.with_name(file.name + MARK)
     try:

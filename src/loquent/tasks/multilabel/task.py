@@ -187,7 +187,7 @@ class MultiLabel(Task):
         """The target labels."""
         return ", ".join(state.gold) or "no label"
 
-    def told(self, state: State, ended: str | None) -> dict[str, Any]:
+    def info(self, state: State, ended: str | None) -> dict[str, Any]:
         """Further keys of `info`: the score so far; after the end also prediction, target and success."""
         score = state.score
         if ended is None:

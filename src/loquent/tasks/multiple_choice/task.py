@@ -162,7 +162,7 @@ class MultipleChoice(Task):
         """The text of the right choice."""
         return dict(zip(state.question["ids"], state.question["choices"], strict=True)).get(state.answer)
 
-    def told(self, state: State, ended: str | None) -> dict[str, Any]:
+    def info(self, state: State, ended: str | None) -> dict[str, Any]:
         """Further keys of `info`: the score; after the end also the choice, target and success."""
         if ended is None:
             return {"score": 0.0}

@@ -165,7 +165,7 @@ class Tagging(Task):
         """The tokens with their target labels."""
         return " ".join(f"{token}/{label}" for token, label in zip(state.tokens, state.gold, strict=True))
 
-    def told(self, state: State, ended: str | None) -> dict[str, Any]:
+    def info(self, state: State, ended: str | None) -> dict[str, Any]:
         """Further keys of `info`: the score so far; after the end also prediction, target and success."""
         if ended is None:
             return {"score": state.score}

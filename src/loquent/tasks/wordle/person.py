@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from loquent.core.agent import Answer, Asked, make
+from loquent.core.agent import Answer, Question, make
 from loquent.core.episode import Episode
 from loquent.core.settings import setting
 from loquent.core.task import Task
@@ -37,7 +37,7 @@ class Person:
         hint = (options or PersonOptions()).hint
         self._human = make("human", task, {"hint": hint, "again": True})
 
-    def answer(self, asked: Sequence[Asked]) -> list[Answer]:
+    def answer(self, asked: Sequence[Question]) -> list[Answer]:
         """One guess per question; PlayerLeft where the person leaves."""
         answers: list[Answer] = self._human.answer(asked)
         return answers

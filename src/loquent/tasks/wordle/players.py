@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from loquent.core.agent import Answer, Asked, make
+from loquent.core.agent import Answer, Question, make
 from loquent.core.task import NoOptions, Task
 from loquent.core.values import Record
 from loquent.errors import BadSetting, LoquentError
@@ -34,7 +34,7 @@ class Player(ABC):
         self.options = self.Options() if options is None else options
         self.task, self.lexicon = task, task.lexicon
 
-    def answer(self, asked: Sequence[Asked]) -> list[Answer]:
+    def answer(self, asked: Sequence[Question]) -> list[Answer]:
         """One guess per question."""
         return [Answer(self.draw(situation_of(question), question.key.generator())) for question in asked]
 
@@ -84,7 +84,7 @@ class Player(ABC):
         return lexicon(rows.read(words), self.lexicon.rule) if words else self.lexicon
 
 
-def situation_of(asked: Asked) -> Situation:
+def situation_of(asked: Question) -> Situation:
     """The situation in a question."""
     seat, fields = asked.observation.seat, asked.observation.fields
     return Situation(
