@@ -46,7 +46,6 @@ __all__ = [
     "train",
 ]
 
-_os.environ.setdefault(
-    "OMP_WAIT_POLICY", "PASSIVE"
-)  # torch reads it when it is first loaded: spinning threads slow shared cores down
+# torch reads this variable when it is first imported; spinning threads would slow shared cores down
+_os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 _register()

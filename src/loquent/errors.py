@@ -1,4 +1,7 @@
-"""Every error Loquent raises on purpose: what is wrong, with which value, and what would be right."""
+"""All errors that Loquent raises on purpose.
+
+A message says what is wrong, with the value and the place; what is allowed; and what to do.
+"""
 
 from __future__ import annotations
 
@@ -6,55 +9,52 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
-MANY, FEW = 60, 5  # of more than MANY known names an error lists the nearest FEW
+MANY, FEW = 60, 5  # with more than MANY known names, an error lists only the nearest FEW
 
 
 class LoquentError(Exception):
     """The root of all errors raised on purpose."""
 
-    def __reduce__(
-        self,
-    ) -> tuple[
-        Any, ...
-    ]:  # an error of a worker process is built again from its sentence, not from its arguments
-        return _again, (type(self), self.args)
+    def __reduce__(self) -> tuple[Any, ...]:
+        # an error that crosses processes is rebuilt from its message: `__init__` may take other arguments
+        return _rebuild, (type(self), self.args)
 
 
 class EpisodeOver(LoquentError):
-    """A game was asked to go on after its end."""
+    """A step was requested after the end of an episode."""
 
 
 class InvalidAction(LoquentError):
-    """A Gymnasium action is malformed: an index out of range, or not an integer."""
+    """A Gymnasium action is malformed: not an integer, or an index out of range."""
 
 
 class PlayerLeft(KeyboardInterrupt):
-    """A person ended the input in the middle of a game.
+    """A person stopped playing before the end of an episode.
 
-    `play` puts the games as they stand into `unfinished`; they are episodes.
+    `unfinished` holds the episodes so far; `play` fills it.
     """
 
     unfinished: tuple[Any, ...] = ()
 
 
 class InputEnded(PlayerLeft):
-    """A person left by the end of the input (Ctrl-D), and not by an interrupt."""
+    """A person stopped playing by ending the input (Ctrl-D), not by an interrupt (Ctrl-C)."""
 
 
 class BrokenTask(LoquentError):
-    """A task broke its own contract: an unnamed reward, an unknown reason, a value that is none."""
+    """A task broke its contract, for example by an undeclared reward or a value that is not allowed."""
 
 
 class BrokenAgent(LoquentError):
-    """An agent gave the wrong number of answers, or something that is no answer."""
+    """An agent returned the wrong number of answers, or something other than an `Answer`."""
 
 
 class BrokenMetric(LoquentError):
-    """A metric broke its own contract: NaN, an infinity, or a list of the wrong length."""
+    """A metric broke its contract: it returned NaN, an infinity, or a list of the wrong length."""
 
 
 class BadRow(LoquentError, ValueError):
-    """A row of data cannot be used; names the file and the line."""
+    """A row of data cannot be used; the message names the file and the line."""
 
     def __init__(self, why: str, *, file: object = None, line: int | None = None) -> None:
         place = "" if file is None else f"{file}:{line}: " if line is not None else f"{file}: "
@@ -64,24 +64,25 @@ class BadRow(LoquentError, ValueError):
 class BadSetting(LoquentError, ValueError):
     """A setting has an unknown name, the wrong type or a value outside its range.
 
-    Names file and line where there are any.
+    The message names the file and the line when the setting comes from a file.
     """
 
 
 class NotTrusted(BadSetting):
-    """A file names code, a program or a secret, and is neither under the current folder nor written here by
-    this user.
+    """An untrusted file names code, a program or a secret.
+
+    A file is trusted when it lies under the current folder, or when this user's training wrote it.
     """
 
 
 class NotImported(BadSetting):
-    """A name that stands in a file is not imported, because the file is only shown."""
+    """A file names code that is not imported, because the command only reads the file."""
 
 
 class BadRenderMode(BadSetting, TypeError):
-    """An environment cannot be shown so.
+    """An environment does not have this render mode.
 
-    A TypeError too: at one, the `make_vec_env` of Stable-Baselines3 tries again without its "rgb_array".
+    It is a TypeError too: after one, the `make_vec_env` of Stable-Baselines3 tries again without "rgb_array".
     """
 
 
@@ -90,28 +91,29 @@ class BadReward(LoquentError):
 
 
 class BadModel(LoquentError):
-    """A model or tokenizer cannot do what is asked of it."""
+    """A model or tokenizer does not support the requested operation."""
 
 
 class BadCheckpoint(LoquentError):
-    """A checkpoint or run folder is incomplete, torn, or belongs to something else."""
+    """A checkpoint or run folder is incomplete or damaged, or belongs to another run."""
 
 
 class Damaged(BadCheckpoint):
-    """A file of a run or of a checkpoint is missing, or is not what was written.
+    """A file of a run or of a checkpoint is missing, or its content has changed since it was written.
 
-    Names the file, and the line where there are lines.
+    The message names the file, and the line of a text file.
     """
 
 
 class AnotherRun(BadCheckpoint):
-    """A checkpoint is whole, and belongs to another recipe, other rows or another machine: an older one would
-    be refused alike.
+    """A checkpoint is complete but belongs to another recipe, other rows or another machine.
+
+    An older checkpoint of the same run would be refused too.
     """
 
 
 class MissingExtra(LoquentError, ImportError):
-    """An optional dependency is not installed; names the extra that brings it."""
+    """An optional dependency is not installed; the message names the extra that installs it."""
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(
@@ -121,11 +123,15 @@ class MissingExtra(LoquentError, ImportError):
 
 
 class UnknownName(LoquentError, KeyError):
-    """A name is not registered; gives the nearest one and the list, or the nearest few of a long list.
+    """A name is not registered; the message has the nearest name and the known names.
+
+    Of a long list it gives the nearest few.
 
     Args:
-        more: how many names there are beside those of `known`.
-        advice: a last sentence, which says where else to look.
+        kind: what the name should refer to, such as "task".
+        known: the registered names.
+        more: the number of names that exist beside those in `known`.
+        advice: a last sentence, such as where else to look.
     """
 
     def __init__(
@@ -143,32 +149,25 @@ class UnknownName(LoquentError, KeyError):
             + (f". {advice}" if advice else "")
         )
 
-    def __str__(self) -> str:  # KeyError would show the repr of the sentence
+    def __str__(self) -> str:  # KeyError would show the repr of the message
         return str(self.args[0])
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name closest in spelling, or None when nothing is close."""
-    found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return found[0] if found else None
+    """The known name closest in spelling; None when no name is close."""
+    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return matches[0] if matches else None
 
 
 def kind_of(thing: object) -> str:
-    """The name of a thing's type with its article, as a sentence wants it: "an int", "a str".
-
-    "None" for None.
-    """
+    """The name of an object's type with its article, such as "an int" or "a str"; "None" for None."""
+    if thing is None:
+        return "None"
     name = type(thing).__name__
-    return (
-        "None"
-        if thing is None
-        else f"an {name}"
-        if name[0].lower() in "aeio" or name == "ndarray"
-        else f"a {name}"
-    )
+    return f"an {name}" if name[0].lower() in "aeio" or name == "ndarray" else f"a {name}"
 
 
-def _again(kind: type[LoquentError], args: tuple[Any, ...]) -> LoquentError:
+def _rebuild(kind: type[LoquentError], args: tuple[Any, ...]) -> LoquentError:
     error = kind.__new__(kind)
     error.args = args
     return error

@@ -1,6 +1,6 @@
-"""The functions of the public face: `task`, `play`, `train`, `evaluate`, `check`, `load_run`.
+"""The public functions of the package: `task`, `play`, `train`, `evaluate`, `check`, `load_run`.
 
-Nothing heavy is imported before a call.
+Heavy libraries such as torch are imported when a function needs them, not before.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ if TYPE_CHECKING:
 
 
 def task(name: str, **options: Any) -> Task:
-    """A registered task by name, or "module:Class" of one's own, built with its options.
+    """A registered task by name, or your own as "module:Class", built with its options.
 
     >>> loquent.task("wordle").identity
     'wordle-v1'
 
     Raises:
-        UnknownName: no task is named so. BadSetting: an option is unknown or out of range.
+        UnknownName: no task has this name.
+        BadSetting: an option is unknown or out of range.
     """
     from loquent.core import registry
     from loquent.core.options import from_values
     from loquent.core.task import Task
     from loquent.errors import BadSetting
 
-    made = registry.resolve("task", name)
-    if not (isinstance(made, type) and issubclass(made, Task)):
-        raise BadSetting(f"{name!r} is no task: a class derived from loquent.core.task.Task is right")
-    built: Task = made(from_values(made.Options, options, f"task {name}"))
+    cls = registry.resolve("task", name)
+    if not (isinstance(cls, type) and issubclass(cls, Task)):
+        raise BadSetting(f"{name!r} is not a task; name a class derived from loquent.core.task.Task")
+    built: Task = cls(from_values(cls.Options, options, f"task {name}"))
     return built
 
 
@@ -48,20 +49,23 @@ def play(
     seed: int = 0,
     learning: str = "agent",
 ) -> list[Episode]:
-    """Play `episodes` games, one row after the other, and return them.
+    """Play `episodes` episodes on the rows of a split, in their order, and return them.
 
     Args:
-        agents: an agent, the name of a registered one, or a mapping from seat to agent.
+        task: a task or the name of one.
+        agents: an agent, the name of a registered agent, or a mapping from seat to agent.
+        seed: the seed of all random streams.
+        learning: the seat whose turns receive the rewards.
     """
     from loquent.core.agent import make
     from loquent.rollout.loop import games
     from loquent.rollout.loop import play as run
     from loquent.training.evaluate import held_out
 
-    world = _task(task)
-    player = make(agents, world) if isinstance(agents, str) else agents
-    queue = [game for i, rows in enumerate(held_out(world, split, episodes)) for game in games(rows, first=i)]
-    return run(world, queue, player, seed=seed, split=split, learning=learning)
+    built = _task(task)
+    player = make(agents, built) if isinstance(agents, str) else agents
+    queue = [game for i, rows in enumerate(held_out(built, split, episodes)) for game in games(rows, first=i)]
+    return run(built, queue, player, seed=seed, split=split, learning=learning)
 
 
 def train(
@@ -73,13 +77,15 @@ def train(
     progress: bool = True,
     allow_imports: bool = False,
 ) -> Run:
-    """Train a recipe (a name, a YAML file or a `Recipe`) into the folder `out`, and write `out/report.html`,
-    as `loquent train` does.
+    """Train a recipe into the folder `out` and write `out/report.html`, like `loquent train`.
 
     Args:
+        recipe: the name of a recipe, a YAML file, or a `Recipe`.
         overrides: single settings as `key.path=value`.
-        allow_imports: import code that a YAML file names wherever the file lies; otherwise as
-            `loquent.core.guards.trust` says.
+        profile: the name of a profile of the recipe, such as "smoke".
+        progress: whether to show a progress bar.
+        allow_imports: whether to import code that a YAML file names, wherever the file lies. Otherwise the
+            file must be trusted; see `loquent.core.guards.trust`.
 
     Raises:
         NotTrusted: a YAML file outside the current folder names code.
@@ -89,12 +95,12 @@ def train(
     from loquent.training.train import train as run
 
     imports: Imports = "all" if allow_imports else "trusted"
-    whole = (
+    loaded = (
         recipe.replace(*overrides)
         if isinstance(recipe, Recipe)
         else load(recipe, overrides, profile=profile, imports=imports)
     )
-    finished = run(whole, out, progress=progress)
+    finished = run(loaded, out, progress=progress)
     write_report([finished.folder], finished.files.report)
     return finished
 
@@ -107,32 +113,36 @@ def evaluate(
     seed: int = 0,
     allow_imports: bool = False,
 ) -> Evaluation:
-    """Evaluate a run's model on held-out rows with the recipe's metrics.
+    """Evaluate a run's model on held-out rows with the metrics of its recipe.
 
-    Every mean comes with its standard error.
+    Every mean has its standard error.
 
-    For `allow_imports` see `load_run`.
+    Args:
+        run: a run, or the folder of one.
+        episodes: the number of episodes to play.
+        seed: the seed of all random streams.
+        allow_imports: as for `load_run`.
     """
     from loquent.training.run import Run
 
-    found = run if isinstance(run, Run) else load_run(run, allow_imports=allow_imports)
-    return found.evaluate(split=split, episodes=episodes, seed=seed)
+    loaded = run if isinstance(run, Run) else load_run(run, allow_imports=allow_imports)
+    return loaded.evaluate(split=split, episodes=episodes, seed=seed)
 
 
 def check(task: Task | str, *, episodes: int = 20) -> list[str]:
-    """The laws of the task contract that a task breaks, in words; empty when it keeps them all."""
+    """The laws of the task contract that a task breaks, in words; an empty list when it keeps all laws."""
     from loquent.conformance.check import check as run
 
     return run(_task(task), episodes=episodes)
 
 
 def load_run(folder: str | Path, *, allow_imports: bool = False) -> Run:
-    """The run in a folder: its recipe, what it logged, its model.
+    """The run in a folder: its recipe, its logged metrics and its model.
 
     Args:
-        allow_imports: import code that the run's recipe names wherever the run lies; otherwise its recipe,
-            task and agent raise NotTrusted where it names code, lies outside the current folder and was not
-            trained by this user.
+        allow_imports: whether to import code that the run's recipe names, wherever the run lies. Otherwise
+            the run must lie under the current folder or have been trained by this user, or its recipe, task
+            and agent raise NotTrusted.
     """
     from loquent.training.run import load_run as run
 

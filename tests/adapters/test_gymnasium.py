@@ -537,7 +537,7 @@ def test_rendering_is_text_and_safe():
 
 def test_options_of_the_task_are_settings_of_make():
     assert gymnasium.make(WORDLE, rule="official").unwrapped.task.options.rule == "official"
-    with pytest.raises(BadSetting, match=r"'ruel' is no setting of task wordle. Nearest: rule"):
+    with pytest.raises(BadSetting, match=r"task wordle has no setting 'ruel'. Nearest: rule"):
         gymnasium.make(WORDLE, ruel="official")
     with pytest.raises(BadSetting, match="form = 'words'"):
         gymnasium.make(WORDLE, form="words")

@@ -57,9 +57,14 @@ def test_options_are_filled_and_checked(parrot):
     ("chosen", "options", "kind", "says"),
     [
         ("parot", {}, UnknownName, "Did you mean 'parrot'"),
-        ("parrot", {"tims": 2}, BadSetting, "here: 'tims' is no setting of agent parrot. Nearest: times"),
-        ("parrot", {"times": 0}, BadSetting, "here: agent parrot.times = 0 is outside"),
-        ("parrot", {"times": "two"}, BadSetting, "'two' is no int"),
+        ("parrot", {"tims": 2}, BadSetting, "here: agent parrot has no setting 'tims'. Nearest: times"),
+        ("parrot", {"times": 0}, BadSetting, "here: agent parrot.times must be at least 1, got 0"),
+        (
+            "parrot",
+            {"times": "two"},
+            BadSetting,
+            "agent parrot.times must be an integer, at least 1, got 'two'",
+        ),
         ("expert", {"times": 2}, BadSetting, "here: the agent expert has no options, so 'times' is none"),
         ("", {}, BadSetting, "here: '' names no agent"),
         ({"times": 2}, {}, BadSetting, "here: None names no agent"),
@@ -128,7 +133,7 @@ def test_options_on_the_command_line(tmp_path, capsys):
         == 2
     )
     assert (
-        "command line: agent wordle/random_mixture.prob_smart = 2.0 is outside [0, 1]"
+        "command line: agent wordle/random_mixture.prob_smart must be in [0, 1], got 2.0"
         in capsys.readouterr().err
     )
     values = []
@@ -196,6 +201,6 @@ def test_a_teacher_with_options_teaches(tmp_path):
         recipes.load("wordle_clone", [*small, "training.teacher={kind: wordle/optimal, strat: x}"])
     )
     with pytest.raises(
-        BadSetting, match=r"training\.teacher: 'strat' is no setting of agent wordle/optimal\. Nearest: start"
+        BadSetting, match=r"training\.teacher: agent wordle/optimal has no setting 'strat'\. Nearest: start"
     ):
         wrong.collect()

@@ -100,7 +100,7 @@ def test_other_sets_may_be_given(sets, tmp_path):
     assert clone.recipe.training.data == ("mine", "out/others")
     with pytest.raises(BadSetting, match=r"'gone'.*no recorded episodes"):
         planned(sets, overrides=["games:path=gone"])
-    with pytest.raises(BadSetting, match=r"'episode' is no setting of data.games. Nearest: episodes"):
+    with pytest.raises(BadSetting, match=r"data.games has no setting 'episode'. Nearest: episodes"):
         planned(sets, overrides=["games:episode=1"])
     with pytest.raises(BadSetting, match="two tasks"):
         planned(sets, overrides=["ilql:task.limit=30"])

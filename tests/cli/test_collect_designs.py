@@ -172,8 +172,8 @@ def test_plain_collections_are_written_down_as_before(folder):
             ["--agent", "expert", "--design", "branchin"],
             "no design is named 'branchin'. Did you mean 'branching'?",
         ),
-        ([*BRANCHING, "design.rollout=2"], "'rollout' is no setting of design branching. Nearest: rollouts"),
-        ([*BRANCHING, "design.rollouts=0"], "rollouts = 0"),
+        ([*BRANCHING, "design.rollout=2"], "design branching has no setting 'rollout'. Nearest: rollouts"),
+        ([*BRANCHING, "design.rollouts=0"], "rollouts must be at least 1, got 0"),
         ([*BRANCHING, "adversary.x=2"], "adversary.x=2: there is no --adversary"),
         ([*BRANCHING, "suboptimal.x=2"], "the agent counting:Counter has no options"),
         (

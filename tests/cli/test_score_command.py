@@ -230,11 +230,11 @@ def test_a_metric_that_reads_no_references_may_have_no_score(files, capsys):
         ),
         (
             ["--metrics", "lexicon", "said.txt", "lexicon.pat=x"],
-            "BadSetting: lexicon: 'pat' is no setting of lexicon. Nearest: path",
+            "BadSetting: lexicon: lexicon has no setting 'pat'. Nearest: path",
         ),
         (
             ["--metrics", "lexicon", "said.txt", "lexicon.include_prompt=5"],
-            "BadSetting: lexicon: lexicon.include_prompt = 5 is no bool; the default is True",
+            "BadSetting: lexicon: lexicon.include_prompt must be true or false, got 5; the default is True",
         ),
         (
             ["--metrics", "lexicon", "said.txt", "path=x"],

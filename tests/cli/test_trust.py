@@ -380,7 +380,7 @@ def test_a_home_that_cannot_be_written_is_said_and_not_trusted(place, tmp_path, 
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     file = place.write(place.there)
-    with pytest.warns(Remark, match="is not marked as made by you"):
+    with pytest.warns(Remark, match="is not marked as written by you"):
         trust.sign(file)
     assert not file.with_name("theirs.yaml.mark").exists()
     with pytest.raises(NotTrusted):

@@ -619,7 +619,7 @@ WRONG = [
     ),
     ("metrics:\n", "metrics: {}\n  more:\n", ["mine.yml", "metrics", "list"]),
     ("env:", "env: [", ["mine.yml", "not YAML"]),
-    ("  n_envs: 10", "  n_envs: 10\n  n_envs: 11", ["mine.yml:7", "'n_envs' stands twice"]),
+    ("  n_envs: 10", "  n_envs: 10\n  n_envs: 11", ["mine.yml:7", "'n_envs' is repeated"]),
 ]
 
 
@@ -643,7 +643,7 @@ def test_numbers_that_cannot_be_computed_with_are_refused(tmp_path, old, new):
 
 @pytest.mark.parametrize(
     ("content", "says"),
-    [(b"", "empty"), (b"- 1\n", "names and values"), (b"\xff\xfe\x00", "no UTF-8"), (b"alg: 3", "alg")],
+    [(b"", "empty"), (b"- 1\n", "names and values"), (b"\xff\xfe\x00", "not UTF-8"), (b"alg: 3", "alg")],
 )
 def test_what_is_no_such_file(tmp_path, content, says):
     (tmp_path / "x.yml").write_bytes(content)

@@ -87,7 +87,7 @@ def test_forms_may_differ_and_be_compressed(write):
         ),
         ("p.jsonl", b'{"text": "a", "references": ["b", 3]}\n', r"p\.jsonl:1: `references` holds"),
         ("p.jsonl", b'{"text": "a", "text": "b"}\n', r"p\.jsonl:1: .*stands twice"),
-        ("p.jsonl", b'{"text": "a", "n": NaN}\n', r"p\.jsonl:1: .*NaN is no JSON number"),
+        ("p.jsonl", b'{"text": "a", "n": NaN}\n', r"p\.jsonl:1: .*NaN is not a JSON number"),
         ("p.jsonl", b'{"text": "\\ud83d"}\n', r"p\.jsonl:1: a text holds the lone surrogate .ud83d"),
         (
             "p.jsonl",

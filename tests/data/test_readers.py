@@ -59,7 +59,7 @@ BAD = {
     "no JSON": ("train.jsonl", b'{"text": "a b"}\n{"text": oops}\n', 2, "is not JSON"),
     "a list": ("train.jsonl", b'{"text": "a b"}\n["a"]\n', 2, "one JSON object"),
     "a blank line": ("train.jsonl", b'{"text": "a b"}\n\n{"text": "c d"}\n', 2, "blank"),
-    "NaN": ("train.jsonl", b'{"text": "a b", "x": NaN}\n', 1, "NaN is no JSON number"),
+    "NaN": ("train.jsonl", b'{"text": "a b", "x": NaN}\n', 1, "NaN is not a JSON number"),
     "a name twice": ("train.jsonl", b'{"text": "a b", "text": "c"}\n', 1, "stands twice"),
     "deep nesting": ("train.jsonl", b'{"text": ' + b"[" * 100_000, 1, "is not JSON"),
     "a missing field": ("train.jsonl", b'{"text": "a b"}\n{"txet": "c d"}\n', 2, "did you mean 'txet'"),

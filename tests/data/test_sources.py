@@ -198,7 +198,7 @@ def test_a_commit_pins():
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"kind": "disk"}, "is none of"),
+        ({"kind": "disk"}, "kind must be one of .*, got 'disk'"),
         ({"kind": "path"}, "needs path"),
         ({"kind": "hub"}, "needs name"),
         ({"path": "x"}, "belongs to a source of kind 'path'"),

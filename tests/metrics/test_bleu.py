@@ -159,7 +159,7 @@ def test_short_samples_have_their_own_orders():
 
 
 def test_a_tokenizer_that_cannot_be_used_is_named():
-    with pytest.raises(BadSetting, match="tokenize = 'klingon' is none of"):
+    with pytest.raises(BadSetting, match=r"tokenize must be one of .*, got 'klingon'"):
         sacrebleu(Context(), tokenize="klingon")
     try:
         import MeCab  # noqa: F401

@@ -107,14 +107,14 @@ def test_entropy_lies_between_zero_and_the_uniform(counts):
 
 def test_options_are_checked():
     with pytest.raises(
-        BadSetting, match=r"'windw' is no setting of diversity. Nearest: window. Known: window, n"
+        BadSetting, match=r"diversity has no setting 'windw'. Nearest: window. Known: window, n"
     ):
         diversity(Context(), windw=3)
-    with pytest.raises(BadSetting, match=r"diversity.window = 'x' is no int"):
+    with pytest.raises(BadSetting, match=r"diversity.window must be an integer, at least 1, got 'x'"):
         diversity(Context(), window="x")
-    with pytest.raises(BadSetting, match=r"window = 0 is outside the range of at least 1"):
+    with pytest.raises(BadSetting, match=r"window must be at least 1, got 0"):
         diversity(Context(), window=0)
-    with pytest.raises(BadSetting, match="is no int"):
+    with pytest.raises(BadSetting, match=r"diversity.n must be an integer, .*, got True"):
         diversity(Context(), n=True)
 
 

@@ -282,7 +282,7 @@ def test_it_is_fast_enough_to_run_inside_training(make, context):
 
 def test_options_are_checked(context):
     with pytest.raises(
-        BadSetting, match=r"'include_prompts' is no setting of sentiment. Nearest: include_prompt"
+        BadSetting, match=r"sentiment has no setting 'include_prompts'. Nearest: include_prompt"
     ):
         sentiment(context, include_prompts=True)
     with pytest.raises(BadSetting, match=r"judge: label or revision is set without a `classifier`"):

@@ -77,5 +77,5 @@ def test_laws(make):
 def test_registered():
     assert registry.find("metric", "increasing_numbers") is increasing_numbers
     assert registry.find("metric", "dates") is dates
-    with pytest.raises(BadSetting, match="'n' is no setting of dates"):
+    with pytest.raises(BadSetting, match="dates has no setting 'n'"):
         dates(Context(), n=1)

@@ -278,7 +278,7 @@ def test_identity_is_the_best_bleu():
 def test_options():
     assert (parent(Context()), parent(Context(), pad=False)) == (Parent(), Parent(False))
     assert bleu_totto(Context(), pad=False) == BleuTotto(False)
-    with pytest.raises(BadSetting, match="'lambda_weight' is no setting of parent"):
+    with pytest.raises(BadSetting, match="parent has no setting 'lambda_weight'"):
         parent(Context(), lambda_weight=0.5)
 
 

@@ -190,7 +190,7 @@ def test_pickled_weights_are_never_read(model, tmp_path, index):
 
 
 MALFORMED = {
-    "a list": ("config.json", "[]", "a JSON object .* is right"),
+    "a list": ("config.json", "[]", "it must hold a JSON object .*, got "),
     "no JSON": ("tokenizer_config.json", "{", "is not JSON"),
     "deep": ("config.json", '{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deep"),
     "NaN": ("config.json", '{"a": NaN}', "NaN is no number"),

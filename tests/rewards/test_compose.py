@@ -246,7 +246,7 @@ def test_a_metric_of_the_corpus_that_does_not_say_its_keys_is_no_reward():
         ({"lexicon": float("nan")}, BadSetting, "the weight must be a finite number, got nan"),
         ({"lexicon": True}, BadSetting, "the weight must be a finite number, got True"),
         ({"solved": {"of": "lexicon"}}, BadSetting, "toy-v1 has a reward of this name"),
-        ({"length": {"hihg": 3}}, BadSetting, "'hihg' is no setting of length. Nearest: high"),
+        ({"length": {"hihg": 3}}, BadSetting, "length has no setting 'hihg'. Nearest: high"),
         ({"callable": 1.0}, BadSetting, "callable needs function: the Python callable"),
     ],
 )

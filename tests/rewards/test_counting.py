@@ -90,9 +90,9 @@ def test_a_score_outside_counts_as_the_nearer_bound_and_is_recorded_raw(clip, wo
         ({"clip": [0.0, math.nan]}, "two numbers"),
         (
             {"normalization": "zscore"},
-            "Counting.normalization = 'zscore' is none of 'none', 'running', 'batch'",
+            "Counting.normalization must be one of 'none', 'running', 'batch', got 'zscore'",
         ),
-        ({"place": "word"}, "Counting.place = 'word' is none of 'answer', 'sentence', 'token'"),
+        ({"place": "word"}, "Counting.place must be one of 'answer', 'sentence', 'token', got 'word'"),
         ({"potential": 1}, "potential = 1: must be true or false"),
         ({"potential": True, "normalization": "batch"}, "leave one out"),
     ],

@@ -53,5 +53,5 @@ def test_ranges_that_are_none():
         length(Context(), low=3, high=2)
     with pytest.raises(BadSetting, match=r"length has neither low nor high.*set low, high or both"):
         length(Context())
-    with pytest.raises(BadSetting, match="low = -1 is outside"):
+    with pytest.raises(BadSetting, match="low must be at least 0, got -1"):
         length(Context(), low=-1)

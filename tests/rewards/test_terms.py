@@ -176,7 +176,7 @@ def test_any_function_by_its_dotted_path(module):
 def test_a_dotted_path_that_leads_nowhere(module, function, said):
     with pytest.raises(BadSetting, match=re.escape(said)):
         dotted(Context(), function=function)
-    with pytest.raises(BadSetting, match="per = 'batch' is none of 'episode', 'token'"):
+    with pytest.raises(BadSetting, match="per must be one of 'episode', 'token', got 'batch'"):
         dotted(Context(), function="a:b", per="batch")
 
 

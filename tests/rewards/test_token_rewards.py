@@ -49,7 +49,7 @@ def test_from_a_file(tmp_path):
         ({"values": {True: 1.0}}, "'True' is not a token id"),
         ({"values": {1: "a"}}, "token 1 has the value 'a'"),
         ({"values": {1: float("nan")}}, "nan"),
-        ({"values": {1: 1.0}, "scale": float("inf")}, "infinite"),
+        ({"values": {1: 1.0}, "scale": float("inf")}, "scale must be a finite number, got inf"),
         ({"values": [1]}, "values"),
         ({"file": "missing.json"}, "missing.json"),
     ],

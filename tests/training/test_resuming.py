@@ -256,7 +256,7 @@ ODD = {
     "a manifest that is a list": (
         "checkpoints/update-6/manifest.json",
         lambda whole: b"[]",
-        r"manifest\.json: it holds \[\]; a JSON object",
+        r"manifest\.json: it must hold a JSON object \{\.\.\.\}, got \[\]",
     ),
     "a manifest of nothing": (
         "checkpoints/update-6/manifest.json",

@@ -1,8 +1,8 @@
-"""Fields of JSON objects, checked as they are read: what does not fit is a ValueError that names its place,
-the value and what would be right.
+"""Checks for the fields of JSON objects.
 
-A check takes a value and gives what it stands for. Its error begins where the name of the field ends (".guess
-is null; a finite number is right"), so that whoever knows the name puts it in front.
+A check takes a JSON value and returns the Python value it stands for. For a value that does not fit it raises
+ValueError with the place, what is allowed and the value. The message begins where the field's name ends
+(".guess must be a finite number, got null"), so that a caller who knows the name can put it in front.
 """
 
 from __future__ import annotations
@@ -17,111 +17,115 @@ from loquent.core.values import Record
 
 Check = Callable[[Any], Any]
 
-LARGEST = sys.float_info.max  # an integer beyond it is no finite number either
-LEVELS = 64  # of lists and objects in one another; Python's own limit would be met anywhere later
+LARGEST = sys.float_info.max  # a larger integer is no finite number
+LEVELS = 64  # of nested lists and objects; below Python's own recursion limit
 
 
-def wrong(value: Any, right: str) -> ValueError:
-    """The error of a value that does not fit."""
-    return ValueError(f" is {shown(value)}; {right} is right")
+def wrong(value: Any, allowed: str) -> ValueError:
+    """The error for a value that does not fit."""
+    return ValueError(f" must be {allowed}, got {shown(value)}")
 
 
 def check_object(value: Any, checks: Mapping[str, Check], required: Iterable[str]) -> dict[str, Any]:
-    """The fields of an object, each as its check gives it back; an unknown or a missing one is an error."""
+    """The fields of an object, each as its check returns it.
+
+    Raises:
+        ValueError: a field is unknown, missing or does not fit.
+    """
     if not isinstance(value, dict):
         raise wrong(value, "an object {...}")
-    made, name = {}, ""
+    fields, name = {}, ""
     try:
-        for name, given in value.items():
-            made[name] = checks[name](given)
+        for name, item in value.items():
+            fields[name] = checks[name](item)
     except KeyError:
-        raise ValueError(f" has a field {name!r:.40}; known are {', '.join(checks)}") from None
+        raise ValueError(f" has an unknown field {name!r:.40}; known: {', '.join(checks)}") from None
     except ValueError as error:
         raise ValueError(f".{name}{error}") from None
     for name in required:
-        if name not in made:
+        if name not in fields:
             raise ValueError(f" lacks the field {name!r}")
-    return made
+    return fields
 
 
 def text(value: Any) -> str:
-    """A text."""
+    """A check for a text."""
     if isinstance(value, str):
         return value
     raise wrong(value, "a text")
 
 
 def text_or_null(value: Any) -> str | None:
-    """A text, or null."""
+    """A check for a text or null."""
     if value is None or isinstance(value, str):
         return value
     raise wrong(value, "a text or null")
 
 
 def integer(value: Any) -> int:
-    """A whole number; true and false are none."""
+    """A check for an integer; true and false are refused."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    raise wrong(value, "a whole number")
+    raise wrong(value, "an integer")
 
 
 def number(value: Any) -> float:
-    """A finite number, as it is; true and false are none."""
+    """A check for a finite number; true and false are refused."""
     if isinstance(value, float | int) and -LARGEST <= value <= LARGEST and not isinstance(value, bool):
         return value
     raise wrong(value, "a finite number")
 
 
 def choice(names: tuple[str, ...]) -> Check:
-    """A check for one of some texts."""
+    """A check for one of several texts."""
 
     def check(value: Any) -> Any:
         if isinstance(value, str) and value in names:
             return value
-        raise wrong(value, " or ".join(names))
+        raise wrong(value, f"one of {', '.join(names)}")
 
     return check
 
 
 def record_of(check: Check) -> Check:
-    """A check for an object of any names, whose values all pass `check`."""
+    """A check for an object of any names, whose values all pass `check`; returns a Record."""
 
-    def made(value: Any) -> Record:
+    def check_values(value: Any) -> Record:
         if not isinstance(value, dict):
             raise wrong(value, "an object {...}")
-        found, name = {}, ""
+        fields, name = {}, ""
         try:
-            for name, given in value.items():
-                found[name] = check(given)
+            for name, item in value.items():
+                fields[name] = check(item)
         except ValueError as error:
             raise ValueError(f".{name:.40}{error}") from None
-        return Record(found)
+        return Record(fields)
 
-    return made
+    return check_values
 
 
 def tuple_of(check: Check) -> Check:
-    """A check for a list whose items all pass `check`."""
+    """A check for a list whose items all pass `check`; returns a tuple."""
 
-    def made(value: Any) -> tuple[Any, ...]:
+    def check_items(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list):
             raise wrong(value, "a list [...]")
-        found: list[Any] = []
+        items: list[Any] = []
         try:
             for item in value:
-                found.append(check(item))
+                items.append(check(item))
         except ValueError as error:
-            raise ValueError(f"[{len(found)}]{error}") from None
-        return tuple(found)
+            raise ValueError(f"[{len(items)}]{error}") from None
+        return tuple(items)
 
-    return made
+    return check_items
 
 
 def json_value(value: Any, levels: int = LEVELS) -> Any:
-    """Whatever JSON can hold, as a value: objects become Records, lists tuples."""
+    """A check for any JSON value; returns it with objects as Records and lists as tuples."""
     if isinstance(value, dict | list):
         if not levels:
-            raise ValueError(f" is nested too deep; {LEVELS} levels are right")
+            raise ValueError(f" is nested too deep; at most {LEVELS} levels are allowed")
         inner: Check = lambda item: json_value(item, levels - 1)  # noqa: E731
         return (record_of(inner) if isinstance(value, dict) else tuple_of(inner))(value)
     if value is None or isinstance(value, str | int):

@@ -1,4 +1,4 @@
-"""From YAML to dataclasses, keeping for every key the file and line it stands on."""
+"""From YAML or plain Python values to dataclasses, with the file and line of every key for error messages."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from loquent.core.values import frozen
 from loquent.errors import BadSetting, NotImported, nearest
 
 COMMAND_LINE = "command line"
+TYPE_NAMES = {int: "an integer", float: "a number", str: "a text", bool: "true or false", type(None): "none"}
 __all__ = [
     "COMMAND_LINE",
     "Node",
@@ -31,15 +32,20 @@ __all__ = [
 
 
 def fill(cls: type, node: Node | None, section: str) -> Any:
-    """An instance of a frozen dataclass from a mapping.
+    """An instance of the frozen dataclass `cls` from a YAML mapping.
 
-    Every problem names file, line, nearest key and range.
+    Args:
+        section: the name of the mapping in error messages.
+
+    Raises:
+        BadSetting: a key is unknown or missing, or a value has the wrong type or is outside its range; names
+            the file, the line and the nearest key or the range.
     """
-    given = node.mapping(section) if node else {}
+    items = node.mapping(section) if node else {}
     fields = {f.name: f for f in dataclasses.fields(cls)}
     hints = typing.get_type_hints(cls)
     values: dict[str, Any] = {}
-    for key, item in given.items():
+    for key, item in items.items():
         if key not in fields:
             raise unknown(item, key, tuple(fields), section)
         values[key] = _coerced(item, hints[key], fields[key], f"{section}.{key}")
@@ -60,39 +66,38 @@ def fill(cls: type, node: Node | None, section: str) -> Any:
         raise
     except BadSetting as error:
         raise BadSetting(
-            f"{_blamed(error, cls, values, given, node)}: {error}" if node else str(error)
+            f"{_place_of(error, cls, values, items, node)}: {error}" if node else str(error)
         ) from error
 
 
-def from_values(cls: type, given: Mapping[str, Any], section: str, place: str = "option") -> Any:
+def from_values(cls: type, values: Mapping[str, Any], section: str, place: str = "option") -> Any:
     """An instance of a frozen dataclass from plain Python values, by the same rules as `fill`.
 
     Args:
-        place: where the values come from, for errors.
+        place: where the values come from, for error messages.
 
     Raises:
-        BadSetting: an unknown name (with the nearest known one), a missing or wrongly typed value, or one
-            outside its range.
+        BadSetting: as from `fill`.
     """
-    nodes = {name: Node(frozen(value), place, None) for name, value in given.items()}
+    nodes = {name: Node(frozen(value), place, None) for name, value in values.items()}
     return fill(cls, Node(nodes, place, None), section)
 
 
 def takes(options: type, name: str = "") -> Callable[[Callable[[Any, Any], Any]], Callable[..., Any]]:
-    """Turn `f(context, options)` into a factory `make(context, **options)` that refuses what `options` does
-    not allow.
+    """Turn `f(context, options)` into a factory `make(context, **options)` that checks its options.
 
-    The dataclass stands on the factory as `make.Options`, as a task's and an algorithm's do on theirs.
+    The factory carries the dataclass of its options as `make.Options`, like the classes of tasks and agents.
 
     Args:
-        name: what errors call the factory; by default the function's own name.
+        options: the dataclass of the options.
+        name: the factory's name in error messages; by default the name of the function.
     """
 
     def decorate(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
         @functools.wraps(function)
-        def make(context: Any, **given: Any) -> Any:
+        def make(context: Any, **values: Any) -> Any:
             owner = name or function.__name__
-            return function(context, from_values(options, given, owner, owner))
+            return function(context, from_values(options, values, owner, owner))
 
         make.Options = options  # type: ignore[attr-defined]  # a function carries its schema
         return make
@@ -101,51 +106,63 @@ def takes(options: type, name: str = "") -> Callable[[Callable[[Any, Any], Any]]
 
 
 def options_of(factory: Any) -> type | None:
-    """The dataclass of options that an agent, a metric or a reward is made with; None where it takes none."""
+    """The dataclass of options of an agent, metric or reward; None when it has no options."""
     options: type | None = getattr(factory, "Options", None)
     return options
 
 
-def _blamed(error: BadSetting, cls: type, values: dict[str, Any], given: dict[str, Node], node: Node) -> str:
-    """Where the values come from that a dataclass refuses: overrides (they have no line) that it names, or
-    without which it is content.
-    """
-    later = {key: item.place for key, item in given.items() if item.line is None}
-    named = [place for key, place in later.items() if re.search(rf"\b{re.escape(key)}\b", str(error))]
-    if named or not later:
-        return named[-1] if named else node.place
-    try:
-        cls(**{key: value for key, value in values.items() if key not in later})
-    except (BadSetting, TypeError):
-        return node.place
-    return list(later.values())[-1]
-
-
 def unknown(node: Node, key: str, known: Sequence[str], section: str) -> BadSetting:
-    """The error for a key nobody knows: where it stands, and the nearest one."""
+    """The error for an unknown key: its place, the nearest known key and all known keys."""
     near = nearest(key, known)
     hint = f" Nearest: {near}." if near else ""
-    return BadSetting(f"{node.place}: {key!r} is no setting of {section}.{hint} Known: {', '.join(known)}")
+    return BadSetting(f"{node.place}: {section} has no setting {key!r}.{hint} Known: {', '.join(known)}")
+
+
+def _place_of(
+    error: BadSetting, cls: type, values: dict[str, Any], items: dict[str, Node], node: Node
+) -> str:
+    """The place to name for values that a dataclass refuses.
+
+    An override (it has no line) is named when the error mentions its key, or when the dataclass accepts the
+    other values without the overrides. Otherwise the place is that of the whole mapping.
+    """
+    overrides = {key: item.place for key, item in items.items() if item.line is None}
+    mentioned = [place for key, place in overrides.items() if re.search(rf"\b{re.escape(key)}\b", str(error))]
+    if mentioned or not overrides:
+        return mentioned[-1] if mentioned else node.place
+    try:
+        cls(**{key: value for key, value in values.items() if key not in overrides})
+    except (BadSetting, TypeError):
+        return node.place
+    return list(overrides.values())[-1]
 
 
 def _coerced(node: Node, hint: Any, field: dataclasses.Field[Any], name: str) -> Any:
-    options = typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
-    for option in options:
+    """The node's value as the type `hint` of a field; raises BadSetting when it does not fit."""
+    types_ = typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
+    for option in types_:
         fits, value = _fits(node.plain(), option)
         if fits:
             problem = range_problem(field, value)
             if problem:
-                raise BadSetting(f"{node.place}: {name} = {value!r} {problem}")
+                raise BadSetting(f"{node.place}: {name} {problem}")
             return value
-    wanted = " or ".join(_type_name(option) for option in options)
-    limits = (
-        f"{', ' if field.metadata.get('choices') else ' in '}{range_text(field)}" if range_text(field) else ""
+    raise BadSetting(
+        f"{node.place}: {name} must be {_allowed_text(types_, field)}, got {node.bare()!r:.200}"
+        + ("" if field.default is dataclasses.MISSING else f"; the default is {field.default!r}")
     )
-    default = "" if field.default is dataclasses.MISSING else f"; the default is {field.default!r}"
-    raise BadSetting(f"{node.place}: {name} = {node.bare()!r:.200} is no {wanted}{limits}{default}")
+
+
+def _allowed_text(types_: Sequence[Any], field: dataclasses.Field[Any]) -> str:
+    """The types and the range of a field in words: "an integer, at least 1", "one of a, b"."""
+    limits = range_text(field)
+    if field.metadata.get("choices"):
+        return limits
+    return " or ".join(_type_name(option) for option in types_) + (f", {limits}" if limits else "")
 
 
 def _fits(value: Any, hint: Any) -> tuple[bool, Any]:
+    """Whether a value fits a type, and the value converted to it."""
     origin = typing.get_origin(hint)
     if hint is Any:
         return True, value
@@ -153,18 +170,15 @@ def _fits(value: Any, hint: Any) -> tuple[bool, Any]:
         return value is None or value == "none", None
     if origin is typing.Literal:
         return value in typing.get_args(hint), value
-    if origin is tuple:
-        value = (
-            value if isinstance(value, tuple) else () if value in (None, "") else (value,)
-        )  # one alone is a list of one
+    if origin is tuple:  # a single item is a list of one
+        items = value if isinstance(value, tuple) else () if value in (None, "") else (value,)
         inner = typing.get_args(hint)[0]
-        pairs = [_fits(item, inner) for item in value]
+        pairs = [_fits(item, inner) for item in items]
         return all(fits for fits, _ in pairs), tuple(item for _, item in pairs)
     if hint is float:
         number = float(value) if value in ("inf", "-inf") else value
-        return isinstance(number, int | float) and not isinstance(number, bool), float(number) if isinstance(
-            number, int | float
-        ) else number
+        fits = isinstance(number, int | float) and not isinstance(number, bool)
+        return fits, float(number) if isinstance(number, int | float) else number
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool), value
     if hint is str:
@@ -173,4 +187,9 @@ def _fits(value: Any, hint: Any) -> tuple[bool, Any]:
 
 
 def _type_name(hint: Any) -> str:
-    return getattr(hint, "__name__", str(hint)).replace("NoneType", "none")
+    origin = typing.get_origin(hint)
+    if origin is typing.Literal:
+        return "one of " + ", ".join(map(repr, typing.get_args(hint)))
+    if origin is tuple:
+        return f"a list, each item {_type_name(typing.get_args(hint)[0])}"
+    return TYPE_NAMES.get(hint) or str(getattr(hint, "__name__", hint))

@@ -1,6 +1,6 @@
 """Settings: the fields of frozen dataclasses that a recipe fills.
 
-Each says what it is, why, from where, and its range.
+Each setting states its meaning, its source and its range.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from loquent.errors import BadSetting
 
 
 class Remark(UserWarning):
-    """Something that was asked for and has no effect: not wrong enough to stop for, and not to be passed over
-    in silence.
+    """A warning about a request that has no effect.
+
+    The program goes on, but the user should know.
     """
 
 
@@ -29,12 +30,18 @@ def setting(
     infinite: bool = False,
     transport: bool = False,
 ) -> Any:
-    """A dataclass field with a meaning: `why` in a phrase, `source` where the default is from, an inclusive
-    range or choices.
+    """A dataclass field with a meaning, a source and a range.
 
-    Numbers are finite, but for a field that says it may be `infinite`. A `transport` setting says how
-    something is reached (an address, a timeout), not what it answers: it is no part of fingerprints, and a
-    collection is resumed whatever its value.
+    Args:
+        default: the default value; without one the setting is required.
+        why: the meaning, in a phrase.
+        source: where the default comes from, such as a section of a paper.
+        low: the smallest allowed number, inclusive.
+        high: the largest allowed number, inclusive.
+        choices: all allowed values; empty: any value of the field's type.
+        infinite: whether a number may be infinite.
+        transport: whether the setting only says how a service is reached (an address, a timeout). Such a
+            setting is no part of fingerprints, and a collection can be resumed with another value.
     """
     metadata = {
         "why": why,
@@ -46,47 +53,46 @@ def setting(
         "transport": transport,
     }
     if type(default) in (dict, list):
-        raise TypeError("a default is a value: use a Record or a tuple")
+        raise TypeError(
+            f"the default of a setting must be immutable, got {default!r:.80}; use a Record or a tuple"
+        )
     return dataclasses.field(default=default, metadata=metadata)
 
 
 def check_ranges(config: Any) -> None:
-    """Raise BadSetting when a field of a dataclass lies outside what its `setting` allows.
+    """Check every field of a dataclass against the range of its `setting`; call it in `__post_init__`.
 
-    Call it in `__post_init__`.
+    Raises:
+        BadSetting: a value is outside its range.
     """
     for field in dataclasses.fields(config):
         problem = range_problem(field, getattr(config, field.name))
         if problem:
-            raise BadSetting(
-                f"{type(config).__name__}.{field.name} = {getattr(config, field.name)!r} {problem}"
-            )
+            raise BadSetting(f"{type(config).__name__}.{field.name} {problem}")
 
 
 def range_problem(field: dataclasses.Field[Any], value: Any) -> str | None:
-    """Why a value is outside a field's range, in words; None when it is inside."""
+    """What is wrong with a field's value, such as "must be in [0, 1], got 2"; None when it is allowed."""
     allowed = field.metadata
     if allowed.get("choices") and value not in allowed["choices"]:
-        return f"is none of {', '.join(map(repr, allowed['choices']))}"
+        return f"must be one of {', '.join(map(repr, allowed['choices']))}, got {value!r}"
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
-    low, high = allowed.get("low"), allowed.get("high")
+    low, high, limits = allowed.get("low"), allowed.get("high"), range_text(field)
     if math.isnan(value) or (low is not None and value < low) or (high is not None and value > high):
-        return f"is outside {range_text(field)}" if range_text(field) else "is no number"
+        return f"must be {limits or 'a number'}, got {value!r}"
     if math.isinf(value) and not allowed.get("infinite"):
-        return "is infinite; a finite number is right" + (
-            f", in {range_text(field)}" if range_text(field) else ""
-        )
+        return f"must be a finite number{', ' if limits else ''}{limits}, got {value!r}"
     return None
 
 
 def range_text(field: dataclasses.Field[Any]) -> str:
-    """The range of a field as text: "[0, 1]", "at least 1", one of its choices, or ""."""
+    """The range of a field as text: "in [0, 1]", "at least 1", "at most 9", "one of a, b", or ""."""
     low, high = field.metadata.get("low"), field.metadata.get("high")
     if field.metadata.get("choices"):
         return "one of " + ", ".join(map(str, field.metadata["choices"]))
     if low is not None and high is not None:
-        return f"[{low:g}, {high:g}]"
+        return f"in [{low:g}, {high:g}]"
     if low is not None:
-        return f"the range of at least {low:g}"
-    return f"the range of at most {high:g}" if high is not None else ""
+        return f"at least {low:g}"
+    return f"at most {high:g}" if high is not None else ""

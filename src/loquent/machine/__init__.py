@@ -1,1 +1,1 @@
-"""The machine a run computes on: identity, memory, processes, version."""
+"""The machine that a run computes on: its identity, memory and processes, and the version."""

@@ -1,4 +1,4 @@
-"""What a run is made with: equality to the bit is promised where all of it is equal."""
+"""The hardware and software of a run; runs are equal to the bit only when all of it is equal."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ LIBRARIES = ("loquent", "numpy", "transformers", "tokenizers")  # torch names it
 
 
 def machine(device: torch.device) -> dict[str, Any]:
-    """What equality to the bit depends on: the device, threads, CPU capability, and the versions of what
-    computes.
-    """
+    """What bitwise results depend on: device, threads, CPU capability and versions of libraries."""
     return {
         "run_format": RUN_FORMAT,
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
@@ -33,10 +31,7 @@ def machine(device: torch.device) -> dict[str, Any]:
 
 
 def source_state() -> dict[str, Any] | None:
-    """The commit this package runs from, and whether its files differ from it.
-
-    None for an installed package.
-    """
+    """The commit of the checkout that runs, and whether its files are changed; None when installed."""
     root = Path(__file__).parents[2]
     if not (root / ".git").exists():
         return None
@@ -50,8 +45,8 @@ def source_state() -> dict[str, Any] | None:
         return None
 
 
-def _git(root: Path, *words: str) -> str:
-    done = subprocess.run(
-        ["git", "-C", str(root), *words], capture_output=True, text=True, check=True, timeout=20
+def _git(root: Path, *arguments: str) -> str:
+    process = subprocess.run(
+        ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True, timeout=20
     )
-    return done.stdout.strip()
+    return process.stdout.strip()

@@ -1,4 +1,4 @@
-"""What a piece of work holds in memory: the process, and what autograd saves for a backward pass."""
+"""Memory use: of the process, and of the tensors that autograd saves for a backward pass."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor
 
 
 def rss() -> int:
-    """The resident memory of this process now, in bytes; its peak where the system does not say."""
+    """The resident memory of this process in bytes; its peak on systems that report only that."""
     statm = Path("/proc/self/statm")
     if statm.is_file():
         return int(statm.read_text().split()[1]) * resource.getpagesize()
@@ -21,15 +21,17 @@ def rss() -> int:
 
 
 class Saved:
-    """A context that counts the bytes saved for backward passes: `live` now, `peak` at most.
+    """A context that counts the bytes that autograd saves: `live` is the current number, `peak` the largest.
 
-    Storages in `without` (the parameters', which are there anyway) do not count, and a storage that several
-    saved tensors share counts once.
+    A storage that several saved tensors share counts once.
+
+    Args:
+        without: data pointers of storages that do not count, such as those of the parameters.
     """
 
     def __init__(self, without: frozenset[int] = frozenset()) -> None:
         self.without, self.live, self.peak = without, 0, 0
-        self._held: dict[int, int] = {}
+        self._uses: dict[int, int] = {}
         self._hooks: Any = None
 
     def __enter__(self) -> Saved:
@@ -40,30 +42,30 @@ class Saved:
     def __exit__(self, *error: object) -> None:
         self._hooks.__exit__(*error)
 
-    def _pack(self, tensor: Tensor) -> _Held:
+    def _pack(self, tensor: Tensor) -> _SavedTensor:
         storage = tensor.untyped_storage()
-        place, size = storage.data_ptr(), storage.nbytes()
-        held = _Held(tensor)
-        if place not in self.without:
-            if not self._held.get(place):
+        pointer, size = storage.data_ptr(), storage.nbytes()
+        saved = _SavedTensor(tensor)
+        if pointer not in self.without:
+            if not self._uses.get(pointer):
                 self.live += size
                 self.peak = max(self.peak, self.live)
-            self._held[place] = self._held.get(place, 0) + 1
-            weakref.finalize(held, self._release, place, size)
-        return held
+            self._uses[pointer] = self._uses.get(pointer, 0) + 1
+            weakref.finalize(saved, self._release, pointer, size)
+        return saved
 
     @staticmethod
-    def _unpack(held: _Held) -> Tensor:
-        return held.tensor
+    def _unpack(saved: _SavedTensor) -> Tensor:
+        return saved.tensor
 
-    def _release(self, place: int, size: int) -> None:
-        self._held[place] -= 1
-        if not self._held[place]:
+    def _release(self, pointer: int, size: int) -> None:
+        self._uses[pointer] -= 1
+        if not self._uses[pointer]:
             self.live -= size
 
 
-class _Held:
-    """A saved tensor; autograd lets go of it when its graph is freed."""
+class _SavedTensor:
+    """A saved tensor; autograd drops it when the graph is freed."""
 
     __slots__ = ("__weakref__", "tensor")
 

@@ -1,9 +1,9 @@
-"""Several processes that learn one run together: each computes the gradient of some rows, and all take the
-same step.
+"""Data-parallel training of one run in several processes.
 
-They are started by `torchrun`, or by any other way of making a process group. Everything else stays as it is
-in one process: all draw the same rows, the first alone writes and evaluates. Without a group every function
-here is that of one process.
+Each process computes the gradient of its rows of a minibatch, and all take the same gradient step. The
+processes are started by `torchrun`, or by another program that creates a process group. All processes draw
+the same rows; only the first one writes files and evaluates. Without a process group each function works for
+a single process.
 """
 
 from __future__ import annotations
@@ -17,26 +17,25 @@ import torch
 import torch.distributed as group
 from torch import Tensor
 
-PATIENCE = timedelta(days=1)  # the others wait while the first evaluates
+PATIENCE = timedelta(days=1)  # the other processes wait while the first one evaluates
 
 
 @contextmanager
 def process_group(device: torch.device) -> Iterator[None]:
-    """In the group that `torchrun` announces in the environment.
+    """A context inside the process group that `torchrun` announces by environment variables.
 
-    Nothing where there is none, or where it has been joined already.
+    Without such a group, or when it is already initialized, the context does nothing.
 
     Args:
-        device: where the model will live. On CUDA without a number, each process of a machine takes a GPU of
-            its own.
+        device: the device of the model. On "cuda" without an index, each process takes its own GPU.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) < 2 or group.is_initialized():
         yield
         return
-    chosen = backend(device)
-    if chosen == "nccl":
+    name = backend(device)
+    if name == "nccl":
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-    group.init_process_group(chosen, timeout=PATIENCE)
+    group.init_process_group(name, timeout=PATIENCE)
     try:
         yield
     finally:
@@ -44,39 +43,39 @@ def process_group(device: torch.device) -> Iterator[None]:
 
 
 def backend(device: torch.device) -> str:
-    """What processes add their numbers with: NCCL where each has a GPU of its own.
+    """The backend of the process group: NCCL when each process has its own GPU, otherwise Gloo.
 
-    It takes no two on one, and nothing on the CPU.
+    NCCL allows neither two processes on one GPU nor tensors on the CPU.
     """
     return "nccl" if device.type == "cuda" and device.index is None else "gloo"
 
 
 def size() -> int:
-    """How many processes learn together."""
+    """The number of processes that train together."""
     return group.get_world_size() if group.is_available() and group.is_initialized() else 1
 
 
 def rank() -> int:
-    """The number of this one, from 0."""
+    """The number of this process, from 0."""
     return group.get_rank() if size() > 1 else 0
 
 
 def own_rows(rows: Tensor) -> Tensor:
-    """The rows of a minibatch that are this process's: every n-th."""
+    """The rows of a minibatch that belong to this process: every n-th row."""
     return rows[rank() :: size()]
 
 
 def from_first(number: int) -> int:
-    """What the first process says."""
+    """The number that the first process has, in every process."""
     if size() == 1:
         return number
-    said = _on_device(torch.tensor([number]))
-    group.broadcast(said, 0)
-    return int(said)
+    received = _on_device(torch.tensor([number]))
+    group.broadcast(received, 0)
+    return int(received)
 
 
 def sum_all(numbers: Tensor) -> Tensor:
-    """Their sums over all processes."""
+    """The sums of the numbers over all processes."""
     if size() == 1:
         return numbers
     total = _on_device(numbers.clone())
@@ -85,14 +84,16 @@ def sum_all(numbers: Tensor) -> Tensor:
 
 
 def add_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
-    """Give every parameter the sum of its gradients in all processes; one that has none in any keeps none."""
+    """Give every parameter the sum of its gradients over all processes.
+
+    A parameter without a gradient in any process keeps none.
+    """
     if size() == 1:
         return
     every = list(parameters)
-    has = sum_all(
-        torch.tensor([parameter.grad is not None for parameter in every], dtype=torch.int32)
-    ).tolist()
-    for parameter in (one for one, count in zip(every, has, strict=True) if count):
+    has_gradient = torch.tensor([parameter.grad is not None for parameter in every], dtype=torch.int32)
+    counts = sum_all(has_gradient).tolist()
+    for parameter in (parameter for parameter, count in zip(every, counts, strict=True) if count):
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)
         parameter.grad.copy_(sum_all(parameter.grad))

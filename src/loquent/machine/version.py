@@ -1,9 +1,9 @@
-"""The version of this package, and of the form in which it writes runs."""
+"""The version of this package, and of the format in which it writes runs."""
 
 __version__ = "0.1.0"
 
 RUN_FORMAT = 1
-"""The form of a run's folder, in its machine.json: which files it has, and what the keys of its logs mean.
+"""The format of a run's folder: its files and the meaning of its log keys.
 
-A reader reads its own only.
+`machine.json` records it. A reader accepts only its own format.
 """

@@ -290,7 +290,12 @@ def test_monte_carlo_beats_the_player_it_samples():
 def test_options_out_of_range_and_players_that_are_none(tmp_path):
     task = Wordle(WordleOptions(limit=5))
     wrong = [
-        ("wordle/random_mixture", {"prob_smart": 1.5}, BadSetting, r"prob_smart = 1.5 is outside \[0, 1\]"),
+        (
+            "wordle/random_mixture",
+            {"prob_smart": 1.5},
+            BadSetting,
+            r"prob_smart must be in \[0, 1\], got 1.5",
+        ),
         ("wordle/random_mixture", {"prob_smrt": 0.5}, BadSetting, "Nearest: prob_smart"),
         ("wordle/random_mixture", {"words": str(tmp_path / "none.txt")}, BadRow, "none.txt"),
         ("wordle/mixture", {"prob_first": -1.0}, BadSetting, "prob_first"),

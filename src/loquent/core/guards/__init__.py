@@ -1,1 +1,1 @@
-"""Guards where other people's text enters or leaves: YAML, JSON, the terminal, names to import."""
+"""Guards for text of other people: YAML, JSON, output to the terminal, and names of code to import."""

@@ -1,8 +1,7 @@
-"""The only reader of JSON: bounded in size and depth, and every failure is a typed error that names the file
-and the line.
+"""The only reader of JSON in the package: bounded in size and depth, with typed errors.
 
-Python's own reader recurses without a bound of its own, takes NaN, and says nothing of the file. Nothing else
-in the package calls it.
+Every error names the file and the line. Python's own reader has no bound on depth, accepts NaN, and does not
+name the file. No other module calls it.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any, Literal
 
 from loquent.errors import BadCheckpoint, LoquentError
 
-LEVELS = 100  # of lists and objects in one another
+LEVELS = 100  # of nested lists and objects
 MOST_BYTES = 1 << 28  # of a file or a line of JSON: 256 MiB
 NaN = Literal["refused", "null", "kept"]
 SHORT = Repr()
@@ -24,9 +23,9 @@ SHORT.maxstring = SHORT.maxother = SHORT.maxlong = 40
 
 
 class BadJson(ValueError):
-    """A text is no JSON, or not what is allowed.
+    """A text is not JSON, or exceeds a bound of this module.
 
-    `line` counts from 1 within the text, 0 where no line is to blame.
+    `line` counts from 1 within the text; 0 means that the error has no line.
     """
 
     def __init__(self, why: str, line: int = 0) -> None:
@@ -35,19 +34,18 @@ class BadJson(ValueError):
 
 
 def loads(text: Any, *, nan: NaN = "refused", unique: bool = False) -> Any:
-    """What a text of JSON stands for, given as a str or as bytes of UTF-8.
+    """The value of a JSON text, given as a str or as UTF-8 bytes.
 
     Args:
-        nan: what becomes of NaN and the infinities, which are no JSON: an error, null, or (for who checks
-            each value) the float itself.
-        unique: a name that stands twice in one object is an error; otherwise the last one counts.
+        nan: how to read NaN and the infinities, which JSON does not have: "refused" raises, "null" gives
+            None, and "kept" gives the float, for callers that check each value.
+        unique: whether a repeated name in an object is an error; otherwise the last value counts.
 
     Raises:
-        BadJson: it is no JSON, it is longer than `MOST_BYTES`, or its lists and objects are nested deeper
-            than `LEVELS`.
+        BadJson: the text is not JSON, is longer than `MOST_BYTES`, or is nested deeper than `LEVELS`.
     """
     if not isinstance(text, str | bytes):
-        raise BadJson(f"{shown(text)} is no text of JSON")
+        raise BadJson(f"JSON must be a text, got {shown(text)}")
     if len(text) > MOST_BYTES:
         raise BadJson(f"it has {len(text):,} bytes; at most {MOST_BYTES:,} are read")
     try:
@@ -67,7 +65,7 @@ def loads(text: Any, *, nan: NaN = "refused", unique: bool = False) -> Any:
     except BadJson:
         raise
     except ValueError:  # Python's bound on the digits of an integer
-        raise BadJson("it is not JSON that can be read (an integer has thousands of digits)") from None
+        raise BadJson("it is JSON that cannot be read: an integer has thousands of digits") from None
     if decoded.count("[") + decoded.count("{") > LEVELS and _is_deep(value):
         raise _too_deep()
     return value
@@ -76,11 +74,12 @@ def loads(text: Any, *, nan: NaN = "refused", unique: bool = False) -> Any:
 def load(
     path: Path, advice: str = "", *, error: type[LoquentError] = BadCheckpoint, nan: NaN = "refused"
 ) -> Any:
-    """The JSON of a file.
+    """The JSON value of a file.
 
     Args:
-        advice: what to do where the file cannot be read; stands at the end of the message.
-        error: the kind of error that is raised.
+        advice: what the user should do when the file cannot be read; the end of the error message.
+        error: the type of the error.
+        nan: as for `loads`.
     """
     try:
         return loads(_bytes(path), nan=nan)
@@ -93,21 +92,22 @@ def load(
 def load_object(
     path: Path, advice: str = "", *, error: type[LoquentError] = BadCheckpoint, nan: NaN = "refused"
 ) -> dict[str, Any]:
-    """The JSON object of a file; as `load`, and another thing than an object is an error too."""
+    """The JSON object of a file, by the rules of `load`; any other JSON value is an error too."""
     value = load(path, advice, error=error, nan=nan)
     if not isinstance(value, dict):
-        raise error(_message(str(path), f"it holds {shown(value)}; a JSON object {{...}} is right", advice))
+        raise error(_message(str(path), f"it must hold a JSON object {{...}}, got {shown(value)}", advice))
     return value
 
 
 def lines(path: Path, *, torn_end: bool = False, nan: NaN = "refused") -> Iterator[tuple[int, Any]]:
-    """The values of a file of JSON lines, each with the number of its line.
+    """The values of a file of JSON lines, each with its line number from 1.
 
     Args:
-        torn_end: a last line without its newline, which a kill cut off, is left out where it cannot be read.
+        torn_end: whether to skip an unreadable last line without a newline, as a killed process leaves it.
+        nan: as for `loads`.
 
     Raises:
-        BadJson: a line is no JSON; with its number.
+        BadJson: a line is not JSON; the error has its number.
     """
     with path.open("rb") as file:
         for number, line in enumerate(iter(lambda: file.readline(MOST_BYTES + 1), b""), 1):
@@ -121,7 +121,7 @@ def lines(path: Path, *, torn_end: bool = False, nan: NaN = "refused") -> Iterat
 
 
 def shown(value: Any) -> str:
-    """A value as an error shows it: short, and in the words of JSON."""
+    """A value as error messages show it: short, with JSON's names for None, True and False."""
     names = {None: "null", True: "true", False: "false"}
     if value is None or isinstance(value, bool):
         return names[value]
@@ -139,7 +139,7 @@ def finite(value: Any) -> Any:
 
 def _bytes(path: Path) -> bytes:
     if path.is_dir() or (path.exists() and not path.is_file()):
-        raise BadJson("it is no file")
+        raise BadJson("it is not a regular file")
     with path.open("rb") as file:
         return file.read(MOST_BYTES + 1)
 
@@ -149,38 +149,37 @@ def _message(place: str, why: str, advice: str) -> str:
 
 
 def _is_deep(value: Any) -> bool:
+    """Whether a value has more than `LEVELS` nested lists and objects."""
     level = [value]
     for _ in range(LEVELS):
         level = [
             item
-            for one in level
-            if isinstance(one, dict | list)
-            for item in (one.values() if isinstance(one, dict) else one)
+            for node in level
+            if isinstance(node, dict | list)
+            for item in (node.values() if isinstance(node, dict) else node)
         ]
-    return any(isinstance(one, dict | list) for one in level)
+    return any(isinstance(node, dict | list) for node in level)
 
 
 def _too_deep() -> BadJson:
-    return BadJson(f"lists or objects are nested too deep; {LEVELS} levels are right")
+    return BadJson(f"lists or objects are nested too deep; at most {LEVELS} levels are allowed")
 
 
-def _line(text: Any, place: int) -> int:
-    return int(text.count(b"\n", 0, place)) + 1
+def _line(text: Any, position: int) -> int:
+    return int(text.count(b"\n", 0, position)) + 1
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
         names = [name for name, _ in pairs]
-        raise BadJson(
-            f"the name {next(name for name in names if names.count(name) > 1)!r:.80} stands twice in "
-            "one object"
-        )
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise BadJson(f"the name {repeated!r:.80} stands twice in one object")
     return fields
 
 
 def _refused(name: str) -> None:
-    raise BadJson(f"{name} is no JSON number")
+    raise BadJson(f"{name} is not a JSON number")
 
 
 _CONSTANTS: dict[NaN, Callable[[str], Any]] = {"refused": _refused, "null": lambda _: None, "kept": float}

@@ -1,10 +1,9 @@
-"""The one reader of YAML.
+"""The only reader of YAML in the package; the text may be hostile.
 
-It takes text that may be hostile: no tags but those of plain values, and bounds on everything that can grow.
-
-A file of 350 bytes can stand for gigabytes (aliases of aliases), refer to itself, or nest deeper than Python
-recurses. `parse` reads events, not objects, so each bound is checked before memory is spent. Every failure is
-a `BadSetting` that names file and line.
+Only the tags of plain values are accepted, and everything that can grow has a bound. Without bounds a file of
+350 bytes can stand for gigabytes (aliases of aliases), refer to itself, or nest deeper than Python recurses.
+`parse` reads events, not objects, so it checks each bound before it spends memory. Every failure is a
+`BadSetting` that names the file and the line.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ import yaml
 from loquent.core.values import Record, plain
 from loquent.errors import BadSetting
 
-MOST_BYTES = 2**20  # of a file; also of all texts in it, each alias counted as the text it stands for
-MOST_NODES = 50_000  # values, lists and mappings, each alias counted as what it stands for
-MOST_LEVELS = 32  # of lists and mappings in one another
+MOST_BYTES = 2**20  # of a file; also of all texts in it, where each alias counts as its text
+MOST_NODES = 50_000  # values, lists and mappings, where each alias counts as its value
+MOST_LEVELS = 32  # of nested lists and mappings
 MOST_NUMBER = 100  # characters of a number
 LARGEST = 2**63 - 1  # of an integer, and its negative
 TAG = "tag:yaml.org,2002:"
@@ -30,7 +29,7 @@ TAGS = (*SCALARS, "seq", "map")
 
 @dataclass
 class Node:
-    """A piece of YAML: a scalar, a list of nodes or a dict of nodes, and where it stands."""
+    """A piece of YAML with its place: a scalar, a list of nodes or a dict of nodes."""
 
     value: Any
     file: str
@@ -42,15 +41,15 @@ class Node:
         return self.file if self.line is None else f"{self.file}:{self.line}"
 
     def mapping(self, what: str) -> dict[str, Node]:
-        """The names inside; BadSetting when this is no mapping."""
+        """The nodes of a mapping by name; BadSetting when the node is something else."""
         if self.value is None:
             return {}
-        if type(self.value) is not dict:  # a Record is a value, not names with nodes
-            raise BadSetting(f"{self.place}: {what} holds names and values, not {self.bare()!r:.200}")
+        if type(self.value) is not dict:  # a Record is a value, not a mapping of nodes
+            raise BadSetting(f"{self.place}: {what} must hold names and values, got {self.bare()!r:.200}")
         return self.value
 
     def plain(self) -> Any:
-        """The bare value: Records, tuples and scalars."""
+        """The value as Records, tuples and scalars."""
         if type(self.value) is dict:
             return Record({name: node.plain() for name, node in self.value.items()})
         if isinstance(self.value, list):
@@ -58,31 +57,34 @@ class Node:
         return self.value
 
     def bare(self) -> Any:
-        """The value as YAML would read it, in dicts and lists: what an error shows."""
+        """The value as dicts, lists and scalars, for error messages."""
         return plain(self.plain())
 
 
 def read(path: Path, shown: str | None = None) -> Node:
-    """Parse a YAML file. Errors name it as `shown`, by default as its name without the folder.
+    """Parse a YAML file.
+
+    Args:
+        shown: the file's name in error messages; by default its name without the folder.
 
     Raises:
-        BadSetting: as `parse`; the file is too large, or no UTF-8 text. OSError: the system refuses to read
-            it.
+        BadSetting: as from `parse`; also when the file is too large or is not UTF-8 text.
+        OSError: the system cannot read the file.
     """
     name = path.name if shown is None else shown
     with path.open("rb") as file:
         content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise BadSetting(
-            f"{name}: the file has more than {MOST_BYTES:,} bytes; settings need far fewer: keep "
-            "data in files of its own"
+            f"{name}: the file has more than {MOST_BYTES:,} bytes, which is too large for settings; "
+            "keep data in separate files"
         )
     try:
         return parse(content.decode("utf-8"), name)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise BadSetting(
-            f"{name}:{line}: byte 0x{content[error.start]:02x} is no UTF-8; write the file as UTF-8 text"
+            f"{name}:{line}: byte 0x{content[error.start]:02x} is not UTF-8; write the file as UTF-8 text"
         ) from error
 
 
@@ -90,16 +92,18 @@ def parse(text: str, file: str, *, numbered: bool = True) -> Node:
     """Parse one YAML document of plain values.
 
     Args:
-        file: what errors call it.
-        numbered: whether lines mean something; not so for a value of the command line.
+        file: the name of the text in error messages.
+        numbered: whether errors give line numbers; False for a value from the command line.
 
     Raises:
-        BadSetting: the text is not YAML, has another tag, a key twice or one that is no text, or goes beyond
-            a bound of this module.
+        BadSetting: the text is not YAML, has an unknown tag, has a key that is repeated or is not a text, or
+            exceeds a bound of this module.
     """
     builder = _Builder(file, numbered)
     if len(text.encode("utf-8", "surrogatepass")) > MOST_BYTES:
-        raise builder.error(None, f"the text has more than {MOST_BYTES:,} bytes; settings need far fewer")
+        raise builder.error(
+            None, f"the text has more than {MOST_BYTES:,} bytes, which is too large for settings"
+        )
     loader = yaml.SafeLoader("")  # resolves tags and reads scalars
     try:
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
@@ -108,12 +112,12 @@ def parse(text: str, file: str, *, numbered: bool = True) -> Node:
         line = text.count("\n", 0, error.position) + 1
         place = Node(None, file, line if numbered else None).place
         raise BadSetting(
-            f"{place}: {chr(error.character)!a} may not stand in YAML: {error.reason}; write it "
-            "escaped, in double quotes"
+            f"{place}: {chr(error.character)!a} is not allowed in YAML: {error.reason}; write it "
+            "as an escape, in double quotes"
         ) from error
     except yaml.MarkedYAMLError as error:
         raise builder.error(error.problem_mark, f"this is not YAML: {error.problem}") from error
-    except (ValueError, OverflowError) as error:  # an escape or a version beyond what Python holds
+    except (ValueError, OverflowError) as error:  # an escape or a version that Python cannot hold
         if isinstance(error, BadSetting):
             raise
         raise builder.error(builder.mark, f"this is not YAML: {error}") from error
@@ -124,44 +128,48 @@ def parse(text: str, file: str, *, numbered: bool = True) -> Node:
 
 @dataclass
 class _Open:
-    """A list or mapping that has not ended."""
+    """A list or mapping whose end has not been read."""
 
     node: Node
     mark: Any
     anchor: str | None
-    key: str | None = None  # of a mapping: the key whose value comes next
-    line: int | None = None  # where that key stands
+    key: str | None = None  # in a mapping: the key whose value comes next
+    line: int | None = None  # of that key
 
 
 @dataclass
 class _Builder:
-    """Makes nodes of events, and counts."""
+    """Builds nodes from parser events and checks the bounds."""
 
     file: str
     numbered: bool
     root: Node | None = None
     mark: Any = None
     open: list[_Open] = field(default_factory=list)
-    anchors: dict[str, Node | None] = field(default_factory=dict)  # None: its value has not ended
+    anchors: dict[str, Node | None] = field(
+        default_factory=dict
+    )  # None: the end of its value has not been read
     nodes: int = 0
     letters: int = 0
     documents: int = 0
 
     def error(self, mark: Any, why: str) -> BadSetting:
-        """The error at a mark of the parser."""
+        """The error for a place (`mark`) of the parser."""
         return BadSetting(f"{Node(None, self.file, self.line(mark)).place}: {why}")
 
     def line(self, mark: Any) -> int | None:
-        """The line of a mark, from 1."""
+        """The line of a mark, from 1; None when lines are not numbered."""
         return mark.line + 1 if mark is not None and self.numbered else None
 
     def take(self, event: Any, loader: yaml.SafeLoader) -> None:
-        """The next event."""
+        """Process the next event of the parser."""
         self.mark = event.start_mark
         if isinstance(event, yaml.DocumentStartEvent):
             self.documents += 1
             if self.documents > 1:
-                raise self.error(self.mark, "a second document begins here; one is read: remove the line ---")
+                raise self.error(
+                    self.mark, "a second document begins here; only one is allowed: remove the line ---"
+                )
         elif isinstance(event, yaml.CollectionEndEvent):
             ended = self.open.pop()
             if ended.anchor is not None:
@@ -181,7 +189,7 @@ class _Builder:
         kind = "map" if isinstance(event, yaml.MappingStartEvent) else "seq"
         if self.open and self._wants_key():
             raise self.error(
-                self.mark, f"a {'mapping' if kind == 'map' else 'list'} is no key; a text is right"
+                self.mark, f"a {'mapping' if kind == 'map' else 'list'} cannot be a key; use a text"
             )
         if event.tag not in (None, "!", TAG + kind):
             raise self._tag(event.tag)
@@ -195,7 +203,7 @@ class _Builder:
         return type(self.open[-1].node.value) is dict and self.open[-1].key is None
 
     def _put(self, node: Node, mark: Any, alias: bool = False) -> None:
-        """Put a finished node where it belongs."""
+        """Add a complete node to the list or mapping it belongs to."""
         if not self.open:
             self.root = node
             return
@@ -204,16 +212,16 @@ class _Builder:
             outer.node.value.append(node)
         elif outer.key is None:
             if alias:
-                raise self.error(mark, "an alias is no key; a text is right")
+                raise self.error(mark, "an alias cannot be a key; use a text")
             outer.key, outer.line = node.value, self.line(mark)
             if outer.key in outer.node.value:
-                raise self.error(mark, f"{outer.key!r:.200} stands twice; keep one of them")
+                raise self.error(mark, f"{outer.key!r:.200} is repeated in this mapping; keep one of them")
         else:
             outer.node.value[outer.key] = Node(node.value, self.file, outer.line)
             outer.key = None
 
     def _scalar(self, event: Any, loader: yaml.SafeLoader) -> Node:
-        """A scalar with its value, or a key with its text."""
+        """The node of a scalar, or of a key with its text."""
         self._count(self.mark, len(self.open), len(event.value))
         tag = event.tag
         if tag is None or tag == "!":
@@ -227,43 +235,40 @@ class _Builder:
         if self.open and self._wants_key():
             return Node(event.value, self.file, line)
         value = self._value(tag, event.value, loader)
-        return Node(
-            value if event.style is not None else number(value), self.file, line
-        )  # in quotes it is text
+        quoted = event.style is not None  # a quoted number is text
+        return Node(value if quoted else number(value), self.file, line)
 
     def _value(self, tag: str, text: str, loader: yaml.SafeLoader) -> Any:
         kind = tag.removeprefix(TAG)
         if kind in ("int", "float") and len(text) > MOST_NUMBER:
             raise self.error(
                 self.mark,
-                f"a number of {len(text)} characters; at most {MOST_NUMBER} are right, or put it in "
-                "quotes to have text",
+                f"a number of {len(text)} characters; at most {MOST_NUMBER} are allowed. Put it in quotes "
+                "to make it a text",
             )
         try:
             value = loader.construct_object(yaml.ScalarNode(tag, text, self.mark, self.mark))
         except (ValueError, KeyError, IndexError, yaml.YAMLError) as error:
             raise self.error(
-                self.mark, f"{text!r:.200} is no {kind}; put it in quotes to have text"
+                self.mark, f"{text!r:.200} is not of the type {kind}; put it in quotes to make it a text"
             ) from error
         if kind == "int" and abs(value) > LARGEST:
-            raise self.error(
-                self.mark, f"the integer {text} is outside [-{LARGEST}, {LARGEST}]; a smaller one is right"
-            )
+            raise self.error(self.mark, f"an integer must be in [-{LARGEST}, {LARGEST}], got {text}")
         return value
 
     def _alias(self, anchor: str | None) -> Node:
         if anchor is None or anchor not in self.anchors:
-            raise self.error(self.mark, f"*{anchor:.200} refers to no &{anchor:.200} before it")
+            raise self.error(self.mark, f"*{anchor:.200} has no &{anchor:.200} before it")
         node = self.anchors[anchor]
         if node is None:
             raise self.error(
                 self.mark,
-                f"*{anchor:.200} refers to what it stands in, which has no end; write the value itself",
+                f"*{anchor:.200} refers to a value that contains it; write the value itself",
             )
         return self._copied(node, len(self.open))
 
     def _copied(self, node: Node, levels: int) -> Node:
-        """What an alias stands for, counted again: it is read, changed and written as often as it stands."""
+        """A copy of an alias's value, which counts again towards the bounds."""
         inside = isinstance(node.value, dict | list)
         self._count(self.mark, levels + inside, len(node.value) if isinstance(node.value, str) else 0)
         value = node.value
@@ -281,12 +286,12 @@ class _Builder:
             raise self.error(mark, f"lists and mappings are nested deeper than {MOST_LEVELS} levels")
         if self.nodes > MOST_NODES:
             raise self.error(
-                mark, f"there are more than {MOST_NODES:,} values, aliases counted as what they stand for"
+                mark, f"there are more than {MOST_NODES:,} values, counting each alias as its value"
             )
         if self.letters > MOST_BYTES:
             raise self.error(
                 mark,
-                f"the texts have more than {MOST_BYTES:,} letters, aliases counted as what they stand for",
+                f"the texts have more than {MOST_BYTES:,} letters, counting each alias as its text",
             )
 
     def _tag(self, tag: str) -> BadSetting:
@@ -294,13 +299,12 @@ class _Builder:
         shown = "!!" + tag.removeprefix(TAG) if tag.startswith(TAG) else tag
         return self.error(
             self.mark,
-            f"the tag {shown!r:.200} is not read here or does not fit; {known} are known, and plain "
-            "values need none",
+            f"the tag {shown!r:.200} is not allowed here; allowed tags: {known}. Plain values need no tag",
         )
 
 
 def number(value: Any) -> Any:
-    """YAML 1.1 reads 1e-5 as a string; we read it as the number it is."""
+    """The float for a text such as 1e-5, which YAML 1.1 reads as a string; other values are unchanged."""
     if (
         isinstance(value, str)
         and value[:1] in "+-.0123456789"
@@ -315,19 +319,17 @@ def number(value: Any) -> Any:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes every text so that `parse` reads that text again: in quotes where it would be read as a
-    number.
-    """
+    """A dumper that quotes every text which `parse` would read as a number."""
 
 
-def _written(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar(TAG + "str", text, style=None if isinstance(number(text), str) else '"')
 
 
-_Dumper.add_representer(str, _written)
+_Dumper.add_representer(str, _represent_text)
 
 
 def dump(value: Any) -> str:
-    """Dicts, lists and scalars as YAML, which `parse` reads back equal."""
+    """Dicts, lists and scalars as YAML; `parse` reads back equal values."""
     text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=120)
     return text

@@ -1,8 +1,6 @@
-"""What may reach a terminal: texts of others with their control characters spelled out, and colours of our
-own.
+"""Safe output to a terminal: control characters are escaped, and only our own colours pass.
 
-The command line writes through a `Guard`, so no print, warning, log, bar or traceback in it can forget to
-escape.
+The command line writes through a `Guard`, which escapes every print, warning, log, bar and traceback.
 """
 
 from __future__ import annotations
@@ -15,65 +13,63 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-JOINERS = "\u200c\u200d"  # Persian words and composed emoji need them, and they move nothing
+JOINERS = "\u200c\u200d"  # Persian words and composed emoji need them; they do not move the cursor
 UNUSUAL = re.compile(r"[^\n\t -~]")
 COLOUR = re.compile("(\x1b\\[[0-9;]*m)")
 
 
 def escaped(text: str) -> str:
-    """The text as it may be shown at a terminal: line breaks and tabs stay, control, format and surrogate
-    characters are spelled out.
-    """
-    return UNUSUAL.sub(_spelled, text)
+    """The text with all control, format and surrogate characters escaped, except line breaks and tabs."""
+    return UNUSUAL.sub(_escape_character, text)
 
 
 def line(text: object) -> str:
-    """A name or another text that stands within one line: line breaks and tabs are spelled out too."""
+    """A text that must stay within one line: line breaks and tabs are escaped too."""
     return escaped(str(text)).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def write_own(stream: Any, text: str) -> None:
-    """Write a text that may hold colours of ours (`ESC [ ... m`, and no other sequence), and flush."""
+    """Write and flush a text whose colours (`ESC [ ... m`) are kept; all other sequences are escaped."""
     safe = "".join(part if i % 2 else escaped(part) for i, part in enumerate(COLOUR.split(text)))
     (stream.put if isinstance(stream, Guard) else stream.write)(_writable(stream, safe))
     stream.flush()
 
 
 class Guard:
-    """A text stream that writes what it is given escaped; all else is the stream's own.
+    """A text stream that escapes what it writes; everything else is delegated to the wrapped stream.
 
-    A carriage return at the beginning of a write, as progress bars make them, counts where nothing but a bar
-    stands in the line.
+    A carriage return at the beginning of a write, as progress bars write it, is kept only when the current
+    line holds nothing but a progress bar.
     """
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
-        self._line = ""  # what stands in the last line: "", "bar" or "text"
+        self._line = ""  # the content of the current line: "", "bar" or "text"
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
 
     def write(self, text: str) -> int:
-        """Write it escaped; returns its length, as streams do."""
+        """Write the escaped text; returns the length of `text`, like other streams."""
         bar = text.startswith("\r") and self._line != "text"
         back = "\r" if bar and self._line == "bar" else ""
         self.put(back + _writable(self.stream, escaped(text[1:] if bar else text)), bar)
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write them escaped."""
+        """Write the escaped lines."""
         for text in lines:
             self.write(text)
 
     def put(self, safe: str, bar: bool = False) -> None:
-        """Write what has been made safe."""
+        """Write a text that is already safe, without escaping it."""
         if safe:
             self.stream.write(safe)
             self._line = "" if safe.endswith("\n") else "bar" if bar and "\n" not in safe else "text"
 
 
 def guard() -> None:
-    """Guard stdout and stderr for the life of this process."""
+    """Guard stdout and stderr until the process ends."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is not None and not isinstance(stream, Guard):
@@ -82,9 +78,9 @@ def guard() -> None:
 
 @contextmanager
 def guarded() -> Iterator[None]:
-    """Guard stdout and stderr.
+    """Guard stdout and stderr within the context.
 
-    After an error that nobody expected they stay guarded: the interpreter shows its traceback through them.
+    After an unexpected error they stay guarded, because the interpreter prints the traceback through them.
     """
     streams = sys.stdout, sys.stderr
     guard()
@@ -92,19 +88,17 @@ def guarded() -> Iterator[None]:
         yield
     except Exception:
         raise
-    except BaseException:  # SystemExit, which argparse raises when it has said why
+    except BaseException:  # SystemExit, which argparse raises after its message
         sys.stdout, sys.stderr = streams
         raise
     sys.stdout, sys.stderr = streams
 
 
 def read_line(prompt: str) -> str | None:
-    """The next line that is typed, without its end; None at the end of the input.
+    """The next line that a person types, without its newline; None at the end of the input.
 
-    Bytes that are no text are spelled out.
-
-    At a terminal the line can be edited, and earlier ones come back (arrow keys), where Python has
-    `readline`.
+    Bytes that are not valid text are escaped. At a terminal the line can be edited, and the arrow keys bring
+    earlier lines back, if Python has `readline`.
     """
     if sys.stdin.isatty() and sys.stdout.isatty():
         return _edited(line(prompt))
@@ -121,7 +115,7 @@ def read_line(prompt: str) -> str | None:
 def _edited(prompt: str) -> str | None:
     try:
         import readline
-    except ImportError:  # Windows; its terminal edits by itself
+    except ImportError:  # Windows, whose terminal can edit lines
         pass
     else:
         readline.parse_and_bind("set enable-bracketed-paste off")
@@ -134,13 +128,13 @@ def _edited(prompt: str) -> str | None:
         return None
 
 
-def _spelled(found: re.Match[str]) -> str:
-    char = found.group()
+def _escape_character(match: re.Match[str]) -> str:
+    char = match.group()
     harmless = char in JOINERS or not (unicodedata.category(char).startswith("C") or char in "\u2028\u2029")
     return char if harmless else char.encode("unicode_escape").decode("ascii")
 
 
 def _writable(stream: Any, text: str) -> str:
-    """The text with what the stream's encoding cannot write spelled out."""
+    """The text with all characters escaped that the stream's encoding cannot write."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
