@@ -2,6 +2,7 @@
 vectors.
 """
 
+import re
 import subprocess
 import sys
 import warnings
@@ -541,7 +542,7 @@ def test_options_of_the_task_are_settings_of_make():
         gymnasium.make(WORDLE, ruel="official")
     with pytest.raises(BadSetting, match="form = 'words'"):
         gymnasium.make(WORDLE, form="words")
-    with pytest.raises(BadSetting, match=r"'vocabulary_of_frogs' is no setting of task wordle. Known: words"):
+    with pytest.raises(BadSetting, match=r"task wordle has no setting 'vocabulary_of_frogs'. Known: words"):
         gymnasium.make(WORDLE, vocabulary_of_frogs=1)
     with pytest.raises(BadSetting, match="takes none"):
         Environment(Echo(), rule="x")
@@ -637,7 +638,7 @@ def _equal(a, b):
 )
 def test_a_wrong_argument_of_make_is_named(name, value):
     form = {"form": "token"} if name == "tokenizer" else {}
-    with pytest.raises(BadSetting, match=f"{name} = ") as caught:
+    with pytest.raises(BadSetting, match=rf"\b{name} (=|must be .*, got) {re.escape(repr(value))}") as caught:
         gymnasium.make("loquent/Generation-v0", **{**form, name: value})
     assert " a int" not in str(caught.value)
 

@@ -165,7 +165,7 @@ def test_an_option_of_a_folder_is_refused(tmp_path, capsys):
 def test_help_knows_the_options(capsys):
     assert cli.main(["help", "wordle/random_mixture"]) == 0
     assert (
-        "agent.wordle/random_mixture.prob_smart (default 0.5, [0, 1]): the probability"
+        "agent.wordle/random_mixture.prob_smart (default 0.5, in [0, 1]): the probability"
         in capsys.readouterr().out
     )
 

@@ -370,7 +370,7 @@ def test_a_run_whose_mark_does_not_fit_is_not(own, change, tmp_path, monkeypatch
         said = "your key cannot be used"
     else:
         key.chmod(0o644)
-        said = "may be read by"
+        said = "another user may read it"
     capsys.readouterr()
     assert cli.main(["generate", str(own), "--prompt", "a"]) == 2
     assert said in capsys.readouterr().err
