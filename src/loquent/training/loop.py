@@ -58,7 +58,9 @@ class TrainingLoop:
         with bar, closing(self._trackers()) as sinks:
             if self.settings.evaluates_first and not trainer.updates:
                 self._evaluate_first(sinks)
-            while parallel.from_first(trainer.updates < self.settings.updates and not trainer.stopping.stopped):
+            while parallel.from_first(
+                trainer.updates < self.settings.updates and not trainer.stopping.stopped
+            ):
                 logs = self._update(sinks)
                 bar.update()
                 bar.set_postfix(

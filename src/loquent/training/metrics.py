@@ -76,7 +76,9 @@ def _metric(name: str, context: Context, options: dict[str, Any]) -> Metric:
     )
     if not registry.accepts(factory, context, **options):
         if registry.accepts(factory, context):
-            refused = [key for key in options if not registry.accepts(factory, context, **{key: options[key]})]
+            refused = [
+                key for key in options if not registry.accepts(factory, context, **{key: options[key]})
+            ]
             names = ", ".join(refused or options)
             raise BadSetting(f"the metric {name} takes no option {names}; its code shows its options")
         what = f"{name!r} names {factory!r:.80}, which makes no metric (a reward's function is none)"
