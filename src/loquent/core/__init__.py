@@ -1,1 +1,1 @@
-"""The contracts, and what they stand on: values, seeds, settings, options, the registry."""
+"""The contracts and their foundations: values, seeds, settings, options and the registry."""

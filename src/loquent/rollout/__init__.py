@@ -1,1 +1,1 @@
-"""The loop in which agents play tasks, and forks of games."""
+"""The loop in which agents play tasks, and episodes that fork from others."""
