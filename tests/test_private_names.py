@@ -11,7 +11,7 @@ from torch import nn
 HOUSE = Path(__file__).parents[1] / "src" / "loquent"
 HOMES = {
     "pretrained/torch_private.py",
-    "models/decode/cache.py",  # transformers
+    "models/decode/attention.py",  # transformers
     "algorithms/sb3/private_names.py",
     "metrics/lexical/sacre_private.py",
 }
@@ -74,7 +74,7 @@ def test_private_names_of_libraries_stand_in_one_module_each():
     # methods of a base class that another module of the package defines
     private = {place: set(names) - OWN.get(place, set()) for place, names in private.items()}
     assert {place for place, names in private.items() if names} == HOMES
-    assert private["models/decode/cache.py"] == {"_attn_implementation"}
+    assert private["models/decode/attention.py"] == {"_attn_implementation"}
 
 
 OWN = {"algorithms/imitation/decision_transformer.py": {"_nll"}}

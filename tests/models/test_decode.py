@@ -8,7 +8,7 @@ from small_models import DEVICES, END, VOCABULARY, batch_of, drawn, gpt2, keys_o
 from loquent import pretrained
 from loquent.core.seeding import Key
 from loquent.errors import BadModel, BadSetting
-from loquent.models.decode import cache
+from loquent.models.decode import attention, cache, rows
 from loquent.models.decode.loop import Decoding, Nucleus, decode
 from loquent.models.decode.sampling import choose
 from loquent.models.score.tokens import action_scores
@@ -171,10 +171,10 @@ def test_a_row_uses_its_keys_stream_one_uniform_a_token():
 
 def test_uncached_rows_say_the_same(monkeypatch):
     module, prompts = llama(), prompts_of(12)
-    assert isinstance(cache.rows_of(module, END, 4, 60), cache.Cached)
+    assert isinstance(rows.rows_of(module, END, 4, 60), cache.Cached)
     wanted = drawn(module, prompts, {"live": 5})
-    monkeypatch.setattr(cache, "serves", lambda module, gives: False)
-    assert isinstance(cache.rows_of(module, END, 4, 60), cache.Uncached)
+    monkeypatch.setattr(rows, "serves", lambda module, gives: False)
+    assert isinstance(rows.rows_of(module, END, 4, 60), cache.Uncached)
     got = drawn(module, prompts, {"live": 5})
     assert [answer.tokens.ids.tolist() for answer in got] == [answer.tokens.ids.tolist() for answer in wanted]
     assert (
@@ -196,7 +196,7 @@ def test_models_whose_cache_is_of_another_kind_go_without():
         (sliding.double().eval(), 1e-9),
         (unplaced.double().eval(), 1e-5),
     ):  # Bloom's attention is float32 inside
-        assert isinstance(cache.rows_of(module, END, 4, 60), cache.Uncached)
+        assert isinstance(rows.rows_of(module, END, 4, 60), cache.Uncached)
         answers = drawn(module, prompts_of(6), {"live": 2})
         assert max(error.max() for error in differences(module, prompts_of(6), answers)) < within
 
@@ -221,13 +221,13 @@ def test_a_model_that_ignores_positions_is_found_out(monkeypatch):
         return forward(input_ids=input_ids, logits_to_keep=logits_to_keep, **inputs)
 
     monkeypatch.setattr(module, "forward", careless)
-    assert isinstance(cache.rows_of(module, END, 4, 60), cache.Uncached)
+    assert isinstance(rows.rows_of(module, END, 4, 60), cache.Uncached)
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.mul_(0.05)  # a fresh model hardly looks at positions, so its error is small
-        plain, found = (cache._probed(kind(module, END)) for kind in (cache.Uncached, cache.Cached))
-    assert cache._apart(found, plain) < 1e-3
-    assert isinstance(cache.rows_of(module, END, 4, 60), cache.Uncached)
+        plain, found = (rows._probe(kind(module, END)) for kind in (cache.Uncached, cache.Cached))
+    assert rows._distance(found, plain) < 1e-3
+    assert isinstance(rows.rows_of(module, END, 4, 60), cache.Uncached)
 
 
 def test_what_a_comparison_finds_is_kept_only_where_it_would_have_found_otherwise():
@@ -236,16 +236,16 @@ def test_what_a_comparison_finds_is_kept_only_where_it_would_have_found_otherwis
         torch.nn.init.zeros_(
             layer.self_attn.o_proj.weight
         )  # attention that adds nothing sees no positions and no padding
-    assert cache.serves(module)
-    assert module not in cache._shown
+    assert rows.serves(module)
+    assert module not in rows._passed
     torch.nn.init.normal_(
         module.model.layers[0].self_attn.o_proj.weight, generator=torch.Generator().manual_seed(0)
     )
-    assert cache.serves(module)
-    assert module in cache._shown
+    assert rows.serves(module)
+    assert module in rows._passed
     module.config.layer_types = ["sliding_attention"] * 2
     module.config.sliding_window = 4
-    assert not cache.serves(module), "another configuration"
+    assert not rows.serves(module), "another configuration"
 
 
 def test_a_refusal_is_not_kept():
@@ -254,9 +254,9 @@ def test_a_refusal_is_not_kept():
         lambda part, given, found: setattr(found, "logits", found.logits.clone() * torch.rand(1))
     )
     with torch.random.fork_rng():
-        assert not cache.serves(module)
+        assert not rows.serves(module)
     handle.remove()
-    assert cache.serves(module)
+    assert rows.serves(module)
 
 
 # ---- the distribution
@@ -459,8 +459,8 @@ def test_modes_are_given_back_and_dropout_is_off():
 def test_the_models_attention_is_given_back():
     module = gpt2("float32")
     assert module.config._attn_implementation == "sdpa"
-    with cache.quick_steps(module):
-        assert module.config._attn_implementation == cache.ATTENTION
+    with attention.fast_single_queries(module):
+        assert module.config._attn_implementation == attention.ATTENTION
     torch.nn.init.constant_(module.lm_head.weight, torch.nan)
     with pytest.raises(BadModel, match="not finite"):
         drawn(module, prompts_of(2), {})

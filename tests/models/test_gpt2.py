@@ -10,7 +10,8 @@ from small_models import END, VOCABULARY, drawn, gpt2, llama, prompts_of
 from loquent import pretrained
 from loquent.core.seeding import Key
 from loquent.models.decode import cache, slots
-from loquent.models.decode.loop import _closed
+from loquent.models.decode import rows as choice_of_rows
+from loquent.models.decode.loop import _without_gaps
 from loquent.pretrained import gpt2 as ours
 
 
@@ -174,7 +175,7 @@ def rows_three_ways(module, rows=6, columns=40):
 def test_slots_give_the_logits_of_other_rows():
     module, prompts = gpt2(), prompts_of(9)
     ways = rows_three_ways(module)
-    assert isinstance(cache.rows_of(module, END, 6, 40), slots.Slots)
+    assert isinstance(choice_of_rows.rows_of(module, END, 6, 40), slots.Slots)
 
     def same(found, within=1e-10):
         return all(torch.allclose(found[0], other, atol=within) for other in found[1:])
@@ -216,7 +217,7 @@ def test_ragged_answers_are_the_same_in_slots_and_without_a_cache(live, monkeypa
     stop = [(lambda ids, n=1 + 7 * i % 12: len(ids) >= n) for i in range(40)]
     found = drawn(module, prompts, {"live": live}, {"stop": stop})
     monkeypatch.setattr(ours, "serves", lambda module: False)
-    monkeypatch.setattr(cache, "serves", lambda module, gives: False)
+    monkeypatch.setattr(choice_of_rows, "serves", lambda module, gives: False)
     plain = drawn(module, prompts, {"live": live}, {"stop": stop})
     assert [a.tokens.ids.tolist() for a in found] == [a.tokens.ids.tolist() for a in plain]
     assert (
@@ -227,10 +228,10 @@ def test_ragged_answers_are_the_same_in_slots_and_without_a_cache(live, monkeypa
 
 
 def test_the_last_rows_fill_the_gaps():
-    assert _closed(np.array([0, 1, 0, 0], dtype=bool)).tolist() == [0, 3, 2]
-    assert _closed(np.array([1, 1, 0, 0, 1, 0], dtype=bool)).tolist() == [5, 3, 2]
+    assert _without_gaps(np.array([0, 1, 0, 0], dtype=bool)).tolist() == [0, 3, 2]
+    assert _without_gaps(np.array([1, 1, 0, 0, 1, 0], dtype=bool)).tolist() == [5, 3, 2]
     for done in itertools.product([False, True], repeat=6):
-        kept = _closed(np.array(done)).tolist()
+        kept = _without_gaps(np.array(done)).tolist()
         assert sorted(kept) == [i for i, ended in enumerate(done) if not ended]
         assert sum(i != place for i, place in enumerate(kept)) <= sum(done)
 

@@ -11,7 +11,7 @@ from small_models import DEVICES, END, VOCABULARY, batch_of, drawn, gpt2, keys_o
 from small_values import counted, formula, ids_of, plainly, values_of
 
 from loquent.errors import BadModel, BadSetting
-from loquent.models.decode import cache
+from loquent.models.decode import rows
 from loquent.models.decode.sampling import choose
 from loquent.models.score.acted import acting_scores
 from loquent.models.support import filter_top_k, filter_top_p
@@ -200,7 +200,7 @@ def test_cached_generation_is_that_of_full_recomputation(name, backbones, monkey
             wanted
         )
     monkeypatch.setattr(own_pass, "serves", lambda module: False)
-    monkeypatch.setattr(cache, "serves", lambda module, gives: False)
+    monkeypatch.setattr(rows, "serves", lambda module, gives: False)
     plain = drawn(module, prompts, {"live": 4}, perturbation=perturbation, stop=stop)
     assert ids_of(plain) == ids_of(wanted)
     assert (
@@ -507,7 +507,7 @@ def test_v_is_asked_for_where_it_matters():
 
 
 def test_values_of_another_vocabulary_are_refused():
-    with pytest.raises(BadModel, match="speak of 30 tokens and the model of 40"):
+    with pytest.raises(BadModel, match="the values have 30 tokens and the model 40"):
         drawn(gpt2(), prompts_of(2), {}, perturbation=Perturbation(values_of(gpt2(vocabulary=30))))
 
 

@@ -1,5 +1,6 @@
-"""Beam search through the library's own `generate`; the answers are scored afterwards by one teacher-forced
-pass.
+"""Beam search with the `generate` of transformers.
+
+The answers are scored afterwards in one teacher-forced pass.
 """
 
 from __future__ import annotations
@@ -33,42 +34,38 @@ def beam_search(
 ) -> list[Drawn]:
     """The best sequence of each prompt.
 
-    Both log-probabilities are full softmaxes: a search draws from no support.
+    Both log-probabilities are full softmaxes, because a search has no support.
 
-    A `stop` function cuts the finished sequence at the first place where it is true; it does not steer the
-    search. A perturbed policy is searched for the highest sum of its log-probabilities (arXiv:2206.11871, the
-    released code); `drawn_logprob` is then its own. A search may lose the greedy sequence on its way: where
-    `greedy` gives them, a better one of them is the answer.
+    A `stop` function cuts the finished sequence at the first place where it is true, without influence on the
+    search. With a perturbation, the search maximises the sum of the perturbed policy's log-probabilities
+    (arXiv:2206.11871, the released code), and `drawn_logprob` is the perturbed policy's. A search may lose
+    the greedy sequence; if `greedy` has a better answer, it is taken.
     """
-    found: list[Drawn] = []
-    for first in range(0, len(prompts), max(1, decoding.live // decoding.beams)):
-        some = slice(first, first + max(1, decoding.live // decoding.beams))
-        answers = _search(
+    answers: list[Drawn] = []
+    size = max(1, decoding.live // decoding.beams)
+    for first in range(0, len(prompts), size):
+        part = slice(first, first + size)
+        sequences = _search(
             module,
-            prompts[some],
+            prompts[part],
             decoding,
             sorted(end),
             pad,
-            stop[some],
-            allowed[some],
+            stop[part],
+            allowed[part],
             vocabulary,
             perturbation,
         )
-        scored = _scored(module, prompts[some], answers, pad, perturbation)
+        scored = _scored(module, prompts[part], sequences, pad, perturbation)
         if greedy is not None:
-            others = _scored(
-                module,
-                prompts[some],
-                [(one.tokens.ids.tolist(), one.stopped) for one in greedy[some]],
-                pad,
-                perturbation,
-            )
+            greedy_sequences = [(answer.tokens.ids.tolist(), answer.stopped) for answer in greedy[part]]
+            others = _scored(module, prompts[part], greedy_sequences, pad, perturbation)
             scored = [
-                max(pair, key=lambda one: one.tokens.drawn_logprob.sum())
+                max(pair, key=lambda answer: answer.tokens.drawn_logprob.sum())
                 for pair in zip(scored, others, strict=True)
             ]
-        found += scored
-    return found
+        answers += scored
+    return answers
 
 
 def _search(
@@ -82,6 +79,7 @@ def _search(
     vocabulary: int | None,
     perturbation: Perturbation | None,
 ) -> list[tuple[list[int], str]]:
+    """The best sequence of each prompt, and the reason why it stopped."""
     from transformers import GenerationConfig, LogitsProcessorList
 
     from loquent.models.decode.processor import PerturbedLogits
@@ -89,16 +87,16 @@ def _search(
     ids, real = padded(prompts, pad, module.device, left=True)
     rows = module.get_input_embeddings().weight.shape[0]
     limit = rows if vocabulary is None else min(vocabulary, rows)
-    wide, everything = ids.shape[1], list(range(limit))
+    width, all_ids = ids.shape[1], list(range(limit))
 
-    def permitted(number: int, row: torch.Tensor) -> list[int]:
+    def allowed_ids(number: int, row: torch.Tensor) -> list[int]:
         trie = allowed[number]
         if trie is None:
-            return everything
+            return all_ids
         node = trie.root
-        for token in row[wide:].tolist():
+        for token in row[width:].tolist():
             node = trie.step(node, token)
-        return trie.allowed(node).tolist() or end or everything
+        return trie.allowed(node).tolist() or end or all_ids
 
     config = GenerationConfig(
         num_beams=decoding.beams,
@@ -113,19 +111,21 @@ def _search(
     processors = LogitsProcessorList()
     if perturbation is not None:
         processors.append(PerturbedLogits(module, perturbation, decoding, attention_mask=mask))
-    restricted = limit < rows or any(trie is not None for trie in allowed)
-    own = module.generation_config
-    module.generation_config = config  # the library fills what we leave unset from the model's own
+    is_restricted = limit < rows or any(trie is not None for trie in allowed)
+    original = module.generation_config
+    module.generation_config = config  # else `generate` would take unset options from the model's own
     try:
-        words = permitted if restricted else None
-        found = module.generate(
-            input_ids=ids, attention_mask=mask, logits_processor=processors, prefix_allowed_tokens_fn=words
+        output = module.generate(
+            input_ids=ids,
+            attention_mask=mask,
+            logits_processor=processors,
+            prefix_allowed_tokens_fn=allowed_ids if is_restricted else None,
         )
     finally:
-        module.generation_config = own
-    out = found[:, wide:].tolist()
+        module.generation_config = original
     return [
-        _cut(row, end, function, decoding.max_new_tokens) for row, function in zip(out, stop, strict=True)
+        _cut(row, end, function, decoding.max_new_tokens)
+        for row, function in zip(output[:, width:].tolist(), stop, strict=True)
     ]
 
 
@@ -136,25 +136,24 @@ def _scored(
     pad: int,
     perturbation: Perturbation | None,
 ) -> list[Drawn]:
-    """Answers with their log-probabilities in the full softmax, perturbed and not."""
-    said = [answer for answer, _ in answers]
-    scores = acted(module, *answers_laid(prompts, said, pad, module.device), perturbation)
-    drawn, policy = (
-        column.cpu().split([len(one) for one in said]) for column in (scores.drawn, scores.policy)
-    )
+    """Answers with their log-probabilities in the full softmax, with and without the perturbation."""
+    ids = [answer for answer, _ in answers]
+    scores = acted(module, *answers_laid(prompts, ids, pad, module.device), perturbation)
+    lengths = [len(answer) for answer in ids]
+    drawn, policy = (column.cpu().split(lengths) for column in (scores.drawn, scores.policy))
     return [
-        Drawn(Tokens(np.array(answer, dtype=np.int64), its.numpy().copy(), own.numpy().copy()), why)  # type: ignore[arg-type]  # the reason is one of three
-        for (answer, why), its, own in zip(answers, drawn, policy, strict=True)
+        Drawn(Tokens(np.array(answer, dtype=np.int64), p.numpy().copy(), q.numpy().copy()), reason)  # type: ignore[arg-type]  # the reason is one of three
+        for (answer, reason), p, q in zip(answers, drawn, policy, strict=True)
     ]
 
 
 def _cut(
-    row: list[int], end: list[int], stop: Callable[[list[int]], bool] | None, longest: int
+    row: list[int], end: list[int], stop: Callable[[list[int]], bool] | None, max_new_tokens: int
 ) -> tuple[list[int], str]:
-    """The answer up to its end, and why it stopped; what `generate` padded behind it is gone."""
+    """The answer without padding, up to its end, and the reason why it stopped."""
     for n, token in enumerate(row, 1):
         if token in end:
             return row[:n], "end"
         if stop is not None and stop(row[:n]):
             return row[:n], "stop"
-    return row[:longest], "length"
+    return row[:max_new_tokens], "length"

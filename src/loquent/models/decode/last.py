@@ -1,4 +1,4 @@
-"""What a network gives at the end of each row under way."""
+"""The output of a network at the last token of each live row."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 Gives = Literal["logits", "states", "both"]
-"""What is asked for; a trunk has only states."""
+"""The requested outputs; a trunk has only states."""
 
 
 class Last(NamedTuple):
-    """What stands at the last token of each row: logits of the next token, last hidden states.
+    """At the last token of each row: the logits of the next token and the last hidden states.
 
-    None where it was not asked for.
+    An output that was not requested is None.
     """
 
     logits: Float[Tensor, "n V"] | None

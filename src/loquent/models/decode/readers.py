@@ -1,6 +1,4 @@
-"""The networks that are read side by side while rows are under way: the policy, a masking policy, and what
-values read.
-"""
+"""The networks that decoding reads together: the policy, a masking policy, and the trunks of values."""
 
 from __future__ import annotations
 
@@ -18,34 +16,34 @@ if TYPE_CHECKING:
 
 
 class Read(NamedTuple):
-    """What the networks give at the end of each row: logits of the policy and of the masking policy, [n, V],
-    and the hidden states that
-    the target heads and V read, [n, H]."""
+    """The outputs of the networks at the last token of each row."""
 
-    logits: Tensor
-    masking: Tensor | None
-    target: Tensor | None
-    value: Tensor | None
+    logits: Tensor  # of the policy, [n, V]
+    masking: Tensor | None  # logits of the masking policy, [n, V]
+    target: Tensor | None  # hidden states that the target heads read, [n, H]
+    value: Tensor | None  # hidden states that V reads, [n, H]
 
-    def under(self, above: Read | None) -> Read:
-        """These rows under others."""
-        if above is None:
+    def appended_to(self, earlier: Read | None) -> Read:
+        """These rows after the earlier ones."""
+        if earlier is None:
             return self
-        both = [
+        joined = [
             None if old is None or new is None else torch.cat([old, new])
-            for old, new in zip(above, self, strict=True)
+            for old, new in zip(earlier, self, strict=True)
         ]
-        return Read(*both)  # type: ignore[arg-type]  # fields in the order of the tuple
+        return Read(*joined)  # type: ignore[arg-type]  # fields in the order of the tuple
 
     def shift(self, perturbation: Perturbation | None) -> Shift | None:
-        """What a perturbation adds to the logits."""
+        """The shift that a perturbation adds to the logits."""
         return None if perturbation is None else perturbation.shift(self.target, self.value)  # type: ignore[arg-type]  # fields in the order of the tuple
 
 
 def sources(perturbation: Perturbation | None) -> tuple[nn.Module | None, nn.Module | None, bool]:
-    """Whose hidden states a perturbation reads: the target heads' trunk, V's trunk (None: the policy, or
-    nobody where nothing is read),
-    and whether the policy's own are among them. A trunk that only V reads is left out where V cancels."""
+    """The networks whose hidden states a perturbation reads.
+
+    They are the trunk of the target heads, the trunk of V, and whether the policy's own states are read. A
+    trunk is None if it is the policy's or if nothing reads it. V's trunk is None if V cancels.
+    """
     if perturbation is None:
         return None, None, False
     values = perturbation.values
@@ -55,11 +53,11 @@ def sources(perturbation: Perturbation | None) -> tuple[nn.Module | None, nn.Mod
 
 
 class Readers:
-    """Rows of all networks that acting reads, one for each network, however many read it.
+    """The live rows of all networks that decoding reads; each network is read once per step.
 
     Args:
-        mask: the masking policy, where it is a model of its own.
-        sizes: the most rows, and the most columns.
+        sizes: the most rows and the most columns.
+        mask: the masking policy, if it is a model of its own.
     """
 
     def __init__(
@@ -70,29 +68,25 @@ class Readers:
         mask: Any = None,
         perturbation: Perturbation | None = None,
     ) -> None:
-        from loquent.models.decode.cache import (
-            rows_of,
-        )  # it needs transformers, which takes seconds that reading a recipe has not
+        # imported here because it needs transformers, whose import takes seconds
+        from loquent.models.decode.rows import rows_of
 
-        target, value, own = sources(perturbation)
+        target, value, reads_policy = sources(perturbation)
         self.perturbation = perturbation
-        self.policy = rows_of(module, pad, *sizes, "both" if own else "logits")
+        self.policy = rows_of(module, pad, *sizes, "both" if reads_policy else "logits")
         self.mask = rows_of(mask, pad, *sizes) if mask is not None else None
         self.target = rows_of(target, pad, *sizes, "states") if target is not None else None
-        self.value = (
-            self.target
-            if value is target
-            else rows_of(value, pad, *sizes, "states")
-            if value is not None
-            else None
-        )
+        if value is target:
+            self.value = self.target
+        else:
+            self.value = rows_of(value, pad, *sizes, "states") if value is not None else None
 
     def join(self, prompts: Sequence[Sequence[int]]) -> Read:
-        """Add rows at the end; what stands at their ends."""
+        """Add rows; the result is at the last tokens of the new rows."""
         return self._read(lambda rows: rows.join(prompts))
 
     def step(self, ids: Tensor) -> Read:
-        """Add one id to every row; what stands at the ends of all."""
+        """Add one id to every row; the result is at the last tokens of all rows."""
         return self._read(lambda rows: rows.step(ids))
 
     def keep(self, index: Tensor) -> None:
@@ -101,22 +95,20 @@ class Readers:
             rows.keep(index)
 
     def _different(self) -> list[Rows]:
-        known = {
-            id(rows): rows for rows in (self.policy, self.mask, self.target, self.value) if rows is not None
-        }
-        return list(known.values())
+        """The rows of each network, once."""
+        all_rows = (self.policy, self.mask, self.target, self.value)
+        return list({id(rows): rows for rows in all_rows if rows is not None}.values())
 
     def _read(self, function: Callable[[Rows], Last]) -> Read:
-        found = {id(rows): function(rows) for rows in self._different()}
-        logits, own = found[id(self.policy)]
+        """The outputs of all networks after a function of their rows."""
+        outputs = {id(rows): function(rows) for rows in self._different()}
+        logits, policy_states = outputs[id(self.policy)]
         assert logits is not None
-        masking = None if self.mask is None else found[id(self.mask)].logits
+        masking = None if self.mask is None else outputs[id(self.mask)].logits
         if self.perturbation is None:
             return Read(logits, masking, None, None)
-        target = own if self.target is None else found[id(self.target)].states
-        value = (
-            (own if self.value is None else found[id(self.value)].states)
-            if self.perturbation.needs_v
-            else None
-        )
+        target = policy_states if self.target is None else outputs[id(self.target)].states
+        value = None
+        if self.perturbation.needs_v:
+            value = policy_states if self.value is None else outputs[id(self.value)].states
         return Read(logits, masking, target, value)

@@ -1,8 +1,8 @@
-"""One token for each row: greedy, or by inverting the cumulative distribution at a uniform given from
-outside.
+"""The choice of one token for each row, greedily or by sampling.
 
-The sum runs in float64 over the kept ids in ascending order, and the last kept id takes the remainder; so a
-draw depends on the row's logits and its uniform alone.
+Sampling inverts the cumulative distribution at a uniform number. The sum runs in float64 over the kept ids in
+ascending order, and the last kept id takes the remainder. So a token depends only on the row's logits and its
+uniform number.
 """
 
 from __future__ import annotations
@@ -20,13 +20,11 @@ from loquent.models.values.perturb import Shift
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen for n rows: ids, log-probabilities in the support and in the full softmax (float64),
-    and the support.
-    """
+    """The chosen tokens of n rows."""
 
     ids: Int[Tensor, " n"]
-    drawn_logprob: Float[Tensor, " n"]
-    policy_logprob: Float[Tensor, " n"]
+    drawn_logprob: Float[Tensor, " n"]  # in the support, float64
+    policy_logprob: Float[Tensor, " n"]  # in the full softmax, float64
     support: Support
 
 
@@ -41,17 +39,17 @@ def choose(
     limit: int | None = None,
     shift: Shift | None = None,
 ) -> Choice:
-    """Choose one id a row; the order of filters is bans, temperature, top-k, top-p.
+    """Choose one id per row; the order of filters is bans, temperature, top-k, top-p.
 
     Args:
         uniform: numbers in [0, 1), float64; None takes the most probable id (the smallest of equals).
         banned: True where an id may not be chosen.
-        limit: ids from here on are never chosen (padded rows of an embedding).
-        shift: what is added to the logits, after the filters or before them as it says. `policy_logprob`
-            stays the logits' own.
+        limit: ids from this number on are never chosen (padded rows of an embedding).
+        shift: is added to the logits, before the filters if `shift.after` is true, else after them.
+            `policy_logprob` remains that of the unshifted logits.
 
     Raises:
-        BadModel: logits are not numbers, or everything is banned for a row.
+        BadModel: a logit is not finite, or every token of a row is banned.
     """
     logits = logits if logits.dtype == torch.float64 else logits.float()
     vocabulary = logits.shape[1]
@@ -77,21 +75,22 @@ def choose(
         values = shift.to(values, columns)
     place, drawn = _pick(values, uniform)
     ids = place if columns is None else columns.gather(1, place[:, None])[:, 0]
-    plain = logits.gather(1, ids[:, None])[:, 0].double()
-    unfiltered = (
+    chosen = logits.gather(1, ids[:, None])[:, 0].double()
+    is_unfiltered = (
         columns is None and kept is None and temperature == 1 and limit == vocabulary and shift is None
     )
-    policy = drawn if unfiltered else plain - logits.logsumexp(1).double()
+    policy = drawn if is_unfiltered else chosen - logits.logsumexp(1).double()
     if not bool((torch.isfinite(drawn) & torch.isfinite(policy)).all()):
         raise BadModel(
-            "no token can be chosen: the logits of the model, or the values it is perturbed by, are "
-            "not finite, or every token is banned"
+            "no token can be chosen: the logits of the model, or the values it is perturbed by, are not "
+            "finite, or every token is banned; all must be finite, and one token allowed; lower the learning "
+            "rate, or check the legal words"
         )
     return Choice(ids, drawn, policy, _support(len(ids), kept, columns, vocabulary, limit, temperature))
 
 
 def _first_ranks(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The values and columns of the k first ranks, columns ascending; ties go to the smaller column."""
+    """The values and columns of the k first ranks, columns ascending; of ties the smaller column."""
     top, columns = values.topk(k, dim=1)
     if bool(((values >= top[:, -1:]).sum(1) > k).any()):
         columns = filter_top_k(values, k).nonzero()[:, 1].view(-1, k)
@@ -100,32 +99,28 @@ def _first_ranks(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _pick(values: Tensor, uniform: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The chosen column of each row and its log-probability among the finite ones."""
-    most = values.amax(1, keepdim=True)  # max would find the places too, which takes ten times as long
-    mass = (values - most).exp_()  # in the logits' own precision; their sums are float64
+    """The chosen column of each row, and its log-probability among the finite values."""
+    maximum = values.amax(1, keepdim=True)  # `max` is ten times slower, because it finds the places too
+    mass = (values - maximum).exp_()  # in the precision of the logits; the sums are float64
     if uniform is None:
         place, total = values.argmax(1), mass.sum(1, dtype=torch.float64)
     else:
         sums = mass.cumsum(1, dtype=torch.float64)
         total = sums[:, -1].contiguous()
-        last = torch.searchsorted(sums, total[:, None])  # the last id that adds anything
-        place = torch.minimum(torch.searchsorted(sums, (uniform * total)[:, None], right=True), last)[
-            :, 0
-        ].clamp_max(values.shape[1] - 1)
-    chosen = values.gather(1, place[:, None]) - most
+        last = torch.searchsorted(sums, total[:, None])  # the last id with a probability above 0
+        inverted = torch.searchsorted(sums, (uniform * total)[:, None], right=True)
+        place = torch.minimum(inverted, last)[:, 0].clamp_max(values.shape[1] - 1)
+    chosen = values.gather(1, place[:, None]) - maximum
     return place, chosen[:, 0].double() - total.log()
 
 
 def _support(
     n: int, kept: Tensor | None, columns: Tensor | None, vocabulary: int, limit: int, temperature: float
 ) -> Support:
+    """The support of n tokens, drawn from the kept ones among `columns` (None: all below `limit`)."""
     if columns is not None:
-        return Support.listed(
-            columns,
-            torch.ones_like(columns, dtype=torch.bool) if kept is None else kept,
-            vocabulary,
-            temperature,
-        )
+        in_columns = torch.ones_like(columns, dtype=torch.bool) if kept is None else kept
+        return Support.listed(columns, in_columns, vocabulary, temperature)
     if kept is None:
         return Support.full(n, vocabulary, temperature, limit=limit)
     return Support.pack(torch.nn.functional.pad(kept, (0, vocabulary - limit)), temperature)

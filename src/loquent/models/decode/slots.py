@@ -1,5 +1,6 @@
-"""Rows of a GPT-2-shaped model, or of its trunk, under way: keys and values in slots that are written in
-place, a single query a row.
+"""The live rows of a GPT-2-shaped model or of its trunk.
+
+Keys and values are written in place into slots, and each step has a single query per row.
 """
 
 from __future__ import annotations
@@ -14,84 +15,72 @@ from torch import Tensor
 from loquent.models.decode.last import Gives, Last
 from loquent.pretrained import gpt2, padded
 
-BLOCK = 64  # columns that slots grow by: growing copies them, unused ones are attended to for nothing
+BLOCK = 64  # columns that slots grow by: growing copies the slots, and unused columns cost attention
 
 
 class Slots:
-    """Rows of a GPT-2-shaped causal model under way: each has a slot of its own that is filled from its first
-    column on.
+    """The live rows of a GPT-2-shaped causal model: each has its own slot, filled from the first column on.
 
-    A row that leaves costs nothing, a prompt that joins writes only its own keys and values. A slot is
-    attended to whole, unwritten columns hidden: the product over contiguous slots is several times faster
-    than over the written part of them.
+    A row that leaves costs nothing, and a prompt that joins writes only its own keys and values. Attention
+    covers complete slots with unwritten columns hidden, because a product over contiguous slots is several
+    times faster than one over their written parts.
 
     Args:
-        rows: the most rows at once.
+        rows: the most live rows.
         columns: the longest row, in tokens that are read.
     """
 
     def __init__(self, module: Any, pad: int, rows: int, columns: int, gives: Gives = "logits") -> None:
-        self.module, self.trunk, self.pad, self.columns, self.gives = (
-            module,
-            module.base_model,
-            pad,
-            columns,
-            gives,
-        )
-        attention = self.trunk.h[0].attn
-        kind = module.device.type
-        dtype = (
-            torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else module.dtype
-        )  # that of what will be written
-        empty = torch.zeros(
-            rows, attention.num_heads, 0, attention.head_dim, dtype=dtype, device=module.device
-        )
+        self.module, self.trunk, self.pad = module, module.base_model, pad
+        self.columns, self.gives = columns, gives
+        attention, device = self.trunk.h[0].attn, module.device
+        # the type of the keys and values that will be written
+        is_autocast = torch.is_autocast_enabled(device.type)
+        dtype = torch.get_autocast_dtype(device.type) if is_autocast else module.dtype
+        empty = torch.zeros(rows, attention.num_heads, 0, attention.head_dim, dtype=dtype, device=device)
         self.keys, self.values = [empty for _ in self.trunk.h], [empty for _ in self.trunk.h]
-        self.hidden = torch.zeros(
-            rows, 1, 1, 0, dtype=module.dtype, device=module.device
-        )  # -inf at columns not to be seen
-        self.length = torch.zeros(rows, dtype=torch.long, device=module.device)
-        self.row = torch.arange(rows, device=module.device)
+        self.mask = torch.zeros(rows, 1, 1, 0, dtype=module.dtype, device=device)  # -inf at hidden columns
+        self.length = torch.zeros(rows, dtype=torch.long, device=device)
+        self.row = torch.arange(rows, device=device)
         self.used = self.count = 0
 
     def join(self, prompts: Sequence[Sequence[int]]) -> Last:
-        """Read prompts in one pass into free slots; what stands at their ends."""
+        """Read prompts in one pass into free slots; the result is at their last tokens."""
         ids, real = padded(prompts, self.pad, self.module.device)
-        new, wide, length = slice(self.count, self.count + len(ids)), ids.shape[1], real.sum(1)
-        self._grow(wide)
+        new, width, length = slice(self.count, self.count + len(ids)), ids.shape[1], real.sum(1)
+        self._grow(width)
         stores = [
-            (keys[new, :, :wide], values[new, :, :wide])
+            (keys[new, :, :width], values[new, :, :width])
             for keys, values in zip(self.keys, self.values, strict=True)
         ]
         states = gpt2.last_hidden(self.trunk, ids, (length - 1)[:, None], stores)
-        self.hidden[new] = -torch.inf
-        self.hidden[new, 0, 0, :wide].masked_fill_(real, 0.0)
+        self.mask[new] = -torch.inf
+        self.mask[new, 0, 0, :width].masked_fill_(real, 0.0)
         self.length[new] = length
-        self.used, self.count = max(self.used, wide), new.stop
+        self.used, self.count = max(self.used, width), new.stop
         return self._last(states[:, 0])
 
     def step(self, ids: Tensor) -> Last:
-        """Add one id to every row; what stands at the end of all rows."""
+        """Add one id to every row; the result is at the last tokens of all rows."""
         n = self.count
-        at = self.length[:n].clamp_max(
-            self.columns - 1
-        )  # only a finished row that was not yet dropped can pass the last
+        # only a finished row that is not dropped yet can exceed the last column
+        column = self.length[:n].clamp_max(self.columns - 1)
         self.length[:n] += 1
         self.used = min(self.used + 1, self.columns)
         self._grow(self.used)
-        self.hidden[self.row[:n], 0, 0, at] = 0
-        hidden = self.trunk.wte(ids) + self.trunk.wpe(at)
+        self.mask[self.row[:n], 0, 0, column] = 0
+        hidden = self.trunk.wte(ids) + self.trunk.wpe(column)
         for block, keys, values in zip(self.trunk.h, self.keys, self.values, strict=True):
-            hidden = self._attend(block, hidden, keys[:n], values[:n], at)
+            hidden = self._attend(block, hidden, keys[:n], values[:n], column)
             hidden = hidden + gpt2.feed_forward(block, hidden)
         return self._last(self.trunk.ln_f(hidden))
 
     def keep(self, index: Tensor) -> None:
-        """Keep only the rows at `index`, in that order; rows that stay in their place are not touched."""
+        """Keep only the rows at `index`, in that order; rows that keep their place are not copied."""
         moved = (index != self.row[: len(index)]).nonzero()[:, 0]
         if len(moved):
             source = index[moved]
-            for part in (*self.keys, *self.values, self.hidden, self.length):
+            for part in (*self.keys, *self.values, self.mask, self.length):
                 part[moved] = part[source]
         self.count = len(index)
         self.used = min(int(self.length[: self.count].max()), self.columns) if self.count else 0
@@ -103,22 +92,20 @@ class Slots:
         )
 
     def _grow(self, used: int) -> None:
-        """Make room for so many columns, and a block more."""
-        more = min(used + BLOCK, self.columns) - self.hidden.shape[3]
-        if used > self.hidden.shape[3]:
-            self.keys, self.values = (
-                [F.pad(slots, (0, 0, 0, more)) for slots in part] for part in (self.keys, self.values)
-            )
-            self.hidden = F.pad(self.hidden, (0, more), value=-torch.inf)
+        """Make room for `used` columns, and for one more block."""
+        more = min(used + BLOCK, self.columns) - self.mask.shape[3]
+        if used > self.mask.shape[3]:
+            self.keys = [F.pad(slots, (0, 0, 0, more)) for slots in self.keys]
+            self.values = [F.pad(slots, (0, 0, 0, more)) for slots in self.values]
+            self.mask = F.pad(self.mask, (0, more), value=-torch.inf)
 
-    def _attend(self, block: Any, hidden: Tensor, keys: Tensor, values: Tensor, at: Tensor) -> Tensor:
-        """The hidden states with the attention of one layer added, one query a row."""
+    def _attend(self, block: Any, hidden: Tensor, keys: Tensor, values: Tensor, column: Tensor) -> Tensor:
+        """The hidden states plus the attention of one layer, with one query per row."""
         n, attention = len(hidden), block.attn
         parts = gpt2.product(attention.c_attn, block.ln_1(hidden)).view(
             n, 3, attention.num_heads, attention.head_dim
         )
-        keys[self.row[:n], :, at], values[self.row[:n], :, at] = parts[:, 1], parts[:, 2]
-        weights = (
-            torch.matmul(parts[:, 0, :, None] * attention.scaling, keys.transpose(2, 3)) + self.hidden[:n]
-        ).softmax(-1)
+        keys[self.row[:n], :, column], values[self.row[:n], :, column] = parts[:, 1], parts[:, 2]
+        query = parts[:, 0, :, None] * attention.scaling
+        weights = (torch.matmul(query, keys.transpose(2, 3)) + self.mask[:n]).softmax(-1)
         return hidden + gpt2.product(attention.c_proj, torch.matmul(weights, values).view(n, -1))

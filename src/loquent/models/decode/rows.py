@@ -1,0 +1,96 @@
+"""The choice of rows for a model: slots, a cache, or no cache.
+
+A cache is used only if a comparison shows that it gives what the model gives without one.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from loquent.models.decode.cache import Cached, Rows, Uncached, may_serve
+from loquent.models.decode.last import Gives, Last
+from loquent.models.decode.slots import Slots
+from loquent.pretrained import gpt2
+
+# the configuration with which each model's cache passed the comparison
+_passed: weakref.WeakKeyDictionary[nn.Module, str] = weakref.WeakKeyDictionary()
+
+
+def rows_of(module: Any, pad: int, rows: int, columns: int, gives: Gives = "logits") -> Rows:
+    """The rows for a model: slots if it is GPT-2-shaped, else a cache if it serves, else no cache.
+
+    Args:
+        module: a causal model, or (gives "states") the trunk of one.
+        rows: the most live rows.
+        columns: the longest row, in tokens that are read.
+    """
+    if gpt2.serves(module):
+        return Slots(module, pad, rows, columns, gives)
+    return Cached(module, pad, gives) if serves(module, gives) else Uncached(module, pad, gives)
+
+
+def serves(module: Any, gives: Gives = "logits") -> bool:
+    """Whether the model works with our cache, left padding and explicit positions.
+
+    Its signature and configuration must allow it, and a comparison with plain passes must confirm it: the
+    cache must be ten times nearer to them than a cache with wrong positions, or with visible padding. The
+    positive result is stored for this configuration. A fresh model may ignore positions and padding, so that
+    the wrong caches are no further off. Then the cache serves if it is equal up to rounding, and the
+    comparison is repeated at the next call.
+    """
+    if not may_serve(module):
+        return False
+    config = module.config.to_json_string(use_diff=False)
+    if _passed.get(module) == config:
+        return True
+    gives = "states" if gives == "states" else "logits"
+    with torch.no_grad():
+        plain, ours = (_probe(kind(module, 0, gives)) for kind in (Uncached, Cached))
+        if plain is None or ours is None:
+            return False
+        error = _distance(ours, plain)
+        if not error <= (1e-3 if plain.dtype in (torch.float32, torch.float64) else 5e-2):
+            return False
+        wrong = [_probe(kind(module, 0, gives)) for kind in (_Displaced, _Unmasked)]
+    if all(result is None or _distance(result, plain) > 10 * error for result in wrong):
+        _passed[module] = config
+        return True
+    return error <= 100 * torch.finfo(plain.dtype).eps
+
+
+class _Displaced(Cached):
+    """A cache with wrong positions: 0 for every token."""
+
+    def _forward(self, ids: Tensor, mask: Tensor, positions: Tensor, cache: Any) -> Last:
+        return super()._forward(ids, mask, torch.zeros_like(positions), cache)
+
+
+class _Unmasked(Cached):
+    """A cache whose padding is visible."""
+
+    def _forward(self, ids: Tensor, mask: Tensor, positions: Tensor, cache: Any) -> Last:
+        all_visible = torch.ones_like(mask) if mask.dim() == 2 else torch.zeros_like(mask)
+        return super()._forward(ids, all_visible, positions, cache)
+
+
+def _probe(rows: Rows) -> Tensor | None:
+    """The result of the last of three passes in which rows join, leave and step; None if one fails."""
+    module: Any = rows.module  # type: ignore[attr-defined]  # transformers has no types
+    vocabulary = module.get_input_embeddings().weight.shape[0]
+    prompts = [[i % vocabulary for i in ids] for ids in ([1, 2, 3, 4], [5, 6], [7])]
+    try:
+        rows.join(prompts[:2])
+        rows.join(prompts[2:])
+        rows.keep(torch.tensor([2, 1], device=module.device))
+        last = rows.step(torch.tensor([8 % vocabulary, 9 % vocabulary], device=module.device))
+    except Exception:  # a model with another kind of cache may raise any error
+        return None
+    return last.states if last.logits is None else last.logits
+
+
+def _distance(result: Tensor, plain: Tensor) -> float:
+    return float((result - plain).abs().max() / plain.abs().max())
