@@ -12,7 +12,7 @@ from loquent.core.episode import TASK, Episode, Turn
 from loquent.core.values import EMPTY
 from loquent.errors import BadSetting, LoquentError
 from loquent.models.format.names import Ilql
-from loquent.models.inspect.ranking import Ranked, pair_batches, q_ranking
+from loquent.models.inspect.ranking import PlaceRanking, pair_batches, q_ranking
 from loquent.models.inspect.readings import readings
 from loquent.models.inspect.top_advantages import advantages_of_texts
 from loquent.models.tokens.batch import token_batch
@@ -129,7 +129,7 @@ def test_ranking_sees_what_values_know():
     found = q_ranking(module, values, *pair_batches(pairs, FORMAT, max_length=64))
     first = found[5]  # the first letters: e against a three times, and once the same
     assert (first.n, first.online, first.target) == (3, 1.0, 0.0)
-    assert Ranked.error(0.25, 4) == 0.2
+    assert PlaceRanking.error(0.25, 4) == 0.2
     assert first.as_json() == {
         "place": 6,
         "n": 3,
@@ -183,7 +183,7 @@ def test_advantages_of_utterances_by_hand(model):
         text: (len(sums), pytest.approx(sum(sums) / len(sums))) for text, sums in wanted.items()
     }
     assert [one.advantage for one in found] == sorted((one.advantage for one in found), reverse=True)
-    assert [one.text for one in advantages_of_texts(*model, batch, FORMAT, least=2)] == [
+    assert [one.text for one in advantages_of_texts(*model, batch, FORMAT, min_count=2)] == [
         one.text for one in found if one.count == 2
     ]
     pairs = {one.text: one for one in advantages_of_texts(*model, batch, FORMAT, n=2)}
@@ -199,6 +199,6 @@ def test_answers_of_nothing_but_their_end_count_as_such(model):
     empty = replace(game("crane"), turns=(Turn(TASK, "", to="agent"), Turn("agent", "")))
     batch = token_batch([empty], FORMAT, EMPTY, max_length=128)
     assert advantages_of_texts(*model, batch, FORMAT) == []
-    for wrong in ({"n": 0}, {"least": 0}):
+    for wrong in ({"n": 0}, {"min_count": 0}):
         with pytest.raises(BadSetting, match="at least 1"):
             advantages_of_texts(*model, batch, FORMAT, **wrong)

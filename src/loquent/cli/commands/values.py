@@ -16,8 +16,8 @@ from loquent.core.seeding import Key
 from loquent.core.values import EMPTY
 from loquent.errors import BadRow, BadSetting
 from loquent.files import names
-from loquent.models.inspect.ranking import Ranked, pair_batches, q_ranking, shared_states
-from loquent.models.inspect.top_advantages import Valued, advantages_of_texts
+from loquent.models.inspect.ranking import PlaceRanking, pair_batches, q_ranking, shared_states
+from loquent.models.inspect.top_advantages import TextAdvantage, advantages_of_texts
 from loquent.models.tokens.batch import token_batch
 from loquent.models.values.perturb import Perturbation
 from loquent.pretrained import context
@@ -40,7 +40,7 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
         return 0, {"run": arguments.run, "ranking": [one.as_json() for one in found]}
     batch = token_batch(episodes, agent.format, EMPTY, max_length=context(agent.module))
     texts = advantages_of_texts(
-        agent.module, perturbation.values, batch, agent.format, n=arguments.ngram, least=arguments.least
+        agent.module, perturbation.values, batch, agent.format, n=arguments.ngram, min_count=arguments.least
     )
     number = min(arguments.number, len(texts))
     best, worst = texts[:number], texts[len(texts) - number :][::-1]
@@ -62,7 +62,7 @@ def _ranked(
     episodes: list[Episode],
     against: list[Episode],
     arguments: Namespace,
-) -> tuple[Ranked, ...]:
+) -> tuple[PlaceRanking, ...]:
     answer = None if arguments.answer is None else arguments.answer - 1
     key = Key(arguments.seed, ("values",))
     pairs = shared_states(episodes, against, key, draws=arguments.draws, answer=answer)
@@ -101,5 +101,5 @@ def _episodes(path: str, identity: str) -> list[Episode]:
     return found
 
 
-def _json(one: Valued) -> dict[str, Any]:
+def _json(one: TextAdvantage) -> dict[str, Any]:
     return {"text": one.text, "advantage": one.advantage, "count": one.count}

@@ -1,1 +1,1 @@
-"""Values of a model shown to people: readings, rankings, advantages."""
+"""Reports on a model's values: readings, rankings, advantages."""

@@ -1,6 +1,6 @@
-"""Does Q rank the better of two answers higher?
+"""How often Q ranks the better of two answers higher.
 
-(arXiv:2206.11871 sec. 5; the released code's `q_rank_acc_-k`.)
+Source: arXiv:2206.11871 sec. 5, `q_rank_acc_-k` of the released code.
 """
 
 from __future__ import annotations
@@ -19,30 +19,31 @@ from loquent.models.inspect.readings import readings
 from loquent.models.tokens.batch import TokenBatch, token_batch
 from loquent.models.values.networks import TokenValues
 
+# task, instruction, and (seat, reader, text) of each earlier turn
 State = tuple[str, str, tuple[tuple[str, str, str], ...]]
+# of one answer: each token with its Q by the online heads and by the target heads
+Tokens = list[tuple[int, float, float]]
 
 
 @dataclass(frozen=True)
-class Ranked:
-    """How often Q of the better answer's token is above that of the other's, comparing the tokens at one
-    place of the answers.
+class PlaceRanking:
+    """The share of pairs in which the better answer's token has the higher Q, at one place of the answers.
 
-    `online` and `target` are shares of the n pairs whose answers both have so many tokens, and differ in this
-    one or before it (else there is nothing to rank); None where there is none.
+    The pairs are those in which both answers have a token at this place, and the tokens up to it differ.
     """
 
     place: int  # from the end: 1 is the last token, the end marker
-    n: int
-    online: float | None
-    target: float | None
+    n: int  # the number of pairs
+    online: float | None  # the share by the online heads; None if n is 0
+    target: float | None  # the share by the target heads
 
     @staticmethod
     def error(share: float | None, n: int) -> float | None:
-        """The error of a share of n pairs, as `share_error`; None for none."""
+        """The standard error of a share of n pairs, from `share_error`; None if n is 0."""
         return None if share is None or not n else share_error(share, n)
 
     def as_json(self) -> dict[str, Any]:
-        """All of it by name, with the errors."""
+        """All fields by name, with the standard errors."""
         errors = {
             f"{name}_error": self.error(share, self.n)
             for name, share in (("online", self.online), ("target", self.target))
@@ -58,42 +59,48 @@ def q_ranking(
     *,
     last: int = 6,
     token_budget: int = 8192,
-) -> tuple[Ranked, ...]:
-    """Compare the last answers of two batches, episode by episode, token by token from their ends.
+) -> tuple[PlaceRanking, ...]:
+    """Compare the last answers of two batches, episode by episode and token by token from the end.
 
-    Place 1 asks for the whole answer (in Wordle, all letters are known there), the largest for its first
-    token alone.
+    Place 1 compares complete answers (in Wordle, all letters are known there). The largest place compares
+    only their first tokens.
 
     Args:
-        module: the policy, whose hidden states values may share.
-        better, other: batches of as many episodes, numbered alike, each ending with the answer that is
-            compared (`pair_batches` makes them).
-        last: how many places.
+        module: the policy; the values may read its hidden states.
+        better, other: batches of equally many episodes with the same numbers, each ending with the compared
+            answer (`pair_batches` makes them).
+        last: the number of places.
 
     Raises:
         LoquentError: an episode of one batch has no counterpart in the other.
     """
     sides = [_last_answers(module, values, batch, token_budget) for batch in (better, other)]
     if sides[0].keys() != sides[1].keys():
-        lonely = sorted(sides[0].keys() ^ sides[1].keys())
+        unpaired = sorted(sides[0].keys() ^ sides[1].keys())
         raise LoquentError(
-            f"{len(lonely)} episodes have no counterpart, number {lonely[0]} first: the batches to "
-            "compare are numbered alike"
+            f"{len(unpaired)} episodes have no counterpart, number {unpaired[0]} first; both batches must "
+            "have the same episode numbers; make them with pair_batches"
         )
     pairs = [(sides[0][number], sides[1][number]) for number in sorted(sides[0])]
-    found = []
+    rankings = []
     for place in range(1, last + 1):
-        known = [
+        differing = [
             pair
             for pair in pairs
-            if min(map(len, pair)) >= place and _said(pair[0], place) != _said(pair[1], place)
+            if min(map(len, pair)) >= place and _ids_up_to(pair[0], place) != _ids_up_to(pair[1], place)
         ]
-        shares = [
-            sum(mine[-place][kind] > its[-place][kind] for mine, its in known) / len(known) if known else None
-            for kind in (1, 2)
-        ]
-        found.append(Ranked(place, len(known), *shares))
-    return tuple(found)
+        shares = (_share(differing, place, heads) for heads in (1, 2))
+        rankings.append(PlaceRanking(place, len(differing), *shares))
+    return tuple(rankings)
+
+
+def _share(pairs: Sequence[tuple[Tokens, Tokens]], place: int, heads: int) -> float | None:
+    """The share of pairs whose better answer has the higher Q at a place; None without pairs.
+
+    `heads` is the column of Q in `Tokens`.
+    """
+    wins = sum(better[-place][heads] > other[-place][heads] for better, other in pairs)
+    return wins / len(pairs) if pairs else None
 
 
 def shared_states(
@@ -104,59 +111,63 @@ def shared_states(
     draws: int = 1000,
     answer: int | None = None,
 ) -> list[tuple[Episode, Episode, int]]:
-    """Pairs (better, other, turn) drawn at states that games of both sides met: a state, then for each side
-    one of its games there.
+    """Pairs (better, other, turn) of episodes that passed through the same state.
 
-    Two games are in one state where all turns before are the same. `answer` None: any state; a number: the
-    state before the learning seat's answer of that number, from 0. No state is shared: no pair.
+    Each draw takes a state that both sides share, then one episode of each side at this state. Two episodes
+    share a state if all turns before it are equal. Without a shared state the result is empty.
+
+    Args:
+        draws: the number of pairs.
+        answer: None for any state; a number for the state before the learning seat's answer of that number,
+            counted from 0.
     """
-    known = [_states(side, answer) for side in (better, other)]
-    shared = [state for state in known[0] if state in known[1]]
+    visits_of_sides = [_visits(side, answer) for side in (better, other)]
+    shared = [state for state in visits_of_sides[0] if state in visits_of_sides[1]]
     if not shared:
         return []
     random = key.generator()
-    found = []
+    pairs = []
     for _ in range(draws):
         state = shared[int(random.integers(len(shared)))]
-        mine, its = (some[state][int(random.integers(len(some[state])))] for some in known)
-        found.append((mine[0], its[0], mine[1]))
-    return found
+        (better_episode, turn), (other_episode, _turn) = (
+            visits[state][int(random.integers(len(visits[state])))] for visits in visits_of_sides
+        )
+        pairs.append((better_episode, other_episode, turn))
+    return pairs
 
 
-def _states(episodes: Iterable[Episode], answer: int | None) -> dict[State, list[tuple[Episode, int]]]:
-    """All games that met a state, with the turn at which they answered, in the order of the games."""
-    found: dict[State, list[tuple[Episode, int]]] = {}
-    for one in episodes:
-        places = [i for i, turn in enumerate(one.turns) if turn.seat == one.learning]
+def _visits(episodes: Iterable[Episode], answer: int | None) -> dict[State, list[tuple[Episode, int]]]:
+    """The episodes that passed through each state, with the turn of their answer, in order."""
+    visits: dict[State, list[tuple[Episode, int]]] = {}
+    for episode in episodes:
+        places = [i for i, turn in enumerate(episode.turns) if turn.seat == episode.learning]
         for place in places if answer is None else places[answer : answer + 1]:
-            before = tuple((turn.seat, turn.to, turn.text) for turn in one.turns[:place])
-            found.setdefault((one.task, one.instruction, before), []).append((one, place))
-    return found
+            before = tuple((turn.seat, turn.to, turn.text) for turn in episode.turns[:place])
+            visits.setdefault((episode.task, episode.instruction, before), []).append((episode, place))
+    return visits
 
 
 def pair_batches(
     pairs: Sequence[tuple[Episode, Episode, int]], format: Format, *, max_length: int
 ) -> tuple[TokenBatch, TokenBatch]:
-    """The batches of games (better, other, the turn whose answers are compared), each game cut behind that
-    turn.
+    """The batches of pairs (better, other, turn); each episode is cut after the turn.
+
+    `turn` is the turn whose answers are compared.
     """
-    mine = [_upto(better, turn) for better, _, turn in pairs]
-    its = [_upto(other, turn) for _, other, turn in pairs]
-    return token_batch(mine, format, EMPTY, max_length=max_length), token_batch(
-        its, format, EMPTY, max_length=max_length
+    better_episodes = [_up_to(better, turn) for better, _, turn in pairs]
+    other_episodes = [_up_to(other, turn) for _, other, turn in pairs]
+    return (
+        token_batch(better_episodes, format, EMPTY, max_length=max_length),
+        token_batch(other_episodes, format, EMPTY, max_length=max_length),
     )
 
 
-def _upto(episode: Episode, turn: int) -> Episode:
+def _up_to(episode: Episode, turn: int) -> Episode:
     return replace(episode, turns=episode.turns[: turn + 1], ended=None)
 
 
-Tokens = list[
-    tuple[int, float, float]
-]  # of one answer: each token with Q by the online and by the target heads
-
-
-def _said(tokens: Tokens, place: int) -> list[int]:
+def _ids_up_to(tokens: Tokens, place: int) -> list[int]:
+    """The ids of an answer up to a place counted from the end."""
     return [token for token, _, _ in tokens[: len(tokens) - place + 1]]
 
 
@@ -165,11 +176,11 @@ def _last_answers(
 ) -> dict[int, Tokens]:
     """The last answer of each episode, by its number."""
     read = readings(module, values, batch, token_budget=token_budget)
-    found = {}
+    answers = {}
     for row, (number, is_action, turn) in enumerate(
         zip(batch.episode.tolist(), batch.is_action.cpu(), batch.turn.cpu(), strict=True)
     ):
         answer = is_action & (turn == turn[is_action][-1])
-        columns = (one[row].cpu()[answer].tolist() for one in (batch.tokens, read.q, read.target_q))
-        found[number] = list(zip(*columns, strict=True))  # a later row of an episode holds a later answer
-    return found
+        columns = (tensor[row].cpu()[answer].tolist() for tensor in (batch.tokens, read.q, read.target_q))
+        answers[number] = list(zip(*columns, strict=True))  # a later row of an episode has a later answer
+    return answers

@@ -1,5 +1,6 @@
-"""What values say of the tokens of a batch that were taken: read once, in one pass a network, never [B, T,
-V].
+"""The values of a batch's action tokens, in one pass per network.
+
+No tensor has the size [B, T, V].
 """
 
 from __future__ import annotations
@@ -18,41 +19,39 @@ from loquent.pretrained import evaluating
 
 
 class Readings(NamedTuple):
-    """At the positions of action tokens (0 elsewhere): Q by the online heads (the smaller), by the targets
-    (clipped), and V of the state.
-    """
+    """The values at the positions of action tokens; other positions have 0."""
 
-    q: Float[Tensor, "B T"]
-    target_q: Float[Tensor, "B T"]
-    v: Float[Tensor, "B T"]
+    q: Float[Tensor, "B T"]  # the smaller one of the online heads
+    target_q: Float[Tensor, "B T"]  # of the target heads, clipped
+    v: Float[Tensor, "B T"]  # of the state
 
     @property
     def advantage(self) -> Float[Tensor, "B T"]:
-        """T - V: how much better than the state's value a token is."""
+        """The advantage T - V of each token."""
         return self.target_q - self.v
 
 
 @torch.no_grad()
 def readings(module: Any, values: TokenValues, batch: TokenBatch, *, token_budget: int = 8192) -> Readings:
-    """Read a batch; `module` is the policy, whose hidden states values may share."""
-    found = Readings(*(torch.zeros(batch.tokens.shape, dtype=torch.float64) for _ in Readings._fields))
-    value = module if values.value_trunk is None else values.value_trunk
-    target = value if values.target_trunk is None else values.target_trunk
+    """The values of a batch; `module` is the policy, whose hidden states the values may read."""
+    result = Readings(*(torch.zeros(batch.tokens.shape, dtype=torch.float64) for _ in Readings._fields))
+    value_trunk = module if values.value_trunk is None else values.value_trunk
+    target_trunk = value_trunk if values.target_trunk is None else values.target_trunk
     with evaluating(module, values):
         for rows in micro_batches(batch, token_budget):
-            some = batch.take(rows).to(module.device)
-            where = deciding(some)
-            online, slow = states([value, target], some.tokens, where)
-            taken = some.tokens.roll(-1, 1)[where]
+            part = batch.take(rows).to(module.device)
+            is_state = deciding(part)
+            online, slow = states([value_trunk, target_trunk], part.tokens, is_state)
+            actions = part.tokens.roll(-1, 1)[is_state]
             at = (
-                torch.as_tensor(rows)[:, None].expand(some.tokens.shape)[some.is_action.cpu()],
-                some.is_action.nonzero()[:, 1].cpu(),
+                torch.as_tensor(rows)[:, None].expand(part.tokens.shape)[part.is_action.cpu()],
+                part.is_action.nonzero()[:, 1].cpu(),
             )
-            read = (
-                torch.stack(values.taken(online, taken)).amin(0),
-                values.target_taken(slow, taken),
+            numbers_of_fields = (
+                torch.stack(values.taken(online, actions)).amin(0),
+                values.target_taken(slow, actions),
                 values.v(online),
             )
-            for placed, numbers in zip(found, read, strict=True):
-                placed[at] = numbers.double().cpu()
-    return found
+            for field, numbers in zip(result, numbers_of_fields, strict=True):
+                field[at] = numbers.double().cpu()
+    return result

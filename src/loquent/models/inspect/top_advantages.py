@@ -1,5 +1,6 @@
-"""Which utterances, or which n-grams of tokens, values hold for better or worse than what else could be said
-(notes on arXiv:2206.11871).
+"""The utterances, or the n-grams of tokens, with the highest and lowest advantages.
+
+The values are those of ILQL (arXiv:2206.11871).
 """
 
 from __future__ import annotations
@@ -16,14 +17,12 @@ from loquent.models.values.networks import TokenValues
 
 
 @dataclass(frozen=True)
-class Valued:
-    """A text, the mean of its summed advantages over all the places where it was said, and how many those
-    are.
-    """
+class TextAdvantage:
+    """A text with its advantage."""
 
     text: str
-    advantage: float
-    count: int
+    advantage: float  # the sum over its tokens, averaged over its occurrences
+    count: int  # of its occurrences
 
 
 def advantages_of_texts(
@@ -33,46 +32,47 @@ def advantages_of_texts(
     format: Format,
     *,
     n: int | None = None,
-    least: int = 1,
+    min_count: int = 1,
     token_budget: int = 8192,
-) -> list[Valued]:
-    """The sum of T - V over the tokens of each utterance, its end marker left out.
+) -> list[TextAdvantage]:
+    """The sum of T - V over the tokens of each utterance without its end marker.
 
-    Best first, of equal ones by text.
+    The highest comes first; equal ones are sorted by text.
 
     Args:
-        module: the policy, whose hidden states values may share.
-        n: look at all runs of so many tokens within utterances; None: at whole utterances.
-        least: texts said less often are left out.
+        module: the policy; the values may read its hidden states.
+        n: the length of n-grams in tokens, all of which are examined; None: complete utterances.
+        min_count: texts with fewer occurrences are left out.
 
     Raises:
-        BadSetting: n or `least` is less than 1.
+        BadSetting: n or `min_count` is less than 1.
     """
-    for name, number in (("n", n), ("least", least)):
+    for name, number in (("n", n), ("min_count", min_count)):
         if number is not None and number < 1:
-            raise BadSetting(f"{name} = {number}; a whole number of at least 1 is right")
+            raise BadSetting(f"{name} must be an integer of at least 1, got {number}; raise it")
     advantage = readings(module, values, batch, token_budget=token_budget).advantage.double().tolist()
     sums: dict[tuple[int, ...], list[float]] = defaultdict(list)
-    for row, ids in enumerate(_utterances(batch, format)):
-        for places in ids:
-            said, gained = [token for _, token in places], [advantage[row][place] for place, _ in places]
-            size = len(said) if n is None else n
-            for i in range(len(said) - size + 1 if size else 0):
-                sums[tuple(said[i : i + size])].append(sum(gained[i : i + size]))
+    for row, utterances in enumerate(_utterances(batch, format)):
+        for utterance in utterances:
+            tokens = [token for _, token in utterance]
+            advantages = [advantage[row][place] for place, _ in utterance]
+            size = len(tokens) if n is None else n
+            for i in range(len(tokens) - size + 1 if size else 0):
+                sums[tuple(tokens[i : i + size])].append(sum(advantages[i : i + size]))
     texts: dict[str, list[float]] = defaultdict(list)
-    for tokens, numbers in sums.items():
-        texts[format.text(list(tokens))] += numbers
-    found = [
-        Valued(text, sum(numbers) / len(numbers), len(numbers))
+    for ids, numbers in sums.items():
+        texts[format.text(list(ids))] += numbers
+    averages = [
+        TextAdvantage(text, sum(numbers) / len(numbers), len(numbers))
         for text, numbers in texts.items()
-        if len(numbers) >= least
+        if len(numbers) >= min_count
     ]
-    return sorted(found, key=lambda one: (-one.advantage, one.text))
+    return sorted(averages, key=lambda average: (-average.advantage, average.text))
 
 
 def _utterances(batch: TokenBatch, format: Format) -> list[list[list[tuple[int, int]]]]:
     """For each row its answers, each as (place, token) without end markers."""
-    found = []
+    utterances = []
     for tokens, is_action, turn in zip(
         batch.tokens.tolist(), batch.is_action.tolist(), batch.turn.tolist(), strict=True
     ):
@@ -80,5 +80,5 @@ def _utterances(batch: TokenBatch, format: Format) -> list[list[list[tuple[int, 
         for place, (token, chosen, number) in enumerate(zip(tokens, is_action, turn, strict=True)):
             if chosen and token not in format.end:
                 answers.setdefault(number, []).append((place, token))
-        found.append(list(answers.values()))
-    return found
+        utterances.append(list(answers.values()))
+    return utterances
