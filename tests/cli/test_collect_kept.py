@@ -67,7 +67,7 @@ def test_a_collection_that_is_stopped_in_the_middle_of_a_shard_plays_only_the_ga
         if way == "interrupt":
             assert stopped.returncode == 130
             assert "Traceback" not in stopped.stderr
-            assert "of 150 games are kept in cut; the same command goes on" in stopped.stderr
+            assert "of 150 games are finished and stored in cut; the same command continues" in stopped.stderr
         journals = {
             path.stem: journal.read(path, range(150))[0]
             for path in (folder / "cut" / "shards").glob("*.journal")
@@ -157,7 +157,7 @@ def test_options_of_transport_do_not_make_another_collection(halting, folder):
 
 
 def test_what_decides_a_collection_is_looked_for_in_players_of_players_too():
-    find = collection.designed.decisive
+    find = collection.designed.without_transport
     http = [
         "limit=2",
         "agent.retries=3",

@@ -1,9 +1,10 @@
-"""Collections: many games, in processes, into one file of episodes; killed and called again, one goes on.
+"""Collections: many games, played in several processes and written to one file of episodes.
 
-A design plays more beside each game (`designed`). The games are cut into shards of a fixed size. Each game is
-kept in its shard's journal as soon as it has ended, so an interruption loses only games under way; a whole
-shard is written aside and renamed. Streams are keyed by row and number, and the shards are joined in order,
-so the file does not depend on the number of processes or on interruptions.
+A collection that was interrupted continues when it is called again. A design may play more games beside each
+game (`designed`). Games are divided into shards of a fixed size. A finished game is written to its shard's
+journal at once, so an interruption loses only running games. A finished shard is written to a temporary file
+and renamed. Random streams are keyed by row and number, and the shards are joined in order. So the file does
+not depend on the number of processes or on interruptions.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ from loquent.files import atomic, names
 from loquent.machine.version import __version__
 from loquent.training import by_name
 
-PLAN = "collect.json"  # in a collection's folder: what it is
-SHARD = 64  # games; a constant, so that the shards of two runs are the same files
+PLAN = "collect.json"  # the file in a collection's folder that holds its plan
+SHARD = 64  # games in a shard; a constant, so that an interrupted collection finds its shards
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is collected: everything that decides what the episodes are. What is None is not written down."""
+    """What is collected: all settings that determine the episodes. Fields that are None are not stored."""
 
     task: str
     options: tuple[str, ...]
@@ -54,11 +55,11 @@ class Plan:
     design: str | None = None
     suboptimal: str | None = None
     adversary: str | None = None
-    inputs: str | None = None  # a hash of the files a design reads
+    inputs: str | None = None  # a hash of the files that the design reads
 
     @property
     def players(self) -> dict[str, str | None]:
-        """Who plays, by the option that names them."""
+        """The name of each player's agent, by the option that names it."""
         return {"agent": self.agent, "suboptimal": self.suboptimal, "adversary": self.adversary}
 
     @property
@@ -80,122 +81,118 @@ def collect(
     progress: bool = True,
     allow_imports: bool = False,
 ) -> dict[str, Any]:
-    """Play what is missing of a plan and join the shards into `out/episodes.jsonl`.
+    """Play the missing games of a plan and join the shards into `out/episodes.jsonl`.
 
     Args:
-        allow_imports: import code that the recipe of a run that plays names, wherever the run lies; otherwise
-            as `loquent.core.guards.trust` says.
+        allow_imports: if a player is a run, import the code that its recipe names, wherever the run lies;
+            otherwise `loquent.core.guards.trust` decides.
+
+    Returns:
+        The file, the number of episodes, their mean return, the counts of endings, and figures by kind.
 
     Raises:
-        BadCheckpoint: the folder holds another collection. Damaged: a game that was kept is not what was
-            written.
+        BadCheckpoint: the folder holds another collection.
+        Damaged: a stored game is damaged.
     """
-    fresh = _claim(plan, task, out)
+    fresh = _write_plan(plan, task, out)
     file = out / names.EPISODES
     try:
         _play(plan, out, file, processes, progress, allow_imports)
     except LoquentError:
-        if fresh and not _kept_games(plan, out):
-            _unclaim(out)  # what was refused leaves nothing that bars the next call
+        if fresh and not _finished_games(plan, out):
+            _remove_plan(out)  # so that the next call can use the folder for another plan
         raise
     except KeyboardInterrupt:
-        print(
-            f"{_kept_games(plan, out)} of {plan.episodes} games are kept in {out}; the same command goes on",
-            file=sys.stderr,
-        )
+        finished = f"{_finished_games(plan, out)} of {plan.episodes} games are finished and stored in {out}"
+        print(f"{finished}; the same command continues", file=sys.stderr)
         raise
     shutil.rmtree(out / "shards", ignore_errors=True)
     return _summary(task, file)
 
 
 def _play(plan: Plan, out: Path, file: Path, processes: int, progress: bool, allow_imports: bool) -> None:
-    """Make the missing shards and join them, where that has not been done."""
+    """Make the missing shards and join them, if the joined file does not exist."""
     if not file.exists():
         (out / "shards").mkdir(exist_ok=True)
         missing = [shard for shard in plan.shards if not _shard(out, shard).exists()]
-        said, done = f"{plan.agent or plan.design} plays {plan.task}", _kept_games(plan, out)
         with tqdm(
             total=plan.episodes,
-            initial=done,
+            initial=_finished_games(plan, out),
             unit="game",
-            desc=line(said),
+            desc=line(f"{plan.agent or plan.design} plays {plan.task}"),
             disable=None if progress else True,
             file=sys.stderr,
         ) as bar:
-            for games in _made(plan, out, missing, processes, allow_imports):
+            for games in _make_shards(plan, out, missing, processes, allow_imports):
                 bar.update(games)
         _join(plan, out, file)
 
 
-def _kept_games(plan: Plan, out: Path) -> int:
-    """How many games have been played: those of whole shards, and those in journals."""
-    numbers = {shard: plan.numbers(shard) for shard in plan.shards}
-    whole = sum(len(numbers[shard]) for shard in plan.shards if _shard(out, shard).exists())
-    return whole + sum(
-        len(journal.read(_journal(out, shard), numbers[shard])[0])
-        for shard in plan.shards
-        if not _shard(out, shard).exists()
-    )
+def _finished_games(plan: Plan, out: Path) -> int:
+    """The number of finished games, in finished shards and in journals."""
+    count = 0
+    for shard in plan.shards:
+        numbers = plan.numbers(shard)
+        finished = _shard(out, shard).exists()
+        count += len(numbers) if finished else len(journal.read(_journal(out, shard), numbers)[0])
+    return count
 
 
-def _claim(plan: Plan, task: Task, out: Path) -> bool:
-    """Write down what the folder is for, or see that it is for this; whether it was free before.
+def _write_plan(plan: Plan, task: Task, out: Path) -> bool:
+    """Write the plan, or check that the folder holds the same plan; returns whether it held none.
 
-    Options that only say how a player is reached are no part of it.
-    The weights of the task's rewards stand beside it, for those who rank the episodes.
+    Transport options, which say how a player is reached, are not compared. The weights of the task's rewards
+    are stored beside the plan, for commands that rank the episodes.
     """
-    manifest, now = (
-        out / PLAN,
-        {
-            name: value
-            for name, value in json_files.loads(json.dumps(asdict(plan))).items()
-            if value is not None
-        },
-    )
-    now["options"] = designed.decisive(plan.players, plan.options)
-    if manifest.exists():
-        before = json_files.load_object(manifest, "name a new folder, or move that one away")
-        before.pop("weights", None)  # the identity decides them
-        if before != now:
-            name = next(name for name in (*now, *before) if before.get(name) != now.get(name))
+    file = out / PLAN
+    fields = json_files.loads(json.dumps(asdict(plan)))
+    new = {name: value for name, value in fields.items() if value is not None}
+    new["options"] = designed.without_transport(plan.players, plan.options)
+    if file.exists():
+        stored = json_files.load_object(file, "name a new folder, or move that one away")
+        stored.pop("weights", None)  # the task's identity determines them
+        if stored != new:
+            name = next(name for name in (*new, *stored) if stored.get(name) != new.get(name))
             raise BadCheckpoint(
-                f"{out} holds another collection: {name} is {before.get(name)!r} there and "
-                f"{now.get(name)!r} here; name a new folder"
+                f"{out} holds another collection: {name} is {stored.get(name)!r} there and "
+                f"{new.get(name)!r} here; name a new folder"
             )
         return False
     (out / "shards").mkdir(parents=True, exist_ok=True)
-    atomic.write_text(manifest, json.dumps({**now, "weights": dict(task.spec.rewards)}, indent=1) + "\n")
+    atomic.write_text(file, json.dumps({**new, "weights": dict(task.spec.rewards)}, indent=1) + "\n")
     return True
 
 
-def _unclaim(out: Path) -> None:
+def _remove_plan(out: Path) -> None:
     (out / PLAN).unlink(missing_ok=True)
     shutil.rmtree(out / "shards", ignore_errors=True)
     if not any(out.iterdir()):
         out.rmdir()
 
 
-def _made(plan: Plan, out: Path, missing: list[int], processes: int, allow_imports: bool) -> Iterator[int]:
-    """Make the missing shards, here or in processes, and yield how many games have ended since."""
+def _make_shards(
+    plan: Plan, out: Path, missing: list[int], processes: int, allow_imports: bool
+) -> Iterator[int]:
+    """Make the missing shards, here or in several processes; yields numbers of games that have ended."""
     if min(processes, len(missing)) <= 1:
         for shard in missing:
-            yield from _make(plan, out, shard, allow_imports)
+            yield from _make_shard(plan, out, shard, allow_imports)
         return
     others = set(active_children())
     pool = ProcessPoolExecutor(
-        min(processes, len(missing)), mp_context=get_context("spawn"), initializer=_begin
+        min(processes, len(missing)), mp_context=get_context("spawn"), initializer=_start_worker
     )
     try:
         for future in as_completed(
-            [pool.submit(_make_whole, plan, out, shard, allow_imports) for shard in missing]
+            [pool.submit(_count_made, plan, out, shard, allow_imports) for shard in missing]
         ):
             yield future.result()
     except BrokenProcessPool as error:
         raise LoquentError(
-            "a process of the collection was killed (out of memory?); the same command goes on "
-            "where it stopped"
+            "a process of the collection was killed, perhaps for lack of memory; call the same command "
+            "again to continue"
         ) from error
-    except BaseException:  # Ctrl-C among them: no game under way is waited for
+    except BaseException:  # Ctrl-C too: do not wait for running games
         for process in set(active_children()) - others:
             process.terminate()
         raise
@@ -203,9 +200,10 @@ def _made(plan: Plan, out: Path, missing: list[int], processes: int, allow_impor
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _begin() -> None:
-    """In a process of the pool: escape what is written, leave Ctrl-C to the parent, and end when the parent
-    is gone.
+def _start_worker() -> None:
+    """Prepare a process of the pool.
+
+    It escapes what it prints, leaves Ctrl-C to its parent, and exits when the parent has ended.
     """
     guard()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -215,47 +213,53 @@ def _begin() -> None:
         threading.Thread(target=lambda: (connection.wait([sentinel]), os._exit(1)), daemon=True).start()
 
 
-_built: dict[Plan, designed.Shard] = {}  # one process makes task and agents once, not once a shard
+_players: dict[Plan, designed.PlayGames] = {}  # a process makes the task and the agents once
 
 
-def _make_whole(plan: Plan, out: Path, shard: int, allow_imports: bool) -> int:
-    """Make a shard; returns how many of its games were played now."""
-    return sum(_make(plan, out, shard, allow_imports))
+def _count_made(plan: Plan, out: Path, shard: int, allow_imports: bool) -> int:
+    """Make a shard; returns the number of games that this call played."""
+    return sum(_make_shard(plan, out, shard, allow_imports))
 
 
-def _make(plan: Plan, out: Path, shard: int, allow_imports: bool) -> Iterator[int]:
-    """Play the games of a shard that are not in its journal, and write it.
+def _make_shard(plan: Plan, out: Path, shard: int, allow_imports: bool) -> Iterator[int]:
+    """Play the games that are not in the shard's journal, and write the shard.
 
-    Yields 1 for each that has ended.
+    Yields 1 for each game that has ended.
     """
-    if plan not in _built:
-        task = by_name.task(plan.task, designed.by_owner(plan.options)[""])
-        how: dict[str, Any] = {"seed": plan.seed, "split": plan.split, "allow_imports": allow_imports}
-        _built[plan] = designed.shards(task, plan.design or designed.GAMES, plan.players, plan.options, **how)
-    with journal.Journal(_journal(out, shard), plan.numbers(shard)) as kept:
-        for number, episodes in _built[plan](kept.missing):
-            kept.add(number, episodes)
+    if plan not in _players:
+        _players[plan] = designed.player(
+            by_name.task(plan.task, designed.by_owner(plan.options)[""]),
+            plan.design or designed.GAMES,
+            plan.players,
+            plan.options,
+            seed=plan.seed,
+            split=plan.split,
+            allow_imports=allow_imports,
+        )
+    with journal.Journal(_journal(out, shard), plan.numbers(shard)) as games:
+        for number, episodes in _players[plan](games.missing):
+            games.add(number, episodes)
             yield 1
-        journal.write_shard(_shard(out, shard), kept.whole())
+        journal.write_shard(_shard(out, shard), games.text())
     _journal(out, shard).unlink(missing_ok=True)
 
 
 def _join(plan: Plan, out: Path, file: Path) -> None:
-    with atomic.replacing(file) as aside, aside.open("wb") as joined:  # closed, then renamed
+    with atomic.replacing(file) as temporary, temporary.open("wb") as joined:  # closed, then renamed
         for shard in plan.shards:
             joined.write(journal.read_shard(_shard(out, shard)))
 
 
 def _summary(task: Task, file: Path) -> dict[str, Any]:
     ended, kinds, totals = Counter[str](), Counter[str](), defaultdict[str, float](float)
-    for one in episode.read(file):
-        kind = one.meta.get("kind", "")
+    for played in episode.read(file):
+        kind = played.meta.get("kind", "")
         kinds[kind] += 1
-        totals[kind] += one.total(task.spec.rewards)
-        ended[str(one.ended)] += 1
+        totals[kind] += played.total(task.spec.rewards)
+        ended[str(played.ended)] += 1
     count = kinds.total()
     successes = sum(number for name, number in ended.items() if name in task.spec.success)
-    found = {
+    summary = {
         "task": task.identity,
         "file": str(file),
         "episodes": count,
@@ -264,7 +268,7 @@ def _summary(task: Task, file: Path) -> dict[str, Any]:
         "ended": dict(sorted(ended.items())),
     }
     by_kind = {kind: {"episodes": number, "return": totals[kind] / number} for kind, number in kinds.items()}
-    return found if set(kinds) == {""} else {**found, "kinds": by_kind}
+    return summary if set(kinds) == {""} else {**summary, "kinds": by_kind}
 
 
 def _shard(out: Path, number: int) -> Path:

@@ -1,4 +1,4 @@
-"""The designs of `loquent collect`: their options, who plays in them, and how a part of each is made."""
+"""The designs of `loquent collect`: their options, their players, and how their episodes are made."""
 
 from __future__ import annotations
 
@@ -20,28 +20,25 @@ from loquent.rollout.loop import Game, stream
 from loquent.training import by_name
 
 GAMES, BRANCHING, ADVERSARIAL = "games", "branching", "adversarial"
-DESIGN, PLAYERS = (
-    "design",
-    ("agent", "suboptimal", "adversary"),
-)  # whose options stand behind "design." and so on
-Shard = Callable[
-    [Sequence[int]], Iterator[tuple[int, list[Episode]]]
-]  # of each game by its number, as soon as it has ended
-TOGETHER = 8  # games of a design that are played at once, each with those that are played beside it
+DESIGN = "design"
+PLAYERS = ("agent", "suboptimal", "adversary")
+PlayGames = Callable[[Sequence[int]], Iterator[tuple[int, list[Episode]]]]
+"""Plays the games with these numbers; yields the number and the episodes of each game when it has ended."""
+TOGETHER = 8  # games of a design that are played at once, with the games beside each
 
 
 @dataclass(frozen=True)
 class GamesOptions:
-    """The design `games` has none: plain play."""
+    """Options of the design `games`, which has none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BranchingOptions:
-    """What the design `branching` may be told."""
+    """Options of the design `branching`."""
 
     rollouts: int = setting(
         1,
-        "games of the suboptimal player from each state of an expert's game",
+        "games of the suboptimal player from each state of the expert's game",
         low=1,
         source="20k games x 1: released code of 2206.11871",
     )
@@ -52,22 +49,22 @@ class BranchingOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class AdversarialOptions:
-    """What the design `adversarial` may be told."""
+    """Options of the design `adversarial`."""
 
     rollouts: int = setting(
         5,
-        "games of the adversary from one state of an expert's game",
+        "games of the adversary from one state of the expert's game",
         low=0,
         source="released code of 2206.11871",
     )
     games: int = setting(
         5,
-        "whole games of the suboptimal player beside an expert's game",
+        "complete games of the suboptimal player beside the expert's game",
         low=0,
         source="released code of 2206.11871",
     )
     before: int = setting(
-        3, "the adversary takes over before this answer of the expert's", low=1, source="2206.11871 sec. 5"
+        3, "the adversary takes over before this answer of the expert", low=1, source="2206.11871 sec. 5"
     )
 
     def __post_init__(self) -> None:
@@ -75,7 +72,7 @@ class AdversarialOptions:
 
 
 OPTIONS: dict[str, type] = {GAMES: GamesOptions, BRANCHING: BranchingOptions, ADVERSARIAL: AdversarialOptions}
-SEATED: dict[str, tuple[str, ...]] = {
+PLAYERS_OF: dict[str, tuple[str, ...]] = {
     GAMES: ("agent",),
     BRANCHING: ("agent", "suboptimal"),
     ADVERSARIAL: ("agent", "suboptimal", "adversary"),
@@ -83,117 +80,147 @@ SEATED: dict[str, tuple[str, ...]] = {
 
 
 def by_owner(options: Sequence[str]) -> dict[str, list[str]]:
-    """Options by whose they are: the task's under "", those of the design (`design.key=value`) and of the
-    players under their names.
+    """Options by owner: `design`, a player, or "" for the task.
+
+    An option of the design is `design.key=value`; an option of the agent is `agent.key=value`, and so on.
     """
     return by_name.owned(options, DESIGN, *PLAYERS)
 
 
 def read(name: str, players: Mapping[str, str | None], options: Sequence[str]) -> Any:
-    """The options of a design; sees that just the players it needs are named, and no others have options.
+    """Read the options of a design, and check its players.
+
+    Args:
+        players: the name of each player's agent; None if the command names none.
+        options: all options of the command, as `owner.key=value`.
 
     Raises:
-        UnknownName: no such design. BadSetting: no such option, or a player too many or too few.
+        UnknownName: there is no such design.
+        BadSetting: an option is unknown or has a wrong value, or a player is missing or superfluous.
     """
-    own = registry.names("design")  # those of worlds, which make their episodes without a player
-    if name not in OPTIONS and name not in own:
-        raise UnknownName("design", name, (*OPTIONS, *own))
-    said, seated = by_owner(options), SEATED.get(name, ())
-    for player, who in players.items():
-        if (who is None) == (player in seated):
-            wanted = ", ".join(f"--{needed}" for needed in seated) or "no player"
+    of_tasks = registry.names("design")  # these make their episodes without a player
+    if name not in OPTIONS and name not in of_tasks:
+        raise UnknownName("design", name, (*OPTIONS, *of_tasks))
+    owned, needed = by_owner(options), PLAYERS_OF.get(name, ())
+    for player, agent_name in players.items():
+        if (agent_name is None) == (player in needed):
+            allowed = ", ".join(f"--{option}" for option in needed) or "no player"
+            problem = "missing" if agent_name is None else "one too many"
+            raise BadSetting(f"--{player} is {problem}: the design {name!r} takes {allowed}")
+        if agent_name is None and owned[player]:
             raise BadSetting(
-                f"--{player} is {'missing' if who is None else 'one too many'}: the design {name!r} "
-                f"takes {wanted}"
+                f"{owned[player][0]} is an option of --{player}, which is missing; add it or remove this"
             )
-        if who is None and said[player]:
-            raise BadSetting(f"{said[player][0]}: there is no --{player} whose option this could be")
     schema = OPTIONS[name] if name in OPTIONS else registry.find("design", name).Options
-    return fill(schema, Node(by_name.given(said[DESIGN], f"{DESIGN}."), COMMAND_LINE, None), f"design {name}")
+    nodes = by_name.given(owned[DESIGN], f"{DESIGN}.")
+    return fill(schema, Node(nodes, COMMAND_LINE, None), f"design {name}")
 
 
 def inputs(name: str, options: Any) -> str | None:
-    """A hash of the files that a design reads, so that a collection is not continued from other files.
+    """A hash of the files that a design reads; None if it reads none.
 
-    None where it reads none.
+    It ensures that a collection is not continued with other files.
     """
     if name in OPTIONS:
         return None
     files = registry.find("design", name).files(options)
-    return hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()[
-        :16
-    ]
+    digests = b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)
+    return hashlib.sha256(digests).hexdigest()[:16]
 
 
-def decisive(players: Mapping[str, str | None], options: Sequence[str]) -> list[str]:
-    """The options without those that only say how a player is reached (`setting(transport=True)`), in players
-    inside players too.
+def without_transport(players: Mapping[str, str | None], options: Sequence[str]) -> list[str]:
+    """The options without those that only say how a player is reached (`setting(transport=True)`).
+
+    Such options are also removed from agents that are options of agents.
     """
-    owned, found = by_owner(options), []
+    owned, remaining = by_owner(options), []
     for text in options:
         owner = next(name for name, texts in owned.items() if text in texts)
-        who, (path, _, value) = players.get(owner), text.partition("=")
-        if who and (who in registry.names("agent") or ":" in who):
-            if path.strip().removeprefix(f"{owner}.") in agent.transport_options(by_name.find("agent", who)):
+        agent_name, (path, _, value) = players.get(owner), text.partition("=")
+        if agent_name and (agent_name in registry.names("agent") or ":" in agent_name):
+            transport = agent.transport_options(by_name.find("agent", agent_name))
+            if path.strip().removeprefix(f"{owner}.") in transport:
                 continue
-            inside = parse(value, COMMAND_LINE, numbered=False).plain()
-            kept = agent.without_transport(inside)
-            text = text if kept == inside else f"{path}={json.dumps(plain(kept), sort_keys=True)}"
-        found.append(text)
-    return found
+            option = parse(value, COMMAND_LINE, numbered=False).plain()
+            reduced = agent.without_transport(option)
+            if reduced != option:
+                text = f"{path}={json.dumps(plain(reduced), sort_keys=True)}"
+        remaining.append(text)
+    return remaining
 
 
-def shards(
+def player(
     task: Task,
     name: str,
     players: Mapping[str, str | None],
-    given: Sequence[str],
+    texts: Sequence[str],
     *,
     seed: int,
     split: str,
     allow_imports: bool = False,
-) -> Shard:
-    """How episodes of a design are made: those of the games of some numbers, whatever was made before."""
-    options, owned = read(name, players, given), by_owner(given)
+) -> PlayGames:
+    """The function that plays games of a design by their numbers, in any order.
+
+    Args:
+        name: the design.
+        players: the name of each player's agent.
+        texts: all options of the command, as `owner.key=value`.
+        seed: the key of all random streams.
+
+    Raises:
+        UnknownName, BadSetting: see `read`; or the split has no rows.
+    """
+    options, owned = read(name, players, texts), by_owner(texts)
     if name not in OPTIONS:
         design = registry.find("design", name)(task, options)
         return lambda numbers: ((number, [design.episode(number, seed, split)]) for number in numbers)
     rows = task.rows(split)
     if not rows:
-        raise BadSetting(f"{task.identity} has no rows in its split {split!r}")
+        raise BadSetting(f"{task.identity} has no rows in its split {split!r}; name another split")
     agents = [
-        by_name.agent(players[player] or "", task, owned[player], f"{player}.", allow_imports=allow_imports)
-        for player in SEATED[name]
+        by_name.agent(players[seat] or "", task, owned[seat], f"{seat}.", allow_imports=allow_imports)
+        for seat in PLAYERS_OF[name]
     ]
 
     def plain_games(numbers: Sequence[int]) -> Iterator[tuple[int, list[Episode]]]:
         queue = [_game(rows, number) for number in numbers]
-        for place, episode in stream(task, queue, *agents, seed=seed, split=split, live=max(1, len(queue))):
+        episodes = stream(task, queue, *agents, seed=seed, split=split, live=max(1, len(queue)))
+        for place, episode in episodes:
             yield numbers[place], [episode]
 
     def designed_games(numbers: Sequence[int]) -> Iterator[tuple[int, list[Episode]]]:
         for first in range(0, len(numbers), TOGETHER):
-            some = numbers[first : first + TOGETHER]
-            queue = [_game(rows, number) for number in some]
-            if name == BRANCHING:
-                played = forks.branching(
-                    task, queue, *agents, seed=seed, split=split, rollouts=options.rollouts
-                )
-            else:
-                expert, suboptimal, adversary = agents
-                chosen = {"rollouts": options.rollouts, "games": options.games, "before": options.before}
-                played = forks.adversarial(
-                    task, queue, expert, adversary, suboptimal, seed=seed, split=split, **chosen
-                )
-            begins = [place for place, episode in enumerate(played) if episode.meta["kind"] == forks.EXPERT]
-            yield from (
-                (number, played[begin:end])
-                for number, begin, end in zip(some, begins, [*begins[1:], None], strict=True)
-            )
+            chunk = numbers[first : first + TOGETHER]
+            queue = [_game(rows, number) for number in chunk]
+            episodes = _play(name, options, task, queue, agents, seed, split)
+            begins = [i for i, episode in enumerate(episodes) if episode.meta["kind"] == forks.EXPERT]
+            for number, begin, end in zip(chunk, begins, [*begins[1:], None], strict=True):
+                yield number, episodes[begin:end]
 
     return plain_games if name == GAMES else designed_games
 
 
+def _play(
+    name: str, options: Any, task: Task, queue: list[Game], agents: list[Any], seed: int, split: str
+) -> list[Episode]:
+    """Play games of a design with forks; the expert's episode of each game comes before its others."""
+    if name == BRANCHING:
+        return forks.branching(task, queue, *agents, seed=seed, split=split, rollouts=options.rollouts)
+    expert, suboptimal, adversary = agents
+    return forks.adversarial(
+        task,
+        queue,
+        expert,
+        adversary,
+        suboptimal,
+        seed=seed,
+        split=split,
+        rollouts=options.rollouts,
+        games=options.games,
+        before=options.before,
+    )
+
+
 def _game(rows: Sequence[Row], number: int) -> Game:
-    """Game `number` of all games: the rows in their order, again and again."""
+    """The game with this number: the rows in order, repeated."""
     return Game(rows[number % len(rows)], number // len(rows))

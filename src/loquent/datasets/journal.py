@@ -1,9 +1,8 @@
-"""The files of a shard: the journal of its games that have ended, and the episodes of all its games with
-their digest.
+"""The files of a shard: a journal of its finished games, then the episodes of all its games with a digest.
 
-A line of a journal is a checksum (`records.mark`) of what follows it, a space, and `[number, [line, ...]]` in
-JSON: the number of a game, and the text of each of its episodes as the dataset will hold it. Games stand in
-the order in which they ended.
+A line of a journal is a checksum (`records.mark`), a space, and `[number, [line, ...]]` in JSON. The number
+is that of the game; each line is the text of one of its episodes, as it is written to the dataset. The
+checksum covers the rest of the line. Games appear in the order in which they ended.
 """
 
 from __future__ import annotations
@@ -21,28 +20,28 @@ from loquent.errors import Damaged
 from loquent.files import atomic
 from loquent.files.records import MARK, mark
 
-DIGEST = ".digest"  # beside a shard: the SHA-256 of its bytes, then the checksum of each of its lines
+DIGEST = ".digest"  # suffix of the file with the SHA-256 of a shard and the checksum of each of its lines
 ADVICE = "delete this file, and the same command plays its games again"
 
 
 class Journal:
-    """An open journal.
+    """An open journal, which writes each added game to its file at once.
 
-    Opening it drops a last line that a kill cut off; each added game is written to the file at once.
+    Opening it drops a last line that a kill cut off.
 
     Args:
-        numbers: of the shard's games.
+        numbers: the numbers of the shard's games.
 
     Raises:
-        Damaged: as `read`.
+        Damaged: a complete line of the file is damaged; the error names file and line.
     """
 
     def __init__(self, path: Path, numbers: Sequence[int]) -> None:
         self._numbers = numbers
-        self._kept, good = read(path, numbers)
+        self._games, size = read(path, numbers)
         self._file = path.open("r+b" if path.exists() else "xb", buffering=0)
-        self._file.truncate(good)
-        self._file.seek(good)
+        self._file.truncate(size)
+        self._file.seek(size)
 
     def __enter__(self) -> Journal:
         return self
@@ -54,47 +53,49 @@ class Journal:
 
     @property
     def missing(self) -> list[int]:
-        """The numbers of the games that are still to be played."""
-        return [number for number in self._numbers if number not in self._kept]
+        """The numbers of the games that the journal does not hold."""
+        return [number for number in self._numbers if number not in self._games]
 
     def add(self, number: int, episodes: Sequence[Episode]) -> None:
-        """Keep a game that has ended."""
-        lines = [json.dumps(to_json(one), allow_nan=False) for one in episodes]
+        """Write the episodes of a finished game."""
+        lines = [json.dumps(to_json(episode), allow_nan=False) for episode in episodes]
         content = (json.dumps([number, lines]) + "\n").encode("ascii")
         line = memoryview(mark(content).encode("ascii") + b" " + content)
         while line:
             line = line[self._file.write(line) :]
-        self._kept[number] = lines
+        self._games[number] = lines
 
-    def whole(self) -> str:
-        """The lines of all episodes in the order of their games; every game has been kept."""
-        return "".join(f"{line}\n" for number in self._numbers for line in self._kept[number])
+    def text(self) -> str:
+        """The lines of all episodes in the order of the games' numbers; the journal must hold every game."""
+        return "".join(f"{line}\n" for number in self._numbers for line in self._games[number])
 
 
 def read(path: Path, numbers: Sequence[int]) -> tuple[dict[int, list[str]], int]:
-    """The games of a journal by number, and the number of bytes that hold them; none where there is no file.
+    """The games of a journal by number, and the size of its complete lines in bytes.
+
+    A file that does not exist has no games.
 
     Raises:
-        Damaged: a whole line is not what was written; names file and line.
+        Damaged: a complete line is damaged; the error names file and line.
     """
-    kept: dict[int, list[str]] = {}
-    good = 0
+    games: dict[int, list[str]] = {}
+    size = 0
     if not path.is_file():
-        return kept, good
+        return games, size
     with path.open("rb") as file:
         for place, line in enumerate(file, 1):
             if not line.endswith(b"\n"):  # cut off by a kill
                 break
-            found = _game(line, numbers)
-            if found is None:
+            game = _game(line, numbers)
+            if game is None:
                 raise Damaged(f"{path}:{place}: this line is not what was written; {ADVICE}")
-            kept.setdefault(*found)
-            good += len(line)
-    return kept, good
+            games.setdefault(*game)
+            size += len(line)
+    return games, size
 
 
 def write_shard(path: Path, text: str) -> None:
-    """Write the episodes of a shard; first their digest, then, in one step, the file."""
+    """Write the digest of a shard, then replace its file of episodes in one step."""
     content = text.encode("utf-8")
     for target, part in ((path.with_suffix(DIGEST), "\n".join(_digest(content)) + "\n"), (path, text)):
         with atomic.replacing(target, private=True) as aside:
@@ -102,26 +103,22 @@ def write_shard(path: Path, text: str) -> None:
 
 
 def read_shard(path: Path) -> bytes:
-    """The episodes of a shard, compared with their digest.
+    """Read the episodes of a shard and compare them with the digest.
 
     Raises:
-        Damaged: the digest is missing, or the shard is not what was written; names file and line.
+        Damaged: the digest is missing, or the shard does not match it; the error names file and line.
     """
     content, digest = path.read_bytes(), path.with_suffix(DIGEST)
     if not digest.is_file():
         raise Damaged(
-            f"{path}: {digest.name} is missing, so nothing tells whether the episodes are as they "
-            f"were written; {ADVICE}"
+            f"{path}: {digest.name} is missing, so the episodes cannot be checked for damage; {ADVICE}"
         )
-    found, written = _digest(content), digest.read_bytes().decode("ascii", "replace").splitlines()
-    if found != written:
-        place = next(
-            (i for i, (one, other) in enumerate(zip(found[1:], written[1:]), 1) if one != other),
-            min(len(found), len(written)),
-        )
-        raise Damaged(
-            f"{path}:{max(place, 1)}: from this line on the episodes are not what was written; {ADVICE}"
-        )
+    actual, written = _digest(content), digest.read_bytes().decode("ascii", "replace").splitlines()
+    if actual != written:
+        pairs = zip(actual[1:], written[1:])
+        differing = (line for line, (first, second) in enumerate(pairs, 1) if first != second)
+        place = max(1, next(differing, min(len(actual), len(written))))
+        raise Damaged(f"{path}:{place}: from this line on the episodes are not what was written; {ADVICE}")
     return content
 
 
@@ -130,22 +127,22 @@ def _digest(content: bytes) -> list[str]:
 
 
 def _game(line: bytes, numbers: Sequence[int]) -> tuple[int, list[str]] | None:
-    """The number and the episodes of a journal's line; None where it is not what `add` writes."""
+    """The game's number and episodes in a line of a journal; None if `add` did not write the line."""
     content = line[MARK + 1 :]
     if line[: MARK + 1] != mark(content).encode("ascii") + b" ":
         return None
     try:
-        found = json_files.loads(content)
+        value = json_files.loads(content)
     except json_files.BadJson:
         return None
-    return (found[0], found[1]) if _is_game(found, numbers) else None
+    return (value[0], value[1]) if _is_game(value, numbers) else None
 
 
-def _is_game(found: Any, numbers: Sequence[int]) -> bool:
-    if not isinstance(found, list) or len(found) != 2 or type(found[0]) is not int or found[0] not in numbers:
+def _is_game(value: Any, numbers: Sequence[int]) -> bool:
+    """Whether a JSON value is a number of a game and a list of lines that is not empty."""
+    if not isinstance(value, list) or len(value) != 2:
         return False
-    return (
-        isinstance(found[1], list)
-        and bool(found[1])
-        and all(isinstance(line, str) and "\n" not in line for line in found[1])
-    )
+    number, lines = value
+    if type(number) is not int or number not in numbers or not isinstance(lines, list) or not lines:
+        return False
+    return all(isinstance(line, str) and "\n" not in line for line in lines)
