@@ -287,7 +287,7 @@ def test_ctrl_c_keeps_games_that_have_ended_and_another_address_goes_on(serve, t
     assert time.monotonic() - begun < 6.0
     assert run.returncode == 130
     assert errors.splitlines()[-2:] == [
-        "1 of 20 games are kept in cut; the same command goes on",
+        "1 of 20 games are finished and stored in cut; the same command continues",
         "loquent: interrupted",
     ]
     assert "Traceback" not in errors

@@ -176,7 +176,7 @@ def test_what_starts_from_a_failed_run_is_not_made(suite):
     )
     found, _ = bench(suite, seeds=1)
     assert set(found.failures) == {"base", "zero-0", "ppo-0"}
-    assert found.failures["zero-0"].startswith("not made: what it starts from failed (")
+    assert found.failures["zero-0"].startswith("not made: a job that it needs failed (")
     assert found.rows["expert"].n == 1
 
 

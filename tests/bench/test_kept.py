@@ -117,7 +117,7 @@ def test_a_torn_checkpoint_is_gone_on_from_an_older_one_and_said(here):
         name: {int(seed): value for seed, value in by.items()} for name, by in before.items()
     }
     line = next(line for line in said if "ppo-0" in line)
-    assert "went on from an older checkpoint" in line
+    assert "continued from an older checkpoint" in line
     assert "update-2 is refused" in line
     assert (folder / "checkpoints" / "update-2.refused").is_dir()
 
@@ -132,7 +132,7 @@ def test_a_run_whose_checkpoints_are_all_torn_is_set_aside_and_begun_anew(here):
         found, said = _bench()
         assert not found.failures
         line = next(line for line in said if "ppo-0" in line)
-        assert f"begun anew, and what was there is now {earlier}: " in line
+        assert f"begun anew; the earlier run is now in {earlier}: " in line
         assert "is torn" in line
         assert (here / "out" / earlier / "thesis.txt").read_text() == earlier
         assert not (folder / "thesis.txt").exists()

@@ -66,7 +66,7 @@ def test_a_folder_of_seeds_goes_on_where_it_was_stopped(three, tmp_path, capsys)
 
 
 def test_a_folder_with_runs_is_refused(three):
-    with pytest.raises(BadCheckpoint, match="holds runs already"):
+    with pytest.raises(BadCheckpoint, match="already holds runs"):
         seeds.train_seeds(recipes.load("reviews_ppo", profile="smoke"), three, 2, progress=False)
 
 

@@ -187,7 +187,7 @@ def _gone_on_with(sets, found):
         bench(sets, ["games:episodes=21"])
     again, _ = bench(sets, ["branching:episodes=21"])
     assert "holds another collection: episodes is 20 there and 21 here" in again.failures["branching"]
-    assert again.failures["ilql-0"].startswith("not made: what it starts from failed (")
+    assert again.failures["ilql-0"].startswith("not made: a job that it needs failed (")
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ WRONG = [
     ("column: words, rising: [zero", "column: wrods, rising: [zero", ["small.yaml", "'wrods'", "words"]),
     ("cells: [ppo, same], key", "cells: [pop, same], key", ["small.yaml", "'pop'", "ppo"]),
     ("key: rollout/return", "kye: rollout/return", ["small.yaml", "'kye'", "key"]),
-    ("rising: [ppo, same]", "rising: [ppo]", ["small.yaml", "two cells"]),
+    ("rising: [ppo, same]", "rising: [ppo]", ["small.yaml", "at least two cells"]),
     ("seeds: 2", "seeds: 0", ["small.yaml", "seeds", "at least 1"]),
     ("seeds: 2", "seeds: two", ["small.yaml", "'two'", "int"]),
     ("version: 3", "version: new", ["small.yaml", "version", "'new'"]),

@@ -174,7 +174,7 @@ def test_plain_collections_are_written_down_as_before(folder):
         ),
         ([*BRANCHING, "design.rollout=2"], "design branching has no setting 'rollout'. Nearest: rollouts"),
         ([*BRANCHING, "design.rollouts=0"], "rollouts must be at least 1, got 0"),
-        ([*BRANCHING, "adversary.x=2"], "adversary.x=2: there is no --adversary"),
+        ([*BRANCHING, "adversary.x=2"], "adversary.x=2 is an option of --adversary, which is missing"),
         ([*BRANCHING, "suboptimal.x=2"], "the agent counting:Counter has no options"),
         (
             ["--agent", "expert", "--suboptimal", "human", "--design", "branching"],

@@ -1,6 +1,4 @@
-"""A set of a suite made: collected or gone on with, and its figures: mean return, best decile, and exact
-values where there are any.
-"""
+"""Make a set of recorded episodes of a suite, and compute its figures."""
 
 from __future__ import annotations
 
@@ -21,45 +19,46 @@ from loquent.machine.version import __version__
 from loquent.training import by_name
 from loquent.training.evaluate import mean_and_error
 
-FIGURES, DECILE = "set.json", 0.1
-SITUATIONS = 2000  # of an exact value: some seconds
+FIGURES = "set.json"  # the file in the set's folder
+DECILE = 0.1
+SITUATIONS = 2000  # the largest number of situations of an exact return; it takes some seconds
 
 
 def make(job: SetJob, progress: bool = False) -> dict[str, Any]:
-    """Collect what is missing, read the whole, and keep and return its figures.
+    """Collect the missing episodes, and write and return the set's figures.
 
     Raises:
-        BadCheckpoint: the folder holds another collection. LoquentError: nothing can be collected.
+        BadCheckpoint: the folder holds another collection.
+        LoquentError: the episodes cannot be collected.
     """
     task = by_name.task(job.task, _task_options(job))
     if not job.data.path:
         collection.collect(plan(job, task), task, job.folder, progress=progress)
-    found = {"key": job.figures_key, **figures(job, task)}
-    atomic.write_json(job.folder / FIGURES, manifest.sealed(found))
-    return found
+    content = {"key": job.figures_key, **figures(job, task)}
+    atomic.write_json(job.folder / FIGURES, manifest.sealed(content))
+    return content
 
 
 def finished(job: SetJob) -> dict[str, Any] | None:
-    """The figures of a set that an earlier call has made; None where they are still to be made.
+    """The figures of a set that an earlier call has made; None if the set is not finished.
 
     Raises:
         BadCheckpoint: the folder holds another set or a run.
     """
     try:
-        found = manifest.load(job.folder / FIGURES, "delete it")
-        known = (job.folder / collection.PLAN).exists()
+        content = manifest.load(job.folder / FIGURES, "delete it")
+        is_collection = (job.folder / collection.PLAN).exists()
     except (BadCheckpoint, OSError):
         return None
-    if known == bool(job.data.path):
+    if is_collection == bool(job.data.path):
         raise BadCheckpoint(
-            f"{job.folder} holds another set than this suite has now; name a new folder, or move "
-            "that one away"
+            f"{job.folder} holds another set than that of the suite; name a new folder, or move that one away"
         )
-    return found if found.get("key") == job.figures_key and job.file.is_file() else None
+    return content if content.get("key") == job.figures_key and job.file.is_file() else None
 
 
 def plan(job: SetJob, task: Task) -> collection.Plan:
-    """What is collected, as `loquent collect` has it."""
+    """The plan of the collection, which is that of `loquent collect`."""
     data, design, players = job.data, kind(job.data.design), job.data.players
     read = designed.read(design, players, data.options)
     return collection.Plan(
@@ -78,15 +77,19 @@ def plan(job: SetJob, task: Task) -> collection.Plan:
 
 
 def figures(job: SetJob, task: Task) -> dict[str, Any]:
-    """Of the episodes: how many, their mean return with its standard error, that of the best tenth.
+    """The figures of a set: number of episodes, mean return with standard error, and exact returns.
 
-    Exact values; who made them.
+    `best` is the mean return of the best tenth, `exact` that of the agent's policy, `optimum` that of the
+    suite's best known agent.
+
+    Raises:
+        LoquentError: the file holds no episode.
     """
-    returns = np.array([one.total(task.spec.rewards) for one in episode.read(job.file)])
+    returns = np.array([played.total(task.spec.rewards) for played in episode.read(job.file)])
     if not len(returns):
-        raise LoquentError(f"{job.file} holds no episode")
+        raise LoquentError(f"{job.file} holds no episode; name a file with episodes")
     mean, error = mean_and_error(returns.tolist())
-    kept = best(returns, max(DECILE, 1 / len(returns)))
+    top = best(returns, max(DECILE, 1 / len(returns)))
     plain_games = not job.data.path and kind(job.data.design) == designed.GAMES
     return {
         "label": job.data.label or job.name,
@@ -95,7 +98,7 @@ def figures(job: SetJob, task: Task) -> dict[str, Any]:
         "episodes": len(returns),
         "return": mean,
         "error": error,
-        "best": float(returns[kept].mean()),
+        "best": float(returns[top].mean()),
         "exact": exact(task, job.data.agent) if plain_games else None,
         "optimum": exact(task, job.optimum) if job.optimum else None,
         "optimum_of": kind(job.optimum),
@@ -104,22 +107,23 @@ def figures(job: SetJob, task: Task) -> dict[str, Any]:
 
 
 def exact(task: Task, chosen: str | Record) -> float | None:
-    """The exact mean return of an agent; None where it says none, or has too many situations."""
-    find = getattr(agent.make(chosen, task), "exact_return", None)
+    """The exact mean return of an agent; None if it computes none, or has too many situations."""
+    exact_return = getattr(agent.make(chosen, task), "exact_return", None)
     try:
-        return None if find is None else float(find(SITUATIONS))
+        return None if exact_return is None else float(exact_return(SITUATIONS))
     except LoquentError:
         return None
 
 
 def _maker(job: SetJob) -> str:
-    """Who made it, in words."""
+    """The players, the design and their options, as a text for tables."""
     data = job.data
     if data.path:
         return f"given: {data.path}"
-    design, players = kind(data.design), ", ".join(who for who in data.players.values() if who)
-    said = ", ".join(option.partition(".")[2] for option in data.options)
-    return (players if design == designed.GAMES else f"{design}: {players}") + (f" ({said})" if said else "")
+    design, players = kind(data.design), ", ".join(name for name in data.players.values() if name)
+    options = ", ".join(option.partition(".")[2] for option in data.options)
+    maker = players if design == designed.GAMES else f"{design}: {players}"
+    return f"{maker} ({options})" if options else maker
 
 
 def _task_options(job: SetJob) -> tuple[str, ...]:

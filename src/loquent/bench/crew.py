@@ -1,7 +1,7 @@
-"""Runs in their order, several at once: one process for each core, kept from run to run, so that a library is
-loaded once.
+"""Make the jobs of a suite in order, several at once in worker processes.
 
-A process that dies takes one run with it, which is a failure like any other; another takes its place.
+A worker makes many jobs, so it imports the libraries once. If a worker dies, its job fails and a new worker
+takes its place.
 """
 
 from __future__ import annotations
@@ -20,70 +20,71 @@ from loquent.bench.work import Outcome, finished, make
 from loquent.core.guards.terminal import guard
 from loquent.pretrained import devices
 
-Say = Callable[[Job | SetJob, Outcome], None]
+Report = Callable[[Job | SetJob, Outcome], None]
 
 
 def run(
-    jobs: Sequence[Job | SetJob], processes: int, say: Say, *, progress: bool = False
+    jobs: Sequence[Job | SetJob], processes: int, report: Report, *, progress: bool = False
 ) -> dict[str, Outcome]:
-    """The outcome of every job by key; those that start from a failed one are not made, and say so.
+    """Make the jobs that are not finished; returns the outcome of every job by its key.
 
-    All runs of a folder have the same threads, however many are left: those its finished ones have had, else
-    a share of the cores.
+    A job that needs a failed job is not made; its outcome is a failure. All runs have the same number of
+    threads, that of the finished runs if there are any, else a share of the cores.
 
     Args:
-        jobs: each behind what it needs.
-        processes: so many at once; 1 makes all of them here, one after the other.
-        say: told of every outcome as it comes.
-        progress: bars of the runs made here.
+        jobs: each job after the jobs that it needs.
+        processes: the number of jobs made at once; 1 makes all of them in this process.
+        report: called with each job and its outcome.
+        progress: show progress bars of the runs made in this process.
 
     Raises:
-        BadCheckpoint: a folder holds a run of other settings; before anything is made.
+        BadCheckpoint: a folder holds a run of other settings; raised before any job is made.
     """
-    outcomes = {job.key: found for job in jobs if (found := finished(job)) is not None}
+    outcomes = {job.key: outcome for job in jobs if (outcome := finished(job)) is not None}
     for job in jobs:
         if job.key in outcomes:
-            say(job, outcomes[job.key])
+            report(job, outcomes[job.key])
     missing = [job for job in jobs if job.key not in outcomes]
     count = threads(processes, outcomes.values())
-    alone = min(processes, len(missing)) <= 1
-    for job, outcome in (
-        _here(missing, outcomes, count, progress) if alone else _beside(missing, outcomes, processes, count)
-    ):
+    if min(processes, len(missing)) <= 1:
+        made = _make_here(missing, outcomes, count, progress)
+    else:
+        made = _make_in_workers(missing, outcomes, processes, count)
+    for job, outcome in made:
         outcomes[job.key] = outcome
-        say(job, outcome)
+        report(job, outcome)
     return outcomes
 
 
 def cores(processes: int = 0) -> int:
-    """So many processes as asked for.
+    """The number of processes to use.
 
-    For 0 one for each core this process may use, or one where there is a GPU.
+    0 stands for one process per available core, or for one process if there is a GPU.
     """
     import torch
 
-    return processes or (1 if torch.cuda.is_available() else _free())
+    return processes or (1 if torch.cuda.is_available() else _available_cores())
 
 
-def threads(processes: int, found: Iterable[Outcome] = ()) -> int:
-    """Of torch in every run: what the finished runs had, where that is known and one number, else the cores
-    by the processes.
+def threads(processes: int, outcomes: Iterable[Outcome] = ()) -> int:
+    """The number of torch's threads in every run.
 
-    OMP_NUM_THREADS, where it is set, is the most. A checkpoint is refused under another number than its own.
+    It is the number that all finished runs had. If that is unknown or not unique, it is the number of cores
+    per process, at most OMP_NUM_THREADS if that is set. A checkpoint made with another number is refused.
     """
-    known = {outcome.threads for outcome in found} - {0}
-    if len(known) == 1:
-        return known.pop()
-    share = max(1, _free() // processes)
+    recorded = {outcome.threads for outcome in outcomes} - {0}
+    if len(recorded) == 1:
+        return recorded.pop()
+    share = max(1, _available_cores() // processes)
     return min(share, int(os.environ.get("OMP_NUM_THREADS") or share))
 
 
-def _free() -> int:
-    """The cores this process may use."""
+def _available_cores() -> int:
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _here(
+def _make_here(
     jobs: Sequence[Job | SetJob], outcomes: dict[str, Outcome], count: int, progress: bool
 ) -> Iterator[tuple[Job | SetJob, Outcome]]:
     import torch
@@ -92,35 +93,33 @@ def _here(
     devices.threads(count)
     try:
         for job in jobs:
-            yield job, _barred(job, outcomes) or make(job, progress)
+            yield job, _blocked(job, outcomes) or make(job, progress)
     finally:
         devices.threads(before)
 
 
-def _barred(job: Job | SetJob, outcomes: dict[str, Outcome]) -> Outcome | None:
-    """The outcome of a job that cannot be made, because a run it starts from failed."""
-    failed = [key for key in job.needs if key in outcomes and outcomes[key].failure]
-    return (
-        Outcome(job.key, failure=f"not made: what it starts from failed ({outcomes[failed[0]].failure})")
-        if failed
-        else None
-    )
+def _blocked(job: Job | SetJob, outcomes: dict[str, Outcome]) -> Outcome | None:
+    """The outcome of a job that needs a failed job; None if the job can be made."""
+    failures = [outcomes[key].failure for key in job.needs if key in outcomes and outcomes[key].failure]
+    if not failures:
+        return None
+    return Outcome(job.key, failure=f"not made: a job that it needs failed ({failures[0]})")
 
 
-def _beside(
+def _make_in_workers(
     jobs: Sequence[Job | SetJob], outcomes: dict[str, Outcome], processes: int, count: int
 ) -> Iterator[tuple[Job | SetJob, Outcome]]:
-    """Jobs in processes of our own; one begins as soon as what it needs is there."""
+    """Make jobs in worker processes; a job begins when the jobs that it needs have ended."""
     waiting = list(jobs)
     size = min(processes, len(waiting))
     idle, busy = [_Worker(count) for _ in range(size)], dict[Any, _Worker]()
     try:
         while waiting or busy:
             for job in list(waiting):
-                barred = _barred(job, outcomes)
-                if barred:
+                blocked = _blocked(job, outcomes)
+                if blocked:
                     waiting.remove(job)
-                    yield job, barred
+                    yield job, blocked
                 elif idle and all(key in outcomes for key in job.needs):
                     waiting.remove(job)
                     worker = idle.pop()
@@ -146,18 +145,18 @@ class _Worker:
     job: Job | SetJob | None = None
 
     def begin(self, job: Job | SetJob) -> None:
-        """Start on a job, in a new process where there is none."""
+        """Send a job to the process, which is started if it does not run."""
         if self.process is None or not self.process.is_alive():
             context = get_context("spawn")
-            self.pipe, theirs = context.Pipe()
-            self.process = context.Process(target=_serve, args=(theirs, self.threads), daemon=True)
+            self.pipe, remote = context.Pipe()
+            self.process = context.Process(target=_serve, args=(remote, self.threads), daemon=True)
             self.process.start()
-            theirs.close()
+            remote.close()
         self.job = job
         self.pipe.send(job)
 
     def end(self) -> tuple[Job | SetJob, Outcome]:
-        """The outcome that is waiting in the pipe, or that of a process that died."""
+        """The job's outcome: received from the pipe, or a failure if the process died."""
         assert self.job is not None
         job, self.job = self.job, None
         try:
@@ -165,15 +164,12 @@ class _Worker:
         except (EOFError, OSError):
             self.process.join()
             code, self.process = self.process.exitcode, None
-            how = (
-                f"was killed by signal {-code} (out of memory?)"
-                if code < 0
-                else f"ended with exit code {code}"
-            )
-            return job, Outcome(job.key, failure=f"its process {how}")
+            killed = f"was killed by signal {-code}, perhaps for lack of memory"
+            end = killed if code < 0 else f"ended with exit code {code}"
+            return job, Outcome(job.key, failure=f"its process {end}")
 
     def stop(self) -> None:
-        """End the process: one that waits for work by itself, one that works at once."""
+        """End the process: an idle process exits by itself, a working one is terminated at once."""
         if self.process is not None:
             self.pipe.close()
             self.process.join(0 if self.job else 10)
@@ -182,7 +178,10 @@ class _Worker:
 
 
 def _serve(pipe: Any, threads: int) -> None:
-    """In a process of the crew: make what comes; leave Ctrl-C to the parent, and end when it is gone."""
+    """Run in a worker process: make the jobs that arrive, and exit when the parent has ended.
+
+    The parent handles Ctrl-C.
+    """
     guard()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()

@@ -1,6 +1,4 @@
-"""From a suite to the runs it needs: each once, in an order in which what a run starts from comes before
-it.
-"""
+"""The jobs of a suite, each once; a job comes after the jobs that it needs."""
 
 from __future__ import annotations
 
@@ -27,9 +25,9 @@ SMOKE_EPISODES = 20  # games of a set under the profile smoke
 
 @dataclass(frozen=True)
 class Job:
-    """One run: a recipe with a seed, its folder, and the folders it starts from.
+    """One run: a recipe with a seed, its folder, and the jobs that it needs.
 
-    `key` is what it does, wherever it lies.
+    `key` is a hash of all settings that determine its results; it does not depend on the folder.
     """
 
     name: str
@@ -38,24 +36,26 @@ class Job:
     folder: Path
     recipe: Recipe
     agent: str | Record = ""
-    needs: tuple[str, ...] = ()  # keys
-    ranks: tuple[Rank, ...] = ()  # what is asked of its values when it has come to its end
+    needs: tuple[str, ...] = ()  # the keys of other jobs
+    ranks: tuple[Rank, ...] = ()  # pairs of answers to rank by the Q of the finished run
 
     @property
     def title(self) -> str:
-        """What progress and failures call it."""
+        """The name in progress lines and failures."""
         return self.folder.name
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All runs of a suite. `cells` says which run each cell has for each seed: equal settings share one."""
+    """All jobs of a suite.
+
+    `cells` gives the key of the run of each cell and seed; cells with equal settings share a run. `sets`
+    gives the key of each set of recorded episodes that a run needs.
+    """
 
     jobs: tuple[Job | SetJob, ...]
     cells: Mapping[str, Mapping[int, str]]
-    sets: Mapping[str, str] = field(
-        default_factory=dict
-    )  # the keys of the sets of recorded episodes that are needed
+    sets: Mapping[str, str] = field(default_factory=dict)
 
 
 def plan(
@@ -66,49 +66,54 @@ def plan(
     overrides: Mapping[str, Sequence[str]],
     only: Sequence[str] = (),
 ) -> Plan:
-    """The runs of a suite under a profile, stages first.
+    """The jobs of a suite under a profile.
 
     Args:
-        only: the cells that are asked for, with what they start from; all by default.
+        out: the folder of the runs' folders.
+        seeds: the number of runs of each cell.
+        overrides: by entry, as `by_entry` gives them.
+        only: the cells to make, with the jobs that they need; all cells by default.
 
     Raises:
-        BadSetting: entries start from each other in a circle, or a setting of one is wrong; names the entry.
+        BadSetting: entries start from each other in a circle, or a setting of an entry is wrong.
     """
-    maker = _Maker(suite, out, profile, overrides)
+    planner = _Planner(suite, out, profile, overrides)
     cells = {
-        name: {seed: maker.key(name, seed) for seed in range(seeds)}
+        name: {seed: planner.key(name, seed) for seed in range(seeds)}
         for name in suite.cells
         if not only or name in only
     }
-    return Plan(tuple(maker.jobs.values()), cells, {name: job.key for name, job in maker.sets.items()})
+    return Plan(tuple(planner.jobs.values()), cells, {name: job.key for name, job in planner.sets.items()})
 
 
 def by_entry(
     overrides: Sequence[str], names: Sequence[str], sets: Sequence[str] = ()
 ) -> dict[str, list[str]]:
-    """Overrides by the entry they are for: `name:key.path=value` for one, or for all that match where it has
-    * in it; without a name for all but the sets of recorded episodes.
+    """Overrides by entry.
+
+    `name:key.path=value` is for the entry of that name, or for all matching entries if the name contains *.
+    `key.path=value` is for all entries except sets of recorded episodes.
 
     Raises:
         BadSetting: there is no entry of that name.
     """
-    found: dict[str, list[str]] = {name: [] for name in (*names, *sets)}
+    by_name: dict[str, list[str]] = {name: [] for name in (*names, *sets)}
     for text in overrides:
         name, colon, rest = text.partition(":")
         if not colon or "=" in name:
             for entry in names:
-                found[entry].append(text)
+                by_name[entry].append(text)
             continue
-        matching = [one for one in found if one == name or ("*" in name and fnmatchcase(one, name))]
+        matching = [entry for entry in by_name if entry == name or ("*" in name and fnmatchcase(entry, name))]
         if not matching:
-            raise BadSetting(f"the override {text!r} names no stage; known: {', '.join(found)}")
-        for one in matching:
-            found[one].append(rest)
-    return found
+            raise BadSetting(f"the override {text!r} names no stage; known: {', '.join(by_name)}")
+        for entry in matching:
+            by_name[entry].append(rest)
+    return by_name
 
 
 def override(name: str, value: Any) -> str:
-    """The override that gives a setting this very value, whatever YAML would read in its text."""
+    """The override that gives a setting exactly this value, quoted so that YAML reads the same type."""
     bare = str(value) if isinstance(value, float) and not math.isfinite(value) else plain(value)
     return f"{name}={json.dumps(bare, ensure_ascii=False)}"
 
@@ -117,88 +122,89 @@ class WrongEntry(BadSetting):
     """An entry of a suite cannot be planned; the message names the suite and the entry."""
 
 
-class _Maker:
-    """Makes each run once; a run that is asked for again under another name is the same run."""
+class _Planner:
+    """Plans each job once; entries with equal settings share a job."""
 
     def __init__(self, suite: Suite, out: Path, profile: str, overrides: Mapping[str, Sequence[str]]) -> None:
         self.suite, self.out, self.profile, self.overrides = suite, out, profile, overrides
         self.jobs: dict[str, Job | SetJob] = {}
         self.sets: dict[str, SetJob] = {}
         self.keys: dict[tuple[str, int | None], str] = {}
-        self.under_way: list[str] = []
+        self.stack: list[str] = []  # entries being planned; each needs the next
 
     def key(self, name: str, seed: int) -> str:
-        """The key of an entry's run, which is planned now where it is not yet."""
-        known = name, None if name in self.suite.stages else seed
-        if known in self.keys:
-            return self.keys[known]
-        if name in self.under_way:
+        """The key of an entry's run, which is planned on first access."""
+        entry = name, None if name in self.suite.stages else seed
+        if entry in self.keys:
+            return self.keys[entry]
+        if name in self.stack:
             raise WrongEntry(
-                f"suite {self.suite.name}: {' starts from '.join([*self.under_way, name])}, which is a circle"
+                f"suite {self.suite.name}: {' starts from '.join([*self.stack, name])}, which is a circle"
             )
-        self.under_way.append(name)
+        self.stack.append(name)
         try:
-            self.keys[known] = self._planned(name, seed)
-            return self.keys[known]
+            self.keys[entry] = self._plan(name, seed)
+            return self.keys[entry]
         except BadSetting as error:
             if isinstance(error, WrongEntry):
                 raise
             raise WrongEntry(f"suite {self.suite.name}, {name}: {error}") from error
         finally:
-            self.under_way.pop()
+            self.stack.pop()
 
-    def _planned(self, name: str, seed: int) -> str:
+    def _plan(self, name: str, seed: int) -> str:
+        """Plan an entry's run; returns its key."""
         entry, once = self.suite.entries[name], name in self.suite.stages
         if self.profile in entry.instead:
             return f"model:{entry.instead[self.profile]}"
         settings = self._settings(name, entry)
-        needs = {referred: self.key(referred, seed) for referred in references(settings)}
+        needs = {reference: self.key(reference, seed) for reference in references(settings)}
         draft = self._recipe(name, entry, settings, needs, None if once else seed)
-        data = {referred: self._set(referred, draft) for referred in named_in(draft.training.data)}
-        symbolic = _reading(draft, {referred: one.key for referred, one in data.items()})
+        data = {reference: self._set(reference, draft) for reference in named_in(draft.training.data)}
+        symbolic = _with_data(draft, {reference: job.key for reference, job in data.items()})
         key = digest(Record({"recipe": symbolic.fingerprint, "agent": without_transport(entry.agent)}), 16)
         if key not in self.jobs:
-            folders = {referred: self._place(needed) for referred, needed in needs.items()}
-            real = self._recipe(name, entry, settings, folders, None if once else seed)
-            real = _reading(real, {referred: str(one.place) for referred, one in data.items()})
+            folders = {reference: self._place(needed) for reference, needed in needs.items()}
+            recipe = self._recipe(name, entry, settings, folders, None if once else seed)
+            recipe = _with_data(recipe, {reference: str(job.place) for reference, job in data.items()})
             folder = self.out / (name if once else f"{name}-{seed}")
             ranks = () if once or entry.agent else self._ranks(draft)
-            wanted = (*needs.values(), *(one.key for one in data.values()), *(rank.key for rank in ranks))
-            starts = tuple(dict.fromkeys(needed for needed in wanted if needed in self.jobs))
-            self.jobs[key] = Job(name, real.training.seed, key, folder, real, entry.agent, starts, ranks)
+            keys = (*needs.values(), *(job.key for job in data.values()), *(rank.key for rank in ranks))
+            needed = tuple(dict.fromkeys(key for key in keys if key in self.jobs))
+            self.jobs[key] = Job(name, recipe.training.seed, key, folder, recipe, entry.agent, needed, ranks)
         return key
 
     def _set(self, name: str, recipe: Recipe) -> SetJob:
-        """The set of that name on the recipe's task, which is planned now where it is not yet."""
+        """The job of a set on the recipe's task, which is planned on first access."""
         if name not in self.suite.data:
             raise BadSetting(str(UnknownName("set of episodes", name, self.suite.data)))
         layers = [Record(episodes=SMOKE_EPISODES)] if self.profile == SMOKE else []
-        chosen = self.suite.profiles[self.profile].data if self.profile in self.suite.profiles else Record()
-        layers += [chosen.get(ANY, Record()), chosen.get(name, Record())]
+        profile = self.suite.profiles[self.profile].data if self.profile in self.suite.profiles else Record()
+        layers += [profile.get(ANY, Record()), profile.get(name, Record())]
         data = sets.changed(name, self.suite.data[name], layers, self.overrides.get(name, ()))
         job = sets.planned(name, data, recipe, self.out, self.suite.optimum)
         if self.sets.setdefault(name, job) != job:
             raise BadSetting(
-                f"the set {name} is needed on two tasks, or with two options of one; a set is played "
-                "on the task of all runs that need it"
+                f"the set {name} is needed on two tasks, or with two settings of one task; use one task with "
+                "the same options in all runs that need the set"
             )
         self.jobs.setdefault(job.key, job)
         return job
 
     def _ranks(self, recipe: Recipe) -> tuple[Rank, ...]:
-        found = (
-            (name, ranking.pairs, self._set(ranking.data, recipe))
-            for name, ranking in self.suite.ranking.items()
-        )
-        return tuple(Rank(name, pairs, job.key, job.file) for name, pairs, job in found)
+        ranks = []
+        for name, ranking in self.suite.ranking.items():
+            job = self._set(ranking.data, recipe)
+            ranks.append(Rank(name, ranking.pairs, job.key, job.file))
+        return tuple(ranks)
 
     def _settings(self, name: str, entry: Entry) -> dict[str, Any]:
-        """An entry's settings, the more particular over the more general."""
-        chosen = self.suite.profiles[self.profile].set if self.profile in self.suite.profiles else Record()
+        """The settings of an entry; specific settings replace general ones."""
+        profile = self.suite.profiles[self.profile].set if self.profile in self.suite.profiles else Record()
         layers = [
             self.suite.shared if name in self.suite.cells else Record(),
-            chosen.get(ANY, Record()),
-            chosen.get(entry.recipe, Record()),
+            profile.get(ANY, Record()),
+            profile.get(entry.recipe, Record()),
         ]
         layers += [entry.set, entry.at.get(self.profile, Record())]
         merged: dict[str, Any] = {}
@@ -214,30 +220,25 @@ class _Maker:
         folders: Mapping[str, str],
         seed: int | None,
     ) -> Recipe:
-        """The recipe with `folders` in place of the names it refers to."""
+        """The recipe of an entry, with references replaced by `folders`."""
         texts = [override(path, _resolved(value, folders)) for path, value in settings.items()]
         texts += [*self.overrides.get(name, ()), *([] if seed is None else [f"training.seed={seed}"])]
         file = self.suite.folder / entry.recipe
-        found: str | Path = (
-            file if entry.recipe.endswith((".yaml", ".yml")) and file.is_file() else entry.recipe
-        )
+        beside = entry.recipe.endswith((".yaml", ".yml")) and file.is_file()
+        source: str | Path = file if beside else entry.recipe
         imports: recipes.Imports = "all" if self.suite.allow_imports else "trusted"
-        return recipes.load(found, texts, profile=SMOKE if self.profile == SMOKE else None, imports=imports)
+        return recipes.load(source, texts, profile=SMOKE if self.profile == SMOKE else None, imports=imports)
 
     def _place(self, key: str) -> str:
         return str(self.jobs[key].folder) if key in self.jobs else key.removeprefix("model:")
 
 
-def _reading(recipe: Recipe, places: Mapping[str, str]) -> Recipe:
-    """The recipe with these in place of the names of sets."""
+def _with_data(recipe: Recipe, places: Mapping[str, str]) -> Recipe:
+    """The recipe with the names of sets in `training.data` replaced by these places."""
     if not places:
         return recipe
-    return replace(
-        recipe,
-        training=replace(
-            recipe.training, data=tuple(_resolved(path, places) for path in recipe.training.data)
-        ),
-    )
+    data = tuple(_resolved(path, places) for path in recipe.training.data)
+    return replace(recipe, training=replace(recipe.training, data=data))
 
 
 def _resolved(value: Any, folders: Mapping[str, str]) -> Any:

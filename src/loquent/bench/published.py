@@ -1,6 +1,4 @@
-"""Published figures beside ours: `papers/*.yaml`, each table with its place and a quote, each figure as it is
-printed.
-"""
+"""Published figures (`papers/*.yaml`): each figure as printed, each table with its place and a quote."""
 
 from __future__ import annotations
 
@@ -17,15 +15,13 @@ from loquent.core.values import Record
 from loquent.errors import BadSetting, UnknownName
 
 FOLDER = resources.files("loquent.bench") / "papers"
+KEYS = ("title", "arxiv", "tables")
 FIGURE = re.compile(r"(-?\d+(?:\.\d+)?)(?: ± (\d+(?:\.\d+)?))?")
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A published number, as printed and as read.
-
-    `deviation` is the standard deviation the paper gives with it.
-    """
+    """A published number: the printed text, the value, and the standard deviation if the paper gives it."""
 
     text: str
     value: float
@@ -36,11 +32,11 @@ class Figure:
 class PaperTable:
     """A table of a paper."""
 
-    title: str = setting(why="its number and subject")
-    place: str = setting(why="where it stands")
+    title: str = setting(why="the table's number and subject")
+    place: str = setting(why="the place of the table in the paper")
     quote: str = setting(why="a sentence of the paper that says what the numbers are")
-    seeds: int = setting(why="the runs a row is a mean of", low=1)
-    columns: tuple[str, ...] = setting(why="what its columns hold, named as suites name theirs")
+    seeds: int = setting(why="the number of runs behind the mean of a row", low=1)
+    columns: tuple[str, ...] = setting(why="the names of the columns, as suites name theirs")
     rows: Record = setting(why="figures by row, in the order of the columns")
 
 
@@ -54,9 +50,10 @@ class Paper:
     tables: dict[str, PaperTable]
 
     def row(self, reference: str) -> tuple[PaperTable, dict[str, Figure]]:
-        """The table and the figures by column that `table/row` stands for.
+        """The table and the figures by column of a reference `table/row`.
 
-        UnknownName where there is none.
+        Raises:
+            UnknownName: there is no such table or row.
         """
         name, _, row = reference.partition("/")
         if name not in self.tables:
@@ -64,60 +61,66 @@ class Paper:
         table = self.tables[name]
         if row not in table.rows:
             raise UnknownName(f"row of {self.name}, {name}", row, table.rows)
-        return table, {
-            column: figure(text) for column, text in zip(table.columns, table.rows[row], strict=True)
-        }
+        cells = zip(table.columns, table.rows[row], strict=True)
+        return table, {column: figure(text) for column, text in cells}
 
 
 @lru_cache
 def load(name: str) -> Paper:
-    """A paper's figures by its name.
+    """The figures of a paper by its name.
 
     Raises:
-        UnknownName: there is no such file. BadSetting: a key is unknown, or a row has another length than its
-            table.
+        UnknownName: there is no such file.
+        BadSetting: a key is unknown, or a row does not have one figure for each column.
     """
-    known = sorted(
+    names = sorted(
         item.name.removesuffix(".yaml") for item in FOLDER.iterdir() if item.name.endswith(".yaml")
     )
-    if name not in known:
-        raise UnknownName("paper", name, known)
+    if name not in names:
+        raise UnknownName("paper", name, names)
     return read(Path(str(FOLDER / f"{name}.yaml")))
 
 
 def read(path: Path) -> Paper:
-    """The figures in a YAML file."""
-    inside = read_yaml(path).mapping("a paper")
-    for key, node in inside.items():
-        if key not in ("title", "arxiv", "tables"):
-            raise unknown(node, key, ("title", "arxiv", "tables"), "a paper")
-    for key in ("title", "arxiv", "tables"):
-        if key not in inside:
-            raise BadSetting(f"{path.name}:1: a paper has title, arxiv and tables; {key} is missing")
-    tables = {key: _table(node, key) for key, node in inside["tables"].mapping("tables").items()}
-    return Paper(path.stem, str(inside["title"].value), str(inside["arxiv"].value), tables)
+    """The figures in a YAML file; raises BadSetting as `load` does."""
+    nodes = read_yaml(path).mapping("a paper")
+    for key, node in nodes.items():
+        if key not in KEYS:
+            raise unknown(node, key, KEYS, "a paper")
+    for key in KEYS:
+        if key not in nodes:
+            raise BadSetting(f"{path.name}:1: {key} is missing; a paper has title, arxiv and tables")
+    tables = {key: _table(node, key) for key, node in nodes["tables"].mapping("tables").items()}
+    return Paper(path.stem, str(nodes["title"].value), str(nodes["arxiv"].value), tables)
 
 
 def _table(node: Node, name: str) -> PaperTable:
-    made: PaperTable = fill(PaperTable, node, name)
-    for row, texts in made.rows.items():
+    table: PaperTable = fill(PaperTable, node, name)
+    for row, texts in table.rows.items():
         place = node.mapping(name)["rows"].mapping("rows")[row].place
-        if not isinstance(texts, tuple) or len(texts) != len(made.columns):
+        if not isinstance(texts, tuple) or len(texts) != len(table.columns):
+            count = len(texts) if isinstance(texts, tuple) else 1
             raise BadSetting(
-                f"{place}: {row} holds {len(texts) if isinstance(texts, tuple) else 1} figures for "
-                f"{len(made.columns)} columns"
+                f"{place}: {row} holds {count} figures for {len(table.columns)} columns; write one figure "
+                "for each column"
             )
         for text in texts:
             try:
                 figure(text)
             except ValueError as error:
                 raise BadSetting(f"{place}: {row}: {error}") from error
-    return made
+    return table
 
 
 def figure(text: object) -> Figure:
-    """A printed number: "0.546 ± 0.022", or one without a deviation; ValueError for anything else."""
+    """Read a printed number such as "0.546 ± 0.022" or "0.546".
+
+    Raises:
+        ValueError: the text is no such number.
+    """
     match = FIGURE.fullmatch(str(text))
     if match is None:
-        raise ValueError(f"{text!r} is no figure; '0.546 ± 0.022' is one")
+        raise ValueError(
+            f"{text!r} is no figure; write a number, or a number with its deviation: 0.546 ± 0.022"
+        )
     return Figure(str(text), float(match[1]), float(match[2]) if match[2] else None)

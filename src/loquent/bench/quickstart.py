@@ -1,9 +1,8 @@
-"""The quickstart: the paper's first comparison, small enough for a laptop, from one command.
+"""The quickstart: the first comparison of the paper (arXiv:2210.01241, table 5), small enough for a laptop.
 
-A language model is trained on reviews (or one is given), then zero-shot, supervised, PPO, NLPO and PPO
-without KL penalty are compared from the same start on the same held-out prompts: 2210.01241 table 5, with our
-numbers. The runs are those of `suites/quickstart.yaml`; what is added here is the plain table and a 5-gram
-model beside the language model.
+A language model is trained on reviews, unless a model is named. Then zero-shot, supervised, PPO, NLPO and PPO
+without KL penalty start from this model and are compared on the same held-out prompts. The runs are those of
+`suites/quickstart.yaml`. This module adds a short table, and a 5-gram model as a baseline.
 """
 
 from __future__ import annotations
@@ -42,16 +41,18 @@ def quickstart(
     """Run the comparison into the folder `out` and return its table.
 
     Args:
-        seeds: how often the methods are trained; several give means and deviations.
+        seeds: the number of runs of each method; with several, the table has means and deviations.
         overrides: `key.path=value` for every stage, or `STAGE:key.path=value` for one of them (base, ppo,
-            ...). With `model.path=...` the base model is that one, and none is trained.
+            ...). With `model.path=...` that model is the base model, and none is trained.
+        say: called with each line of progress and with the table.
 
     Returns:
-        `rows` (one per method), `seconds` by stage, `n` prompts per row, peak memory in GiB, and the 5-gram
-        model's perplexity.
+        `rows` (one per method), `seconds` by stage, `n` prompts per row, peak memory in GiB, and the
+        perplexities of the 5-gram model and of the base model.
 
     Raises:
-        LoquentError: a run failed; names it and says why.
+        BadCheckpoint: `out` is not empty.
+        LoquentError: a run failed; the error names it and gives the reason.
     """
     folder = Path(out)
     if folder.exists() and any(folder.iterdir()):
@@ -83,29 +84,30 @@ def quickstart(
         for seed in range(seeds)
     ]
     rows = tables.over_seeds(tested, "method") if seeds > 1 else tested[0]
-    before = time.perf_counter()
-    beside = _five_grams(base, base.model.path or str(folder / BASE))
-    seconds["5-gram"] = round(time.perf_counter() - before, 1)
-    whole = {
+    start = time.perf_counter()
+    perplexities = _perplexities(base, base.model.path or str(folder / BASE))
+    seconds["5-gram"] = round(time.perf_counter() - start, 1)
+    table = {
         "rows": rows,
         "seeds": seeds,
         "n": base.training.final_episodes,
         "seconds": seconds,
         "peak_gib": _peak(),
-        **beside,
+        **perplexities,
     }
     directions = {name: column.higher for name, column in suite.columns.items()}
-    _save(folder, whole, directions)
+    _save(folder, table, directions)
     say("\n" + tables.markdown(rows, directions))
     say(
-        f"\nperplexity per word on the test texts: 5-gram {beside['five_gram_per_word']:.2f}, "
-        f"language model {beside['model_per_word']:.2f}"
+        "\nperplexity per word on the test texts: "
+        f"5-gram {perplexities['five_gram_per_word']:.2f}, "
+        f"language model {perplexities['model_per_word']:.2f}"
     )
     say(
-        f"{sum(seconds.values()):.0f} seconds, {whole['peak_gib']:.1f} GiB; table and sample texts "
-        f"are in {folder}"
+        f"{sum(seconds.values()):.0f} seconds, {table['peak_gib']:.1f} GiB; "
+        f"table and sample texts are in {folder}"
     )
-    return whole
+    return table
 
 
 def _row(suite: Suite, method: str, evaluation: Mapping[str, Any]) -> dict[str, Any]:
@@ -113,18 +115,15 @@ def _row(suite: Suite, method: str, evaluation: Mapping[str, Any]) -> dict[str, 
     return {"method": method, **{name: values.get(column.metric) for name, column in suite.columns.items()}}
 
 
-def _five_grams(base: Recipe, start: str) -> dict[str, float]:
-    """Perplexity per word of whole test texts, under a 5-gram model of the training texts and under the base
-    model.
-    """
+def _perplexities(base: Recipe, folder: str) -> dict[str, float]:
+    """Perplexity per word of the test texts under a 5-gram model of the training texts and the base model."""
     from loquent import pretrained
 
     task = make_task(base)
     train_texts = [row["prompt"] + row["references"][0] for row in task.rows("train")]
-    test_texts = [row["prompt"] + row["references"][0] for row in task.rows("test")][
-        : base.training.final_episodes
-    ]
-    language = load_language(start, base.model.device, base.model.dtype)
+    test_rows = list(task.rows("test"))[: base.training.final_episodes]
+    test_texts = [row["prompt"] + row["references"][0] for row in test_rows]
+    language = load_language(folder, base.model.device, base.model.dtype)
     words = sum(len(text.split()) for text in test_texts)
     total = sum(loss for loss, _ in pretrained.nll(language, [""] * len(test_texts), test_texts))
     ngram = NGram(5).fit(train_texts)
@@ -133,14 +132,11 @@ def _five_grams(base: Recipe, start: str) -> dict[str, float]:
 
 def _peak() -> float:
     """The largest resident memory of this process so far, in GiB."""
-    return round(
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        / (1 << 20 if sys.platform != "darwin" else 1 << 30),
-        2,
-    )
+    units_per_gib = 1 << 30 if sys.platform == "darwin" else 1 << 20  # bytes on macOS, else KiB
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / units_per_gib, 2)
 
 
-def _save(folder: Path, whole: dict[str, Any], directions: Mapping[str, bool | None]) -> None:
-    (folder / "table.json").write_text(json.dumps(whole, indent=1), encoding="utf-8")
-    (folder / "table.md").write_text(tables.markdown(whole["rows"], directions) + "\n", encoding="utf-8")
-    (folder / "table.csv").write_text(tables.as_csv(whole["rows"]), encoding="utf-8")
+def _save(folder: Path, table: dict[str, Any], directions: Mapping[str, bool | None]) -> None:
+    (folder / "table.json").write_text(json.dumps(table, indent=1), encoding="utf-8")
+    (folder / "table.md").write_text(tables.markdown(table["rows"], directions) + "\n", encoding="utf-8")
+    (folder / "table.csv").write_text(tables.as_csv(table["rows"]), encoding="utf-8")

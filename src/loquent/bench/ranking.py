@@ -1,5 +1,6 @@
-"""Whether a finished run's Q ranks the better of two answers higher (arXiv:2206.11871 sec. 5), kept beside
-its evaluation.
+"""How often a finished run's Q is higher for the better of two answers (arXiv:2206.11871 sec. 5).
+
+The shares are stored beside the run's evaluation.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from loquent.models.inspect.ranking import pair_batches, q_ranking
 from loquent.pretrained import context
 from loquent.training.run import load_run
 
-FILE, PREFIX = "ranking.json", "ranking/"
+FILE = "ranking.json"  # in the run's folder
+PREFIX = "ranking/"  # of the shares' keys in the evaluation
 PAIRS: dict[str, Callable[..., list[Pair]]] = {"branch": branch_pairs, "initial": initial_pairs}
 
 
 @dataclass(frozen=True)
 class Rank:
-    """What is ranked: the pairs of a set, by the key of the set and the file it lies in."""
+    """Pairs of answers to rank: the kind of pairs, and the key and the file of their set."""
 
     name: str
     pairs: str
@@ -33,30 +35,32 @@ class Rank:
     file: Path
 
 
-def made(folder: Path, ranks: Sequence[Rank]) -> dict[str, Any]:
-    """Rank with the run's values, keep and return what is found.
+def make(folder: Path, ranks: Sequence[Rank]) -> dict[str, Any]:
+    """Rank the pairs by the run's Q, and write and return the shares.
 
-    Nothing where it learned no values per token.
+    A run without values per token has no shares.
     """
-    found = {"key": _key(ranks), "found": _ranked(folder, ranks)}
-    atomic.write_json(folder / FILE, manifest.sealed(found))
-    return found
+    content = {"key": _key(ranks), "found": _shares(folder, ranks)}
+    atomic.write_json(folder / FILE, manifest.sealed(content))
+    return content
 
 
-def known(folder: Path, ranks: Sequence[Rank]) -> dict[str, Any] | None:
-    """What an earlier call has found; None where that were other pairs."""
+def load(folder: Path, ranks: Sequence[Rank]) -> dict[str, Any] | None:
+    """The shares that an earlier call has written; None if it ranked other pairs."""
     try:
-        found = manifest.load(folder / FILE, "delete it")
-        return found if found["key"] == _key(ranks) else None
+        content = manifest.load(folder / FILE, "delete it")
+        return content if content["key"] == _key(ranks) else None
     except (BadCheckpoint, KeyError):
         return None
 
 
-def joined(evaluation: dict[str, Any], ranking: dict[str, Any]) -> dict[str, Any]:
+def with_shares(evaluation: dict[str, Any], ranking: dict[str, Any]) -> dict[str, Any]:
     """The evaluation with the shares, and their binomial errors, under `ranking/NAME`."""
-    found = {f"{PREFIX}{name}": one for name, one in ranking["found"].items()}
-    values = {name: one["online"] for name, one in found.items() if one["online"] is not None}
-    errors = {name: one["online_error"] for name, one in found.items() if one["online_error"] is not None}
+    shares = {f"{PREFIX}{name}": share for name, share in ranking["found"].items()}
+    values = {name: share["online"] for name, share in shares.items() if share["online"] is not None}
+    errors = {
+        name: share["online_error"] for name, share in shares.items() if share["online_error"] is not None
+    }
     return {
         **evaluation,
         "values": {**evaluation["values"], **values},
@@ -64,20 +68,18 @@ def joined(evaluation: dict[str, Any], ranking: dict[str, Any]) -> dict[str, Any
     }
 
 
-def _ranked(folder: Path, ranks: Sequence[Rank]) -> dict[str, Any]:
-    agent = load_run(folder, allow_imports=True).agent()  # the suite's recipe, which is trusted already
+def _shares(folder: Path, ranks: Sequence[Rank]) -> dict[str, Any]:
+    agent = load_run(folder, allow_imports=True).agent()  # the suite's recipe has been checked for trust
     perturbation = agent.perturbation if isinstance(agent, LanguageModelAgent) else None
     if not isinstance(agent, LanguageModelAgent) or perturbation is None:
         return {}
-    found = {}
+    shares = {}
     for rank in ranks:
         pairs = [(pair.better, pair.other, pair.turn) for pair in PAIRS[rank.pairs](episode.read(rank.file))]
-        if (
-            pairs
-        ):  # Q of the answer's last token: there all of its letters are known, so whole answers are compared
+        if pairs:  # the Q of an answer's last token is the Q of the whole answer
             batches = pair_batches(pairs, agent.format, max_length=context(agent.module))
-            found[rank.name] = q_ranking(agent.module, perturbation.values, *batches, last=1)[0].as_json()
-    return found
+            shares[rank.name] = q_ranking(agent.module, perturbation.values, *batches, last=1)[0].as_json()
+    return shares
 
 
 def _key(ranks: Sequence[Rank]) -> str:

@@ -1,4 +1,4 @@
-"""A benchmark from one call: plan, run, read off, write. Called again it goes on where it stopped."""
+"""Run a suite and write its tables in one call; the next call continues an interrupted one."""
 
 from __future__ import annotations
 
@@ -34,63 +34,61 @@ def bench(
     say: Callable[[str], None] = print,
     allow_imports: bool = False,
 ) -> Results:
-    """Run a suite into the folder `out` and write its tables there: table.md, table.csv, verdicts.csv,
-    table.json and table.html, and curves.csv where the suite has figures.
+    """Run a suite into the folder `out` and write its tables there.
 
-    They are written after every run that is made, so that what is done is there whatever ends the call. A run
-    that failed is in them, and is tried again by the next call; the others are not made again. What several
-    cells have in common is made once.
+    The files are table.md, table.csv, verdicts.csv, table.json and table.html, and curves.csv if the suite
+    has figures. They are written again after every run, so an interrupted call leaves the tables of its
+    finished runs. The tables name failed runs. The next call repeats failed runs, but no finished ones. Cells
+    with equal settings share a run.
 
     Args:
         suite: a name, a YAML file, or a `Suite`.
-        profile: one of the suite's, its first by default; "smoke" every suite has.
-        seeds: runs of every cell; the profile's number by default.
+        profile: a profile of the suite, the first by default; every suite has "smoke".
+        seeds: the number of runs of every cell; the profile's number by default.
         overrides: `key.path=value` for all stages and cells, or `NAME:key.path=value` for one of them; `NAME`
-            may have * in it.
-        only: the cells to make, by name, with what they start from; all by default.
-        processes: runs made at once; the profile's number by default, 0 for one on each core.
-        allow_imports: take files of suites and recipes that name code wherever they lie; otherwise as
-            `loquent.core.guards.trust` says.
+            may contain *.
+        only: the names of the cells to make, with the jobs that they need; all cells by default.
+        processes: the number of runs made at once; the profile's number by default, 0 for one per core.
+        say: called with each line of progress.
+        allow_imports: accept files of suites and recipes that name code, wherever they lie; otherwise
+            `loquent.core.guards.trust` decides.
 
     Raises:
-        UnknownName, BadSetting: the suite or a setting is wrong. BadCheckpoint: `out` holds a run of other
-            settings; names its folder.
+        UnknownName, BadSetting: the suite or a setting is wrong.
+        BadCheckpoint: `out` holds a run of other settings; the error names its folder.
     """
-    whole = suite if isinstance(suite, Suite) else suites.load(suite, allow_imports=allow_imports)
-    results.check(whole)
-    shown = suites.only(whole, only) if only else whole
-    name, size = whole.profile(profile)
-    count, at_once, before = (
-        seeds or size.seeds,
-        crew.cores(size.processes if processes is None else processes),
-        time.perf_counter(),
-    )
+    loaded = suite if isinstance(suite, Suite) else suites.load(suite, allow_imports=allow_imports)
+    results.check(loaded)
+    shown = suites.only(loaded, only) if only else loaded
+    name, size = loaded.profile(profile)
+    count = seeds or size.seeds
+    workers = crew.cores(size.processes if processes is None else processes)
+    start = time.perf_counter()
 
-    def written(plan: Plan, outcomes: Mapping[str, Outcome]) -> Results:
+    def write_results(plan: Plan, outcomes: Mapping[str, Outcome]) -> Results:
         machine = {
-            "processes": at_once,
+            "processes": workers,
             "threads": sorted({outcome.threads for outcome in outcomes.values() if outcome.threads}),
-            "wall_seconds": round(time.perf_counter() - before, 1),
+            "wall_seconds": round(time.perf_counter() - start, 1),
             "python": platform.python_version(),
             "cpu": platform.machine(),
         }
-        found = dataclasses.replace(results.collect(shown, name, count, plan, outcomes), machine=machine)
-        write(Path(out), found)
-        return found
+        collected = dataclasses.replace(results.collect(shown, name, count, plan, outcomes), machine=machine)
+        write(Path(out), collected)
+        return collected
 
-    return written(
-        *runs(
-            whole,
-            out,
-            profile=name,
-            seeds=count,
-            overrides=overrides,
-            only=only,
-            processes=at_once,
-            say=say,
-            each=written,
-        )
+    plan, outcomes = runs(
+        loaded,
+        out,
+        profile=name,
+        seeds=count,
+        overrides=overrides,
+        only=only,
+        processes=workers,
+        say=say,
+        after_run=write_results,
     )
+    return write_results(plan, outcomes)
 
 
 def runs(
@@ -104,61 +102,50 @@ def runs(
     processes: int = 1,
     progress: bool = False,
     say: Callable[[str], None] = print,
-    each: Callable[[Plan, Mapping[str, Outcome]], object] | None = None,
+    after_run: Callable[[Plan, Mapping[str, Outcome]], object] | None = None,
 ) -> tuple[Plan, dict[str, Outcome]]:
-    """The runs of a suite in the folder `out`, made or found there: the plan, and every run's outcome by its
-    key. Raises as `bench`.
+    """Make the jobs of a suite that are not finished; returns the plan and every outcome by its key.
 
     Args:
-        each: told of the outcomes there are after every run that is made.
+        after_run: called with the plan and all outcomes so far after every job that is made.
+
+    Raises:
+        UnknownName, BadSetting, BadCheckpoint: see `bench`.
     """
     name, _ = suite.profile(profile)
-    plan = jobs.plan(
-        suite, Path(out), name, seeds, jobs.by_entry(overrides, list(suite.entries), list(suite.data)), only
-    )
+    by_entry = jobs.by_entry(overrides, list(suite.entries), list(suite.data))
+    plan = jobs.plan(suite, Path(out), name, seeds, by_entry, only)
     if RunFolder(out).config.exists():
         raise BadCheckpoint(
-            f"{out} holds a run; name another folder for the suite, in which every run has a folder "
-            "of its own"
+            f"{out} holds a run; name another folder for the suite, in which every run has its own folder"
         )
     Path(out).mkdir(parents=True, exist_ok=True)
-    tell, known = _teller(len(plan.jobs), say), dict[str, Outcome]()
+    outcomes: dict[str, Outcome] = {}
 
-    def told(job: Job | SetJob, outcome: Outcome) -> None:
-        tell(job, outcome)
-        known[job.key] = outcome
-        if each is not None and outcome.fresh:
-            each(plan, known)
+    def report(job: Job | SetJob, outcome: Outcome) -> None:
+        outcomes[job.key] = outcome
+        say(f"{len(outcomes)}/{len(plan.jobs)} {job.title}: {_progress(outcome)}")
+        if after_run is not None and outcome.fresh:
+            after_run(plan, outcomes)
 
-    return plan, crew.run(plan.jobs, processes, told, progress=progress)
+    return plan, crew.run(plan.jobs, processes, report, progress=progress)
 
 
-def write(folder: Path, found: Results) -> None:
-    """The results as Markdown, CSV (the cells, and the verdicts), JSON and HTML."""
+def write(folder: Path, collected: Results) -> None:
+    """Write the results as Markdown, CSV (cells, verdicts and curves), JSON and HTML."""
     for name, text in (
-        ("table.md", pages.markdown(found)),
-        ("table.csv", pages.as_csv(found)),
-        ("verdicts.csv", pages.verdicts_csv(found)),
-        *((("curves.csv", pages.curves_csv(found)),) if found.suite.figures else ()),
-        ("table.json", json.dumps(json_files.finite(pages.as_json(found)), allow_nan=False, indent=1)),
-        ("table.html", html.page(found)),
+        ("table.md", pages.markdown(collected)),
+        ("table.csv", pages.as_csv(collected)),
+        ("verdicts.csv", pages.verdicts_csv(collected)),
+        *((("curves.csv", pages.curves_csv(collected)),) if collected.suite.figures else ()),
+        ("table.json", json.dumps(json_files.finite(pages.as_json(collected)), allow_nan=False, indent=1)),
+        ("table.html", html.page(collected)),
     ):
         atomic.write_text(folder / name, text)
 
 
-def _teller(total: int, say: Callable[[str], None]) -> crew.Say:
-    told = 0
-
-    def tell(job: Job | SetJob, outcome: Outcome) -> None:
-        nonlocal told
-        told += 1
-        what = (
-            f"failed: {outcome.failure}"
-            if outcome.failure
-            else f"{outcome.seconds:.1f} s"
-            if outcome.fresh
-            else "found"
-        )
-        say(f"{told}/{total} {job.title}: {what}" + (f"; {outcome.note}" if outcome.note else ""))
-
-    return tell
+def _progress(outcome: Outcome) -> str:
+    """An outcome in a few words."""
+    made = f"{outcome.seconds:.1f} s" if outcome.fresh else "found"
+    text = f"failed: {outcome.failure}" if outcome.failure else made
+    return f"{text}; {outcome.note}" if outcome.note else text

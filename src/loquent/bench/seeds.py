@@ -1,6 +1,4 @@
-"""One recipe with several seeds: a run each in a folder of its own, and the means and deviations over
-them.
-"""
+"""Train one recipe with several seeds, each in its own folder, and compute means and deviations."""
 
 from __future__ import annotations
 
@@ -23,41 +21,43 @@ from loquent.training.train import train
 PLAN, RECIPE = "seeds.json", "recipe.yaml"
 
 
-def train_seeds(whole: Recipe, out: str | Path, seeds: int, *, progress: bool = True) -> list[Run]:
-    """Train a recipe with `seeds` seeds, counted from its own, into `out/seed-N`; writes the table over them.
+def train_seeds(recipe: Recipe, out: str | Path, seeds: int, *, progress: bool = True) -> list[Run]:
+    """Train a recipe with several seeds into `out/seed-N`, and write the table over them.
+
+    Args:
+        seeds: the number of seeds; the first is the recipe's own, and each next one is larger by 1.
 
     Raises:
-        BadCheckpoint: the folder holds a run, or runs, already.
+        BadCheckpoint: the folder already holds runs.
     """
     folder = Path(out)
     for name in (names.CONFIG, PLAN):
         if (folder / name).exists():
             raise BadCheckpoint(
-                f"{folder} holds runs already; name another folder, or go on with them: loquent "
-                f"resume {folder}"
+                f"{folder} already holds runs; name another folder, or continue them: loquent resume {folder}"
             )
     folder.mkdir(parents=True, exist_ok=True)
-    atomic.write_text(folder / RECIPE, whole.yaml())
+    atomic.write_text(folder / RECIPE, recipe.yaml())
     trust.sign(folder / RECIPE)
-    first = whole.training.seed
+    first = recipe.training.seed
     atomic.write_json(folder / PLAN, {"seeds": list(range(first, first + seeds))})
-    return resume_seeds(folder, progress=progress, allow_imports=True)  # the recipe is the caller's
+    return resume_seeds(folder, progress=progress, allow_imports=True)  # the caller made the recipe
 
 
 def resume_seeds(
     folder: Path, *, progress: bool = True, from_older: bool = False, allow_imports: bool = False
 ) -> list[Run]:
-    """Train what is missing of several runs, go on with what was stopped, and write the table over all of
-    them.
+    """Continue the runs of several seeds, train the missing ones, and write the table over all.
 
     Args:
-        allow_imports: import code that the recipe names wherever the folder lies; otherwise as
-            `loquent.core.guards.trust` says.
+        from_older: continue from an older checkpoint if the newest is refused.
+        allow_imports: import the code that the recipe names, wherever the folder lies; otherwise
+            `loquent.core.guards.trust` decides.
     """
-    whole = recipes.load(folder / RECIPE, imports="all" if allow_imports else "trusted")
+    recipe = recipes.load(folder / RECIPE, imports="all" if allow_imports else "trusted")
     runs = []
     for seed in _seeds(folder / PLAN):
-        own, out = whole.replace(f"training.seed={seed}"), folder / f"seed-{seed}"
+        own, out = recipe.replace(f"training.seed={seed}"), folder / f"seed-{seed}"
         if not RunFolder(out).evaluation_file.is_file():
             train(own, out, progress=progress, resume=RunFolder(out).is_run, from_older=from_older)
         runs.append(Run(out, allow_imports))
@@ -69,7 +69,7 @@ def resume_seeds(
 
 
 def _seeds(file: Path) -> list[int]:
-    advice = 'it holds {"seeds": [0, 1]}, the numbers of the folders seed-N'
+    advice = 'write {"seeds": [0, 1]}, with the numbers of the folders seed-N'
     seeds = json_files.load_object(file, advice).get("seeds")
     numbers = seeds if isinstance(seeds, list) else []
     if (
@@ -78,21 +78,24 @@ def _seeds(file: Path) -> list[int]:
         or len(set(numbers)) < len(numbers)
     ):
         raise BadCheckpoint(
-            f"{file}: seeds is {json_files.shown(seeds)}; different whole numbers of at least 0 are "
-            f"right: {advice}"
+            f"{file}: seeds must be a list of different integers of at least 0, got "
+            f"{json_files.shown(seeds)}; {advice}"
         )
     return numbers
 
 
 def over(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """One row for each evaluated value: its mean over the runs that have it, the deviation beside it (with
-    two or more), each run's own.
+    """One row for each evaluated value: mean, standard deviation, the value of each run, and n.
+
+    Runs without the value are left out; n counts the others. One run has no deviation.
     """
-    found = [run.evaluation for run in runs]
-    directions = {key: higher for one in found for key, higher in one["higher_is_better"].items()}
+    evaluations = [run.evaluation for run in runs]
+    directions = {
+        key: higher for evaluation in evaluations for key, higher in evaluation["higher_is_better"].items()
+    }
     rows = []
     for key, higher in directions.items():
-        column = [logged.value(one["values"], key) for one in found]
+        column = [logged.value(evaluation["values"], key) for evaluation in evaluations]
         present = [value for value in column if value is not None]
         spread = {"mean/sd": stdev(present)} if len(present) > 1 else {"mean/sd": None}
         own = {run.folder.name: value for run, value in zip(runs, column, strict=True)}

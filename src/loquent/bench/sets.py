@@ -1,7 +1,7 @@
-"""Recorded episodes of a suite: sets that are there, or are collected once before the runs that learn from
-them or rank their answers.
+"""Sets of recorded episodes of a suite, which runs learn from or whose answers they rank.
 
-A set is played on the task of the runs that need it, with its options, so a suite says them once.
+A set exists already, or is collected once before these runs. It is played on the task of the runs that need
+it, with the same options, so a suite states them once.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from loquent.recipes import Recipe
 
 @dataclass(frozen=True, kw_only=True)
 class Data:
-    """A set of recorded episodes: what `loquent collect` takes, or where one lies."""
+    """A set of recorded episodes: the settings of `loquent collect`, or the path of existing episodes."""
 
-    label: str = setting("", "what the tables call it; empty: its name")
-    path: str = setting("", "a file or folder of episodes that is there; then nothing is collected")
-    agent: str | Record = setting("", "who plays, as a name or {kind: NAME, OPTION: VALUE}")
+    label: str = setting("", "the name in the tables; empty: the name of the set")
+    path: str = setting("", "an existing file or folder of episodes; if it is set, nothing is collected")
+    agent: str | Record = setting("", "the agent that plays, as a name or {kind: NAME, OPTION: VALUE}")
     design: str | Record = setting(
-        "games", "plain games, branching, adversarial or tweets, as a name or {kind: NAME, OPTION: VALUE}"
+        "games", "games, branching, adversarial or tweets, as a name or {kind: NAME, OPTION: VALUE}"
     )
     suboptimal: str | Record = setting("", "the second player of a design")
     adversary: str | Record = setting("", "the third player of a design")
-    episodes: int = setting(1000, "games; a design plays more beside each", low=1)
-    seed: int = setting(0, "all streams are keyed by it", low=0)
+    episodes: int = setting(1000, "number of games; a design plays more games beside each", low=1)
+    seed: int = setting(0, "the key of all random streams", low=0)
     split: str = setting("train", "the split whose rows are played")
 
     def __post_init__(self) -> None:
@@ -44,28 +44,28 @@ class Data:
 
     @property
     def players(self) -> dict[str, str | None]:
-        """Who plays, by the option that names them."""
+        """The name of each player's agent, by the option that names it; None if there is no such player."""
         return {player: kind(getattr(self, player)) or None for player in designed.PLAYERS}
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The options of the players and of the design, as a command line has them."""
+        """The options of the players and of the design, as `OWNER.KEY=VALUE` of a command line."""
         owners = (*designed.PLAYERS, designed.DESIGN)
         return tuple(
             f"{owner}.{key}={text(value)}"
             for owner in owners
-            for key, value in _rest(getattr(self, owner)).items()
+            for key, value in _options(getattr(self, owner)).items()
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ranking:
-    """Pairs of answers of a set, of which the better one's Q should be higher."""
+    """Pairs of answers of a set; the Q of the better answer should be higher."""
 
-    data: str = setting(why="the set")
+    data: str = setting(why="the name of the set")
     pairs: str = setting(
-        why="forks with the answers they leave (branch), or first answers of the expert with those of "
-        "the suboptimal player (initial)",
+        why="branch: a fork's answer and the expert's answer that it replaces; initial: the first answers of "
+        "the expert and of the suboptimal player",
         choices=("branch", "initial"),
     )
 
@@ -75,9 +75,10 @@ class Ranking:
 
 @dataclass(frozen=True)
 class SetJob:
-    """A set to be collected, or read where it lies.
+    """A job that collects a set of episodes, or reads an existing set, and computes its figures.
 
-    `key` is what its episodes are; its folder holds them and their figures.
+    `key` is a hash of all settings that determine the episodes. `folder` holds the collected episodes and the
+    figures.
     """
 
     name: str
@@ -91,77 +92,78 @@ class SetJob:
 
     @property
     def title(self) -> str:
-        """What progress and failures call it."""
+        """The name in progress lines and failures."""
         return self.folder.name
 
     @property
     def place(self) -> Path:
-        """The file or folder of its episodes."""
+        """The file or folder of the episodes."""
         return Path(self.data.path) if self.data.path else self.folder
 
     @property
     def file(self) -> Path:
-        """The file of its episodes."""
+        """The file of the episodes."""
         return self.place / names.EPISODES if self.place.is_dir() or not self.data.path else self.place
 
     @property
     def figures_key(self) -> str:
-        """What its figures depend on."""
+        """A hash of all settings that determine the figures."""
         return digest(Record(key=self.key, optimum=self.optimum), 16)
 
 
 def planned(name: str, data: Data, recipe: Recipe, out: Path, optimum: str | Record) -> SetJob:
-    """The set as a recipe's runs need it.
+    """The job of a set, on the task of a recipe's runs.
 
     Raises:
-        BadSetting: there is nothing at its path; or its design has no such option, or a player too many or
-            too few.
+        BadSetting: the path holds no episodes, an option of the design is unknown, or a player is missing or
+            superfluous.
     """
     options = frozen(plain(recipe.options))
     job = SetJob(name, "", out / name, data, recipe.task, options, optimum)
-    said: dict[str, Any] = {"task": recipe.task, "options": options}
+    identity: dict[str, Any] = {"task": recipe.task, "options": options}
     if data.path:
         if not job.file.is_file():
             raise BadSetting(
-                f"data.{name}.path = {data.path!r}: there are no recorded episodes; a file, or a "
-                f"folder with {names.EPISODES}, is right"
+                f"data.{name}.path = {data.path!r} holds no recorded episodes; name a file of episodes or a "
+                f"folder with {names.EPISODES}"
             )
-        said["content"] = hashlib.sha256(job.file.read_bytes()).hexdigest()
+        identity["content"] = hashlib.sha256(job.file.read_bytes()).hexdigest()
     else:
-        read = designed.read(kind(data.design), data.players, data.options)
-        said |= {"data": {**plain(data), "label": ""}, "inputs": designed.inputs(kind(data.design), read)}
-    return dataclasses.replace(job, key=digest(Record(said), 16))
+        settings = designed.read(kind(data.design), data.players, data.options)
+        inputs = designed.inputs(kind(data.design), settings)
+        identity |= {"data": {**plain(data), "label": ""}, "inputs": inputs}
+    return dataclasses.replace(job, key=digest(Record(identity), 16))
 
 
 def changed(name: str, data: Data, layers: Sequence[Mapping[str, Any]], overrides: Sequence[str]) -> Data:
-    """The set with some fields replaced: by a profile's, then by `key=value` of a command line.
+    """The set with fields replaced: by the layers of a profile, then by `key=value` of a command line.
 
     Raises:
-        BadSetting: there is no such field, or a value is wrong.
+        BadSetting: a field is unknown, or a value is wrong.
     """
     nodes = {field: Node(frozen(value), "suite", None) for field, value in plain(data).items()}
     for layer in layers:
         nodes |= {field: Node(frozen(value), "profile", None) for field, value in layer.items()}
-    for given in overrides:
-        field, equals, value = given.partition("=")
+    for override in overrides:
+        field, equals, value = override.partition("=")
         if not equals:
-            raise BadSetting(f"{name}:{given} is not of the form {name}:key=value")
+            raise BadSetting(f"{name}:{override} is not of the form {name}:key=value")
         nodes[field.strip()] = parse(value, COMMAND_LINE, numbered=False)
-    found: Data = fill(Data, Node(nodes, COMMAND_LINE, None), f"data.{name}")
-    return found
+    filled: Data = fill(Data, Node(nodes, COMMAND_LINE, None), f"data.{name}")
+    return filled
 
 
-def kind(chosen: str | Record) -> str:
-    """The name of what is chosen."""
-    return str(chosen["kind"]) if isinstance(chosen, Record) and "kind" in chosen else str(chosen)
+def kind(choice: str | Record) -> str:
+    """The name in a choice, which is a name or {kind: NAME, OPTION: VALUE}."""
+    return str(choice["kind"]) if isinstance(choice, Record) and "kind" in choice else str(choice)
 
 
-def _rest(chosen: str | Record) -> dict[str, Any]:
-    return (
-        {key: value for key, value in chosen.items() if key != "kind"} if isinstance(chosen, Record) else {}
-    )
+def _options(choice: str | Record) -> dict[str, Any]:
+    if not isinstance(choice, Record):
+        return {}
+    return {key: value for key, value in choice.items() if key != "kind"}
 
 
 def text(value: Any) -> str:
-    """A value as a command line has it."""
+    """A value in the syntax of a command line."""
     return json.dumps(plain(value), ensure_ascii=False)

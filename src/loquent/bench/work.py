@@ -1,6 +1,6 @@
-"""One run of a suite: made, gone on with, or found finished in its folder.
+"""Make one job of a suite, continue it, or read its results if it is finished.
 
-Nothing that lies there is ever deleted.
+No earlier run or checkpoint is ever deleted.
 """
 
 from __future__ import annotations
@@ -38,12 +38,15 @@ from loquent.training.train import train
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a run: its evaluation, or why there is none.
+    """The result of a job: the evaluation of a run, the figures of a set, or the reason of a failure.
 
-    `logged`: the last line of its metrics.jsonl. `fresh`: it was made now. `note`: what became of what lay in
-        its folder.
-    `version` and `threads`: Loquent's and torch's it was made with; "" and 0 where an older version has not
-    written them.
+    Attributes:
+        fresh: whether this call made the job.
+        note: what happened to an earlier state of the folder.
+        version: the version of Loquent that made the job; "" if it is not recorded.
+        threads: the number of torch's threads in the run; 0 if it is not recorded.
+        logged: the last line of the run's metrics.jsonl.
+        figures: the figures of a set of recorded episodes, which has no evaluation.
     """
 
     key: str
@@ -55,38 +58,36 @@ class Outcome:
     version: str = ""
     threads: int = 0
     logged: Mapping[str, Any] = EMPTY
-    figures: Mapping[str, Any] | None = None  # of a set of recorded episodes, which has no evaluation
+    figures: Mapping[str, Any] | None = None
 
 
 def finished(job: Job | SetJob) -> Outcome | None:
-    """The outcome of a run that an earlier call has finished; None where it is still to be made.
+    """The outcome of a job that an earlier call has finished; None if it is not finished.
 
     Raises:
         BadCheckpoint: the folder holds a run of other settings, finished or not.
     """
     if isinstance(job, SetJob):
         figures = collecting.finished(job)
-        return (
-            None
-            if figures is None
-            else Outcome(job.key, fresh=False, version=str(figures["loquent"]), figures=figures)
-        )
+        if figures is None:
+            return None
+        return Outcome(job.key, fresh=False, version=str(figures["loquent"]), figures=figures)
     try:
-        done = manifest.load(RunFolder(job.folder).suite, "delete it")
+        record = manifest.load(RunFolder(job.folder).suite, "delete it")
         evaluation = RunFolder(job.folder).evaluation()
-        known, seconds = str(done["key"]), float(done["seconds"])
-        version, threads = str(done["loquent"]), int(done["threads"])
+        key, seconds = str(record["key"]), float(record["seconds"])
+        version, threads = str(record["loquent"]), int(record["threads"])
     except (BadCheckpoint, ValueError, KeyError, TypeError, OverflowError):
         if RunFolder(job.folder).config.exists() and (job.agent or not _same(job.folder, job.recipe)):
-            raise _another(job) from None
+            raise _other_settings(job) from None
         return None
-    if known != job.key:
-        raise _another(job)
+    if key != job.key:
+        raise _other_settings(job)
     if job.ranks:
-        ranked = ranking.known(job.folder, job.ranks)
-        if ranked is None:
+        shares = ranking.load(job.folder, job.ranks)
+        if shares is None:
             return None
-        evaluation = ranking.joined(evaluation, ranked)
+        evaluation = ranking.with_shares(evaluation, shares)
     return Outcome(
         job.key,
         evaluation,
@@ -94,19 +95,19 @@ def finished(job: Job | SetJob) -> Outcome | None:
         fresh=False,
         version=version,
         threads=threads,
-        logged=_logged(job.folder),
+        logged=_last_line(job.folder),
     )
 
 
-def _another(job: Job) -> BadCheckpoint:
+def _other_settings(job: Job) -> BadCheckpoint:
     return BadCheckpoint(
-        f"{job.folder} holds a run of other settings than this suite has now; name a new folder, or "
+        f"{job.folder} holds a run of other settings than those of the suite; name a new folder, or "
         "move that one away"
     )
 
 
-def _logged(folder: Path) -> Mapping[str, Any]:
-    """The last line of the log; empty where there is none."""
+def _last_line(folder: Path) -> Mapping[str, Any]:
+    """The last line of a run's metrics.jsonl; empty if there is none."""
     try:
         return frozen(list(read_log(RunFolder(folder).logs.metrics, torn_end=True))[-1])
     except (BadCheckpoint, OSError, IndexError):
@@ -114,75 +115,73 @@ def _logged(folder: Path) -> Mapping[str, Any]:
 
 
 def make(job: Job | SetJob, progress: bool = False) -> Outcome:
-    """Make a run, whatever happens: an error becomes the outcome's `failure`, and its traceback `failure.txt`
-    in the folder.
-    """
-    before = time.perf_counter()
+    """Make a job; an error becomes the outcome's `failure`, and its traceback is written to `failure.txt`."""
+    start = time.perf_counter()
     try:
         job.folder.mkdir(parents=True, exist_ok=True)
         RunFolder(job.folder).failure.unlink(missing_ok=True)
         if isinstance(job, SetJob):
             figures = collecting.make(job, progress)
             return Outcome(
-                job.key, version=__version__, seconds=round(time.perf_counter() - before, 1), figures=figures
+                job.key, version=__version__, seconds=round(time.perf_counter() - start, 1), figures=figures
             )
-        evaluation, note = (_played(job), "") if job.agent else _trained(job, progress)
+        evaluation, note = (_play(job), "") if job.agent else _train(job, progress)
         if job.ranks:
-            evaluation = ranking.joined(evaluation, ranking.made(job.folder, job.ranks))
-        made = Outcome(
+            evaluation = ranking.with_shares(evaluation, ranking.make(job.folder, job.ranks))
+        outcome = Outcome(
             job.key,
             evaluation,
             note=note,
             version=__version__,
             threads=torch.get_num_threads(),
-            logged=_logged(job.folder),
+            logged=_last_line(job.folder),
         )
-        made = replace(made, seconds=round(time.perf_counter() - before, 1))
-        done = {"key": made.key, "seconds": made.seconds, "threads": made.threads, "loquent": made.version}
-        atomic.write_json(RunFolder(job.folder).suite, manifest.sealed(done))
-        return made
+        outcome = replace(outcome, seconds=round(time.perf_counter() - start, 1))
+        record = {
+            "key": outcome.key,
+            "seconds": outcome.seconds,
+            "threads": outcome.threads,
+            "loquent": outcome.version,
+        }
+        atomic.write_json(RunFolder(job.folder).suite, manifest.sealed(record))
+        return outcome
     except Exception as error:  # one run that fails must not end the others
         kind = "" if isinstance(error, LoquentError) else f"{type(error).__name__}: "
-        _note(job.folder, traceback.format_exc())
+        _write_failure(job.folder, traceback.format_exc())
         return Outcome(
-            job.key, failure=f"{kind}{error}" or type(error).__name__, seconds=time.perf_counter() - before
+            job.key, failure=f"{kind}{error}" or type(error).__name__, seconds=time.perf_counter() - start
         )
 
 
-def _trained(job: Job, progress: bool) -> tuple[dict[str, Any], str]:
-    """Train, or go on where an earlier call has stopped.
-
-    And what became of a checkpoint that was refused, in words.
+def _train(job: Job, progress: bool) -> tuple[dict[str, Any], str]:
+    """Train a run, or continue it; returns the evaluation and a note on refused checkpoints.
 
     Raises:
-        BadCheckpoint: the folder holds a run of other settings; or it cannot be written.
+        BadCheckpoint: the folder holds a run of other settings, or it cannot be written.
     """
     folder, note = job.folder, ""
     if RunFolder(folder).config.exists():
         if not _same(folder, job.recipe):
-            raise _another(job)
+            raise _other_settings(job)
         if RunFolder(folder).has_ended:
             return load_run(folder).evaluation, ""
         for from_older in (False, True):
             try:
-                return train(
-                    job.recipe, folder, progress=progress, resume=True, from_older=from_older
-                ).evaluation, note
+                run = train(job.recipe, folder, progress=progress, resume=True, from_older=from_older)
+                return run.evaluation, note
             except BadCheckpoint as error:
-                if not isinstance(
-                    error.__cause__, BadCheckpoint
-                ):  # not a checkpoint that is refused: a full disk, say
+                if not isinstance(error.__cause__, BadCheckpoint):  # no refused checkpoint: a full disk, say
                     raise
-                note = f"went on from an older checkpoint: {error}"
+                note = f"continued from an older checkpoint: {error}"
                 refused = str(error)
-        aside = _aside(folder)
-        atomic.move(folder, aside)
-        note = f"begun anew, and what was there is now {aside.name}: {refused}"
+        moved = _free_name(folder)
+        atomic.move(folder, moved)
+        note = f"begun anew; the earlier run is now in {moved.name}: {refused}"
     return train(job.recipe, folder, progress=progress).evaluation, note
 
 
-def _aside(folder: Path) -> Path:
-    """A name that is free, for a run that cannot be gone on with."""
+def _free_name(folder: Path) -> Path:
+    """A path that does not exist, for a run that cannot be continued."""
     names = itertools.chain(
         [f"{folder.name}.refused"], (f"{folder.name}.refused-{n}" for n in itertools.count(2))
     )
@@ -198,12 +197,12 @@ def _same(folder: Path, recipe: Recipe) -> bool:
         return False
 
 
-def _played(job: Job) -> dict[str, Any]:
-    """Let a script play the recipe's evaluation."""
+def _play(job: Job) -> dict[str, Any]:
+    """Evaluate the job's agent, without training, on the recipe's evaluation."""
     settings, task = job.recipe.training, make_task(job.recipe)
     context = Context(task=task)
     terms, weights = compose.build(job.recipe.rewards, context)
-    found: Evaluation = evaluate_agent(
+    evaluation: Evaluation = evaluate_agent(
         task,
         make_agent(job.agent, task),
         split=settings.final_split,
@@ -213,10 +212,11 @@ def _played(job: Job) -> dict[str, Any]:
         terms=terms,
         weights=weights,
     )
-    RunFolder(job.folder).write_evaluation({"agent": plain(job.agent), **found.as_json()}, found.episodes)
-    return found.as_json()
+    content = {"agent": plain(job.agent), **evaluation.as_json()}
+    RunFolder(job.folder).write_evaluation(content, evaluation.episodes)
+    return evaluation.as_json()
 
 
-def _note(folder: Path, text: str) -> None:
-    with suppress(OSError):  # a full disk, perhaps; the failure itself is in the table
+def _write_failure(folder: Path, text: str) -> None:
+    with suppress(OSError):  # perhaps the disk is full; the tables hold the failure
         RunFolder(folder).failure.write_text(text, encoding="utf-8")
