@@ -155,7 +155,7 @@ def test_what_is_no_refused_checkpoint_does_not_set_a_run_aside(here, monkeypatc
 
 def test_threads_do_not_depend_on_how_many_runs_are_left(here, monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    monkeypatch.setattr(crew, "_free", lambda: 4)
+    monkeypatch.setattr(crew, "_available_cores", lambda: 4)
     assert [crew.threads(n) for n in (1, 2, 4, 9)] == [4, 2, 1, 1]
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     assert [crew.threads(n) for n in (1, 2)] == [3, 2], "no more than is asked for"
@@ -188,7 +188,7 @@ def test_a_run_says_with_what_it_was_made_and_the_page_where_that_differs(here, 
     found, said = _bench()
     assert all(line.endswith("found") for line in said)
     version, threads = found.notes
-    assert "different Loquent" in version
+    assert "different versions of Loquent" in version
     assert "0.0.9 (1 runs)" in version
     assert "7 (1 runs)" in threads
     for text in ((here / "out" / "table.md").read_text(), (here / "out" / "table.html").read_text()):
@@ -213,7 +213,7 @@ def test_the_tables_are_written_after_every_run(here, monkeypatch):
         _bench()
     whole = json.loads((here / "out" / "table.json").read_text())
     assert [whole["cells"][name]["n"] for name in ("zero", "ppo", "expert")] == [1, 0, 1]
-    assert whole["notes"][0] == "3 of 4 runs have come to their end so far"
+    assert whole["notes"][0] == "3 of 4 runs have ended so far"
     assert "3 of 4 runs" in (here / "out" / "table.md").read_text()
 
 

@@ -1,4 +1,4 @@
-"""A suite's results as one HTML file: no network, light and dark, readable on a phone, every text escaped."""
+"""A suite's results as one HTML file without external resources; every text is escaped."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def page(results: Results) -> str:
-    """The whole file."""
+    """The text of the file."""
     suite = results.suite
     title = safe(f"{suite.title} · {suite.name} v{suite.version}, {results.profile}")
     return "\n".join(
@@ -49,10 +49,10 @@ def page(results: Results) -> str:
             f"<code>{safe(results.profile)}</code>, {results.seeds} seeds; Loquent "
             f"{safe(__version__)}. {safe(results.about)}</p>",
             f"<p>{safe(pages.start_caution(results))}</p>",
-            '<p class="soft">Mean and 95 % interval over seeds (Student\'s t), where the numbers differ; '
-            "a bar is the interval, its dot the mean, on one scale a column. "
-            + safe(pages.one_run(results))
-            + ' <span class="paper">Published figures</span>, where a row repeats one: mean ± '
+            '<p class="soft">Mean and 95 % interval over seeds (Student\'s t), if the numbers differ. '
+            "The bar is the interval and the dot the mean; each column has one scale. "
+            + safe(pages.error_note(results))
+            + ' <span class="paper">Published figures</span> stand in the rows that repeat them: mean ± '
             "standard deviation.</p>",
             *(f'<p class="failed">{safe(note)}</p>' for note in results.notes),
             *(
@@ -96,22 +96,30 @@ def _table(results: Results, title: str, rows: list[Row]) -> Iterator[str]:
 
 
 def _cell(row: Row, name: str, scale: tuple[float, float]) -> str:
-    found, paper = row.intervals.get(name), row.paper.get(name)
-    theirs = f'<small class="paper" title="{safe(row.source)}">{safe(paper.text)}</small>' if paper else ""
-    return f"<td>{safe(pages.cell(row, name))}{_bar(found, scale) if found else ''}{theirs}</td>"
+    interval, paper = row.intervals.get(name), row.paper.get(name)
+    title = safe(row.source)
+    published = f'<small class="paper" title="{title}">{safe(paper.text)}</small>' if paper else ""
+    return f"<td>{safe(pages.cell(row, name))}{_bar(interval, scale) if interval else ''}{published}</td>"
 
 
-def _scale(found: list[Interval]) -> tuple[float, float]:
-    ends = [end for one in found for end in (one.mean, one.low, one.high) if end is not None]
+def _scale(intervals: list[Interval]) -> tuple[float, float]:
+    """The smallest and the largest number of a column."""
+    ends = [
+        end
+        for interval in intervals
+        for end in (interval.mean, interval.low, interval.high)
+        if end is not None
+    ]
     return (min(ends), max(ends)) if ends else (0.0, 1.0)
 
 
-def _bar(found: Interval, scale: tuple[float, float]) -> str:
+def _bar(interval: Interval, scale: tuple[float, float]) -> str:
+    """An SVG image of an interval: a line with a dot at the mean."""
     low, high = scale
     ends = (
-        found.mean,
-        found.mean if found.low is None else found.low,
-        found.mean if found.high is None else found.high,
+        interval.mean,
+        interval.mean if interval.low is None else interval.low,
+        interval.mean if interval.high is None else interval.high,
     )
     dot, left, right = (4 + (WIDTH - 8) * ((end - low) / (high - low) if high > low else 0.5) for end in ends)
     middle = HEIGHT / 2
@@ -124,20 +132,23 @@ def _bar(found: Interval, scale: tuple[float, float]) -> str:
 
 
 def _figures(results: Results) -> Iterator[str]:
-    drawn, numbers = [one for one in results.suite.figures if results.curves.get(one.title)], Numbers()
-    if not drawn:
+    drawings = [drawing for drawing in results.suite.figures if results.curves.get(drawing.title)]
+    numbers = Numbers()
+    if not drawings:
         return
     yield (
         '<h2>Learning curves</h2><p class="soft">Means over seeds; a band is one standard deviation to '
         'each side.</p><div class="charts">'
     )
-    for one in drawn:
-        found = results.curves[one.title]
-        lines = [Curve(results.rows[name].label, i, found.get(name, ())) for i, name in enumerate(one.cells)]
-        chart = curves(numbers, one.title, one.unit, lines)
+    for drawing in drawings:
+        points = results.curves[drawing.title]
+        lines = [
+            Curve(results.rows[name].label, i, points.get(name, ())) for i, name in enumerate(drawing.cells)
+        ]
+        chart = curves(numbers, drawing.title, drawing.unit, lines)
         yield (
-            f"<figure><h3>{safe(one.title)}</h3>{legend(lines)}{chart}"
-            f"<figcaption><code>{safe(one.key)}</code></figcaption></figure>"
+            f"<figure><h3>{safe(drawing.title)}</h3>{legend(lines)}{chart}"
+            f"<figcaption><code>{safe(drawing.key)}</code></figcaption></figure>"
         )
     yield "</div>"
 
@@ -157,19 +168,15 @@ def _sets(results: Results) -> Iterator[str]:
 def _verdicts(results: Results) -> Iterator[str]:
     if not results.verdicts:
         return
-    yield f'<h2>What holds here</h2><p class="soft">{safe(pages.number_caution(results))}</p><ul>'
+    yield f'<h2>Claims of the paper</h2><p class="soft">{safe(pages.number_caution(results))}</p><ul>'
     for verdict in results.verdicts:
         ordering = verdict.ordering
         kind = verdict.verdict if verdict.verdict in (HOLDS, CONTRADICTED) else "soft"
-        said = (
-            f' <span class="soft">“{safe(ordering.quote)}” ({safe(ordering.place)})</span>'
-            if ordering.quote
-            else ""
-        )
-        steps = "".join(f"<li>{safe(pages.step_text(step))}</li>" for step in verdict.shown)
+        quote = f' <span class="soft">“{safe(ordering.quote)}” ({safe(ordering.place)})</span>'
+        steps = "".join(f"<li>{safe(pages.step_text(step))}</li>" for step in verdict.comparisons)
         yield (
             f'<li><strong class="{kind}">{safe(verdict.verdict)}</strong>: {safe(ordering.claim)} '
-            f"({safe(ordering.column)}).{said}"
+            f"({safe(ordering.column)}).{quote if ordering.quote else ''}"
         )
         yield f"<details><summary>step by step</summary><ul>{steps}</ul></details></li>"
     yield "</ul>"
@@ -177,9 +184,9 @@ def _verdicts(results: Results) -> Iterator[str]:
 
 def _failures(results: Results) -> Iterator[str]:
     if results.failures:
-        yield "<h2>What failed</h2><ul>"
+        yield "<h2>Failed runs</h2><ul>"
         yield from (
-            f'<li class="failed"><code>{safe(folder)}</code><pre>{safe(why)}</pre></li>'
-            for folder, why in results.failures.items()
+            f'<li class="failed"><code>{safe(folder)}</code><pre>{safe(failure)}</pre></li>'
+            for folder, failure in results.failures.items()
         )
         yield "</ul>"

@@ -1,6 +1,4 @@
-"""What a suite found: every cell's numbers with their intervals, the published ones, the verdicts, and the
-failures.
-"""
+"""The results of a suite: the numbers of every cell, published figures, verdicts and failures."""
 
 from __future__ import annotations
 
@@ -13,23 +11,23 @@ from typing import Any, TypeGuard
 from loquent.bench import published
 from loquent.bench.jobs import Job, Plan
 from loquent.bench.published import Figure
-from loquent.bench.suite import Ordering, Suite
+from loquent.bench.suite import Column, Ordering, Suite
 from loquent.bench.work import Outcome
 from loquent.core.logged import value as measured
 from loquent.errors import BadSetting, nearest
 from loquent.report.runs import Group, Point, Seen
 from loquent.statistics.intervals import Interval, difference, interval
 
-ERRORS = 3.0  # standard errors of the episodes that decide between two runs of one seed
+ERRORS = 3.0  # the number of standard errors over episodes that decides between two runs of one seed
 HOLDS, CONTRADICTED, UNDECIDED, MISSING = "holds", "contradicted", "undecided", "not measured"
 
 
 @dataclass(frozen=True)
 class Row:
-    """A cell's results.
+    """The results of a cell.
 
-    `values` and their standard errors over episodes (`errors`): by column and seed; `paper`: the published
-    figures.
+    `values`, and their standard errors over episodes (`errors`), are by column and seed. `paper` holds the
+    published figures by column.
     """
 
     name: str
@@ -50,20 +48,20 @@ class Row:
     errors: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
 
     def error(self, column: str) -> float | None:
-        """The standard error over episodes of a number of one run.
+        """The standard error over episodes of a single run's number.
 
-        None of several, and where it is unknown.
+        None if there are several runs, or if the error is unknown.
         """
-        known = list(self.errors.get(column, {}).values())
-        return known[0] if len(known) == len(self.values.get(column, {})) == 1 else None
+        errors = list(self.errors.get(column, {}).values())
+        return errors[0] if len(errors) == len(self.values.get(column, {})) == 1 else None
 
 
 @dataclass(frozen=True)
 class Step:
-    """Two neighbours of an ordering: the interval of the difference, and what the paper has.
+    """The comparison of two neighbours of an ordering, and the paper's figures for them.
 
-    `error`: of one seed, the standard error of the difference over the episodes; the interval is then three
-        of them to each side.
+    With a single seed, `error` is the standard error of the difference over the episodes, and the interval is
+    the difference ± 3 standard errors.
     """
 
     low: str
@@ -76,9 +74,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a claim holds here: every step of it must.
+    """Whether a claim holds here, which requires that each of its steps holds.
 
-    `ends` compares the first cell with the last, where there are more than two.
+    `ends` compares the first cell with the last, if there are more than two cells.
     """
 
     ordering: Ordering
@@ -87,14 +85,14 @@ class Verdict:
     ends: Step | None = None
 
     @property
-    def shown(self) -> tuple[Step, ...]:
-        """The steps, and the comparison of the ends behind them."""
+    def comparisons(self) -> tuple[Step, ...]:
+        """The steps, then the comparison of the ends."""
         return (*self.steps, self.ends) if self.ends else self.steps
 
 
 @dataclass(frozen=True)
 class Results:
-    """All of a suite under one profile."""
+    """All results of a suite under one profile."""
 
     suite: Suite
     profile: str
@@ -105,35 +103,33 @@ class Results:
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     machine: Mapping[str, Any] = field(default_factory=dict)
-    curves: Mapping[str, Mapping[str, tuple[Point, ...]]] = field(
-        default_factory=dict
-    )  # by figure and cell; means over seeds
-    sets: Mapping[str, Mapping[str, Any]] = field(
-        default_factory=dict
-    )  # figures of the recorded episodes, in the suite's order
+    curves: Mapping[str, Mapping[str, tuple[Point, ...]]] = field(default_factory=dict)
+    """Means over seeds, by figure and cell."""
+    sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Figures of the sets of recorded episodes, in the suite's order."""
 
     @property
     def comparisons(self) -> int:
-        """How many differences over seeds the verdicts look at, the ends of longer orderings with them."""
+        """The number of differences over seeds, those of the ends included."""
         return sum(
             step.difference is not None and step.error is None
             for verdict in self.verdicts
-            for step in verdict.shown
+            for step in verdict.comparisons
         )
 
     @property
     def single(self) -> int:
-        """How many differences of one seed they look at, by the standard error of the episodes."""
-        return sum(step.error is not None for verdict in self.verdicts for step in verdict.shown)
+        """The number of differences of one seed, which have a standard error over episodes."""
+        return sum(step.error is not None for verdict in self.verdicts for step in verdict.comparisons)
 
     @property
     def about(self) -> str:
-        """What the profile says of itself."""
+        """The description of the profile."""
         return self.suite.profile(self.profile)[1].about
 
 
 def collect(suite: Suite, profile: str, seeds: int, plan: Plan, outcomes: Mapping[str, Outcome]) -> Results:
-    """Read the outcomes off into rows, verdicts and failures."""
+    """Collect the outcomes into rows, verdicts and failures."""
     folders = {job.key: job.folder.name for job in plan.jobs}
     rows = {name: _row(suite, name, keys, outcomes, folders) for name, keys in plan.cells.items()}
     failures = {folders[key]: outcome.failure for key, outcome in outcomes.items() if outcome.failure}
@@ -159,29 +155,29 @@ def _figures(plan: Plan, outcomes: Mapping[str, Outcome], name: str) -> Mapping[
 
 
 def compare(low: Mapping[int, float], high: Mapping[int, float]) -> tuple[Interval | None, str]:
-    """Whether `high` is above `low`: decided by the interval of their difference over equal seeds, and open
-    where it holds 0.
+    """Whether `high` is above `low`, by the interval of their difference paired by seed.
 
-    Open too where there is no interval: of one seed, and of differences that are all equal, which say nothing
-    about their spread.
+    The verdict is "undecided" if the interval contains 0 or does not exist. One seed has no interval, and
+    neither have equal differences, which do not show their spread.
     """
-    found = difference(low, high)
-    if found is None:
+    interval_of_difference = difference(low, high)
+    if interval_of_difference is None:
         return None, MISSING
-    if found.low is None or found.high is None:
-        return found, UNDECIDED
-    return found, _decided(found.low, found.high)
+    if interval_of_difference.low is None or interval_of_difference.high is None:
+        return interval_of_difference, UNDECIDED
+    return interval_of_difference, _decide(interval_of_difference.low, interval_of_difference.high)
 
 
 def compare_episodes(difference: float, error: float) -> tuple[Interval, str]:
-    """The same of one seed, by the standard error of the difference over the episodes: three of them to each
-    side.
+    """The verdict on a difference of one seed, by its standard error over the episodes.
+
+    The interval is the difference ± 3 standard errors.
     """
-    found = Interval(difference, difference - ERRORS * error, difference + ERRORS * error, None, 1)
-    return found, _decided(difference - ERRORS * error, difference + ERRORS * error)
+    low, high = difference - ERRORS * error, difference + ERRORS * error
+    return Interval(difference, low, high, None, 1), _decide(low, high)
 
 
-def _decided(low: float, high: float) -> str:
+def _decide(low: float, high: float) -> str:
     return HOLDS if low > 0 else CONTRADICTED if high < 0 else UNDECIDED
 
 
@@ -192,49 +188,57 @@ def _row(
     outcomes: Mapping[str, Outcome],
     folders: Mapping[str, str],
 ) -> Row:
-    found = {seed: outcomes[key] for seed, key in keys.items() if key in outcomes}
-    done = {seed: outcome.evaluation for seed, outcome in found.items() if outcome.evaluation is not None}
-    values: dict[str, dict[int, float]] = {}
-    for column, of in suite.columns.items():
-        lines = {seed: found[seed].logged if of.logged else one["values"] for seed, one in done.items()}
-        values[column] = {
-            seed: float(value) for seed, line in lines.items() if _number(value := measured(line, of.metric))
-        }
+    runs = {seed: outcomes[key] for seed, key in keys.items() if key in outcomes}
+    evaluations = {seed: run.evaluation for seed, run in runs.items() if run.evaluation is not None}
+    values = {column: _values(settings, runs, evaluations) for column, settings in suite.columns.items()}
     entry = suite.cells[name]
     table, paper = published.load(suite.paper).row(entry.published) if entry.published else (None, {})
     return Row(
         name=name,
         label=entry.label or name,
-        task=", ".join(sorted({str(one["task"]) for one in done.values()})),
-        n=len(done),
-        episodes=max((int(one["n"]) for one in done.values()), default=0),
+        task=", ".join(sorted({str(evaluation["task"]) for evaluation in evaluations.values()})),
+        n=len(evaluations),
+        episodes=max((int(evaluation["n"]) for evaluation in evaluations.values()), default=0),
         values=values,
         intervals={column: interval(list(by_seed.values())) for column, by_seed in values.items() if by_seed},
-        paper={column: given for column, given in paper.items() if column in suite.columns},
+        paper={column: figure for column, figure in paper.items() if column in suite.columns},
         source=f"{table.title}; {table.place}; row {entry.published.partition('/')[2]}" if table else "",
         paper_seeds=table.seeds if table else 0,
-        failures={seed: outcome.failure for seed, outcome in found.items() if outcome.failure},
-        seconds=round(sum(outcome.seconds for outcome in found.values()), 1),
+        failures={seed: run.failure for seed, run in runs.items() if run.failure},
+        seconds=round(sum(run.seconds for run in runs.values()), 1),
         folders=tuple(folders[key] for key in keys.values() if key in folders),
         paper_place=f"{table.title}; {table.place}" if table else "",
         paper_quote=table.quote if table else "",
-        errors={
-            column: {
-                seed: float(error)
-                for seed, one in done.items()
-                if not of.logged and _number(error := one.get("errors", {}).get(of.metric))
-            }
-            for column, of in suite.columns.items()
-        },
+        errors={column: _errors(settings, evaluations) for column, settings in suite.columns.items()},
     )
+
+
+def _values(
+    column: Column, runs: Mapping[int, Outcome], evaluations: Mapping[int, Mapping[str, Any]]
+) -> dict[int, float]:
+    """A column's value of each evaluated run, by seed."""
+    values = {}
+    for seed, evaluation in evaluations.items():
+        line = runs[seed].logged if column.logged else evaluation["values"]
+        if _is_finite(value := measured(line, column.metric)):
+            values[seed] = float(value)
+    return values
+
+
+def _errors(column: Column, evaluations: Mapping[int, Mapping[str, Any]]) -> dict[int, float]:
+    """The standard errors over episodes of a column's values, by seed; logged values have none."""
+    if column.logged:
+        return {}
+    errors = {seed: item.get("errors", {}).get(column.metric) for seed, item in evaluations.items()}
+    return {seed: float(error) for seed, error in errors.items() if _is_finite(error)}
 
 
 def _curves(
     suite: Suite, plan: Plan, outcomes: Mapping[str, Outcome]
 ) -> dict[str, dict[str, tuple[Point, ...]]]:
-    """For each figure the cells' curves over the runs that have come to their end.
+    """The curves by figure and cell, over the finished runs.
 
-    A cell that logged nothing has none.
+    A cell without logged values has no curve.
     """
     trained = (job for job in plan.jobs if isinstance(job, Job) and not job.agent)
     folders = {job.key: job.folder for job in trained if job.key in outcomes and outcomes[job.key].evaluation}
@@ -246,16 +250,16 @@ def _curves(
         for drawing in suite.figures
         for name in drawing.cells
     }
-    found = {
+    curves = {
         drawing.title: {name: tuple(groups[name].curve(drawing.key)) for name in drawing.cells}
         for drawing in suite.figures
     }
     return {
-        title: {name: points for name, points in lines.items() if points} for title, lines in found.items()
+        title: {name: points for name, points in lines.items() if points} for title, lines in curves.items()
     }
 
 
-def _number(value: Any) -> TypeGuard[float]:
+def _is_finite(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
@@ -267,33 +271,29 @@ def _verdict(ordering: Ordering, rows: Mapping[str, Row]) -> Verdict:
 
 
 def _step(column: str, low: Row, high: Row) -> Step:
-    found, verdict = compare(low.values[column], high.values[column])
-    error = _error(low, high, column) if found is not None and found.n == 1 else None
-    if found is not None and error is not None:
-        found, verdict = compare_episodes(found.mean, error)
-    printed = low.paper.get(column), high.paper.get(column)
-    return Step(
-        low.name,
-        high.name,
-        found,
-        verdict,
-        (printed[0].text, printed[1].text) if printed[0] and printed[1] else None,
-        error,
-    )
+    interval, verdict = compare(low.values[column], high.values[column])
+    error = _error(low, high, column) if interval is not None and interval.n == 1 else None
+    if interval is not None and error is not None:
+        interval, verdict = compare_episodes(interval.mean, error)
+    low_figure, high_figure = low.paper.get(column), high.paper.get(column)
+    paper = (low_figure.text, high_figure.text) if low_figure and high_figure else None
+    return Step(low.name, high.name, interval, verdict, paper, error)
 
 
 def _error(low: Row, high: Row, column: str) -> float | None:
-    """The standard error of the difference of the one seed that both have.
+    """The standard error of the difference for the only seed that both rows have.
 
-    None where that of one is unknown, or both are 0.
+    None if an error is unknown, or if both are 0.
     """
     (seed,) = low.values[column].keys() & high.values[column].keys()
-    known = [row.errors.get(column, {}).get(seed) for row in (low, high)]
-    return math.hypot(*(one for one in known if one is not None)) or None if None not in known else None
+    low_error, high_error = (row.errors.get(column, {}).get(seed) for row in (low, high))
+    if low_error is None or high_error is None:
+        return None
+    return math.hypot(low_error, high_error) or None
 
 
 def _whole(verdicts: Sequence[str]) -> str:
-    """One step against a claim is enough against it; all are needed for it."""
+    """The verdict on a claim: one contradicted step contradicts it, and it holds if every step holds."""
     for verdict in (CONTRADICTED, MISSING, UNDECIDED):
         if verdict in verdicts:
             return verdict
@@ -301,32 +301,37 @@ def _whole(verdicts: Sequence[str]) -> str:
 
 
 def _notes(suite: Suite, outcomes: Mapping[str, Outcome], planned: int) -> tuple[str, ...]:
-    """Runs still to be made, runs that were not made alike, and columns that no run has measured."""
-    done = [outcome for outcome in outcomes.values() if outcome.evaluation]
-    notes = (
-        [f"{len(outcomes)} of {planned} runs have come to their end so far"]
-        if len(outcomes) < planned
-        else []
-    )
-    for name, found in (
-        ("Loquent", [one.version for one in done]),
-        ("torch's threads", [str(one.threads) for one in done]),
+    """Notes on missing runs, on different versions or threads, and on columns that no run measured."""
+    evaluated = [outcome for outcome in outcomes.values() if outcome.evaluation]
+    notes = []
+    if len(outcomes) < planned:
+        notes.append(f"{len(outcomes)} of {planned} runs have ended so far")
+    for name, settings in (
+        ("versions of Loquent", [outcome.version for outcome in evaluated]),
+        ("numbers of torch's threads", [str(outcome.threads) for outcome in evaluated]),
     ):
-        if len(set(found)) > 1:
-            counted = (f"{value} ({found.count(value)} runs)" for value in sorted(set(found)))
-            notes.append(f"runs made with different {name} stand side by side: {', '.join(counted)}")
+        if len(set(settings)) > 1:
+            counts = (f"{value} ({settings.count(value)} runs)" for value in sorted(set(settings)))
+            notes.append(f"the tables compare runs made with different {name}: {', '.join(counts)}")
     for column in suite.columns.values():
-        lines = [one.logged if column.logged else one.evaluation["values"] for one in done if one.evaluation]
-        if done and not any(
-            column.metric in line or measured(line, column.metric) is not None for line in lines
-        ):
+        lines = [
+            outcome.logged if column.logged else outcome.evaluation["values"]
+            for outcome in evaluated
+            if outcome.evaluation
+        ]
+        has_value = (column.metric in line or measured(line, column.metric) is not None for line in lines)
+        if evaluated and not any(has_value):
             near = nearest(column.metric, {key for line in lines for key in line})
             notes.append(f"no run measured {column.metric!r}" + (f" (nearest: {near})" if near else ""))
     return tuple(notes)
 
 
 def check(suite: Suite) -> None:
-    """Every published row a suite names is there; BadSetting where one is not."""
+    """Check that every published row that a suite names exists.
+
+    Raises:
+        BadSetting: a row does not exist.
+    """
     for name, entry in suite.cells.items():
         if entry.published:
             try:

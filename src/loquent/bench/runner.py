@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from loquent.bench import crew, html, jobs, pages, results
+from loquent.bench import crew, exports, html, jobs, pages, results
 from loquent.bench import suite as suites
 from loquent.bench.jobs import Job, Plan
 from loquent.bench.results import Results
@@ -135,10 +135,10 @@ def write(folder: Path, collected: Results) -> None:
     """Write the results as Markdown, CSV (cells, verdicts and curves), JSON and HTML."""
     for name, text in (
         ("table.md", pages.markdown(collected)),
-        ("table.csv", pages.as_csv(collected)),
-        ("verdicts.csv", pages.verdicts_csv(collected)),
-        *((("curves.csv", pages.curves_csv(collected)),) if collected.suite.figures else ()),
-        ("table.json", json.dumps(json_files.finite(pages.as_json(collected)), allow_nan=False, indent=1)),
+        ("table.csv", exports.as_csv(collected)),
+        ("verdicts.csv", exports.verdicts_csv(collected)),
+        *((("curves.csv", exports.curves_csv(collected)),) if collected.suite.figures else ()),
+        ("table.json", json.dumps(json_files.finite(exports.as_json(collected)), allow_nan=False, indent=1)),
         ("table.html", html.page(collected)),
     ):
         atomic.write_text(folder / name, text)

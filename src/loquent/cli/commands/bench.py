@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from typing import Any
 
-from loquent.bench import pages, runner
+from loquent.bench import exports, pages, runner
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
@@ -25,4 +25,4 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     )
     print(pages.markdown(found), end="")
     print(f"\nthe tables (table.md, .csv, .json, .html) and all runs are in {out}")
-    return 1 if found.failures else 0, {"out": str(out), **pages.as_json(found)}
+    return 1 if found.failures else 0, {"out": str(out), **exports.as_json(found)}

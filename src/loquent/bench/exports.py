@@ -1,0 +1,212 @@
+"""A suite's results as CSV and JSON, with unrounded numbers."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+from loquent.bench.pages import number_caution, one_line, start_caution, tables
+from loquent.bench.results import Results, Row, Step
+from loquent.machine.version import __version__
+
+
+def as_csv(results: Results) -> str:
+    """One line for each cell and column."""
+    out = io.StringIO()
+    names = [
+        "table",
+        "cell",
+        "label",
+        "task",
+        "column",
+        "metric",
+        "better",
+        "mean",
+        "low",
+        "high",
+        "deviation",
+        "n",
+        "episodes",
+    ]
+    names += ["paper", "paper_quote", "paper_value", "paper_deviation", "paper_n", "failures"]
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(names)
+    for table in tables(results):
+        for row in (results.rows[name] for name in table.cells):
+            for name, column in results.suite.columns.items():
+                interval, paper = row.intervals.get(name), row.paper.get(name)
+                numbers = (
+                    [interval.mean, interval.low, interval.high, interval.deviation, interval.n]
+                    if interval
+                    else [None] * 4 + [0]
+                )
+                published = (
+                    [row.source, row.paper_quote, paper.value, paper.deviation, row.paper_seeds]
+                    if paper
+                    else [None] * 5
+                )
+                failures = (f"seed {seed}: {one_line(failure)}" for seed, failure in row.failures.items())
+                writer.writerow(
+                    [
+                        table.title,
+                        row.name,
+                        row.label,
+                        row.task,
+                        name,
+                        column.metric,
+                        column.better,
+                        *numbers,
+                        row.episodes,
+                        *published,
+                        "; ".join(failures),
+                    ]
+                )
+    return out.getvalue()
+
+
+def verdicts_csv(results: Results) -> str:
+    """One line for each comparison of each ordering.
+
+    `part` is "step", or "ends" for the comparison of the first cell with the last, which does not affect the
+    verdict.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    names = [
+        "claim",
+        "column",
+        "verdict",
+        "place",
+        "quote",
+        "part",
+        "low_cell",
+        "high_cell",
+        "step_verdict",
+        "difference",
+        "low",
+        "high",
+        "n",
+    ]
+    writer.writerow([*names, "paper_low", "paper_high"])
+    for verdict in results.verdicts:
+        ordering = verdict.ordering
+        for step in verdict.comparisons:
+            interval = step.difference
+            numbers = (
+                [interval.mean, interval.low, interval.high, interval.n] if interval else [None] * 3 + [0]
+            )
+            part = "ends" if step is verdict.ends else "step"
+            head = [
+                ordering.claim,
+                ordering.column,
+                verdict.verdict,
+                ordering.place,
+                ordering.quote,
+                part,
+            ]
+            writer.writerow(
+                [*head, step.low, step.high, step.verdict, *numbers, *(step.paper or (None, None))]
+            )
+    return out.getvalue()
+
+
+def curves_csv(results: Results) -> str:
+    """One line for each figure, cell and update.
+
+    The numbers are the mean over seeds, the mean minus and plus one standard deviation, and n.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["figure", "cell", "label", "key", "update", "mean", "low", "high", "n"])
+    for drawing in results.suite.figures:
+        for name, points in results.curves[drawing.title].items():
+            writer.writerows(
+                [drawing.title, name, results.rows[name].label, drawing.key, *point] for point in points
+            )
+    return out.getvalue()
+
+
+def as_json(results: Results) -> dict[str, Any]:
+    """All results, as values that JSON can hold."""
+    return {
+        "suite": results.suite.name,
+        "version": results.suite.version,
+        "title": results.suite.title,
+        "profile": results.profile,
+        "about": results.about,
+        "loquent": __version__,
+        "seeds": results.seeds,
+        "machine": dict(results.machine),
+        "seconds": results.seconds,
+        "columns": {
+            name: {"metric": column.metric, "better": column.better}
+            for name, column in results.suite.columns.items()
+        },
+        "tables": [{"title": table.title, "cells": list(table.cells)} for table in tables(results)],
+        "data": {name: dict(figures) for name, figures in results.sets.items()},
+        "cells": {name: _cell(row) for name, row in results.rows.items()},
+        "verdicts": [
+            {
+                "claim": verdict.ordering.claim,
+                "column": verdict.ordering.column,
+                "place": verdict.ordering.place,
+                "quote": verdict.ordering.quote,
+                "verdict": verdict.verdict,
+                "steps": [_step(step) for step in verdict.steps],
+                "ends": _step(verdict.ends) if verdict.ends else None,
+            }
+            for verdict in results.verdicts
+        ],
+        "curves": {
+            title: {name: [point._asdict() for point in points] for name, points in lines.items()}
+            for title, lines in results.curves.items()
+        },
+        "failures": dict(results.failures),
+        "notes": list(results.notes),
+        "cautions": [caution for caution in (start_caution(results), number_caution(results)) if caution],
+    }
+
+
+def _cell(row: Row) -> dict[str, Any]:
+    return {
+        "label": row.label,
+        "task": row.task,
+        "n": row.n,
+        "episodes": row.episodes,
+        "seconds": row.seconds,
+        "runs": list(row.folders),
+        "values": {
+            column: {str(seed): value for seed, value in by_seed.items()}
+            for column, by_seed in row.values.items()
+        },
+        "errors": {
+            column: {str(seed): error for seed, error in by_seed.items()}
+            for column, by_seed in row.errors.items()
+            if by_seed
+        },
+        "intervals": {column: interval.as_json() for column, interval in row.intervals.items()},
+        "published": {
+            "where": row.source,
+            "quote": row.paper_quote,
+            "n": row.paper_seeds,
+            "figures": {
+                column: {"text": figure.text, "value": figure.value, "deviation": figure.deviation}
+                for column, figure in row.paper.items()
+            },
+        }
+        if row.paper
+        else None,
+        "failures": {str(seed): failure for seed, failure in row.failures.items()},
+    }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "low": step.low,
+        "high": step.high,
+        "verdict": step.verdict,
+        "difference": step.difference.as_json() if step.difference else None,
+        "error": step.error,
+        "paper": list(step.paper) if step.paper else None,
+    }
