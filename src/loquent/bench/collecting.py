@@ -79,8 +79,8 @@ def plan(job: SetJob, task: Task) -> collection.Plan:
 def figures(job: SetJob, task: Task) -> dict[str, Any]:
     """The figures of a set: number of episodes, mean return with standard error, and exact returns.
 
-    `best` is the mean return of the best tenth, `exact` that of the agent's policy, `optimum` that of the
-    suite's best known agent.
+    `best` is the mean return of the best tenth. `exact` is the exact mean return of the set's agent, and
+    `optimum` that of the suite's agent `optimum`.
 
     Raises:
         LoquentError: the file holds no episode.
