@@ -134,8 +134,10 @@ OTHER = {  # where the next value by type would be refused or mean nothing
 def cases():
     for kind, (name, overrides) in RECIPES.items():
         one = recipes.load(name, overrides)
-        for section, cls in recipes.schema(one).items():
-            for field in dataclasses.fields(cls):
+        settings = {"task": one.options, "algorithm": one.config}
+        settings |= {name: getattr(one, name) for name in ("model", "decoding", "evaluation", "training")}
+        for section, values in settings.items():
+            for field in dataclasses.fields(values):
                 taught = f"{section}.{field.name}" in ONLY_TAUGHT
                 if (taught or section == "algorithm") if kind == "supervised" else not taught:
                     yield kind, section, field

@@ -1,5 +1,7 @@
 """Recipes: a run as a value, loaded from YAML; the built-in recipes."""
 
-from loquent.recipes.loading import FOLDER, Imports, Recipe, describe, load, names, schema
+from loquent.recipes.describing import describe
+from loquent.recipes.loading import FOLDER, Imports, load, names
+from loquent.recipes.recipe import Recipe
 
-__all__ = ["FOLDER", "Imports", "Recipe", "describe", "load", "names", "schema"]
+__all__ = ["FOLDER", "Imports", "Recipe", "describe", "load", "names"]

@@ -1,4 +1,4 @@
-"""What the pages of the built-in recipes say: the comments at the top of their files."""
+"""Commands in the comments at the top of the built-in recipes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TRAINS = re.compile(r"^#.*\b(loquent train \S+ --out (\S+))", re.MULTILINE)
 
 
 def maker(folder: str) -> str:
-    """The command on a built-in recipe's page that makes this folder; "" where no page has one."""
+    """The command in a built-in recipe that makes this folder, or "" if no recipe has one."""
     for file in sorted(FOLDER.iterdir(), key=lambda file: file.name):
         if file.name.endswith(".yaml"):
             for command, out in TRAINS.findall(file.read_text(encoding="utf-8")):

@@ -1,12 +1,10 @@
-"""The sections `rewards:` and `metrics:` of a recipe: names of what scores, each with its options, checked
-where it stands.
-"""
+"""The sections `rewards:` and `metrics:` of a recipe: names of rewards and metrics with checked options."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from loquent.core import registry
@@ -16,66 +14,87 @@ from loquent.errors import BadSetting, NotImported
 
 
 def rewards(node: Node | None, task: str, options: Any) -> Record:
-    """Rewards: the task's own with weights.
+    """The section `rewards:`: the task's own rewards with weights, and other terms with weights and options.
 
-    Registered rewards and metrics, and Python callables, with weights and options.
+    A term is a registered reward or metric, or a Python callable as "module:Name".
+
+    Raises:
+        BadSetting: an unknown name or a bad value, with its place.
     """
-    from loquent.rewards.counting import (
-        NAMES,
-        Counting,
-    )  # its room brings metrics, which few recipes need at once
-
-    given = node.mapping("rewards") if node else {}
-    try:
-        own: Mapping[str, float] = registry.resolve("task", task)(options).spec.rewards if given else {}
-    except NotImported:  # any name may be one of its own
-        own = {
-            name: 1.0
-            for name, item in given.items()
-            if ":" not in name and (not isinstance(item.value, dict) or item.value.keys() <= {"weight"})
-        }
-    beside = ("weight", "of", "key", *NAMES)
+    terms = node.mapping("rewards") if node else {}
+    own = _own_rewards(terms, task, options)
     known = sorted({*registry.names("reward"), *registry.names("metric"), *own})
-    found: dict[str, Any] = {}
-    for name, item in given.items():
-        inside = dict(item.value) if isinstance(item.value, dict) else {"weight": item}
-        head = {key: inside.pop(key) for key in ("weight", "of", "key") if key in inside}
-        counts = {key: inside.pop(key) for key in NAMES if key in inside}
-        filled = fill(Counting, Node(counts, item.file, item.line), f"rewards.{name}")
-        head |= {key: Node(getattr(filled, key), one.file, one.line) for key, one in counts.items()}
-        weight = head["weight"].plain() if "weight" in head else 1.0
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
+    return Record({name: _term(name, item, own, known) for name, item in terms.items()})
+
+
+def _own_rewards(terms: Mapping[str, Node], task: str, options: Any) -> Collection[str]:
+    """The names of the task's own rewards.
+
+    If the task is not imported, each term that has only a weight may be one.
+    """
+    try:
+        rewards: Mapping[str, float] = registry.resolve("task", task)(options).spec.rewards if terms else {}
+    except NotImported:
+        return [
+            name
+            for name, item in terms.items()
+            if ":" not in name and (not isinstance(item.value, dict) or item.value.keys() <= {"weight"})
+        ]
+    return rewards
+
+
+def _term(name: str, item: Node, own: Collection[str], known: Sequence[str]) -> Any:
+    """A term with its options checked: a weight, or a Record where the recipe has a mapping."""
+    from loquent.rewards.counting import NAMES, Counting  # its room imports metrics, which few recipes need
+
+    section = f"rewards.{name}"
+    inside = dict(item.value) if isinstance(item.value, dict) else {"weight": item}
+    head = {key: inside.pop(key) for key in ("weight", "of", "key") if key in inside}
+    counts = {key: inside.pop(key) for key in NAMES if key in inside}
+    counting = fill(Counting, Node(counts, item.file, item.line), section)
+    head |= {key: Node(getattr(counting, key), node.file, node.line) for key, node in counts.items()}
+    weight = _weight(head.get("weight"), section)
+    of = text(head["of"], f"{section}.of") if "of" in head else name
+    if "key" in head:
+        text(head["key"], f"{section}.key")
+    place = head.get("of", item)
+    others = ("weight", "of", "key", *NAMES)
+    if name in own:
+        if inside or head.keys() - {"weight"}:
             raise BadSetting(
-                f"{head['weight'].place}: rewards.{name}: the weight is {head['weight'].bare()!r}; a "
-                "finite number is right"
+                f"{item.place}: {section} is the task's own reward, which has only a weight; give another "
+                "term another name, with 'of'"
             )
-        of = text(head["of"], f"rewards.{name}.of") if "of" in head else name
-        if "key" in head:
-            text(head["key"], f"rewards.{name}.key")
-        if name in own:
-            if inside or head.keys() - {"weight"}:
-                raise BadSetting(
-                    f"{item.place}: rewards.{name} is the task's own reward, which has a weight "
-                    "only; name another term so, with 'of'"
-                )
-        elif ":" in of:
-            function = {"function": Node(of, head.get("of", item).file, head.get("of", item).line)}
-            inside = _options("reward", "callable", {**function, **inside}, item, f"rewards.{name}", beside)
-            del inside["function"]
-        elif of not in known or of in own:
-            raise unknown(head.get("of", item), of, known, "rewards")
-        else:
-            kind = "reward" if of in registry.names("reward") else "metric"
-            inside = _options(kind, of, inside, item, f"rewards.{name}", beside)
-        bare = {key: value.plain() for key, value in (head | inside).items()}
-        found[name] = Record(bare) if isinstance(item.value, dict) else weight
-    return Record(found)
+    elif ":" in of:
+        function = {"function": Node(of, place.file, place.line)}
+        inside = _checked("reward", "callable", {**function, **inside}, item, section, others)
+        del inside["function"]
+    elif of not in known or of in own:
+        raise unknown(place, of, known, "rewards")
+    else:
+        kind = "reward" if of in registry.names("reward") else "metric"
+        inside = _checked(kind, of, inside, item, section, others)
+    values = {key: node.plain() for key, node in (head | inside).items()}
+    return Record(values) if isinstance(item.value, dict) else weight
+
+
+def _weight(node: Node | None, section: str) -> float:
+    """The weight of a term; 1 without one."""
+    if node is None:
+        return 1.0
+    weight = node.plain()
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
+        raise BadSetting(f"{node.place}: {section}: the weight must be a finite number, got {node.bare()!r}")
+    return weight
 
 
 def metrics(node: Node | None, task: str, options: Any, rewarded: bool) -> Record:
-    """Metrics: names of registered ones, each with options.
+    """The section `metrics:`: names of registered metrics, each with options.
 
-    A recipe that rewards texts and names none has `watch`; `metrics: {}` is none.
+    A recipe without the section that rewards texts has the metric `watch`; `metrics: {}` has no metrics.
+
+    Raises:
+        BadSetting: an unknown name or a bad value, with its place.
     """
     try:
         if node is None and rewarded and registry.resolve("task", task)(options).actions is None:
@@ -89,37 +108,39 @@ def metrics(node: Node | None, task: str, options: Any, rewarded: bool) -> Recor
         of = text(head["of"], f"metrics.{name}.of") if head else name
         if of not in registry.names("metric"):
             raise unknown(head.get("of", item), of, registry.names("metric"), "metrics")
-        inside = _options("metric", of, inside, item, f"metrics.{name}", ("of",))
+        inside = _checked("metric", of, inside, item, f"metrics.{name}", ("of",))
         found[name] = Record({key: value.plain() for key, value in (head | inside).items()})
     return Record(found)
 
 
-def _options(
-    kind: str, of: str, given: dict[str, Node], item: Node, section: str, beside: Sequence[str]
+def _checked(
+    kind: str, of: str, nodes: dict[str, Node], item: Node, section: str, others: Sequence[str]
 ) -> dict[str, Node]:
-    """The options given to a registered thing, checked and read by its factory's dataclass where it has
-    one.
+    """The options of a registered reward or metric, read and checked by its dataclass if it has one.
+
+    Args:
+        others: keys that the section may have beside the options, for errors.
     """
     try:
         schema = options_of(registry.find(kind, of))
     except BadSetting as error:
         raise BadSetting(f"{item.place}: {error}") from error
     if schema is None:
-        return given
+        return nodes
     names = [field.name for field in dataclasses.fields(schema)]
-    for key, node in given.items():
+    for key, node in nodes.items():
         if key not in names:
-            raise unknown(node, key, (*beside, *names), section)
-    filled = fill(schema, Node(given, item.file, item.line), section)
-    return {key: Node(getattr(filled, key), node.file, node.line) for key, node in given.items()}
+            raise unknown(node, key, (*others, *names), section)
+    options = fill(schema, Node(nodes, item.file, item.line), section)
+    return {key: Node(getattr(options, key), node.file, node.line) for key, node in nodes.items()}
 
 
-def text(node: Node, what: str) -> str:
-    """A name that stands in a recipe.
+def text(node: Node, setting: str) -> str:
+    """The name that a setting of a recipe holds.
 
     Raises:
-        BadSetting: it is no text; says what it is and where.
+        BadSetting: the value is not text; the error gives its place.
     """
     if not isinstance(node.value, str):
-        raise BadSetting(f"{node.place}: {what} = {node.bare()!r} is no name")
+        raise BadSetting(f"{node.place}: {setting} = {node.bare()!r} is not text; give a name")
     return node.value

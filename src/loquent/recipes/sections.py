@@ -1,4 +1,4 @@
-"""What the sections `model:` and `training:` of a recipe may hold."""
+"""The settings of the sections `model:` and `training:` of a recipe."""
 
 from __future__ import annotations
 
@@ -12,107 +12,108 @@ from loquent.files import trackers
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSettings:
-    """What `model:` may hold: which language model, and the networks beside it."""
+    """The section `model:`: the language model, its value function and its reference model."""
 
     path: str = setting(
         "",
-        "a Hugging Face name or folder, or a run's folder; empty: a small model is made from the "
-        "next settings",
+        "a Hugging Face name or folder, or a run's folder; empty: a small new model, with the next settings",
     )
     revision: str = setting("", "the revision of a Hugging Face name")
     shape: str = setting(
         "gpt2",
-        "the architecture of a model made here: absolute positions, or relative ones",
+        "the architecture of a new model: absolute (gpt2) or relative (llama) positions",
         choices=("gpt2", "llama"),
     )
-    layers: int = setting(4, "blocks of a model made here", low=1)
-    width: int = setting(128, "hidden size of a model made here", low=8)
-    heads: int = setting(4, "attention heads of a model made here", low=1)
-    context: int = setting(256, "the most tokens a model made here reads", low=8)
-    vocabulary: int = setting(1500, "tokens of the byte-level BPE trained on the task's texts", low=258)
-    tokenizer_texts: int = setting(20_000, "texts the tokenizer is trained on", low=1)
-    dropout: float = setting(
-        0.1, "dropout of a model made here; on in supervised training only", low=0, high=0.9
+    layers: int = setting(4, "transformer blocks of a new model", low=1)
+    width: int = setting(128, "hidden size of a new model", low=8)
+    heads: int = setting(4, "attention heads of a new model", low=1)
+    context: int = setting(256, "the most tokens that a new model reads", low=8)
+    vocabulary: int = setting(
+        1500, "tokens of the byte-level BPE that is trained on the task's texts", low=258
     )
+    tokenizer_texts: int = setting(20_000, "texts that the tokenizer is trained on", low=1)
+    dropout: float = setting(0.1, "dropout of a new model; used in supervised training only", low=0, high=0.9)
     format: str = setting("plain", "how turns become tokens", choices=("plain", "chat", "ilql"))
     critic: str = setting(
         "network",
-        "the value function: its own network (the paper's), or a head on the trunk",
+        "the value function: a network of its own (as in the paper), a head on the trunk, or none",
         choices=("network", "head", "none"),
     )
     reference: str = setting(
-        "copy", "the model KL is measured from: a copy of the start, none, or a name or folder"
+        "copy", "the reference model of the KL: a copy of the initial model, none, or a name or folder"
     )
-    device: str = setting("auto", "where the networks live", choices=("auto", "cpu", "cuda"))
+    device: str = setting("auto", "the device of the networks", choices=("auto", "cpu", "cuda"))
     dtype: str = setting(
         "float32",
-        "the type of the policy's weights; what learns beside it is float32 at least",
+        "the type of the policy's weights; other networks that learn have at least float32",
         choices=("float32", "float64", "bfloat16", "float16"),
     )
 
     def __post_init__(self) -> None:
         check_ranges(self)
         if not self.path and self.width % self.heads:
-            raise BadSetting(f"ModelSettings.width = {self.width} does not divide by heads = {self.heads}")
+            raise BadSetting(
+                f"ModelSettings.width = {self.width} must be a multiple of heads = {self.heads}; change one of "
+                "them"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSettings:
-    """What `training:` may hold: how long, on what, and how it is watched."""
+    """The section `training:`: updates, data, evaluations, checkpoints and trackers."""
 
-    seed: int = setting(0, "the run's seed; all streams are keyed by it", low=0)
-    updates: int = setting(50, "collections of episodes, each followed by learning", low=0)
-    episodes: int = setting(64, "episodes in one collection", low=1)
-    split: str = setting("train", "the split the rows come from")
+    seed: int = setting(0, "the seed of the run and of all its random streams", low=0)
+    updates: int = setting(50, "updates; each collects episodes, then learns from them", low=0)
+    episodes: int = setting(64, "episodes per update", low=1)
+    split: str = setting("train", "the split to take rows from")
     only: Record = setting(
         EMPTY,
-        "train and watch only on rows whose fields have these values, as {label: positive}; the "
-        "final evaluation takes all",
+        "train and evaluate only on rows whose fields have these values, as {label: positive}; the "
+        "final evaluation uses all rows",
     )
     priority: float | None = setting(
         None,
-        "rows are drawn with a probability ~ weight^priority (0: all alike); none: epoch by epoch, "
-        "each row once",
+        "rows are drawn with a probability proportional to weight^priority (0: uniform); none: epoch by "
+        "epoch, each row once",
         low=0.0,
     )
     teacher: str | Record = setting(
         "",
-        "the agent that plays for a learner from others' games, or {kind: AGENT, OPTION: VALUE}; "
-        "empty: for supervised learning the task's expert",
+        "the agent whose episodes an offline learner learns from, or {kind: AGENT, OPTION: VALUE}; "
+        "empty: the task's expert, in supervised learning",
     )
     data: tuple[str, ...] = setting(
-        (), "recorded episodes to learn from, instead of play: files, or folders that `loquent collect` made"
+        (),
+        "recorded episodes to learn from instead of playing: files, or folders that `loquent collect` wrote",
     )
     data_top: float = setting(
-        1.0, "the share of the recorded episodes, of highest return, that is kept", low=0.0, high=1.0
+        1.0, "the share of the recorded episodes to keep, those with the highest returns", low=0.0, high=1.0
     )
     data_bottom: float = setting(
-        1.0, "the share of lowest return that is kept; it is taken before data_top", low=0.0, high=1.0
+        1.0, "the share to keep with the lowest returns; applied before data_top", low=0.0, high=1.0
     )
     evaluate_every: int = setting(10, "updates between evaluations; 0: only at the end", low=0)
     evaluate_first: bool = setting(
         False,
-        "evaluate before the first update too, where evaluate_every is not 0; early stopping does "
-        "not look at it",
+        "also evaluate before the first update, unless evaluate_every is 0; early stopping ignores this "
+        "evaluation",
     )
     evaluate_episodes: int = setting(200, "episodes of an evaluation", low=1)
     evaluate_split: str = setting("validation", "the split of evaluations in training")
     final_split: str = setting("test", "the split of the evaluation at the end")
     final_episodes: int = setting(400, "episodes of the evaluation at the end", low=1)
-    stop_metric: str = setting(
-        "", "the evaluated value that early stopping watches; empty: all updates are made"
-    )
+    stop_metric: str = setting("", "the metric that early stopping watches; empty: no early stopping")
     patience: int = setting(2, "evaluations without improvement before the run stops", low=1)
     margin: float = setting(
         0.0,
-        "how much better than the best so far, at each evaluation, the watched value must be to "
-        "count, as a share of that best",
+        "the least improvement over the best value so far that counts for early stopping, as a share of "
+        "that value",
         low=0.0,
     )
     checkpoint_every: int = setting(10, "updates between checkpoints; 0: only at the end", low=0)
-    keep: int = setting(2, "checkpoints kept, the best beside them", low=1)
+    keep: int = setting(2, "checkpoints to keep, besides the best one", low=1)
     trackers: tuple[str, ...] = setting(
-        (), "where the log goes beside metrics.jsonl: tensorboard, trackio, wandb"
+        (), "trackers that receive the log in addition to metrics.jsonl: tensorboard, trackio, wandb"
     )
 
     def __post_init__(self) -> None:
@@ -120,19 +121,18 @@ class TrainingSettings:
         trackers.check(self.trackers)
         if self.data and self.teacher:
             raise BadSetting(
-                f"TrainingSettings.teacher = {self.teacher!r} would never play: data = "
-                f"{', '.join(self.data)!r} is what is learned from"
+                f"TrainingSettings.teacher = {self.teacher!r} would never play, because data = "
+                f"{', '.join(self.data)!r} gives the episodes; leave out one of the two"
             )
         if not self.data and (self.data_top, self.data_bottom) != (1.0, 1.0):
             raise BadSetting(
-                "TrainingSettings.data_top and data_bottom choose among recorded episodes, and data "
-                "names none"
+                "TrainingSettings.data_top and data_bottom choose among recorded episodes, but data is empty; "
+                "name episodes in data, or leave both at 1"
             )
         if self.stop_metric and not self.evaluate_every:
             raise BadSetting(
-                f"TrainingSettings.stop_metric = {self.stop_metric!r} would never be looked at: "
-                "evaluate_every = 0 makes no evaluation in training; at least 1 is right, or an "
-                "empty stop_metric"
+                f"TrainingSettings.stop_metric = {self.stop_metric!r} needs evaluations in training, but "
+                "evaluate_every = 0 makes none; give evaluate_every at least 1, or leave stop_metric empty"
             )
 
     @property
@@ -142,5 +142,5 @@ class TrainingSettings:
 
     @property
     def evaluations(self) -> int:
-        """How many evaluations are made in training; the one at the end is none of them."""
+        """The number of evaluations in training, without the one at the end."""
         return self.evaluates_first + (self.updates // self.evaluate_every if self.evaluate_every else 0)

@@ -1,0 +1,69 @@
+"""The classes behind the kinds that a recipe names, and the dataclasses of their settings."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from importlib import import_module
+
+from loquent.core import registry
+from loquent.core.algorithm import Algorithm, AlgorithmConfig
+from loquent.core.task import Task
+from loquent.core.values import Record
+from loquent.errors import BadSetting, NotImported
+
+
+def options_of_task(task: str) -> type:
+    """The dataclass of a task's options.
+
+    Raises:
+        BadSetting: the name is not that of a task. NotImported: it names code that is not imported.
+    """
+    found = registry.resolve("task", task)
+    if not (isinstance(found, type) and issubclass(found, Task)):
+        raise BadSetting(
+            f"{task!r} names {found!r:.80}, which is no task; name a class derived from "
+            "loquent.core.task.Task"
+        )
+    return found.Options
+
+
+def config_of(algorithm: str) -> type:
+    """The dataclass of an algorithm's settings; raises as `algorithm_class`."""
+    return algorithm_class(algorithm).Config
+
+
+def algorithm_class(name: str) -> type[Algorithm]:
+    """The class of an algorithm.
+
+    Raises:
+        BadSetting: the name is not that of an algorithm, or its `Config` is not a dataclass of settings.
+            NotImported: it names code that is not imported.
+    """
+    found = registry.resolve("algorithm", name)
+    if not (isinstance(found, type) and issubclass(found, Algorithm)):
+        raise BadSetting(
+            f"{name!r} names {found!r:.80}, which is no algorithm; name a class derived from "
+            "loquent.core.algorithm.Algorithm"
+        )
+    config = found.Config
+    if not (issubclass(config, AlgorithmConfig) and dataclasses.is_dataclass(config)):
+        raise BadSetting(
+            f"the Config of {name!r} is {config!r:.80}; make it a frozen dataclass derived from "
+            "loquent.core.algorithm.AlgorithmConfig"
+        )
+    return found
+
+
+def unused_sections(algorithm: str) -> tuple[str, ...]:
+    """The sections of a recipe that have no effect on this algorithm; none if it is not imported."""
+    try:
+        return algorithm_class(algorithm).unused
+    except NotImported:
+        return ()
+
+
+def presets(config: type) -> Mapping[str, Record]:
+    """The presets of an algorithm's settings by name: `PRESETS` in the module of its `Config`."""
+    found: Mapping[str, Record] = getattr(import_module(config.__module__), "PRESETS", {})
+    return found
