@@ -53,8 +53,8 @@ class ModelSettings:
         check_ranges(self)
         if not self.path and self.width % self.heads:
             raise BadSetting(
-                f"ModelSettings.width = {self.width} must be a multiple of heads = {self.heads}; change one of "
-                "them"
+                f"ModelSettings.width = {self.width} must be a multiple of heads = {self.heads}; change "
+                "one of them"
             )
 
 
@@ -126,8 +126,8 @@ class TrainingSettings:
             )
         if not self.data and (self.data_top, self.data_bottom) != (1.0, 1.0):
             raise BadSetting(
-                "TrainingSettings.data_top and data_bottom choose among recorded episodes, but data is empty; "
-                "name episodes in data, or leave both at 1"
+                "TrainingSettings.data_top and data_bottom choose among recorded episodes, but data is "
+                "empty; name episodes in data, or leave both at 1"
             )
         if self.stop_metric and not self.evaluate_every:
             raise BadSetting(
