@@ -178,7 +178,7 @@ def test_plain_collections_are_written_down_as_before(folder):
         ([*BRANCHING, "suboptimal.x=2"], "the agent counting:Counter has no options"),
         (
             ["--agent", "expert", "--suboptimal", "human", "--design", "branching"],
-            "--suboptimal human: a person plays game by game",
+            "--suboptimal human: a person cannot play a collection",
         ),
         (["--design", "tweets"], "design tweets needs file"),
         (["--design", "tweets", "design.file=none.csv"], "none.csv"),

@@ -103,7 +103,7 @@ def test_a_part_is_kept(capsys):
         ),
         (
             ["games.jsonl", "x.jsonl", "--top", "0.5", "--weight", "guess"],
-            "--weight guess: NAME=NUMBER is right",
+            "--weight guess is not of the form NAME=NUMBER with a finite number",
         ),
         (["games.jsonl", "x.jsonl", "--top", "0.5", "--weight", "guess=nan"], "NAME=NUMBER"),
         (
@@ -206,7 +206,7 @@ def test_a_collection_says_the_weights_of_a_task_that_is_not_registered(tmp_path
     plan = json.loads((tmp_path / "some" / "collect.json").read_text())
     (tmp_path / "some" / "collect.json").write_text(json.dumps({**plan, "weights": {"cost": "much"}}))
     assert cli.main(["convert", "some", "x.jsonl", "--top", "0.5"]) == 2
-    assert "weights.cost: the weight is 'much'; a finite number is right" in capsys.readouterr().err
+    assert "weights.cost: the weight must be a finite number, got 'much'" in capsys.readouterr().err
     (tmp_path / "some" / "collect.json").write_text(json.dumps({**plan, "identity": "other-v1"}))
     assert cli.main(["convert", "some", "x.jsonl", "--top", "0.5"]) == 2, "they are of another task"
 

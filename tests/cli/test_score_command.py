@@ -361,7 +361,7 @@ def test_a_user_runs_it(files, loquent):
 
 
 def test_asked_reads_names():
-    assert score.asked("a, b=c ,own_metric:d") == {"a": {}, "b": {"of": "c"}, "own_metric:d": {}}
+    assert score.parse_metrics("a, b=c ,own_metric:d") == {"a": {}, "b": {"of": "c"}, "own_metric:d": {}}
 
 
 def test_list_metrics_says_what_each_needs(capsys):

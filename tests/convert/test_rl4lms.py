@@ -270,7 +270,7 @@ def test_the_converted_recipe_runs_at_smoke(tmp_path, monkeypatch, capsys):
     assert "the recipe is in gpt2_nlpo.yaml" in said.out
     assert "gpt2_nlpo.yml:12 alg.args.n_epochs -> algorithm.epochs" in said.err
     assert cli.main(["import", "rl4lms", "gpt2_nlpo.yml"]) == 2
-    assert "gpt2_nlpo.yaml is there already" in capsys.readouterr().err
+    assert "gpt2_nlpo.yaml exists already" in capsys.readouterr().err
     assert cli.main(["train", "gpt2_nlpo.yaml", "--profile", "smoke", "--out", "run"]) == 0
     assert "sentiment/positive" in capsys.readouterr().out
 

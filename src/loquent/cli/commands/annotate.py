@@ -1,5 +1,6 @@
-"""`loquent annotate`: the agent suggests, you correct (or an oracle does), the sample joins the pool, the
-agent learns on.
+"""`loquent annotate`: a person, or an oracle, corrects an agent's suggestions while it learns.
+
+Each corrected sample joins the pool that the agent learns from.
 """
 
 from __future__ import annotations
@@ -20,57 +21,57 @@ from loquent.errors import BadRow, BadSetting
 from loquent.files.run_folder import RunFolder
 from loquent.training.start import make_task
 
-ANNOTATED = ("labels", "answer", "answerKey")  # the fields that are an annotation
+ANNOTATED = ("labels", "answer", "answerKey")  # fields that hold an annotation
 
 LEAVE = "q"
-UNDO = ("u", "undo", "undo!")  # the first that is no label of the sample
+UNDO = ("u", "undo", "undo!")  # the first one that is not a label of the sample
 
 
 class Left(Exception):
-    """The person has had enough for now."""
+    """The person leaves the session."""
 
 
 class Back(Exception):
-    """The person wants the sample before this one again."""
+    """The person goes back to the sample before this one."""
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
-    """Annotate what is due, and say what was saved; a session that is there goes on."""
-    whole = recipes.load(
+    """Annotate the pending samples and print the effort saved; an existing session continues."""
+    recipe = recipes.load(
         arguments.recipe,
         arguments.overrides,
         profile=arguments.profile,
         imports="all" if arguments.allow_imports else "trusted",
     )
-    samples, right = _samples(arguments, whole)
-    folder = Path(arguments.out or f"runs/{whole.name}-annotation")
+    samples, annotations = _samples(arguments, recipe)
+    folder = Path(arguments.out or f"runs/{recipe.name}-annotation")
     with RunFolder(folder).alone():
-        return 0, _held(arguments, Session(whole, folder, samples, weight=arguments.weight), right)
+        return 0, _session(arguments, Session(recipe, folder, samples, weight=arguments.weight), annotations)
 
 
-def _held(arguments: Namespace, session: Session, right: Mapping[str, Annotation]) -> dict[str, Any]:
-    """The session, in a folder where nobody else writes."""
-    if arguments.oracle and (unknown := [row.id for row in session.samples if row.id not in right]):
+def _session(arguments: Namespace, session: Session, annotations: Mapping[str, Annotation]) -> dict[str, Any]:
+    """Hold the session in a folder where no other process writes, and return its results."""
+    if arguments.oracle and (unknown := [row.id for row in session.samples if row.id not in annotations]):
         raise BadSetting(
-            f"--oracle: the sample {unknown[0]!r} has no annotation; samples that have theirs are "
-            "right, or a person"
+            f"--oracle: the sample {unknown[0]!r} has no annotation; give samples that all have one, or "
+            "leave out --oracle"
         )
-    here = len(session.annotations)
+    before = len(session.annotations)
     left = False
     try:
         while (row := session.pending) is not None and (
-            not arguments.limit or len(session.annotations) - here < arguments.limit
+            not arguments.limit or len(session.annotations) - before < arguments.limit
         ):
             try:
-                _one(session, row, right[row.id] if arguments.oracle else None)
+                _annotate(session, row, annotations[row.id] if arguments.oracle else None)
             except Back:
                 session = session.undo()
     except Left:
         left = True
     except KeyboardInterrupt:
-        _told(session)
+        _print_effort(session)
         raise
-    effort = _told(session)
+    effort = _print_effort(session)
     evaluation = None if left or session.pending is not None else session.evaluate()
     if evaluation:
         scores(evaluation)
@@ -82,57 +83,55 @@ def _held(arguments: Namespace, session: Session, right: Mapping[str, Annotation
     }
 
 
-def _samples(arguments: Namespace, whole: recipes.Recipe) -> tuple[list[Row], dict[str, Annotation]]:
-    """What is to be annotated without its annotations, and the right ones by id where there are any."""
+def _samples(arguments: Namespace, recipe: recipes.Recipe) -> tuple[list[Row], dict[str, Annotation]]:
+    """The samples without their annotations, and the annotations of those that have one, by id."""
     from loquent.annotation.forms import form_of
 
-    task = make_task(whole)
+    task = make_task(recipe)
     form = form_of(task)
-    given = (
+    records = (
         _from_file(task, arguments.samples)
         if arguments.samples
-        else [row.fields.with_(id=row.id) for row in task.rows(whole.training.split)]
+        else [row.fields.with_(id=row.id) for row in task.rows(recipe.training.split)]
     )
     rows: dict[str, Row] = {}
     lines: dict[str, int] = {}
-    right: dict[str, Annotation] = {}
-    for line, fields in enumerate(given, 1):
+    annotations: dict[str, Annotation] = {}
+    for line, fields in enumerate(records, 1):
         try:
             row = form.blank(fields)
             if row.id in lines:
                 raise BadRow(
-                    f"the sample {row.id!r} stands already in line {lines[row.id]}; an id of its own "
-                    "for each is right"
+                    f"the sample {row.id!r} stands already in line {lines[row.id]}; give each sample an id "
+                    "of its own"
                 )
             if any(name in fields for name in ANNOTATED):
-                right[row.id] = form.annotation(task.row_from({**fields, "id": row.id}))
+                annotations[row.id] = form.annotation(task.row_from({**fields, "id": row.id}))
         except BadRow as error:
             raise BadRow(str(error), file=arguments.samples, line=line) from error
         rows[row.id], lines[row.id] = row, line
-    if arguments.oracle and not right:
+    if arguments.oracle and not annotations:
         raise BadSetting(
-            "--oracle: no sample has an annotation of its own; samples that have theirs are right, "
-            "or a person"
+            "--oracle: no sample has an annotation; give samples that all have one, or leave out --oracle"
         )
-    return list(rows.values()), right
+    return list(rows.values()), annotations
 
 
 def _from_file(task: Task, path: str) -> Sequence[Mapping[str, Any]]:
     place = Path(path)
     if not place.is_file():
         raise BadSetting(
-            f"--samples {path}: there is no such file; JSON lines with the fields of {task.spec.id} are right"
+            f"--samples {path}: there is no such file; give JSON lines with the fields of {task.spec.id}"
         )
     return [record for _, record in jsonl(place)]
 
 
-def _one(session: Session, row: Row, right: Annotation | None) -> None:
-    """Annotate one sample."""
+def _annotate(session: Session, row: Row, annotation: Annotation | None) -> None:
+    """Annotate one sample, with a person if no annotation is given."""
     suggested = session.suggest(row)
-    given = right
-    if given is None:
-        given = _asked(session, row, suggested)
-    logs = session.annotate(row, suggested, given)
+    if annotation is None:
+        annotation = _ask(session, row, suggested)
+    logs = session.annotate(row, suggested, annotation)
     corrected, of = int(logs["annotation/corrected"]), int(logs["annotation/decisions"])
     _show(
         f"{len(session.annotations)}/{len(session.samples)}: {corrected} of {of} corrected; saved "
@@ -140,44 +139,44 @@ def _one(session: Session, row: Row, right: Annotation | None) -> None:
     )
 
 
-def _asked(session: Session, row: Row, suggested: Annotation) -> Annotation:
-    """What a person makes of a suggestion."""
+def _ask(session: Session, row: Row, suggested: Annotation) -> Annotation:
+    """The annotation that a person makes of a suggestion."""
     form = session.form
     leaves = "the end of the input (Ctrl-D)" if form.accepts(row, LEAVE) else LEAVE
     undo = next(word for word in UNDO if not form.accepts(row, word))
     draft = session.draft(row)
-    given = suggested if draft is None else draft
+    annotation = suggested if draft is None else draft
     place = f"sample {len(session.annotations) + 1} of {len(session.samples)} ({row.id})"
-    _show(f"\n{place}\n{form.help}; {undo} undoes; {leaves} leaves\n{form.render(row, given)}\n")
+    _show(f"\n{place}\n{form.help}; {undo} undoes; {leaves} leaves\n{form.render(row, annotation)}\n")
     before = [] if draft is None else [suggested]
     while True:
-        typed = read_line("> ")
-        line = (typed or "").strip()
-        if typed is None or (line == LEAVE and not form.accepts(row, line)):
+        text = read_line("> ")
+        line = (text or "").strip()
+        if text is None or (line == LEAVE and not form.accepts(row, line)):
             raise Left
         if not line:
-            return given
+            return annotation
         if line == undo:
             if not before and session.annotations:
                 raise Back
             if not before:
                 _show("there is nothing to undo\n")
                 continue
-            given = before.pop()
+            annotation = before.pop()
         else:
             try:
-                changed = form.change(row, given, line)
+                changed = form.change(row, annotation, line)
             except ValueError as error:
                 _show(f"{error}\n")
                 continue
-            before.append(given)
-            given = changed
-        session.keep_draft(row, given)
-        _show(f"{form.render(row, given)}\n")
+            before.append(annotation)
+            annotation = changed
+        session.keep_draft(row, annotation)
+        _show(f"{form.render(row, annotation)}\n")
 
 
-def _told(session: Session) -> dict[str, Any]:
-    """Print the effort so far."""
+def _print_effort(session: Session) -> dict[str, Any]:
+    """Print and return the effort so far."""
     effort = session.effort
     _show(
         f"\n{effort.samples} samples: {effort.corrected} corrections in place of {effort.decisions} "

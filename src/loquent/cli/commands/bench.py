@@ -1,4 +1,4 @@
-"""`loquent bench`: a suite of recipes, its tables with intervals, and which of the paper's orderings hold."""
+"""`loquent bench`: runs a suite of recipes and prints tables, intervals and verdicts."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from loquent.bench import exports, pages, runner
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
-    """Run the suite and print its tables; the exit code is 1 where a run failed."""
+    """Run the suite and print its tables; the exit code is 1 if a run failed."""
     out = arguments.out or f"runs/{arguments.suite.removesuffix('.yaml').rpartition('/')[2]}"
-    found = runner.bench(
+    results = runner.bench(
         arguments.suite,
         out,
         profile=arguments.profile,
@@ -23,6 +23,6 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
         allow_imports=arguments.allow_imports,
         say=lambda line: print(line, file=sys.stderr, flush=True),
     )
-    print(pages.markdown(found), end="")
+    print(pages.markdown(results), end="")
     print(f"\nthe tables (table.md, .csv, .json, .html) and all runs are in {out}")
-    return 1 if found.failures else 0, {"out": str(out), **exports.as_json(found)}
+    return 1 if results.failures else 0, {"out": str(out), **exports.as_json(results)}

@@ -1,6 +1,6 @@
-"""`loquent collect`: many games, in processes, into one file of episodes.
+"""`loquent collect`: plays many episodes in several processes into one file.
 
-Killed and called again, it goes on.
+A collection that was stopped continues when the command is run again.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from loquent.training import by_name
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
-    """Collect, print what there is now, and return it."""
+    """Collect episodes, and print and return a summary of the dataset."""
     options = (*arguments.overrides, *arguments.option)
     task = by_name.task(arguments.task, designed.by_owner(options)[""])
     for player in designed.PLAYERS:
         who = getattr(arguments, player) or ""
         if who == "human" or who.endswith("/person"):
             raise BadSetting(
-                f"--{player} {who}: a person plays game by game, and each is kept: loquent play "
-                f"{arguments.task} --save episodes.jsonl"
+                f"--{player} {who}: a person cannot play a collection; play and keep single episodes with "
+                f"loquent play {arguments.task} --save episodes.jsonl"
             )
     plan = collection.Plan(
         task=arguments.task,
@@ -55,6 +55,6 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     )
     for ended, count in result["ended"].items():
         print(f"  {count} ended: {line(ended)}")
-    for kind, found in result.get("kinds", {}).items():
-        print(f"  {found['episodes']} {line(kind)}, mean return {found['return']:.4g}")
+    for kind, part in result.get("kinds", {}).items():
+        print(f"  {part['episodes']} {line(kind)}, mean return {part['return']:.4g}")
     return 0, result

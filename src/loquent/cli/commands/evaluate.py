@@ -1,4 +1,4 @@
-"""`loquent evaluate`: a run on its own task and metrics, or any agent on any task."""
+"""`loquent evaluate`: evaluates a run on its own task and metrics, or any agent on any task."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from loquent.training import by_name
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     """Play held-out rows, print the scores and return them."""
-    played = {"split": arguments.split, "episodes": arguments.episodes, "seed": arguments.seed}
+    settings = {"split": arguments.split, "episodes": arguments.episodes, "seed": arguments.seed}
     if arguments.task is None:
         if arguments.option:
             raise BadSetting(
@@ -25,33 +25,35 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
             )
         _check_run(arguments.who)
         from loquent.training.policies import policy_folder
-        from loquent.training.run import load_run  # a run needs torch, a script playing a task does not
+        from loquent.training.run import load_run  # a run needs torch, a scripted agent does not
 
-        one = load_run(arguments.who, allow_imports=arguments.allow_imports)
-        finished = one.files.evaluation_file.is_file()
+        finished = load_run(arguments.who, allow_imports=arguments.allow_imports)
+        at_end = finished.files.evaluation_file.is_file()
         print(
-            f"with {policy_folder(one.folder).parent}"
-            + ("" if finished else "; the run has not come to its end")
+            f"with {policy_folder(finished.folder).parent}"
+            + ("" if at_end else "; the run has not come to its end")
         )
-        found = one.evaluate(**played)
+        evaluation = finished.evaluate(**settings)
     else:
         from loquent.training.evaluate import evaluate_agent
 
-        mine, agents = by_name.split(arguments.option)
-        task = by_name.task(arguments.task, mine)
-        found = evaluate_agent(
-            task, by_name.agent(arguments.who, task, agents, allow_imports=arguments.allow_imports), **played
+        of_task, of_agent = by_name.split(arguments.option)
+        task = by_name.task(arguments.task, of_task)
+        evaluation = evaluate_agent(
+            task,
+            by_name.agent(arguments.who, task, of_agent, allow_imports=arguments.allow_imports),
+            **settings,
         )
-    result = found.as_json()
-    result["values"] = {name: None if math.isnan(value) else value for name, value in found.values.items()}
+    result = evaluation.as_json()
+    result["values"] = {
+        name: None if math.isnan(value) else value for name, value in evaluation.values.items()
+    }
     scores(result)
     return 0, {"who": arguments.who, **result}
 
 
 def _check_run(who: str) -> None:
-    """Raise BadSetting, which says what to write after --task, where `who` is an agent, a file of episodes or
-    a model's folder.
-    """
+    """Raise BadSetting if `who` is an agent, a file of episodes or a model's folder, and so needs --task."""
     path = Path(who)
     if path.is_dir() and (path / "config.json").is_file() and not RunFolder(path).is_run:
         from loquent.models.exported import NOTE, read_note

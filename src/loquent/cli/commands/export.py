@@ -1,4 +1,4 @@
-"""`loquent export`: a run's model as an ordinary Hugging Face folder, which servers can serve."""
+"""`loquent export`: copies a run's model into an ordinary Hugging Face folder, which servers can serve."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ SECTIONS = (
     "task",
     "evaluation",
     "algorithm",
-)  # of the recipe, beside its name: what a model was trained for, and how it answers
+)  # of the recipe: what the model was trained for, and how it answers
 
-EPISODES = 20  # recorded ones on which the chat template is tried
+EPISODES = 20  # recorded episodes on which the chat template is tried
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
-    """Copy the model, write what a server needs, and say where it is."""
+    """Copy the model, write what a server needs, and print the folder."""
     folder = policies.export(arguments.run, arguments.folder)
     run_folder = RunFolder.around(Path(arguments.run))
     if run_folder is not None:
@@ -44,7 +44,7 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
 def _serve(folder: Path, run_folder: RunFolder) -> None:
     """Write the format of a run's recipe beside its model.
 
-    The recipe is read, and nothing that it names is imported.
+    The recipe is only read; no code that it names is imported.
     """
     recipe = read(run_folder.config, str(run_folder.config)).mapping(names.CONFIG)
     model = recipe["model"].mapping("model") if "model" in recipe else {}
@@ -62,12 +62,12 @@ def _serve(folder: Path, run_folder: RunFolder) -> None:
 
 
 def _histories(run: RunFolder) -> Iterator[serving.History]:
-    """What the model read before its answers in the newest recorded episodes of its run."""
+    """The turns that the model read before each answer, in the newest recorded episodes of its run."""
     for file in list(run.evaluations().values())[-1:]:
-        for one in islice(episode.read(file), EPISODES):
-            seen = one.seen_by(one.learning)
+        for recorded in islice(episode.read(file), EPISODES):
+            turns = recorded.seen_by(recorded.learning)
             yield from (
-                (one.instruction, seen[:i], one.learning)
-                for i, turn in enumerate(seen)
-                if turn.seat == one.learning
+                (recorded.instruction, turns[:i], recorded.learning)
+                for i, turn in enumerate(turns)
+                if turn.seat == recorded.learning
             )

@@ -1,4 +1,4 @@
-"""`loquent generate`: what a trained model says, to prompts of one's own or to rows of its task."""
+"""`loquent generate`: prints a trained model's answers to given prompts or to rows of its task."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from loquent.rollout.loop import games, play
 from loquent.training.run import load_run
 from loquent.training.start import folder_format, load_language
 
-Said = list[tuple[str, bool]]  # the texts of a game in their order, each with whether the model wrote it
+Texts = list[tuple[str, bool]]  # the texts of an episode in order, each with whether the model wrote it
 ANSWER, INDENT = "  -> ", "\n     "
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
-    """Print prompts with what follows them and return the pairs."""
+    """Print each prompt with the texts that follow it, and return them."""
     agent = _agent(arguments)
-    games = _continued(agent, arguments) if arguments.prompt else _played(agent, arguments)
+    episodes = _continue(agent, arguments) if arguments.prompt else _play(agent, arguments)
     print(
         "\n\n".join(
-            "\n".join(ANSWER + text.replace("\n", INDENT) if by_model else text for text, by_model in game)
-            for game in games
+            "\n".join(ANSWER + text.replace("\n", INDENT) if by_model else text for text, by_model in episode)
+            for episode in episodes
         )
     )
-    texts = [[text for text, _ in game] for game in games]
+    texts = [[text for text, _ in episode] for episode in episodes]
     return 0, {
         "model": arguments.model,
         "texts": [{"prompt": first, "text": "\n".join(rest)} for first, *rest in texts],
@@ -41,25 +41,23 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
 
 
 def _agent(arguments: Namespace) -> Agent:
-    """The model as an agent: a run acts as in its evaluation, its mask included; any other model samples."""
-    name, shorter = (
-        arguments.model,
-        {"max_new_tokens": arguments.max_new_tokens} if arguments.max_new_tokens else {},
-    )
+    """The model as an agent: a run acts as in its evaluation, with its mask; any other model samples."""
+    name = arguments.model
+    settings = {"max_new_tokens": arguments.max_new_tokens} if arguments.max_new_tokens else {}
     if RunFolder(name).is_run:
-        return load_run(name, allow_imports=arguments.allow_imports).agent(**shorter)
+        return load_run(name, allow_imports=arguments.allow_imports).agent(**settings)
     language = load_language(name, "auto", "float32")
-    return LanguageModelAgent(language.module, folder_format(name, language), Decoding(**shorter), name=name)
+    return LanguageModelAgent(language.module, folder_format(name, language), Decoding(**settings), name=name)
 
 
-def _cut(agent: Agent, heard: Sequence[tuple[str, Sequence[Turn]]]) -> None:
-    """Say on stderr which of the prompts, each (instruction, turns), the agent cannot read whole."""
+def _report_cuts(agent: Agent, prompts: Sequence[tuple[str, Sequence[Turn]]]) -> None:
+    """Report on stderr the prompts, each (instruction, turns), that are too long for the agent."""
     if not isinstance(agent, LanguageModelAgent):
         return
-    fits = [agent.format.fit(instruction, turns, "agent", agent.room) for instruction, turns in heard]
+    fits = [agent.format.fit(instruction, turns, "agent", agent.room) for instruction, turns in prompts]
     cut = [
         (turns[fit.first].text, fit)
-        for fit, (_, turns) in zip(fits, heard, strict=True)
+        for fit, (_, turns) in zip(fits, prompts, strict=True)
         if fit.first or fit.cut
     ]
     if cut:
@@ -79,9 +77,9 @@ def _cut(agent: Agent, heard: Sequence[tuple[str, Sequence[Turn]]]) -> None:
         )
 
 
-def _continued(agent: Agent, arguments: Namespace) -> list[Said]:
+def _continue(agent: Agent, arguments: Namespace) -> list[Texts]:
     prompts = [prompt for prompt in arguments.prompt for _ in range(arguments.number)]
-    asked = [
+    questions = [
         Question(
             str(i),
             (Turn(TASK, prompt, to="agent"),),
@@ -90,30 +88,33 @@ def _continued(agent: Agent, arguments: Namespace) -> list[Said]:
         )
         for i, prompt in enumerate(prompts)
     ]
-    _cut(agent, [(one.instruction, one.turns) for one in asked])
+    _report_cuts(agent, [(question.instruction, question.turns) for question in questions])
     return [
         [(prompt, False), (answer.text, True)]
-        for prompt, answer in zip(prompts, agent.answer(asked), strict=True)
+        for prompt, answer in zip(prompts, agent.answer(questions), strict=True)
     ]
 
 
-def _played(agent: Agent, arguments: Namespace) -> list[Said]:
+def _play(agent: Agent, arguments: Namespace) -> list[Texts]:
     if not RunFolder(arguments.model).is_run:
         raise BadSetting(
-            f"{arguments.model} is no run, so there are no rows of its task; give it --prompt TEXT"
+            f"{arguments.model} is not a run, so it has no task to take rows from; give --prompt TEXT"
         )
     task = load_run(arguments.model, allow_imports=arguments.allow_imports).task()
     queue = games(task.rows("test")[: arguments.number])
     episodes = play(task, queue, agent, seed=arguments.seed, split="test")
-    heard = [(one.instruction, one.seen_by("agent")) for one in episodes]
-    _cut(
+    readings = [(episode.instruction, episode.seen_by("agent")) for episode in episodes]
+    _report_cuts(
         agent,
         [
-            (instruction, seen[:i])
-            for instruction, seen in heard
-            for i, turn in enumerate(seen)
+            (instruction, turns[:i])
+            for instruction, turns in readings
+            for i, turn in enumerate(turns)
             if turn.seat == "agent"
         ],
     )
-    said = [[(turn.text, turn.seat == one.learning) for turn in one.turns if turn.text] for one in episodes]
-    return [turns for turns in said if turns]
+    texts = [
+        [(turn.text, turn.seat == episode.learning) for turn in episode.turns if turn.text]
+        for episode in episodes
+    ]
+    return [turns for turns in texts if turns]

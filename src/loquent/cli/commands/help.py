@@ -1,4 +1,4 @@
-"""`loquent help`: what a setting means, its default, its range and its source."""
+"""`loquent help`: prints the meaning of a setting, its default, range and source."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from loquent import recipes
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
-    """Print what is known of a setting."""
+    """Print one line for each setting of this name, and return the lines."""
     text = recipes.describe(arguments.setting)
     print(text)
     return 0, {"setting": arguments.setting, "lines": text.splitlines()}

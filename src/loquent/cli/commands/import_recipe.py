@@ -1,4 +1,4 @@
-"""`loquent import`: another library's settings as a recipe, with a report of what has no counterpart."""
+"""`loquent import`: converts another library's settings into a recipe and reports what is missing."""
 
 from __future__ import annotations
 
@@ -13,25 +13,28 @@ from loquent.errors import BadSetting
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
-    """Write the recipe.
+    """Write the recipe, and list each key of the file on stderr.
 
-    Every key of the file is listed on stderr, with its setting or the reason why it has none.
+    A key is listed with its setting, or with the reason why it has none.
     """
-    found = rl4lms.convert(arguments.file, accept_changes=arguments.accept_changes)
-    out = Path(arguments.out or f"{found.name}.yaml")
+    recipe = rl4lms.convert(arguments.file, accept_changes=arguments.accept_changes)
+    out = Path(arguments.out or f"{recipe.name}.yaml")
     if out.exists():
-        raise BadSetting(f"{out} is there already; name another file with --out")
-    for note in found.notes:
+        raise BadSetting(f"{out} exists already; name another file with --out")
+    for note in recipe.notes:
         print(f"{note.place} {note.text}", file=sys.stderr)
-    out.write_text(found.text, encoding="utf-8")
-    taken = sum(bool(note.target) for note in found.notes)
+    out.write_text(recipe.text, encoding="utf-8")
+    taken = sum(bool(note.target) for note in recipe.notes)
     print(
-        f"{taken} keys taken over, {len(found.reported)} remarks (also in the recipe's comments); "
+        f"{taken} keys taken over, {len(recipe.reported)} remarks (also in the recipe's comments); "
         f"the recipe is in {out}"
     )
-    for note in found.changed:
+    for note in recipe.changed:
         print(f"changed: {note.text}")
-    for note in found.missing:
+    for note in recipe.missing:
         print(f"missing: {note.text}")
-    kinds = {"changed": [note.key for note in found.changed], "missing": [note.key for note in found.missing]}
-    return 0, {"recipe": str(out), "taken": taken, **kinds, "notes": [asdict(note) for note in found.notes]}
+    kinds = {
+        "changed": [note.key for note in recipe.changed],
+        "missing": [note.key for note in recipe.missing],
+    }
+    return 0, {"recipe": str(out), "taken": taken, **kinds, "notes": [asdict(note) for note in recipe.notes]}

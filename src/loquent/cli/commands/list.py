@@ -1,6 +1,4 @@
-"""`loquent list`: names, each with the first line of what it says about itself, read from the source without
-importing it.
-"""
+"""`loquent list`: prints names with one-line summaries, read from source files without importing."""
 
 from __future__ import annotations
 
@@ -12,35 +10,35 @@ from typing import Any
 
 from loquent.core import registry
 
-HOUSE = Path(str(resources.files("loquent")))
-RECIPES, SUITES = HOUSE / "recipes", HOUSE / "bench" / "suites"
+PACKAGE = Path(str(resources.files("loquent")))
+RECIPES, SUITES = PACKAGE / "recipes", PACKAGE / "bench" / "suites"
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     """Print and return the names of a kind."""
     kind = arguments.kind.removesuffix("s")
     pages = {"recipe": _recipes, "suite": _suites}
-    found = (
+    summaries = (
         pages[kind]()
         if kind in pages
         else {name: summary(registry.target(kind, name)) for name in registry.names(kind)}
     )
-    width = max(map(len, found), default=0)
-    for name, line in found.items():
+    width = max(map(len, summaries), default=0)
+    for name, line in summaries.items():
         print(f"{name:<{width}}  {line}".rstrip())
-    result = {"kind": kind, "names": list(found), "summaries": found}
+    result = {"kind": kind, "names": list(summaries), "summaries": summaries}
     return 0, result | (
-        {"needs": {name: needs(line) for name, line in found.items()}} if kind == "metric" else {}
+        {"needs": {name: needs(line) for name, line in summaries.items()}} if kind == "metric" else {}
     )
 
 
 def summary(dotted: str) -> str:
-    """The first line of the docstring of "module:Name"; of its module where the thing has none.
+    """The first line of the docstring of "module:Name", or of its module if the thing has none.
 
-    "" when there is no such file.
+    Returns "" for a name outside this package.
     """
     module, _, name = dotted.partition(":")
-    file = HOUSE.joinpath(*module.split(".")[1:]).with_suffix(".py")
+    file = PACKAGE.joinpath(*module.split(".")[1:]).with_suffix(".py")
     if not module.startswith("loquent.") or not file.is_file():
         return ""
     tree = ast.parse(file.read_text(encoding="utf-8"))
@@ -57,15 +55,12 @@ def summary(dotted: str) -> str:
 
 
 def needs(summary: str) -> str:
-    """What a summary that ends in "Needs ..." says a thing needs beside the plain install.
-
-    "" where it says nothing.
-    """
+    """What a thing needs beside the plain install: the end of a summary "... Needs X.", or ""."""
     return summary.rpartition("Needs ")[2].rstrip(".") if "Needs " in summary else ""
 
 
 def _recipes() -> dict[str, str]:
-    """The built-in and the registered recipes with the first line of their page."""
+    """The built-in and the registered recipes, each with the first line of its file."""
     files = {file.stem: file for file in RECIPES.glob("*.yaml")} | {
         name: Path(registry.target("recipe", name)) for name in registry.names("recipe")
     }
@@ -73,7 +68,7 @@ def _recipes() -> dict[str, str]:
 
 
 def _suites() -> dict[str, str]:
-    """The built-in suites likewise."""
+    """The built-in suites, each with the first line of its file."""
     return _first_lines({file.stem: file for file in SUITES.glob("*.yaml")})
 
 

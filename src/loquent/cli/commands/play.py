@@ -21,20 +21,22 @@ from loquent.training import by_name
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
-    """Play a game, say how it ended and what was right, and return its record.
+    """Play an episode, print how it ended and the solution, and return the episode.
 
-    A person at a terminal is offered another.
+    A person at a terminal may play another one.
     """
-    mine, agents = by_name.split((*arguments.overrides, *arguments.option))
-    task = by_name.task(arguments.task, mine)
+    of_task, of_agent = by_name.split((*arguments.overrides, *arguments.option))
+    task = by_name.task(arguments.task, of_task)
     if arguments.replay:
-        if arguments.agent or agents:
-            raise BadSetting("--replay shows what was said; leave out --agent and its options")
+        if arguments.agent or of_agent:
+            raise BadSetting("--replay shows a recorded episode; leave out --agent and its options")
         return _replayed(task, Path(arguments.replay), arguments.game)
     player = by_name.agent(
-        arguments.agent or _person(task), task, agents, allow_imports=arguments.allow_imports
+        arguments.agent or _person(task), task, of_agent, allow_imports=arguments.allow_imports
     )
-    if arguments.save and not Path(arguments.save).parent.is_dir():  # before the game, which would be lost
+    if (
+        arguments.save and not Path(arguments.save).parent.is_dir()
+    ):  # checked first, so that no episode is lost
         raise BadSetting(f"--save {arguments.save}: there is no folder {Path(arguments.save).parent}")
     person, number = isinstance(player, Person), 0
     while True:
@@ -51,31 +53,31 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
             if not isinstance(left, InputEnded):
                 raise
             return 0, _unfinished(task, left.unfinished[0])
-        if person:  # who has seen the game
+        if person:  # a person has seen the turns
             player.farewell(played)
         else:
             _show(task, played)
         if arguments.save:
             episode.write(arguments.save, [played], append=True)
-        found = _result(task, played)
+        result = _result(task, played)
         if not person or arguments.json or not _another():
-            return 0, found
+            return 0, result
         number += 1
 
 
 def _another() -> bool:
-    """Whether a person at a terminal wants another game."""
+    """Whether a person at a terminal wants to play another episode."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
-    while (said := read_line("Another game? (y or n)> ")) is not None:
-        if said.strip().lower() in ("y", "yes", "n", "no", ""):
-            return said.strip().lower() in ("y", "yes")
+    while (text := read_line("Another game? (y or n)> ")) is not None:
+        if text.strip().lower() in ("y", "yes", "n", "no", ""):
+            return text.strip().lower() in ("y", "yes")
         print("y plays another game, n or Enter ends")
     return False
 
 
 def _replayed(task: Task, file: Path, number: int) -> tuple[int, dict[str, Any]]:
-    """Play a recorded game again, word for word, show it, and say where the record differs."""
+    """Replay a recorded episode and show it; the exit code is 1 if the replay differs from the record."""
     recorded = next(islice(episode.read(file), number - 1, None), None)
     if recorded is None:
         raise BadSetting(f"{file} has no game {number}; --game counts from 1")
@@ -96,7 +98,7 @@ def _replayed(task: Task, file: Path, number: int) -> tuple[int, dict[str, Any]]
 
 
 def _show(task: Task, played: Episode) -> None:
-    """The turns of a game that nobody has seen, and how it ended."""
+    """Print the turns of an episode and how it ended."""
     print("\n".join(f"{line(turn.seat)}: {turn.text.rstrip()}" for turn in played.turns if turn.text.strip()))
     last = played.turns[-1].observation
     picture = task.coloured(last) if last is not None and colours(sys.stdout) else None
@@ -105,12 +107,13 @@ def _show(task: Task, played: Episode) -> None:
 
 
 def _result(task: Task, played: Episode) -> dict[str, Any]:
-    total, right = played.total(task.spec.rewards), task.solution(rebuild(task, played).step.state)
-    if right is not None:
-        print(f"What was right: {right.strip()}")
+    """Print the solution and the return, and return them with the episode."""
+    total, solution = played.total(task.spec.rewards), task.solution(rebuild(task, played).step.state)
+    if solution is not None:
+        print(f"What was right: {solution.strip()}")
     print(f"Return: {total:g}.")
     success = {} if task.succeeded(played.ended) is None else {"success": task.succeeded(played.ended)}
-    found = {
+    result = {
         "task": task.identity,
         "row": played.row,
         "ended": played.ended,
@@ -118,10 +121,11 @@ def _result(task: Task, played: Episode) -> dict[str, Any]:
         "return": total,
         "rewards": dict(played.rewards),
     }
-    return {**found, "solution": right, "episode": episode.to_json(played)}
+    return {**result, "solution": solution, "episode": episode.to_json(played)}
 
 
 def _unfinished(task: Task, played: Episode) -> dict[str, Any]:
+    """The result of an episode that its player left."""
     return {
         "task": task.identity,
         "row": played.row,
@@ -132,26 +136,26 @@ def _unfinished(task: Task, played: Episode) -> dict[str, Any]:
 
 
 def _person(task: Task) -> str:
-    """The agent for a person at this task: its own where it has one."""
+    """The agent through which a person plays this task: the task's own, or "human"."""
     own = f"{task.spec.id}/person"
     return own if own in registry.names("agent") else "human"
 
 
 def _left(played: Episode, file: str | None) -> None:
-    """Keep a game that its player left, where it was to be kept, and say what became of it."""
+    """Save an episode that its player left, if a file is given, and print what happened to it."""
     answers = len(played.answers())
     if not answers:
-        said = "nothing was played, so nothing is kept"
+        message = "nothing was played, so nothing is kept"
     elif not file:
-        said = f"the game was left after {answers} answers; --save FILE would have kept it"
+        message = f"the game was left after {answers} answers; --save FILE would have kept it"
     else:
         episode.write(file, [played], append=True)
-        said = f"the game was left after {answers} answers, and stands in {file} as one that has not ended"
-    print(f"loquent: {said}", file=sys.stderr)
+        message = f"the game was left after {answers} answers; it is in {file}, as an unfinished episode"
+    print(f"loquent: {message}", file=sys.stderr)
 
 
 def _row(task: Task, arguments: Namespace, number: int) -> Row:
-    """The row of a game: the one that is named, for the first game, or one that is drawn."""
+    """The row of an episode: the one named by --row for the first episode, else a drawn one."""
     if arguments.row is not None and not number:
         return task.row(arguments.split, arguments.row)
     rows = task.rows(arguments.split)

@@ -1,4 +1,4 @@
-"""How results are printed, for the commands that share them."""
+"""Printing of evaluations and estimates, shared by several commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from loquent.core.guards.terminal import line
 
 
 def scores(evaluation: dict[str, Any]) -> None:
-    """Print the values of an evaluation, each with its standard error where it has one."""
+    """Print the values of an evaluation, with standard errors where they are known."""
     print(f"{line(evaluation['task'])}, {line(evaluation['split'])}, n = {evaluation['n']}")
     width = max((len(line(name)) for name in evaluation["values"]), default=0)
     for name, value in evaluation["values"].items():
@@ -18,35 +18,37 @@ def scores(evaluation: dict[str, Any]) -> None:
         print(f"  {line(name):<{width}}  {number}" + (f" ± {error:.2g}" if error is not None else ""))
 
 
-def estimated(found: Any) -> None:
+def estimated(estimate: Any) -> None:
     """Print an estimate: parameters, memory, disk and time, each with its parts."""
-    sizes = found.sizes
+    sizes = estimate.sizes
     of_actions = "actions" in sizes
     rows = (
         f"{sizes['games']} games seen as {sizes['width']} numbers"
         if of_actions
         else f"{sizes['rows_measured']} rows of {sizes['width']} tokens"
     )
-    print(f"on {found.device}; measured on {rows}" + ("" if of_actions else " and a few decoded tokens"))
-    _parts("parameters", sum(found.parameters.values()), found.parameters, _count)
-    _parts("memory at its peak", found.peak, found.memory, _size)
+    print(f"on {estimate.device}; measured on {rows}" + ("" if of_actions else " and a few decoded tokens"))
+    _parts("parameters", sum(estimate.parameters.values()), estimate.parameters, _count)
+    _parts("memory at its peak", estimate.peak, estimate.memory, _size)
     _parts(
         "checkpoints on disk",
-        found.disk["checkpoints"],
+        estimate.disk["checkpoints"],
         {
-            "each": found.disk["checkpoint"],
-            "reference": found.disk["reference"],
-            "at most": found.disk["at_most"],
+            "each": estimate.disk["checkpoint"],
+            "reference": estimate.disk["reference"],
+            "at most": estimate.disk["at_most"],
         },
         _size,
     )
     seeds = f"{sizes['seeds']} seeds, each " if sizes["seeds"] > 1 else ""
     each = f"{sizes['actions']} actions" if of_actions else f"{sizes['episodes']} episodes"
-    _parts(f"time, {seeds}{sizes['updates']} updates of {each}", found.total_seconds, found.seconds, _time)
+    _parts(
+        f"time, {seeds}{sizes['updates']} updates of {each}", estimate.total_seconds, estimate.seconds, _time
+    )
 
 
-def _parts(what: str, total: float, parts: Mapping[str, float], written: Callable[[float], str]) -> None:
-    print(f"{what}: {written(total)}")
+def _parts(title: str, total: float, parts: Mapping[str, float], written: Callable[[float], str]) -> None:
+    print(f"{title}: {written(total)}")
     width = max(map(len, parts))
     for name, value in parts.items():
         print(f"  {name:<{width}}  {written(value)}")

@@ -1,4 +1,4 @@
-"""`loquent quickstart`: the paper's first comparison on the built-in reviews."""
+"""`loquent quickstart`: trains and compares five methods on the built-in reviews."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from loquent.bench import quickstart
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
-    """Run the comparison; it prints its stages and its table as they come."""
+    """Run the comparison, which prints each stage and its table when they are ready."""
     return 0, quickstart.quickstart(
         arguments.out, seeds=arguments.seeds, overrides=arguments.overrides, profile=arguments.profile
     )

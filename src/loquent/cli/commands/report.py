@@ -1,4 +1,4 @@
-"""`loquent report`: one page about one run or several."""
+"""`loquent report`: writes one page about one or several runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from loquent.report import write_report
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
-    """Write the page and say where it is."""
+    """Write the page and print its path."""
     page = write_report(arguments.runs, arguments.out)
     print(f"the report is in {page}; any browser opens it")
     return 0, {"report": str(page), "bytes": page.stat().st_size}

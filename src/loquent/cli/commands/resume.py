@@ -1,5 +1,6 @@
-"""`loquent resume`: a run that was stopped goes on from its newest checkpoint, and becomes the run it would
-have been.
+"""`loquent resume`: continues a run that was stopped, from its newest checkpoint.
+
+The run gives the same results as without the stop.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from loquent.training.train import train
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
-    """Go on with the run in a folder, or with the runs of several seeds."""
+    """Continue the run in a folder, or the runs of several seeds."""
     folder = Path(arguments.run)
     with resumable(folder):
         if (folder / PLAN).is_file():
@@ -23,6 +24,6 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
                 folder,
                 resume_seeds(folder, from_older=arguments.from_older, allow_imports=arguments.allow_imports),
             )
-        found = load_run(folder, allow_imports=arguments.allow_imports)
-        train(found.recipe, found.folder, resume=True, from_older=arguments.from_older)
-        return 0, report(found)
+        stopped = load_run(folder, allow_imports=arguments.allow_imports)
+        train(stopped.recipe, stopped.folder, resume=True, from_older=arguments.from_older)
+        return 0, report(stopped)

@@ -1,4 +1,4 @@
-"""`loquent show`: a recipe, or that of a run, with every default written out."""
+"""`loquent show`: prints a recipe, or the recipe of a run, with every default written out."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from loquent.files.run_folder import RunFolder
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
-    """Print the recipe as YAML; return it as an object.
+    """Print the recipe as YAML and return it as an object.
 
-    Code that a file names is not imported unless that is allowed.
+    Code that the file names is imported only with --allow-imports.
     """
-    of_run = RunFolder(arguments.recipe).config
-    name = of_run if of_run.is_file() and arguments.recipe not in recipes.names() else arguments.recipe
-    found = recipes.load(name, arguments.overrides, imports="all" if arguments.allow_imports else "none")
-    print(found.yaml(), end="")
-    return 0, found.resolved()
+    config = RunFolder(arguments.recipe).config
+    name = config if config.is_file() and arguments.recipe not in recipes.names() else arguments.recipe
+    recipe = recipes.load(name, arguments.overrides, imports="all" if arguments.allow_imports else "none")
+    print(recipe.yaml(), end="")
+    return 0, recipe.resolved()

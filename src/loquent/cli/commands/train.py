@@ -1,6 +1,4 @@
-"""`loquent train`: what a recipe describes, into a run's folder, or with several seeds into a folder of
-runs.
-"""
+"""`loquent train`: trains what a recipe describes, as one run or as one run per seed."""
 
 from __future__ import annotations
 
@@ -23,27 +21,27 @@ from loquent.training.train import train
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
-    """Train, and print the evaluation at the end of the run, or means and deviations over runs."""
-    whole = recipes.load(
+    """Train, and print the final evaluation, or means and standard deviations over runs."""
+    recipe = recipes.load(
         arguments.recipe,
         arguments.overrides,
         profile=arguments.profile,
         imports="all" if arguments.allow_imports else "trusted",
     )
     if arguments.dry_run:
-        found = estimate(whole).of_seeds(arguments.seeds or 1)
-        estimated(found)
-        return 0, {"recipe": whole.name, "fingerprint": whole.fingerprint, **found.as_json()}
-    out = Path(arguments.out or f"runs/{whole.name}")
+        needs = estimate(recipe).of_seeds(arguments.seeds or 1)
+        estimated(needs)
+        return 0, {"recipe": recipe.name, "fingerprint": recipe.fingerprint, **needs.as_json()}
+    out = Path(arguments.out or f"runs/{recipe.name}")
     with resumable(out):
         if arguments.seeds:
-            return 0, report_seeds(out, train_seeds(whole, out, arguments.seeds))
-        return 0, report(train(whole, out))
+            return 0, report_seeds(out, train_seeds(recipe, out, arguments.seeds))
+        return 0, report(train(recipe, out))
 
 
 @contextmanager
 def resumable(out: Path) -> Iterator[None]:
-    """Say on Ctrl-C how a run is gone on with."""
+    """On Ctrl-C, print the command that continues the run."""
     try:
         yield
     except KeyboardInterrupt:
@@ -53,7 +51,7 @@ def resumable(out: Path) -> Iterator[None]:
 
 
 def report(finished: Run) -> dict[str, Any]:
-    """Print what a run reached, write its page, and return it."""
+    """Print a run's final evaluation, write its report, and return both."""
     evaluation = finished.evaluation
     scores(evaluation)
     print(f"its report is {write_report([finished.folder], finished.files.report)}")
@@ -67,9 +65,9 @@ def report(finished: Run) -> dict[str, Any]:
 
 
 def report_seeds(folder: Path, runs: Sequence[Run]) -> dict[str, Any]:
-    """Print means and deviations over runs, write their page, and return them."""
+    """Print means and standard deviations over runs, write their report, and return the means."""
     rows = over(runs)
     print(tables.markdown(rows, {}))
     print(f"their report is {write_report([folder], RunFolder(folder).report)}")
     print(f"the {len(runs)} runs are in {folder}")
-    return {"runs": [str(one.folder) for one in runs], "rows": rows}
+    return {"runs": [str(finished.folder) for finished in runs], "rows": rows}

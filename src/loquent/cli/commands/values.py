@@ -1,5 +1,6 @@
-"""`loquent values`: what a run's values hold of recorded episodes: the best and worst utterances, and whether
-Q ranks the better of two.
+"""`loquent values`: applies a run's value functions to recorded episodes.
+
+It prints the utterances with the highest and lowest advantages, or whether Q ranks the better answers higher.
 """
 
 from __future__ import annotations
@@ -25,34 +26,34 @@ from loquent.training.run import load_run
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
-    """Read what values say, print it and return it."""
-    made = load_run(arguments.run, allow_imports=arguments.allow_imports)
-    agent, identity = made.agent(), made.task().identity
+    """Compute advantages or a ranking, print them and return them."""
+    finished = load_run(arguments.run, allow_imports=arguments.allow_imports)
+    agent, identity = finished.agent(), finished.task().identity
     perturbation = agent.perturbation if isinstance(agent, LanguageModelAgent) else None
     if not isinstance(agent, LanguageModelAgent) or perturbation is None:
         raise BadSetting(
-            f"{arguments.run} has learned no values of tokens that it acts by; a run of ilql, cql, "
-            "psi or monte_carlo has"
+            f"{arguments.run} has learned no values of tokens that it acts by; give a run of ilql, cql, "
+            "psi or monte_carlo"
         )
     episodes = _episodes(arguments.data, identity)
     if arguments.against:
-        found = _ranked(agent, perturbation, episodes, _episodes(arguments.against, identity), arguments)
-        return 0, {"run": arguments.run, "ranking": [one.as_json() for one in found]}
+        places = _ranked(agent, perturbation, episodes, _episodes(arguments.against, identity), arguments)
+        return 0, {"run": arguments.run, "ranking": [place.as_json() for place in places]}
     batch = token_batch(episodes, agent.format, EMPTY, max_length=context(agent.module))
     texts = advantages_of_texts(
         agent.module, perturbation.values, batch, agent.format, n=arguments.ngram, min_count=arguments.least
     )
     number = min(arguments.number, len(texts))
     best, worst = texts[:number], texts[len(texts) - number :][::-1]
-    for name, some in (("best", best), ("worst", worst)):
+    for name, part in (("best", best), ("worst", worst)):
         print(f"{name} of {len(texts)}")
-        for one in some:
-            print(f"  {one.advantage:+.4f}  {one.count:>6} x  {line(one.text)}")
+        for text in part:
+            print(f"  {text.advantage:+.4f}  {text.count:>6} x  {line(text.text)}")
     return 0, {
         "run": arguments.run,
         "texts": len(texts),
-        "best": [_json(one) for one in best],
-        "worst": [_json(one) for one in worst],
+        "best": [_json(text) for text in best],
+        "worst": [_json(text) for text in worst],
     }
 
 
@@ -63,6 +64,7 @@ def _ranked(
     against: list[Episode],
     arguments: Namespace,
 ) -> tuple[PlaceRanking, ...]:
+    """Print and return, for each token from the end, how often Q ranks the better answer higher."""
     answer = None if arguments.answer is None else arguments.answer - 1
     key = Key(arguments.seed, ("values",))
     pairs = shared_states(episodes, against, key, draws=arguments.draws, answer=answer)
@@ -71,35 +73,35 @@ def _ranked(
         raise BadSetting(
             f"{arguments.data} and {arguments.against} hold no state in which both answered{which}"
         )
-    found = q_ranking(
+    places = q_ranking(
         agent.module,
         perturbation.values,
         *pair_batches(pairs, agent.format, max_length=context(agent.module)),
     )
     print("token from the end   pairs   Q above   target Q above")
-    for one in found:
+    for place in places:
         shares = (
-            f"{share:.3f} ± {one.error(share, one.n):.3f}" if share is not None else "none"
-            for share in (one.online, one.target)
+            f"{share:.3f} ± {place.error(share, place.n):.3f}" if share is not None else "none"
+            for share in (place.online, place.target)
         )
-        print(f"{one.place:>18}  {one.n:>6}   " + "   ".join(shares))
-    return found
+        print(f"{place.place:>18}  {place.n:>6}   " + "   ".join(shares))
+    return places
 
 
 def _episodes(path: str, identity: str) -> list[Episode]:
     file = Path(path) / names.EPISODES if Path(path).is_dir() else Path(path)
-    found = list(episode.read(file))
-    if not found:
+    episodes = list(episode.read(file))
+    if not episodes:
         raise BadSetting(f"{file} holds no episode")
-    for number, one in enumerate(found, 1):
-        if one.task != identity:
+    for number, recorded in enumerate(episodes, 1):
+        if recorded.task != identity:
             raise BadRow(
-                f"an episode of {one.task}; the run's task is {identity}, with the options it was made with",
+                f"an episode of {recorded.task}; the run's task is {identity}, with the run's options",
                 file=file,
                 line=number,
             )
-    return found
+    return episodes
 
 
-def _json(one: TextAdvantage) -> dict[str, Any]:
-    return {"text": one.text, "advantage": one.advantage, "count": one.count}
+def _json(text: TextAdvantage) -> dict[str, Any]:
+    return {"text": text.text, "advantage": text.advantage, "count": text.count}
