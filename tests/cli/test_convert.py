@@ -287,7 +287,7 @@ def test_episodes_without_a_reward_are_not_ranked(capsys):
         Record(),
     )
     assert cli.main(["convert", "plain.jsonl", "x.jsonl", "--top", "0.5"]) == 2
-    assert "plain.jsonl: no episode has a reward, so there is no best" in capsys.readouterr().err
+    assert "plain.jsonl: no episode has a reward, so the episodes have no order" in capsys.readouterr().err
     converted("plain.jsonl", "generation-v0", "--to", "minari")
 
 
