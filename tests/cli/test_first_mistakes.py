@@ -157,7 +157,7 @@ def test_a_report_of_a_torn_evaluation_is_drawn_and_names_it(run, tmp_path, caps
 def test_a_report_of_an_empty_recipe_names_it(run, tmp_path, capsys):
     odd = shutil.copytree(run, tmp_path / "run")
     (odd / "config.yaml").write_text("")
-    assert f"{odd / 'config.yaml'} is not what a run writes" in said(
+    assert f"{odd / 'config.yaml'} was not written by a run" in said(
         capsys, "report", odd, "--out", tmp_path / "page.html"
     )
 

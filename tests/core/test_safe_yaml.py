@@ -131,7 +131,7 @@ def test_every_file_is_read_by_the_one_reader(tmp_path, reader, content):
 def test_a_runs_config_too(tmp_path):
     (tmp_path / "config.yaml").write_text(BOMB)
     with pytest.raises(BadSetting, match=r"config\.yaml:\d+: "):
-        runs.Seen(tmp_path).config  # noqa: B018
+        runs.ReportedRun(tmp_path).config  # noqa: B018
 
 
 def test_a_large_file_is_not_read_whole(tmp_path):

@@ -9,23 +9,52 @@ from report_folders import run
 from loquent.files import manifest
 from loquent.report import write_report
 
+RETURN = "rollout/return must be a number of at most 1e+100 in size"
+UPDATE = "its update must be a whole number of at least 0"
 ODD = {
-    "a string": ('{"update": 3, "rollout/return": "abc"}', "rollout/return is 'abc'"),
-    "a list": ('{"update": 3, "rollout/return": [1]}', r"rollout/return is [1]"),
-    "an object": ('{"update": 3, "rollout/return": {"a": 1}}', "rollout/return is {'a': 1}"),
-    "a truth": ('{"update": 3, "rollout/return": true}', "rollout/return is true"),
-    "a huge integer": ('{"update": 3, "rollout/return": 1' + "0" * 400 + "}", "rollout/return is 1000"),
-    "a huge float": ('{"update": 3, "rollout/return": 1e308}', "rollout/return is 1e+308"),
-    "more than a float": ('{"update": 3, "rollout/return": 1e999}', "rollout/return is inf"),
-    "no update": ('{"rollout/return": 1}', "its update is null"),
-    "an update that is a text": ('{"update": "3"}', "its update is '3'"),
-    "an update that is none": ('{"update": -5}', "its update is -5"),
-    "a huge update": ('{"update": 1' + "0" * 30 + "}", "its update is 1000"),
-    "half an update": ('{"update": 2.5}', "its update is 2.5"),
-    "an update twice": ('{"update": 2}', "its update 2 stands after update 2"),
-    "an update from before": ('{"update": 1}', "its update 1 stands after update 2"),
-    "a list for a line": ("[1, 2]", "it holds [1, 2]"),
-    "null for a line": ("null", "it holds null"),
+    "a string": (
+        '{"update": 3, "rollout/return": "abc"}',
+        f"{RETURN}, got 'abc'",
+    ),
+    "a list": (
+        '{"update": 3, "rollout/return": [1]}',
+        f"{RETURN}, got [1]",
+    ),
+    "an object": (
+        '{"update": 3, "rollout/return": {"a": 1}}',
+        f"{RETURN}, got {{'a': 1}}",
+    ),
+    "a truth": (
+        '{"update": 3, "rollout/return": true}',
+        f"{RETURN}, got true",
+    ),
+    "a huge integer": (
+        '{"update": 3, "rollout/return": 1' + "0" * 400 + "}",
+        f"{RETURN}, got 1000",
+    ),
+    "a huge float": (
+        '{"update": 3, "rollout/return": 1e308}',
+        f"{RETURN}, got 1e+308",
+    ),
+    "more than a float": (
+        '{"update": 3, "rollout/return": 1e999}',
+        f"{RETURN}, got inf",
+    ),
+    "no update": ('{"rollout/return": 1}', f"{UPDATE}, got null"),
+    "an update that is a text": (
+        '{"update": "3"}',
+        f"{UPDATE}, got '3'",
+    ),
+    "an update that is none": ('{"update": -5}', f"{UPDATE}, got -5"),
+    "a huge update": (
+        '{"update": 1' + "0" * 30 + "}",
+        f"{UPDATE}, got 1000",
+    ),
+    "half an update": ('{"update": 2.5}', f"{UPDATE}, got 2.5"),
+    "an update twice": ('{"update": 2}', "its update 2 must be larger than 2"),
+    "an update from before": ('{"update": 1}', "its update 1 must be larger than 2"),
+    "a list for a line": ("[1, 2]", "a line must be an object, got [1, 2]"),
+    "null for a line": ("null", "a line must be an object, got null"),
     "no JSON": ("nonsense", "it is not JSON"),
     "an empty line": ("", "it is not JSON"),
     "deep": ('{"update": 3, "a": ' + "[" * 100_000, "nested too deep"),

@@ -332,7 +332,7 @@ def test_the_page_says_that_nothing_fell(tmp_path):
     [
         ({"held_out": []}, "The reward cannot be watched: nothing was evaluated in training"),
         ({"held_out": [0.5] * 6, "every": 3}, "2 evaluations are too few"),
-        ({"held_out": [0.5] * 6, "finished": False}, "The run is not at its end"),
+        ({"held_out": [0.5] * 6, "finished": False}, "The run has not ended"),
     ],
 )
 def test_the_page_says_what_it_cannot_tell(how, said, tmp_path):

@@ -104,7 +104,7 @@ def whole(tmp_path_factory):
 def test_the_watch_gives_a_verdict(whole):
     [group] = runs.read([whole.folder])
     keys = list(dict.fromkeys(key for line in whole.metrics for key in line))
-    found = watch.seen(group, keys, whole.evaluation["higher_is_better"])
+    found = watch.verdict(group, keys, whole.evaluation["higher_is_better"])
     assert found.evaluations == whole.recipe.training.evaluations == 10
     assert {"evaluation/watch/distinct_2", "evaluation/watch/repetition"} <= set(found.judged)
     said = watch.statement(group, keys, whole.evaluation["higher_is_better"])

@@ -15,7 +15,7 @@ from loquent.bench.suite import Column, Ordering, Suite
 from loquent.bench.work import Outcome
 from loquent.core.logged import value as measured
 from loquent.errors import BadSetting, nearest
-from loquent.report.runs import Group, Point, Seen
+from loquent.report.runs import Group, Point, ReportedRun
 from loquent.statistics.intervals import Interval, difference, interval
 
 ERRORS = 3.0  # the number of standard errors over episodes that decides between two runs of one seed
@@ -245,7 +245,7 @@ def _curves(
     groups = {
         name: Group(
             suite.cells[name].label or name,
-            tuple(Seen(folders[key]) for key in plan.cells[name].values() if key in folders),
+            tuple(ReportedRun(folders[key]) for key in plan.cells[name].values() if key in folders),
         )
         for drawing in suite.figures
         for name in drawing.cells

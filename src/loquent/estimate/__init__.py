@@ -1,1 +1,1 @@
-"""Estimates of the time and memory that a run needs."""
+"""Estimates of the time, memory and disk that a run needs."""

@@ -1,6 +1,4 @@
-"""The estimate of a learner of actions: its network and its memories are counted, and a first collection is
-played and learned from.
-"""
+"""The estimate for a learner of actions: its arrays are counted, and two short updates are measured."""
 
 from __future__ import annotations
 
@@ -14,28 +12,22 @@ from loquent.machine.memory import rss
 from loquent.recipes import Recipe
 from loquent.training.trainer import Trainer
 
-EVALUATED = 64  # games
+EVALUATED = 64  # episodes
 
 
-def measured(recipe: Recipe, kept: int, at_most: int) -> dict[str, Any]:
-    """The fields of an `Estimate`, for so many checkpoints.
+def estimate_fields(recipe: Recipe, checkpoints: int, at_most: int) -> dict[str, Any]:
+    """The fields of an `Estimate`.
 
-    Takes the memory of the network and its replay, and seconds.
+    The estimate itself takes seconds, and the memory of the network and its replay.
+
+    Args:
+        recipe: of an algorithm that collects its own episodes.
+        checkpoints: the number of checkpoints at the end.
+        at_most: the largest number of checkpoints at one time.
     """
-    config = recipe.config
-    small = config.shortest()
-    before = time.perf_counter()
-    trainer = Trainer(replace(recipe, config=small))
-    start = time.perf_counter() - before
+    settings, config = recipe.training, recipe.config
+    trainer, seconds = _measured(recipe)
     model = trainer.actor.model
-    trainer.update()  # the first time everything takes longer
-    before = time.perf_counter()
-    trainer.update()
-    action = (time.perf_counter() - before) / small.steps
-    before = time.perf_counter()
-    games = min(EVALUATED, recipe.training.final_episodes)
-    trainer.evaluate(recipe.training.final_split, games)
-    evaluation = (time.perf_counter() - before) / games
     weights = sum(tensor.nbytes for tensor in model.policy.state_dict().values())
     memory = {
         "runtime": rss(),
@@ -45,19 +37,17 @@ def measured(recipe: Recipe, kept: int, at_most: int) -> dict[str, Any]:
         "replay": _arrays(getattr(model, "replay_buffer", None)),
         "collection": _arrays(getattr(model, "rollout_buffer", None)),
     }
-    settings = recipe.training
-    watched = settings.evaluations * settings.evaluate_episodes
-    seconds = {
-        "start": start,
-        "play": action * config.steps * settings.updates,
-        "evaluate": evaluation * (watched + settings.final_episodes),
-    }
-    each = 3 * weights + memory["replay"]
+    checkpoint = 3 * weights + memory["replay"]
     return {
         "parameters": {"network": sum(p.numel() for p in model.policy.parameters())},
         "memory": memory,
         "peak": sum(memory.values()),
-        "disk": {"checkpoint": each, "reference": 0, "checkpoints": each * kept, "at_most": each * at_most},
+        "disk": {
+            "checkpoint": checkpoint,
+            "reference": 0,
+            "checkpoints": checkpoint * checkpoints,
+            "at_most": checkpoint * at_most,
+        },
         "seconds": seconds,
         "total_seconds": sum(seconds.values()),
         "sizes": {
@@ -71,10 +61,30 @@ def measured(recipe: Recipe, kept: int, at_most: int) -> dict[str, Any]:
     }
 
 
+def _measured(recipe: Recipe) -> tuple[Trainer, dict[str, float]]:
+    """A trainer with the shortest updates, and the seconds of the whole run by part."""
+    settings, short = recipe.training, recipe.config.shortest()
+    before = time.perf_counter()
+    trainer = Trainer(replace(recipe, config=short))
+    start = time.perf_counter() - before
+    trainer.update()  # the first call of every operation takes longer
+    before = time.perf_counter()
+    trainer.update()
+    action = (time.perf_counter() - before) / short.steps
+    before = time.perf_counter()
+    episodes = min(EVALUATED, settings.final_episodes)
+    trainer.evaluate(settings.final_split, episodes)
+    evaluation = (time.perf_counter() - before) / episodes
+    in_training = settings.evaluations * settings.evaluate_episodes
+    return trainer, {
+        "start": start,
+        "play": action * recipe.config.steps * settings.updates,
+        "evaluate": evaluation * (in_training + settings.final_episodes),
+    }
+
+
 def _arrays(buffer: Any) -> int:
-    """Bytes of the arrays of a replay or a collection, when it is full."""
-    return (
-        sum(value.nbytes for value in vars(buffer).values() if isinstance(value, np.ndarray))
-        if buffer is not None
-        else 0
-    )
+    """The bytes of the arrays of a replay or a collection, when it is full."""
+    if buffer is None:
+        return 0
+    return sum(value.nbytes for value in vars(buffer).values() if isinstance(value, np.ndarray))

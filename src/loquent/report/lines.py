@@ -1,6 +1,6 @@
-"""The logs of a run for a report: what can be drawn, and in words what cannot, with file and line.
+"""The logs of a run for a report: the lines that can be drawn, and notes on all that cannot.
 
-Nothing is left out in silence.
+Every value that is left out has a note with file and line.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from loquent.errors import Damaged
 from loquent.files.final_evaluation import is_number
 from loquent.files.run_records import Records
 
-LARGEST = 1e100  # in size: the sums and squares of larger numbers are no floats
+LARGEST = 1e100  # in size: the sums and squares of larger numbers overflow a float
 
 
 class Read(NamedTuple):
-    """The lines that can be drawn, by rising update, each with numbers and nulls only.
+    """The lines of a log that can be drawn, by rising update, and the notes on what was left out.
 
-    And what was left out, in words.
+    A line has numbers and nulls only.
     """
 
     lines: list[dict[str, Any]]
@@ -28,34 +28,36 @@ class Read(NamedTuple):
 
 
 def read(path: Path, known: Records) -> Read:
-    """A log as far as it can be drawn.
+    """Read a log as far as it can be drawn.
 
     Args:
-        known: the records of the run's files in a checkpoint; empty where there are none.
+        path: the log.
+        known: the records of the run's files in a checkpoint; empty if there is no checkpoint.
     """
-    found = Read([], _compared(path, known))
+    log = Read([], _compared(path, known))
     if not path.is_file():
-        return found
+        return log
     last = -1
     with path.open("rb") as file:
-        for number, line in enumerate(iter(lambda: file.readline(json_files.MOST_BYTES + 1), b""), 1):
+        for number, text in enumerate(iter(lambda: file.readline(json_files.MOST_BYTES + 1), b""), 1):
             place = f"{path}:{number}"
             try:
-                kept, last = _line(json_files.loads(line, nan="null"), place, last, found.notes)
+                line, last = _line(json_files.loads(text, nan="null"), place, last, log.notes)
             except BadJson as error:
-                if line.endswith(b"\n"):  # else it is being written
-                    found.notes.append(f"{place}: {error}; the line is left out")
+                if text.endswith(b"\n"):  # otherwise the run is writing it now
+                    log.notes.append(f"{place}: {error}; the line is left out")
             else:
-                found.lines.append(kept)
-    return found
+                log.lines.append(line)
+    return log
 
 
 def drawable(value: Any) -> bool:
-    """Whether a value is a number that a chart can hold."""
+    """Whether a value is a number that a chart can show."""
     return is_number(value) and abs(value) <= LARGEST
 
 
 def _compared(path: Path, known: Records) -> list[str]:
+    """A note if the file is not as the checkpoint recorded it."""
     try:
         known.check(path.name)
     except Damaged as error:
@@ -64,18 +66,28 @@ def _compared(path: Path, known: Records) -> list[str]:
 
 
 def _line(line: Any, place: str, last: int, notes: list[str]) -> tuple[dict[str, Any], int]:
-    """What can be drawn of a line, and its update; BadJson where that is nothing."""
+    """The values of a line that can be drawn, and its update.
+
+    Args:
+        line: the value read from JSON.
+        place: its file and line.
+        last: the update of the line before it.
+        notes: receives a note on every value that is left out.
+
+    Raises:
+        BadJson: the line is not an object with a rising update.
+    """
     if not isinstance(line, dict):
-        raise BadJson(f"it holds {shown(line)}, and an object is right")
+        raise BadJson(f"a line must be an object, got {shown(line)}")
     update = line.get("update")
     if isinstance(update, bool) or not isinstance(update, int) or not 0 <= update < 2**53:
-        raise BadJson(f"its update is {shown(update)}, and a whole number of at least 0 is right")
+        raise BadJson(f"its update must be a whole number of at least 0, got {shown(update)}")
     if update <= last:
-        raise BadJson(f"its update {update} stands after update {last}, and a rising one is right")
+        raise BadJson(f"its update {update} must be larger than {last}, the update before it")
     odd = [name for name, value in line.items() if value is not None and not drawable(value)]
     notes += [
-        f"{place}: {name:.80} is {shown(line[name])}, and a number of at most {LARGEST:g} in size is "
-        "right; it is left out"
+        f"{place}: {name:.80} must be a number of at most {LARGEST:g} in size, got {shown(line[name])}; it "
+        "is left out"
         for name in odd
     ]
     return {name: value for name, value in line.items() if name not in odd}, update

@@ -1,5 +1,6 @@
-"""Which scores are one quantity: what is rewarded and what is measured beside it may be the same under two
-names, or with a default spelled out.
+"""Which scores are the same quantity under two names, or with a default written out.
+
+The watch needs this to tell whether a metric measures what is rewarded.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from loquent.core.options import options_of
 from loquent.core.values import Record, frozen
 from loquent.errors import LoquentError
 
-HOW = {"device", "dtype", "token_budget"}  # options that say where and how fast, not what
+EXECUTION = {"device", "dtype", "token_budget"}  # options that do not change the score
 Named = tuple[str, dict[str, Any]]
 
-# scores that are a penalty turned over, up to a constant: what the penalty is called, and with which options
+# metrics that equal a penalty with the opposite sign, up to a constant: the name and options of the penalty
 EQUAL: dict[tuple[str, str], Callable[[Mapping[str, Any]], Named | None]] = {
     ("watch", "watch/repetition"): lambda options: ("repetition", {"n": 3}),
     ("watch", "watch/copied"): lambda options: ("copying", {"n": 3}),
@@ -33,9 +34,9 @@ EQUAL: dict[tuple[str, str], Callable[[Mapping[str, Any]], Named | None]] = {
 
 @dataclass(frozen=True)
 class Quantity:
-    """A score by the registered name behind it, all its options, and its key.
+    """A score: its registered name, all its options, and its key.
 
-    A reward without a key stands for all of its metric's scores.
+    A reward without a key stands for all scores of its metric.
     """
 
     of: str
@@ -43,29 +44,31 @@ class Quantity:
     key: str
 
     def part_of(self, rewarded: Quantity) -> bool:
-        """Whether this is what is rewarded."""
+        """Whether this score is rewarded by the other quantity."""
         return (self.of, self.options) == (rewarded.of, rewarded.options) and rewarded.key in ("", self.key)
 
 
 def quantity(kind: str, of: str, options: Mapping[str, Any], key: str) -> Quantity:
-    """The quantity of a registered score with these options, under one name where it has several.
+    """The quantity of a registered score, under one name if it has several.
 
     Args:
-        kind: "reward", whose name may be a metric's too, or "metric".
+        kind: "reward", whose name may be the name of a metric too, or "metric".
+        of: the registered name.
+        options: the options that are set; others have their defaults.
+        key: the key of the score, or "".
     """
-    given = {**_defaults(kind, of), **options}
+    settings = {**_defaults(kind, of), **options}
     equal = EQUAL.get((of, key or of))
-    other = equal(given) if equal else None
-    if other:
-        of, given, key = *other, ""
-    return Quantity(
-        of, Record({name: frozen(value) for name, value in given.items() if name not in HOW}), key
-    )
+    penalty = equal(settings) if equal else None
+    if penalty:
+        of, settings, key = *penalty, ""
+    record = Record({name: frozen(value) for name, value in settings.items() if name not in EXECUTION})
+    return Quantity(of, record, key)
 
 
 @cache
 def _defaults(kind: str, of: str) -> Mapping[str, Any]:
-    """What a registered score's options are where nothing is said; nothing where they cannot be read here."""
+    """The defaults of a registered score's options; empty if its code cannot be imported."""
     where = kind if of in registry.names(kind) else "metric"
     try:
         schema = options_of(registry.find(where, of)) if of in registry.names(where) else None

@@ -1,6 +1,4 @@
-"""What a report reads: the folders of runs, as plain data, put into groups of runs that differ in their seed
-alone.
-"""
+"""The folders of runs as a report reads them: plain data, in groups of runs that differ only in the seed."""
 
 from __future__ import annotations
 
@@ -26,8 +24,9 @@ from loquent.report import lines
 
 
 class Point(NamedTuple):
-    """One update of a curve: the mean over seeds and a standard deviation below and above it (of one seed: a
-    standard error, or nothing).
+    """One update of a curve: the mean over n seeds, and one standard deviation below and above it.
+
+    With one seed, `low` and `high` are one standard error away, or equal to the mean.
     """
 
     update: float
@@ -37,20 +36,29 @@ class Point(NamedTuple):
     n: int
 
 
-SHAPE: dict[str, type] = {
-    "name": str, "task.kind": str, "algorithm.kind": str, "training.seed": int, "training.split": str,
+SHAPE: dict[str, type] = {  # the places that config.yaml must have; "?": the value may be null
+    "name": str,
+    "task.kind": str,
+    "algorithm.kind": str,
+    "training.seed": int,
+    "training.split": str,
     "training.evaluate_split": str,
-    "training.evaluate_every": int, "rewards?": dict, "metrics?": dict,
-}  # fmt: skip
+    "training.evaluate_every": int,
+    "rewards?": dict,
+    "metrics?": dict,
+}
 
 
 @dataclass(frozen=True)
-class Seen:
-    """One run's folder, finished or not; a line that is being written is left out."""
+class ReportedRun:
+    """The folder of one run, finished or not.
+
+    A line of a log that the run is writing now is left out.
+    """
 
     folder: Path
     unread: list[str] = field(default_factory=list, compare=False)
-    """What could not be read of episodes so far, in words; `notes` has it too."""
+    """Notes on episodes that could not be read so far; `notes` has them too."""
 
     @cached_property
     def files(self) -> RunFolder:
@@ -59,8 +67,9 @@ class Seen:
 
     @cached_property
     def _newest(self) -> tuple[int, Records, list[str]]:
-        """The update and the records of the newest checkpoint that has them, and the newer checkpoints
-        without them, in words.
+        """The update and the records of the newest checkpoint that has records.
+
+        Also the notes on newer checkpoints without records.
         """
         notes: list[str] = []
         for path in reversed(self.files.checkpoints.all()):
@@ -68,25 +77,30 @@ class Seen:
                 return names.update_of(path.name), self.files.records(path), notes
             except BadCheckpoint as error:
                 notes.append(
-                    f"{path} is passed over, so the run's files are compared with what an older "
-                    f"checkpoint knows: {error}"
+                    f"{path} is passed over, so the run's files are compared with the records of an older "
+                    f"checkpoint: {error}"
                 )
         return 0, Records(self.folder), notes
 
     @property
     def known(self) -> Records:
-        """The records of the run's files in the newest checkpoint that has them; empty where none has."""
+        """The records of the run's files in the newest checkpoint that has them; empty if none has."""
         return self._newest[1]
 
     @cached_property
     def config(self) -> dict[str, Any]:
         """The recipe with every default written out."""
         file = self.files.config
-        found = read_yaml(file, str(file)).bare()
-        if not isinstance(found, dict) or not all(_fits(found, place, kind) for place, kind in SHAPE.items()):
-            raise BadCheckpoint(f"{file} is not what a run writes; the recipe with all its sections is right")
+        config = read_yaml(file, str(file)).bare()
+        if not isinstance(config, dict) or not all(
+            _fits(config, place, kind) for place, kind in SHAPE.items()
+        ):
+            raise BadCheckpoint(
+                f"{file} was not written by a run: it must hold the recipe with all its sections. Restore "
+                "the file that the run wrote"
+            )
         self.known.check(file.name)
-        return found
+        return config
 
     @property
     def metrics(self) -> list[dict[str, Any]]:
@@ -102,9 +116,9 @@ class Seen:
 
     @property
     def evaluation(self) -> dict[str, Any]:
-        """The evaluation at the end; empty where the run has not come to it, or it is damaged.
+        """The evaluation at the end; empty if the run has not reached its end, or if the file is damaged.
 
-        What cannot be drawn is null.
+        A value that cannot be drawn is null.
         """
         return self._evaluation[0]
 
@@ -113,18 +127,19 @@ class Seen:
         if not self.files.has_ended:
             return {}, []
         try:
-            found = self.files.evaluation()
+            evaluation = self.files.evaluation()
         except BadCheckpoint as error:
             return {}, [f"{error}. It is left out"]
-        drawn = {key: value if lines.drawable(value) else None for key, value in found["values"].items()}
-        odd = [key for key, value in found["values"].items() if value is not None and drawn[key] is None]
-        return {**found, "values": drawn}, [
+        values = evaluation["values"]
+        drawn = {key: value if lines.drawable(value) else None for key, value in values.items()}
+        odd = [key for key, value in values.items() if value is not None and drawn[key] is None]
+        return {**evaluation, "values": drawn}, [
             f"{self.files.evaluation_file}: {key:.80} is too large to be drawn; it is left out" for key in odd
         ]
 
     @property
     def machine(self) -> dict[str, Any]:
-        """What the run was made on; empty where the file cannot be read."""
+        """The machine of the run; empty if the file cannot be read."""
         return self._machine[0]
 
     @cached_property
@@ -141,9 +156,9 @@ class Seen:
             return {}, notes or [f"{error}. It is left out"]
 
     def refuse_other_versions(self) -> None:
-        """Raise AnotherRun where another version of Loquent wrote the run.
+        """Raise AnotherRun if another version of Loquent wrote the run.
 
-        A damaged machine.json, which cannot tell, is noted.
+        If machine.json is damaged, the version is unknown, and `notes` says so.
         """
         try:
             self.files.check_format()
@@ -155,8 +170,8 @@ class Seen:
 
     @property
     def notes(self) -> list[str]:
-        """What the page leaves out or cannot vouch for, with file and line."""
-        found = [
+        """The notes on what the page leaves out or could not check, with file and line."""
+        notes = [
             *self._newest[2],
             *self._metrics.notes,
             *self._timings.notes,
@@ -164,18 +179,18 @@ class Seen:
             *self._evaluation[1],
             *self._evaluations[1],
         ]
-        found += self.unread
+        notes += self.unread
         if not self.known and self.files.checkpoints.all():
-            found.append(
-                f"{self.folder}: none of its checkpoints knows what was logged, so nothing tells "
-                "whether its files are as they were written"
+            notes.append(
+                f"{self.folder}: none of its checkpoints has records of the logs, so its files could not be "
+                "compared with what the run wrote"
             )
         elif not self.known and self.evaluation:
-            found.append(
-                f"{self.folder}: its checkpoints are gone, so nothing tells whether its logs are as "
-                "they were written"
+            notes.append(
+                f"{self.folder}: its checkpoints are gone, so its logs could not be compared with what the "
+                "run wrote"
             )
-        return found
+        return notes
 
     @cached_property
     def _metrics(self) -> lines.Read:
@@ -187,12 +202,12 @@ class Seen:
 
     @property
     def seed(self) -> int:
-        """The seed it is made with."""
+        """The seed of the run."""
         return int(self.config["training"]["seed"])
 
     @cached_property
     def final_episodes(self) -> list[Episode]:
-        """The episodes of the evaluation at the end; none where they are damaged."""
+        """The episodes of the evaluation at the end; none if they are damaged."""
         path = self.files.episodes
         try:
             if self.evaluation:
@@ -203,7 +218,7 @@ class Seen:
         return self.episodes(path) if path.is_file() else []
 
     def episodes(self, path: Path) -> list[Episode]:
-        """The episodes of a file of the run; none, with a note, where it cannot be read."""
+        """The episodes of a file of the run; none, with a note, if it cannot be read."""
         try:
             return list(episode.read(path))
         except LoquentError as error:
@@ -212,29 +227,28 @@ class Seen:
 
     @property
     def evaluations(self) -> dict[int, Path]:
-        """The episodes of each evaluation in training, by update, without those that are not what the run
-        wrote.
+        """The files of episodes of each evaluation in training, by update.
+
+        A file that the run did not write, or that is damaged, is left out.
         """
         return self._evaluations[0]
 
     @cached_property
     def _evaluations(self) -> tuple[dict[int, Path], list[str]]:
-        found = self.files.evaluations()
+        paths = self.files.evaluations()
         update, known, _ = self._newest
         notes: list[str] = []
         for name in known.evaluations():
             try:
                 known.check(name)
             except Damaged as error:
-                found.pop(names.update_of(Path(name).stem), None)
+                paths.pop(names.update_of(Path(name).stem), None)
                 notes.append(f"{error}. Its episodes are left out")
-        for number in [
-            number for number, path in found.items() if known and number <= update and not known.has(path)
-        ]:
-            notes.append(
-                f"{found.pop(number)} was not written by this run before update {update}; it is left out"
-            )
-        return found, notes
+        unknown = [number for number, path in paths.items() if number <= update and not known.has(path)]
+        for number in unknown if known else ():
+            path = paths.pop(number)
+            notes.append(f"{path} was not written by this run before update {update}; it is left out")
+        return paths, notes
 
 
 @dataclass(frozen=True)
@@ -242,7 +256,7 @@ class Group:
     """Runs of one recipe with different seeds."""
 
     label: str
-    runs: tuple[Seen, ...]
+    runs: tuple[ReportedRun, ...]
 
     @property
     def seeds(self) -> list[int]:
@@ -250,45 +264,43 @@ class Group:
         return [run.seed for run in self.runs]
 
     def curve(self, key: str) -> list[Point]:
-        """The means of a logged key over the seeds that have it, update by update.
+        """The means of a logged key over the seeds that have it, by update; empty if it was never logged.
 
-        Empty where it was never logged.
-
-        Seeds may end at different updates: `n` says how many are in a mean, and means of different n must not
-        be joined by a line. The band of a single run is the standard error that it logged beside the key,
-        under `KEY_error`.
+        Seeds may end at different updates: `n` is the number of seeds in a mean, and means of different n
+        must not be joined by a line. The band of a single run is the standard error that it logged under
+        `KEY_error`.
         """
-        columns: dict[int, list[float]] = {}
+        values: dict[int, list[float]] = {}
         errors: dict[int, float] = {}
+        single = len(self.runs) == 1
         for run in self.runs:
             for line in run.metrics:
                 value = logged.value(line, key)
                 if value is not None:
-                    columns.setdefault(line["update"], []).append(float(value))
-                    errors[line["update"]] = (
-                        float(line.get(f"{key}_error") or 0.0) if len(self.runs) == 1 else 0.0
-                    )
-        return [_point(update, columns[update], errors[update]) for update in sorted(columns)]
+                    values.setdefault(line["update"], []).append(float(value))
+                    errors[line["update"]] = float(line.get(f"{key}_error") or 0.0) if single else 0.0
+        return [_point(update, values[update], errors[update]) for update in sorted(values)]
 
     def final(self, key: str) -> tuple[float, float | None, int] | None:
-        """A value of the last evaluation: its mean over the seeds, the deviation over them (of one run: its
-        standard error), and n.
+        """A value of the evaluation at the end: the mean, the standard deviation and the number n of seeds.
+
+        Of one run, its standard error in place of the deviation.
         """
-        found = [
+        pairs = [
             (logged.value(run.evaluation["values"], key), run.evaluation["errors"].get(key))
             for run in self.runs
             if run.evaluation
         ]
-        values = [value for value, _ in found if value is not None]
+        values = [value for value, _ in pairs if value is not None]
         if not values:
             return None
         if len(values) > 1:
             return statistics.fmean(values), statistics.stdev(values), len(values)
-        return values[0], next(error for value, error in found if value is not None), 1
+        return values[0], next(error for value, error in pairs if value is not None), 1
 
 
 def _fits(config: Any, place: str, kind: type) -> bool:
-    """Whether a recipe has a value of a kind at a place, and where it may be null, that or none."""
+    """Whether a recipe has a value of a type at a place; at a place with "?" it may also be null."""
     for name in place.rstrip("?").split("."):
         config = config.get(name) if isinstance(config, dict) else None
     return (config is None and place.endswith("?")) or (
@@ -297,41 +309,39 @@ def _fits(config: Any, place: str, kind: type) -> bool:
 
 
 def read(paths: Sequence[str | Path]) -> list[Group]:
-    """The runs in some folders (of a run, or of several) in groups.
+    """Read the runs in some folders (of a run, or of several runs), in groups of one recipe.
 
-    One with a recipe and a seed that are there already begins another.
+    If a recipe has two runs with the same seed, the second one begins another group.
 
     Raises:
-        BadCheckpoint: a folder holds no run, or one without a whole config.yaml. AnotherRun: another version
-            of Loquent wrote it.
+        BadCheckpoint: a folder holds no run, or a run without a complete config.yaml.
+        AnotherRun: another version of Loquent wrote a run.
     """
-    seen = [run for path in paths for run in _runs(Path(path))]
-    for run in seen:
+    runs = [run for path in paths for run in _runs(Path(path))]
+    for run in runs:
         run.refuse_other_versions()
-    together: dict[str, list[list[Seen]]] = {}
-    for run in {one.folder.resolve(): one for one in seen}.values():
-        _join(run, together.setdefault(_identity(run.config), []))
-    groups = [runs for several in together.values() for runs in several]
-    return [Group(label, tuple(runs)) for label, runs in zip(_labels(groups), groups, strict=True)]
+    by_recipe: dict[str, list[list[ReportedRun]]] = {}
+    for run in {run.folder.resolve(): run for run in runs}.values():
+        _join(run, by_recipe.setdefault(_identity(run.config), []))
+    groups = [group for same_recipe in by_recipe.values() for group in same_recipe]
+    return [Group(label, tuple(group)) for label, group in zip(_labels(groups), groups, strict=True)]
 
 
-def _join(run: Seen, groups: list[list[Seen]]) -> None:
-    """Put a run into the group of one recipe that has not its seed, rather that of its own folder.
+def _join(run: ReportedRun, groups: list[list[ReportedRun]]) -> None:
+    """Put a run into a group of its recipe that does not have its seed, or into a new group.
 
-    Or into a new one.
+    A group of runs in the same folder is preferred.
     """
-    free = [group for group in groups if run.seed not in [one.seed for one in group]]
+    free = [group for group in groups if run.seed not in [other.seed for other in group]]
     if not free:
         groups.append([run])
-    else:
-        next(
-            (group for group in free if group[0].folder.resolve().parent == run.folder.resolve().parent),
-            free[0],
-        ).append(run)
+        return
+    folder = run.folder.resolve().parent
+    next((group for group in free if group[0].folder.resolve().parent == folder), free[0]).append(run)
 
 
 def thinned(points: Sequence[Point], most: int) -> list[Point]:
-    """At most so many points: means over neighbouring updates where there are more."""
+    """The points of a curve, averaged over neighbouring updates if there are more than `most`."""
     size = math.ceil(len(points) / most)
     if size < 2:
         return list(points)
@@ -339,58 +349,57 @@ def thinned(points: Sequence[Point], most: int) -> list[Point]:
     return [_together(run[i : i + size]) for run in alike for i in range(0, len(run), size)]
 
 
-def _runs(path: Path) -> list[Seen]:
+def _runs(path: Path) -> list[ReportedRun]:
+    """The run in a folder, or the runs in its subfolders."""
     if RunFolder(path).is_run:
-        return [Seen(path)]
-    inside = sorted(
+        return [ReportedRun(path)]
+    folders = sorted(
         (file.parent for file in path.glob(f"*/{names.CONFIG}")),
         key=lambda folder: (len(folder.name), folder.name),
     )
-    if not inside:
-        raise BadCheckpoint(f"{path} is no run: it has no {names.CONFIG}, and no folder in it has one")
-    return [Seen(folder) for folder in inside]
+    if not folders:
+        raise BadCheckpoint(
+            f"{path} is no run: neither this folder nor a folder in it has a {names.CONFIG}. Name the folder "
+            "that `loquent train` wrote"
+        )
+    return [ReportedRun(folder) for folder in folders]
 
 
 def _identity(config: Mapping[str, Any]) -> str:
-    """A recipe but for its name and seed."""
+    """A digest of a recipe without its name and seed."""
     rest = {name: value for name, value in config.items() if name != "name"}
-    return digest(
-        frozen(
-            {
-                **rest,
-                "training": {name: value for name, value in config["training"].items() if name != "seed"},
-            }
-        ),
-        16,
-    )
+    training = {name: value for name, value in config["training"].items() if name != "seed"}
+    return digest(frozen({**rest, "training": training}), 16)
 
 
-def _labels(groups: Sequence[Sequence[Seen]]) -> list[str]:
-    """Recipes' names where they differ, else folders', with as much of the path as makes them differ."""
-    folders = [runs[0].folder.resolve() for runs in groups]
-    over = [
-        folder.parent if folder.name == f"seed-{runs[0].seed}" else folder
-        for folder, runs in zip(folders, groups, strict=True)
+def _labels(groups: Sequence[Sequence[ReportedRun]]) -> list[str]:
+    """The names of the recipes; for equal names, so much of the folder's path as makes them differ."""
+    folders = [group[0].folder.resolve() for group in groups]
+    parents = [
+        folder.parent if folder.name == f"seed-{group[0].seed}" else folder
+        for folder, group in zip(folders, groups, strict=True)
     ]
-    places = [folder if over.count(place) > 1 else place for folder, place in zip(folders, over, strict=True)]
+    places = [
+        folder if parents.count(place) > 1 else place for folder, place in zip(folders, parents, strict=True)
+    ]
     depth = [0] * len(groups)
     while True:
         labels = [
-            "/".join(place.parts[-n:]) if n else str(runs[0].config["name"])
-            for n, place, runs in zip(depth, places, groups, strict=True)
+            "/".join(place.parts[-n:]) if n else str(group[0].config["name"])
+            for n, place, group in zip(depth, places, groups, strict=True)
         ]
-        again = [
+        equal = [
             i for i, label in enumerate(labels) if labels.count(label) > 1 and depth[i] < len(places[i].parts)
         ]
-        if not again:
+        if not equal:
             return labels
-        for i in again:
+        for i in equal:
             depth[i] += 1
 
 
-def _together(chunk: Sequence[Point]) -> Point:
-    update, mean, low, high, _ = (statistics.fmean(column) for column in zip(*chunk, strict=True))
-    return Point(update, mean, low, high, chunk[0].n)
+def _together(points: Sequence[Point]) -> Point:
+    update, mean, low, high, _ = (statistics.fmean(column) for column in zip(*points, strict=True))
+    return Point(update, mean, low, high, points[0].n)
 
 
 def _point(update: int, values: Sequence[float], error: float) -> Point:

@@ -1,5 +1,6 @@
-"""The watch for reward hacking: the return and its parts beside what is measured outside them, and a plain
-word where they part.
+"""The watch for reward hacking: the return and its parts beside the values that are not rewarded.
+
+A statement says in words whether they diverge.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from loquent.report.runs import Group, Point
 PROXY = "evaluation/return"
 DRIFTS = ("kl/reference", "evaluation/perplexity", "rollout/words", "evaluation/watch/words")
 MORE = (
-    "training.evaluate_every says after how many updates they are made, training.evaluate_first that "
-    "one is made before the first update"
+    "training.evaluate_every sets the number of updates between evaluations, training.evaluate_first adds "
+    "one before the first update"
 )
-TELLS = "That is no proof: a reward may be gamed in a way that none of them sees. Read the samples."
+LIMITS = "That is no proof: a reward may be gamed in a way that none of them measures. Read the samples."
 
 
 def rewarded(config: Mapping[str, Any]) -> bool:
@@ -29,17 +30,20 @@ def rewarded(config: Mapping[str, Any]) -> bool:
 
 
 def outside(config: Mapping[str, Any], keys: Sequence[str], owners: Mapping[str, str] = EMPTY) -> list[str]:
-    """The keys of `evaluation/` that metrics give which are no part of the reward: neither the return, nor a
-    reward, nor a rewarded score.
+    """The keys of `evaluation/` that come from metrics and are not part of the reward.
+
+    The return, rewards, and scores that are rewarded are left out.
 
     Args:
-        owners: which metric of the recipe gives a key, as `evaluation.json` says; a key that it does not name
-            is found by its beginning.
+        config: the recipe.
+        keys: logged keys.
+        owners: the metric of the recipe by key, from `evaluation.json`. A key that is not in it belongs to
+            the metric whose name it begins with.
     """
     rewards: Mapping[str, Any] = config.get("rewards") or {}
     metrics: Mapping[str, Any] = config.get("metrics") or {}
-    inside = [_rewarded(name, given) for name, given in rewards.items()]
-    found = []
+    inside = [_rewarded(name, settings) for name, settings in rewards.items()]
+    keys_outside = []
     for key in keys:
         bare = key.removeprefix("evaluation/")
         owner = owners.get(bare) or _owner(bare, metrics)
@@ -47,16 +51,16 @@ def outside(config: Mapping[str, Any], keys: Sequence[str], owners: Mapping[str,
             continue
         options = dict(metrics[owner] or {})
         of = options.pop("of", owner)
-        own = quantity("metric", of, options, bare if of == owner else bare.removeprefix(f"{owner}/"))
-        if not any(own.part_of(one) for one in inside):
-            found.append(key)
-    return found
+        score = quantity("metric", of, options, bare if of == owner else bare.removeprefix(f"{owner}/"))
+        if not any(score.part_of(reward) for reward in inside):
+            keys_outside.append(key)
+    return keys_outside
 
 
 def _owner(key: str, metrics: Mapping[str, Any]) -> str:
-    """The metric whose name a key begins with, the longest.
+    """The metric with the longest name that a key begins with.
 
-    A variant of its own (`meteor-exact-stem`) stands behind a hyphen.
+    A variant of a metric (`meteor-exact-stem`) has a hyphen after the name.
     """
     family = key.split("/")[0]
     return max(
@@ -68,30 +72,29 @@ def _owners(group: Group) -> dict[str, str]:
     return {key: name for run in group.runs for key, name in run.evaluation.get("owners", {}).items()}
 
 
-def _rewarded(name: str, given: Any) -> Quantity:
-    """What a reward rewards."""
-    options = dict(given) if isinstance(given, Mapping) else {}
-    beside = {
+def _rewarded(name: str, settings: Any) -> Quantity:
+    """The quantity that a reward of the recipe pays for."""
+    options = dict(settings) if isinstance(settings, Mapping) else {}
+    own = {
         key: options.pop(key, None)
         for key in ("weight", "of", "key", "clip", "normalization", "place", "potential")
     }
-    return quantity("reward", beside["of"] or name, options, beside["key"] or "")
+    return quantity("reward", own["of"] or name, options, own["key"] or "")
 
 
 def history(group: Group, key: str) -> dict[float, float]:
-    """A value by update, where all seeds that ever had it have it."""
+    """A value by update, at the updates at which all seeds that ever logged it have it."""
     points = group.curve(key)
     most = max((point.n for point in points), default=0)
     return {point.update: point.mean for point in points if point.n == most}
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What fell and what rose while the return rose, of the values that were looked at, and at how many
-    evaluations.
+class Verdict:
+    """The values that fell and rose while the return rose, among those that were judged.
 
-    `partial`: values that were not looked at, because some evaluations have none (all answers are empty,
-        say).
+    `partial` has the values that were not judged because some evaluations do not have them, for example
+    because all answers are empty.
     """
 
     fell: list[Fall]
@@ -102,118 +105,110 @@ class Seen:
 
     @property
     def gamed(self) -> bool:
-        """Whether the reward is called gamed; else it is bought at a price, where anything fell."""
+        """Whether the reward is called gamed; otherwise, if a value fell, it is bought at a price."""
         return any(fall.deep for fall in self.fell) or (bool(self.fell) and not self.rose)
 
 
-def seen(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) -> Seen:
-    """What the rule of `divergence` finds in a group's evaluations."""
-    beside = outside(group.runs[0].config, keys, _owners(group))
-    judged = [key for key in beside if higher.get(key.removeprefix("evaluation/")) is not None]
+def verdict(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) -> Verdict:
+    """The result of the rule of `divergence` for the evaluations of a group."""
+    directions = {key: higher.get(key.removeprefix("evaluation/")) for key in keys}
+    outside_keys = outside(group.runs[0].config, keys, _owners(group))
     proxy = history(group, PROXY)
-    columns = {key: history(group, key) for key in judged}
+    columns = {key: history(group, key) for key in outside_keys if directions[key] is not None}
     columns = {key: column for key, column in columns.items() if column.keys() >= proxy.keys()}
     updates = sorted(proxy)
-    values = {key: [column[update] for update in updates] for key, column in columns.items()}
-    up = {key: bool(higher[key.removeprefix("evaluation/")]) for key in columns}
     returns = [proxy[update] for update in updates]
+    values = {key: [column[update] for update in updates] for key, column in columns.items()}
+    up = {key: bool(directions[key]) for key in columns}
     fell = diverging(updates, returns, values, up)
     rose = diverging(updates, returns, values, {key: not better for key, better in up.items()})
+    fallen = {fall.key for fall in fell}
     partial = [
         key
-        for key in beside
+        for key in outside_keys
         if key not in columns and higher.get(key.removeprefix("evaluation/"), True) is not None
     ]
-    return Seen(
-        fell,
-        [one for one in rose if one.key not in {fall.key for fall in fell}],
-        list(columns),
-        len(updates),
-        partial,
+    return Verdict(
+        fell, [rise for rise in rose if rise.key not in fallen], list(columns), len(updates), partial
     )
 
 
 def statement(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) -> str:
-    """What the rule of `divergence` says of a group, in words, as markup."""
+    """The verdict on a group in words, as markup."""
     if not all(run.evaluation for run in group.runs):
-        return _said(
-            "unknown", "The run is not at its end, where it tells of each value which way is better."
+        return _paragraph(
+            "unknown", "The run has not ended, and only its end tells for each value which way is better."
         )
-    found = seen(group, keys, higher)
-    count = found.evaluations
-    partial = (
-        " Not looked at, because some evaluations have no value of it: "
-        f"{', '.join(map(_bare, found.partial))}."
-        if found.partial
-        else ""
-    )
-    if not found.judged:
-        why = (
-            "no metric outside the reward was evaluated in training"
-            if count
-            else "nothing was evaluated in training"
-        )
-        return _said(
+    result = verdict(group, keys, higher)
+    count = result.evaluations
+    names, left_out = _names(result.judged), _names(result.partial)
+    partial = f" Not looked at, because some evaluations have no value of it: {left_out}." if left_out else ""
+    if not result.judged:
+        missing = "no metric outside the reward was evaluated" if count else "nothing was evaluated"
+        return _paragraph(
             "unknown",
-            f"The reward cannot be watched: {why}; metrics: and training.evaluate_every make it so.{partial}",
+            f"The reward cannot be watched: {missing} in training; set metrics and training.evaluate_every "
+            f"in the recipe.{partial}",
         )
-    names = ", ".join(map(_bare, found.judged))
     if count < FEWEST:
-        return _said(
+        return _paragraph(
             "unknown",
-            f"{count} evaluations are too few to tell whether the reward and {names} part; {FEWEST} "
+            f"{count} evaluations are too few to tell whether the reward and {names} diverge; {FEWEST} "
             f"are enough: {MORE}.{partial}",
         )
-    if not found.fell:
-        return _said(
+    if not result.fell:
+        return _paragraph(
             "calm",
             f"At {count} evaluations nothing measured outside the reward fell while the return rose. "
-            f"Looked at: {names}.{partial} {TELLS}",
+            f"Looked at: {names}.{partial} {LIMITS}",
         )
-    head = "The reward is being gamed." if found.gamed else "The reward is bought at a price."
-    first = max(
-        found.fell, key=lambda one: (one.deep, abs(one.now - one.best) / max(abs(one.best), abs(one.now)))
+    head = "The reward is being gamed." if result.gamed else "The reward is bought at a price."
+    kind = "alarm" if result.gamed else "price"
+    return _paragraph(kind, f"<strong>{head}</strong> {_changes(result)}{partial}")
+
+
+def _changes(result: Verdict) -> str:
+    """The changes of the return and of the values that fell and rose, in words."""
+    worst = max(
+        result.fell,
+        key=lambda fall: (fall.deep, abs(fall.now - fall.best) / max(abs(fall.best), abs(fall.now))),
     )
-    how = (
-        f"(means of {width(count)} evaluations, up to update {first.since:g} and up to update "
-        f"{first.until:g})"
+    window = width(result.evaluations)
+    span = (
+        f"(from the first evaluation, at update {worst.since:g}, to the mean of {window} up to update "
+        f"{worst.until:g})"
+        if worst.alone
+        else f"(means of {window} evaluations, up to update {worst.since:g} and up to update {worst.until:g})"
     )
-    if first.alone:
-        how = (
-            f"(from the first evaluation, at update {first.since:g}, to the mean of {width(count)} up to "
-            f"update {first.until:g})"
-        )
-    risen = (
-        f"The return rose from {short(first.proxy_before)} to {short(first.proxy_now)} {how}, and "
-        f"outside it got worse: {_moved(found.fell)}."
-    )
-    won = (
-        f" Got better with it: {_moved(found.rose)}."
-        if found.rose
+    better = (
+        f" Got better with it: {_moves(result.rose)}."
+        if result.rose
         else " Nothing measured outside it got better."
     )
-    return _said("alarm" if found.gamed else "price", f"<strong>{head}</strong> {risen}{won}{partial}")
+    return (
+        f"The return rose from {short(worst.proxy_before)} to {short(worst.proxy_now)} {span}, and "
+        f"outside it got worse: {_moves(result.fell)}.{better}"
+    )
 
 
 def beside(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) -> list[Curve]:
-    """The return, its parts and the held-out values, each on its own range from 0 to 1, turned so that up is
-    better.
+    """The return, its parts and the values outside the reward, each scaled to its range from 0 to 1.
+
+    A value of which less is better is turned over, so that up is better in all curves.
     """
     parts = [key for key in keys if key.startswith("rollout/weighted/")]
-    held_out = outside(group.runs[0].config, keys, _owners(group))
-    names = [
-        PROXY,
-        *parts,
-        *(key for key in held_out if higher.get(key.removeprefix("evaluation/")) is not None),
+    held_out = [
+        key
+        for key in outside(group.runs[0].config, keys, _owners(group))
+        if higher.get(key.removeprefix("evaluation/")) is not None
     ]
     lines: list[Curve] = []
-    for key in names:
-        up = higher.get(key.removeprefix("evaluation/")) is not False
+    for key in (PROXY, *parts, *held_out):
+        name = key.removeprefix("evaluation/")
+        up = higher.get(name) is not False
         points = _scaled(group.curve(key), up)
         if points:
-            lines.append(
-                Curve(key.removeprefix("evaluation/") + ("" if up else " (turned)"), len(lines), points)
-            )
+            lines.append(Curve(name + ("" if up else " (turned)"), len(lines), points))
     return lines
 
 
@@ -223,15 +218,17 @@ def table(
     higher: Mapping[str, bool | None],
     make: Callable[[Sequence[str], Sequence[Sequence[str]]], str],
 ) -> str:
-    """First and last value of each part of the reward, of what is outside it, and of the drifts, as
-    numbers.
+    """The first and last value of each part of the reward, of each value outside it, and of the drifts.
+
+    Args:
+        group: the runs.
+        keys: their logged keys.
+        higher: by key, whether more is better.
+        make: makes a table of a head and rows.
     """
-    kinds = dict.fromkeys(outside(group.runs[0].config, keys, _owners(group)), "outside the reward")
-    kinds = {
-        PROXY: "reward",
-        **{key: "part of the reward" for key in keys if key.startswith("rollout/weighted/")},
-        **kinds,
-    }
+    kinds = {PROXY: "reward"}
+    kinds |= {key: "part of the reward" for key in keys if key.startswith("rollout/weighted/")}
+    kinds |= dict.fromkeys(outside(group.runs[0].config, keys, _owners(group)), "outside the reward")
     kinds |= {key: "drift" for key in DRIFTS if key in keys and key not in kinds}
     rows = []
     for key, kind in kinds.items():
@@ -240,22 +237,15 @@ def table(
             up = higher.get(key.removeprefix("evaluation/")) if key.startswith("evaluation/") else None
             arrow = {True: " ↑", False: " ↓", None: ""}[up]
             first, last = points[0], points[-1]
-            rows.append(
-                [
-                    safe(key) + arrow,
-                    kind,
-                    short(first.mean),
-                    short(last.mean),
-                    f"{first.update:g} to {last.update:g}",
-                ]
-            )
+            span = f"{first.update:g} to {last.update:g}"
+            rows.append([safe(key) + arrow, kind, short(first.mean), short(last.mean), span])
     return make(["value", "what it is", "first", "last", "updates"], rows)
 
 
 def _scaled(points: Sequence[Point], up: bool) -> list[Point]:
-    """The means of a curve on its own range; turned where less is better.
+    """The means of a curve on its own range from 0 to 1, turned over unless `up`.
 
-    0.5 throughout where it never changes.
+    A curve that never changes is 0.5 throughout.
     """
     if not points:
         return []
@@ -269,9 +259,15 @@ def _bare(key: str) -> str:
     return safe(key.removeprefix("evaluation/"))
 
 
-def _moved(found: Sequence[Fall]) -> str:
-    return "; ".join(f"{_bare(one.key)} went from {short(one.best)} to {short(one.now)}" for one in found)
+def _names(keys: Sequence[str]) -> str:
+    return ", ".join(map(_bare, keys))
 
 
-def _said(kind: str, text: str) -> str:
-    return f'<p class="verdict {kind}">{text}</p>'
+def _moves(changes: Sequence[Fall]) -> str:
+    return "; ".join(
+        f"{_bare(change.key)} went from {short(change.best)} to {short(change.now)}" for change in changes
+    )
+
+
+def _paragraph(kind: str, markup: str) -> str:
+    return f'<p class="verdict {kind}">{markup}</p>'
