@@ -110,5 +110,7 @@ def test_more_processes_than_rows_are_refused(given, tmp_path, monkeypatch):
     monkeypatch.setattr("loquent.machine.parallel.size", lambda: 5)
     with pytest.raises(BadSetting, match=r"at least the 5 processes"):
         Trainer(recipes.load(given))
-    with pytest.raises(BadSetting, match=r"ppo learns in one process; together learn .*ilql"):
+    with pytest.raises(
+        BadSetting, match=r"ppo learns in one process, and 5 were started; in several processes learn .*ilql"
+    ):
         Trainer(recipes.load(given, ["training.data=", "algorithm={kind: ppo}", "model.critic=head"]))

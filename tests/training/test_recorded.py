@@ -161,7 +161,7 @@ def test_rows_of_a_file_beside_the_episodes_are_known(games_, tmp_path):
             "training.data = 'nowhere': there is no such file or folder; `loquent collect` makes one",
         ),
         (("training.data=@empty",), "ilql", "the folder has no episodes.jsonl"),
-        ((), "ilql", "ilql learns from others' episodes: training.data names files or folders"),
+        ((), "ilql", "ilql learns from others' episodes, .* set training.data to files or folders"),
         (
             ("training.data=@", "model.critic=head"),
             "ppo",

@@ -84,7 +84,7 @@ def by_owner(options: Sequence[str]) -> dict[str, list[str]]:
 
     An option of the design is `design.key=value`; an option of the agent is `agent.key=value`, and so on.
     """
-    return by_name.owned(options, DESIGN, *PLAYERS)
+    return by_name.by_owner(options, DESIGN, *PLAYERS)
 
 
 def read(name: str, players: Mapping[str, str | None], options: Sequence[str]) -> Any:
@@ -112,7 +112,7 @@ def read(name: str, players: Mapping[str, str | None], options: Sequence[str]) -
                 f"{owned[player][0]} is an option of --{player}, which is missing; add it or remove this"
             )
     schema = OPTIONS[name] if name in OPTIONS else registry.find("design", name).Options
-    nodes = by_name.given(owned[DESIGN], f"{DESIGN}.")
+    nodes = by_name.parsed(owned[DESIGN], f"{DESIGN}.")
     return fill(schema, Node(nodes, COMMAND_LINE, None), f"design {name}")
 
 
@@ -138,7 +138,7 @@ def without_transport(players: Mapping[str, str | None], options: Sequence[str])
         owner = next(name for name, texts in owned.items() if text in texts)
         agent_name, (path, _, value) = players.get(owner), text.partition("=")
         if agent_name and (agent_name in registry.names("agent") or ":" in agent_name):
-            transport = agent.transport_options(by_name.find("agent", agent_name))
+            transport = agent.transport_options(registry.resolve("agent", agent_name))
             if path.strip().removeprefix(f"{owner}.") in transport:
                 continue
             option = parse(value, COMMAND_LINE, numbered=False).plain()

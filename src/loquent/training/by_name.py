@@ -1,4 +1,4 @@
-"""From what stands on a command line to tasks and agents."""
+"""Tasks and agents by their names and options on a command line."""
 
 from __future__ import annotations
 
@@ -14,31 +14,32 @@ from loquent.errors import BadSetting
 from loquent.files import names
 from loquent.files.run_folder import RunFolder
 
-AGENT = "agent."  # what stands before an agent's option on a command line
+AGENT = "agent."  # the prefix of an agent's option on a command line
 
 
 def task(name: str, options: Sequence[str]) -> Task:
-    """The task of that name, or of one's own as "module:Class", with options given as `key=value` or
-    `task.key=value`.
+    """The task of this name, or of "module:Class", with options as `key=value` or `task.key=value`.
 
     Raises:
-        UnknownName: no such task. BadSetting: no such option, or a value outside its range.
+        UnknownName: no task has this name.
+        BadSetting: an option is unknown, or its value is outside its range.
     """
-    made = find("task", name)
-    if not (isinstance(made, type) and issubclass(made, Task)):
-        raise BadSetting(f"{name!r} is no task: a class derived from loquent.core.task.Task is right")
-    built: Task = made(fill(made.Options, Node(given(options, "task."), COMMAND_LINE, None), f"task {name}"))
+    kind = registry.resolve("task", name)
+    if not (isinstance(kind, type) and issubclass(kind, Task)):
+        raise BadSetting(f"{name!r} is no task; name a class derived from loquent.core.task.Task")
+    settings = Node(parsed(options, "task."), COMMAND_LINE, None)
+    built: Task = kind(fill(kind.Options, settings, f"task {name}"))
     return built
 
 
 def split(options: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Options of the task, and those of the agent: `agent.key=value`."""
+    """The options of the task, and those of the agent: `agent.key=value`."""
     agents = [text for text in options if text.strip().startswith(AGENT)]
     return [text for text in options if text not in agents], agents
 
 
-def owned(options: Sequence[str], *owners: str) -> dict[str, list[str]]:
-    """Options by whose they are: `owner.key=value` of the owners, all others of the task, under ""."""
+def by_owner(options: Sequence[str], *owners: str) -> dict[str, list[str]]:
+    """Options by owner: `owner.key=value` under the owner, and all others, of the task, under ""."""
     owner_of = {
         text: next((owner for owner in owners if text.strip().startswith(f"{owner}.")), "")
         for text in options
@@ -49,53 +50,52 @@ def owned(options: Sequence[str], *owners: str) -> dict[str, list[str]]:
 def agent(
     name: str, played: Task, options: Sequence[str] = (), prefix: str = AGENT, *, allow_imports: bool = False
 ) -> Any:
-    """The agent of that name (or "module:Class"), made for a task.
-
-    Of a run's folder, a model's folder or a file of episodes.
+    """The agent of this name, made for a task.
 
     Args:
-        options: the agent's, as `agent.key=value`.
-        prefix: what stands before its options, where that is not "agent.".
-        allow_imports: import code that a run's recipe names wherever the run lies; otherwise as
-            `loquent.core.guards.trust` says.
+        name: a registered name, "module:Class", the folder of a run or of a model, or a file of episodes.
+        options: the options of the agent, as `agent.key=value`.
+        prefix: the prefix of these options.
+        allow_imports: import the code that a run's recipe names, wherever the run is stored. By default
+            `loquent.core.guards.trust` decides.
 
     Raises:
-        UnknownName: no such agent. BadSetting: no such option, or a value outside its range.
+        UnknownName: no agent has this name.
+        BadSetting: an option is unknown, or its value is outside its range.
     """
     path = Path(name)
     if name == "replay":
         raise BadSetting(f"to replay episodes name their file: --agent data/{names.EPISODES}")
     if name not in registry.names("agent") and ":" not in name and (path.is_dir() or path.suffix == ".jsonl"):
         if options:
-            raise BadSetting(f"{options[0]}: {name} is a folder or a file, which has no options")
-        return (
-            _model(path, allow_imports)
-            if path.is_dir()
-            else registry.find("agent", "replay")(tuple(episode.read(path)))
-        )
+            what = f"{options[0]}: {name} is a folder or a file, which has no options"
+            raise BadSetting(f"{what}; leave the option out")
+        if path.is_dir():
+            return _model(path, allow_imports)
+        return registry.find("agent", "replay")(tuple(episode.read(path)))
     return make(
-        name, played, {key: node.plain() for key, node in given(options, prefix).items()}, COMMAND_LINE
+        name, played, {key: node.plain() for key, node in parsed(options, prefix).items()}, COMMAND_LINE
     )
 
 
-def find(kind: str, name: str) -> Any:
-    """A registered thing, or one's own as "module:Name", looked for in the current folder too."""
-    return registry.resolve(kind, name)
+def parsed(options: Sequence[str], prefix: str) -> dict[str, Node]:
+    """Options of the form `key=value`, with the prefix or without it, by key.
 
-
-def given(options: Sequence[str], prefix: str) -> dict[str, Node]:
-    """Options said as `key=value`, with the prefix or without it."""
-    found: dict[str, Node] = {}
+    Raises:
+        BadSetting: an option has another form.
+    """
+    nodes: dict[str, Node] = {}
     for text in options:
         path, equals, value = text.partition("=")
         key = path.strip().removeprefix(prefix)
         if not equals or not key.isidentifier():
             raise BadSetting(f"the option {text!r} is not of the form key=value")
-        found[key] = parse(value, COMMAND_LINE, numbered=False)
-    return found
+        nodes[key] = parse(value, COMMAND_LINE, numbered=False)
+    return nodes
 
 
 def _model(folder: Path, allow_imports: bool) -> Any:
+    """The agent of a run, or of a language model in a folder."""
     from loquent.training.run import load_run
 
     if RunFolder(folder).is_run:

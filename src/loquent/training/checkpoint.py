@@ -1,11 +1,15 @@
-"""Checkpoints: all that influences a run's future, as safetensors and JSON, written atomically.
+"""Checkpoints: all that influences the future of a run, as safetensors and JSON, written atomically.
 
-A checkpoint `checkpoints/update-N/` holds `policy/` (an ordinary Hugging Face folder, where the policy is a
-language model), `state.safetensors` (every other tensor, by its path), `state.json` (everything else),
-`logs.json` (the records of the run's files) and `manifest.json`: size and SHA-256 of each file under a seal,
-so that damage is seen before anything is used. Each weight is stored once: the policy's in its folder alone,
-and those of the reference, which never change, in `checkpoints/reference-HASH.safetensors` for all
-checkpoints. Nothing is pickled.
+A checkpoint is a folder `checkpoints/update-N/` with these files:
+
+policy/             an ordinary Hugging Face folder, if the policy is a language model.
+state.safetensors   every other tensor, by its path.
+state.json          everything else.
+logs.json           the records of the run's files.
+manifest.json       size and SHA-256 of each file, and a seal, so that damage is detected on loading.
+
+Each weight is stored once: the policy's in its folder, and the reference's, which never change, in
+`checkpoints/reference-HASH.safetensors` for all checkpoints. Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -26,18 +30,17 @@ from loquent.files import atomic, manifest, names, tensor_tree
 from loquent.files.tensor_files import digest_of, read_reference, read_tensors, save_reference
 from loquent.pretrained import LanguageModel
 
-POLICY, REFERENCE = (
-    "/actor/policy.",
-    "/actor/reference.",
-)  # begin the paths of both networks' tensors in a trainer's state
+# the prefixes of the paths of both networks' tensors in a trainer's state
+POLICY, REFERENCE = "/actor/policy.", "/actor/reference."
 REFERENCE_HASH = "reference hash"  # the key in state.json of the digest that names the file of the reference
-POLICY_HASH = "policy hash"  # the key in state.json of the digest of the weights that are in policy/ alone
+POLICY_HASH = "policy hash"  # the key in state.json of the digest of the weights that are only in policy/
 
 
 @runtime_checkable
 class Saved(Protocol):
-    """A policy that is no language model: it writes its own folder, with `config.json` and
-    `model.safetensors`.
+    """A policy that is no language model, and writes its own folder.
+
+    The folder has `config.json` and `model.safetensors`.
     """
 
     def save(self, folder: Path) -> None:
@@ -51,14 +54,13 @@ def save(
     state: Mapping[str, Any],
     records: Mapping[str, Any] = EMPTY,
 ) -> None:
-    """Write a checkpoint atomically: a crash leaves a whole checkpoint or none of that name, never half of
-    one.
+    """Write a checkpoint atomically: a crash never leaves a part of it under its name.
 
     Args:
-        records: of the run's files, as `Recorder.up_to` gives them.
+        records: the records of the run's files, from `Recorder.up_to`.
 
     Raises:
-        BadCheckpoint: it cannot be written, as on a full disk; what was saved before is untouched.
+        BadCheckpoint: it cannot be written, for example on a full disk; earlier checkpoints are unchanged.
     """
     try:
         with atomic.replacing(folder) as aside:
@@ -101,10 +103,10 @@ def _write(
 
 
 def load(folder: Path, *, reference: bool = True) -> dict[str, Any]:
-    """The state that `save` was given; with `reference=False` without the reference, whose file is not read.
+    """The state that `save` wrote; with `reference=False` without the reference, whose file is not read.
 
     Raises:
-        BadCheckpoint: a file is missing, torn, or another than it was; names it.
+        BadCheckpoint: a file is missing, torn or changed; names it.
     """
     try:
         manifest.check(folder)
@@ -132,7 +134,7 @@ def load(folder: Path, *, reference: bool = True) -> dict[str, Any]:
 
 
 def read_state(folder: Path) -> dict[str, Any]:
-    """The JSON of a checkpoint's state, compared with its manifest."""
+    """The JSON of a checkpoint's state, checked against its manifest."""
     manifest.check(folder, (names.STATE, names.TENSORS))
     return json_files.load_object(folder / names.STATE, f"{folder} is torn", error=Damaged)
 
@@ -140,14 +142,14 @@ def read_state(folder: Path) -> dict[str, Any]:
 def _check_policy(
     tree: Any, policy: Mapping[str, torch.Tensor], own: Mapping[str, torch.Tensor], digest: str
 ) -> None:
-    """ValueError where the policy's folder no longer holds the weights that the state relies on."""
+    """Raise ValueError if the policy's folder has other weights than those the state was saved with."""
     paths = [path for path in tensor_tree.paths(tree) if path.startswith(POLICY) and path not in own]
     if digest_of({path: policy[path] for path in paths}) != digest:
         raise ValueError(f"{names.POLICY}/ has other weights than those it was saved with")
 
 
 def _policy(folder: Path) -> dict[str, torch.Tensor]:
-    """The weights in a checkpoint's Hugging Face folder, by the name they have there."""
+    """The weights in a checkpoint's Hugging Face folder, by their names there."""
     files = sorted((folder / names.POLICY).glob("*.safetensors"))
     return {name: tensor for file in files for name, tensor in read_tensors(file).items()}
 
@@ -155,9 +157,9 @@ def _policy(folder: Path) -> dict[str, torch.Tensor]:
 def _leave_out(
     tensors: dict[str, torch.Tensor], prefix: str, saved: Mapping[str, torch.Tensor]
 ) -> dict[str, torch.Tensor]:
-    """Remove and return the tensors that are saved already under their name, equal bit for bit.
+    """Remove and return the tensors that are already saved under their name with the same bits.
 
-    Others stay: a library may save a tensor in a form of its own.
+    Other tensors stay: a library may save a tensor in another form.
     """
     left_out: dict[str, torch.Tensor] = {}
     for path in [path for path in tensors if path.startswith(prefix)]:

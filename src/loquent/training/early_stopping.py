@@ -1,4 +1,4 @@
-"""Early stopping: the best watched value so far, and for how many evaluations no better one has come."""
+"""Early stopping: the best watched value, and the number of evaluations since the last improvement."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from loquent.training.metrics import higher_is_better
 
 
 class EarlyStopping:
-    """Watches `training.stop_metric`; without one it never stops a run.
+    """Watches `training.stop_metric`; without this setting it never stops a run.
 
     Raises:
-        BadSetting: nothing says whether more of the watched value is better.
+        BadSetting: the watched value has no direction.
     """
 
     def __init__(self, settings: TrainingSettings, metrics: Sequence[Metric], weights: Record) -> None:
@@ -27,7 +27,7 @@ class EarlyStopping:
         if settings.stop_metric:
             self._sign = 1.0 if _is_higher_better(settings.stop_metric, metrics, weights) else -1.0
         self.waited = 0  # evaluations since the last improvement
-        self.best: float | None = None  # larger is better: where less is better, the negated value
+        self.best: float | None = None  # larger is better: the negated value if lower is better
         self.best_update: int | None = None
 
     @property
@@ -36,7 +36,7 @@ class EarlyStopping:
         return bool(self.settings.stop_metric) and self.waited >= self.settings.patience
 
     def improves(self, values: Mapping[str, float], update: int) -> bool:
-        """Take the values of an evaluation after an update; whether the watched one is the best so far.
+        """Take the values of an evaluation after an update; True if the watched one is the best so far.
 
         A value that is not finite is never the best.
 
@@ -49,7 +49,7 @@ class EarlyStopping:
         if name not in values:
             near = nearest(name, values) or next(iter(values))
             what = f"training.stop_metric = {name!r} is not measured in evaluation (nearest: {near})"
-            raise BadSetting(f"{what}; metrics: adds what is measured")
+            raise BadSetting(f"{what}; name a measured value, or add its metric to metrics:")
         value = self._sign * values[name]
         best = -math.inf if self.best is None else self.best
         if not math.isfinite(value) or value <= best:
@@ -61,21 +61,21 @@ class EarlyStopping:
         return True
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint holds of it."""
+        """The state for a checkpoint."""
         return {"waited": self.waited, "best": self.best, "best_update": self.best_update}
 
     def restore(self, state: Mapping[str, Any], updates: int) -> None:
-        """Take back `state` after so many updates; BadCheckpoint names a value outside its range."""
+        """Restore `state` after `updates` updates; BadCheckpoint names a value outside its range."""
         self.waited = saved_state.count(state, "waited", most=updates)
         self.best = None if saved_state.field(state, "best") is None else saved_state.number(state, "best")
-        known = saved_state.field(state, "best_update") is not None
-        self.best_update = saved_state.count(state, "best_update", most=updates) if known else None
+        has_best = saved_state.field(state, "best_update") is not None
+        self.best_update = saved_state.count(state, "best_update", most=updates) if has_best else None
 
 
 def _is_higher_better(name: str, metrics: Sequence[Metric], weights: Record) -> bool:
     try:
         return higher_is_better(name, metrics, weights)
     except BadSetting as error:
-        known = [key for metric in metrics for key in traits(metric).keys] + ["return"]
-        near = nearest(name, known)
+        keys = [key for metric in metrics for key in traits(metric).keys] + ["return"]
+        near = nearest(name, keys)
         raise BadSetting(f"training.stop_metric: {error}" + (f". Nearest: {near}" if near else "")) from error

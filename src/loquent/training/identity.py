@@ -1,5 +1,6 @@
-"""What must be equal for a resumed run to be the same run: the recipe, the machine and the rows of its
-evaluations.
+"""The identity of a run, which must be the same when it is resumed.
+
+It consists of the recipe, the machine and the rows of the evaluations.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ def held_out_rows(task: Task, settings: TrainingSettings) -> dict[str, str]:
 
 
 def compare(saved: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Compare the identity in a saved state with the present one.
+    """Compare the identity in a saved state with the current one.
 
     Raises:
-        AnotherRun: a part of it differs; names the part and both values.
+        AnotherRun: a part differs; names the part and both values.
     """
     for name, value in now.items():
         if saved.get(name) != value:
@@ -47,4 +48,5 @@ def _difference(name: str, saved: Any, now: Any) -> str:
             now.get(part, now),
         )
     hint = "; set OMP_NUM_THREADS" if name == "threads" else ""
-    return f"its {name} was {saved!r} and is {now!r} now, so it would not be the same run to the bit{hint}"
+    what = f"its {name} was {saved!r} and is {now!r} now"
+    return f"{what}; both must be equal, because a resumed run gives the same results, bit for bit{hint}"

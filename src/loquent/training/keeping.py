@@ -1,4 +1,4 @@
-"""The checkpoints that a run keeps: the newest ones, and the best beside them."""
+"""The checkpoints that a run keeps: the newest ones and the best one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from loquent.training.trainer import Trainer
 
 
 class CheckpointKeeper:
-    """Writes a trainer's checkpoints into a run's folder and takes them back.
+    """Writes a trainer's checkpoints into a run's folder and restores them.
 
     Args:
         keep: the number of newest checkpoints to keep.
@@ -39,10 +39,11 @@ class CheckpointKeeper:
             checkpoints.remove(old)
 
     def restore(self, path: Path, state: dict[str, Any]) -> None:
-        """Take back the state that was loaded from a checkpoint.
+        """Restore the state that was loaded from a checkpoint.
 
         Raises:
-            BadCheckpoint: it is refused. Damaged: it is of another update than the checkpoint.
+            BadCheckpoint: the state is refused.
+            Damaged: the state is of another update than the checkpoint.
         """
         self.trainer.restore(state)
         if self.trainer.updates != names.update_of(path.name):
@@ -50,7 +51,7 @@ class CheckpointKeeper:
             raise Damaged(f"{text}; it belongs to another folder")
 
     def restore_best(self) -> Path:
-        """Take back the best policy, where it is not the newest; returns its checkpoint."""
+        """Restore the best policy, if it is not the newest; returns its checkpoint."""
         trainer = self.trainer
         best = trainer.stopping.best_update
         if best is None or best == trainer.updates:

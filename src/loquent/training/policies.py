@@ -1,4 +1,4 @@
-"""Which policy of a run is meant: the best checkpoint or else the newest; and its export."""
+"""The policy of a run, in its best checkpoint or else in its newest one; and its export."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from loquent.files import manifest, names
 from loquent.files.run_folder import RunFolder
 from loquent.training import checkpoint
 
-MODEL = "config.json"  # of a Hugging Face folder
+MODEL = "config.json"  # the file that every Hugging Face folder has
 
 
 def policy_folder(path: str | Path) -> Path:
     """The Hugging Face folder of a run's best or newest checkpoint, of a checkpoint, or the folder itself.
 
     Raises:
-        BadCheckpoint: there is no model in that folder. Damaged: the checkpoint is not what was written.
+        BadCheckpoint: there is no model in that folder.
+        Damaged: a file of the checkpoint is missing or changed.
     """
     folder = Path(path)
     if (folder / MODEL).is_file():
@@ -28,7 +29,7 @@ def policy_folder(path: str | Path) -> Path:
     chosen = folder if has_policy(folder) else best(RunFolder(folder))
     manifest.check(chosen)
     if not has_policy(chosen):
-        raise BadCheckpoint(f"{chosen} holds no model: {names.POLICY}/{MODEL} is missing")
+        raise BadCheckpoint(f"{chosen} has no model: {names.POLICY}/{MODEL} is missing; name another one")
     return chosen / names.POLICY
 
 
@@ -38,16 +39,16 @@ def has_policy(checkpoint: Path) -> bool:
 
 
 def best(run: RunFolder) -> Path:
-    """The best checkpoint of a run as its newest one knows it, or else the newest.
+    """The best checkpoint of a run, as stored in the newest one; without a best one, the newest.
 
-    Its manifest is not compared.
+    It is not checked against its manifest.
 
     Raises:
-        BadCheckpoint: the run has no checkpoint, or its `best.json` or evaluation is torn or names a missing
-            one.
+        BadCheckpoint: the run has no checkpoint, `best.json` or the evaluation is torn, or the best
+            checkpoint is missing.
 
     Warns:
-        Remark: `best.json` names another.
+        Remark: `best.json` names another checkpoint.
     """
     checkpoints = run.checkpoints.all()
     if not checkpoints:
@@ -58,19 +59,18 @@ def best(run: RunFolder) -> Path:
     chosen = newest if update is None else run.checkpoints.of(update)
     if chosen not in checkpoints:
         missing = f"{chosen}, the best checkpoint of the run, is missing"
-        raise Damaged(f"{missing}; {newest} is the newest, and may be named itself")
+        raise Damaged(f"{missing}; to use the newest one, name {newest}")
     noted = run.checkpoints.noted_best()
     if noted not in (None, chosen.name):
         note = f"{run.checkpoints.note} names {noted}"
-        why = f"by the newest checkpoint {newest.name} it is {chosen.name}, which is taken"
-        warnings.warn(
-            f"{note}; {why}; `loquent resume {run.path}` writes the note anew", Remark, stacklevel=3
-        )
+        why = f"the newest checkpoint {newest.name} names {chosen.name}, which is used"
+        advice = f"`loquent resume {run.path}` corrects the note"
+        warnings.warn(f"{note}; {why}; {advice}", Remark, stacklevel=3)
     if run.has_ended:
         evaluated = run.evaluation().get("checkpoint", chosen.name)
         if evaluated != chosen.name:
-            of = f"{run.evaluation_file} is of the checkpoint {json_files.shown(evaluated)}"
-            raise Damaged(f"{of}, and {chosen} is the best or newest one there is")
+            what = f"{run.evaluation_file} evaluates the checkpoint {json_files.shown(evaluated)}"
+            raise Damaged(f"{what}; it must be the best or newest checkpoint, {chosen}")
     return chosen
 
 
@@ -82,7 +82,7 @@ def export(run: str | Path, folder: str | Path) -> Path:
     """
     source, target = policy_folder(run), Path(folder)
     if "model_type" not in json_files.load_object(source / MODEL):
-        what = f"{run} holds no language model but a network that chooses among actions, in {source}"
+        what = f"{run} has a network that chooses among actions, in {source}, and no language model"
         raise BadCheckpoint(f"{what}; only language models are exported")
     if target.exists() and any(target.iterdir()):
         raise BadCheckpoint(f"{target} is not empty; name a new folder")
@@ -91,12 +91,12 @@ def export(run: str | Path, folder: str | Path) -> Path:
 
 
 def _no_model(run: RunFolder) -> str:
-    """Why a path gives no model, and what would."""
+    """Why a path has no model, and what to name instead."""
     if not run.path.exists():
-        return f"there is no {run.path}"
+        return f"there is no {run.path}; name the folder of a run or of a model"
     if run.is_run:
         why = "was stopped before its first checkpoint, so it has no model yet"
-        return f"the run {run.path} {why}: loquent resume {run.path}"
+        return f"the run {run.path} {why}; continue it with: loquent resume {run.path}"
     if seed := run.one_seed():
-        return f"{run.path} holds runs of several seeds; name one of them: {seed}"
-    return f"{run.path} holds neither a model ({MODEL}) nor a run's {names.CHECKPOINTS}/{names.UPDATE}N"
+        return f"{run.path} has runs of several seeds; name one of them: {seed}"
+    return f"{run.path} has neither a model ({MODEL}) nor a run's {names.CHECKPOINTS}/{names.UPDATE}N"

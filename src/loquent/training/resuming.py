@@ -1,4 +1,4 @@
-"""Resuming: which checkpoint a run goes on from, and why one is refused."""
+"""Resuming: which checkpoint a run continues from, and why a checkpoint is refused."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from loquent.training.policies import has_policy
 
 
 class Refused(NamedTuple):
-    """A checkpoint that cannot be taken back, and why."""
+    """A checkpoint that cannot be restored, and why."""
 
     path: Path
     error: BadCheckpoint
 
 
 class Resumption:
-    """Takes a run back from its folder.
+    """Restores a run from its folder.
 
     Args:
-        from_older: where the newest checkpoint is refused, take the newest one that is not.
+        from_older: if the newest checkpoint is refused, restore the newest one that is valid.
     """
 
     def __init__(self, keeper: CheckpointKeeper, *, from_older: bool = False) -> None:
@@ -37,7 +37,9 @@ class Resumption:
         self._refused: list[Refused] = []
 
     def resume(self) -> bool:
-        """Take back the newest checkpoint that is not refused; False where the run has none yet.
+        """Restore the newest checkpoint, or with `from_older` the newest valid one.
+
+        Returns False if the run has no checkpoint yet.
 
         Raises:
             BadCheckpoint: it is refused, or all are; with the reason of each.
@@ -61,7 +63,7 @@ class Resumption:
         return True
 
     def _restore_newest(self, paths: Sequence[Path]) -> dict[str, bytes]:
-        """Restore the newest checkpoint that can be; returns the logs up to it."""
+        """Restore the newest checkpoint that is not refused; returns the logs up to it."""
         for place in reversed(range(len(paths))):
             try:
                 return self._restore(paths[place])
@@ -69,15 +71,14 @@ class Resumption:
                 self._refused.append(Refused(paths[place], error))
                 if not (self.from_older and place) or isinstance(error, AnotherRun):
                     raise BadCheckpoint(self._refusal(paths[:place])) from error
-        raise AssertionError("a run without checkpoints begins again")
+        raise AssertionError("`resume` has found a checkpoint")
 
     def _restore(self, path: Path) -> dict[str, bytes]:
-        """Take back one checkpoint, if all that the run had logged until then is unchanged.
-
-        Returns the logs up to it.
+        """Restore one checkpoint, if the logs of the run up to it are unchanged; returns these logs.
 
         Raises:
-            BadCheckpoint: it is refused. Damaged: it, or what the run had logged, is not what was written.
+            BadCheckpoint: it is refused.
+            Damaged: the checkpoint or a log has changed.
         """
         state, records = checkpoint.load(path), self.folder.records(path)
         logs = records.check_all(without=(names.TIMINGS,))
@@ -85,9 +86,9 @@ class Resumption:
         return logs | _timings(records)
 
     def _check_best(self) -> None:
-        """Check the best checkpoint, which the end of the run needs.
+        """Check the best checkpoint, which is evaluated at the end of the run.
 
-        With `from_older` the run goes on without it.
+        With `from_older` the run continues without it if it is refused.
         """
         stopping = self.trainer.stopping
         if stopping.best_update in (None, self.trainer.updates):
@@ -100,9 +101,9 @@ class Resumption:
         except BadCheckpoint as error:
             if not self.from_older:
                 raise BadCheckpoint(
-                    f"the best checkpoint {path} is refused: {error}. To go on without it, so that "
-                    "only a better one or else the newest is evaluated at the end: loquent resume "
-                    f"{self.folder.path} --from-older"
+                    f"the best checkpoint {path} is refused: {error}. To continue without it: loquent resume "
+                    f"{self.folder.path} --from-older; the run then evaluates a later best one, or else the "
+                    "newest, at its end"
                 ) from error
             text = f"the best checkpoint {path.name} is refused and left out: {error}"
             warnings.warn(text, Remark, stacklevel=4)
@@ -111,35 +112,31 @@ class Resumption:
             stopping.best_update = None
 
     def _begin_again(self) -> None:
-        """Rename the log of a run that was killed before its first checkpoint, and say so."""
+        """Rename the log of a run that was killed before its first checkpoint, with a warning."""
         aside = self.folder.logs.set_aside()
         if aside is None:
             return
-        why = f"{self.folder.path} has no checkpoint yet, so it begins again from update 1"
-        advice = "training.checkpoint_every says how often one is written"
-        warnings.warn(f"{why}; what was logged before is in {aside.name} ({advice})", Remark, stacklevel=4)
+        what = f"{self.folder.path} has no checkpoint yet, so it begins again from update 1"
+        advice = "set training.checkpoint_every to write checkpoints more often"
+        warnings.warn(f"{what}; the earlier log is in {aside.name}; {advice}", Remark, stacklevel=4)
 
     def _refusal(self, older: Sequence[Path]) -> str:
-        """Why the run cannot go on, and what can be done."""
+        """Why the run cannot continue, and what to do."""
         text = "; ".join(f"the checkpoint {path} is refused: {error}" for path, error in self._refused)
         if isinstance(self._refused[-1].error, AnotherRun):
             return text
         if not older:
-            return (
-                f"{text}. There is no older one"
-                if len(self._refused) == 1
-                else f"{text}. No checkpoint is left"
-            )
+            rest = "There is no older one" if len(self._refused) == 1 else "No checkpoint is left"
+            return f"{text}. {rest}"
         others = ", ".join(path.name for path in reversed(older))
-        return (
-            f"{text}. To go on from an older one ({others}): loquent resume {self.folder.path} --from-older"
-        )
+        command = f"loquent resume {self.folder.path} --from-older"
+        return f"{text}. To continue from an older one ({others}): {command}"
 
 
 def newest_policy(folder: RunFolder) -> Path | None:
-    """The policy of the newest whole checkpoint.
+    """The folder of the policy in the newest undamaged checkpoint; None without one.
 
-    A resumed run builds its model from it, not from the model in the recipe.
+    A resumed run builds its model from this folder, not from the model in the recipe.
     """
     for path in reversed(folder.checkpoints.all()):
         try:
@@ -152,9 +149,9 @@ def newest_policy(folder: RunFolder) -> Path | None:
 
 
 def _timings(records: Records) -> dict[str, bytes]:
-    """The seconds up to a checkpoint.
+    """The log of seconds up to a checkpoint.
 
-    The run is the same without them, so damaged ones are left out with a warning.
+    The results do not depend on it, so a damaged log is left out with a warning.
     """
     try:
         content = records.check(names.TIMINGS)

@@ -1,5 +1,6 @@
-"""What is logged of one collection of episodes: returns, rewards raw and weighted, lengths, repetition and
-diversity.
+"""The values that are logged of the episodes of one update.
+
+These are returns, rewards (raw and weighted), lengths, repetition and diversity.
 """
 
 from __future__ import annotations
@@ -23,47 +24,50 @@ from loquent.models.tokens.batch import TokenBatch
 def summary(
     episodes: Sequence[Episode], batch: TokenBatch, weights: Record, spec: TaskSpec
 ) -> dict[str, float]:
-    """The `rollout/` keys of `logged.LOGGED`, as means over all the episodes of an update.
+    """The values under the `rollout/` keys of `logged.LOGGED`: means over all episodes of an update.
 
-    Nan where there is nothing to measure.
+    A value is nan if there is nothing to measure.
     """
-    found = _outcomes(episodes, weights, spec)
-    del found["rollout/answers"]  # tokens are counted here, and answers only where they are actions
+    means = _outcomes(episodes, weights, spec)
+    del means["rollout/answers"]  # tokens are counted instead; answers are counted where they are actions
     return {
-        **found,
+        **means,
         "rollout/tokens": float(batch.is_action.sum()) / len(episodes),
         "rollout/dropped_turns": float(batch.dropped),
         "rollout/cut_tokens": float(batch.cut),
-        **drift([turn.text for one in episodes for turn in one.answers()]),
+        **drift([turn.text for episode in episodes for turn in episode.answers()]),
     }
 
 
 def turns(episodes: Sequence[Episode], weights: Record, spec: TaskSpec) -> dict[str, float]:
-    """The same of games whose answers are actions, not texts: returns, rewards, and how many answers a game
-    has.
+    """The values of episodes whose answers are actions, not texts.
+
+    These are returns, rewards, and the number of answers of an episode.
     """
     if not episodes:
         return {"rollout/return": math.nan, "rollout/turns": math.nan}
-    found = _outcomes(episodes, weights, spec)
-    found["rollout/turns"] = found.pop("rollout/answers")
-    return found
+    means = _outcomes(episodes, weights, spec)
+    means["rollout/turns"] = means.pop("rollout/answers")
+    return means
 
 
 def drift(texts: Sequence[str]) -> dict[str, float]:
-    """Length, repetition and diversity of answers: what a policy that games its reward gives up first."""
-    said = [words(text) for text in texts]
-    repeated = [1 - len(set(grams)) / len(grams) for grams in (list(ngrams(one, 3)) for one in said) if grams]
-    pairs = list(chain.from_iterable(ngrams(one, 2) for one in said))
+    """Length, repetition and diversity of answers, which change first when a policy exploits its reward."""
+    answers = [words(text) for text in texts]
+    triples = [list(ngrams(answer, 3)) for answer in answers]
+    repeated = [1 - len(set(grams)) / len(grams) for grams in triples if grams]
+    pairs = list(chain.from_iterable(ngrams(answer, 2) for answer in answers))
     return {
-        "rollout/words": float(np.mean([len(one) for one in said])) if said else math.nan,
+        "rollout/words": float(np.mean([len(answer) for answer in answers])) if answers else math.nan,
         "rollout/repetition": float(np.mean(repeated)) if repeated else math.nan,
         "rollout/distinct_2": len(set(pairs)) / len(pairs) if pairs else math.nan,
     }
 
 
 def _outcomes(episodes: Sequence[Episode], weights: Record, spec: TaskSpec) -> dict[str, float]:
-    """How the episodes ended and what they earned, as means; and each reward's part of the mean return: those
-    parts add up to it.
+    """The means of `data.outcomes`, and the weighted mean of each reward.
+
+    The weighted means add up to the mean return.
     """
     columns = outcomes.columns(episodes, spec, weights)
     logs = {f"rollout/{name}": float(np.mean(column)) for name, column in columns.items()}

@@ -1,4 +1,4 @@
-"""A run on disk: its recipe, what it logged, its model. `load_run(folder)` gives one."""
+"""A run on disk: its recipe, its logs and its model. `load_run(folder)` returns one."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from loquent.training.start import make_actor, make_format, make_task
 
 @dataclass(frozen=True)
 class Run:
-    """A finished or running run's folder."""
+    """The folder of a run, finished or not."""
 
     folder: Path
     allow_imports: bool = False
-    """Whether code that its recipe names is imported wherever the run lies.
+    """Whether the code that its recipe names is imported wherever the run is stored.
 
-    Otherwise as `loquent.core.guards.trust` says.
+    By default `loquent.core.guards.trust` decides.
     """
 
     @property
@@ -47,13 +47,13 @@ class Run:
 
     @property
     def recipe(self) -> Recipe:
-        """The recipe with every default written out, as it was when the run began."""
+        """The recipe at the start of the run, with every default written out."""
         self._compare(names.CONFIG)
         return recipes.load(self.files.config, imports="all" if self.allow_imports else "trusted")
 
     @property
     def metrics(self) -> list[dict[str, Any]]:
-        """What was logged, one object per update."""
+        """The logged values, one object per update."""
         self._compare(names.METRICS)
         return list(read_log(self.files.logs.metrics))
 
@@ -61,35 +61,37 @@ class Run:
     def evaluation(self) -> dict[str, Any]:
         """The evaluation at the end of the run."""
         if not self.files.has_ended:
-            raise BadCheckpoint(f"{self.folder} has not come to its end: {names.EVALUATION} is missing")
+            what = f"{self.folder} has not ended: {names.EVALUATION} is missing"
+            raise BadCheckpoint(f"{what}; finish it with: loquent resume {self.folder}")
         return self.files.evaluation()
 
     def _compare(self, name: str) -> None:
-        """Raise Damaged where a file differs from its record in the newest checkpoint."""
+        """Raise Damaged if a file differs from its record in the newest checkpoint."""
         self.files.newest_records().check(name)
 
     @property
     def fingerprint(self) -> str:
-        """A hash of what the run did: its policy's weights, all it logged, and its last evaluation.
+        """A hash of the results: the policy's weights, the logged values and the last evaluation.
 
-        Equal runs have equal ones.
+        Equal runs have equal fingerprints.
         """
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         for path in sorted(policy_folder(self.folder).glob("*.safetensors")):
-            found.update(path.read_bytes())
-        found.update(json.dumps([self.metrics, self.evaluation], sort_keys=True).encode())
-        return found.hexdigest()[:16]
+            digest.update(path.read_bytes())
+        digest.update(json.dumps([self.metrics, self.evaluation], sort_keys=True).encode())
+        return digest.hexdigest()[:16]
 
     def task(self) -> Task:
         """The task the run was trained on."""
         return make_task(self.recipe)
 
     def agent(self, **decoding: Any) -> Agent:
-        """The best or newest policy as its algorithm acts in evaluation: masked where a recipe says so,
-        decoding as it says.
+        """The best or newest policy, as its algorithm acts in evaluation.
+
+        Masks and decoding are those of the recipe.
 
         Args:
-            decoding: fields of the recipe's `evaluation` to replace, as in `max_new_tokens=5`.
+            decoding: fields of the recipe's `evaluation` to replace, such as `max_new_tokens=5`.
         """
         return self._acting(**decoding)[0]
 
@@ -99,11 +101,9 @@ class Run:
         return _evaluated(self.recipe, agent, language, split, episodes, seed)
 
     def _acting(self, **decoding: Any) -> tuple[Agent, LanguageModel | None]:
-        """The algorithm's own agent, from the state of the chosen checkpoint, and the language model behind
-        it, where there is one.
+        """The algorithm's agent in the state of the chosen checkpoint, and its language model, if any.
 
-        The reference is that of learning alone: a copy of the policy stands in its place, so what it was made
-        from may be gone.
+        Only learning needs the reference. A copy of the policy replaces it here, so its files may be deleted.
         """
         chosen, settings = policy_folder(self.folder).parent, self.recipe
         state = checkpoint.load(chosen, reference=False)
@@ -122,9 +122,8 @@ class Run:
         copied = {
             name: tensor for name, tensor in actor.state_dict().items() if name.startswith("reference.")
         }
-        algorithm = registry.resolve("algorithm", settings.algorithm)(
-            settings.config, actor
-        )  # it may attach networks, values say, to the actor
+        # the algorithm may attach networks, such as values, to the actor
+        algorithm = registry.resolve("algorithm", settings.algorithm)(settings.config, actor)
         with saved_state.whole():
             actor.load_state_dict({**copied, **learned})
             algorithm.load_state_dict(state["algorithm"])
@@ -134,7 +133,7 @@ class Run:
 def evaluate_language(
     recipe: Recipe, language: LanguageModel, *, split: str, episodes: int, seed: int
 ) -> Evaluation:
-    """Evaluate any language model on a recipe's task, decoding as its `evaluation` says."""
+    """Evaluate any language model on a recipe's task, with the decoding of its `evaluation`."""
     agent = LanguageModelAgent(
         language.module, make_format(recipe.model.format, language), recipe.evaluation, name=recipe.name
     )
@@ -157,8 +156,9 @@ def load_run(folder: str | Path, *, allow_imports: bool = False) -> Run:
     """The run in a folder; for `allow_imports` see `Run`.
 
     Raises:
-        BadCheckpoint: there is none. AnotherRun: another version of Loquent wrote it. Damaged: its
-            machine.json cannot be read.
+        BadCheckpoint: there is no run.
+        AnotherRun: another version of Loquent wrote it.
+        Damaged: its machine.json cannot be read.
     """
     files = RunFolder(folder)
     files.require_run()

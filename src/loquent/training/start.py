@@ -1,4 +1,4 @@
-"""Where a run starts: the task, the language model and the networks a recipe asks for."""
+"""The start of a run: building the task, the language model and the networks of a recipe."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from loquent.recipes.sections import TrainingSettings
 from loquent.rollout.loop import games, play
 from loquent.training.policies import policy_folder
 
-SAMPLED_GAMES = 300
+SAMPLED_GAMES = 300  # episodes of a random player that give the tokenizer its texts
 
 
 def make_task(recipe: Recipe) -> Task:
@@ -33,8 +33,9 @@ def make_task(recipe: Recipe) -> Task:
 
 
 def make_language(recipe: Recipe, task: Task, key: Key) -> LanguageModel:
-    """The starting language model: loaded from a name, a folder or a run, or made here with a tokenizer of
-    its own.
+    """The language model at the start: loaded from a name, a folder or a run, or newly made.
+
+    A new model gets a tokenizer that is trained here.
     """
     settings = recipe.model
     if settings.path:
@@ -65,7 +66,7 @@ def load_language(path: str, device: str, dtype: str, *, revision: str | None = 
 
 
 def make_format(name: str, language: LanguageModel) -> Format:
-    """The format of that name over the model's tokenizer."""
+    """The format of this name, with the model's tokenizer."""
     return FORMATS[name](language.tokenizer)
 
 
@@ -73,16 +74,14 @@ def folder_format(folder: str | Path, language: LanguageModel) -> Format:
     """The format that an exported folder was trained with; plain for any other model's.
 
     Raises:
-        BadCheckpoint, BadSetting: what the folder says of itself cannot be read, or names no format.
+        BadCheckpoint, BadSetting: the note in the folder cannot be read, or names no format.
     """
     name = format_name(read_note(folder), folder, "plain")
     return make_format(name, language)
 
 
 def make_actor(recipe: Recipe, task: Task, key: Key) -> Any:
-    """The policy with its critic and its reference, an `Actor`; or the model that the algorithm makes for
-    itself.
-    """
+    """An `Actor`: a policy with its critic and its reference; or the model of a playing algorithm."""
     algorithm = registry.resolve("algorithm", recipe.algorithm)
     if issubclass(algorithm, Playing):
         return algorithm.make_actor(recipe.config, task, key)
@@ -103,7 +102,7 @@ def make_actor(recipe: Recipe, task: Task, key: Key) -> Any:
 
 
 def texts(task: Task, limit: int, key: Key) -> list[str]:
-    """Texts in the task's language: its rows' own, or those of games a random player plays."""
+    """Texts in the task's language: those of its rows, or of episodes of a random player."""
     rows = task.rows("train")[:limit]
     if rows and "text" in rows[0].fields:
         return [str(row["text"]) for row in rows]
@@ -121,30 +120,24 @@ def source(algorithm: type[Algorithm], settings: TrainingSettings) -> str:
     """Where the episodes come from: "play", "expert" or "data".
 
     Raises:
-        BadSetting: the algorithm cannot learn from what the recipe says.
+        BadSetting: the algorithm cannot learn from the episodes that the recipe names.
     """
     reads = algorithm.reads
     source = "data" if settings.data else "expert" if settings.teacher else reads[0]
     if source == "data" and not settings.data:
         raise BadSetting(
-            f"{algorithm.name} learns from others' episodes: training.data names files or folders of "
-            "recorded ones (`loquent collect` makes them), or training.teacher an agent that plays "
-            "for it"
+            f"{algorithm.name} learns from others' episodes, and the recipe names none; set training.data "
+            "to files or folders of recorded ones (`loquent collect` makes them), or training.teacher to an "
+            "agent"
         )
     if source not in reads:
-        given = (
-            f"training.data = {', '.join(settings.data)!r}"
-            if settings.data
-            else f"training.teacher = {settings.teacher!r}"
-        )
-        raise BadSetting(
-            f"{given}: {algorithm.name} learns from its own play only; from others' episodes learn "
-            f"{', '.join(_readers(source))}"
-        )
+        data, teacher = ", ".join(settings.data), settings.teacher
+        setting = f"training.data = {data!r}" if data else f"training.teacher = {teacher!r}"
+        what = f"{setting}: {algorithm.name} learns from its own play only"
+        raise BadSetting(f"{what}; from others' episodes learn {', '.join(_readers(source))}")
     if parallel.size() > 1 and "data" not in reads:
-        raise BadSetting(
-            f"{algorithm.name} learns in one process; together learn {', '.join(_readers('data'))}"
-        )
+        what = f"{algorithm.name} learns in one process, and {parallel.size()} were started"
+        raise BadSetting(f"{what}; in several processes learn {', '.join(_readers('data'))}")
     return source
 
 

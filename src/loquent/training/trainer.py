@@ -1,10 +1,10 @@
-"""The trainer: the parts of a recipe, built, and one update of them.
+"""The trainer: builds the parts of a recipe, and makes one update at a time.
 
     rows -> play -> rewards.apply -> token_batch -> score -> prepare -> update -> after_update
 
-Recorded episodes (`training.data`) are read, laid out and prepared once; then an update begins with rows
-drawn from them. All that influences the future is in `Trainer.state`, so a run that is killed and resumed
-gives the same results.
+Recorded episodes (`training.data`) are read and prepared once as a batch; each update then draws rows of it.
+`Trainer.state` has all that influences the future, so a run that is killed and resumed gives the same
+results.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from loquent.training.start import make_actor, make_task, source
 
 
 class Trainer:
-    """One run under way: the recipe's parts, built, and the counters. It knows no folder.
+    """The parts of a run, built from a recipe, and its counters. It knows no folder.
 
     Args:
-        policy: the policy's folder of the checkpoint that `restore` will be given; the model in the recipe is
-            not needed then.
-        pool: the rows to learn from, in place of those that `training` chooses; a pool that grows may be
-            empty at first.
+        policy: the folder of the policy in the checkpoint for `restore`; the model of the recipe is not
+            loaded then.
+        pool: the rows to learn from, in place of those that `training` chooses; a growing pool may be empty
+            at first.
 
     Raises:
         BadSetting: the parts of the recipe do not fit together.
@@ -96,7 +96,7 @@ class Trainer:
             self.algorithm.sit(self._table(), self.settings.updates)
 
     def update(self) -> dict[str, float]:
-        """Make one update and return what is logged."""
+        """Make one update and return the logged values."""
         self.seconds = {}
         if isinstance(self.algorithm, Playing):
             return self._play(self.algorithm)
@@ -108,8 +108,9 @@ class Trainer:
         return {"update": self.updates, "episodes": self.games, **summary, **logs}
 
     def next(self) -> tuple[TokenBatch, dict[str, float]]:
-        """The prepared batch of one update, and what is logged of it: recorded rows, or a collection that is
-        played now.
+        """The prepared batch of the next update, and its logged values.
+
+        The batch has recorded rows, or episodes that are played now.
         """
         if self.draws is not None:
             with self._timed("collect"):
@@ -123,7 +124,7 @@ class Trainer:
         return batch, rollout_summary.summary(episodes, batch, self.weights, self.task.spec)
 
     def collect(self) -> list[Episode]:
-        """Play one collection of episodes and add the rewards of all terms."""
+        """Play the episodes of one update and add the rewards of all terms."""
         rows = self.sampler.draw(self.settings.episodes)
         queue = [Game(row, self.games + i) for i, row in enumerate(rows)]
         self.games += len(queue)
@@ -131,16 +132,14 @@ class Trainer:
         return learner_rewards(self.terms, episodes, self.rows, self.learner, self.actor.format)
 
     def batch(self, episodes: Sequence[Episode]) -> TokenBatch:
-        """The batch that the algorithm reads: tokens, rewards, and for a learner from its own play the scores
-        of all networks.
-        """
+        """The batch for the algorithm: tokens, rewards and, if it needs them, all networks' scores."""
         actor = self.actor
         batch = token_batch(episodes, actor.format, self.weights, max_length=actor.context, room=actor.room)
         batch = batch.to(actor.device)
         return score(actor, batch) if self.algorithm.scored else batch
 
     def evaluate(self, split: str, episodes: int, only: Record = EMPTY) -> Evaluation:
-        """Evaluate the policy, with the decoding meant for evaluation."""
+        """Evaluate the policy, with the decoding of evaluation."""
         return evaluate_agent(
             self.task,
             self.algorithm.agent(self.actor, True),
@@ -165,11 +164,11 @@ class Trainer:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take back `state`.
+        """Restore `state`.
 
         Raises:
             AnotherRun: it belongs to another recipe, other held-out rows or another machine.
-            BadCheckpoint: it is not whole.
+            BadCheckpoint: a part is missing or has a wrong value.
         """
         identity.compare(state, self._identity())
         with saved_state.whole():
@@ -183,7 +182,7 @@ class Trainer:
             self.learner.load_state_dict(state.get("rewards", {}))
 
     def restore_policy(self, state: Mapping[str, Any]) -> None:
-        """Take back the networks and the algorithm alone."""
+        """Restore only the networks and the algorithm."""
         self.actor.load_state_dict(state["actor"])
         self.algorithm.load_state_dict(state["algorithm"])
 
@@ -192,7 +191,7 @@ class Trainer:
         return {} if self.growing else identity.held_out_rows(self.task, self.settings)
 
     def _identity(self) -> dict[str, Any]:
-        """The parts of the state that must be equal where the run goes on."""
+        """The parts of the state that must be equal when the run is resumed."""
         return {
             "fingerprint": self.recipe.fingerprint,
             "machine": machine(self.actor.device),
@@ -200,7 +199,7 @@ class Trainer:
         }
 
     def _play(self, algorithm: Playing) -> dict[str, float]:
-        """An update of an algorithm that collects by itself."""
+        """Make one update of an algorithm that collects its own episodes."""
         with self._timed("play"):
             episodes, logs = algorithm.play()
         self.updates += 1
@@ -248,16 +247,15 @@ def weighted(rows: Sequence[Row]) -> Pool:
 
 
 def _from_policy(recipe: Recipe, policy: Path | None) -> Recipe:
-    """The recipe with the model to build from: its own, or the policy of a checkpoint."""
-    return (
-        recipe
-        if policy is None
-        else replace(recipe, model=replace(recipe.model, path=str(policy), revision=""))
-    )
+    """The recipe, with the policy of a checkpoint as its model unless `policy` is None."""
+    if policy is None:
+        return recipe
+    return replace(recipe, model=replace(recipe.model, path=str(policy), revision=""))
 
 
 def _check_processes(recipe: Recipe) -> None:
-    episodes = recipe.training.episodes
-    if min(episodes, recipe.config.minibatch or episodes) < parallel.size():
-        needed = f"at least the {parallel.size()} processes that learn together"
-        raise BadSetting(f"training.episodes and algorithm.minibatch are {needed}")
+    """Raise BadSetting if a process would have no episode in a gradient step."""
+    episodes, minibatch = recipe.training.episodes, recipe.config.minibatch
+    if min(episodes, minibatch or episodes) < parallel.size():
+        what = f"training.episodes = {episodes} and algorithm.minibatch = {minibatch}"
+        raise BadSetting(f"{what}; both must be at least the {parallel.size()} processes that learn together")

@@ -36,7 +36,7 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     settings = parse_metrics(arguments.metrics)
     options, references = _split(arguments.overrides, settings)
     for text, name in options.items():
-        settings[name] |= {key: node.plain() for key, node in by_name.given([text], f"{name}.").items()}
+        settings[name] |= {key: node.plain() for key, node in by_name.parsed([text], f"{name}.").items()}
     resampling = _resampling(arguments)
     predictions = Path(arguments.predictions)
     out = Path(arguments.samples) if arguments.samples else None
