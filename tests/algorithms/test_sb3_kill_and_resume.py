@@ -160,7 +160,7 @@ def test_what_is_missing_is_named(wholes, tmp_path):
     state = checkpoint.load(RunFolder(whole).checkpoints.all()[-1])
     with pytest.raises(BadCheckpoint, match="counters: _n_updates of the learner's state is missing"):
         trainer.restore(without(state, ("algorithm", "learner", "counters", "_n_updates")))
-    with pytest.raises(BadCheckpoint, match="optimizer: more of the learner's state is not of it"):
+    with pytest.raises(BadCheckpoint, match="optimizer: more of the learner's state is not part of it"):
         trainer.restore(
             put(
                 state,

@@ -17,10 +17,8 @@ Place = tuple[object, int | None]  # a file, and a line in it if it has lines
 class Columns:
     """The fields that make records into rows with `text` and, if the records have one, `label`.
 
-    Other fields are kept.
-
-    A record with `prompt` and `references` and no text is a pair: both fields are checked and kept, and it
-    needs no text.
+    Other fields are kept. A record with `prompt` and `references` and no text is a pair: both fields are
+    checked and kept, and it needs no text.
 
     Args:
         text: the name of the field with the text.

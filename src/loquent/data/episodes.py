@@ -43,7 +43,7 @@ def form_of(place: Path) -> str:
         BadSetting: the path does not exist, or has no known format.
     """
     if not place.exists():
-        raise BadSetting(f"{place}: there is no such file or folder")
+        raise BadSetting(f"{place}: there is no such file or folder; name a file or folder of episodes")
     if place.is_file() and place.suffix in (".jsonl", ".parquet"):
         return place.suffix[1:]
     marks = {JSONL: names.EPISODES, DATASETS: "dataset_info.json", MINARI: "data/metadata.json"}

@@ -121,7 +121,7 @@ def _records(path: Path) -> Iterator[Sample]:
             file=path,
         )
     if not path.exists():
-        raise BadRow("there is no such file", file=path)
+        raise BadRow("there is no such file; name a file of JSON lines or of plain text", file=path)
     if path.name.lower().removesuffix(".gz").endswith(OTHERS):
         why = (
             f"files that end in {path.suffix} cannot be read; use JSON lines ({', '.join(LINES)}) or "

@@ -1,10 +1,9 @@
 """A prompt and an answer as token ids: the observation of Gymnasium's token form.
 
-The token form is the MDP of arXiv:2210.01241 sec. 3.1 over bytes:
-an action is a byte of UTF-8 or the end token. A `TokenView` is the observation while an answer grows. The
-Gymnasium adapter keeps the list of drawn ids and gets an array from the view. It gives the task
-`view.text(drawn)` when the list ends with `END` (stopped "end") or has `answer_length` ids (stopped
-"length").
+The token form is the MDP of arXiv:2210.01241 sec. 3.1 over bytes: an action is a byte of UTF-8 or the end
+token. A `TokenView` makes the observation while an answer grows. The Gymnasium adapter keeps the list of
+drawn ids and gets an array from the view. It gives the task `view.text(drawn)` when the list ends with `END`
+(stopped "end") or has `answer_length` ids (stopped "length").
 """
 
 from __future__ import annotations

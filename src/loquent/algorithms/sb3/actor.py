@@ -33,7 +33,7 @@ class TurnActor:
 
     model: Any  # a stable_baselines3 BaseAlgorithm
     games: Any  # adapters.sb3.Games
-    see: Any
+    view: Any
     described: Mapping[str, Any]  # compared with a saved network: kind, ordered actions, view
 
     @property
@@ -70,12 +70,12 @@ class TurnActor:
             {name.removeprefix("policy."): tensor for name, tensor in state.items()}
         )
 
-    def pictures(self, observations: Sequence[Observation]) -> torch.Tensor:
+    def inputs(self, observations: Sequence[Observation]) -> torch.Tensor:
         """The network's inputs for n observations: [n, ...] on its device."""
-        if isinstance(self.see, View):
-            self.see.warm(observations)
+        if isinstance(self.view, View):
+            self.view.warm(observations)
         inputs: torch.Tensor = self.model.policy.obs_to_tensor(
-            np.stack([self.see(observation) for observation in observations])
+            np.stack([self.view(observation) for observation in observations])
         )[0]
         return inputs
 
@@ -94,8 +94,8 @@ def build(kind: str, library: type, policy: str, config: Shared, task: Task, key
             f"algorithm.kind = {kind!r} chooses among actions, but {task.identity} takes free text; "
             "use a task with actions"
         )
-    space, see, name = _view(config, task)
-    games = Games(config.games, space, see, task.actions)
+    space, view, name = _view(config, task)
+    games = Games(config.games, space, view, task.actions)
     layers = {
         "net_arch": list(config.network),
         "activation_fn": {"tanh": torch.nn.Tanh, "relu": torch.nn.ReLU}[config.activation],
@@ -111,7 +111,7 @@ def build(kind: str, library: type, policy: str, config: Shared, task: Task, key
         "sees": name,
         "network": list(config.network),
     }
-    return TurnActor(model, games, see, described)
+    return TurnActor(model, games, view, described)
 
 
 def need(extra: str = "sb3") -> None:
@@ -130,8 +130,8 @@ def _view(config: Shared, task: Task) -> tuple[spaces.Space[Any], Any, str]:
     """The space, the view, and the identity of the view."""
     if not config.view:
         featurizer = features.make(config.features)
-        space, see = features.view(task, featurizer, answering=config.answering, progress=config.progress)
-        return space, see, f"{type(see).__name__}[{see.size}] of {featurizer.identity}"
+        space, view = features.view(task, featurizer, answering=config.answering, progress=config.progress)
+        return space, view, f"{type(view).__name__}[{view.size}] of {featurizer.identity}"
     pair = registry.import_name(config.view)
     if not (
         isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], spaces.Space) and callable(pair[1])
@@ -148,7 +148,7 @@ def scores(actor: TurnActor, observations: Sequence[Observation], masked: bool) 
 
     Masked actions have -inf.
     """
-    policy, inputs = actor.model.policy, actor.pictures(observations)
+    policy, inputs = actor.model.policy, actor.inputs(observations)
     policy.set_training_mode(False)
     with torch.no_grad():
         if hasattr(policy, "q_net"):

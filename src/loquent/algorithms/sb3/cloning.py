@@ -47,7 +47,7 @@ class Cloning(Learner):
         inputs, actions = [], []
         for _ in range(config.rollout):
             observations, chosen = table.observations, table.teacher_actions()
-            inputs.append(self.actor.pictures(observations))
+            inputs.append(self.actor.inputs(observations))
             actions.append(torch.as_tensor(chosen, device=self.actor.device))
             table.act(chosen)
         model.num_timesteps += config.rollout * config.games

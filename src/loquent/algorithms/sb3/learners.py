@@ -112,8 +112,8 @@ class Learner(Playing):
         """Start to play at a table; schedules run over all `updates`."""
         from stable_baselines3.common.logger import Logger
 
-        if isinstance(self.actor.see, View) and self.actor.see.featurizer.batched:
-            warm(table.task, self.actor.see, table.sampler.pool.rows, self.key.child("warm"))
+        if isinstance(self.actor.view, View) and self.actor.view.featurizer.batched:
+            warm(table.task, self.actor.view, table.sampler.pool.rows, self.key.child("warm"))
         self.table = table
         self.actor.games.attach(table)
         model = self.actor.model

@@ -46,19 +46,22 @@ def restore(model: Any, state: Mapping[str, Any]) -> None:
         BadCheckpoint: a part is missing, or fits a network or a replay of another size.
     """
     if unlike := sorted(set(state["leaves"]) ^ set(_leaves(state))):
+        problem = "missing" if unlike[0] in state["leaves"] else "not part of it"
         raise BadCheckpoint(
-            f"{unlike[0]} of the learner's state is "
-            f"{'missing' if unlike[0] in state['leaves'] else 'not of it'}"
+            f"{unlike[0]} of the learner's state is {problem}; resume from an undamaged checkpoint"
         )
     if state["library"] != _versions():
         raise AnotherRun(
-            f"it was made with {state['library']}, but {_versions()} is installed, which may give "
-            "other results; install the former"
+            f"the run was made with {state['library']}, but {_versions()} is installed, which may give "
+            "other results; install the versions of the run"
         )
     _load_optimizer(model.policy, state["optimizer"])
     counters = saved_state.part(state, "counters")
     if unlike := sorted(counters.keys() ^ set(counters_of(model))):
-        raise BadCheckpoint(f"the learner's counters are not those of this one: {unlike[0]}")
+        raise BadCheckpoint(
+            f"the counter {unlike[0]} is in only one of the saved state and the learner; resume with the "
+            "algorithm of the run"
+        )
     for name in counters:
         share = name == "exploration_rate"
         setattr(
@@ -87,8 +90,8 @@ def restore(model: Any, state: Mapping[str, Any]) -> None:
             array, values = getattr(replay, name), saved[name].numpy()
             if values.shape != (filled, *array.shape[1:]) or filled > len(array):
                 raise BadCheckpoint(
-                    f"the replay's {name} have the shape {values.shape}; {(filled, *array.shape[1:])} "
-                    f"is right, in a replay of {len(array)}"
+                    f"the replay's {name} have the shape {values.shape}; a replay of {len(array)} needs "
+                    f"{(filled, *array.shape[1:])}; resume with the settings of the run"
                 )
             array[: len(values)] = values
         replay.pos, replay.full = place, full
@@ -134,8 +137,8 @@ def _load_optimizer(policy: Any, state: Mapping[str, Mapping[str, Any]]) -> None
         moments = [value for value in entry.values() if isinstance(value, torch.Tensor) and value.dim()]
         if any(value.shape != parameters[name].shape for value in moments):
             raise BadCheckpoint(
-                f"the optimizer's state of {name!r} has the shape {tuple(moments[0].shape)}; "
-                f"{tuple(parameters[name].shape)} is right"
+                f"the optimizer's state of {name!r} has the shape {tuple(moments[0].shape)}; the parameter "
+                f"has {tuple(parameters[name].shape)}; resume with the network of the run"
             )
         policy.optimizer.state[parameters[name]] = {
             key: _copied(value, parameters[name]) for key, value in entry.items()

@@ -35,9 +35,7 @@ def k3(policy: Float[Tensor, "..."], other: Float[Tensor, "..."]) -> Float[Tenso
 class Controller:
     """The adaptive coefficient of the KL penalty (Ziegler et al., arXiv:1909.08593).
 
-    It is that of arXiv:2210.01241 eq. 2 and 3.
-
-    With a target of None or infinity the coefficient is fixed.
+    It is that of arXiv:2210.01241 eq. 2 and 3. With a target of None or infinity the coefficient is fixed.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
 """Conservative Q-learning per token: the target of Q is r + γ max_a Q(next state, a).
 
-A term lowers Q of other tokens.
+A term of the loss lowers Q of other tokens.
 
-Kumar, Zhou, Tucker and Levine (arXiv:2006.04779), in the variant of ILQL's paper. V is learned too, because
-acting uses advantages. It is an expectile of the target Q of the actions, by default their mean.
+Source: Kumar, Zhou, Tucker and Levine (arXiv:2006.04779), in the variant of ILQL's paper. V is learned too,
+because acting uses advantages. It is an expectile of the target Q of the actions, by default their mean.
 """
 
 from __future__ import annotations

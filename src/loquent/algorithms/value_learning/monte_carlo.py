@@ -1,9 +1,7 @@
 """Values by Monte-Carlo returns: the targets of Q and V are the discounted rewards to go.
 
-Acting uses these values.
-
-This is a baseline of LMRL-Gym (arXiv:2311.18232 sec. 4). Targets never use other values, so it is one step of
-policy improvement.
+Acting uses these values. This is a baseline of LMRL-Gym (arXiv:2311.18232 sec. 4). Targets never use other
+values, so it is one step of policy improvement.
 """
 
 from __future__ import annotations

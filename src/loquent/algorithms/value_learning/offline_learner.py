@@ -1,8 +1,7 @@
 """Base of the learners of values from recorded episodes.
 
-It has their settings, gradient steps, target networks and saved state.
-
-A learner defines its value networks and its loss on a micro-batch.
+It has their settings, gradient steps, target networks and saved state. A learner defines its value networks
+and its loss on a micro-batch.
 """
 
 from __future__ import annotations
@@ -279,8 +278,8 @@ def build_values(config: Any, model: Actor, key: Key, outputs: int | None = None
     weight = _imitation_weight(config)
     if weight > 0 and config.backbones in ("frozen", "lora"):
         raise BadSetting(
-            f"backbones = {config.backbones!r} leaves the policy as it is: awac_weight = {weight} is "
-            "refused; set it to 0"
+            f"awac_weight = {weight} with backbones = {config.backbones!r}, which keep the policy fixed; "
+            "set awac_weight to 0, or backbones to 'separate' or 'shared'"
         )
     if weight == 0 and config.backbones == "shared":
         why = (

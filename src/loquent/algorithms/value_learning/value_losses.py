@@ -1,8 +1,7 @@
 """Losses and targets of offline value learning, as pure functions.
 
-The formulas are those of ILQL (arXiv:2206.11871) and related methods.
-
-They return a number for each action token. Entries elsewhere (padding, states after an end) are ignored:
+The formulas are those of ILQL (arXiv:2206.11871) and related methods. Functions return a number for each
+action token. Entries elsewhere (padding, states after an end) are ignored:
 `summed` omits them, and `bellman_target` does not use values after an end. Callers divide sums by the tokens
 of the whole minibatch.
 """
@@ -74,8 +73,6 @@ def candidates_cql_loss(
 
     The mean is over the candidates and as many random features.
 
-    This is CQL(H) in CHAI.
-
     Args:
         logprob: log-probability of each candidate when drawn.
         log_density: log density of a random feature.
@@ -110,9 +107,8 @@ def awac_weight(
 ) -> Float[Tensor, "*N"]:
     """The weight of a token's log-likelihood, without a gradient: exp(β (T_j - V(s_j))).
 
-    Source: arXiv:2006.09359 eq. 9.
-
-    With the mode "sign" it is β if T_j > V(s_j), else 1 - β. It is at most `clip`.
+    Source: arXiv:2006.09359 eq. 9. With the mode "sign" the weight is β if T_j > V(s_j), else 1 - β. It is at
+    most `clip`.
     """
     advantage = (target - value).detach()
     weight = (

@@ -1,7 +1,8 @@
 """Built-in questions with four to eight choices; two facts together give the answer, as in QASC.
 
-The creatures are invented, and each question draws the habits of a kind again. So a model cannot memorise
-answers: they follow from the facts alone. In a third of the questions a third fact names a wrong choice.
+The creatures are invented, and each question draws the habits of a kind again. A model therefore cannot
+memorise answers: they follow from the facts alone. In a third of the questions a third fact names a wrong
+choice.
 """
 
 from __future__ import annotations

@@ -18,7 +18,6 @@ LABELS = ("B-LOC", "B-MISC", "B-ORG", "B-PER", "I-LOC", "I-MISC", "I-ORG", "I-PE
 SIZES = {"train": 3000, "validation": 500, "test": 500}
 KNOWN, NEW = 240, 80  # names that occur in train, and names that do not
 UNSEEN = 0.25  # the share of such names in validation and test
-LONGEST = 24  # tokens
 
 FIRST = words(
     "Anna Boris Carla David Elena Farid Grace Hugo Ines Jonas Karim Laura Mina Noel Olga Pavel Rosa "

@@ -116,7 +116,7 @@ def strings(record: Mapping[str, Any], name: str, noun: str, *, split: bool = Fa
     """A field as a tuple of non-empty strings. With `split` a single string is split at spaces.
 
     Args:
-        noun: noun the strings are, for errors.
+        noun: what the strings are, for errors.
 
     Raises:
         Unlabelled: the field or an item is None. ValueError: the field is not a list of non-empty strings.
@@ -157,7 +157,7 @@ def _samples(samples: tuple[Record, ...], check: Check) -> Splits:
 def _path(path: str, read: Read, check: Check) -> Splits:
     place = Path(path).expanduser()
     if not place.exists():
-        raise BadSetting(f"path = {path!r}: there is no such file or folder")
+        raise BadSetting(f"path = {path!r}: there is no such file or folder; name an existing path")
     records = read(place)
     splits = _splits(records, check, {split: split or place.name.split(".")[0] for split in records})
     if "" in splits:

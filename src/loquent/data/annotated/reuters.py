@@ -159,7 +159,8 @@ def _nltk(content: Callable[[str], bytes], place: str) -> dict[str, Placed]:
         try:
             text = content(name).decode("latin-1").strip()
         except (OSError, KeyError) as error:
-            raise BadRow(f"the document {name} cannot be read ({error})", file=cats, line=line) from error
+            why = f"the document {name} cannot be read ({error}); get a new copy of the collection"
+            raise BadRow(why, file=cats, line=line) from error
         splits.setdefault(SPLITS[folder], []).append(
             ((cats, line), {"id": number, "text": text, "labels": sorted(labels)})
         )

@@ -33,7 +33,7 @@ from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
 from loquent.errors import BadRow, BadSetting
-from loquent.metrics.captions.ngram_weights import Entries, Whole, clipped_cosines, entries, samples_with
+from loquent.metrics.captions.ngram_weights import Entries, Integers, clipped_cosines, entries, samples_with
 from loquent.metrics.diversity.diversity import ngrams
 from loquent.metrics.pairs import treebank, with_means
 
@@ -130,7 +130,9 @@ class Cider:
             }
         )
 
-    def _similarities(self, texts: Sequence[Sequence[str]], left: Whole, right: Whole) -> NDArray[np.float64]:
+    def _similarities(
+        self, texts: Sequence[Sequence[str]], left: Integers, right: Integers
+    ) -> NDArray[np.float64]:
         """float[pairs]: the mean over n of clipped cosines, times the penalty of the length difference.
 
         Args:
@@ -146,7 +148,7 @@ class Cider:
         bigrams = np.maximum(np.fromiter(map(len, texts), np.int64, len(texts)) - 1, 0)
         return total / len(ORDERS) * np.exp(-((bigrams[left] - bigrams[right]) ** 2) / (2 * SIGMA**2))
 
-    def _idf(self, order: Entries, sample_of: Whole, samples: int) -> NDArray[np.float64]:
+    def _idf(self, order: Entries, sample_of: Integers, samples: int) -> NDArray[np.float64]:
         if self.corpus is not None:
             idf, rare = self.corpus.idf.get, self.corpus.rare
             return np.array([idf(name, rare) for name in order.names], dtype=np.float64)

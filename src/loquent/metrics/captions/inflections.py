@@ -1,9 +1,7 @@
 """Inflected forms of English words: plurals of nouns, and forms of verbs.
 
-Spelling rules, and a list of irregular forms.
-
-The rules do not know the part of speech, so a word has its forms as a noun and as a verb. Comparatives are
-not included.
+They come from spelling rules and a list of irregular forms. The rules do not know the part of speech, so a
+word has its forms as a noun and as a verb. Comparatives are not included.
 """
 
 from __future__ import annotations

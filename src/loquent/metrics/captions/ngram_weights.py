@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Whole = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
 
 class Entries(NamedTuple):
@@ -18,9 +18,9 @@ class Entries(NamedTuple):
     `names` are the n-grams as texts.
     """
 
-    text: Whole
-    gram: Whole
-    times: Whole
+    text: Integers
+    gram: Integers
+    times: Integers
     names: list[str]
 
 
@@ -49,13 +49,13 @@ def entries(texts: Sequence[Sequence[str]], orders: int) -> Iterator[Entries]:
         yield _entries(owner[starts], grams, names)
 
 
-def _entries(owner: Whole, grams: Whole, names: list[str]) -> Entries:
+def _entries(owner: Integers, grams: Integers, names: list[str]) -> Entries:
     size = max(1, len(names))
     keys, times = np.unique(owner * size + grams, return_counts=True)
     return Entries(keys // size, keys % size, times.astype(np.int64), names)
 
 
-def samples_with(order: Entries, sample_of: Whole) -> Whole:
+def samples_with(order: Entries, sample_of: Integers) -> Integers:
     """int[n-grams]: the number of samples with each n-gram.
 
     Text t belongs to sample `sample_of[t]`, or to none (-1).
@@ -66,7 +66,7 @@ def samples_with(order: Entries, sample_of: Whole) -> Whole:
 
 
 def clipped_cosines(
-    order: Entries, idf: NDArray[np.float64], left: Whole, right: Whole, texts: int
+    order: Entries, idf: NDArray[np.float64], left: Integers, right: Integers, texts: int
 ) -> NDArray[np.float64]:
     """float[pairs]: min(g(left), g(right)) . g(right) / (|g(left)| |g(right)|) for each pair of texts.
 

@@ -15,20 +15,6 @@ from loquent.metrics.text import f1_from_counts
 Labels = Sequence[str]
 
 
-def precision(gold: Labels, predicted: Labels, empty: float = 0.0) -> float:
-    """The share of the predicted labels that are correct; a repeated correct label counts once."""
-    if not predicted:
-        return empty if not gold else 0.0
-    return len(set(gold) & set(predicted)) / len(predicted)
-
-
-def recall(gold: Labels, predicted: Labels, empty: float = 0.0) -> float:
-    """The share of the gold labels that are predicted."""
-    if not gold:
-        return empty if not predicted else 0.0
-    return len(set(gold) & set(predicted)) / len(set(gold))
-
-
 def f1(gold: Labels, predicted: Labels, empty: float = 0.0) -> float:
     """The harmonic mean of precision and recall (arXiv:2011.08272, for one text)."""
     return f1_from_counts(len(set(gold) & set(predicted)), len(predicted), len(set(gold)), empty)
@@ -65,14 +51,6 @@ def ndcg(gold: Labels, predicted: Labels, empty: float = 0.0) -> float:
     for place, label in enumerate(predicted):
         total += grades.pop(label, 0) / math.log2(place + 2)
     return total / best_gain(len(gold))
-
-
-def gain(gold: Labels, predicted: Labels, place: int) -> float:
-    """The discounted gain of the predicted label at `place`."""
-    label = predicted[place]
-    if label not in gold or label in predicted[:place]:
-        return 0.0
-    return (len(gold) - list(gold).index(label)) / math.log2(place + 2)
 
 
 def best_gain(count: int) -> float:

@@ -40,10 +40,9 @@ INSTRUCTION = (
 class State:
     """A question with facts, choices and ids in the order shown, and the progress of the episode.
 
-    `answer` is the id of the correct choice.
-
-    `place` is the number of the current choice, `passed` the number of complete passes,
-    `selected` the id of the choice taken. `forced` is True where CONTINUE at the end took it.
+    `answer` is the id of the correct choice, `place` the number of the current choice, `passed` the number of
+    complete passes, and `selected` the id of the choice taken. `forced` is True if CONTINUE at the end took
+    this choice.
     """
 
     question: Record

@@ -73,7 +73,7 @@ class Lexicon:
         return numbers
 
     def most_informative(self, fitting: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Those of some words whose marks tell most about which of these words is the secret."""
+        """The words of `fitting` with the most informative marks, if one of `fitting` is the secret."""
         if not len(fitting):
             return fitting
         everything = len(fitting) == len(self.words)
@@ -98,9 +98,7 @@ class Lexicon:
 def information(codes: NDArray[np.uint8]) -> NDArray[np.float64]:
     """f64[n]: the information of each guess about m equally likely secrets, in nats.
 
-    It is log m - the sum of (k/m) log k over patterns.
-
-    k is the number of secrets with the same pattern.
+    It is log m - the sum of (k/m) log k over patterns. k is the number of secrets with the same pattern.
     """
     n, m = codes.shape
     sizes = np.arange(1, m + 1)

@@ -25,9 +25,9 @@ Board = tuple[tuple[str, str], ...]  # (guess, marks), oldest first
 def marks(guess: str, secret: str, rule: str = "ilql") -> str:
     """The five marks of a guess: g for a letter in place, y for a letter elsewhere, b for an absent letter.
 
-    The rule "ilql" does not count letters: a letter that occurs anywhere in the secret is y,
-    even if it is guessed more often than it occurs (arXiv:2206.11871). Under "official", each letter of the
-    secret gives one mark: first letters in place, then from left to right.
+    The rule "ilql" does not count letters: a letter that occurs anywhere in the secret is y, even if it is
+    guessed more often than it occurs (arXiv:2206.11871). Under "official", each letter of the secret gives
+    one mark: first letters in place, then from left to right.
     """
     spare = (
         [right for letter, right in zip(guess, secret, strict=True) if letter != right]
@@ -76,9 +76,8 @@ class Patterns:
     def __init__(self, secrets: Sequence[str], rule: str) -> None:
         self.secrets, self.rule = _numbers(secrets), rule
         stands = self.secrets[:, :, None] == np.arange(LETTERS)  # [secrets, 5, 26]
-        self.number = stands.sum(
-            axis=1, dtype=np.int8
-        ).T  # [26, secrets]: the number of times a letter occurs
+        # [26, secrets]: the number of times a letter occurs
+        self.number = stands.sum(axis=1, dtype=np.int8).T
         self.cells = [
             (3**i * np.where(stands[:, i].T, 2, self.number > 0)).astype(np.uint8) for i in range(LENGTH)
         ]

@@ -19,10 +19,8 @@ MOST = 200_000  # situations
 class Perfect(Player):
     """Guesses the word of the list with the highest mean return.
 
-    Every fitting word is equally likely to be the secret.
-
-    Its value is the optimum over all players that guess words of the task's list.
-    A list of a few dozen words takes seconds.
+    Every fitting word is equally likely to be the secret. The player's value is the optimum over all players
+    that guess words of the task's list. A list of a few dozen words takes seconds.
 
     Raises:
         LoquentError: the search needs more than `MOST` situations; use a smaller list or `wordle/optimal`.
