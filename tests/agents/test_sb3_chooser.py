@@ -34,7 +34,7 @@ def test_equal_actions_are_chosen_among():
     [
         (Texts(["a", "c"]), r"2 actions \('a', 'b', ...\), not among 2 actions \('a', 'c', ...\)"),
         (Slots(2), "not among 2 actions;"),
-        (None, "without any"),
+        (None, "but this task has none"),
     ],
 )
 def test_other_actions_are_refused_before_anything_is_scored(actions, said):

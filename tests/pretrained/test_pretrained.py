@@ -181,7 +181,7 @@ def test_weights_without_a_place_are_named_and_tied_ones_are_not(folder):
     )
     (said,) = loaded(**{"v_head.weight": torch.zeros(1, 32), "v_head.bias": torch.zeros(1)})
     assert said.endswith(
-        "2 tensors of the weights are left out, as the model has no place for them: v_head.bias, "
+        "2 tensors of the weights are left out, because the model does not use them: v_head.bias, "
         "v_head.weight"
     )
 

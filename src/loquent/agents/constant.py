@@ -1,5 +1,6 @@
-"""What is reached without looking: players that say the same in every game, chosen on the training rows with
-the help of the task's expert.
+"""Baselines that ignore the observations: agents that give the same answers in every episode.
+
+The answers are chosen on training rows with the help of the task's expert.
 """
 
 from __future__ import annotations
@@ -13,98 +14,87 @@ from loquent.core.seeding import Key
 from loquent.core.task import Row, Task
 from loquent.errors import BadSetting
 
-ROWS = 2000  # of the training split, evenly spread, that are looked at
-JUDGED = 300  # of these, on which candidates are compared
-CANDIDATES = 20  # of each kind
+ROWS = 2000  # the most training rows that are read, evenly spaced
+JUDGED = 300  # about how many of these rows compare the candidates
+CANDIDATES = 20  # candidates of each kind
 
 Script = tuple[str, ...]
 
 
 class Scripted:
-    """Says the texts of a script, turn by turn, and the last one for ever."""
+    """Gives the texts of a script, turn by turn, and repeats the last one."""
 
     def __init__(self, name: str, script: Script) -> None:
         self.name, self.script = name, script
 
     def answer(self, asked: Sequence[Question]) -> list[Answer]:
-        """One answer per question: how many this seat has given decides."""
-        return [
-            Answer(
-                self.script[
-                    min(sum(turn.seat == one.observation.seat for turn in one.turns), len(self.script) - 1)
-                ]
-            )
-            for one in asked
-        ]
+        """One answer per question: the seat's number of earlier answers is the place in the script."""
+        return [Answer(self.script[min(_answered(question), len(self.script) - 1)]) for question in asked]
 
 
 class Majority(Scripted):
-    """The action the expert takes most often, in every turn.
+    """The expert's most frequent action, in every turn.
 
-    Where all games end by an action for that alone, the commonest other, then it.
-
-    So a tagger says the commonest label of all tokens, and a labeller the commonest label, then "terminate".
+    If the same action ends every episode and occurs nowhere else, the agent first gives the most frequent
+    other action, then that one. So a tagger gives the most frequent label of all tokens. A labeller gives the
+    most frequent label, then "terminate".
     """
 
     def __init__(self, task: Task) -> None:
-        plays = expert_plays(task, _some(task, ROWS))
-        before, last = (
-            Counter(text for play in plays for text in play[:-1]),
-            Counter(play[-1] for play in plays),
-        )
+        scripts = expert_scripts(task, _training_rows(task, ROWS))
+        before = Counter(text for script in scripts for text in script[:-1])
+        last = Counter(script[-1] for script in scripts)
         ending = tuple(last) if len(last) == 1 and not before.keys() & last.keys() else ()
         commonest = [text for text, _ in (before if ending else before + last).most_common(1)]
         super().__init__("majority", (*commonest, *ending))
 
 
 class Constant(Scripted):
-    """The best constant player: of the expert's commonest games and of each common action for ever, what
-    earns most on training rows.
+    """The best constant policy.
 
-    So a labeller says the best set of labels, and who answers questions takes the choice at the best place.
+    It is the one action, or the expert's frequent action sequence, with the highest mean return on training
+    rows. So a labeller gives the best set of labels. An agent that answers questions takes the choice at the
+    best place.
     """
 
     def __init__(self, task: Task) -> None:
-        rows = _some(task, ROWS)
-        plays = expert_plays(task, rows)
-        whole = [script for script, _ in Counter(plays).most_common(CANDIDATES)]
-        single = [
-            (text,) for text, _ in Counter(text for play in plays for text in play).most_common(CANDIDATES)
-        ]
+        rows = _training_rows(task, ROWS)
+        scripts = expert_scripts(task, rows)
+        actions = Counter(text for script in scripts for text in script)
+        sequences = [script for script, _ in Counter(scripts).most_common(CANDIDATES)]
+        single = [(text,) for text, _ in actions.most_common(CANDIDATES)]
         judged = rows[:: max(1, len(rows) // JUDGED)]
-        super().__init__(
-            "constant",
-            max(
-                dict.fromkeys((*single, *whole)),
-                key=lambda script: fmean(earned(task, row, script) for row in judged),
-            ),
+        best = max(
+            dict.fromkeys((*single, *sequences)),
+            key=lambda script: fmean(script_return(task, row, script) for row in judged),
         )
+        super().__init__("constant", best)
 
 
-def expert_plays(task: Task, rows: Sequence[Row]) -> list[Script]:
-    """What the expert says in a game on each row.
+def expert_scripts(task: Task, rows: Sequence[Row]) -> list[Script]:
+    """The expert's answers in an episode on each row.
 
     Raises:
         BadSetting: the task has no expert, or asks other seats than "agent".
     """
-    plays = []
+    scripts = []
     for row in rows:
-        step, said = task.start(row, Key(0, (row.id, 0, "task"))), []
+        step, texts = task.start(row, Key(0, (row.id, 0, "task"))), []
         while step.ended is None:
             text = task.expert(step.state) if step.observation.seat == "agent" else None
             if text is None:
                 raise BadSetting(
-                    f"{task.identity} has no expert for every turn, so there is nothing to take a "
-                    "constant answer from"
+                    f"{task.identity} has no expert for every turn (row {row.id}, seat "
+                    f"{step.observation.seat!r}), so no constant answer can be chosen; choose another agent"
                 )
-            said.append(text)
+            texts.append(text)
             step = task.act(step, text)
-        plays.append(tuple(said))
-    return plays
+        scripts.append(tuple(texts))
+    return scripts
 
 
-def earned(task: Task, row: Row, script: Script) -> float:
-    """The return of a script in one game, with the task's own weights."""
+def script_return(task: Task, row: Row, script: Script) -> float:
+    """The return of a script in one episode, with the task's own weights."""
     step, total, turn = task.start(row, Key(0, (row.id, 0, "task"))), 0.0, 0
     while step.ended is None:
         step = task.act(step, script[min(turn, len(script) - 1)])
@@ -113,8 +103,17 @@ def earned(task: Task, row: Row, script: Script) -> float:
     return total
 
 
-def _some(task: Task, most: int) -> Sequence[Row]:
+def _answered(question: Question) -> int:
+    """How many answers the seat has given so far."""
+    return sum(turn.seat == question.observation.seat for turn in question.turns)
+
+
+def _training_rows(task: Task, most: int) -> Sequence[Row]:
+    """At most `most` evenly spaced training rows."""
     rows = task.rows("train")
     if not rows:
-        raise BadSetting(f"{task.identity} has no training rows to take a constant answer from")
+        raise BadSetting(
+            f"{task.identity} has no training rows, so no constant answer can be chosen; choose a task with "
+            "training rows, or another agent"
+        )
     return rows[:: -(-len(rows) // most)]

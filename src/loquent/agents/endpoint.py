@@ -1,7 +1,7 @@
-"""One address that answers JSON with JSON: a request, bounded in time and size, and the ways it can fail.
+"""An address that answers JSON with JSON: requests with limits of time and size, and their failures.
 
-Requests run on one event loop in a thread of its own, so that a deadline covers a whole attempt (connection,
-head and body) and whoever waits can leave at once.
+Requests run on one event loop in its own thread. So a deadline covers a whole attempt (connection, head and
+body), and a waiting thread can be interrupted at once.
 """
 
 from __future__ import annotations
@@ -23,12 +23,10 @@ from loquent.core.guards import json_files
 from loquent.core.guards.terminal import escaped
 from loquent.errors import LoquentError, MissingExtra
 
-AGAIN = frozenset(
-    {408, 409, 425, 429, 500, 502, 503, 504, 529}
-)  # statuses after which the same request may be answered
-TOO_MUCH = frozenset(
-    {200, 400, 413, 422, 500}
-)  # statuses with which servers say that a prompt is longer than their context
+# statuses after which the same request may succeed
+AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+# statuses with which servers report that a prompt is longer than their context
+TOO_MUCH = frozenset({200, 400, 413, 422, 500})
 CONTEXT = re.compile(
     r"context[ _]?(length|size|window)|(maximum|max) (model|sequence|input) len|prompt is too long"
     r"|input is too long"
@@ -37,17 +35,21 @@ CONTEXT = re.compile(
     r"|must have less than \d+ tokens|inputs?`? tokens \+ `?max_new_tokens",
     re.IGNORECASE | re.DOTALL,
 )
-CHUNK = 1 << 16  # bytes of a complaint that are read
-SHOWN = 200  # characters of a complaint that are shown
-LEAVING = 1.0  # seconds in which a request that is given up closes its connection
+CHUNK = 1 << 16  # the most bytes that are read of an error message
+SHOWN = 200  # the most characters that are shown of an error message
+LEAVING = 1.0  # seconds within which a cancelled request closes its connection
 T = TypeVar("T")
 
 
 class Failed(LoquentError):
-    """One attempt failed: how, whether another may do better, after how many seconds the endpoint says, and
-    its status.
+    """One attempt failed.
 
-    `context`: the endpoint says that the prompt is longer than its context.
+    Args:
+        why: the reason.
+        again: whether another attempt may succeed.
+        after: the seconds that the endpoint asks to wait, from its header Retry-After.
+        status: the HTTP status; 0 without a response.
+        context: whether the endpoint reports that the prompt is longer than its context.
     """
 
     def __init__(
@@ -59,18 +61,18 @@ class Failed(LoquentError):
 
 
 class TooLong(LoquentError):
-    """The response is longer than what may be read."""
+    """The response is longer than the limit."""
 
 
 class Endpoint:
-    """An address that is asked by POST.
+    """An address for POST requests.
 
-    Connections are kept. No redirect is followed: it would take the key elsewhere.
+    Connections are kept open. Redirects are not followed, because they would send the key to another address.
 
     Args:
         timeout: seconds for one attempt, from the connection to the last byte of the response.
-        max_bytes: how much of a response is read; what is compressed counts as it is when unpacked.
-        secret: what is replaced in everything the endpoint says.
+        max_bytes: the most bytes of a response, after decompression.
+        secret: the key, which is replaced in all texts of the endpoint.
 
     Raises:
         MissingExtra: the library `httpx2` is not installed.
@@ -83,12 +85,12 @@ class Endpoint:
         self._headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", **headers}
         self._library = _library()
         self._client: Any = None
-        self._home: Any = None  # the loop the client lives on; another one in a process that was forked
+        self._home: Any = None  # the event loop of the client; a forked process has another loop
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of a coroutine that posts.
+        """The result of a coroutine that sends requests.
 
-        When the waiting thread is interrupted, all its requests are given up at once.
+        An interrupt of the waiting thread cancels all these requests at once.
         """
         left = threading.Event()
 
@@ -107,11 +109,12 @@ class Endpoint:
             raise
 
     async def post(self, question: Any) -> Any:
-        """What it answers, as JSON.
+        """The endpoint's answer to a JSON value, as a JSON value.
 
         Raises:
-            Failed: no connection, an unwelcome status, too slow, or no JSON. TooLong: the response was not
-                read to its end.
+            Failed: there is no connection, the status is an error, the time is over, or the response is not
+                JSON.
+            TooLong: the response is longer than `max_bytes`.
         """
         body = json.dumps(question, ensure_ascii=True, allow_nan=False).encode("ascii")
         try:
@@ -123,16 +126,14 @@ class Endpoint:
             ) from None
         except TooLong:
             raise
-        except (
-            Exception
-        ) as error:  # no connection, cut off, nonsense in the head: whatever the libraries below make of it
+        except Exception as error:  # of the libraries below: no connection, a cut response, an invalid head
             reason = _root(error)
             raise Failed(f"no response ({type(reason).__name__}{self.shown(str(reason))})") from None
         if not 200 <= status < 300:
-            said = _complaint(raw)
-            context = (status in TOO_MUCH and CONTEXT.search(said) is not None) or status == 413
+            message = _error_text(raw)
+            context = (status in TOO_MUCH and CONTEXT.search(message) is not None) or status == 413
             raise Failed(
-                f"status {status}{self.shown(said)}",
+                f"status {status}{self.shown(message)}",
                 status in AGAIN,
                 headers.get("Retry-After"),
                 status,
@@ -145,34 +146,37 @@ class Endpoint:
                 f"status {status}, and a response that is not JSON{self.shown(str(error))}"
             ) from None
 
-    def shown(self, said: str) -> str:
-        """What the endpoint said, without the key, harmless to a terminal, on one line and shortened, behind
-        a colon; "" for nothing.
+    def shown(self, text: str) -> str:
+        """A text of the endpoint after a colon, for errors; "" for an empty text.
+
+        The text is on one line, without the key, without control characters, and shortened.
         """
-        said = escaped(" ".join(without_user(self.secret.hidden(said)).split()))
-        return f": {said if len(said) <= SHOWN else said[: SHOWN - 3] + '...'}" if said else ""
+        text = escaped(" ".join(without_user(self.secret.hidden(text)).split()))
+        return f": {text if len(text) <= SHOWN else text[: SHOWN - 3] + '...'}" if text else ""
 
     async def _exchange(self, body: bytes) -> tuple[int, Any, bytes]:
-        async with self._kept().stream("POST", self.url, content=body, headers=self._headers) as response:
+        async with self._open_client().stream(
+            "POST", self.url, content=body, headers=self._headers
+        ) as response:
             good, raw = 200 <= response.status_code < 300, bytearray()
             limit = self.max_bytes if good else CHUNK
             async for chunk in response.aiter_raw():
                 raw += chunk
                 if len(raw) > limit:
                     break
-            whole = _unpacked(bytes(raw), response.headers.get("Content-Encoding", ""), limit)
-            if good and len(whole) > limit:
+            content = _unpacked(bytes(raw), response.headers.get("Content-Encoding", ""), limit)
+            if good and len(content) > limit:
                 raise TooLong(f"a response of more than {self.max_bytes} bytes")
-            return response.status_code, response.headers, whole[:limit]
+            return response.status_code, response.headers, content[:limit]
 
-    def _kept(self) -> Any:
-        """The client whose connections are kept."""
+    def _open_client(self) -> Any:
+        """The client of this process, which keeps connections open."""
         here = asyncio.get_running_loop()
         if self._client is None or self._home is not here:
             limits = self._library.Limits(
                 max_connections=None, max_keepalive_connections=None, keepalive_expiry=5.0
             )
-            proxies = not _is_here(self.url)  # no proxy can stand for this machine
+            proxies = not _is_local(self.url)  # a proxy cannot reach this machine's own addresses
             client = self._library.AsyncClient(
                 timeout=None, follow_redirects=False, trust_env=proxies, limits=limits
             )
@@ -182,47 +186,45 @@ class Endpoint:
 
 
 def _unpacked(raw: bytes, encoding: str, limit: int) -> bytes:
-    """The bytes of a body, at most one more than `limit`; ValueError for a compression that was not asked for
-    and is not known.
-    """
+    """The decompressed bytes of a body, at most `limit` + 1; ValueError for an unknown compression."""
     if encoding.strip().lower() in ("", "identity"):
         return raw[: limit + 1]
     if encoding.strip().lower() not in ("gzip", "x-gzip", "deflate"):
-        raise ValueError(f"the response is compressed by {encoding!r}, which was not asked for")
+        raise ValueError(f"the response is compressed by {encoding!r}, which was not requested")
     try:
         return zlib.decompressobj(wbits=47).decompress(raw, limit + 1)
     except zlib.error as error:
-        raise ValueError(f"the response is said to be compressed and is not: {error}") from error
+        raise ValueError(f"the response claims a compression that it does not have: {error}") from error
 
 
-def _complaint(raw: bytes) -> str:
-    """What stands in an error's body; of JSON without its escapes, in which a key could hide."""
+def _error_text(raw: bytes) -> str:
+    """The text of an error's body; JSON is written without escapes, which could hide a key."""
     try:
         return dumped(json_files.loads(raw, nan="null"))
     except ValueError:
         return raw.decode("utf-8", "replace")
 
 
-def dumped(said: Any) -> str:
-    """A value of JSON as text; "" for nothing."""
-    return json.dumps(said, ensure_ascii=False) if said else ""
+def dumped(value: Any) -> str:
+    """A JSON value as text; "" for an empty value."""
+    return json.dumps(value, ensure_ascii=False) if value else ""
 
 
 def _root(error: BaseException) -> BaseException:
-    """The error of the system below those of the libraries, where there is one."""
+    """The operating system's error that caused an error of a library, if there is one."""
     inner: BaseException | None = error
-    found = error
+    root = error
     while inner is not None:
-        found = inner if isinstance(inner, OSError) and inner.errno is not None else found
+        root = inner if isinstance(inner, OSError) and inner.errno is not None else root
         inner = (
             inner.exceptions[0]
             if isinstance(inner, BaseExceptionGroup)
             else inner.__cause__ or inner.__context__
         )
-    return found
+    return root
 
 
-def _is_here(url: str) -> bool:
+def _is_local(url: str) -> bool:
     host = urlsplit(url).hostname or ""
     return host in ("localhost", "::1") or host.startswith("127.")
 
@@ -237,7 +239,7 @@ def _library() -> Any:
 
 @cache
 def _loop() -> asyncio.AbstractEventLoop:
-    """The loop of all endpoints, in a thread that holds up no exit."""
+    """The event loop of all endpoints, in a daemon thread, which does not delay the exit."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="loquent http", daemon=True).start()
     return loop

@@ -1,9 +1,8 @@
-"""An agent behind HTTP: any endpoint that speaks OpenAI's chat or completions, asked about many games at
-once.
+"""An agent behind HTTP: an endpoint of OpenAI's chat or completions protocol, with parallel requests.
 
-Nothing an endpoint says can crash a run: an answer without text is "", one that is too long is cut. An
-endpoint that fails is asked again, some times and after growing pauses; then the error names its address and
-what it said.
+A malformed answer does not end a run: an answer without text is "", and a longer answer is cut. After a
+failure the agent repeats the request several times, after growing pauses. Then it raises an error with the
+address and the endpoint's message.
 """
 
 from __future__ import annotations
@@ -29,24 +28,24 @@ from loquent.core.values import plain
 from loquent.errors import BrokenAgent
 from loquent.models.exported import NOTE
 
-LONGEST_PAUSE = 60.0  # seconds, whatever the endpoint asks for
-MOST_STOPS = 4  # the protocol takes no more
-REMEMBERED = 4096  # games whose first turns are known not to fit
-NO_IDS = frozenset({400, 415, 422})  # statuses of a server that takes a text for a prompt, and no ids
+LONGEST_PAUSE = 60.0  # seconds, even if the endpoint asks for more
+MOST_STOPS = 4  # the most stop strings that the protocol allows
+REMEMBERED = 4096  # the most episodes for which the dropped turns are remembered
+NO_IDS = frozenset({400, 415, 422})  # statuses of a server that takes no token ids as a prompt
 
 
 class Http:
     """Answers with the texts of an endpoint.
 
-    Each question is one request with all that its seat has read and said.
+    Each question is one request with all observations and answers of its seat.
 
-    A request's `seed` is drawn from the question's own stream; whether equal seeds give equal answers is up
-    to the endpoint. Where the endpoint says that a prompt is longer than its context, the oldest whole turns
-    are left out, as a local agent does, and counted in `Answer.dropped`.
+    The question's own stream draws the `seed` of its request; the endpoint decides whether equal seeds give
+    equal answers. If the endpoint reports that a prompt is longer than its context, the agent omits the
+    oldest turns, like a local agent, and counts them in `Answer.dropped`.
 
     Raises:
-        BadSetting: an option is none, or the environment has no usable key. MissingExtra: a library is not
-            installed.
+        BadSetting: an option is invalid, or the environment has no usable key.
+        MissingExtra: a library is not installed.
     """
 
     Options: ClassVar[type] = HttpOptions
@@ -68,29 +67,29 @@ class Http:
         """One answer per question, in order. Ctrl-C ends it at once.
 
         Raises:
-            BrokenAgent: the endpoint refused a question, or failed at every attempt; names its address and
-                status.
+            BrokenAgent: the endpoint refused a question, or failed at every attempt; the error has its
+                address and status.
         """
         try:
-            return self.endpoint.wait(self._all(asked))
+            return self.endpoint.wait(self._answers(asked))
         finally:
             while self._remarks:
                 warnings.warn(self._remarks.pop(0), Remark, stacklevel=2)
 
-    async def _all(self, asked: Sequence[Question]) -> list[Answer]:
+    async def _answers(self, asked: Sequence[Question]) -> list[Answer]:
         room = asyncio.Semaphore(self.options.concurrency)
 
-        async def one(question: Question) -> Answer:
+        async def bounded(question: Question) -> Answer:
             async with room:
                 return await self._ask(question)
 
-        under_way = [asyncio.ensure_future(one(question)) for question in asked]
+        tasks = [asyncio.ensure_future(bounded(question)) for question in asked]
         try:
-            return list(await asyncio.gather(*under_way))
-        finally:  # after an error, or Ctrl-C, no question waits for another attempt
-            for question in under_way:
-                question.cancel()
-            await asyncio.gather(*under_way, return_exceptions=True)
+            return list(await asyncio.gather(*tasks))
+        finally:  # after an error or Ctrl-C no request is repeated
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _ask(self, asked: Question) -> Answer:
         first, tried = self._first(asked), 0
@@ -101,8 +100,8 @@ class Http:
                 return Answer(text, stopped, dropped=first)
             except TooLong as error:
                 self._remarks.append(
-                    f"{self.name} (game {asked.game}): {error} was not read to its end; it counts as "
-                    "an empty answer"
+                    f"{self.name} (game {asked.game}): {error} was not read to its end; it counts as an "
+                    "empty answer"
                 )
                 return Answer("", "length", dropped=first)
             except Failed as error:
@@ -130,21 +129,23 @@ class Http:
         )
 
     def _first(self, asked: Question) -> int:
-        """The first turn that is written: with fewer dropped, this history was too long before, or does not
-        fit into the known context.
+        """The first turn that is written.
+
+        Histories with more turns were too long before, or do not fit into the known context.
         """
         turns, first = self._refused.get((asked.game, asked.observation.seat), ((), 0))
         first = first if asked.turns[: len(turns)] == turns else 0
         return first if self.exact is None else self.exact.first(asked, first)
 
     def _drop(self, asked: Question, first: int) -> int:
-        """Remember that the turns before `first` do not fit, so that the game's next question is not refused
-        for them again.
+        """Remember that the turns before `first` do not fit.
+
+        So the endpoint need not refuse the episode's next question for the same reason.
         """
         if not self._refused:
             self._remarks.append(
-                f"{self.name} (game {asked.game}): the context is full; the oldest turns are left "
-                "out, as a local agent does"
+                f"{self.name} (game {asked.game}): the context is full; the oldest turns are left out, as by "
+                "a local agent"
             )
         self._refused[asked.game, asked.observation.seat] = asked.turns, first
         while len(self._refused) > REMEMBERED:
@@ -152,7 +153,7 @@ class Http:
         return first
 
     def _question(self, asked: Question, first: int) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """The body of a request, and the texts that end its answer."""
+        """The body of a request, and the stop strings of its answer."""
         options, exact = self.options, self.exact
         body: dict[str, Any] = {
             **plain(options.extra),
@@ -181,44 +182,38 @@ class Http:
         return body, tuple(stops)
 
     def _read(self, response: Any, asked: Question, stops: tuple[str, ...]) -> tuple[str, Any]:
-        """The text of an answer, and why it stopped."""
+        """The text of an answer, and the reason why it stopped."""
         choices = response.get("choices") if isinstance(response, dict) else None
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-            said = dumped(response.get("error")) if isinstance(response, dict) else ""
-            context = CONTEXT.search(said) is not None
+            error = dumped(response.get("error")) if isinstance(response, dict) else ""
+            context = CONTEXT.search(error) is not None
             raise Failed(
-                f"status 200, and a response without choices{self.endpoint.shown(said)}",
+                f"status 200, and a response without choices{self.endpoint.shown(error)}",
                 status=200,
                 context=context,
             )
         options, first = self.options, choices[0]
         message = first.get("message")
-        text = (
-            first.get("text")
-            if options.api != CHAT
-            else message.get("content")
-            if isinstance(message, dict)
-            else None
-        )
-        text = (
-            self.endpoint.secret.hidden(text) if isinstance(text, str) else ""
-        )  # a refusal, a call of a tool, or nothing at all
+        content = message.get("content") if isinstance(message, dict) else None
+        content = content if options.api == CHAT else first.get("text")
+        # a refusal, a call of a tool, or nothing gives no text
+        text = self.endpoint.secret.hidden(content) if isinstance(content, str) else ""
         places = [(place, string) for string in stops if (place := text.find(string)) >= 0]
-        own = first.get("stop_reason")  # of servers that tell at which text they stopped
+        own = first.get("stop_reason")  # some servers name the stop string at which they stopped
         ended = min(places)[1] if places else own if isinstance(own, str) else ""
         text = text[: min(places)[0]] if places else text
         cut = len(text) > options.max_characters or (first.get("finish_reason") == "length" and not places)
         text = text[: options.max_characters]
         if self.exact is not None:
-            text = self.exact.said(text)
+            text = self.exact.answer_text(text)
         elif options.strip and asked.actions is not None:
             text = text.strip()
         return text, "length" if cut else "stop" if ended in asked.observation.stop and ended else "end"
 
     def _pause(self, tried: int, failed: Failed, key: Key) -> float:
-        """Seconds before another attempt: what the endpoint asked for.
+        """Seconds before another attempt: the pause that the endpoint asked for, if it did.
 
-        Or pauses that double, shortened by chance so that not all end at once.
+        Else pauses double. Each is shortened at random, so that not all requests are repeated at once.
         """
         if failed.after is not None:
             return min(failed.after, LONGEST_PAUSE)

@@ -23,57 +23,55 @@ OURS = (
     *LENGTHS,
     "n",
     "stream",
-)  # fields that have an option, or one right value
+)  # fields that the agent writes itself
 
 
 @dataclass(frozen=True, kw_only=True)
 class HttpOptions:
-    """What the agent `http` may be told."""
+    """Options of the agent `http`."""
 
     base_url: str = setting(
-        why="the endpoint without its last part, as http://127.0.0.1:8000/v1", transport=True
+        why="the endpoint without its last part, such as http://127.0.0.1:8000/v1", transport=True
     )
-    model: str = setting(why="the model's name, as the endpoint knows it")
+    model: str = setting(why="the name of the model at the endpoint")
     api: str = setting(
         CHAT,
-        "which protocol it speaks: POST base_url/chat/completions, or base_url/completions",
+        "the protocol: POST base_url/chat/completions, or base_url/completions",
         choices=(CHAT, COMPLETIONS),
     )
     tokenizer: str = setting(
         "",
-        "the folder of the served model, so that prompts are exactly those of a local agent; empty: "
-        "`model`, where that is an exported folder",
+        "the folder of the served model, so that prompts are exactly those of a local agent; empty: `model`, "
+        "if that is an exported folder",
     )
     format: str = setting(
         "auto",
-        "how turns become tokens, with a tokenizer; auto: as the exported folder says, else chat or "
-        "plain as `api` has it",
+        "how turns become tokens, with a tokenizer; auto: the format of the exported folder, else chat or "
+        "plain according to `api`",
         choices=("auto", "plain", "chat", "ilql"),
     )
     api_key_variable: str = setting(
         "",
-        "the environment variable that holds the key; empty: none is sent. A key never stands in a setting",
+        "the environment variable that holds the key; empty: no key is sent. Never write a key in a setting",
         transport=True,
     )
-    temperature: float = setting(1.0, "the endpoint's own temperature", low=0.0)
-    max_tokens: int = setting(256, "tokens an answer may have", low=1)
+    temperature: float = setting(1.0, "the sampling temperature at the endpoint", low=0.0)
+    max_tokens: int = setting(256, "the most tokens of an answer", low=1)
     length_field: str = setting(
         "max_tokens",
-        "the field in which max_tokens is sent: some endpoints want another name",
+        "the field in which max_tokens is sent; some endpoints require the other name",
         choices=LENGTHS,
     )
     seed: bool = setting(
         True, "send each request a seed from its question's stream; false for endpoints that refuse the field"
     )
     extra: Record = setting(
-        EMPTY, "further fields of every request's body, as {top_p: 0.9, reasoning_effort: low}"
+        EMPTY, "further fields of every request, such as {top_p: 0.9, reasoning_effort: low}"
     )
-    max_characters: int = setting(
-        16_384, "characters after which an answer is cut, whatever the endpoint sends", low=1
-    )
+    max_characters: int = setting(16_384, "the most characters of an answer; the rest is cut", low=1)
     max_bytes: int = setting(
         4_194_304,
-        "bytes of a response that are read; a longer one is an answer cut before its first character",
+        "the most bytes of a response; a longer response counts as an empty answer",
         low=1024,
     )
     timeout: float = setting(
@@ -85,49 +83,46 @@ class HttpOptions:
     retries: int = setting(4, "further attempts after a failed one", low=0, high=100, transport=True)
     pause: float = setting(
         1.0,
-        "seconds before the second attempt; doubled before each further one, to 60 at most, and "
-        "shortened by chance",
+        "seconds before the second attempt; doubled before each further attempt, to 60 at most, and "
+        "shortened at random",
         low=0.0,
         transport=True,
     )
-    concurrency: int = setting(8, "questions under way at once", low=1, high=1024, transport=True)
+    concurrency: int = setting(8, "the most requests at the same time", low=1, high=1024, transport=True)
     nothing: str = setting(
         "(no reply)",
-        "what a chat model is told where the task says nothing: the protocol wants a text in every message",
+        "the message for an empty observation: the chat protocol requires a text in every message",
     )
     strip: bool = setting(
         True,
-        "take away the white space around an answer that must be one of the task's actions; free "
-        "text stays as it is",
+        "remove the white space around an answer that must be one of the task's actions; free text stays "
+        "unchanged",
     )
 
     def __post_init__(self) -> None:
         check_ranges(self)
         try:
             parts = urlsplit(self.base_url)
-            right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-            right = right and not (parts.username or parts.password or parts.query or parts.fragment)
+            valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+            valid = valid and not (parts.username or parts.password or parts.query or parts.fragment)
         except ValueError:  # brackets that do not close, a port that is no number
-            right = False
-        if not right:
-            where = (
-                "an address such as http://127.0.0.1:8000/v1 is right, without user, password, query "
-                "and fragment"
-            )
+            valid = False
+        if not valid:
             raise BadSetting(
-                f"base_url = {bare(self.base_url)!r}: {where}; a key is named by api_key_variable"
+                f"base_url = {bare(self.base_url)!r} must be an address such as http://127.0.0.1:8000/v1, "
+                "without user, password, query and fragment; name the variable of a key in api_key_variable"
             )
         if not self.model:
-            raise BadSetting("model is empty; the model's name is right, as the endpoint knows it")
+            raise BadSetting("model is empty; it must be the name of the model at the endpoint")
         if taken := [name for name in self.extra if name in OURS]:
             raise BadSetting(
-                f"extra = {{{taken[0]}: ...}}: the agent writes the field {taken[0]!r} itself; an "
-                "option of that name sets it, if any does"
+                f"extra = {{{taken[0]}: ...}}: the agent writes the field {taken[0]!r} itself; remove it "
+                "from extra, and use the agent's option if there is one"
             )
         try:
             json.dumps(plain(self.extra), allow_nan=False)
         except (TypeError, ValueError) as error:
             raise BadSetting(
-                f"extra = {plain(self.extra)!r:.200} is not JSON ({error}); names with texts, "
-                "numbers and lists are right"
+                f"extra = {plain(self.extra)!r:.200} is not JSON ({error}); it must hold names with texts, "
+                "numbers and lists"
             ) from error

@@ -1,6 +1,6 @@
-"""A person at the terminal.
+"""A person at the terminal as an agent.
 
-What a model or a data file wrote is shown with its control characters spelled out.
+Control characters in texts of models and data files are shown as escapes.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from loquent.core.values import Record
 from loquent.errors import BadSetting, InputEnded, LoquentError, PlayerLeft, nearest
 
 SHOWN_ACTIONS: Final = 30
-LISTED_ACTIONS: Final = 2000  # a set of more is not searched for what somebody may have meant
+LISTED_ACTIONS: Final = 2000  # larger sets are not searched for a similar action
 HINT: Final = "?"
 
 
 @dataclass(frozen=True, kw_only=True)
 class HumanOptions:
-    """What human may be told."""
+    """Options of the agent `human`."""
 
     hint: str | Record = setting(
         "",
-        "the agent that answers when ? is typed, as a name or {kind: NAME, OPTION: VALUE}; empty: ? "
-        "is an answer",
+        "the agent that answers when you type ?, as a name or {kind: NAME, OPTION: VALUE}; empty: ? is an "
+        "ordinary answer",
     )
     again: bool = setting(
         False,
-        "ask again for what the task cannot read however often; else once in a turn, and then it is "
-        "the answer",
+        "ask again after every invalid answer; false: ask again once in a turn, and then take the invalid "
+        "answer",
     )
 
 
 class Human:
-    """Shows what is new, reads a line, and says it.
+    """Shows each observation, reads a line from the person, and answers with it.
 
-    The end of the input is the end of the game, as Ctrl-C is.
+    The end of the input ends the game, like Ctrl-C.
 
-    On a terminal a task may show itself in colours; NO_COLOR in the environment turns them off, FORCE_COLOR
-    on.
+    On a terminal a task may show observations in colours. The environment variable NO_COLOR turns colours
+    off; FORCE_COLOR turns them on.
     """
 
     Options: ClassVar[type] = HumanOptions
@@ -68,27 +68,27 @@ class Human:
         )
         if isinstance(self._hint, Person):
             raise BadSetting(
-                f"human.hint: {self._hint.name} is a person too; an agent that answers by itself is right"
+                f"human.hint: {self._hint.name} is a person too; it must be an agent that answers by itself"
             )
         self._in, self._out = stdin, stdout
 
     def answer(self, asked: Sequence[Question]) -> list[Answer]:
-        """One answer per question, asked one after the other.
+        """One answer per question, in order.
 
         Raises:
-            InputEnded: the person ended the input. PlayerLeft: the person pressed Ctrl-C at it.
+            InputEnded: the person ended the input. PlayerLeft: the person pressed Ctrl-C.
         """
         try:
-            return [Answer(self._ask(one, name=len(asked) > 1)) for one in asked]
+            return [Answer(self._ask(question, name=len(asked) > 1)) for question in asked]
         except PlayerLeft:
             raise
         except KeyboardInterrupt as error:
             raise PlayerLeft("interrupted") from error
 
     def farewell(self, episode: Episode) -> None:
-        """Show what came after the last answer, and how the game ended."""
+        """Show the last observation and how the game ended."""
         last = episode.turns[-1]
-        self._tell(last.observation or Observation(last.text))
+        self._show_observation(last.observation or Observation(last.text))
         self._show(ending(episode) + "\n")
 
     def _ask(self, asked: Question, *, name: bool) -> str:
@@ -96,23 +96,23 @@ class Human:
             self._show(f"[{asked.game}]\n")
         if len(asked.turns) == 1 and asked.instruction:
             self._show(asked.instruction + "\n")
-        self._tell(asked.observation)
+        self._show_observation(asked.observation)
         self._show(offered(asked.actions, asked.observation.legal, first=len(asked.turns) == 1))
         corrected = False
         while True:
-            said = self._read(f"{asked.observation.seat}{' (? for a hint)' if self._hint else ''}> ")
-            if said == HINT and self._hint is not None:
-                said = self._hint.answer([asked])[0].text
-                self._show(f"hint: {said}\n")
-            move = self.task.read(asked.state, said) if self.task is not None else None
+            text = self._read(f"{asked.observation.seat}{' (? for a hint)' if self._hint else ''}> ")
+            if text == HINT and self._hint is not None:
+                text = self._hint.answer([asked])[0].text
+                self._show(f"hint: {text}\n")
+            move = self.task.read(asked.state, text) if self.task is not None else None
             if not isinstance(move, Invalid):
-                return said
-            why = f"{move.why}: {said[:80]!r}"
+                return text
+            why = f"{move.why}: {text[:80]!r}"
             if corrected and not self.options.again:
                 self._show(f"{why}; it counts as your answer\n")
-                return said
+                return text
             corrected = True
-            self._show(f"{why}; once more{allowed(asked.actions, asked.observation.legal, said)}\n")
+            self._show(f"{why}; once more{allowed(asked.actions, asked.observation.legal, text)}\n")
 
     def _read(self, prompt: str) -> str:
         if self._in is None and self._out is None:
@@ -126,8 +126,8 @@ class Human:
             raise InputEnded("the input ended")
         return typed
 
-    def _tell(self, observation: Observation) -> None:
-        """Show an observation: as the task's own picture in colours, or as what is new in text."""
+    def _show_observation(self, observation: Observation) -> None:
+        """Show an observation: the task's own coloured picture if possible, or its text."""
         out = self._out or sys.stdout
         picture = self.task.coloured(observation) if self.task is not None and colours(out) else None
         new = observation.text.rstrip("\n")
@@ -142,32 +142,34 @@ class Human:
 
 
 def ending(episode: Episode) -> str:
-    """How a game ended, in a line."""
+    """One line that says how a game ended."""
     rewards = ", ".join(f"{line(name)} {value:g}" for name, value in episode.rewards.items()) or "none"
     return f"The game ended: {line(episode.ended)}. Rewards: {rewards}."
 
 
 def colours(out: TextIO) -> bool:
-    """Whether colours may be written there."""
+    """Whether colours may be written to a stream."""
     return not os.environ.get("NO_COLOR") and (bool(os.environ.get("FORCE_COLOR")) or out.isatty())
 
 
-def allowed(actions: ActionSet | None, legal: Legal, said: str) -> str:
-    """What may be said in place of a text that may not, for the end of a sentence; "" where nobody knows."""
+def allowed(actions: ActionSet | None, legal: Legal, text: str) -> str:
+    """The end of a sentence about an invalid text: the nearest action and the legal actions.
+
+    Empty without an action set, and for one of more than 2000 actions.
+    """
     if actions is None or len(actions) > LISTED_ACTIONS:
         return ""
     texts = [actions.text(i, legal) for i in range(len(actions)) if actions.contains(legal, i)]
-    meant = next((text for text in texts if text.strip().lower() == said.strip().lower()), None) or nearest(
-        said, texts
-    )
+    spelled = next((action for action in texts if action.strip().lower() == text.strip().lower()), None)
+    meant = spelled or nearest(text, texts)
     near = f"; did you mean {meant}?" if meant else ""
     return near + (f" (allowed: {' | '.join(texts)})" if len(texts) <= SHOWN_ACTIONS else "")
 
 
 def offered(actions: ActionSet | None, legal: Legal, first: bool = True) -> str:
-    """The legal actions as a line, where there are at most 30.
+    """A line with the legal actions, if there are at most 30.
 
-    Else how many actions there are, at the first question; or "".
+    Else, at the first question, a line with the number of actions and an example; later "".
     """
     if actions is None:
         return ""

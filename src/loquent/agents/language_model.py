@@ -1,4 +1,4 @@
-"""A language model as an agent: questions become prompts by the format, answers are decoded together."""
+"""A language model as an agent: a format writes the prompts, and all answers are decoded together."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from loquent.pretrained import context
 class LanguageModelAgent:
     """Answers with a causal model.
 
-    It keeps no game's state: what it says depends on the question, its key and the model alone.
+    The agent has no state of an episode: an answer depends only on the question, its key and the model.
 
-    Where the observation has stop strings, the answer's text is what stands before the first of them; its
-    tokens are all that were drawn. With `legal_only` a task's action set is said word for word, and nothing
-    else can be (a trie over its legal texts).
+    If the observation has stop strings, the answer's text ends before the first of them. The answer's tokens
+    are all drawn tokens. With `legal_only` a trie over the legal texts allows only the task's legal actions,
+    word for word.
 
     Args:
         module: a Hugging Face causal model.
-        format: how turns are written; its tokenizer's ids are the only ones ever drawn.
-        decoding: how answers are made; `Decoding()` by default.
+        format: writes turns as token ids; only ids of its tokenizer are drawn.
+        decoding: how answers are drawn; `Decoding()` by default.
         nucleus: NLPO's masking policy, or None.
-        perturbation: values that the policy is perturbed by, or None.
-        best_of: how many answers are drawn for each one given, and by which score the best is taken; None:
-            the one drawn is given.
+        perturbation: values that perturb the policy, or None.
+        best_of: the number of candidates for each answer, and the score that chooses among them; None: one
+            candidate.
 
     Raises:
-        BadSetting: the answers' length leaves no room for a prompt in the model's context, or several answers
-            to one question would all be the same.
+        BadSetting: the answers' length leaves no room for a prompt in the model's context, or all candidates
+            of an answer would be the same.
     """
 
     def __init__(
@@ -50,55 +50,59 @@ class LanguageModelAgent:
         name: str = "language model",
         legal_only: bool = False,
     ) -> None:
-        self.module, self.format, self.nucleus, self.name, self.legal_only = (
-            module,
-            format,
-            nucleus,
-            name,
-            legal_only,
-        )
+        self.module, self.format, self.name = module, format, name
+        self.nucleus, self.legal_only = nucleus, legal_only
         self.perturbation, self.best_of = perturbation, best_of
         self.decoding = Decoding() if decoding is None else decoding
         if best_of is not None and best_of.number > 1 and self.decoding.method != "sample":
             raise BadSetting(
-                f"the best of {best_of.number} answers with method = {self.decoding.method!r}: all "
-                "are the same; 'sample' draws them"
+                f"method = {self.decoding.method!r} with the best of {best_of.number} answers: all are the "
+                "same; only method = 'sample' gives different answers"
             )
         self.room = context(module) - self.decoding.max_new_tokens
         if self.room < 1:
             raise BadSetting(
-                f"max_new_tokens = {self.decoding.max_new_tokens} leaves no room for a prompt in the "
-                f"model's context of {context(module)}"
+                f"max_new_tokens = {self.decoding.max_new_tokens} leaves no room for a prompt in the model's "
+                f"context of {context(module)}; it must be less than the context"
             )
         self.room = min(self.room, self.decoding.max_prompt_tokens or self.room)
 
     @property
     def kl_of_choice(self) -> float | None:
-        """What choosing the best of n adds to the KL of an answer to the policy, in nats, at most.
+        """An upper bound on the KL that the choice of the best of n answers adds, in nats.
 
-        None for an agent that is its policy.
+        None without values and without a choice.
         """
         if self.perturbation is None and self.best_of is None:
             return None
         return best_of_kl(1 if self.best_of is None else self.best_of.number)
 
     def answer(self, asked: Sequence[Question]) -> list[Answer]:
-        """One answer per question, in order; the model's dropout is off meanwhile."""
+        """One answer per question, in order, without dropout."""
         written = [
-            self.format.prompt(one.instruction, one.turns, one.observation.seat, self.room) for one in asked
+            self.format.prompt(question.instruction, question.turns, question.observation.seat, self.room)
+            for question in asked
         ]
         prompts, dropped = [prompt for prompt, _ in written], [first for _, first in written]
         number = 1 if self.best_of is None else self.best_of.number
-        stop = [self._stop(one.observation.stop, prompt) for one, prompt in zip(asked, prompts, strict=True)]
+        stop = [
+            self._stop(question.observation.stop, prompt)
+            for question, prompt in zip(asked, prompts, strict=True)
+        ]
+        keys = [
+            question.key.child("candidate", i) if i else question.key
+            for i in range(number)
+            for question in asked
+        ]
         drawn = decode(
             self.module,
             prompts * number,
-            [one.key.child("candidate", i) if i else one.key for i in range(number) for one in asked],
+            keys,
             self.decoding,
             end=self.format.end,
             pad=self.format.pad,
             stop=stop * number,
-            allowed=[self._words(one) for one in asked] * number,
+            allowed=[self._words(question) for question in asked] * number,
             nucleus=self.nucleus,
             perturbation=self.perturbation,
             vocabulary=self.format.vocabulary,
@@ -106,32 +110,35 @@ class LanguageModelAgent:
         if self.best_of is not None:
             drawn = self.best_of.choose(prompts, [drawn[i :: len(asked)] for i in range(len(asked))])
         answers = []
-        for one, prompt, first, said in zip(asked, prompts, dropped, drawn, strict=True):
-            text = self.format.text(said.tokens.ids.tolist(), prompt)
-            answers.append(Answer(before_first(text, one.observation.stop), said.stopped, said.tokens, first))
+        for question, prompt, first, answer in zip(asked, prompts, dropped, drawn, strict=True):
+            text = before_first(
+                self.format.text(answer.tokens.ids.tolist(), prompt), question.observation.stop
+            )
+            answers.append(Answer(text, answer.stopped, answer.tokens, first))
         return answers
 
     def _stop(self, strings: tuple[str, ...], prompt: Sequence[int]) -> Callable[[list[int]], bool] | None:
-        """Whether the newest id completed a stop string: each of its bytes takes one id at most, so only the
-        last ids are read.
+        """A test whether the newest id completes a stop string; None without stop strings.
+
+        Each byte of a stop string takes at most one id, so the test reads only the last ids.
         """
         if not any(strings):
             return None
         longest = max(len(string.encode("utf-8", "replace")) for string in strings) + 4
 
-        def said(ids: list[int]) -> bool:
+        def stops(ids: list[int]) -> bool:
             text = self.format.text(ids[-longest:], ids[:-longest] or prompt)
             return any(string in text for string in strings if string)
 
-        return said
+        return stops
 
-    def _words(self, one: Question) -> Trie | None:
-        if not self.legal_only or one.actions is None:
+    def _words(self, question: Question) -> Trie | None:
+        if not self.legal_only or question.actions is None:
             return None
-        return legal_words(self.format, one.actions, one.observation.legal)
+        return legal_words(self.format, question.actions, question.observation.legal)
 
 
 def before_first(text: str, strings: Sequence[str]) -> str:
-    """The text up to the first place where any of the strings stands; all of it where none does."""
+    """The text before the first occurrence of any of the strings; the whole text if there is none."""
     places = [place for string in strings if string and (place := text.find(string)) >= 0]
     return text[: min(places)] if places else text

@@ -1,4 +1,4 @@
-"""An agent that says what was said: the answers of recorded episodes, in the same games."""
+"""An agent that repeats the answers of recorded episodes."""
 
 from __future__ import annotations
 
@@ -12,39 +12,40 @@ from loquent.errors import BrokenAgent
 class Replay:
     """Repeats the answers of every seat.
 
-    A game is known by seed, row and number: under another seed it would be another game.
+    Seed, row and number identify an episode: another seed gives another episode.
     """
 
     def __init__(self, episodes: Iterable[Episode]) -> None:
         self.name = "replay"
-        self._said: dict[tuple[int, str, str], list[Answer]] = {}
+        self._answers: dict[tuple[int, str, str], list[Answer]] = {}
         for episode in episodes:
-            game, fresh = f"{episode.row}#{episode.number}", dict[str, list[Answer]]()
+            game, seats = f"{episode.row}#{episode.number}", dict[str, list[Answer]]()
             for turn in episode.turns:
                 if turn.seat != TASK:
-                    fresh.setdefault(turn.seat, []).append(Answer(turn.text, turn.stopped, turn.tokens))
-            for seat, answers in fresh.items():
-                before = self._said.setdefault((episode.seed, game, seat), answers)
-                if [a.text for a in before] != [a.text for a in answers]:
+                    seats.setdefault(turn.seat, []).append(Answer(turn.text, turn.stopped, turn.tokens))
+            for seat, answers in seats.items():
+                earlier = self._answers.setdefault((episode.seed, game, seat), answers)
+                if [answer.text for answer in earlier] != [answer.text for answer in answers]:
                     raise BrokenAgent(
-                        f"two records of the game {game} with seed {episode.seed} differ; give one of them"
+                        f"two records of the game {game} with seed {episode.seed} differ; give only one"
                     )
 
     def answer(self, asked: Sequence[Question]) -> list[Answer]:
         """One answer per question.
 
         Raises:
-            BrokenAgent: no record has this game, or its record is shorter.
+            BrokenAgent: no record has this episode, or its record is shorter.
         """
-        return [self._say(one) for one in asked]
+        return [self._recorded(question) for question in asked]
 
-    def _say(self, asked: Question) -> Answer:
+    def _recorded(self, asked: Question) -> Answer:
         seat = asked.observation.seat
-        said = self._said.get((asked.key.seed, asked.game, seat))
-        spoken = sum(turn.seat == seat for turn in asked.turns)
-        if said is None or spoken >= len(said):
-            what = f"ends after {spoken} answers" if said else "is missing"
+        answers = self._answers.get((asked.key.seed, asked.game, seat))
+        turn = sum(turn.seat == seat for turn in asked.turns)
+        if answers is None or turn >= len(answers):
+            problem = f"ends after {turn} answers" if answers else "is missing"
             raise BrokenAgent(
-                f"the record of the game {asked.game} with seed {asked.key.seed} for the seat {seat!r} {what}"
+                f"the record of the game {asked.game} with seed {asked.key.seed} for the seat {seat!r} "
+                f"{problem}; replay a task with the rows, seed and options of its record"
             )
-        return said[spoken]
+        return answers[turn]

@@ -1,4 +1,4 @@
-"""An agent that chooses among a task's actions by the scores a network gives them for what it sees."""
+"""An agent that chooses among a task's actions by the scores of a network for an observation."""
 
 from __future__ import annotations
 
@@ -17,72 +17,65 @@ Scores = Callable[[Sequence[Observation]], NDArray[np.float64]]
 
 
 class Chooser:
-    """The best action, or one drawn from their probabilities.
+    """Chooses the action with the highest score, or draws one from the probabilities.
 
     Args:
-        scores: f64[n, actions] of n observations: log-probabilities, or values; -inf where an action is
-            masked.
-        greedy: the best action; else `scores` are log-probabilities, and one is drawn with the stream of the
-            question.
+        scores: f64[n, actions] of n observations: log-probabilities, or values; -inf for masked actions.
+        greedy: choose the best action; else `scores` are log-probabilities, and the stream of the question
+            draws an action.
         explore: the share of questions that are answered at random, each action equally likely.
-        actions: the actions it has learned to choose among: no others are chosen among.
+        actions: the actions that it has learned to choose among; it accepts no others.
     """
 
     def __init__(
         self, name: str, scores: Scores, *, greedy: bool, actions: ActionSet, explore: float = 0.0
     ) -> None:
-        self.name, self.scores, self.greedy, self.explore, self.actions = (
-            name,
-            scores,
-            greedy,
-            explore,
-            actions,
-        )
+        self.name, self.scores, self.actions = name, scores, actions
+        self.greedy, self.explore = greedy, explore
 
     def answer(self, asked: Sequence[Question]) -> Sequence[Answer]:
-        """One answer per question: the text of the action chosen.
+        """One answer per question: the text of the chosen action.
 
-        An empty slot is an empty answer, which the task judges.
+        An empty slot of an action set gives an empty answer, which the task judges.
 
         Raises:
-            BadSetting: it is asked without actions, or with others than it has learned.
+            BadSetting: a question has no actions, or other actions than it has learned.
         """
         if not asked:
             return []
         self._check(asked[0].actions)
-        scores = self.scores([one.observation for one in asked])
-        return [self._answer(one, row) for one, row in zip(asked, scores, strict=True)]
+        scores = self.scores([question.observation for question in asked])
+        return [self._answer(question, row) for question, row in zip(asked, scores, strict=True)]
 
     def _check(self, actions: ActionSet | None) -> None:
         if actions is None:
             raise BadSetting(
-                f"{self.name} chooses among a task's actions, and was asked without any; it plays "
-                "tasks that have actions"
+                f"{self.name} chooses among a task's actions, but this task has none; use it with tasks that "
+                "have actions"
             )
         if not same(actions, self.actions):
-            there, here = _shown(self.actions), _shown(actions)
             raise BadSetting(
-                f"{self.name} has learned to choose among {there}, not among {here}; it plays the "
-                "task it was trained on"
+                f"{self.name} has learned to choose among {_shown(self.actions)}, not among "
+                f"{_shown(actions)}; use it with the task it was trained on"
             )
 
-    def _answer(self, one: Question, scores: NDArray[np.float64]) -> Answer:
-        assert one.actions is not None
+    def _answer(self, question: Question, scores: NDArray[np.float64]) -> Answer:
+        assert question.actions is not None
         choice = int(scores.argmax())
         if not self.greedy or self.explore:
-            roll, uniform = one.key.child("choose").generator().random(2)
+            roll, uniform = question.key.child("choose").generator().random(2)
             if roll < self.explore:
                 choice = int(uniform * len(scores))
             elif not self.greedy:
                 choice = drawn(scores, uniform)
         try:
-            return Answer(one.actions.text(choice, one.observation.legal))
+            return Answer(question.actions.text(choice, question.observation.legal))
         except LookupError:
             return Answer("")
 
 
 def same(left: ActionSet, right: ActionSet) -> bool:
-    """Whether two sets hold the same actions in the same order, as far as that can be told without a game."""
+    """Whether two sets hold the same actions in the same order, as far as is known without an episode."""
     if left is right:
         return True
     if isinstance(left, Texts) and isinstance(right, Texts):
@@ -96,9 +89,9 @@ def _shown(actions: ActionSet) -> str:
 
 
 def drawn(log_probability: NDArray[Any], uniform: float) -> int:
-    """The action at a uniform number in [0, 1): the inverse of the cumulated probabilities.
+    """The action at a uniform number in [0, 1), by the inverse of the cumulated probabilities.
 
-    The last possible one takes the remainder.
+    The last possible action takes the remainder.
     """
     bounds = np.exp(log_probability - log_probability.max()).cumsum()
     possible = np.flatnonzero(np.isfinite(log_probability))

@@ -1,6 +1,6 @@
-"""Agents without a mind: one plays at random, one asks the task's expert.
+"""Agents without a model: one answers at random, one gives the answers of the task's expert.
 
-Their streams are those of the question.
+Random numbers come from the question's own stream.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ MOST_WORDS = 12
 
 
 class Random:
-    """Says a legal action, each equally likely.
+    """Draws a legal action, each equally likely.
 
-    Where text is free, up to 12 words, some of them from what it has read.
+    For a task without an action set: 1 to 12 words, some of them from the observation.
     """
 
     def __init__(self, task: Task) -> None:
@@ -36,10 +36,10 @@ class Random:
         self.task = task
 
     def answer(self, asked: Sequence[Question]) -> list[Answer]:
-        """One answer per question; "" where nothing is legal."""
-        return [Answer(self._say(one, one.key.generator())) for one in asked]
+        """One answer per question; "" if no action is legal."""
+        return [Answer(self._draw(question, question.key.generator())) for question in asked]
 
-    def _say(self, asked: Question, rng: np.random.Generator) -> str:
+    def _draw(self, asked: Question, rng: np.random.Generator) -> str:
         actions, legal = self.task.actions, asked.observation.legal
         if actions is None:
             words = (*WORDS, *asked.observation.text.split()[:MOST_WORDS])
@@ -51,7 +51,7 @@ class Random:
 
 
 class Expert:
-    """Says what the task's own expert says."""
+    """Gives the answers of the task's own expert."""
 
     def __init__(self, task: Task) -> None:
         self.name = "expert"
@@ -61,15 +61,15 @@ class Expert:
         """One answer per question.
 
         Raises:
-            BrokenAgent: the task has no expert here.
+            BrokenAgent: the task has no expert for this seat.
         """
-        return [Answer(self._say(one)) for one in asked]
+        return [Answer(self._expert_text(question)) for question in asked]
 
-    def _say(self, asked: Question) -> str:
-        said = self.task.expert(asked.state)
-        if said is None:
+    def _expert_text(self, asked: Question) -> str:
+        text = self.task.expert(asked.state)
+        if text is None:
             raise BrokenAgent(
                 f"{self.task.identity} has no expert for the seat {asked.observation.seat!r} (game "
-                f"{asked.game})"
+                f"{asked.game}); choose another agent"
             )
-        return said
+        return text

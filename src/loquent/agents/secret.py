@@ -1,4 +1,4 @@
-"""A key that must stand in no error, file or episode: it is replaced in whatever an endpoint says."""
+"""A key that no error, file or episode may show: it is replaced in all texts of an endpoint."""
 
 from __future__ import annotations
 
@@ -11,56 +11,58 @@ from urllib.parse import quote, quote_plus
 from loquent.errors import BadSetting
 
 PRINTABLE = re.compile(r"[\x21-\x7e]+")
-SHORTEST = 6  # characters: servers without a key are given words such as "x" or "none", which are no secrets
+SHORTEST = 6  # characters: for servers without a key people set words such as "x", which are no secrets
 HIDDEN = "***"
 
 
 class Secret:
-    """A key, or "" for none. A key of less than 6 characters is a placeholder and is not looked for."""
+    """A key, or "" for none. A key of less than 6 characters counts as a placeholder and is not hidden."""
 
     def __init__(self, key: str = "") -> None:
         self._key = key
         forms = {*_forms(key), *_forms(json.dumps(key)[1:-1])} if len(key) >= SHORTEST else set()
         longest_first = sorted(forms, key=lambda form: (-len(form), form))
-        self._found = re.compile("|".join(map(re.escape, longest_first)), re.IGNORECASE) if forms else None
+        self._pattern = re.compile("|".join(map(re.escape, longest_first)), re.IGNORECASE) if forms else None
 
     def __repr__(self) -> str:
         return "Secret()"
 
     @property
     def headers(self) -> dict[str, str]:
-        """The header that proves who asks; none without a key."""
+        """The authorization header; none without a key."""
         return {"Authorization": f"Bearer {self._key}"} if self._key else {}
 
     def hidden(self, text: str) -> str:
-        """The text with *** for the key as it is, as addresses write it, in base64 and in hexadecimal."""
-        return text if self._found is None else self._found.sub(HIDDEN, text)
+        """The text with *** for the key: as it is, URL-encoded, in base64 and in hexadecimal."""
+        return text if self._pattern is None else self._pattern.sub(HIDDEN, text)
 
 
 def from_environment(variable: str) -> Secret:
-    """The key that an environment variable holds; none for "".
+    """The key in an environment variable; no key if `variable` is "".
 
     Raises:
-        BadSetting: the variable is not set, or holds something that is no key.
+        BadSetting: the variable is not set, or its text cannot be a key.
     """
     if not variable:
         return Secret()
     key = os.environ.get(variable, "").strip()
     if not PRINTABLE.fullmatch(key):
-        raise BadSetting(
-            f"api_key_variable = {variable!r}: this environment variable "
-            f"{'holds something that is no key' if key else 'is not set'}"
+        problem = (
+            "holds something that is no key; a key has only printable ASCII characters and no spaces"
+            if key
+            else "is not set; set it to the key, or leave api_key_variable empty"
         )
+        raise BadSetting(f"api_key_variable = {variable!r}: this environment variable {problem}")
     return Secret(key)
 
 
 def bare(url: str) -> str:
-    """An address as it may be shown: without user, password, query and fragment."""
+    """An address without user, password, query and fragment, so that it may be shown."""
     return re.sub(r"[?#].*", "", without_user(url), flags=re.DOTALL)
 
 
 def without_user(text: str) -> str:
-    """A text without the user and password of the addresses in it, such as a proxy's."""
+    """A text without the users and passwords of the addresses in it, such as those of a proxy."""
     return re.sub(r"//[^/?#\s]*@", f"//{HIDDEN}@", text)
 
 
@@ -70,10 +72,10 @@ def _forms(key: str) -> set[str]:
 
 
 def _base64(raw: bytes) -> set[str]:
-    """The digits that are the key's alone when it stands in base64 behind 0, 1 or 2 further bytes."""
-    found = set()
+    """The base64 digits that depend on the key alone when 0, 1 or 2 other bytes precede it."""
+    forms = set()
     for before, mixed in ((0, 0), (1, 2), (2, 3)):
         for encode in (b64encode, urlsafe_b64encode):
             digits = encode(b"\0" * before + raw).decode().rstrip("=")
-            found.add(digits[mixed : len(digits) - ((before + len(raw)) % 3 != 0)])
-    return found
+            forms.add(digits[mixed : len(digits) - ((before + len(raw)) % 3 != 0)])
+    return forms

@@ -1,8 +1,7 @@
-"""The one door to model folders: what a folder may hold, checked before anything in it is read, and the one
-call that loads it.
+"""Loading of model folders, and the checks of their files before it. All models are loaded here.
 
-A folder is data from a stranger. Its weights are safetensors, its settings are JSON of a bounded size, and no
-code in it ever runs.
+A model folder is untrusted data. Its weights must be safetensors, its settings must be JSON of a bounded
+size, and its code is never run.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ SETTINGS = (
     "chat_template.json",
 )
 PROCESSORS = ("preprocessor_config.json", "processor_config.json")
-# the largest file that is read, many times the largest of known models; tokenizer.json of Gemma 3 has 33 MB
+# the largest allowed sizes, many times those of known models; tokenizer.json of Gemma 3 has 33 MB
 BYTES = {
     "config.json": MEGABYTE, "generation_config.json": MEGABYTE, "chat_template.json": MEGABYTE,
     "tokenizer_config.json": 16 * MEGABYTE, "special_tokens_map.json": 16 * MEGABYTE,
@@ -39,32 +38,32 @@ BYTES = {
 }  # fmt: skip
 TEMPLATE_BYTES = 1 << 17
 TEMPLATES = ("*.jinja", "additional_chat_templates/*.jinja")
-MOST_LABELS = 1 << 20  # the library makes a name for each
-MOST_LAYERS = 4096  # a million layers would be made one by one, whatever the weights hold
+MOST_LABELS = 1 << 20  # transformers makes a name for each label
+MOST_LAYERS = 4096  # transformers makes each layer of a config, even without weights for it
 NO_CODE = (
-    "Loquent runs no code of a model folder: only architectures that transformers has itself are "
-    "allowed. Choose a model without code of its own; where transformers knows the architecture, "
-    "delete auto_map from the file"
+    "Loquent runs no code of a model folder: only architectures that transformers has itself are allowed. "
+    "Choose a model without its own code; if transformers has the architecture, delete auto_map from the file"
 )
 
 
 def from_pretrained(kind: Any, path: str | Path, revision: str | None, what: str, **more: Any) -> Any:
-    """`kind.from_pretrained` of a folder or a Hugging Face name, the only such call in the package: code that
-    comes with it is not run.
+    """Call `kind.from_pretrained` for a folder or a Hugging Face name, without running its code.
+
+    This is the only such call in the package.
+
+    Args:
+        what: the loaded thing in errors, such as "model".
 
     Raises:
-        BadModel: the folder holds what is not allowed, or `what` (as in "model") cannot be loaded.
+        BadModel: the folder has a file that is not allowed, or loading fails.
     """
     check(path)
     try:
-        with _unasked():
+        with _without_questions():
             return kind.from_pretrained(str(path), revision=revision, trust_remote_code=False, **more)
-    except (
-        BaseException
-    ) as error:  # the library's loaders raise OSError, ValueError, SafetensorError, RuntimeError and more;
-        if (
-            not isinstance(error, Exception) and type(error).__name__ != "PanicException"
-        ):  # its Rust parts panic on some files
+    except BaseException as error:  # OSError, ValueError, SafetensorError, RuntimeError and more
+        # the library's Rust parts raise PanicException, a BaseException, for some files
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         if "trust_remote_code" in str(error):
             raise BadModel(f"{path}: the {what} needs Python code that comes with it. {NO_CODE}") from error
@@ -74,27 +73,26 @@ def from_pretrained(kind: Any, path: str | Path, revision: str | None, what: str
 
 
 @contextmanager
-def _unasked() -> Iterator[None]:
-    """Let transformers refuse code inside, not ask for a yes on standard input: classes such as RagTokenizer
-    load further parts by calls of
-    their own, to which they do not pass `trust_remote_code`."""
+def _without_questions() -> Iterator[None]:
+    """Make transformers refuse code inside the context, instead of asking on standard input.
+
+    Classes such as RagTokenizer load further parts by their own calls, without `trust_remote_code`.
+    """
     from transformers import dynamic_module_utils
 
-    patience = dynamic_module_utils.TIME_OUT_REMOTE_CODE
+    timeout = dynamic_module_utils.TIME_OUT_REMOTE_CODE
     dynamic_module_utils.TIME_OUT_REMOTE_CODE = 0
     try:
         yield
     finally:
-        dynamic_module_utils.TIME_OUT_REMOTE_CODE = patience
+        dynamic_module_utils.TIME_OUT_REMOTE_CODE = timeout
 
 
 def check(path: str | Path) -> None:
-    """Look at the small files of a model folder.
-
-    Of a name that is no folder here there is nothing to look at.
+    """Check the small files of a model folder; a path that is not a folder has none.
 
     Raises:
-        BadModel: a file is too large or malformed, asks for code to be run, or names weights that are no
+        BadModel: a file is too large or malformed, names code to run, or names weights that are not
             safetensors.
     """
     place = Path(path)
@@ -110,8 +108,8 @@ def check(path: str | Path) -> None:
             _check_index(index)
     if (place / "adapter_config.json").is_file():
         raise BadModel(
-            f"{place} holds an adapter (adapter_config.json), which names another model; merge it "
-            "into its model and save that"
+            f"{place} holds an adapter (adapter_config.json), which needs another model; merge the adapter "
+            "into that model and save the result"
         )
 
 
@@ -124,21 +122,20 @@ def _sized(place: Path) -> Iterator[tuple[Path, int]]:
 
 def _object(file: Path) -> dict[str, Any]:
     """The JSON object of a file."""
-    found = json_files.load_object(
-        file, "get the file again from where the model comes from", error=BadModel, nan="kept"
+    settings = json_files.load_object(
+        file, "get the file again from the source of the model", error=BadModel, nan="kept"
     )
-    if any(isinstance(value, float) and math.isnan(value) for _, value, _ in _entries(found)):
-        raise BadModel(
-            f"{file}: NaN is no number; correct the file"
-        )  # infinities stay, as some configs have limits without end
-    return found
+    # infinite values are allowed: some configs use them for no limit
+    if any(isinstance(value, float) and math.isnan(value) for _, value, _ in _entries(settings)):
+        raise BadModel(f"{file}: NaN is no number; correct the file")
+    return settings
 
 
 def _check_size(file: Path, most: int) -> None:
     if file.stat().st_size > most:
         raise BadModel(
-            f"{file} has {file.stat().st_size:,} bytes; at most {most:,} are allowed. Use a model "
-            "whose file is smaller"
+            f"{file} has {file.stat().st_size:,} bytes; at most {most:,} are allowed. Use a model with a "
+            "smaller file"
         )
 
 
@@ -154,8 +151,8 @@ def _check_settings(file: Path) -> None:
             and ("/" in value or ":" in value)
         ):
             raise BadModel(
-                f"{file}: {name} = {value!r} names a kernel that would be fetched and run; delete "
-                "it, or name one of transformers"
+                f"{file}: {name} = {value!r} names a kernel that would be downloaded and run; delete the "
+                "entry, or name an implementation of transformers"
             )
         if top and name == "model_max_length" and not (type(value) in (int, float) and value >= 1):
             raise BadModel(
@@ -167,12 +164,12 @@ def _check_settings(file: Path) -> None:
             raise BadModel(f"{file}: {name} = {value} must be an integer of at least 0; correct the file")
         if type(value) is int and value > MOST_LAYERS and _counts_layers(name):
             raise BadModel(
-                f"{file}: {name} = {value:,} is more than {MOST_LAYERS:,}, the most that are made; "
-                "no known model has so many"
+                f"{file}: {name} = {value:,} is more than {MOST_LAYERS:,}, the most that are allowed; "
+                "correct the file"
             )
         if type(value) is int and name == "num_labels" and value > MOST_LABELS:
             raise BadModel(
-                f"{file}: {name} = {value:,} is more than {MOST_LABELS:,}, the most that are made; "
+                f"{file}: {name} = {value:,} is more than {MOST_LABELS:,}, the most that are allowed; "
                 "correct the file"
             )
         if top and name.endswith("_token_id") and not _is_ids(value):
@@ -196,9 +193,9 @@ def _counts_layers(name: str) -> bool:
     )
 
 
-def _entries(found: Any) -> Iterator[tuple[str, Any, bool]]:
-    """Each name with its value, at any depth, and whether it stands at the top."""
-    stack = [(found, True)]
+def _entries(settings: Any) -> Iterator[tuple[str, Any, bool]]:
+    """Each name with its value, at any depth, and whether it is at the top level."""
+    stack = [(settings, True)]
     while stack:
         value, top = stack.pop()
         if isinstance(value, dict):
@@ -218,8 +215,8 @@ def _check_index(index: Path) -> None:
     for name in names:
         if not isinstance(name, str) or not name.endswith(".safetensors") or Path(name).name != name:
             raise BadModel(
-                f"{index}: {shown(name)} is no safetensors file of this folder; other weights are "
-                "never read. Convert the model"
+                f"{index}: {shown(name)} is no safetensors file of this folder; no other weights are read. "
+                "Convert the model to safetensors"
             )
 
 

@@ -1,7 +1,7 @@
-"""A forward pass of our own for GPT-2-shaped networks, on the weights as they lie in the library's module.
+"""A faster forward pass for GPT-2 networks, on the weights of the transformers module.
 
-The same function as the library's (Radford et al. 2019) in fewer passes over memory: the tanh-GELU is fused
-or taken by a sigmoid, and of the last layer only the positions somebody asks for are computed.
+It computes the same function (Radford et al. 2019) in fewer passes over memory. The tanh-GELU is fused or
+computed by a sigmoid. The last layer is computed only at the requested positions.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ LAYERS = {nn.Embedding, nn.LayerNorm, nn.Linear, nn.Dropout, nn.ModuleList}
 
 
 def serves(module: Any) -> bool:
-    """Whether this pass is the module's own: exactly the library's classes, nothing dropped, and nobody
-    listening inside.
+    """Whether this forward pass computes the same function as the module.
 
-    Adapters, quantised layers, cross-attention, upcast attention, hooks and replaced `forward`s make it
-    False.
+    All parts must be the library's classes. Active dropout, adapters, quantised layers, cross-attention,
+    upcast attention, hooks and replaced `forward`s make it False.
     """
     if _name(module) not in {(HOME, "GPT2LMHeadModel"), (HOME, "GPT2Model")}:
         return False
@@ -50,12 +49,12 @@ def last_hidden(
     at: Int64[Tensor, "B A"] | None = None,
     stores: Sequence[tuple[Float[Tensor, "B heads T width"], Float[Tensor, "B heads T width"]]] | None = None,
 ) -> Tensor:
-    """The last hidden states [B, T, H] of right-padded rows, or those at the positions `at`, [B, A, H].
+    """The last hidden states [B, T, H] of right-padded rows, or [B, A, H] at the positions `at`.
 
     Differentiable.
 
     Args:
-        stores: for each layer where its keys and its values are written to.
+        stores: for each layer the tensors that receive its keys and values.
     """
     hidden = trunk.wte(tokens) + trunk.wpe.weight[: tokens.shape[1]]
     for number, block in enumerate(trunk.h):
@@ -68,9 +67,9 @@ def last_hidden(
 def hidden_where(
     trunk: Any, tokens: Int64[Tensor, "B T"], wanted: Bool[Tensor, "B T"]
 ) -> Float[Tensor, "B T H"]:
-    """The last hidden states where they are wanted.
+    """The last hidden states at the positions `wanted`.
 
-    Elsewhere they may be 0, which saves most of the last layer.
+    They may be 0 elsewhere, which saves most of the last layer.
     """
     most = int(wanted.sum(1).max())
     if not 0 < 4 * most < 3 * tokens.shape[1]:
@@ -83,16 +82,17 @@ def hidden_where(
 
 
 def gelu(x: Tensor) -> Tensor:
-    """The GELU by its tanh (arXiv:1606.08415 sec. 2), as x * sigmoid(2 z), which is the same: on a CPU a
-    sigmoid takes a fifth of a tanh.
+    """The tanh form of the GELU (arXiv:1606.08415 sec. 2), computed as x * sigmoid(2 z).
+
+    The two are equal, and on a CPU a sigmoid takes a fifth of the time of a tanh.
     """
     if torch.is_grad_enabled() or x.device.type != "cpu" or x.dtype not in (torch.float32, torch.float64):
-        return F.gelu(x, approximate="tanh")  # one pass, and one tensor kept for the backward pass
+        return F.gelu(x, approximate="tanh")  # one pass, which stores one tensor for the backward pass
     return torch.addcmul(x.new_tensor(SLOPE), x, x, value=CUBE).mul_(x).sigmoid_().mul_(x)
 
 
 def _block(block: Any, hidden: Tensor, at: Tensor | None, store: tuple[Tensor, Tensor] | None) -> Tensor:
-    """One layer over whole rows; with `at` only the queries at those positions, [B, A]."""
+    """One layer over whole rows; with `at` only for the queries at those positions, [B, A]."""
     rows, wide, size = hidden.shape
     attention = block.attn
     parts = product(attention.c_attn, block.ln_1(hidden)).view(
@@ -102,43 +102,40 @@ def _block(block: Any, hidden: Tensor, at: Tensor | None, store: tuple[Tensor, T
     if store is not None:
         store[0].copy_(keys), store[1].copy_(values)
     if at is None:
-        said = F.scaled_dot_product_attention(query, keys, values, is_causal=True, scale=attention.scaling)
+        mixed = F.scaled_dot_product_attention(query, keys, values, is_causal=True, scale=attention.scaling)
     else:
         hidden = hidden.gather(1, at[:, :, None].expand(-1, -1, size))
         query = query.gather(2, at[:, None, :, None].expand(-1, query.shape[1], -1, query.shape[3]))
-        seen = torch.arange(wide, device=at.device) <= at[:, :, None]
-        said = F.scaled_dot_product_attention(
-            query, keys, values, attn_mask=seen[:, None], scale=attention.scaling
+        visible = torch.arange(wide, device=at.device) <= at[:, :, None]
+        mixed = F.scaled_dot_product_attention(
+            query, keys, values, attn_mask=visible[:, None], scale=attention.scaling
         )
-    hidden = hidden + product(attention.c_proj, said.transpose(1, 2).flatten(2))
+    hidden = hidden + product(attention.c_proj, mixed.transpose(1, 2).flatten(2))
     return hidden + feed_forward(block, hidden)
 
 
 def feed_forward(block: Any, hidden: Tensor) -> Tensor:
-    """What a block adds after its attention."""
+    """The feed-forward part of a block, which is added after its attention."""
     inner = product(block.mlp.c_fc, block.ln_2(hidden))
-    inner = (
-        gelu(inner) if _name(block.mlp.act)[1] in ("NewGELUActivation", "GELUTanh") else block.mlp.act(inner)
-    )
+    known = _name(block.mlp.act)[1] in ("NewGELUActivation", "GELUTanh")
+    inner = gelu(inner) if known else block.mlp.act(inner)
     return product(block.mlp.c_proj, inner)
 
 
 def product(layer: Any, inputs: Tensor) -> Tensor:
-    """What the library's Conv1D computes, whose weight is [inputs, outputs]."""
+    """The output of the library's Conv1D layer, whose weight is [inputs, outputs]."""
     return torch.addmm(layer.bias, inputs.reshape(-1, inputs.shape[-1]), layer.weight).view(
         *inputs.shape[:-1], -1
     )
 
 
 def _drops(part: Any) -> bool:
-    """Whether a layer leaves something out at random: an attention's own dropout is read by it, not
-    called.
+    """Whether a layer drops units at random.
+
+    An attention layer reads the rate of its own dropout layer and does not call it.
     """
-    rate = (
-        getattr(part, "p", 0.0)
-        if isinstance(part, nn.Dropout)
-        else getattr(getattr(part, "attn_dropout", None), "p", 0.0)
-    )
+    dropout = part if isinstance(part, nn.Dropout) else getattr(part, "attn_dropout", None)
+    rate = getattr(dropout, "p", 0.0)
     return bool(part.training and rate > 0)
 
 

@@ -1,6 +1,4 @@
-"""A causal language model with its tokenizer: from a folder or a Hugging Face name, and back to an ordinary
-folder.
-"""
+"""A causal language model with its tokenizer: loaded by folder or Hugging Face name, saved to a folder."""
 
 from __future__ import annotations
 
@@ -24,22 +22,16 @@ TOKENIZER_FILES = (
     "spiece.model",
     "sentencepiece.bpe.model",
 )
-WHERE_FROM = (
-    "is_local",
-    "local_files_only",
-)  # transformers writes into tokenizer_config.json that it read a folder: a resumed run would differ
-ALIGNMENT = 64  # bytes, as torch allocates
-OFFSET = (
-    "roberta",
-    "xlm-roberta",
-    "camembert",
-    "longformer",
-)  # their positions begin behind that of the padding
+# transformers writes into tokenizer_config.json that it read a folder, so a resumed run would differ
+WHERE_FROM = ("is_local", "local_files_only")
+ALIGNMENT = 64  # bytes, the alignment of torch's own memory
+# in these architectures the first position follows that of the padding
+OFFSET = ("roberta", "xlm-roberta", "camembert", "longformer")
 
 
 @dataclass(frozen=True, eq=False)
 class LanguageModel:
-    """A Hugging Face causal model and its fast tokenizer, known to fit together.
+    """A Hugging Face causal model and its fast tokenizer, checked to fit together.
 
     Raises:
         BadModel: the tokenizer has ids for which the model has no embedding.
@@ -53,32 +45,30 @@ class LanguageModel:
         if self.vocabulary > rows:
             raise BadModel(
                 f"the tokenizer has ids up to {self.vocabulary - 1}, but the model has only {rows} "
-                "embeddings; they do not belong together"
+                "embeddings; they do not belong together. Use the model's own tokenizer"
             )
 
     @property
     def vocabulary(self) -> int:
-        """How many ids the tokenizer knows.
+        """The number of ids of the tokenizer.
 
-        A model may have more (padded rows of its embedding); those are never drawn.
+        A model may have more ids (padded rows of its embedding); those are never drawn.
         """
         return max(self.tokenizer.get_vocab().values()) + 1
 
     @property
     def context(self) -> int:
-        """The longest sequence the model takes."""
+        """The length of the longest sequence for the model."""
         return context(self.module)
 
     @property
     def end(self) -> frozenset[int]:
-        """The ids that end a text: those of the generation config (one or several) and the tokenizer's
-        own.
-        """
+        """The ids that end a text, as in `end_ids`."""
         return end_ids(self.module, self.tokenizer)
 
     @property
     def pad(self) -> int:
-        """The id that fills up rows: the tokenizer's padding, else its end, else 0."""
+        """The id of padding: the tokenizer's padding id, else the smallest end id, else 0."""
         own = self.tokenizer.pad_token_id
         return own if own is not None else min(self.end, default=0)
 
@@ -93,16 +83,15 @@ def load(
 ) -> LanguageModel:
     """A causal model by folder or Hugging Face name, in evaluation mode.
 
-    HF_HUB_OFFLINE=1 keeps it from the network.
-
-    Only safetensors weights are read, and no code that comes with a model is run.
+    Only safetensors weights are read, and no code of a model is run. With HF_HUB_OFFLINE=1 the network is
+    not used.
 
     Args:
-        advice: what to do where the folder does not exist; the end of the error.
+        advice: the end of the error for a missing folder: what to do.
 
     Raises:
-        BadModel: no such folder or name, a file is missing or torn, weights are missing, or the tokenizer
-            does not fit.
+        BadModel: there is no such folder or name, a file is missing or damaged, weights are missing, or the
+            tokenizer does not fit.
     """
     transformers = transformers_library()
     tokenizer = load_tokenizer(path, revision, advice)
@@ -111,14 +100,12 @@ def load(
 
 
 def save(language_model: LanguageModel, folder: str | Path) -> None:
-    """Write an ordinary Hugging Face folder (config, safetensors, tokenizer), which `transformers` alone
-    loads.
-    """
+    """Write a Hugging Face folder (config, safetensors, tokenizer), which `transformers` can load."""
     from transformers.utils import logging
 
     Path(folder).mkdir(parents=True, exist_ok=True)
     shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()  # a bar of its own for every checkpoint would tear ours apart
+    logging.disable_progress_bar()  # its bar at each checkpoint would disturb ours
     try:
         language_model.module.save_pretrained(folder)
         language_model.tokenizer.save_pretrained(folder)
@@ -128,35 +115,34 @@ def save(language_model: LanguageModel, folder: str | Path) -> None:
 
 
 def context(module: Any) -> int:
-    """The longest sequence a model takes, from its config.
+    """The length of the longest sequence for a model, from its config.
 
-    2**30 where that says nothing, or that there is no limit (XLNet's -1).
+    The result is 2**30 if the config has no limit (XLNet has -1).
     """
     longest = getattr(module.config, "max_position_embeddings", None) or 0
     return longest if longest > 0 else 1 << 30
 
 
 def room(module: Any, tokenizer: Any) -> int:
-    """The most ids of one text that an encoder or a classifier reads, markers counted: the network's limit
-    and its tokenizer's.
+    """The most ids of a text for an encoder or a classifier, including special tokens.
+
+    The result is the smaller limit of the network and its tokenizer.
     """
     before = (module.config.pad_token_id or 0) + 1 if module.config.model_type in OFFSET else 0
     return min(context(module) - before, getattr(tokenizer, "model_max_length", 1 << 30))
 
 
 def plain(text: str) -> str:
-    """The text with lone surrogates, which are no text to a tokenizer, as question marks."""
+    """The text with question marks for lone surrogates, which tokenizers reject."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def end_ids(module: Any, tokenizer: Any) -> frozenset[int]:
-    """The ids that end a text: the generation config's (one or several), the config's, and the tokenizer's
-    own.
-    """
-    found = getattr(getattr(module, "generation_config", None), "eos_token_id", None)
-    found = module.config.eos_token_id if found is None else found
-    several = found if isinstance(found, list | tuple) else [found]
-    return frozenset(int(i) for i in (*several, tokenizer.eos_token_id) if i is not None)
+    """The ids that end a text: those of the generation config, else of the config, and the tokenizer's."""
+    own = getattr(getattr(module, "generation_config", None), "eos_token_id", None)
+    own = module.config.eos_token_id if own is None else own
+    ids = own if isinstance(own, list | tuple) else [own]
+    return frozenset(int(i) for i in (*ids, tokenizer.eos_token_id) if i is not None)
 
 
 def load_module(
@@ -169,13 +155,16 @@ def load_module(
     spare: str = "",
     layers: int | None = None,
 ) -> Any:
-    """A network of one of the library's automatic kinds, in evaluation mode.
+    """A network of one of the library's automatic classes, in evaluation mode.
 
-    BadModel where weights are missing, a remark where some are left out.
+    A remark names weights that the model does not use.
 
     Args:
-        spare: weights whose names begin so may be missing, since nobody reads them.
-        layers: so many of the network's layers from below; the others are not made.
+        spare: the prefix of unused weights, which may be missing.
+        layers: the number of layers to load, from the lowest; all by default.
+
+    Raises:
+        BadModel: loading fails, or weights are missing.
     """
     place, weights = str(path), devices.dtype(dtype)
     on, more = devices.device(device), {} if layers is None else {"config": _shallow(place, revision, layers)}
@@ -183,24 +172,24 @@ def load_module(
     shown = bars.is_progress_bar_enabled()
     bars.disable_progress_bar()
     try:
-        told: dict[str, Any]
+        report: dict[str, Any]
         options = {"dtype": weights, "use_safetensors": True, "output_loading_info": True, **more}
-        module, told = from_pretrained(kind, place, revision, "model", **options)
+        module, report = from_pretrained(kind, place, revision, "model", **options)
     finally:
         if shown:
             bars.enable_progress_bar()
-    some = sorted(name for name in told["missing_keys"] if not (spare and name.startswith(spare)))
-    if some:
+    missing = sorted(name for name in report["missing_keys"] if not (spare and name.startswith(spare)))
+    if missing:
         raise BadModel(
-            f"{place}: the weights lack {len(some)} tensors, the first is {some[0]!r}; they would be "
-            "left at random"
+            f"{place}: the weights lack {len(missing)} tensors, the first is {missing[0]!r}; all must be "
+            "there, because a missing tensor would have random values. Get the complete weights"
         )
-    if told["unexpected_keys"] and layers is None:
-        some = sorted(told["unexpected_keys"])
-        names = ", ".join(some[:3]) + (", ..." if len(some) > 3 else "")
+    if report["unexpected_keys"] and layers is None:
+        unused = sorted(report["unexpected_keys"])
+        names = ", ".join(unused[:3]) + (", ..." if len(unused) > 3 else "")
         warnings.warn(
-            f"{place}: {len(some)} tensors of the weights are left out, as the model has no place "
-            f"for them: {names}",
+            f"{place}: {len(unused)} tensors of the weights are left out, because the model does not use "
+            f"them: {names}",
             Remark,
             stacklevel=3,
         )
@@ -209,10 +198,11 @@ def load_module(
 
 @torch.no_grad()
 def _aligned(module: Any) -> Any:
-    """The module with memory of torch's own for each parameter.
+    """The module with aligned memory for each parameter.
 
-    Parts of a mapped file begin anywhere, and matrix products of float64 differ in
-    the last bit by where their matrices begin: a resumed run would not be the same to the bit."""
+    Tensors in a mapped file may begin at any address. Matrix products of float64 depend on the address in
+    the last bit, so without alignment a resumed run would not give the same results, bit for bit.
+    """
     for tensor in (*module.parameters(), *module.buffers()):
         if tensor.data_ptr() % ALIGNMENT:
             tensor.data = tensor.data.clone()
@@ -220,11 +210,12 @@ def _aligned(module: Any) -> Any:
 
 
 def _shallow(place: str, revision: str | None, layers: int) -> Any:
-    """The config of a network with only its first `layers` layers; BadModel where it has fewer."""
+    """The config of a network with only its first `layers` layers; BadModel if it has fewer."""
     config = from_pretrained(transformers_library().AutoConfig, place, revision, "config")
     if not 0 <= layers <= config.num_hidden_layers:
         raise BadModel(
-            f"layer = {layers}: {place} has the layers 0 (the embeddings) to {config.num_hidden_layers}"
+            f"layer = {layers}: {place} has the layers 0 (the embeddings) to {config.num_hidden_layers}; "
+            "choose one of these"
         )
     config.num_hidden_layers = layers
     return config
@@ -233,22 +224,22 @@ def _shallow(place: str, revision: str | None, layers: int) -> Any:
 def load_tokenizer(path: str | Path, revision: str | None, advice: str = "") -> Any:
     """The fast tokenizer of a folder or name.
 
-    BadModel, which ends in `advice`, where there is no such folder.
+    Raises:
+        BadModel: there is no such folder, and the error ends with `advice`; or the tokenizer cannot be used.
     """
     place = Path(path)
     if place.is_dir():
         if not (place / "config.json").is_file():
-            raise BadModel(f"{path}: the folder has no config.json, so it is no Hugging Face model")
+            raise BadModel(f"{path}: the folder has no config.json; give the folder of a Hugging Face model")
         if not any((place / name).is_file() for name in TOKENIZER_FILES):
-            raise BadModel(f"{path}: the folder has no tokenizer (tokenizer.json is right)")
+            raise BadModel(f"{path}: the folder has no tokenizer; it must hold tokenizer.json")
     elif place.is_absolute() or str(path).startswith((".", "runs/")) or str(path).count("/") > 1:
         raise BadModel(f"{path}: there is no such folder{advice}")
     what = "tokenizer" if place.is_dir() else "tokenizer (it is no folder here, or not a model of the hub)"
     tokenizer = from_pretrained(transformers_library().AutoTokenizer, path, revision, what)
-    if not getattr(
-        tokenizer, "is_fast", False
-    ):  # a class that is no tokenizer of its own has no such attribute
-        raise BadModel(f"{path}: the tokenizer has no fast form (tokenizer.json)")
+    # some classes that the library loads are no tokenizers and have no such attribute
+    if not getattr(tokenizer, "is_fast", False):
+        raise BadModel(f"{path}: the tokenizer has no fast form; use a model with tokenizer.json")
     for name in WHERE_FROM:
         tokenizer.init_kwargs.pop(name, None)
     return tokenizer

@@ -1,6 +1,4 @@
-"""What every forward pass of a causal network needs: its last hidden states, padding, groups by token budget,
-evaluation mode.
-"""
+"""Parts of every forward pass: last hidden states, padding, groups by token budget, evaluation mode."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from loquent.pretrained.torch_private import is_dropout
 
 @contextmanager
 def evaluating(*modules: nn.Module) -> Iterator[None]:
-    """Evaluation mode inside (dropout off); every part that was training trains again after it."""
+    """Evaluation mode (no dropout) inside the context; after it each part has its former mode."""
     training = [part for module in modules for part in module.modules() if part.training]
     for module in modules:
         module.eval()
@@ -30,8 +28,9 @@ def evaluating(*modules: nn.Module) -> Iterator[None]:
 
 
 def drops_out(module: nn.Module) -> bool:
-    """Whether a pass, in the mode that each part is in, leaves something out at random: by a layer, or by a
-    rate that a part keeps as its own.
+    """Whether a forward pass in the current modes drops units at random.
+
+    A part drops units as a dropout layer, or by a rate in one of its attributes.
     """
     return any(part.training and any(rate > 0 for rate in _dropout_rates(part)) for part in module.modules())
 
@@ -45,43 +44,42 @@ def _dropout_rates(part: nn.Module) -> list[float]:
 def hidden(module: Any, tokens: Tensor, wanted: Tensor | None = None) -> Tensor:
     """The last hidden states [B, T, D] of right-padded rows of ids, for a causal model or its trunk.
 
-    One forward pass.
-
-    Causality keeps the padding on the right out of all real positions, so the mask is all ones; positions are
-    the model's own.
+    One forward pass. The padding follows all real positions, so in a causal model it does not affect them.
+    So the mask is all ones, and the model counts the positions itself.
 
     Args:
-        wanted: the positions somebody will look at, bool[B, T], all by default; what stands at others is
+        wanted: the positions that are read, bool[B, T]; all by default. The states at other positions are
             undefined.
     """
     inner = module.base_model
     if gpt2.serves(inner):
         return gpt2.last_hidden(inner, tokens) if wanted is None else gpt2.hidden_where(inner, tokens, wanted)
-    given: dict[str, Any] = {
+    inputs: dict[str, Any] = {
         "input_ids": tokens,
         "attention_mask": torch.ones_like(tokens),
         "use_cache": False,
     }
     if inner.get_output_embeddings() is None:
-        states: Tensor = inner(**given).last_hidden_state
+        states: Tensor = inner(**inputs).last_hidden_state
         return states
     if "logits_to_keep" in inspect.signature(inner.forward).parameters:
-        given["logits_to_keep"] = 1  # nobody reads them, and all of them are large
-    last: Tensor = inner(**given, output_hidden_states=True).hidden_states[-1]
+        inputs["logits_to_keep"] = 1  # the logits are unused, and all of them would be large
+    last: Tensor = inner(**inputs, output_hidden_states=True).hidden_states[-1]
     return last
 
 
 def groups(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
-    """Indices in groups of like length, longest first, each at most `token_budget` when padded (or one
-    row).
+    """Indices in groups of similar length, longest first.
+
+    A padded group has at most `token_budget` tokens, or a single row.
     """
     order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
-    found: list[list[int]] = []
+    batches: list[list[int]] = []
     for i in order:
-        if not found or (len(found[-1]) + 1) * lengths[found[-1][0]] > token_budget:
-            found.append([])
-        found[-1].append(i)
-    return found
+        if not batches or (len(batches[-1]) + 1) * lengths[batches[-1][0]] > token_budget:
+            batches.append([])
+        batches[-1].append(i)
+    return batches
 
 
 def padded(

@@ -1,11 +1,10 @@
-"""The output layer of a causal model: what its own code does to the last hidden states until they are logits,
-as operations.
+"""The output layer of a causal model, recorded as the operations from the last hidden states to the logits.
 
-`head` runs the model's `forward` with a stand-in for its trunk, which gives hidden states of no rows, and
-records the operations that follow. So no weight and no number decides what the layer is: a soft cap on logits
-is a soft cap however small the logits are. It does so for two shapes, neither of which holds a number: a
-layer that does other things to more rows or longer ones is not recognised. Nothing is kept from one call to
-the next, the trunk is not run, nothing is drawn at random, and hooks and caches are not touched.
+`head` runs the model's own `forward` with a stand-in for the trunk, which returns empty hidden states, and
+records the operations after it. So the record does not depend on any value: a soft cap on logits is recorded
+even if all logits are small. `head` compares the records of two empty shapes, and does not recognise a layer
+whose operations depend on the shape. It stores nothing between calls, runs no trunk, draws no random numbers,
+and leaves hooks and caches alone.
 """
 
 from __future__ import annotations
@@ -25,32 +24,33 @@ from loquent.pretrained.torch_private import children, is_changed
 
 @dataclass(frozen=True, eq=False)
 class Product:
-    """The output layer as `wide(narrow(states) @ weight.T + bias)`: so its logits can be formed some rows at
-    a time.
+    """The output layer as `wide(narrow(states) @ weight.T + bias)`.
+
+    In this form the logits can be computed for some rows at a time.
     """
 
-    weight: Tensor  # [V, H'], the model's own
+    weight: Tensor  # [V, H'], the model's own tensor
     bias: Tensor | None  # [V]
     before: tuple[Step, ...]
     after: tuple[Step, ...]  # these have no weights
 
     def narrow(self, states: Tensor) -> Tensor:
-        """What stands before the product: [*N, H] -> [*N, H']."""
+        """The operations before the product: [*N, H] -> [*N, H']."""
         return run(self.before, states)
 
     def wide(self, outputs: Tensor) -> Tensor:
-        """What stands after it, scales and caps: [*N, V] -> [*N, V]."""
+        """The operations after the product, such as scales and caps: [*N, V] -> [*N, V]."""
         return run(self.after, outputs, len(self.before) + 1)
 
 
 @dataclass(frozen=True, eq=False)
 class OutputLayer:
-    """Hidden states [*N, H] -> logits [*N, V], differentiable, on the weights as they are."""
+    """A differentiable function from hidden states [*N, H] to logits [*N, V], on the model's weights."""
 
     steps: tuple[Step, ...]
     width: int  # H
-    trunk: nn.Module  # the part that gives the hidden states to the model's own forward
-    product: Product | None  # where it is one product, with whatever stands around it
+    trunk: nn.Module  # the part that returns the hidden states in the model's own forward
+    product: Product | None  # None if the layer does not have this form
 
     def __call__(self, states: Tensor) -> Tensor:
         """The logits."""
@@ -58,13 +58,13 @@ class OutputLayer:
 
 
 def head(module: Any) -> OutputLayer | None:
-    """The output layer of a causal model, as it is now.
+    """The output layer of a causal model in its present state.
 
-    None where it is not recognised, and the model must be asked for its own logits.
+    The result is None if the layer is not recognised. Then the logits must come from the model's own forward.
 
-    Recognised are linear layers, activations, scales, soft caps, biases, casts, normalisations of a row, and
-    layers made of these. Hooks, replaced `forward`s, active dropout, quantised layers, and trunks that are
-    not called with the ids alone are not.
+    `head` recognises layers of these operations: linear layers, activations, scales, soft caps, biases,
+    casts and normalisations of a row. It does not recognise models with hooks, replaced `forward`s, active
+    dropout, quantised layers, or a trunk that reads other inputs than the ids.
     """
     trunk = next((name for name, part in children(module).items() if part is module.base_model), None)
     if trunk is None or is_changed(module) or any(is_changed(part) for part in _parts(module, trunk)):
@@ -80,7 +80,7 @@ def head(module: Any) -> OutputLayer | None:
 def _recorded(module: Any, trunk: str, width: int) -> OutputLayer:
     layer = _of_shape(module, trunk, width, (1, 0))
     if not same(layer.steps, _of_shape(module, trunk, width, (0, 7)).steps):
-        raise Unrecognised("what it does depends on how many rows there are, or how long they are")
+        raise Unrecognised("the operations depend on the number of rows or on their length")
     return layer
 
 
@@ -88,33 +88,32 @@ def _of_shape(module: Any, trunk: str, width: int, shape: tuple[int, int]) -> Ou
     hidden = torch.zeros(*shape, width, dtype=module.dtype, device=module.device)
     ids = torch.zeros(*shape, dtype=torch.long, device=module.device)
     stand_in = StandIn(module.base_model, hidden, ids, torch.ones_like(ids))
-    with (
-        torch.enable_grad(),
-        Recorder(hidden) as recorder,
-    ):  # with a gradient what was computed from weights differs from weights
-        found = forward(module, trunk, stand_in)
-    logits = found[0] if isinstance(found, tuple) else found.logits
+    # with gradients enabled, tensors computed from weights differ from weights
+    with torch.enable_grad(), Recorder(hidden) as recorder:
+        output = forward(module, trunk, stand_in)
+    logits = output[0] if isinstance(output, tuple) else output.logits
     steps = recorder.steps
     if recorder.known.get(id(logits)) != len(steps) or not steps:
         raise Unrecognised("the logits are not the last result")
-    (called,) = stand_in.called  # once
+    (called,) = stand_in.called  # exactly one call
     return OutputLayer(tuple(steps), width, called, _product(tuple(steps)))
 
 
 def _product(steps: tuple[Step, ...]) -> Product | None:
-    """The last linear step with what stands around it, where all that follows is made of its result and has
-    no weights.
+    """The last linear step with the steps before and after it.
+
+    None without a linear step, or if a later step reads weights or earlier results.
     """
     number = max((number for number, step in enumerate(steps) if step.function is F.linear), default=None)
     if number is None:
         return None
     before, step, after = steps[:number], steps[number], steps[number + 1 :]
-    for value in flat([(later.given, later.named) for later in after]):
+    for value in flat([(later.args, later.kwargs) for later in after]):
         if (isinstance(value, Place) and value.number <= number) or (
             isinstance(value, Tensor) and value.requires_grad
         ):
             return None
-    bound = dict(zip(("input", "weight", "bias"), step.given, strict=False)) | step.named
+    bound = dict(zip(("input", "weight", "bias"), step.args, strict=False)) | step.kwargs
     return (
         Product(bound["weight"], bound.get("bias"), before, after)
         if bound["input"] == Place(number)
@@ -123,16 +122,14 @@ def _product(steps: tuple[Step, ...]) -> Product | None:
 
 
 def _parts(module: nn.Module, trunk: str) -> Iterator[nn.Module]:
-    """All modules beside the trunk."""
+    """All modules outside the trunk."""
     for name, part in children(module).items():
         if name != trunk and part is not None:
             yield from part.modules()
 
 
 def _widths(module: Any) -> list[int]:
-    """What the size of the last hidden states may be: what the config says, and what the output embeddings
-    read.
-    """
+    """The possible sizes of the last hidden states: that of the config, and that of the output embeddings."""
     layer, config = module.get_output_embeddings(), module.config.get_text_config()
     weight = getattr(layer, "weight", None)
     sizes = [getattr(config, "hidden_size", None), None if weight is None else int(weight.shape[-1])]

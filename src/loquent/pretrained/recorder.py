@@ -1,5 +1,6 @@
-"""Records the operations of a model's own code on hidden states, as far as each is known to treat every
-position alone.
+"""Records the operations of a model's own code on hidden states.
+
+Only operations that are known to treat every position alone are recorded.
 """
 
 from __future__ import annotations
@@ -13,60 +14,49 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 LINEAR, DROPOUT = "linear", "dropout"
-SAME = {"contiguous", "clone"}  # operations that change no number
+SAME = {"contiguous", "clone"}  # operations that change no value
 CASTS = {"float", "double", "half", "bfloat16", "to", "type", "type_as"}
-OF_EACH = {
-    "tanh",
-    "relu",
-    "gelu",
-    "silu",
-    "sigmoid",
-    "neg",
-    "clamp",
-    "square",
-    "sqrt",
-    "rsqrt",
-}  # of each number alone
-OF_TWO = {"add", "sub", "mul", "div", "true_divide", "pow"}  # of two numbers
-OF_ROW = {"layer_norm", "rms_norm"}  # of the last dimension
+# operations on each number, on two numbers, and on the last dimension
+OF_EACH = {"tanh", "relu", "gelu", "silu", "sigmoid", "neg", "clamp", "square", "sqrt", "rsqrt"}
+OF_TWO = {"add", "sub", "mul", "div", "true_divide", "pow"}
+OF_ROW = {"layer_norm", "rms_norm"}
 METADATA = {"size", "dim", "ndimension", "is_floating_point", "get_device", "is_contiguous", "__get__"}
 
 
 class Unrecognised(Exception):
-    """The model does something between its trunk and its logits that is not known to treat each position
-    alone.
-    """
+    """An operation between trunk and logits is not known to treat each position alone."""
 
 
 class Place(NamedTuple):
-    """In the arguments of a step: 0 stands for the hidden states, n for the result of step n - 1."""
+    """A recorded tensor in the arguments of a step: 0 is the hidden states, n the result of step n - 1."""
 
     number: int
 
 
 class Step(NamedTuple):
-    """One operation, which treats every row of its inputs alone."""
+    """An operation that treats every row of its inputs alone."""
 
     function: Callable[..., Tensor]
-    given: tuple[Any, ...]
-    named: dict[str, Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
 
 
 def run(steps: Sequence[Step], inputs: Tensor, first: int = 0) -> Tensor:
-    """The result of the last step; `first` is the place of the inputs."""
-    found, last = {first: inputs}, first
+    """The result of the last step; `first` is the number of the inputs' place."""
+    results, last = {first: inputs}, first
     for last, step in enumerate(steps, first + 1):
-        given, named = mapped(
-            (step.given, step.named), lambda value: found[value.number] if isinstance(value, Place) else value
+        args, kwargs = mapped(
+            (step.args, step.kwargs),
+            lambda value: results[value.number] if isinstance(value, Place) else value,
         )
-        found[last] = step.function(*given, **named)
-    return found[last]
+        results[last] = step.function(*args, **kwargs)
+    return results[last]
 
 
 class Recorder(TorchFunctionMode):
-    """Records the operations on hidden states and on what is made of them.
+    """Records the operations on hidden states and on their results.
 
-    Raises at the first that is not recognised.
+    It raises `Unrecognised` at the first operation that is not recognised.
     """
 
     def __init__(self, hidden: Tensor) -> None:
@@ -76,7 +66,7 @@ class Recorder(TorchFunctionMode):
         self.autocast = self._autocast()
 
     def _autocast(self) -> torch.dtype | None:
-        """The type in which products are computed by torch's autocast, where it is on."""
+        """The type of products under torch's autocast; None if autocast is off."""
         return torch.get_autocast_dtype(self.device) if torch.is_autocast_enabled(self.device) else None
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -85,17 +75,17 @@ class Recorder(TorchFunctionMode):
             return function(*args, **kwargs)
         name = getattr(function, "__name__", "")
         if torch.is_grad_enabled() != self.differentiable:
-            raise Unrecognised(f"{name} without a gradient, or with one of its own")
+            raise Unrecognised(f"{name} with another gradient mode")
         if self._autocast() != self.autocast:
-            raise Unrecognised(f"{name} in a precision of its own")
+            raise Unrecognised(f"{name} with another autocast precision")
         if name in METADATA:
-            found = function(*args, **kwargs)
-            if isinstance(found, Tensor):
+            value = function(*args, **kwargs)
+            if isinstance(value, Tensor):
                 raise Unrecognised(name)
-            return found
+            return value
         if not name.endswith("__") and name.endswith("_"):
             name = name.removesuffix("_")
-            self._may_change(args[0])
+            self._check_change(args[0])
         if name in SAME or (name == DROPOUT and not _drops(args, kwargs)):
             return args[0]
         if name == "__getitem__" and _columns(args[1]) == slice(None):
@@ -103,27 +93,21 @@ class Recorder(TorchFunctionMode):
         step = self._step(name, args, kwargs)
         if step is None:
             raise Unrecognised(name)
-        result = function(
-            *args, **kwargs
-        )  # the input itself where it works in place, or casts to the type that the input has
+        # the input itself for an operation in place, or for a cast to the input's own type
+        result = function(*args, **kwargs)
         self.alive.append(result)
         self.steps.append(step)
         self.known[id(result)] = len(self.steps)
         return result
 
-    def _may_change(self, value: Any) -> None:
-        """Raise where an operation in place would change more than the result of one step, which all later
-        steps read.
-        """
+    def _check_change(self, value: Any) -> None:
+        """Refuse a change in place of anything but the result of one step, which all later steps read."""
         number = self.known.get(id(value))
         if number is None or (number and self.steps[number - 1].function is Tensor.__getitem__):
             raise Unrecognised("a change in place")
 
     def _step(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Step | None:
-        """The operation on rows of any number, with places for what was recorded before.
-
-        None where it is not recognised.
-        """
+        """The operation for any number of rows, with places for recorded tensors; None if not recognised."""
         if (
             "out" in kwargs
             or kwargs.get("inplace")
@@ -133,7 +117,7 @@ class Recorder(TorchFunctionMode):
             )
         ):
             return None
-        given, named = mapped(
+        args, kwargs = mapped(
             (args, kwargs),
             lambda value: (
                 Place(self.known[id(value)])
@@ -141,27 +125,27 @@ class Recorder(TorchFunctionMode):
                 else value
             ),
         )
-        if name == LINEAR and isinstance(given[0], Place):
-            return Step(F.linear, given, named)
+        if name == LINEAR and isinstance(args[0], Place):
+            return Step(F.linear, args, kwargs)
         if name in CASTS:
-            return Step(getattr(Tensor, name), given, named)
+            return Step(getattr(Tensor, name), args, kwargs)
         if name in OF_EACH:
-            named = {
-                key: value for key, value in named.items() if key != "inplace"
-            }  # functions of nn alone say that it is not
-            return Step(getattr(F, name) if name in ("gelu", "silu") else getattr(torch, name), given, named)
+            # only functions of torch.nn pass `inplace`, here always False
+            kwargs = {key: value for key, value in kwargs.items() if key != "inplace"}
+            return Step(getattr(F if name in ("gelu", "silu") else torch, name), args, kwargs)
         if name in OF_TWO:
-            return Step(getattr(torch, name), given, named)
+            return Step(getattr(torch, name), args, kwargs)
         if name in OF_ROW and len(args[1]) == 1:
-            return Step(getattr(F, name), given, named)
+            return Step(getattr(F, name), args, kwargs)
         if name == "__getitem__":
             columns = _columns(args[1])
-            return None if columns is None else Step(Tensor.__getitem__, (given[0], (..., columns)), {})
+            return None if columns is None else Step(Tensor.__getitem__, (args[0], (..., columns)), {})
         return None
 
     def _constant(self, value: Tensor, name: str) -> bool:
-        """Whether a tensor may stand in an operation: recorded, or a weight itself, of one row where the
-        operation takes numbers.
+        """Whether a tensor is allowed in an operation.
+
+        Allowed are recorded tensors and weights. For operations on numbers a weight must have one row.
         """
         if id(value) in self.known:
             return True
@@ -173,21 +157,22 @@ class Recorder(TorchFunctionMode):
 
 
 def same(first: Sequence[Step], second: Sequence[Step]) -> bool:
-    """Whether two records are of the same operations on the same weights and numbers."""
-    one, other = (
-        list(flat([(step.function, *step.given, list(step.named), step.named) for step in steps]))
+    """Whether two records have the same operations on the same weights and numbers."""
+    left, right = (
+        list(flat([(step.function, *step.args, list(step.kwargs), step.kwargs) for step in steps]))
         for steps in (first, second)
     )
-    return len(one) == len(other) and all(map(_same, one, other))
+    return len(left) == len(right) and all(map(_same, left, right))
 
 
-def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, Tensor) and isinstance(other, Tensor):
-        made_anew = (
-            one.is_leaf and not one.requires_grad and one.shape == other.shape and one.dtype == other.dtype
-        )
-        return one is other or (made_anew and bool(torch.equal(one, other)))
-    return type(one) is type(other) and bool(one == other)
+def _same(left: Any, right: Any) -> bool:
+    if isinstance(left, Tensor) and isinstance(right, Tensor):
+        if left is right:
+            return True
+        constant = left.is_leaf and not left.requires_grad  # the model's code made it in this call
+        alike = left.shape == right.shape and left.dtype == right.dtype
+        return constant and alike and bool(torch.equal(left, right))
+    return type(left) is type(right) and bool(left == right)
 
 
 def _drops(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
@@ -197,9 +182,9 @@ def _drops(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
 
 
 def _columns(index: Any) -> slice | None:
-    """The slice of columns that an index of [rows, positions, columns] takes.
+    """The slice of columns that an index selects of [rows, positions, columns].
 
-    None where it takes anything but whole rows.
+    None if the index does not select all rows and positions.
     """
     index = index if isinstance(index, tuple) else (index,)
     if not all(isinstance(part, slice) or part is Ellipsis for part in index):
@@ -210,12 +195,12 @@ def _columns(index: Any) -> slice | None:
     if len(index) > 3:
         return None
     *rows, columns = index + (slice(None),) * (3 - len(index))
-    if not all(map(_whole, rows)):
+    if not all(map(_is_full, rows)):
         return None
-    return slice(None) if _whole(columns) else columns
+    return slice(None) if _is_full(columns) else columns
 
 
-def _whole(part: slice) -> bool:
+def _is_full(part: slice) -> bool:
     return part.start in (None, 0) and part.stop is None and part.step in (None, 1)
 
 
@@ -231,7 +216,7 @@ def flat(values: Any) -> Iterator[Any]:
 
 
 def mapped(values: Any, function: Callable[[Any], Any]) -> Any:
-    """Nested lists, tuples and dicts with the function of each value in it."""
+    """Nested lists, tuples and dicts with the function applied to each value."""
     if isinstance(values, dict):
         return {name: mapped(value, function) for name, value in values.items()}
     if isinstance(values, list | tuple) and not isinstance(values, Place | torch.Size):

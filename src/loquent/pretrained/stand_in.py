@@ -1,6 +1,4 @@
-"""A stand-in for the trunk of a causal model, with which the model's own code for its output layer runs
-without the trunk.
-"""
+"""A stand-in for the trunk of a causal model, with which the model's output layer runs alone."""
 
 from __future__ import annotations
 
@@ -13,52 +11,50 @@ from torch import Tensor, nn
 from loquent.pretrained.recorder import Unrecognised
 from loquent.pretrained.torch_private import is_changed, with_child
 
-FLAGS = {
-    "use_cache",
-    "return_dict",
-    "output_attentions",
-    "output_hidden_states",
-    "output_router_logits",
-}  # no hidden state depends on them
+# arguments of a trunk on which its hidden states do not depend
+FLAGS = {"use_cache", "return_dict", "output_attentions", "output_hidden_states", "output_router_logits"}
 
 
 class StandIn:
-    """Takes the place of a trunk: gives the hidden states, checks that it is called with the ids and nothing
-    else.
+    """A replacement of a trunk that returns given hidden states.
+
+    It checks that the model passes only the ids and their mask to the trunk.
     """
 
     def __init__(self, trunk: nn.Module, hidden: Tensor, ids: Tensor, mask: Tensor) -> None:
         self._trunk, self.hidden, self.ids, self.mask = trunk, hidden, ids, mask
-        self.called: list[
-            nn.Module
-        ] = []  # the module whose place it takes: of a shell the part that the model calls past it
+        # the replaced module of each call; if a model calls an inner part of the trunk, that part
+        self.called: list[nn.Module] = []
 
-    def __call__(self, *given: Any, **named: Any) -> Output:
-        """What the trunk gives, as the models read it."""
-        named = {**dict(zip(("input_ids", "attention_mask"), given, strict=False)), **named}
-        right = named.pop("input_ids", None) is self.ids and named.pop("attention_mask", None) is self.mask
-        if not right or any(value is not None for value in given[2:]):
-            raise Unrecognised("the trunk reads something else than the ids")
-        for name, value in named.items():
-            if not (value is None or (name in FLAGS and isinstance(value, bool)) or self._same(name, value)):
-                raise Unrecognised(f"the trunk is given {name}")
+    def __call__(self, *args: Any, **kwargs: Any) -> Output:
+        """The output of the trunk, in the form that models read."""
+        kwargs = {**dict(zip(("input_ids", "attention_mask"), args, strict=False)), **kwargs}
+        expected = kwargs.pop("input_ids", None) is self.ids
+        expected = kwargs.pop("attention_mask", None) is self.mask and expected
+        if not expected or any(value is not None for value in args[2:]):
+            raise Unrecognised("the trunk reads other inputs than the ids")
+        for name, value in kwargs.items():
+            flag = name in FLAGS and isinstance(value, bool)
+            if not (value is None or flag or self._has_no_effect(name, value)):
+                raise Unrecognised(f"the trunk reads the argument {name}")
         self.called.append(self._trunk)
         return Output(self.hidden)
 
-    def _same(self, name: str, value: Any) -> bool:
-        """Whether the trunk does the same without this argument."""
-        if name == "logits_to_keep" and value == 0:  # all
+    def _has_no_effect(self, name: str, value: Any) -> bool:
+        """Whether the trunk returns the same without this argument."""
+        if name == "logits_to_keep" and value == 0:  # 0 means all
             return True
-        known = inspect.signature(self._trunk.forward).parameters
-        return name in known and not isinstance(value, Tensor) and bool(value == known[name].default)
+        parameters = inspect.signature(self._trunk.forward).parameters
+        if name not in parameters or isinstance(value, Tensor):
+            return False
+        return bool(value == parameters[name].default)
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._trunk, name)
         if not isinstance(value, nn.Module):
             return value
-        if is_changed(self._trunk) or not _passes_on(
-            self._trunk, name, StandIn(value, self.hidden, self.ids, self.mask)
-        ):
+        probe = StandIn(value, self.hidden, self.ids, self.mask)
+        if is_changed(self._trunk) or not _passes_on(self._trunk, name, probe):
             return Part(value)
         inner = StandIn(value, self.hidden, self.ids, self.mask)
         inner.called = self.called
@@ -66,7 +62,7 @@ class StandIn:
 
 
 class Part:
-    """A part of a trunk, of which only attributes may be read."""
+    """A part of a trunk. Its attributes may be read, but it may not be called."""
 
     def __init__(self, part: nn.Module) -> None:
         self._part = part
@@ -75,13 +71,13 @@ class Part:
         value = getattr(self._part, name)
         return Part(value) if isinstance(value, nn.Module) else value
 
-    def __call__(self, *given: Any, **named: Any) -> Any:
-        """Not the output layer's to call."""
-        raise Unrecognised("a part of the trunk is called after it")
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuse the call, because the output layer would then include a part of the trunk."""
+        raise Unrecognised("the model calls a part of the trunk after the trunk")
 
 
 class Output:
-    """What a trunk gives: the hidden states, and None for all else."""
+    """The output of a trunk: the hidden states, and None for all other fields."""
 
     def __init__(self, hidden: Tensor) -> None:
         self.last_hidden_state = hidden
@@ -101,14 +97,14 @@ class Output:
 
 
 def _passes_on(trunk: Any, name: str, inner: StandIn) -> bool:
-    """Whether a trunk gives just what this part of it gives, as a shell around a decoder does."""
+    """Whether a trunk returns the output of this part unchanged, like a wrapper around a decoder."""
     try:
         return forward(trunk, name, inner)[0] is inner.hidden
-    except Exception:  # as in `head`
+    except Exception:  # a model's own code may raise anything, as in `head`
         return False
 
 
 def forward(module: Any, trunk: str, stand_in: StandIn) -> Any:
-    """The module's own forward, on a shallow twin of it that has the stand-in as its trunk."""
+    """Run the module's own forward on a shallow copy of it, with the stand-in as its trunk."""
     twin = with_child(module, trunk, stand_in)
     return type(module).forward(twin, input_ids=stand_in.ids, attention_mask=stand_in.mask, use_cache=False)

@@ -10,16 +10,13 @@ from loquent.pretrained.output import head
 
 
 def trunk(module: Any) -> nn.Module:
-    """The part of a causal model without its output layer.
-
-    The model itself where it does not name such a part.
-    """
+    """The part of a causal model without its output layer; the model itself if it names no such part."""
     base: nn.Module = module.base_model
     return base
 
 
 def width(module: Any) -> int:
-    """The size of the last hidden states, as the output layer reads them."""
+    """The size of the last hidden states that the output layer reads."""
     recognised = head(module)
     if recognised is not None:
         return recognised.width
