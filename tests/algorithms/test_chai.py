@@ -114,7 +114,7 @@ def test_features_are_means_and_candidates_are_those_of_the_policy():
     model, algorithm, batch = made()
     state = batch.tokens[0, :1].tolist()
     features, logprob = algorithm.candidates.of([state])
-    name = next(iter(algorithm.candidates._kept))
+    name = next(iter(algorithm.candidates._stored))
     keys = [KEY.child("candidates", name, i) for i in range(3)]
     drawn = decode(
         model.policy,

@@ -34,7 +34,7 @@ from loquent.core.settings import setting
 from loquent.models.actor import Actor
 from loquent.models.choose.answers import AnswerScore
 from loquent.models.choose.best_of import BestOf
-from loquent.models.score.states import StateCache, numbered, states_where
+from loquent.models.score.states import StateCache, index_among, states_where
 from loquent.models.score.tokens import deciding
 from loquent.models.tokens.batch import TokenBatch
 from loquent.models.tokens.utterances import Utterances, utterances
@@ -153,7 +153,7 @@ class UtteranceILQL(OfflineLearner):
             model, batch, wanted, policy=self.imitates, every=every, cache=self.cache
         )
         begun, ended, following = (
-            numbered(wanted, place)[view.real] for place in (view.state, view.action, view.next)
+            index_among(wanted, place)[view.real] for place in (view.state, view.action, view.next)
         )
         v = values.v(online.detach() if config.detach_v else online)
         q = tuple(

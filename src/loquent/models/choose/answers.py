@@ -1,4 +1,4 @@
-"""The value of whole answers, as a score by which the best of several is taken."""
+"""A score of whole answers by their values, which chooses the best of several answers."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ import torch
 
 from loquent.models.choose.best_of import log_probability
 from loquent.models.decode.drawn import Drawn
-from loquent.models.score.acted import answers_laid, states
+from loquent.models.score.acted import padded_answers, states
 from loquent.models.values.networks import TokenValues
 from loquent.pretrained import evaluating, groups
 
 
 @dataclass(frozen=True)
 class AnswerScore:
-    """Target Q after the whole answer + logprob_weight * log-probability (arXiv:2206.11871, the released
-    code's utterance policy).
+    """The score: target Q after the whole answer + logprob_weight * log-probability.
+
+    This is the utterance policy in the released code of arXiv:2206.11871.
 
     Args:
-        module: the policy, whose hidden states values may read.
-        values: with one value a Q-head.
-        pad: fills rows of unequal length.
-        token_budget: padded tokens of one forward pass.
+        module: the policy, whose hidden states the values may read.
+        values: values with one output for each Q-head.
+        pad: the id of padding.
+        token_budget: the most padded tokens of a forward pass.
     """
 
     module: Any
@@ -35,23 +36,20 @@ class AnswerScore:
 
     @torch.no_grad()
     def __call__(self, prompts: Sequence[Sequence[int]], answers: Sequence[Drawn]) -> list[float]:
-        """One score an answer; the network that the target heads read reads all answers once."""
-        scores = [self.logprob_weight * one for one in log_probability(prompts, answers)]
-        said = [answer.tokens.ids.tolist() for answer in answers]
-        values = self.values
-        network = next(
-            (part for part in (values.target_trunk, values.value_trunk) if part is not None), self.module
-        )
+        """One score for each answer. The network below the target heads reads each answer once."""
+        scores = [self.logprob_weight * logprob for logprob in log_probability(prompts, answers)]
+        values, ids = self.values, [answer.tokens.ids.tolist() for answer in answers]
+        lengths = [len(prompt) + len(row) for prompt, row in zip(prompts, ids, strict=True)]
+        trunks = (values.target_trunk, values.value_trunk)
+        network = next((trunk for trunk in trunks if trunk is not None), self.module)
         with evaluating(self.module, values):
-            for some in groups(
-                [len(prompt) + len(one) for prompt, one in zip(prompts, said, strict=True)], self.token_budget
-            ):
-                tokens, _ = answers_laid(
-                    [prompts[i] for i in some], [said[i] for i in some], self.pad, self.module.device
+            for group in groups(lengths, self.token_budget):
+                tokens, _ = padded_answers(
+                    [prompts[i] for i in group], [ids[i] for i in group], self.pad, self.module.device
                 )
-                ends = torch.tensor([len(prompts[i]) + len(said[i]) - 1 for i in some], device=tokens.device)
+                ends = torch.tensor([lengths[i] - 1 for i in group], device=tokens.device)
                 where = torch.arange(tokens.shape[1], device=tokens.device) == ends[:, None]
-                found = values.target_q(states([network], tokens, where)[0])[:, 0]
-                for i, value in zip(some, found.tolist(), strict=True):
+                q = values.target_q(states([network], tokens, where)[0])[:, 0]
+                for i, value in zip(group, q.tolist(), strict=True):
                     scores[i] += value
         return scores

@@ -1,4 +1,4 @@
-"""The best of several answers, by a score of whole utterances."""
+"""The choice of the best of several answers by a score of whole utterances."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ import torch
 
 from loquent.errors import BadModel, BadSetting
 from loquent.models.decode.drawn import Drawn
-from loquent.models.score.acted import answers_laid, states
+from loquent.models.score.acted import padded_answers, states
 from loquent.pretrained import evaluating, groups
 
 if TYPE_CHECKING:
     from loquent.models.values.networks import TokenValues
 
 Score = Callable[[Sequence[Sequence[int]], Sequence[Drawn]], Sequence[float]]
-"""From prompts and one answer to each (whole, with its end token where it has one) to one number each.
+"""From prompts and one answer to each to one number for each; more is better.
 
-More is better.
+The answers are whole, with their end tokens if they have them.
 """
 
 
 @dataclass(frozen=True)
 class BestOf:
-    """Of so many answers to one question the one with the highest score is given; of equal ones the first.
+    """The choice of the answer with the highest score among `number` answers; of equal scores the first.
 
     Raises:
-        BadSetting: there is not one answer to take.
+        BadSetting: `number` is less than 1.
     """
 
     number: int
@@ -37,46 +37,48 @@ class BestOf:
 
     def __post_init__(self) -> None:
         if self.number < 1:
-            raise BadSetting(f"number = {self.number}: the best of at least 1 answer can be taken")
+            raise BadSetting(
+                f"number must be an integer of at least 1, got number = {self.number}; choose more answers"
+            )
 
     def choose(self, prompts: Sequence[Sequence[int]], candidates: Sequence[Sequence[Drawn]]) -> list[Drawn]:
         """The best answer to each prompt; all are scored in one call.
 
         Raises:
-            BadModel: a score is no number.
+            BadModel: a score is NaN.
         """
         if self.number == 1 or not candidates:
-            return [some[0] for some in candidates]
-        flat = [answer for some in candidates for answer in some]
-        scores = iter(
-            self.score([prompt for prompt, some in zip(prompts, candidates, strict=True) for _ in some], flat)
-        )
+            return [answers[0] for answers in candidates]
+        flat = [answer for answers in candidates for answer in answers]
+        repeated = [prompt for prompt, answers in zip(prompts, candidates, strict=True) for _ in answers]
+        remaining = iter(self.score(repeated, flat))
         chosen = []
-        for some in candidates:
-            mine = [float(next(scores)) for _ in some]
-            if any(math.isnan(one) for one in mine):
+        for answers in candidates:
+            scores = [float(next(remaining)) for _ in answers]
+            if any(math.isnan(score) for score in scores):
                 raise BadModel(
-                    f"an answer's score is no number: {mine}; the score, or the values it reads, are "
-                    "not finite"
+                    f"an answer's score is no number: {scores}; all scores must be numbers. Check that the "
+                    "values that the score reads are finite"
                 )
-            chosen.append(some[max(range(len(some)), key=mine.__getitem__)])
+            chosen.append(answers[max(range(len(answers)), key=scores.__getitem__)])
         return chosen
 
 
 def log_probability(prompts: Sequence[Sequence[int]], answers: Sequence[Drawn]) -> list[float]:
-    """The log-probability of each answer in the distribution it was drawn from."""
+    """The log-probability of each answer in the distribution from which it was drawn."""
     return [float(answer.tokens.drawn_logprob.sum()) for answer in answers]
 
 
 @dataclass(frozen=True)
 class AdvantageScore:
-    """advantage_weight * sum of (T - V) + logprob_weight * log-probability, over an answer's own tokens
-    (arXiv:2206.11871, released code).
+    """The score: advantage_weight * sum of (T - V) + logprob_weight * log-probability.
+
+    The sum is over the tokens of an answer (released code of arXiv:2206.11871).
 
     Args:
-        module: the policy, whose hidden states values may read.
-        pad: fills rows of unequal length.
-        token_budget: padded tokens of one forward pass.
+        module: the policy, whose hidden states the values may read.
+        pad: the id of padding.
+        token_budget: the most padded tokens of a forward pass.
     """
 
     module: Any
@@ -88,32 +90,31 @@ class AdvantageScore:
 
     @torch.no_grad()
     def __call__(self, prompts: Sequence[Sequence[int]], answers: Sequence[Drawn]) -> list[float]:
-        """One score an answer; each network reads all answers once."""
-        scores = [self.logprob_weight * one for one in log_probability(prompts, answers)]
-        if self.advantage_weight:
-            said = [answer.tokens.ids.tolist() for answer in answers]
-            with evaluating(self.module, self.values):
-                for some in groups(
-                    [len(prompt) + len(one) for prompt, one in zip(prompts, said, strict=True)],
-                    self.token_budget,
-                ):
-                    tokens, where = answers_laid(
-                        [prompts[i] for i in some], [said[i] for i in some], self.pad, self.module.device
-                    )
-                    found = taken_advantages(self.module, self.values, tokens, where)
-                    for i, part in zip(some, found.split([len(said[i]) for i in some]), strict=True):
-                        scores[i] += self.advantage_weight * float(part.double().sum())
+        """One score for each answer. Each network reads each answer once."""
+        scores = [self.logprob_weight * logprob for logprob in log_probability(prompts, answers)]
+        if not self.advantage_weight:
+            return scores
+        ids = [answer.tokens.ids.tolist() for answer in answers]
+        lengths = [len(prompt) + len(row) for prompt, row in zip(prompts, ids, strict=True)]
+        with evaluating(self.module, self.values):
+            for group in groups(lengths, self.token_budget):
+                tokens, where = padded_answers(
+                    [prompts[i] for i in group], [ids[i] for i in group], self.pad, self.module.device
+                )
+                advantages = taken_advantages(self.module, self.values, tokens, where)
+                for i, part in zip(group, advantages.split([len(ids[i]) for i in group]), strict=True):
+                    scores[i] += self.advantage_weight * float(part.double().sum())
         return scores
 
 
 def taken_advantages(
     module: Any, values: TokenValues, tokens: torch.Tensor, where: torch.Tensor
 ) -> torch.Tensor:
-    """T - V of the N tokens that follow the positions `where`, [N]: of the target heads' columns for these
-    tokens alone.
+    """T - V of the N tokens that follow the positions `where`, [N].
+
+    Only the columns of the target heads for these tokens are computed.
     """
-    value = module if values.value_trunk is None else values.value_trunk
-    target, own = states(
-        [value if values.target_trunk is None else values.target_trunk, value], tokens, where
-    )
-    return values.target_taken(target, tokens.roll(-1, 1)[where]) - values.v(own)
+    value_trunk = module if values.value_trunk is None else values.value_trunk
+    target_trunk = value_trunk if values.target_trunk is None else values.target_trunk
+    target_states, value_states = states([target_trunk, value_trunk], tokens, where)
+    return values.target_taken(target_states, tokens.roll(-1, 1)[where]) - values.v(value_states)

@@ -1,7 +1,4 @@
-"""Candidate answers to states, drawn once from a policy that never changes; their features.
-
-And values over features (CHAI).
-"""
+"""Candidate answers for states, drawn once from a frozen policy, with features and values (CHAI)."""
 
 from __future__ import annotations
 
@@ -37,7 +34,7 @@ def running_mean(states: Float[Tensor, "B T H"]) -> Float[Tensor, "B T H"]:
 
 
 class FeatureValues(nn.Module):
-    """One or two Q-heads over features, and their targets, which never require a gradient."""
+    """One or two Q-heads over features, and their target heads, which never require a gradient."""
 
     def __init__(
         self,
@@ -64,41 +61,37 @@ class FeatureValues(nn.Module):
     def target_q(self, features: Float[Tensor, "*N H"]) -> Float[Tensor, " *N"]:
         """The smaller Q of the target heads, clipped."""
         values = torch.stack([head(features)[..., 0] for head in self.target_heads]).amin(0)
-        return (
-            values
-            if self.value_min is None and self.value_max is None
-            else values.clamp(self.value_min, self.value_max)
-        )
+        if self.value_min is None and self.value_max is None:
+            return values
+        return values.clamp(self.value_min, self.value_max)
 
     @torch.no_grad()
     def follow(self, rate: float) -> None:
-        """Each target head moves by `rate` towards its online one; 1 copies."""
+        """Move each target head by `rate` towards its online head; a rate of 1 copies it."""
         lerp_(list(self.target_heads.parameters()), list(self.q_heads.parameters()), rate)
 
 
 @torch.no_grad()
 def features_of(module: Any, rows: Sequence[Ids], pad: int, token_budget: int) -> Float[Tensor, "N H"]:
-    """The mean of a causal model's last hidden states over each row of ids; dropout off."""
-    found: list[Any] = [None] * len(rows)
+    """The mean of a causal model's last hidden states over each row of ids, without dropout."""
+    features: list[Any] = [None] * len(rows)
     with evaluating(module):
-        for some in groups([len(row) for row in rows], token_budget):
-            tokens, real = padded([rows[i] for i in some], pad, module.device)
-            means = running_mean(hidden(module, tokens).to(exact(module.dtype)))[
-                torch.arange(len(some)), real.sum(1) - 1
-            ]
-            for i, mean in zip(some, means, strict=True):
-                found[i] = mean
-    return torch.stack(found)
+        for group in groups([len(row) for row in rows], token_budget):
+            tokens, real = padded([rows[i] for i in group], pad, module.device)
+            means = running_mean(hidden(module, tokens).to(exact(module.dtype)))
+            for i, mean in zip(group, means[torch.arange(len(group)), real.sum(1) - 1], strict=True):
+                features[i] = mean
+    return torch.stack(features)
 
 
 @dataclass(frozen=True)
 class FeatureScore:
-    """Target Q of a prompt with its answer: the score by which the best of several answers is taken.
+    """The score of an answer: target Q of the prompt with the answer.
 
     Args:
-        module: the policy whose hidden states the features are.
-        pad: fills rows of unequal length.
-        token_budget: padded tokens of one forward pass.
+        module: the policy, whose mean hidden states are the features.
+        pad: the id of padding.
+        token_budget: the most padded tokens of a forward pass.
     """
 
     module: Any
@@ -107,26 +100,24 @@ class FeatureScore:
     token_budget: int = 8192
 
     def __call__(self, prompts: Sequence[Ids], answers: Sequence[Drawn]) -> list[float]:
-        """One score an answer."""
+        """One score for each answer."""
         rows = [
             [*prompt, *answer.tokens.ids.tolist()] for prompt, answer in zip(prompts, answers, strict=True)
         ]
-        found: list[float] = self.values.target_q(
-            features_of(self.module, rows, self.pad, self.token_budget)
-        ).tolist()
-        return found
+        features = features_of(self.module, rows, self.pad, self.token_budget)
+        scores: list[float] = self.values.target_q(features).tolist()
+        return scores
 
 
 class Candidates:
-    """So many answers to each state, drawn from a policy that never changes, as features and
-    log-probabilities.
+    """Candidate answers for each state as features and log-probabilities, drawn from a frozen policy.
 
-    A state is the ids before the answer. What is drawn depends on the key and these ids; what was drawn is
-    kept as far as the memory allows.
+    A state is the ids before the answer. The candidates depend only on the key and these ids. They are
+    stored up to a limit of memory.
 
     Args:
-        number: candidates of a state.
-        megabytes: most that are kept; a state beyond that is drawn again each time it is met.
+        number: the candidates of a state.
+        megabytes: the limit of stored candidates. Those of further states are drawn again at each use.
     """
 
     def __init__(
@@ -144,51 +135,51 @@ class Candidates:
         self.number, self.token_budget, self.key = number, token_budget, key
         self.room = context(module) - self.decoding.max_new_tokens
         self._megabytes, self._left = megabytes, megabytes << 20
-        self._kept: dict[str, tuple[Tensor, Tensor]] = {}
+        self._stored: dict[str, tuple[Tensor, Tensor]] = {}
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._stored)
 
     def of(self, states: Sequence[Ids]) -> tuple[Float[Tensor, "N K H"], Float[Tensor, "N K"]]:
         """The features and the log-probabilities of the candidates of N states.
 
-        Of a state that leaves no room its newest ids count.
+        Of a state that is too long only the newest ids count.
         """
         cut = [tuple(ids[-self.room :]) for ids in states]
         names = [name_of(ids) for ids in cut]
-        missing = {name: ids for name, ids in zip(names, cut, strict=True) if name not in self._kept}
-        found = self._kept | self._drawn(missing) if missing else self._kept
+        missing = {name: ids for name, ids in zip(names, cut, strict=True) if name not in self._stored}
+        candidates = self._stored | self._drawn(missing) if missing else self._stored
         features, logprob = (
             torch.stack(column).to(self.module.device)
-            for column in zip(*(found[name] for name in names), strict=True)
+            for column in zip(*(candidates[name] for name in names), strict=True)
         )
         return features, logprob
 
     def state_dict(self) -> dict[str, Any]:
-        """All that is kept, as one tensor each."""
-        if not self._kept:
+        """All stored candidates: one tensor of features and one of log-probabilities."""
+        if not self._stored:
             return {"states": []}
-        features, logprob = (torch.stack(column) for column in zip(*self._kept.values(), strict=True))
-        return {"states": list(self._kept), "features": features, "logprob": logprob}
+        features, logprob = (torch.stack(column) for column in zip(*self._stored.values(), strict=True))
+        return {"states": list(self._stored), "features": features, "logprob": logprob}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take back what `state_dict` gave.
+        """Restore a state from `state_dict`.
 
         Raises:
-            BadCheckpoint: it is not whole.
+            BadCheckpoint: the state is incomplete, or has another number of candidates.
         """
-        self._kept, self._left = {}, self._megabytes << 20
+        self._stored, self._left = {}, self._megabytes << 20
         if not (names := state["states"]):
             return
         features, logprob = state["features"], state["logprob"]
         if not (len(names) == len(features) == len(logprob) and logprob.shape[1] == self.number):
-            sizes = (
-                f"{len(names)} states, {tuple(features.shape)} features and {tuple(logprob.shape)} "
-                "log-probabilities"
+            raise BadCheckpoint(
+                f"the saved candidates must have {self.number} features and log-probabilities for each "
+                f"state, got {len(names)} states, {tuple(features.shape)} features and "
+                f"{tuple(logprob.shape)} log-probabilities; resume from another checkpoint"
             )
-            raise BadCheckpoint(f"the candidates are not whole, or not {self.number} a state: {sizes}")
         for name, *pair in zip(names, features, logprob, strict=True):
-            self._keep(name, (pair[0].clone(), pair[1].clone()))
+            self._store(name, (pair[0].clone(), pair[1].clone()))
 
     def _drawn(self, states: Mapping[str, Ids]) -> dict[str, tuple[Tensor, Tensor]]:
         prompts = [list(ids) for ids in states.values() for _ in range(self.number)]
@@ -206,26 +197,21 @@ class Candidates:
         rows = [
             [*prompt, *answer.tokens.ids.tolist()] for prompt, answer in zip(prompts, answers, strict=True)
         ]
-        features = (
-            features_of(self.module, rows, self.format.pad, self.token_budget)
-            .cpu()
-            .view(len(states), self.number, -1)
-        )
-        logprob = torch.tensor(log_probability(prompts, answers), dtype=features.dtype).view(
-            len(states), self.number
-        )
-        found = {name: (features[i].clone(), logprob[i].clone()) for i, name in enumerate(states)}
-        for name, pair in found.items():
-            self._keep(name, pair)
-        return found
+        size = len(states), self.number
+        features = features_of(self.module, rows, format.pad, self.token_budget).cpu().view(*size, -1)
+        logprob = torch.tensor(log_probability(prompts, answers), dtype=features.dtype).view(size)
+        candidates = {name: (features[i].clone(), logprob[i].clone()) for i, name in enumerate(states)}
+        for name, pair in candidates.items():
+            self._store(name, pair)
+        return candidates
 
-    def _keep(self, name: str, pair: tuple[Tensor, Tensor]) -> None:
+    def _store(self, name: str, pair: tuple[Tensor, Tensor]) -> None:
         size = sum(tensor.numel() * tensor.element_size() for tensor in pair)
         if size <= self._left:
             self._left -= size
-            self._kept[name] = pair
+            self._stored[name] = pair
 
 
 def name_of(ids: Ids) -> str:
-    """A hash of ids: the name of a state."""
+    """The name of a state: a hash of its ids."""
     return hashlib.blake2b(np.asarray(ids, dtype=np.int64).tobytes(), digest_size=16).hexdigest()

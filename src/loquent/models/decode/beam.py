@@ -13,7 +13,7 @@ import torch
 
 from loquent.core.episode import Tokens
 from loquent.models.decode.drawn import Drawn
-from loquent.models.score.acted import acted, answers_laid
+from loquent.models.score.acted import acting_at, padded_answers
 from loquent.models.trie import Trie
 from loquent.models.values.perturb import Perturbation
 from loquent.pretrained import padded
@@ -138,7 +138,7 @@ def _scored(
 ) -> list[Drawn]:
     """Answers with their log-probabilities in the full softmax, with and without the perturbation."""
     ids = [answer for answer, _ in answers]
-    scores = acted(module, *answers_laid(prompts, ids, pad, module.device), perturbation)
+    scores = acting_at(module, *padded_answers(prompts, ids, pad, module.device), perturbation)
     lengths = [len(answer) for answer in ids]
     drawn, policy = (column.cpu().split(lengths) for column in (scores.drawn, scores.policy))
     return [

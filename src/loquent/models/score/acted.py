@@ -1,6 +1,4 @@
-"""What was acted, looked at again: exact distributions, KL and entropy of every token, in one teacher-forced
-pass a network.
-"""
+"""Exact log-probabilities, KL and entropy of drawn tokens, in one teacher-forced pass per network."""
 
 from __future__ import annotations
 
@@ -20,69 +18,62 @@ from loquent.pretrained import evaluating, head, hidden, padded
 
 
 class Acting(NamedTuple):
-    """Of action tokens, in nats: [B, T] at their positions (0 elsewhere), or [N] in the order of
-    `is_action.nonzero()`.
+    """Numbers of action tokens in nats.
+
+    The tensors have the shape [B, T], with 0 at other positions, or [N] in the order of
+    `is_action.nonzero()`. A token is drawn from the perturbed policy in the token's support, with a
+    temperature.
     """
 
-    # log-probability in the distribution it was drawn from: perturbed, in its support, temperature included
-    drawn: Tensor
-    policy: Tensor  # in the policy's full softmax
-    # exactly, of that distribution to the policy's full softmax: the expectation of drawn - policy
-    kl: Tensor
-    entropy: Tensor  # exactly, of that distribution: the expectation of - drawn
+    drawn: Tensor  # the log-probability in the distribution from which the token was drawn
+    policy: Tensor  # the log-probability in the policy's full softmax
+    kl: Tensor  # the exact KL from the former distribution to the latter: the expectation of drawn - policy
+    entropy: Tensor  # the exact entropy of the former distribution: the expectation of -drawn
 
 
 @torch.no_grad()
 def acting_scores(
     module: Any, batch: TokenBatch, perturbation: Perturbation | None = None, *, token_budget: int = 8192
 ) -> Acting:
-    """What a batch's action tokens were drawn from: the perturbed policy, in each token's recorded support.
+    """The numbers of a batch's action tokens under the perturbed policy, in their recorded supports.
 
-    Dropout off.
-
-    Sums over a row are those of an episode: `acting.kl.sum(1)` is exact at the states that were met, `(drawn
-    - policy).sum(1)` its estimate from the tokens alone (arXiv:2206.11871, the released code's "kl"), and so
-    for the entropy.
+    The pass has no dropout. Sums over a row are sums over an episode. `acting.kl.sum(1)` sums the exact KL at
+    the visited states. `(drawn - policy).sum(1)` is its estimate from the tokens alone, the "kl" in the
+    released code of arXiv:2206.11871. The same holds for the entropy.
     """
-    found = Acting(*(torch.zeros(batch.tokens.shape, dtype=torch.float64) for _ in Acting._fields))
+    result = Acting(*(torch.zeros(batch.tokens.shape, dtype=torch.float64) for _ in Acting._fields))
     with evaluating(module, *([] if perturbation is None else [perturbation.values])):
         for rows in micro_batches(batch, token_budget):
-            some = batch.take(rows)
-            index = (
-                torch.as_tensor(rows, device=batch.tokens.device)[:, None]
-                .expand_as(some.tokens)[some.is_action]
-                .cpu()
-            )
-            column = some.is_action.nonzero()[:, 1].cpu()
-            some = some.to(module.device)
-            for placed, columns in zip(
-                found, acted(module, some.tokens, deciding(some), perturbation, some.support), strict=True
-            ):
-                placed[index, column] = columns.cpu()
-    return found
+            part = batch.take(rows)
+            numbers = torch.as_tensor(rows, device=batch.tokens.device)[:, None].expand_as(part.tokens)
+            index, column = numbers[part.is_action].cpu(), part.is_action.nonzero()[:, 1].cpu()
+            part = part.to(module.device)
+            acting = acting_at(module, part.tokens, deciding(part), perturbation, part.support)
+            for placed, values in zip(result, acting, strict=True):
+                placed[index, column] = values.cpu()
+    return result
 
 
-def acted(
+def acting_at(
     module: Any,
     tokens: Int64[Tensor, "B T"],
     where: Bool[Tensor, "B T"],
     perturbation: Perturbation | None = None,
     support: Support | None = None,
 ) -> Acting:
-    """The same for the N tokens that follow the positions `where`, float64 [N].
+    """The numbers of the N tokens that follow the positions `where`, float64 [N].
 
-    The logits of so many rows are formed at once as fit a chunk.
+    Logits are computed for one chunk of rows at a time.
     """
     target, value, _ = sources(perturbation)
     layer = head(module)
     networks = [module, module if target is None else target, module if value is None else value]
     if layer is None:
-        logits = module(input_ids=tokens, attention_mask=torch.ones_like(tokens), use_cache=False).logits[
-            where
-        ]
-    read = states(
-        networks if perturbation is not None else networks[:1] if layer is not None else [], tokens, where
-    )
+        ones = torch.ones_like(tokens)
+        logits = module(input_ids=tokens, attention_mask=ones, use_cache=False).logits[where]
+    if perturbation is None:
+        networks = networks[:1] if layer is not None else []
+    read = states(networks, tokens, where)
     chosen = tokens.roll(-1, 1)[where]
     step = max(1, CHUNK // module.get_input_embeddings().weight.shape[0])
     parts = []
@@ -91,12 +82,10 @@ def acted(
         own = (logits[here] if layer is None else layer(read[0][here])).double()
         shift = None if perturbation is None else perturbation.shift(read[1][here], read[2][here])
         parts.append(_acted(own, chosen[here], shift, None if support is None else support.take(here)))
-    empty = torch.empty(0, dtype=torch.float64, device=tokens.device)
-    return (
-        Acting(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
-        if parts
-        else Acting(empty, empty, empty, empty)
-    )
+    if not parts:
+        empty = torch.empty(0, dtype=torch.float64, device=tokens.device)
+        return Acting(empty, empty, empty, empty)
+    return Acting(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
 
 
 def _acted(logits: Tensor, chosen: Tensor, shift: Any, support: Support | None) -> Acting:
@@ -113,20 +102,19 @@ def _acted(logits: Tensor, chosen: Tensor, shift: Any, support: Support | None) 
 def states(
     networks: Sequence[Any], tokens: Int64[Tensor, "B T"], where: Bool[Tensor, "B T"]
 ) -> list[Float[Tensor, "N H"]]:
-    """The last hidden states of causal models or trunks at the positions `where`; a network that is named
-    twice is read once.
+    """The last hidden states of causal models or trunks at the positions `where`.
+
+    A network that occurs twice runs once.
     """
-    found = {id(network): network for network in networks}
-    read = {name: hidden(network, tokens, where)[where] for name, network in found.items()}
+    distinct = {id(network): network for network in networks}
+    read = {name: hidden(network, tokens, where)[where] for name, network in distinct.items()}
     return [read[id(network)] for network in networks]
 
 
-def answers_laid(
+def padded_answers(
     prompts: Sequence[Sequence[int]], answers: Sequence[Sequence[int]], pad: int, device: torch.device | str
 ) -> tuple[Int64[Tensor, "B T"], Bool[Tensor, "B T"]]:
-    """Prompts with their answers as rows padded on the right, and the positions whose next token is one of
-    the answer's.
-    """
+    """Prompts with their answers as right-padded rows, and the positions before the answers' tokens."""
     tokens, _ = padded(
         [[*prompt, *answer] for prompt, answer in zip(prompts, answers, strict=True)], pad, device
     )

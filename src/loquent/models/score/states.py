@@ -1,6 +1,4 @@
-"""What value learners read: the hidden states before each action token and at the end of each row, once for
-each network.
-"""
+"""Hidden states for value learners: before each action token and at the end of each row."""
 
 from __future__ import annotations
 
@@ -19,48 +17,47 @@ from loquent.models.tokens.batch import Positions, TokenBatch, positions
 
 @dataclass(frozen=True, eq=False)
 class States:
-    """Hidden states at S positions of a batch, in row-major order, and which of them belong to its N action
-    tokens.
+    """Hidden states at S positions of a batch, in row-major order, for its N action tokens.
 
-    `policy` holds the policy's own at all positions somebody asked for, or None where nobody did.
+    `policy` holds the policy's states at all requested positions, or None if they were not requested.
     """
 
     at: Positions
     online: Float[Tensor, "S H"]
     target: Float[Tensor, "S H"]
-    state: Int64[Tensor, " N"]  # where the state of each action token stands among the S
-    following: Int64[Tensor, " N"]  # and its next state; that of a row's last action is its last real token
+    state: Int64[Tensor, " N"]  # the index among the S positions of each action token's state
+    following: Int64[
+        Tensor, " N"
+    ]  # the index of the next state; after a row's last action its last real token
     policy: Float[Tensor, "B T H"] | None
 
 
 class StateCache:
-    """Hidden states of a trunk that never changes, computed once for each row of tokens and kept, as far as
-    the memory allows.
+    """Hidden states of a frozen trunk, computed once for each row of tokens, up to a limit of memory.
 
-    A row is computed alone, so that its numbers depend on nothing else: what is kept, or dropped, changes
-    none of them.
+    Each row is computed alone, so its states do not depend on other rows or on what is stored.
     """
 
     def __init__(self, trunk: nn.Module, megabytes: int) -> None:
         self._trunk, self._room = trunk, megabytes << 20
-        self._kept: dict[tuple[bytes, bytes], Tensor] = {}
+        self._stored: dict[tuple[bytes, bytes], Tensor] = {}
 
     @torch.no_grad()
     def states(self, batch: TokenBatch, wanted: Bool[Tensor, "B T"]) -> Float[Tensor, "S H"]:
-        """The states at the positions wanted, in row-major order."""
-        found = []
+        """The states at the positions `wanted`, in row-major order."""
+        rows = []
         for tokens, where, length in zip(batch.tokens, wanted, batch.real.sum(1).tolist(), strict=True):
             ids, here = tokens[:length], where[:length]
             key = ids.cpu().numpy().tobytes(), here.cpu().numpy().tobytes()
-            states = self._kept.get(key)
+            states = self._stored.get(key)
             if states is None:
                 states = pretrained.hidden(self._trunk, ids[None], here[None])[0, here].cpu()
                 size = states.numel() * states.element_size()
                 if size <= self._room:
                     self._room -= size
-                    self._kept[key] = states
-            found.append(states)
-        return torch.cat(found).to(batch.tokens.device)
+                    self._stored[key] = states
+            rows.append(states)
+        return torch.cat(rows).to(batch.tokens.device)
 
 
 def states_of(
@@ -71,13 +68,14 @@ def states_of(
     every: bool = False,
     cache: StateCache | None = None,
 ) -> States:
-    """The states of a batch whose rows all have an action: one forward pass for each network that is read,
-    and one more without dropout for targets on a trunk that has it.
+    """The states of a batch in which every row has an action.
+
+    Each network runs once. A trunk with dropout runs once more without dropout for the targets.
 
     Args:
-        policy: the policy's own states are wanted too, with a gradient where it learns.
-        every: of these, all real ones; by default those before action tokens.
-        cache: where to look for the states of the policy's trunk, which then never changes.
+        policy: also return the policy's own states, with a gradient if the policy learns.
+        every: return the policy's states at all real positions; by default only before action tokens.
+        cache: stored states of the policy's trunk, which must be frozen.
 
     Raises:
         BadModel: the actor has no values.
@@ -86,7 +84,7 @@ def states_of(
     last = (batch.real.sum(1, keepdim=True) - 1).clamp_min(0)
     wanted = deciding(batch).scatter(1, last, True)
     online, target, own = states_where(actor, batch, wanted, policy=policy, every=every, cache=cache)
-    state, following = (numbered(wanted, place)[at.real] for place in (at.state, at.next))
+    state, following = (index_among(wanted, place)[at.real] for place in (at.state, at.next))
     return States(at, online, target, state, following, own)
 
 
@@ -99,24 +97,22 @@ def states_where(
     every: bool = False,
     cache: StateCache | None = None,
 ) -> tuple[Float[Tensor, "S H"], Float[Tensor, "S H"], Float[Tensor, "B T H"] | None]:
-    """What the online heads, the target heads and the policy's output layer read at the positions wanted.
+    """The states that the online heads, the target heads and the policy's output layer read.
 
-    See `states_of`.
+    The first two are at the positions `wanted`. The arguments are those of `states_of`.
 
     Raises:
         BadModel: the actor has no values.
     """
     values = actor.values
     if values is None:
-        raise BadModel("the actor has no values; an algorithm that learns them attaches them")
+        raise BadModel("the actor has no values; train it with an algorithm that learns values")
     own = None
     if cache is not None:
         online = target = cache.states(batch, wanted)
-        own = (
-            online.new_zeros(*batch.tokens.shape, online.shape[1]).masked_scatter(wanted[..., None], online)
-            if policy
-            else None
-        )
+        if policy:
+            zeros = online.new_zeros(*batch.tokens.shape, online.shape[1])
+            own = zeros.masked_scatter(wanted[..., None], online)
         return online, target, own
     if policy or values.value_trunk is None:
         own = pretrained.hidden(actor.policy, batch.tokens, batch.real if every else wanted)
@@ -127,15 +123,13 @@ def states_where(
     online = states[wanted]
     if values.target_trunk is None and not pretrained.drops_out(actor.policy):
         return online, online.detach(), own
-    followed = actor.policy if values.target_trunk is None else values.target_trunk
-    with (
-        torch.no_grad(),
-        pretrained.evaluating(followed),
-    ):  # a trunk that both read drops out for the heads that learn alone
-        target = pretrained.hidden(followed, batch.tokens, wanted)[wanted]
+    target_trunk = actor.policy if values.target_trunk is None else values.target_trunk
+    # on a shared trunk, dropout is only for the online heads
+    with torch.no_grad(), pretrained.evaluating(target_trunk):
+        target = pretrained.hidden(target_trunk, batch.tokens, wanted)[wanted]
     return online, target, own
 
 
-def numbered(wanted: Bool[Tensor, "B T"], place: Int64[Tensor, "B A"]) -> Int64[Tensor, "B A"]:
-    """Where positions of a row stand among all wanted ones."""
+def index_among(wanted: Bool[Tensor, "B T"], place: Int64[Tensor, "B A"]) -> Int64[Tensor, "B A"]:
+    """The indices of positions of each row among all wanted positions of the batch."""
     return (wanted.flatten().cumsum(0) - 1).view(wanted.shape).gather(1, place)

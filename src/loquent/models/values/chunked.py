@@ -1,5 +1,6 @@
-"""Functions of a linear layer's outputs, some rows at a time: what is wide is never held whole, neither
-forward nor backward.
+"""Functions of a linear layer's outputs, computed for some rows at a time.
+
+Neither the forward nor the backward pass holds all outputs in memory.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ class Product(Protocol):
 def chunked(
     layer: Product, states: Float[Tensor, "N H"], step: int, function: Function, outputs: int
 ) -> Columns:
-    """`function` of the layer's outputs, `step` rows at a time, differentiable once by the states and the
-    layer.
+    """The `function` of the layer's outputs, `step` rows at a time.
+
+    The result has first derivatives by the states and the layer's parameters.
 
     Args:
-        function: from some rows of outputs, which rows they are, and which of its columns are wanted, to
-            columns [rows].
-        outputs: how many columns it gives.
+        function: (rows of outputs, the slice of these rows, which columns are needed) -> columns [rows].
+        outputs: the number of columns of `function`.
     """
     return _Chunked.apply(states, layer.weight, layer.bias, step, function, outputs)  # type: ignore[no-any-return, no-untyped-call]  # torch has no types for autograd functions
 
@@ -48,42 +49,39 @@ def chunked(
 def summed(
     layer: Product, states: Float[Tensor, "N H"], step: int, function: Rows
 ) -> tuple[Float[Tensor, ""], Columns]:
-    """The sum over rows of the first column that `function` gives of the layer's outputs, and its other
-    columns [N], without a gradient.
+    """The sum over rows of the first column of `function`, and its other columns [N] without gradients.
 
-    Each chunk's gradient is formed with it, so the outputs are computed once, where `chunked` computes them
-    again in the backward pass. The sum is differentiable once by the states and the layer.
+    The function reads the layer's outputs. The forward pass also computes the gradients, so the outputs are
+    computed once; `chunked` computes them again in the backward pass. The sum has first derivatives by the
+    states and the layer's parameters.
     """
     total, *columns = _Summed.apply(states, layer.weight, layer.bias, step, function)  # type: ignore[no-untyped-call]  # torch has no types for autograd functions
     return total, tuple(columns)
 
 
 class _Summed(torch.autograd.Function):
-    """Forward and backward of a sum in one go over the chunks; its backward pass scales what was found."""
+    """A sum whose forward pass also computes the gradients; its backward pass scales them."""
 
     @staticmethod
     def forward(
         ctx: Any, states: Tensor, weight: Tensor, bias: Tensor | None, step: int, function: Rows
     ) -> Columns:
-        found = [
+        gradients = [
             torch.zeros_like(part) if part is not None and needed else None
             for part, needed in zip((states, weight, bias), ctx.needs_input_grad, strict=False)
         ]
-        by_states, by_weight, by_bias = found
+        by_states, by_weight, by_bias = gradients
         total, parts = states.new_zeros(()), []
-        for here in _slices(len(states), step) or [slice(0, 0)]:  # of no rows the columns are empty
+        for here in _slices(len(states), step) or [slice(0, 0)]:  # without rows the columns are empty
             with torch.enable_grad():
-                wide = (
-                    F.linear(states[here], weight, bias)
-                    .detach()
-                    .requires_grad_(any(part is not None for part in found))
-                )
+                wide = F.linear(states[here], weight, bias).detach()
+                wide.requires_grad_(any(gradient is not None for gradient in gradients))
                 first, *columns = function(wide, here)
-                some = first.sum()
-            total += some.detach()
+                part = first.sum()
+            total += part.detach()
             parts.append([column.detach() for column in columns])
             if wide.requires_grad:
-                (by_wide,) = torch.autograd.grad(some, wide)
+                (by_wide,) = torch.autograd.grad(part, wide)
                 if by_states is not None:
                     torch.mm(by_wide, weight, out=by_states[here])
                 if by_weight is not None:
@@ -101,8 +99,9 @@ class _Summed(torch.autograd.Function):
 
 
 class _Chunked(torch.autograd.Function):
-    """The backward pass forms the outputs again and adds each chunk's part to one gradient of the weight, in
-    place.
+    """A function whose backward pass computes the outputs again, chunk by chunk.
+
+    It adds each chunk's part to a single gradient of the weight, in place.
     """
 
     @staticmethod
@@ -136,13 +135,13 @@ class _Chunked(torch.autograd.Function):
             with torch.enable_grad():
                 wide = F.linear(states[here], weight, bias).detach().requires_grad_()
                 columns = ctx.function(wide, here, wanted)
-            some = [
+            pairs = [
                 (column, gradient[here])
                 for column, gradient in zip(columns, gradients, strict=True)
                 if gradient is not None
             ]
             (by_wide,) = torch.autograd.grad(
-                [column for column, _ in some], wide, [gradient for _, gradient in some]
+                [column for column, _ in pairs], wide, [gradient for _, gradient in pairs]
             )
             if by_states is not None:
                 by_states[here] = by_wide @ weight

@@ -1,6 +1,4 @@
-"""Low-rank adapters (LoRA, arXiv:2106.09685): a second network on the same frozen weights, with a small
-correction of its own.
-"""
+"""Low-rank adapters (LoRA, arXiv:2106.09685): a second network on frozen weights with a small correction."""
 
 from __future__ import annotations
 
@@ -15,9 +13,9 @@ from loquent.pretrained import exact
 
 
 class LowRank(nn.Module):
-    """A linear layer plus `up(down(x))`, of which only the latter learns.
+    """A frozen linear layer plus `up(down(x))`, which learns.
 
-    It begins as the layer alone, since `up` begins at 0 (sec. 4.1).
+    At first the output is that of the layer alone, because `up` is 0 (sec. 4.1).
     """
 
     def __init__(self, layer: nn.Module, rank: int) -> None:
@@ -25,41 +23,43 @@ class LowRank(nn.Module):
         self.layer = layer
         inputs, outputs = _sizes(layer)
         like: Any = layer.weight
-        how: Any = {"bias": False, "device": like.device, "dtype": exact(like.dtype)}
-        self.down, self.up = nn.Linear(inputs, rank, **how), nn.Linear(rank, outputs, **how)
+        options: Any = {"bias": False, "device": like.device, "dtype": exact(like.dtype)}
+        self.down, self.up = nn.Linear(inputs, rank, **options), nn.Linear(rank, outputs, **options)
         nn.init.kaiming_uniform_(self.down.weight, a=math.sqrt(5))
         nn.init.zeros_(self.up.weight)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """The layer's output, corrected."""
+        """The layer's output plus the correction."""
         own: Tensor = self.layer(inputs)
         return own + self.up(self.down(inputs.to(self.down.weight.dtype))).to(own.dtype)
 
 
 def adapted(module: nn.Module, rank: int) -> nn.Module:
-    """A network on the very parameters of `module`, which are frozen, with an adapter on each of its linear
-    layers.
+    """A copy of a network that shares its parameters, with an adapter on each linear layer.
+
+    The parameters of `module` are frozen.
 
     Raises:
-        BadModel: it has no linear layer to adapt.
+        BadModel: the network has no linear layer.
     """
     module.requires_grad_(False)
-    made = copy.deepcopy(module, {id(parameter): parameter for parameter in module.parameters()})
-    places = [name for name, part in made.named_modules() if _sizes(part) != (0, 0)]
+    twin = copy.deepcopy(module, {id(parameter): parameter for parameter in module.parameters()})
+    places = [name for name, part in twin.named_modules() if _sizes(part) != (0, 0)]
     if not places:
         raise BadModel(
-            f"{type(module).__name__} has no linear layer for an adapter; backbones = 'separate' is right"
+            f"{type(module).__name__} has no linear layer, but backbones = 'lora' needs one; use backbones = "
+            "'separate'"
         )
     for place in places:
         parent, _, name = place.rpartition(".")
-        setattr(made.get_submodule(parent), name, LowRank(made.get_submodule(place), rank))
-    return made
+        setattr(twin.get_submodule(parent), name, LowRank(twin.get_submodule(place), rank))
+    return twin
 
 
 def _sizes(layer: Any) -> tuple[int, int]:
-    """Inputs and outputs of a linear layer, the library's Conv1D too, whose weight is [inputs, outputs].
+    """The numbers of inputs and outputs of a linear layer or a Conv1D of transformers; else (0, 0).
 
-    (0, 0) of anything else.
+    The weight of a Conv1D is [inputs, outputs].
     """
     if isinstance(layer, nn.Linear):
         return layer.in_features, layer.out_features

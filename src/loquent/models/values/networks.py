@@ -1,6 +1,4 @@
-"""Values per token: V and Q over hidden states, with target networks that follow slowly (arXiv:2206.11871
-sec. 4).
-"""
+"""V and Q per token over hidden states, with slowly updated target networks (arXiv:2206.11871 sec. 4)."""
 
 from __future__ import annotations
 
@@ -22,16 +20,17 @@ from loquent.pretrained.torch_private import lerp_
 from loquent.pretrained.trunk import trunk, width
 
 BACKBONES = ("separate", "shared", "lora", "frozen")
-CHUNK = 1 << 22  # values in one chunk of a Q-head's outputs, when all of them are needed
+CHUNK = 1 << 22  # the values of one chunk of a Q-head's outputs, if all outputs are needed
 
 
 class Head(nn.Module):
-    """Two linear layers with a ReLU between, twice as wide inside as the hidden states: the heads of
-    arXiv:2206.11871.
+    """Two linear layers with a ReLU between them, the heads of arXiv:2206.11871.
+
+    The inner width is twice that of the hidden states.
 
     Args:
-        initial: None leaves PyTorch's initialisation; a number makes every output begin at it (output weight
-            0, bias `initial`).
+        initial: the first value of every output (output weight 0, bias `initial`); None: PyTorch's
+            initialisation.
     """
 
     def __init__(self, width: int, outputs: int, initial: float | None = None) -> None:
@@ -47,34 +46,32 @@ class Head(nn.Module):
         return outputs
 
     def features(self, hidden: Float[Tensor, "*N H"]) -> Float[Tensor, "*N F"]:
-        """What the output layer reads, in its own precision (float32 at least)."""
+        """The inputs of the output layer, in the precision of the head (at least float32)."""
         return F.relu(self.inner(hidden.to(self.inner.weight.dtype)))
 
     def taken(self, hidden: Float[Tensor, "N H"], tokens: Int64[Tensor, " N"]) -> Float[Tensor, " N"]:
-        """The output of one column a row, from that column of the output layer alone: the whole [N, V] is
-        never formed.
-        """
+        """The output of one column for each row, without the other columns of [N, V]."""
         columns = F.embedding(tokens, self.outer.weight)
         return (self.features(hidden) * columns).sum(-1) + self.outer.bias[tokens]
 
     def summed(self, hidden: Float[Tensor, "N H"], function: Rows) -> tuple[Tensor, Columns]:
-        """The sum over rows of a function of all outputs, and columns it gives beside it.
+        """The sum over rows of a function of all outputs, and the function's other columns.
 
-        Some rows at a time (`chunked.summed`).
+        They are computed for some rows at a time (`chunked.summed`).
         """
         return summed(self.outer, self.features(hidden), max(1, CHUNK // self.outer.out_features), function)
 
 
 def _heads(modules: nn.ModuleList) -> list[Head]:
-    """The heads of a list of modules that holds heads alone."""
+    """The heads in a list of modules that holds only heads."""
     return cast(list[Head], list(modules))
 
 
 class TokenValues(nn.Module):
     """V and Q per token for a policy. Target parts never require a gradient and stay in evaluation mode.
 
-    `value_trunk` None: the heads read the policy's own hidden states. `target_trunk` None: the target heads
-    read what the heads read.
+    Without a `value_trunk` the heads read the policy's hidden states. Without a `target_trunk` the target
+    heads read the same states as the online heads.
     """
 
     def __init__(
@@ -92,7 +89,7 @@ class TokenValues(nn.Module):
         super().__init__()
         self.value_trunk, self.target_trunk = value_trunk, target_trunk
         self.value_min, self.value_max = value_min, value_max
-        self.size = vocabulary  # how many values a Q-head gives
+        self.size = vocabulary  # the number of outputs of a Q-head
         self.v_head = Head(width, 1, initial)
         self.q_heads = nn.ModuleList(Head(width, vocabulary, initial) for _ in range(2 if double else 1))
         self.target_heads = copy.deepcopy(self.q_heads)
@@ -117,21 +114,20 @@ class TokenValues(nn.Module):
         """The values for a causal model, on its device.
 
         Args:
-            backbones: "separate": a copy of the trunk for the values and one for their targets; "shared": the
-                policy's trunk, which both train; "frozen": the policy's trunk, which stays as it is; "lora":
-                that frozen trunk with low-rank adapters for the values and for their targets.
-            rank: of the adapters.
-            outputs: how many values a Q-head gives: one for each token that the model knows (None), or 1,
-                that of a whole answer.
-            double: two Q-heads, the smaller of whose targets counts.
-            initial: where every value begins; None: PyTorch's initialisation.
-            key: all initial weights depend on it alone.
+            backbones: "separate": one copy of the trunk for the values and one for their targets; "shared":
+                the policy's trunk, which the policy and the values train; "frozen": the policy's trunk,
+                frozen; "lora": the frozen trunk with low-rank adapters for the values and for their targets.
+            rank: the rank of the adapters.
+            outputs: the outputs of a Q-head: one for each token of the model (None), or 1 for a whole answer.
+            double: use two Q-heads; the smaller target Q counts.
+            initial: the first value of every output; None: PyTorch's initialisation.
+            key: determines all initial weights.
 
         Raises:
-            BadSetting: no such backbones.
+            BadSetting: `backbones` is unknown.
         """
         if backbones not in BACKBONES:
-            raise BadSetting(f"backbones = {backbones!r} is none of {', '.join(BACKBONES)}")
+            raise BadSetting(f"backbones = {backbones!r}; it must be one of {', '.join(BACKBONES)}")
         body = trunk(policy)
         value_trunk: nn.Module | None = None
         if backbones in ("lora", "frozen"):
@@ -144,12 +140,12 @@ class TokenValues(nn.Module):
             target_trunk = None if value_trunk is None else _twin(value_trunk)
             size = policy.get_input_embeddings().weight.shape[0] if outputs is None else outputs
             limits = {"value_min": value_min, "value_max": value_max}
-            made = cls(
+            values = cls(
                 value_trunk, target_trunk, width(policy), size, double=double, initial=initial, **limits
             )
-        for heads in (made.v_head, made.q_heads, made.target_heads):
+        for heads in (values.v_head, values.q_heads, values.target_heads):
             heads.to(exact(policy.dtype))
-        return made.to(policy.device)
+        return values.to(policy.device)
 
     def v(self, hidden: Float[Tensor, "*N H"]) -> Float[Tensor, " *N"]:
         """V of states, from the value trunk's hidden states."""
@@ -162,20 +158,18 @@ class TokenValues(nn.Module):
 
     @torch.no_grad()
     def target_q(self, hidden: Float[Tensor, "*N H"]) -> Float[Tensor, "*N V"]:
-        """Q of all tokens by the target heads, from the target trunk's hidden states: the smaller of both,
-        clipped.
-        """
+        """The smaller Q of the target heads for all tokens, clipped; reads the target trunk's states."""
         return self._clipped(torch.stack([head(hidden) for head in self.target_heads]).amin(0))
 
     def taken(
         self, hidden: Float[Tensor, "N H"], tokens: Int64[Tensor, " N"]
     ) -> tuple[Float[Tensor, " N"], ...]:
-        """Q of the token taken by each online head; [N, V] is never formed."""
+        """Q of the taken token by each online head, without the other columns of [N, V]."""
         return tuple(head.taken(hidden, tokens) for head in _heads(self.q_heads))
 
     @torch.no_grad()
     def target_taken(self, hidden: Float[Tensor, "N H"], tokens: Int64[Tensor, " N"]) -> Float[Tensor, " N"]:
-        """`target_q` of the token taken; [N, V] is never formed."""
+        """`target_q` of the taken token, without the other columns of [N, V]."""
         return self._clipped(
             torch.stack([head.taken(hidden, tokens) for head in _heads(self.target_heads)]).amin(0)
         )
@@ -183,12 +177,11 @@ class TokenValues(nn.Module):
     def summed(
         self, hidden: Float[Tensor, "N H"], function: Rows
     ) -> tuple[Float[Tensor, ""], tuple[Columns, ...]]:
-        """The sum over rows and online heads of a function of Q of all tokens, and of each head the columns
-        it gives beside it.
+        """The sum over rows and online heads of a function of Q, and its other columns for each head.
 
         Args:
-            function: from Q of some rows [n, V] and which rows they are, to the number of each that is
-                summed, and further ones.
+            function: (Q of some rows [n, V], the slice of these rows) -> the column [n] that is summed, and
+                other columns.
         """
         sums, columns = zip(*(head.summed(hidden, function) for head in _heads(self.q_heads)), strict=True)
         return torch.stack(sums).sum(), columns
@@ -197,25 +190,23 @@ class TokenValues(nn.Module):
     def target_wide(
         self, hidden: Float[Tensor, "N H"], function: Callable[[Tensor], Tensor]
     ) -> Float[Tensor, " N"]:
-        """A function of `target_q`, [n, V] -> [n]; some rows at a time."""
+        """A function [n, V] -> [n] of `target_q`, computed for some rows at a time."""
         step = max(1, CHUNK // _heads(self.target_heads)[0].outer.out_features)
-        parts = [function(self.target_q(some)) for some in hidden.split(step)]
+        parts = [function(self.target_q(chunk)) for chunk in hidden.split(step)]
         return torch.cat(parts) if parts else hidden.new_zeros(0)
 
     def targets(self) -> list[nn.Module]:
-        """The parts that follow: the target heads, and the target trunk where there is one."""
+        """The target heads, and the target trunk if there is one."""
         return [self.target_heads, *([self.target_trunk] if self.target_trunk is not None else [])]
 
     @torch.no_grad()
     def follow(self, rate: float) -> None:
-        """Each target moves by `rate` towards its online part: θ' <- rate θ + (1 - rate) θ'; 1 copies."""
+        """Move each target towards its online part: θ' <- rate θ + (1 - rate) θ'; a rate of 1 copies it."""
         online = [self.q_heads, *([self.value_trunk] if self.value_trunk is not None else [])]
-        for part, followed in zip(self.targets(), online, strict=True):
-            own, other = list(part.parameters()), list(followed.parameters())
-            pairs = [
-                (mine, its) for mine, its in zip(own, other, strict=True) if mine is not its
-            ]  # adapters share what is frozen
-            lerp_([mine for mine, _ in pairs], [its for _, its in pairs], rate)
+        for target, part in zip(self.targets(), online, strict=True):
+            parameters = zip(target.parameters(), part.parameters(), strict=True)
+            pairs = [(slow, fast) for slow, fast in parameters if slow is not fast]  # frozen ones are shared
+            lerp_([slow for slow, _ in pairs], [fast for _, fast in pairs], rate)
 
     def train(self, mode: bool = True) -> TokenValues:
         """Training mode for the online parts; targets stay in evaluation mode."""
@@ -225,14 +216,12 @@ class TokenValues(nn.Module):
         return self
 
     def _clipped(self, values: Tensor) -> Tensor:
-        return (
-            values
-            if self.value_min is None and self.value_max is None
-            else values.clamp(self.value_min, self.value_max)
-        )
+        if self.value_min is None and self.value_max is None:
+            return values
+        return values.clamp(self.value_min, self.value_max)
 
 
 def _twin(module: nn.Module) -> nn.Module:
-    """A copy that shares the parameters that do not learn."""
+    """A copy that shares the frozen parameters."""
     shared = {id(parameter): parameter for parameter in module.parameters() if not parameter.requires_grad}
     return copy.deepcopy(module, shared)

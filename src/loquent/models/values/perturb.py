@@ -1,9 +1,9 @@
-"""Acting with values: pi(a|s) proportional to pi_beta(a|s) exp(adv_beta (T(s, a) - V(s))) (arXiv:2206.11871
-sec. 4).
+"""Policies perturbed by values (arXiv:2206.11871 sec. 4).
 
-T is the target Q (the smaller of its heads, clipped), V the online V, pi_beta the policy. V is the same for
-all tokens of a state, so it cancels unless advantages are clipped or only their sign counts; where it cancels
-it is not computed.
+The perturbed policy pi(a|s) is proportional to pi_beta(a|s) exp(adv_beta (T(s, a) - V(s))). T is the target Q
+(the smaller of its heads, clipped), V the online V, and pi_beta the policy. V is the same for all tokens of a
+state, so it cancels, unless advantages are clipped or only their sign counts. If it cancels, it is not
+computed.
 """
 
 from __future__ import annotations
@@ -27,23 +27,21 @@ FILTERS = ("before", "after")
 
 @dataclass(frozen=True)
 class Perturbation:
-    """How a policy is perturbed by values.
+    """Settings of a policy that is perturbed by values.
 
     Args:
-        values: what advantages are read from.
-        adv_beta: their weight; in the mode "sign" the weight of tokens better than V, between 0 and 1, where
-            0.5 changes nothing.
-        adv_clip: the perturbation of a token is at most this (0: a token is never favoured, only punished);
-            None: not clipped.
-        mode: "exponential": adv_beta (T - V) is added to the logits; "sign": log adv_beta where T > V, log (1
-            - adv_beta) elsewhere.
-        logits: False leaves the policy's logits out, so that only advantages speak (of the tokens a filter
-            keeps).
-        filters: temperature, top-k and top-p read the policy's logits ("before", as the paper's code), or
-            what was perturbed ("after").
+        values: the values that give T and V.
+        adv_beta: the weight of advantages. In the mode "sign" it is the weight of tokens better than V,
+            between 0 and 1; 0.5 changes nothing.
+        adv_clip: the largest perturbation of a token (with 0 a token is never favoured); None: no limit.
+        mode: "exponential" adds adv_beta (T - V) to the logits; "sign" adds log adv_beta if T > V, else
+            log (1 - adv_beta).
+        logits: False omits the policy's logits, so that advantages alone decide among the filtered tokens.
+        filters: temperature, top-k and top-p apply to the policy's logits ("before", as in the paper's code)
+            or to the perturbed logits ("after").
 
     Raises:
-        BadSetting: a value is outside its range, or nothing is left to draw by.
+        BadSetting: a value is outside its range, or all probabilities would be equal.
     """
 
     values: TokenValues
@@ -56,42 +54,45 @@ class Perturbation:
     def __post_init__(self) -> None:
         for name, value, known in (("mode", self.mode, MODES), ("filters", self.filters, FILTERS)):
             if value not in known:
-                raise BadSetting(f"{name} = {value!r} is none of {', '.join(map(repr, known))}")
+                raise BadSetting(f"{name} = {value!r}; it must be one of {', '.join(map(repr, known))}")
         if not (math.isfinite(self.adv_beta) and self.adv_beta >= 0):
             raise BadSetting(
-                f"adv_beta = {self.adv_beta} weighs advantages; a finite number of at least 0 is right"
+                f"adv_beta = {self.adv_beta}; the weight of advantages must be a finite number of at least 0"
             )
         if self.mode == "sign" and not 0 < self.adv_beta < 1:
             raise BadSetting(
-                f"adv_beta = {self.adv_beta} with mode = 'sign' is the weight of tokens better than "
-                "V, the others have 1 - adv_beta; a number between 0 and 1 is right"
+                f"adv_beta = {self.adv_beta} with mode = 'sign'; it must be between 0 and 1, because tokens "
+                "better than V have this weight and the others 1 - adv_beta"
             )
         if self.adv_clip is not None and not math.isfinite(self.adv_clip):
-            raise BadSetting(f"adv_clip = {self.adv_clip} is no finite number; None does not clip")
+            raise BadSetting(f"adv_clip = {self.adv_clip}; it must be a finite number, or None for no limit")
         if self.neutral and not self.logits:
             raise BadSetting(
-                f"adv_beta = {self.adv_beta} and logits = False leave nothing to draw by; take the "
-                "logits, or weigh the advantages"
+                f"adv_beta = {self.adv_beta} and logits = False leave nothing to draw by; set logits = True, "
+                "or another adv_beta"
             )
 
     @property
     def neutral(self) -> bool:
-        """Whether it adds the same to all tokens, and so changes nothing."""
+        """Whether all tokens get the same perturbation, which changes nothing."""
         return self.adv_beta == (0.5 if self.mode == "sign" else 0)
 
     @property
     def needs_v(self) -> bool:
-        """Whether V matters: it cancels in a softmax of unclipped advantages."""
+        """Whether V matters; it cancels in a softmax of unclipped advantages."""
         return self.mode == "sign" or self.adv_clip is not None
 
     @property
     def vocabulary(self) -> int:
-        """How many tokens the values speak of."""
+        """The number of tokens with a value."""
         return self.values.size
 
     def shift(self, target: Float[Tensor, "n H"], value: Float[Tensor, "n H"] | None) -> Shift:
-        """What is added for states with these hidden states, of what the target heads read and of what V
-        reads (None where V cancels).
+        """The perturbation of n states.
+
+        Args:
+            target: the hidden states for the target heads.
+            value: the hidden states for V; None if V cancels.
         """
         q = self.values.target_q(target)
         v = self.values.v(value) if self.needs_v and value is not None else None
@@ -104,8 +105,12 @@ class Perturbation:
 
 @dataclass(frozen=True)
 class Shift:
-    """What is added to the logits of n states, whether the logits count at all, and whether filters come
-    after it.
+    """The perturbation of the logits of n states.
+
+    Args:
+        added: the numbers that are added.
+        logits: whether the policy's logits count.
+        after: whether filters apply to the perturbed logits.
     """
 
     added: Float[Tensor, "n V"]
@@ -115,7 +120,7 @@ class Shift:
     def to(
         self, work: Float[Tensor, "n K"], columns: Int64[Tensor, "n K"] | None = None
     ) -> Float[Tensor, "n K"]:
-        """Logits (those of some columns) with what is added; what is -inf, and so impossible, stays it."""
+        """The perturbed logits, of all tokens or of some columns; -inf stays -inf."""
         more = self.added[:, : work.shape[1]] if columns is None else self.added.gather(1, columns)
         return work + more if self.logits else more.to(work.dtype).masked_fill(work == -torch.inf, -torch.inf)
 
@@ -128,17 +133,18 @@ def added(
     adv_clip: float | None = None,
     mode: str = "exponential",
 ) -> Float[Tensor, "n V"]:
-    """What advantages q - v add to the logits.
+    """The numbers that advantages q - v add to the logits.
 
-    Without `v` up to a constant of each row, which a softmax does not see.
+    Without `v` each row is shifted by a constant, which does not change a softmax.
 
     Raises:
-        BadSetting: there is no `v` where it matters.
+        BadSetting: `v` is None but matters.
     """
     if v is None:
         if mode == "sign" or adv_clip is not None:
             raise BadSetting(
-                "a clipped advantage, or its sign, needs V; without it only adv_beta * Q can be added"
+                f"mode = {mode!r} with adv_clip = {adv_clip} needs V, got None; pass v, or use the mode "
+                "'exponential' without adv_clip"
             )
         return adv_beta * q
     if mode == "sign":
@@ -154,8 +160,9 @@ def perturbed_logprob(
     kept: Bool[Tensor, "n V"] | None = None,
     temperature: float | Float[Tensor, "n 1"] = 1.0,
 ) -> Float[Tensor, "n V"]:
-    """The log-probabilities tokens are drawn with, -inf outside `kept`; without a shift those of the policy's
-    own filtered softmax.
+    """The log-probabilities with which tokens are drawn, -inf outside `kept`.
+
+    Without a shift they are those of the policy's own filtered softmax.
     """
     if kept is not None:
         logits = logits.masked_fill(~kept, -torch.inf)
@@ -169,21 +176,24 @@ def perturbed_logprob(
 
 
 def kl(logprob: Float[Tensor, "n V"], other: Float[Tensor, "n V"]) -> Float[Tensor, " n"]:
-    """KL(p || q) in nats of distributions given as log-probabilities; where p is 0 nothing is added.
+    """KL(p || q) in nats of distributions given as log-probabilities; terms with p = 0 are 0.
 
-    It is never less than 0, whatever rounding says.
+    The result is never less than 0, even with rounding errors.
     """
-    apart = torch.where(logprob == -torch.inf, 0.0, logprob - other)
-    return (logprob.exp() * apart).sum(-1).clamp_min(0.0)
+    difference = torch.where(logprob == -torch.inf, 0.0, logprob - other)
+    return (logprob.exp() * difference).sum(-1).clamp_min(0.0)
 
 
 def best_of_kl(number: int) -> float:
-    """How far, in nats, drawing n answers and taking the best goes from drawing one, at most: log n - (n - 1)
-    / n (arXiv:2401.01879).
+    """An upper bound in nats on the KL from best-of-n to a single draw: log n - (n - 1) / n.
+
+    Source: arXiv:2401.01879.
 
     Raises:
-        BadSetting: there is not one answer to take.
+        BadSetting: `number` is less than 1.
     """
     if number < 1:
-        raise BadSetting(f"number = {number}: the best of at least 1 answer can be taken")
+        raise BadSetting(
+            f"number must be an integer of at least 1, got number = {number}; choose more answers"
+        )
     return math.log(number) - (number - 1) / number
