@@ -56,8 +56,8 @@ class LanguageModelAgent:
         self.decoding = Decoding() if decoding is None else decoding
         if best_of is not None and best_of.number > 1 and self.decoding.method != "sample":
             raise BadSetting(
-                f"method = {self.decoding.method!r} with the best of {best_of.number} answers: all are the "
-                "same; only method = 'sample' gives different answers"
+                f"the best of {best_of.number} answers with method = {self.decoding.method!r}: all are the "
+                "same; use method = 'sample', which draws different answers"
             )
         self.room = context(module) - self.decoding.max_new_tokens
         if self.room < 1:

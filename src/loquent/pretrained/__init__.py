@@ -1,4 +1,4 @@
-"""From a name or a folder to a network and its tokenizer.
+"""Networks and their tokenizers, loaded by folder or Hugging Face name.
 
 Importing this package imports torch (never transformers).
 """

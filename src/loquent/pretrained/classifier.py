@@ -39,7 +39,10 @@ class ClassifierNetwork:
         names = {own.lower(): i for i, own in self.labels.items()}
         number = names.get(name.lower()) if isinstance(name, str) else name
         if number is None or not 0 <= number < self.module.config.num_labels:
-            raise BadModel(f"{self.module.config.name_or_path} has no label {name!r}; known: {self.known}")
+            raise BadModel(
+                f"{self.module.config.name_or_path} has no label {name!r}; choose one of those "
+                f"known: {self.known}"
+            )
         return number
 
     @property
@@ -55,8 +58,8 @@ class ClassifierNetwork:
         The sigmoid is for classifiers with a single label or with independent labels (multi-label).
         """
         logits = torch.from_numpy(self.logits(texts, seconds, token_budget=token_budget))
-        several = logits.shape[1] > 1 and self.module.config.problem_type != "multi_label_classification"
-        return (logits.softmax(1) if several else logits.sigmoid()).numpy()
+        exclusive = logits.shape[1] > 1 and self.module.config.problem_type != "multi_label_classification"
+        return (logits.softmax(1) if exclusive else logits.sigmoid()).numpy()
 
     @torch.no_grad()
     def logits(
@@ -77,14 +80,10 @@ class ClassifierNetwork:
         rows, kinds = self._rows(texts, seconds, limit) if len(texts) else ([], [])
         for group in groups([len(row) for row in rows], token_budget):
             ids, real = padded([rows[i] for i in group], self._pad, self.module.device)
-            more = (
-                {"token_type_ids": padded([kinds[i] for i in group], 0, self.module.device)[0]}
-                if kinds
-                else {}
-            )
-            logits[group] = (
-                self.module(input_ids=ids, attention_mask=real.long(), **more).logits.double().cpu().numpy()
-            )
+            inputs = {"input_ids": ids, "attention_mask": real.long()}
+            if kinds:
+                inputs["token_type_ids"] = padded([kinds[i] for i in group], 0, self.module.device)[0]
+            logits[group] = self.module(**inputs).logits.double().cpu().numpy()
         return logits
 
     def _rows(
@@ -100,8 +99,8 @@ class ClassifierNetwork:
 
     @cached_property
     def _has_token_types(self) -> bool:
-        several = (getattr(self.module.config, "type_vocab_size", None) or 0) > 1
-        return several and "token_type_ids" in inspect.signature(self.module.forward).parameters
+        typed = (getattr(self.module.config, "type_vocab_size", None) or 0) > 1
+        return typed and "token_type_ids" in inspect.signature(self.module.forward).parameters
 
     @cached_property
     def _pad(self) -> int:
@@ -121,10 +120,9 @@ class SequenceClassifier:
 
     def __call__(self, texts: Sequence[str], *, token_budget: int = 8192) -> list[float]:
         """P(label) per text, in order."""
-        probabilities: list[float] = self.network.probabilities(texts, token_budget=token_budget)[
-            :, self.label
-        ].tolist()
-        return probabilities
+        probabilities = self.network.probabilities(texts, token_budget=token_budget)
+        values: list[float] = probabilities[:, self.label].tolist()
+        return values
 
 
 def load_classifier(
@@ -141,7 +139,7 @@ def load_classifier(
         side: the truncated side of a text beyond the context: "right", its end, or "left", its beginning.
 
     Raises:
-        BadModel: as `load`.
+        BadModel: loading fails, as in `load`.
     """
     tokenizer = load_tokenizer(path, revision)
     tokenizer.truncation_side = side
@@ -163,7 +161,7 @@ def sequence_classifier(
     """A sequence classifier for the probability of one label (its name in the config, or its number).
 
     Raises:
-        BadModel: as `load`; or the model has no such label.
+        BadModel: loading fails, as in `load`, or the model has no such label.
     """
     network = load_classifier(path, revision=revision, device=device, dtype=dtype, side=side)
     return SequenceClassifier(network, network.label(label))

@@ -63,11 +63,8 @@ class Encoder:
         """The ids of texts, truncated to the context."""
         if not texts:
             return []
-        return list(
-            self.tokenizer([plain(text) for text in texts], truncation=True, max_length=self.room)[
-                "input_ids"
-            ]
-        )
+        encoded = self.tokenizer([plain(text) for text in texts], truncation=True, max_length=self.room)
+        return list(encoded["input_ids"])
 
     def states(
         self, rows: Sequence[Sequence[int]], layer: int = -1, *, token_budget: int = 8192
@@ -122,11 +119,11 @@ def load_encoder(
         layers: the number of layers to load, from the lowest; all by default.
 
     Raises:
-        BadModel: as `load`; or there are fewer layers.
+        BadModel: loading fails, as in `load`, or there are fewer layers.
     """
     tokenizer, library = load_tokenizer(path, revision), transformers_library()
     level = library.utils.logging.get_verbosity()
-    library.utils.logging.set_verbosity_error()  # it warns at length of a missing pooler
+    library.utils.logging.set_verbosity_error()  # it warns of a missing pooler
     try:
         with borrowed(Key(0, ("encoder",))):  # the library initialises a missing pooler at random
             module = load_module(

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from loquent.errors import BadSetting
-from loquent.pretrained.language import LanguageModel, context
+from loquent.pretrained.language import LanguageModel, context, plain
 from loquent.pretrained.networks import evaluating, groups, hidden, padded
 from loquent.pretrained.output import head
 
@@ -76,11 +76,10 @@ def strided(
     """
     tokenizer, module = language_model.tokenizer, language_model.module
     if not 1 <= stride < context(module):
-        allowed = (
-            f"it must be in [1, {context(module) - 1}], because a window of {context(module)} tokens "
-            "needs context"
+        raise BadSetting(
+            f"stride = {stride}; it must be in [1, {context(module) - 1}], because a window of "
+            f"{context(module)} tokens needs context"
         )
-        raise BadSetting(f"stride = {stride}; {allowed}")
     begins = tokenizer.bos_token_id is not None and list(tokenizer("")["input_ids"])[:1] == [
         tokenizer.bos_token_id
     ]
@@ -112,17 +111,16 @@ def plain_ids(tokenizer: Any, text: str) -> list[int]:
 
 def _split(tokenizer: Any, prompt: str, text: str) -> tuple[list[int], int]:
     """The ids of prompt and text as one string, and the index of the text's first id."""
-    whole = (prompt + text).encode("utf-8", "replace").decode("utf-8")  # each lone surrogate becomes one "?"
+    joined = plain(prompt + text)
     options = {
         "add_special_tokens": False,
         "split_special_tokens": True,
         "return_offsets_mapping": True,
         "verbose": False,
     }
-    encoded = tokenizer(whole, **options)
-    return list(encoded["input_ids"]), sum(
-        end <= len(prompt) for _, end in encoded["offset_mapping"]
-    ) if prompt else 0
+    encoded = tokenizer(joined, **options)
+    first = sum(end <= len(prompt) for _, end in encoded["offset_mapping"]) if prompt else 0
+    return list(encoded["input_ids"]), first
 
 
 def _logprobs(module: Any, rows: Sequence[tuple[list[int], int]], pad: int) -> list[Tensor]:
@@ -132,9 +130,8 @@ def _logprobs(module: Any, rows: Sequence[tuple[list[int], int]], pad: int) -> l
     scored = real[:, 1:] & (torch.arange(1, ids.shape[1], device=ids.device) >= first)
     layer, chosen = head(module), ids[:, 1:][scored]
     if layer is None:
-        states = module(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits[:, :-1][
-            scored
-        ]
+        ones = torch.ones_like(ids)
+        states = module(input_ids=ids, attention_mask=ones, use_cache=False).logits[:, :-1][scored]
     else:
         states = hidden(module, ids)[:, :-1][scored]
     step = max(1, CHUNK // module.get_input_embeddings().weight.shape[0])

@@ -66,14 +66,18 @@ def _scores(
         )
         for side in (left, right)
     )
-    here, there = (
+    left_real, right_real = (
         torch.arange(vectors.shape[1], device=a.device)
         < torch.tensor([[len(row)] for row, _ in side], device=a.device)
         for vectors, side in ((a, left), (b, right))
     )
     cosines = torch.bmm(a, b.transpose(1, 2))
-    forward = cosines.masked_fill(~there[:, None, :], -torch.inf).amax(2).double().masked_fill(~here, 0)
-    backward = cosines.masked_fill(~here[:, :, None], -torch.inf).amax(1).double().masked_fill(~there, 0)
+    forward = (
+        cosines.masked_fill(~right_real[:, None, :], -torch.inf).amax(2).double().masked_fill(~left_real, 0)
+    )
+    backward = (
+        cosines.masked_fill(~left_real[:, :, None], -torch.inf).amax(1).double().masked_fill(~right_real, 0)
+    )
     return ((forward * p).sum(1) / p.sum(1)).tolist(), ((backward * q).sum(1) / q.sum(1)).tolist()
 
 
