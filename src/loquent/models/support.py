@@ -173,14 +173,6 @@ class Support:
             )
         return torch.from_numpy(bools).to(device)
 
-    def contains(self, ids: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Whether the set of token i holds ids[i], bool[n]."""
-        rows = [self.kept(slice(i, i + 1024)).numpy() for i in range(0, len(self), 1024)]
-        return np.concatenate(
-            [row[np.arange(len(row)), ids[1024 * i : 1024 * i + len(row)]] for i, row in enumerate(rows)]
-            or [np.empty(0, np.bool_)]
-        )
-
     def _chosen(self, index: Index) -> NDArray[np.int64]:
         if isinstance(index, Tensor):
             index = index.cpu().numpy()

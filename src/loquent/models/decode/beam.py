@@ -85,19 +85,9 @@ def _search(
     from loquent.models.decode.processor import PerturbedLogits
 
     ids, real = padded(prompts, pad, module.device, left=True)
-    rows = module.get_input_embeddings().weight.shape[0]
+    width, rows = ids.shape[1], module.get_input_embeddings().weight.shape[0]
     limit = rows if vocabulary is None else min(vocabulary, rows)
-    width, all_ids = ids.shape[1], list(range(limit))
-
-    def allowed_ids(number: int, row: torch.Tensor) -> list[int]:
-        trie = allowed[number]
-        if trie is None:
-            return all_ids
-        node = trie.root
-        for token in row[width:].tolist():
-            node = trie.step(node, token)
-        return trie.allowed(node).tolist() or end or all_ids
-
+    is_restricted = limit < rows or any(trie is not None for trie in allowed)
     config = GenerationConfig(
         num_beams=decoding.beams,
         do_sample=False,
@@ -111,7 +101,6 @@ def _search(
     processors = LogitsProcessorList()
     if perturbation is not None:
         processors.append(PerturbedLogits(module, perturbation, decoding, attention_mask=mask))
-    is_restricted = limit < rows or any(trie is not None for trie in allowed)
     original = module.generation_config
     module.generation_config = config  # else `generate` would take unset options from the model's own
     try:
@@ -119,7 +108,7 @@ def _search(
             input_ids=ids,
             attention_mask=mask,
             logits_processor=processors,
-            prefix_allowed_tokens_fn=allowed_ids if is_restricted else None,
+            prefix_allowed_tokens_fn=_allowed_ids(allowed, width, limit, end) if is_restricted else None,
         )
     finally:
         module.generation_config = original
@@ -127,6 +116,27 @@ def _search(
         _cut(row, end, function, decoding.max_new_tokens)
         for row, function in zip(output[:, width:].tolist(), stop, strict=True)
     ]
+
+
+def _allowed_ids(
+    allowed: Sequence[Trie | None], width: int, limit: int, end: list[int]
+) -> Callable[[int, torch.Tensor], list[int]]:
+    """The function that tells `generate` which ids may follow in a row.
+
+    `width` is the number of prompt columns, and `limit` the number of ids that may be drawn at all.
+    """
+    all_ids = list(range(limit))
+
+    def ids_after(number: int, row: torch.Tensor) -> list[int]:
+        trie = allowed[number]
+        if trie is None:
+            return all_ids
+        node = trie.root
+        for token in row[width:].tolist():
+            node = trie.step(node, token)
+        return trie.allowed(node).tolist() or end or all_ids
+
+    return ids_after
 
 
 def _scored(

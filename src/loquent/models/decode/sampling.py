@@ -75,11 +75,11 @@ def choose(
         values = shift.to(values, columns)
     place, drawn = _pick(values, uniform)
     ids = place if columns is None else columns.gather(1, place[:, None])[:, 0]
-    chosen = logits.gather(1, ids[:, None])[:, 0].double()
-    is_unfiltered = (
-        columns is None and kept is None and temperature == 1 and limit == vocabulary and shift is None
-    )
-    policy = drawn if is_unfiltered else chosen - logits.logsumexp(1).double()
+    is_filtered = columns is not None or kept is not None or limit < vocabulary
+    if is_filtered or temperature != 1 or shift is not None:
+        policy = logits.gather(1, ids[:, None])[:, 0].double() - logits.logsumexp(1).double()
+    else:
+        policy = drawn
     if not bool((torch.isfinite(drawn) & torch.isfinite(policy)).all()):
         raise BadModel(
             "no token can be chosen: the logits of the model, or the values it is perturbed by, are not "

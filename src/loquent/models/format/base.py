@@ -191,16 +191,16 @@ class Format(ABC):
         slack = len(self._observation_open + self._ending + self._after) + 2  # a first turn may be shorter
         for first in observations:
             if first and dropped[-1] - dropped[first] + head + len(written.opening) - slack <= room:
-                kept = self.write(instruction, turns[first:], seat)
-                if kept.length + len(kept.opening) <= room:
+                shorter = self.write(instruction, turns[first:], seat)
+                if shorter.length + len(shorter.opening) <= room:
                     return Fit(first)
-        kept = self.write(instruction, turns[newest:], seat)
-        spare = room - kept.length - len(kept.opening)
+        shortest = self.write(instruction, turns[newest:], seat)
+        spare = room - shortest.length - len(shortest.opening)
         if spare >= 0:
             return Fit(newest)
         text = self._text_length(instruction, turns[newest:], seat) if observations else 0
         if text + spare < 1:
-            needed = kept.length + len(kept.opening) - text
+            needed = shortest.length + len(shortest.opening) - text
             raise BadModel(
                 f"a prompt may have {room} tokens, and the instruction and markers alone take {needed}; it "
                 "needs more than that; allow longer prompts or shorten the instruction"
@@ -226,8 +226,8 @@ class Format(ABC):
         if not turn.text and not pen.open:
             return Piece((), (), number)
         text = self.encoder.encode(pen.lead + turn.text, pen.fresh)
-        kept = text if keep is None else text[len(text) - keep :]
-        ids = pen.owed + (() if pen.open else self._observation_open) + kept + self._observation_close
+        end = text if keep is None else text[len(text) - keep :]
+        ids = pen.owed + (() if pen.open else self._observation_open) + end + self._observation_close
         pen.open, pen.owed, pen.fresh = False, (), pen.fresh and not text
         pen.lead = self._observation_lead
         return Piece(ids, (False,) * len(ids), number)

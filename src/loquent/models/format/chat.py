@@ -159,7 +159,7 @@ def cut(tokenizer: Any) -> Cut:
     user_close = close if prompt.startswith(close) else ""
     system_open, after_system = _system(with_system, texts[2].removeprefix(start))
     opening = prompt.removeprefix(user_close)
-    ending = _whole_ending(touching, ending, opening + lead, middle)
+    ending = _complete_ending(touching, ending, opening + lead, middle)
     user_open = middle.removeprefix(ending)
     user_lead = _spaces(user_open) if _spaces(user_open) == _spaces(start) else ""
     lead_after_system = _spaces(after_system)
@@ -219,7 +219,7 @@ def _check_growing(texts: Sequence[str], start: str, close: str, before: str, mi
             )
 
 
-def _whole_ending(touching: str | TemplateRefuses, ending: str, opening: str, middle: str) -> str:
+def _complete_ending(touching: str | TemplateRefuses, ending: str, opening: str, middle: str) -> str:
     """The ending of an answer, with the white space that some templates write only if something follows.
 
     The templates of `chat_template` are such templates. `touching` is the text of two successive answers; the
@@ -228,9 +228,9 @@ def _whole_ending(touching: str | TemplateRefuses, ending: str, opening: str, mi
     if isinstance(touching, TemplateRefuses) or any(touching.count(word) != 1 for word in ASSISTANT):
         return ending
     between = touching.partition(ASSISTANT[0])[2].partition(ASSISTANT[1])[0]
-    whole = between.removesuffix(opening)
-    fits = whole != between and whole.startswith(ending) and middle.startswith(whole)
-    return whole if fits and not whole.removeprefix(ending).strip() else ending
+    longer = between.removesuffix(opening)
+    fits = longer != between and longer.startswith(ending) and middle.startswith(longer)
+    return longer if fits and not longer.removeprefix(ending).strip() else ending
 
 
 def _spaces(text: str) -> str:
