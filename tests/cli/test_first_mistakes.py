@@ -163,7 +163,7 @@ def test_a_report_of_an_empty_recipe_names_it(run, tmp_path, capsys):
 
 
 def test_a_report_is_a_file(run, tmp_path, capsys):
-    assert "is a folder; a file is right" in said(capsys, "report", run, "--out", tmp_path)
+    assert "is a folder; name a file" in said(capsys, "report", run, "--out", tmp_path)
 
 
 def test_a_suite_does_not_go_into_a_run(run, capsys):

@@ -13,7 +13,7 @@ from loquent.cli import main as cli
 from loquent.core import episode
 from loquent.errors import AnotherRun, BadCheckpoint, Damaged
 from loquent.report import charts, runs, write_report
-from loquent.report.charts import Curve, Dot, Numbers, Scale
+from loquent.report.charts import ChartIds, Curve, Dot, Scale
 from loquent.report.page import html
 from loquent.report.runs import Point
 
@@ -164,8 +164,8 @@ def test_scales_have_round_ticks():
 def test_a_flat_line_and_a_single_dot_have_room():
     flat = [Point(update, 0.1, 0.1, 0.1, 1) for update in (1, 2)]
     for svg in (
-        charts.curves(Numbers(), "flat", "", [Curve("a", 0, flat)]),
-        charts.dots(Numbers(), "one", "", [Dot("a", 0, 0.0, None, 1)]),
+        charts.curves(ChartIds(), "flat", "", [Curve("a", 0, flat)]),
+        charts.dots(ChartIds(), "one", "", [Dot("a", 0, 0.0, None, 1)]),
     ):
         assert "nan" not in svg
         assert "inf" not in svg
@@ -241,7 +241,7 @@ def test_tasks_are_not_set_side_by_side_and_rows_that_are_not_shared_are_said(tm
     assert page.count("row 1 begins") == 2, "one for each task"
     _rewrite(folders[1], row="other {old}")
     page = _samples(html(runs.read(folders[:2])))
-    assert "No row was asked of all of them" in page
+    assert "No row occurs in all of these runs" in page
     assert "one, two" in page
 
 
@@ -251,7 +251,7 @@ def test_a_line_ends_where_a_seed_does(tmp_path):
     [group] = runs.read([tmp_path])
     points = group.curve("rollout/return")
     assert [point.n for point in points] == [3, 3, 3, 2, 2, 2]
-    svg = charts.curves(Numbers(), "x", "", [Curve("a", 0, points)])
+    svg = charts.curves(ChartIds(), "x", "", [Curve("a", 0, points)])
     paths = re.findall(r'<path class="line ([^"]*)" d="([^"]*)"', svg)
     assert [(kind, path.count("L")) for kind, path in paths] == [("c0 d0", 2), ("c0 d0 fewer", 2)], (
         "two lines that nothing joins"
@@ -259,12 +259,12 @@ def test_a_line_ends_where_a_seed_does(tmp_path):
     assert svg.count('class="band') == 2
     assert "of 2 seeds from update 4 on" in svg
     assert "3 seeds, 2 where the line is dotted" in html([group])
-    assert 'fewer"' not in charts.curves(Numbers(), "x", "", [Curve("a", 0, points[:3])])
+    assert 'fewer"' not in charts.curves(ChartIds(), "x", "", [Curve("a", 0, points[:3])])
     assert [(point.n, point.update) for point in runs.thinned(points, 2)] == [(3, 2.0), (2, 5.0)], (
         "no mean over both"
     )
     lone = charts.curves(
-        Numbers(),
+        ChartIds(),
         "x",
         "",
         [Curve("a", 0, [Point(float(i), 1.0, 1.0, 1.0, 1 + (i == 20)) for i in range(40)])],

@@ -8,7 +8,7 @@ from importlib import resources
 from loquent.bench import pages
 from loquent.bench.results import CONTRADICTED, HOLDS, Results, Row
 from loquent.machine.version import __version__
-from loquent.report.charts import Curve, Numbers, curves, legend, safe
+from loquent.report.charts import ChartIds, Curve, curves, legend, safe
 from loquent.statistics.intervals import Interval
 
 STYLE = """
@@ -133,7 +133,7 @@ def _bar(interval: Interval, scale: tuple[float, float]) -> str:
 
 def _figures(results: Results) -> Iterator[str]:
     drawings = [drawing for drawing in results.suite.figures if results.curves.get(drawing.title)]
-    numbers = Numbers()
+    ids = ChartIds()
     if not drawings:
         return
     yield (
@@ -145,7 +145,7 @@ def _figures(results: Results) -> Iterator[str]:
         lines = [
             Curve(results.rows[name].label, i, points.get(name, ())) for i, name in enumerate(drawing.cells)
         ]
-        chart = curves(numbers, drawing.title, drawing.unit, lines)
+        chart = curves(ids, drawing.title, drawing.unit, lines)
         yield (
             f"<figure><h3>{safe(drawing.title)}</h3>{legend(lines)}{chart}"
             f"<figcaption><code>{safe(drawing.key)}</code></figcaption></figure>"

@@ -1,9 +1,7 @@
-"""Charts as inline SVG: curves with bands over seeds, and dots with their errors.
+"""Charts as inline SVG: curves with bands over seeds, and dots with error bars.
 
+Every chart has a title and a description for screen readers, axes with units, and tooltips with its values.
 Colours come from the page's style sheet.
-
-Each has a title and a description for those who do not see it, axes with units, and a tooltip for every place
-on it.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ MOST_POINTS, MOST_TIPS, MOST_MARKS = 240, 80, 16
 
 @dataclass(frozen=True)
 class Curve:
-    """One line of a chart; `colour` is the number of its group, the same in all charts."""
+    """One line of a chart; `colour` is the number of its group, which is the same in all charts."""
 
     label: str
     colour: int
@@ -34,7 +32,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Dot:
-    """One value with its error, where it has one."""
+    """One value with its error, or None."""
 
     label: str
     colour: int
@@ -43,105 +41,98 @@ class Dot:
     n: int
 
 
-class Numbers:
+class ChartIds:
     """Gives each chart of a page its own ids."""
 
     def __init__(self) -> None:
         self._next = count(1)
 
     def chart(self, body: str, height: float, title: str, description: str) -> str:
-        """The frame of a chart."""
+        """The SVG of a chart, with its title and description around the body."""
         number = next(self._next)
         return (
-            f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-labelledby="t{number} '
-            f'd{number}"><title id="t{number}">{safe(title)}</title><desc '
-            f'id="d{number}">{safe(description)}</desc>{body}</svg>'
+            f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-labelledby="t{number} d{number}">'
+            f'<title id="t{number}">{safe(title)}</title>'
+            f'<desc id="d{number}">{safe(description)}</desc>'
+            f"{body}</svg>"
         )
 
 
-def curves(numbers: Numbers, title: str, unit: str, lines: Sequence[Curve]) -> str:
+def curves(ids: ChartIds, title: str, unit: str, lines: Sequence[Curve]) -> str:
     """Curves over updates.
 
-    Where there are several seeds, a band of one standard deviation to each side of their mean.
-
-    Where some seeds have ended a line ends too; the means of those that are left are dashed, and joined to
-    nothing.
+    The mean over several seeds has a band of one standard deviation to each side. If some seeds have ended,
+    the line ends; the means of the other seeds are a new, dotted line that is not joined to the first.
     """
     drawn = [
         Curve(line.label, line.colour, thinned(line.points, MOST_POINTS)) for line in lines if line.points
     ]
-    every = [point for line in drawn for point in line.points]
-    x = Scale(*_whole([point.update for point in every]), LEFT, WIDTH - RIGHT)
-    y = Scale(*_range([point.low for point in every] + [point.high for point in every]), HEIGHT - BOTTOM, TOP)
+    points = [point for line in drawn for point in line.points]
+    x = Scale(*_update_range([point.update for point in points]), LEFT, WIDTH - RIGHT)
+    values = [point.low for point in points] + [point.high for point in points]
+    y = Scale(*_range(values), HEIGHT - BOTTOM, TOP)
     parts = [_axes(x, y, unit)]
     for line in drawn:
-        kind = _kind(line.colour)
-        most = max(point.n for point in line.points)
-        alone = []  # a point between others of another n is no line
-        for run in (list(group) for _, group in groupby(line.points, key=lambda point: point.n)):
-            if any(point.high > point.low for point in run):
-                edge = [(point.update, point.high) for point in run] + [
-                    (point.update, point.low) for point in reversed(run)
-                ]
-                parts.append(f'<path class="band {kind}" d="{_path(x, y, edge)}Z"/>')
-            fewer = " fewer" if run[0].n < most else ""
-            parts.append(
-                f'<path class="line {kind}{fewer}" '
-                f'd="{_path(x, y, [(point.update, point.mean) for point in run])}"/>'
-            )
-            alone += run if len(run) == 1 else []
-        if len(line.points) <= MOST_MARKS or alone:
-            marked = line.points if len(line.points) <= MOST_MARKS else alone
-            parts += [
-                f'<circle class="mark {kind}" cx="{x(point.update):.1f}" cy="{y(point.mean):.1f}" r="3"/>'
-                for point in marked
-            ]
+        parts += _curve(x, y, line)
     parts += _tips(x, drawn)
-    said = "; ".join(f"{line.label}: {_story(line.points)}" for line in drawn)
-    return numbers.chart(
+    texts = "; ".join(f"{line.label}: {_description(line.points)}" for line in drawn)
+    return ids.chart(
         "".join(parts),
         HEIGHT,
         title,
-        f"{said}. Vertical axis: {unit or 'a bare number'}; horizontal axis: update.",
+        f"{texts}. Vertical axis: {unit or 'a number without unit'}; horizontal axis: update.",
     )
 
 
-def dots(numbers: Numbers, title: str, unit: str, values: Sequence[Dot]) -> str:
-    """One dot a group, with a bar of one error to each side."""
+def _curve(x: Scale, y: Scale, line: Curve) -> Iterator[str]:
+    """The bands, lines and marks of one curve."""
+    style = _style(line.colour)
+    most = max(point.n for point in line.points)
+    alone = []  # points between others of another n: no line shows them
+    for run in (list(group) for _, group in groupby(line.points, key=lambda point: point.n)):
+        if any(point.high > point.low for point in run):
+            upper = [(point.update, point.high) for point in run]
+            lower = [(point.update, point.low) for point in reversed(run)]
+            yield f'<path class="band {style}" d="{_path(x, y, upper + lower)}Z"/>'
+        fewer = " fewer" if run[0].n < most else ""
+        means = [(point.update, point.mean) for point in run]
+        yield f'<path class="line {style}{fewer}" d="{_path(x, y, means)}"/>'
+        alone += run if len(run) == 1 else []
+    for point in line.points if len(line.points) <= MOST_MARKS else alone:
+        yield f'<circle class="mark {style}" cx="{x(point.update):.1f}" cy="{y(point.mean):.1f}" r="3"/>'
+
+
+def dots(ids: ChartIds, title: str, unit: str, values: Sequence[Dot]) -> str:
+    """One dot per group, with a bar of one error to each side."""
     height = TOP + 30 * len(values) + BOTTOM
-    ends = [value.value + sign * (value.error or 0) for value in values for sign in (-1, 1)]
+    ends = [dot.value + sign * (dot.error or 0) for dot in values for sign in (-1, 1)]
     x = Scale(*_range(ends), LEFT, WIDTH - RIGHT - 20)
     parts = [_grid(x, TOP, height - BOTTOM)]
-    for i, one in enumerate(values):
-        middle, kind = TOP + 30 * i + 18, f"c{one.colour % COLOURS} d0"
-        error = one.error or 0.0
-        parts.append(
-            f'<g><title>{safe(_said(one))}</title><rect class="tip" x="0" y="{middle - 15}" '
-            f'width="{WIDTH}" height="30"/>'
-        )
-        parts.append(
-            f'<path class="line {kind}" d="M{x(one.value - error):.1f} {middle}H{x(one.value + error):.1f}"/>'
-        )
-        parts.append(f'<circle class="mark {kind}" cx="{x(one.value):.1f}" cy="{middle}" r="5"/>')
-        parts.append(
-            f'<text class="label" x="{LEFT}" y="{middle - 8}">{safe(one.label[:60])}: '
-            f"{short(one.value)}</text></g>"
-        )
+    for i, dot in enumerate(values):
+        middle, style = TOP + 30 * i + 18, f"c{dot.colour % COLOURS} d0"
+        low, high = x(dot.value - (dot.error or 0.0)), x(dot.value + (dot.error or 0.0))
+        label = f"{safe(dot.label[:60])}: {short(dot.value)}"
+        parts += [
+            f"<g><title>{safe(_dot_text(dot))}</title>",
+            f'<rect class="tip" x="0" y="{middle - 15}" width="{WIDTH}" height="30"/>',
+            f'<path class="line {style}" d="M{low:.1f} {middle}H{high:.1f}"/>',
+            f'<circle class="mark {style}" cx="{x(dot.value):.1f}" cy="{middle}" r="5"/>',
+            f'<text class="label" x="{LEFT}" y="{middle - 8}">{label}</text>',
+            "</g>",
+        ]
     parts.append(
         f'<text class="axis" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{height - 6}" '
         f'text-anchor="middle">{safe(unit or title)}</text>'
     )
-    return numbers.chart(
-        "".join(parts), height, title, "; ".join(_said(one) for one in values) + f". Axis: {unit or title}."
-    )
+    texts = "; ".join(_dot_text(dot) for dot in values)
+    return ids.chart("".join(parts), height, title, f"{texts}. Axis: {unit or title}.")
 
 
 def legend(lines: Sequence[Curve]) -> str:
-    """Whose line is whose; of those that have one."""
+    """The legend of the curves that have points."""
     items = (
         f'<li><svg class="key" viewBox="0 0 24 8" aria-hidden="true">'
-        f'<path class="line {_kind(line.colour)}" d="M1 4H23"/></svg>'
-        f"{safe(line.label)}</li>"
+        f'<path class="line {_style(line.colour)}" d="M1 4H23"/></svg>{safe(line.label)}</li>'
         for line in lines
         if line.points
     )
@@ -149,20 +140,18 @@ def legend(lines: Sequence[Curve]) -> str:
 
 
 def short(value: float | None) -> str:
-    """A number with four significant digits; a dash for none."""
+    """A number with four significant digits; a dash for None, NaN and infinities."""
     return "–" if value is None or not math.isfinite(value) else f"{value:.4g}".replace("-", "−")
 
 
 def safe(text: str) -> str:
-    """Any text, a model's too, as text of a page: markup, control and direction marks are shown, not
-    obeyed.
-    """
+    """Any text, even a model's, as text of a page: markup, control and direction marks have no effect."""
     return escape(escaped(text), quote=True)
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A straight map from values to places on the canvas."""
+    """A linear map from values to places on the chart."""
 
     low: float
     high: float
@@ -173,7 +162,7 @@ class Scale:
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
     def ticks(self, whole: bool = False) -> Iterator[tuple[float, str]]:
-        """Three to seven round values with their labels."""
+        """Three to seven round values with their labels; whole numbers only if `whole`."""
         raw = (self.high - self.low) / 5
         power = 10.0 ** math.floor(math.log10(raw))
         step = next(power * m for m in (1, 2, 5, 10) if power * m >= raw * 0.999)
@@ -182,8 +171,8 @@ class Scale:
             yield i * step, _tick(i * step, step)
 
 
-def _kind(colour: int) -> str:
-    """The style of a group: eight colours, then the same ones with other strokes."""
+def _style(colour: int) -> str:
+    """The style classes of a group: eight colours, then the same colours with other strokes."""
     return f"c{colour % COLOURS} d{colour // COLOURS % 3}"
 
 
@@ -196,13 +185,13 @@ def _tick(value: float, step: float) -> str:
     return f"{value:,.{places}f}".replace(",", " ").replace("-", "−")
 
 
-def _whole(updates: Sequence[float]) -> tuple[float, float]:
+def _update_range(updates: Sequence[float]) -> tuple[float, float]:
     low, high = min(updates), max(updates)
     return (low - 1, high + 1) if low == high else (low, high)
 
 
 def _range(values: Sequence[float]) -> tuple[float, float]:
-    """A little more than the values take; from 0 where that is near."""
+    """A range a little larger than that of the values; it begins at 0 if that is near."""
     low, high = min(values), max(values)
     if high - low <= 1e-9 * max(abs(low), abs(high)):
         room = abs(high) * 0.1 or 0.5
@@ -247,40 +236,44 @@ def _path(x: Scale, y: Scale, points: Sequence[tuple[float, float]]) -> str:
 
 
 def _tips(x: Scale, lines: Sequence[Curve]) -> Iterator[str]:
-    """Invisible columns whose tooltips give the numbers there."""
+    """Invisible columns whose tooltips give the values at an update."""
     places = sorted({point.update for line in lines for point in line.points})
     places = places[:: math.ceil(len(places) / MOST_TIPS)]
-    known = [{point.update: point for point in line.points} for line in lines]
+    by_update = [{point.update: point for point in line.points} for line in lines]
     edges = [x.start, *((x(a) + x(b)) / 2 for a, b in pairwise(places)), x.end]
     for i, place in enumerate(places):
-        said = "\n".join(
-            f"{line.label}: {_value(by[place])}" for line, by in zip(lines, known, strict=True) if place in by
+        text = "\n".join(
+            f"{line.label}: {_value(points[place])}"
+            for line, points in zip(lines, by_update, strict=True)
+            if place in points
         )
         yield (
             f'<rect class="tip" x="{edges[i]:.1f}" y="{TOP}" width="{edges[i + 1] - edges[i]:.1f}" '
             f'height="{HEIGHT - TOP - BOTTOM}">'
-            f"<title>update {place:g}\n{safe(said)}</title></rect>"
+            f"<title>update {place:g}\n{safe(text)}</title></rect>"
         )
 
 
 def _value(point: Point) -> str:
-    return short(point.mean) + (
-        f" ± {short(point.mean - point.low)} ({point.n} seeds)" if point.n > 1 else ""
-    )
+    spread = f" ± {short(point.mean - point.low)} ({point.n} seeds)" if point.n > 1 else ""
+    return short(point.mean) + spread
 
 
-def _story(points: Sequence[Point]) -> str:
+def _description(points: Sequence[Point]) -> str:
+    """A curve in words: its first and last value, and the updates at which seeds end."""
     first, last = points[0], points[-1]
-    said = f"{_value(first)} at update {first.update:g}"
-    for one, other in pairwise(points):
-        if one.n != other.n:
-            said += (
-                f", {_value(one)} at update {one.update:g}, of {other.n} "
-                f"{'seed' if other.n == 1 else 'seeds'} from update {other.update:g} on"
+    text = f"{_value(first)} at update {first.update:g}"
+    for point, following in pairwise(points):
+        if point.n != following.n:
+            seeds = "seed" if following.n == 1 else "seeds"
+            text += (
+                f", {_value(point)} at update {point.update:g}, of {following.n} {seeds} from update "
+                f"{following.update:g} on"
             )
-    return said if len(points) == 1 else f"{said}, {_value(last)} at update {last.update:g}"
+    return text if len(points) == 1 else f"{text}, {_value(last)} at update {last.update:g}"
 
 
-def _said(one: Dot) -> str:
-    spread = "" if one.error is None else f" ± {short(one.error)}"
-    return f"{one.label}: {short(one.value)}{spread}" + (f" ({one.n} seeds)" if one.n > 1 else "")
+def _dot_text(dot: Dot) -> str:
+    spread = "" if dot.error is None else f" ± {short(dot.error)}"
+    seeds = f" ({dot.n} seeds)" if dot.n > 1 else ""
+    return f"{dot.label}: {short(dot.value)}{spread}{seeds}"

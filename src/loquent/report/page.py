@@ -1,6 +1,6 @@
-"""The page of a report: which charts stand where, and what is said beside them.
+"""The page of a report: its sections, charts, captions and tables.
 
-No script, no font, no file but itself.
+The page is a single file without scripts and fonts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from loquent.core.logged import Logged
 from loquent.errors import BadSetting, LoquentError
 from loquent.files import atomic, names
 from loquent.report import samples, watch
-from loquent.report.charts import Curve, Dot, Numbers, curves, dots, legend, safe, short
+from loquent.report.charts import ChartIds, Curve, Dot, curves, dots, legend, safe, short
 from loquent.report.runs import Group, read
 
 HEAD = """<!doctype html>
@@ -59,10 +59,11 @@ def write_report(paths: Sequence[str | Path], out: str | Path) -> Path:
 
     Raises:
         BadCheckpoint: a folder holds no run.
+        BadSetting: `out` is a folder.
     """
     target = Path(out)
     if target.is_dir():
-        raise BadSetting(f"--out {target} is a folder; a file is right, as {target / names.REPORT}")
+        raise BadSetting(f"--out {target} is a folder; name a file, for example {target / names.REPORT}")
     page = html(read(paths))
     atomic.write_text(target, page)
     return target
@@ -72,38 +73,38 @@ def html(groups: Sequence[Group]) -> str:
     """The page as text."""
     style = (resources.files("loquent.report") / "page.css").read_text(encoding="utf-8")
     title = "Loquent: " + (groups[0].label if len(groups) == 1 else f"{len(groups)} recipes compared")
-    made = _Page(groups)
+    page = _Page(groups)
     sections = {
-        "Learning": made.learning(),
-        "How episodes ended": made.endings(),
-        "Watch for reward hacking": made.watch(),
-        "Divergence from the reference": made.charts(KL),
-        "Rewards, raw and weighted": made.rewards(),
-        "Drift of the language": made.charts((*DRIFT, *HELD_OUT_DRIFT)),
+        "Learning": page.learning(),
+        "How episodes ended": page.endings(),
+        "Watch for reward hacking": page.watch(),
+        "Divergence from the reference": page.charts(KL),
+        "Rewards, raw and weighted": page.rewards(),
+        "Drift of the language": page.charts((*DRIFT, *HELD_OUT_DRIFT)),
         "Samples on the same rows": samples.over_runs(groups),
-        "Samples in training": made.samples_in_training(),
-        "All else that was logged": made.rest(),
-        "Settings": made.settings(),
-        "Time": made.time(),
+        "Samples in training": page.samples_in_training(),
+        "All else that was logged": page.rest(),
+        "Settings": page.settings(),
+        "Time": page.time(),
     }
-    sections = {"Left out": made.left_out(), **sections}  # known when all files were read
-    kept = {name: body for name, body in sections.items() if body}
-    links = "".join(f'<li><a href="#{_anchor(name)}">{name}</a></li>' for name in kept)
+    sections = {"Left out": page.left_out(), **sections}  # computed last, after all files were read
+    shown = {name: body for name, body in sections.items() if body}
+    links = "".join(f'<li><a href="#{_anchor(name)}">{name}</a></li>' for name in shown)
     bodies = "".join(
-        f'<section id="{_anchor(name)}"><h2>{name}</h2>{body}</section>' for name, body in kept.items()
+        f'<section id="{_anchor(name)}"><h2>{name}</h2>{body}</section>' for name, body in shown.items()
     )
     head = HEAD.format(title=safe(title), style=style)
     return (
-        f"{head}<header><h1>{safe(title)}</h1>{made.overview()}<nav><ul>{links}</ul></nav></header>"
+        f"{head}<header><h1>{safe(title)}</h1>{page.overview()}<nav><ul>{links}</ul></nav></header>"
         f"<main>{bodies}</main></body></html>\n"
     )
 
 
 class _Page:
-    """The parts of one page; remembers which keys have had their chart."""
+    """The sections of one page; `drawn` has the keys that have a chart already."""
 
     def __init__(self, groups: Sequence[Group]) -> None:
-        self.groups, self.numbers = groups, Numbers()
+        self.groups, self.ids = groups, ChartIds()
         self.known: dict[str, Logged] = {}
         for group in groups:
             self.known |= _table(str(group.runs[0].config["algorithm"]["kind"]))
@@ -121,7 +122,7 @@ class _Page:
         self.drawn = {"update", "episodes", *(f"{key}_error" for key in SUCCESS)}
 
     def overview(self) -> str:
-        """One line a group: what it is and how far it came."""
+        """A table with one line per group: its recipe, and the updates it reached."""
         rows = []
         for i, group in enumerate(self.groups):
             config, runs = group.runs[0].config, group.runs
@@ -140,41 +141,45 @@ class _Page:
         return _table_of(["recipe", "algorithm", "task", "seeds", "updates", "device"], rows)
 
     def left_out(self) -> str:
-        """What could not be read of the runs' files, and what nothing vouches for.
-
-        Empty where all is well.
-        """
+        """The notes on files that could not be read or checked; empty if there are none."""
         notes = [note for group in self.groups for run in group.runs for note in run.notes]
         if not notes:
             return ""
         items = "".join(f"<li>{safe(note)}</li>" for note in notes[:MOST_NOTES])
         more = f"<p>And {len(notes) - MOST_NOTES} more.</p>" if len(notes) > MOST_NOTES else ""
-        return f"<p>These files are not whole, or hold what cannot be drawn:</p><ul>{items}</ul>{more}"
+        return (
+            "<p>These files are damaged, could not be checked, or hold values that cannot be drawn:</p>"
+            f"<ul>{items}</ul>{more}"
+        )
 
     def learning(self) -> str:
-        """The return that was optimised, and beside it what was measured on held-out rows."""
+        """The return that was optimised, and beside it the values on held-out rows."""
         aside = ("evaluation/diversity/", "evaluation/answers", "evaluation/ended/")
         held_out = [key for key in self.keys if key.startswith("evaluation/") and not key.startswith(aside)]
-        found = [key for key in self.higher if any(group.final(key) for group in self.groups)]
+        curves_ = f"<p>{_rows_and_bands(self.groups)}</p>" + self.charts(
+            (*SUCCESS, "rollout/return", *held_out)
+        )
+        final = [key for key in self.higher if any(group.final(key) for group in self.groups)]
+        if not final:
+            return curves_
         main = [
             key
-            for key in found
+            for key in final
             if f"evaluation/{key}" in HELD_OUT_DRIFT
             or not key.startswith(("diversity/", "answers", "ended/"))
         ]
         figures = "".join(self._dots(key) for key in main) if len(self.groups) > 1 else ""
-        end = f"<p>{_spread(self.groups)} {_split(self.groups)}</p>" + (
-            f"<div class=charts>{figures}</div>" if figures else self._scores(main)
+        values = f"<div class=charts>{figures}</div>" if figures else self._scores(main)
+        return (
+            f"{curves_}<h3>Held-out values at the end</h3>"
+            f"<p>{_spread(self.groups)} {_split(self.groups)}</p>{values}"
+            + _fold("All of them as numbers", self._scores(final))
         )
-        whole = _fold("All of them as numbers", self._scores(found))
-        curves_ = f"<p>{_what_is_drawn(self.groups)}</p>" + self.charts(
-            (*SUCCESS, "rollout/return", *held_out)
-        )
-        return curves_ + (f"<h3>Held-out values at the end</h3>{end}{whole}" if found else "")
 
     def endings(self) -> str:
-        """The share of episodes by ending: at the end as a table, and as curves of those that any episode
-        came to.
+        """The share of episodes by ending: a table for the end, and curves over the updates.
+
+        An ending that no episode reached has no curve.
         """
         at_end = [key for key in self.higher if key.startswith("ended/")]
         table = "<p>Shares of all held-out episodes at the end.</p>" + self._scores(at_end) if at_end else ""
@@ -186,13 +191,13 @@ class _Page:
         return table + self.charts(sorted(set(keys) - set(never), key=keys.index))
 
     def charts(self, keys: Iterable[str]) -> str:
-        """A chart for each of the keys that was logged and has none yet."""
+        """A chart for each key that was logged and has no chart yet."""
         wanted = [key for key in dict.fromkeys(keys) if key in self.keys and key not in self.drawn]
         figures = "".join(self._curves(key) for key in wanted)
         return f'<div class="charts">{figures}</div>' if figures else ""
 
     def rewards(self) -> str:
-        """Each named reward: as it was measured, and as it counted."""
+        """Each named reward: as it was measured, and as it counts in the return."""
         kinds = ("reward", "reward_where_present", "weighted")
         split = [key.split("/", 2) for key in self.keys]
         names = dict.fromkeys(
@@ -201,73 +206,59 @@ class _Page:
         return self.charts([f"rollout/{kind}/{name}" for name in names for kind in kinds] + ["reward/task"])
 
     def watch(self) -> str:
-        """The reward beside what is outside it, a group at a time; and the drifts of all."""
-        parts = []
-        for group in self.groups:
-            if not watch.rewarded(group.runs[0].config):
-                continue
-            lines = watch.beside(group, self.keys, self.higher)
-            title = f"{group.label}: the reward and what is outside it"
-            said = (
-                "each line on its own range, turned so that up is better; parts of the reward are of "
-                "the episodes learned from"
-            )
-            chart = (
-                _figure(title, curves(self.numbers, title, "share of its range", lines), said, legend(lines))
-                if lines
-                else ""
-            )
-            head = f"<h3>{safe(group.label)}</h3>" if len(self.groups) > 1 else ""
-            numbers = _fold("As numbers", watch.table(group, self.keys, self.higher, _table_of))
-            parts.append(
-                f"{head}{watch.statement(group, self.keys, self.higher)}<div "
-                f"class=charts>{chart}</div>{numbers}"
-            )
+        """For each group the return beside the values outside the reward; then the drifts of all groups."""
+        watched = [group for group in self.groups if watch.rewarded(group.runs[0].config)]
+        if not watched:
+            return ""
+        parts = "".join(self._watched(group) for group in watched)
         drifts = "".join(self._curves(key) for key in watch.DRIFTS if key in self.keys)
-        return (
-            "".join(parts) + (f'<h3>Drift</h3><div class="charts">{drifts}</div>' if drifts else "")
-            if parts
+        return parts + (f'<h3>Drift</h3><div class="charts">{drifts}</div>' if drifts else "")
+
+    def _watched(self, group: Group) -> str:
+        lines = watch.beside(group, self.keys, self.higher)
+        title = f"{group.label}: the reward and what is outside it"
+        caption = (
+            "each line on its own range, turned so that up is better; parts of the reward are of the "
+            "episodes learned from"
+        )
+        chart = (
+            _figure(title, curves(self.ids, title, "share of its range", lines), caption, legend(lines))
+            if lines
             else ""
         )
+        head = f"<h3>{safe(group.label)}</h3>" if len(self.groups) > 1 else ""
+        numbers = _fold("As numbers", watch.table(group, self.keys, self.higher, _table_of))
+        statement = watch.statement(group, self.keys, self.higher)
+        return f"{head}{statement}<div class=charts>{chart}</div>{numbers}"
 
     def samples_in_training(self) -> str:
-        """One fold a group."""
-        made = [(group.label, samples.over_updates(i, group)) for i, group in enumerate(self.groups)]
-        return "".join(_fold(label, cards) for label, cards in made if cards)
+        """One fold per group, with samples over its updates."""
+        cards = [(group.label, samples.over_updates(i, group)) for i, group in enumerate(self.groups)]
+        return "".join(_fold(label, body) for label, body in cards if body)
 
     def rest(self) -> str:
-        """What only whoever mends a learner looks at."""
-        ours = self.charts([key for key in self.keys if not key.startswith("evaluation/")])
-        return "".join(
-            _fold(title, body)
-            for title, body in (
-                ("Learner and collection", ours),
-                ("Held-out, the rest", self.charts(self.keys)),
-            )
-            if body
-        )
+        """The charts of all other keys, which mainly help to debug an algorithm."""
+        learner = self.charts([key for key in self.keys if not key.startswith("evaluation/")])
+        folds = {"Learner and collection": learner, "Held-out, the rest": self.charts(self.keys)}
+        return "".join(_fold(title, body) for title, body in folds.items() if body)
 
     def settings(self) -> str:
-        """What differs between the groups, and each recipe whole."""
-        flat = [_flat(group.runs[0].config) for group in self.groups]
-        keys = list(dict.fromkeys(key for one in flat for key in one if key not in ("name", "training.seed")))
+        """The settings that differ between the groups, and each recipe as a whole."""
+        recipes = [_flat(group.runs[0].config) for group in self.groups]
+        keys = dict.fromkeys(key for recipe in recipes for key in recipe)
         rows = [
-            [safe(key), *(safe(str(one.get(key, "–"))) for one in flat)]
+            [safe(key), *(safe(str(recipe.get(key, "–"))) for recipe in recipes)]
             for key in keys
-            if len({str(one.get(key)) for one in flat}) > 1
+            if key not in ("name", "training.seed") and len({str(recipe.get(key)) for recipe in recipes}) > 1
         ]
-        table = _table_of(["setting", *(safe(group.label) for group in self.groups)], rows) if rows else ""
-        wholes = (
-            _fold(
-                group.label,
-                f"<pre>{safe(_as_yaml(group.runs[0].config))}</pre>",
-            )
-            for group in self.groups
+        head = ["setting", *(safe(group.label) for group in self.groups)]
+        table = f"<h3>What differs</h3>{_table_of(head, rows)}" if rows else ""
+        return table + "".join(
+            _fold(group.label, f"<pre>{safe(_as_yaml(group.runs[0].config))}</pre>") for group in self.groups
         )
-        return (f"<h3>What differs</h3>{table}" if table else "") + "".join(wholes)
 
     def time(self) -> str:
-        """Seconds by stage."""
+        """A table of the seconds by stage."""
         stages = list(
             dict.fromkeys(
                 name
@@ -283,7 +274,7 @@ class _Page:
             lines = [line for run in group.runs for line in run.timings]
             sums = [sum(line.get(stage, 0.0) for line in lines) / len(group.runs) for stage in stages]
             rows.append([safe(group.label), *map(short, sums), short(sum(sums))])
-        note = "<p>Seconds of a whole run, a mean over its seeds; the evaluation at the end is not in it.</p>"
+        note = "<p>Seconds of a whole run, as a mean over seeds, without the evaluation at the end.</p>"
         return note + _table_of(["recipe", *map(safe, stages), "all"], rows) if stages else ""
 
     def _curves(self, key: str) -> str:
@@ -295,19 +286,15 @@ class _Page:
         better = (
             BETTER[self.higher.get(key.removeprefix("evaluation/"))] if key.startswith("evaluation/") else ""
         )
-        said = meaning.meaning + better + _ended(lines)
-        return _figure(
-            key,
-            curves(self.numbers, key, meaning.unit, lines),
-            said,
-            legend(lines) if len(self.groups) > 1 else "",
-        )
+        caption = meaning.meaning + better + _ended(lines)
+        chart = curves(self.ids, key, meaning.unit, lines)
+        return _figure(key, chart, caption, legend(lines) if len(self.groups) > 1 else "")
 
     def _dots(self, key: str) -> str:
-        found = [(i, group.label, group.final(key)) for i, group in enumerate(self.groups)]
-        values = [Dot(label, i, *final) for i, label, final in found if final is not None]
+        finals = [(i, group.label, group.final(key)) for i, group in enumerate(self.groups)]
+        values = [Dot(label, i, *final) for i, label, final in finals if final is not None]
         unit = (logged.definition(f"evaluation/{key}", self.known) or Logged("", "")).unit
-        return _figure(key + ARROWS[self.higher[key]], dots(self.numbers, key, unit, values), "", "")
+        return _figure(key + ARROWS[self.higher[key]], dots(self.ids, key, unit, values), "", "")
 
     def _scores(self, keys: Sequence[str]) -> str:
         rows = [
@@ -327,7 +314,7 @@ def _fold(title: str, body: str) -> str:
 
 
 def _table_of(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of cells that are markup already."""
+    """A table; its cells are markup."""
     top = "".join(f'<th scope="col">{cell}</th>' for cell in head)
     body = "".join(
         "<tr>"
@@ -339,22 +326,23 @@ def _table_of(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _final(group: Group, key: str) -> str:
-    found = group.final(key)
-    if found is None:
+    final = group.final(key)
+    if final is None:
         return "–"
-    fewer = f" (n = {found[2]})" if found[2] != len(group.runs) else ""
-    return short(found[0]) + (f" ± {short(found[1])}" if found[1] is not None else "") + fewer
+    value, error, n = final
+    fewer = f" (n = {n})" if n != len(group.runs) else ""
+    return short(value) + (f" ± {short(error)}" if error is not None else "") + fewer
 
 
 def _ended(lines: Sequence[Curve]) -> str:
-    """Where a line has fewer seeds than at its most, in words."""
-    said = []
+    """The curves whose number of seeds changes, in words."""
+    texts = []
     for line in lines:
         counts = [point.n for point in line.points]
         if len(set(counts)) > 1:
             name = f"{line.label}: " if len(lines) > 1 else ""
-            said.append(f"{name}{max(counts)} seeds, {min(counts)} where the line is dotted")
-    return f" ({'; '.join(said)})" if said else ""
+            texts.append(f"{name}{max(counts)} seeds, {min(counts)} where the line is dotted")
+    return f" ({'; '.join(texts)})" if texts else ""
 
 
 def _spread(groups: Sequence[Group]) -> str:
@@ -366,39 +354,34 @@ def _spread(groups: Sequence[Group]) -> str:
     )
 
 
-def _what_is_drawn(groups: Sequence[Group]) -> str:
-    """Which rows the curves are from, and what a band is."""
+def _rows_and_bands(groups: Sequence[Group]) -> str:
+    """The splits that the curves come from, and the meaning of a band."""
     training = [group.runs[0].config["training"] for group in groups]
-    trained, watched = ({one[name] for one in training} for name in ("split", "evaluate_split"))
-    every = {one["evaluate_every"] for one in training if one["evaluate_every"]}
-    said = f"Keys of rollout are of the episodes learned from (split {safe(', '.join(sorted(trained)))})"
+    splits = safe(", ".join(sorted({settings["split"] for settings in training})))
+    held_out = safe(", ".join(sorted({settings["evaluate_split"] for settings in training})))
+    every = {settings["evaluate_every"] for settings in training if settings["evaluate_every"]}
+    text = f"Keys of rollout are of the episodes learned from (split {splits})"
     if every:
-        said += (
-            f", keys of evaluation of held-out ones (split {safe(', '.join(sorted(watched)))}, every "
-            f"{', '.join(map(str, sorted(every)))} updates)"
-        )
-    several = any(len(group.runs) > 1 for group in groups)
-    alone = any(
+        updates = ", ".join(map(str, sorted(every)))
+        text += f", keys of evaluation of held-out episodes (split {held_out}, every {updates} updates)"
+    if any(len(group.runs) > 1 for group in groups):
+        text += "; a line is the mean over seeds, a band one standard deviation to each side"
+    single_error = any(
         line.get(f"{key}_error")
         for group in groups
         if len(group.runs) == 1
         for line in group.runs[0].metrics
         for key in SUCCESS
     )
-    said += "; a line is the mean over seeds, a band one standard deviation to each side" if several else ""
-    return said + (
-        "; a band of a single run's success is one standard error over the episodes." if alone else "."
-    )
+    if single_error:
+        text += "; a band of a single run's success is one standard error over the episodes"
+    return text + "."
 
 
 def _split(groups: Sequence[Group]) -> str:
-    found = {
-        (run.evaluation["split"], run.evaluation["n"])
-        for group in groups
-        for run in group.runs
-        if run.evaluation
-    }
-    return " ".join(f"Split {safe(split)}, {n} episodes." for split, n in sorted(found))
+    evaluations = [run.evaluation for group in groups for run in group.runs if run.evaluation]
+    splits = {(evaluation["split"], evaluation["n"]) for evaluation in evaluations}
+    return " ".join(f"Split {safe(split)}, {n} episodes." for split, n in sorted(splits))
 
 
 def _task(group: Group) -> str:
@@ -407,9 +390,10 @@ def _task(group: Group) -> str:
 
 
 def _table(kind: str) -> dict[str, Logged]:
-    """The keys a learner logs.
+    """The keys that an algorithm logs.
 
-    One that only the run's file names is not imported: its keys are drawn all the same.
+    Code that only the file of the run names is not imported; the keys of its algorithm are drawn without
+    their meaning.
     """
     try:
         return logged.table(registry.find("algorithm", kind))
@@ -420,8 +404,8 @@ def _table(kind: str) -> dict[str, Logged]:
 def _flat(tree: Any, path: str = "") -> dict[str, Any]:
     if not isinstance(tree, Mapping):
         return {path: tree}
-    inside = (_flat(item, f"{path}.{name}" if path else str(name)) for name, item in tree.items())
-    return {key: value for one in inside for key, value in one.items()}
+    branches = (_flat(item, f"{path}.{name}" if path else str(name)) for name, item in tree.items())
+    return {key: value for branch in branches for key, value in branch.items()}
 
 
 def _anchor(name: str) -> str:

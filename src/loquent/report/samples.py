@@ -1,4 +1,4 @@
-"""Sample episodes side by side, on the same rows: over runs, and over the course of one."""
+"""Sample episodes side by side, on the same rows: of several runs, and of several updates of one run."""
 
 from __future__ import annotations
 
@@ -12,115 +12,114 @@ ROWS = 8
 LONGEST = 1200  # characters shown of one text
 STAGES = 4
 
-Columns = dict[
-    str, tuple[int, Mapping[tuple[str, int], Episode]]
-]  # label -> its colour, and its episodes by row and number
+Episodes = Mapping[tuple[str, int], Episode]  # by row and number
+Columns = dict[str, tuple[int, Episodes]]  # by label: the colour and the episodes
 
 
 def over_runs(groups: Sequence[Group]) -> str:
-    """What each group's first run said at its end, on the rows that all of one task were asked.
+    """The final episodes of each group's first run, on the rows that all groups of a task share.
 
-    Tasks one below the other.
+    Tasks follow one another.
     """
     by_task: dict[str, Columns] = {}
     for i, group in enumerate(groups):
-        games = _by_game(group.runs[0].final_episodes)
-        if games:
-            by_task.setdefault(next(iter(games.values())).task, {})[group.label] = (i, games)
-    parts = [
+        episodes = _by_row(group.runs[0].final_episodes)
+        if episodes:
+            by_task.setdefault(next(iter(episodes.values())).task, {})[group.label] = (i, episodes)
+    return "".join(
         (f"<h3>{safe(task)}</h3>" if len(by_task) > 1 else "")
-        + (_side_by_side(columns) or _none_shared(columns))
+        + (_side_by_side(columns) or _nothing_shared(columns))
         for task, columns in by_task.items()
-    ]
-    return "".join(parts)
+    )
 
 
 def over_updates(number: int, group: Group) -> str:
-    """What a group's first run said in its evaluations in training: the first, the last, and some between."""
-    found = group.runs[0].evaluations
-    if len(found) < 2:
+    """The episodes of a first run's evaluations in training: the first, the last, and some between.
+
+    Args:
+        number: the colour of the group.
+        group: the runs.
+    """
+    run = group.runs[0]
+    paths = run.evaluations
+    if len(paths) < 2:
         return ""
-    updates = list(found)
+    updates = list(paths)
     chosen = sorted({updates[round(i * (len(updates) - 1) / (STAGES - 1))] for i in range(STAGES)})
     columns: Columns = {
-        f"update {update}": (number, _by_game(group.runs[0].episodes(found[update]))) for update in chosen
+        f"update {update}": (number, _by_row(run.episodes(paths[update]))) for update in chosen
     }
-    return _side_by_side(columns) or _none_shared(columns)
+    return _side_by_side(columns) or _nothing_shared(columns)
 
 
-def _by_game(episodes: Sequence[Episode]) -> dict[tuple[str, int], Episode]:
-    return {(one.row, one.number): one for one in episodes}
+def _by_row(episodes: Sequence[Episode]) -> dict[tuple[str, int], Episode]:
+    return {(episode.row, episode.number): episode for episode in episodes}
 
 
-def _none_shared(columns: Columns) -> str:
-    return (
-        "<p>No row was asked of all of them, so there is nothing to set side by side: "
-        f"{safe(', '.join(columns))}.</p>"
-        if columns
-        else ""
-    )
+def _nothing_shared(columns: Columns) -> str:
+    if not columns:
+        return ""
+    return f"<p>No row occurs in all of these runs or evaluations: {safe(', '.join(columns))}.</p>"
 
 
 def _side_by_side(columns: Columns) -> str:
-    """One card a row: what the task said, and below it each column's answer.
-
-    Empty where no row is in all columns.
-    """
+    """One card per row: the prompt, and below it the answer of each column; empty if no row is shared."""
     if not columns:
         return ""
     first = next(iter(columns.values()))[1]
-    shared = [game for game in first if all(game in games for _, games in columns.values())][:ROWS]
+    shared = [key for key in first if all(key in episodes for _, episodes in columns.values())][:ROWS]
     return "".join(
-        _card({label: (colour, games[game]) for label, (colour, games) in columns.items()}) for game in shared
+        _card({label: (colour, episodes[key]) for label, (colour, episodes) in columns.items()})
+        for key in shared
     )
 
 
-def _card(said: Mapping[str, tuple[int, Episode]]) -> str:
-    one = next(iter(said.values()))[1]
-    prompts = {_prompt(episode) for _, episode in said.values()}
-    own = len(prompts) > 1  # other data under the same ids, or another cut of it
-    answers = "".join(_answer(label, colour, episode, own) for label, (colour, episode) in said.items())
-    prompt = "" if own else _text(_prompt(one), "prompt")
+def _card(column: Mapping[str, tuple[int, Episode]]) -> str:
+    first = next(iter(column.values()))[1]
+    prompts = {_prompt(episode) for _, episode in column.values()}
+    differ = len(prompts) > 1  # other data under the same ids, or another cut of the same prompt
+    answers = "".join(_answer(label, colour, episode, differ) for label, (colour, episode) in column.items())
+    prompt = "" if differ else _text(_prompt(first), "prompt")
     return (
-        f'<article class="sample"><p class="row">row {safe(one.row)}</p>{prompt}<div '
-        f'class="answers">{answers}</div></article>'
+        f'<article class="sample"><p class="row">row {safe(first.row)}</p>{prompt}'
+        f'<div class="answers">{answers}</div></article>'
     )
 
 
-def _prompt(one: Episode) -> str:
-    return "\n".join(
-        filter(None, (one.instruction, *(turn.text for turn in one.turns[: _first_answer(one)])))
-    )
+def _prompt(episode: Episode) -> str:
+    texts = (turn.text for turn in episode.turns[: _first_answer(episode)])
+    return "\n".join(filter(None, (episode.instruction, *texts)))
 
 
-def _answer(label: str, colour: int, one: Episode, prompt: bool) -> str:
-    """The turns from the first answer on, below what was asked where `prompt`; in a game of several answers
-    each says who spoke.
+def _answer(label: str, colour: int, episode: Episode, with_prompt: bool) -> str:
+    """The turns from the first answer on, below the prompt if `with_prompt`.
+
+    In an episode of several answers each turn names its seat.
     """
-    turns = [turn for turn in one.turns[_first_answer(one) :] if turn.seat != TASK or turn.text.strip()]
+    turns = [
+        turn for turn in episode.turns[_first_answer(episode) :] if turn.seat != TASK or turn.text.strip()
+    ]
     several = sum(turn.seat != TASK for turn in turns) > 1
     texts = "".join(
         _text(f"{turn.seat}: {turn.text}" if several else turn.text, "task" if turn.seat == TASK else "said")
         for turn in turns
     )
-    asked = _text(_prompt(one), "prompt") if prompt else ""
-    rewards = "".join(f"<li>{safe(name)} {short(value)}</li>" for name, value in one.rewards.items())
-    ended = f"<li>{safe(one.ended)}</li>" if one.ended else ""
+    prompt = _text(_prompt(episode), "prompt") if with_prompt else ""
+    rewards = "".join(f"<li>{safe(name)} {short(value)}</li>" for name, value in episode.rewards.items())
+    ended = f"<li>{safe(episode.ended)}</li>" if episode.ended else ""
     return (
-        f'<section><h4 class="c{colour % COLOURS}">{safe(label)}</h4>{asked}{texts}<ul '
-        f'class="chips">{rewards}{ended}</ul></section>'
+        f'<section><h4 class="c{colour % COLOURS}">{safe(label)}</h4>{prompt}{texts}'
+        f'<ul class="chips">{rewards}{ended}</ul></section>'
     )
 
 
-def _first_answer(one: Episode) -> int:
-    return next((i for i, turn in enumerate(one.turns) if turn.seat != TASK), len(one.turns))
+def _first_answer(episode: Episode) -> int:
+    turns = episode.turns
+    return next((i for i, turn in enumerate(turns) if turn.seat != TASK), len(turns))
 
 
-def _text(text: str, kind: str) -> str:
+def _text(text: str, style: str) -> str:
     shown = safe(text[:LONGEST].strip())
-    more = (
-        f' <span class="more">… and {len(text) - LONGEST} characters more</span>'
-        if len(text) > LONGEST
-        else ""
-    )
-    return f'<p class="text {kind}">{shown or "<span class=more>(nothing)</span>"}{more}</p>'
+    hidden = len(text) - LONGEST
+    more = f' <span class="more">… and {hidden} characters more</span>' if hidden > 0 else ""
+    return f'<p class="text {style}">{shown or "<span class=more>(nothing)</span>"}{more}</p>'
