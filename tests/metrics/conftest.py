@@ -1,3 +1,5 @@
+from typing import ClassVar
+
 import pytest
 
 from loquent.core.metric import Context
@@ -33,10 +35,11 @@ class Toy(Task):
     """A task of given rows; nobody plays it."""
 
     given: tuple[Row, ...] = ()
+    others: ClassVar[dict[str, tuple[Row, ...]]] = {}
     spec = TaskSpec(id="toy")
 
     def rows(self, split):
-        return self.given
+        return self.given if split == "train" else self.others.get(split, ())
 
     def first(self, row, rng):
         return Opening(None, Observation(row["text"]))
@@ -50,10 +53,10 @@ class Toy(Task):
 
 @pytest.fixture
 def toy():
-    """toy(rows): a task with these training rows."""
+    """toy(rows): a task with these training rows; toy(rows, test=rows) has test rows too."""
 
-    def make(rows):
-        return type("Toy", (Toy,), {"given": tuple(rows)})()
+    def make(rows, **others):
+        return type("Toy", (Toy,), {"given": tuple(rows), "others": others})()
 
     return make
 

@@ -410,3 +410,43 @@ def test_on_real_reviews(beside, tmp_path):
         assert np.mean((found > 0.5) == positive) > 0.7  # 300 training rows each
         short = np.array(scores(make(context), [" ".join(row["text"].split()[:48]) for row in rows]))
         assert 0.42 < short.mean() < 0.58
+
+
+def test_the_halves_share_no_text(toy):
+    pieces = [
+        Row(f"{text}/{i}", Record(text=f"text {text} piece {i}", label=i % 2, source_id=f"{text}"))
+        for text in range(60)
+        for i in range(4)
+    ]
+    rows = labelled.labelled_rows(toy(pieces))
+    halves = [labelled.half(rows, kind) for kind in ("sentiment", "judge")]
+    one, other = ({row.text.split()[1] for row in half} for half in halves)
+    assert one.isdisjoint(other)
+    assert len(one) + len(other) == 60
+    assert min(len(one), len(other)) > 15
+
+
+def test_equal_texts_stand_in_one_half(toy):
+    rows = [Row(f"{i}", Record(text=f"{'A ' * (i % 3)}film {i // 4}", label=i % 2)) for i in range(400)]
+    again = [
+        Row(f"{i} again", Record(text=f" a  {row['text'].upper()}", label=0)) for i, row in enumerate(rows)
+    ]
+    found = labelled.labelled_rows(toy([*rows, *again]))
+    one, other = (
+        {" ".join(row.text.casefold().split()) for row in labelled.half(found, kind)}
+        for kind in ("sentiment", "judge")
+    )
+    assert one.isdisjoint(other)
+    assert min(len(one), len(other)) > 50
+
+
+def test_no_classifier_learns_a_text_of_validation_or_test(toy, toy_reviews):
+    train = toy_reviews(40)
+    held = {
+        "validation": (Row("v", train[3].fields),),
+        "test": (Row("t", Record(text=train[5]["text"].upper())),),
+    }
+    texts = [row.text for row in labelled.labelled_rows(toy(train, **held))]
+    assert len(texts) == 38
+    assert train[3]["text"] not in texts
+    assert train[5]["text"] not in texts

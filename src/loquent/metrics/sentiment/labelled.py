@@ -1,13 +1,17 @@
 """The two sentiment classifiers of a task.
 
-Each is trained on one half of its labelled training rows, and cached.
+Each is trained on one half of the labelled training rows, and cached. The halves share no text: pieces of
+one source text stand in the same half, and so do rows with equal texts. Training rows whose text stands in
+validation or test are left out, so that no classifier scores a text that it has learned.
 
 A row has a label if its field `label` is "positive", "pos", 1 or "negative", "neg", 0. Its text is the field
-`text`, or the prompt and the first reference.
+`text`, or the prompt and the first reference. Its field `source_id`, if it has one, names the text it is a
+piece of.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import shutil
@@ -18,7 +22,7 @@ from typing import Literal, NamedTuple
 
 from loquent.core.metric import Context
 from loquent.core.task import Row, Task
-from loquent.errors import BadRow, BadSetting
+from loquent.errors import BadRow, BadSetting, UnknownName
 from loquent.files import atomic
 from loquent.metrics.sentiment.classifier import Classifier
 from loquent.metrics.text import joined
@@ -34,11 +38,12 @@ POSITIVE, NEGATIVE = ("positive", "pos", "1", "true"), ("negative", "neg", "0", 
 
 
 class Labelled(NamedTuple):
-    """A text with its label; `place` is the hash of the row's id, which decides the half and the order."""
+    """A text with its label. The hash `place` of the row's id decides the order, `group` decides the half."""
 
     place: bytes
     text: str
     positive: bool
+    group: bytes
 
 
 def classifier(kind: Kind, context: Context) -> Classifier:
@@ -68,19 +73,24 @@ def classifier(kind: Kind, context: Context) -> Classifier:
 def labelled_rows(task: Task) -> list[Labelled]:
     """The labelled rows of a task's training split, in the order of their ids' hashes.
 
+    Rows whose text stands in validation or test are left out.
+
     Raises:
         BadRow: a label has another value than the allowed ones.
     """
-    return sorted(_labelled(row, task) for row in task.rows("train") if row.fields.get("label") is not None)
+    held_out = _held_out(task)
+    rows = [row for row in task.rows("train") if row.fields.get("label") is not None]
+    groups = _groups(rows)
+    return sorted(_labelled(row, task, groups[row.id]) for row in rows if same_text(row) not in held_out)
 
 
 def half(rows: Iterable[Labelled], kind: Kind) -> list[Labelled]:
-    """The training rows of one classifier. The two classifiers have no row in common."""
+    """The training rows of one classifier. The two classifiers have no text in common."""
     bit = 0 if kind == "sentiment" else 1
     chosen: list[Labelled] = []
     characters = 0
     for row in rows:
-        if row.place[-1] & 1 != bit:
+        if row.group[-1] & 1 != bit:
             continue
         characters += len(row.text)
         if len(chosen) == MOST_ROWS or (characters > MOST_CHARACTERS and chosen):
@@ -107,18 +117,65 @@ def fingerprint(rows: Iterable[Labelled]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _labelled(row: Row, task: Task) -> Labelled:
+def same_text(row: Row) -> str:
+    """The text of a row without case and spacing. Rows with equal results count as the same text."""
+    return " ".join(_text(row).casefold().split())
+
+
+def _held_out(task: Task) -> set[str]:
+    """The texts of the validation and test rows."""
+    texts: set[str] = set()
+    for split in ("validation", "test"):
+        with contextlib.suppress(UnknownName):
+            texts.update(same_text(row) for row in task.rows(split))
+    return texts
+
+
+def _groups(rows: Sequence[Row]) -> dict[str, bytes]:
+    """The group of each row, by row id: the smallest hash among all rows that share a text with it.
+
+    Rows share a text if they are pieces of one source text, if their texts are equal, or through other rows.
+    """
+    parent: dict[str, str] = {}
+
+    def root(key: str) -> str:
+        while parent.setdefault(key, key) != key:
+            parent[key] = parent[parent[key]]
+            key = parent[key]
+        return key
+
+    for row in rows:
+        parent[root(f"text {same_text(row)}")] = root(f"source {_source(row)}")
+    groups: dict[str, bytes] = {}
+    for row in rows:
+        key = root(f"source {_source(row)}")
+        groups[key] = min(groups.get(key, _place(_source(row))), _place(_source(row)))
+    return {row.id: groups[root(f"source {_source(row)}")] for row in rows}
+
+
+def _source(row: Row) -> str:
+    return str(row.fields.get("source_id", row.id))
+
+
+def _place(id: str) -> bytes:
+    return hashlib.blake2b(id.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _text(row: Row) -> str:
+    text = row.fields.get("text")
+    if text is None:
+        text = joined(row.fields.get("prompt", ""), next(iter(row.fields.get("references", ())), ""))
+    return str(text)
+
+
+def _labelled(row: Row, task: Task, group: bytes) -> Labelled:
     label = str(row["label"]).lower()
     if label not in POSITIVE + NEGATIVE:
         raise BadRow(
             f"row {row.id} of {task.identity} has the label {row['label']!r}; 'positive', 'pos', 1 "
             "or 'negative', 'neg', 0 are allowed"
         )
-    text = row.fields.get("text")
-    if text is None:
-        text = joined(row.fields.get("prompt", ""), next(iter(row.fields.get("references", ())), ""))
-    place = hashlib.blake2b(row.id.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-    return Labelled(place, text, label in POSITIVE)
+    return Labelled(_place(row.id), _text(row), label in POSITIVE, group)
 
 
 def _check(rows: Sequence[Labelled], kind: Kind, task: Task) -> None:
@@ -126,7 +183,8 @@ def _check(rows: Sequence[Labelled], kind: Kind, task: Task) -> None:
     if min(positive, len(rows) - positive) >= LEAST_ROWS:
         return
     raise BadSetting(
-        f"{kind} is trained on labelled training rows of {task.identity}, and its half of them has "
+        f"{kind} is trained on labelled training rows of {task.identity} whose text is not in "
+        f"validation or test, and its half of them has "
         f"{positive} positive and {len(rows) - positive} negative rows; at least {LEAST_ROWS} of "
         "each are needed. Add labels under the field 'label', or name a trained classifier with "
         "classifier=..."

@@ -130,7 +130,8 @@ def _cut_row(row: Row, options: Options) -> Row:
 def _pieces(row: Row, options: Options) -> Iterator[Row]:
     """The row itself, or rows id/0, id/1, ... with pieces of `text_words` words.
 
-    A last piece that is too short for a prompt is dropped.
+    The field `source_id` of a piece is the id of the whole text. A last piece that is too short for a prompt
+    is dropped.
     """
     ends = [match.end() for match in re.finditer(r"\S+", row.fields.get("text", ""))]
     size = options.text_words
@@ -141,4 +142,4 @@ def _pieces(row: Row, options: Options) -> Iterator[Row]:
         begin, count = (ends[first - 1] if first else 0), len(ends[first : first + size])
         if count > options.prompt_words and count > 1:
             text = row["text"][begin : ends[first + count - 1]].strip()
-            yield Row(f"{row.id}/{number}", row.fields.with_(text=text))
+            yield Row(f"{row.id}/{number}", row.fields.with_(text=text, source_id=row.id))
