@@ -14,6 +14,7 @@ from loquent.core.seeding import Key, borrowed
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Row
 from loquent.core.values import digest
+from loquent.data import duplicates
 from loquent.data.columns import Columns, Place
 from loquent.data.readers import FORMATS, imdb, is_imdb, reader
 from loquent.errors import BadRow, BadSetting, MissingExtra
@@ -50,6 +51,7 @@ class Source:
     text_field: str = setting("text", "the field that holds the text")
     label_field: str = setting("", "the field that holds the label; empty: `label`, if the rows have it")
     labels: tuple[str, ...] = setting((), "the allowed labels; empty: any label")
+    drop_duplicates: bool = setting(False, duplicates.HELP)
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -89,7 +91,8 @@ def load(source: Source) -> Splits:
 
     A hash of each row's id splits a single file: about 80 % train, 10 % validation, 10 % test. Where a source
     has train and no validation, the same hash moves a fifth of train to validation. A split without rows is
-    absent.
+    absent. Rows that stand in two splits are reported with a `Remark`, or left out of the earlier one
+    (`drop_duplicates`).
 
     Raises:
         BadRow: a row is bad; names file and line.
@@ -99,7 +102,7 @@ def load(source: Source) -> Splits:
     if source.kind == "builtin":
         return _builtin(source)
     splits = _path(source) if source.kind == "path" else _hub(source)
-    splits = with_validation(splits)
+    splits = duplicates.checked(with_validation(splits), source.path or source.pinned, source.drop_duplicates)
     return {split: splits[split] for split in SPLITS if splits.get(split)}
 
 
@@ -157,7 +160,7 @@ def limited(rows: tuple[Row, ...], limit: int) -> tuple[Row, ...]:
 def _builtin(source: Source) -> Splits:
     from loquent.data.reviews import reviews
 
-    if source != Source(labels=source.labels):
+    if source != Source(labels=source.labels, drop_duplicates=source.drop_duplicates):
         raise BadSetting(
             "text_field or label_field is set for the built-in reviews, whose fields are text and "
             "label; leave both settings at their defaults"

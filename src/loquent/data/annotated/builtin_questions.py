@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from loquent.core.task import Row
 from loquent.core.values import Record
-from loquent.data.annotated.drawn import Drawn, names, words
+from loquent.data.annotated.drawn import Drawn, disjoint, names, words
 from loquent.data.sources import Splits
 
 SIZES = {"train": 3000, "validation": 500, "test": 500}
@@ -29,13 +28,9 @@ IDS = "ABCDEFGH"
 
 @lru_cache(maxsize=1)
 def splits() -> Splits:
-    """All questions by split; equal in every process."""
+    """All questions by split; equal in every process. No question stands in two splits."""
     creatures = [name.lower() for name in names("questions", 400)]
-    rows: Splits = {}
-    for split, size in SIZES.items():
-        draw = Drawn("questions", split)
-        rows[split] = tuple(Row(f"{split}-{i}", _question(draw, creatures)) for i in range(size))
-    return rows
+    return disjoint("questions", SIZES, lambda draw, split: _question(draw, creatures))
 
 
 def _question(draw: Drawn, creatures: list[str]) -> Record:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from loquent.core.task import Row
 from loquent.core.values import Record
-from loquent.data.annotated.drawn import Drawn, names, words
+from loquent.data.annotated.drawn import Drawn, disjoint, names, words
 from loquent.data.sources import Splits
 
 LABELS = ("B-LOC", "B-MISC", "B-ORG", "B-PER", "I-LOC", "I-MISC", "I-ORG", "I-PER", "O")
@@ -60,14 +59,13 @@ ENTITIES = {"p": ("PER", PERSONS), "l": ("LOC", PLACES), "g": ("ORG", GROUPS), "
 
 @lru_cache(maxsize=1)
 def splits() -> Splits:
-    """All sentences by split; equal in every process."""
+    """All sentences by split; equal in every process. No sentence stands in two splits."""
     known, new = names("sentences", KNOWN + NEW)[:KNOWN], names("sentences", KNOWN + NEW)[KNOWN:]
-    rows: Splits = {}
-    for split, size in SIZES.items():
-        draw = Drawn("sentences", split)
-        unseen = 0.0 if split == "train" else UNSEEN
-        rows[split] = tuple(Row(f"{split}-{i}", _sentence(draw, known, new, unseen)) for i in range(size))
-    return rows
+
+    def sentence(draw: Drawn, split: str) -> Record:
+        return _sentence(draw, known, new, 0.0 if split == "train" else UNSEEN)
+
+    return disjoint("sentences", SIZES, sentence)
 
 
 def _sentence(draw: Drawn, known: list[str], new: list[str], unseen: float) -> Record:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from loquent.core.seeding import Key
+from loquent.core.task import Row
+from loquent.core.values import Record
+from loquent.data import duplicates
+from loquent.data.sources import Splits
 
 T = TypeVar("T")
 BLOCK = 4096
@@ -50,6 +54,29 @@ class Drawn:
         """`count` items without replacement, in the order drawn."""
         left = list(items)
         return [left.pop(int(self.uniform() * len(left))) for _ in range(count)]
+
+
+def disjoint(purpose: str, sizes: Mapping[str, int], draw_record: Callable[[Drawn, str], Record]) -> Splits:
+    """Rows by split, of which no two splits have one content in common.
+
+    A record whose content stands in an earlier split is drawn again. Each split has a stream of its own.
+
+    Args:
+        sizes: the number of rows of each split.
+        draw_record: draws the fields of one row of a split.
+    """
+    earlier: set[str] = set()
+    splits: Splits = {}
+    for split, size in sizes.items():
+        stream = Drawn(purpose, split)
+        records: list[Record] = []
+        while len(records) < size:
+            record = draw_record(stream, split)
+            if duplicates.content(record) not in earlier:
+                records.append(record)
+        earlier.update(map(duplicates.content, records))
+        splits[split] = tuple(Row(f"{split}-{i}", record) for i, record in enumerate(records))
+    return splits
 
 
 def names(purpose: str, count: int) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from loquent.core.settings import check_ranges, setting
 from loquent.core.values import Record
+from loquent.data import duplicates
 from loquent.errors import BadSetting
 
 OF_SOURCE = {"builtin": (), "path": ("path",), "hub": ("name", "subset", "revision"), "samples": ("samples",)}
@@ -33,6 +34,7 @@ class Annotated:
     instruct: bool = setting(
         True, "add an instruction before the first answer; a small model trained on episodes needs none"
     )
+    drop_duplicates: bool = setting(False, duplicates.HELP)
     limit: int = setting(0, "the most rows per split, chosen by a hash of their ids; 0: all", low=0)
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from loquent.core.settings import Remark
 from loquent.core.task import Row
 from loquent.core.values import Record, digest
+from loquent.data import duplicates
 from loquent.data.annotated.options import Annotated
 from loquent.data.columns import Place
 from loquent.data.readers import Fields
@@ -41,20 +42,21 @@ def load(options: Annotated, read: Read, check: Check, builtin: Callable[[], Spl
 
     A split without rows is absent; if there is only train, a fifth becomes validation. If an id occurs in two
     splits, because each numbers its own rows, all ids get their split as a prefix: `test/0`. A split without
-    any annotation is omitted with a `Remark`.
+    any annotation is omitted with a `Remark`, and rows that stand in two splits are reported or left out.
 
     Raises:
         BadRow: a record is bad; names file and line. BadSetting: there is nothing to read.
         MissingExtra: source hub without the extra "hub".
     """
     if options.source == "builtin":
-        splits = builtin()
-    elif options.source == "samples":
-        splits = _samples(options.samples, check)
+        return builtin()
+    if options.source == "samples":
+        splits, place = _samples(options.samples, check), SAMPLES
     elif options.source == "hub":
-        splits = _hub(options, check)
+        splits, place = _hub(options, check), options.name
     else:
-        splits = _path(options.path, read, check)
+        splits, place = _path(options.path, read, check), options.path
+    splits = duplicates.checked(splits, place, options.drop_duplicates)
     return {split: splits[split] for split in SPLITS if splits.get(split)}
 
 

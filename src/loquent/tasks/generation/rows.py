@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Row
+from loquent.data import duplicates
 from loquent.data.sources import Source, limited, load
 from loquent.errors import BadRow, UnknownName
 
@@ -31,6 +32,7 @@ class Options:
     text_field: str = setting("text", "the field of the text")
     label_field: str = setting("", "the field of the label; empty: `label`, if it exists")
     labels: tuple[str, ...] = setting((), "the allowed labels; empty: any")
+    drop_duplicates: bool = setting(False, duplicates.HELP)
     prompt_words: int = setting(
         0, "words in the prompt; 0, or a text not longer than this: use prompt_fraction", low=0
     )
@@ -69,6 +71,7 @@ class Options:
             text_field=self.text_field,
             label_field=self.label_field,
             labels=self.labels,
+            drop_duplicates=self.drop_duplicates,
         )
 
 

@@ -1,0 +1,75 @@
+"""Rows whose content stands in several splits: reported, or left out of the earlier split.
+
+A learner that has seen a test row in training is measured on memory. Two rows have the same content if an
+agent would read the same text in both; ids, labels and answers do not count.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from loquent.core.settings import Remark
+from loquent.core.task import Row
+
+ORDER = ("test", "validation", "train")  # a row that stands twice stays in the first of these
+TEXTS = ("tokens", "question", "text", "prompt")  # the first of these fields that a row has is its text
+HELP = (
+    "leave out rows whose text stands in a later split too: of train those of validation and test, of "
+    "validation those of test; without it such rows are kept and reported"
+)
+
+
+def content(fields: Mapping[str, Any]) -> str:
+    """What an agent reads of a row, without case and spacing: its tokens, question and choices, text or
+    prompt.
+    """
+    name = next((name for name in TEXTS if name in fields), "")
+    parts = [fields.get(name, ""), *sorted(fields.get("choices", ()) if name == "question" else ())]
+    words = (" ".join(part) if isinstance(part, tuple) else str(part) for part in parts)
+    return " ".join(" ".join(words).casefold().split())
+
+
+def across(splits: dict[str, tuple[Row, ...]]) -> dict[str, dict[str, Row]]:
+    """The rows of each split whose content stands in a later split, by row id, with the row they repeat."""
+    later: dict[str, Row] = {}
+    found: dict[str, dict[str, Row]] = {}
+    for split in ORDER:
+        rows = [(row, content(row.fields)) for row in splits.get(split, ())]
+        repeated = {row.id: later[text] for row, text in rows if text in later}
+        if repeated:
+            found[split] = repeated
+        for row, text in rows:
+            later.setdefault(text, row)
+    return found
+
+
+def checked(splits: dict[str, tuple[Row, ...]], place: str, drop: bool) -> dict[str, tuple[Row, ...]]:
+    """The splits without the rows of `across` if `drop`; else the splits as they are, and a Remark.
+
+    Args:
+        place: where the rows come from, for the Remark.
+
+    Warns:
+        Remark: rows stand in several splits; it says how many and names the first.
+    """
+    found = across(splits)
+    if drop:
+        return {
+            split: tuple(row for row in rows if row.id not in found.get(split, {}))
+            for split, rows in splits.items()
+        }
+    if found:
+        counts = " and ".join(
+            f"{len(rows):,} of {len(splits[split]):,} {split} rows" for split, rows in found.items()
+        )
+        split, rows = next(iter(found.items()))
+        id, other = next(iter(rows.items()))
+        warnings.warn(
+            f"{place}: {counts} stand in a later split too, for example {split} row {id!r} = row "
+            f"{other.id!r}; results on such rows measure memory. Set drop_duplicates: true to leave them out",
+            Remark,
+            stacklevel=2,
+        )
+    return splits

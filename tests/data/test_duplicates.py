@@ -1,0 +1,91 @@
+"""Rows that stand in two splits are seen, named, and left out where that is asked for."""
+
+import json
+import re
+import warnings
+
+import pytest
+
+import loquent
+from loquent.core.settings import Remark
+from loquent.core.task import Row
+from loquent.core.values import Record
+from loquent.data import duplicates
+from loquent.data.annotated import builtin_questions, builtin_sentences, builtin_texts
+from loquent.data.reviews import reviews
+
+BUILTIN = (builtin_questions.splits, builtin_sentences.splits, builtin_texts.splits, reviews)
+
+
+def row(id, **fields):
+    return Row(id, Record(**fields))
+
+
+@pytest.mark.parametrize("splits", BUILTIN)
+def test_no_builtin_row_stands_in_two_splits(splits):
+    assert duplicates.across(splits()) == {}
+
+
+def test_a_builtin_row_that_is_moved_is_seen():
+    splits = dict(builtin_sentences.splits())
+    splits["test"] = (*splits["test"][:3], splits["train"][7])
+    assert duplicates.across(splits) == {"train": {"train-7": splits["train"][7]}}
+
+
+def test_how_many_sentences_of_test_reviews_stand_in_train():
+    def sentences(split):
+        return [text for review in reviews()[split] for text in re.split(r"(?<=[.]) ", review["text"])]
+
+    train = set(sentences("train"))
+    shared = [text in train for text in sentences("test")]
+    assert round(sum(shared) / len(shared), 2) == 0.44  # docs/reviews.md says so, and what it means
+
+
+def test_what_counts_as_the_same():
+    assert duplicates.content(row("1", text="A  b\nC", label=1).fields) == duplicates.content(
+        row("2", text="a B c", label=0).fields
+    )
+    tagged = row("1", tokens=("a", "b"), labels=("x", "y")), row("2", tokens=("A", "b"), labels=("x", "x"))
+    assert duplicates.content(tagged[0].fields) == duplicates.content(tagged[1].fields)
+    first = row("1", question="q", choices=("a", "b"), answer="A")
+    second = row("2", question="q", choices=("b", "a"), answer="B")
+    other = row("3", question="q", choices=("b", "c"), answer="B")
+    assert duplicates.content(first.fields) == duplicates.content(second.fields)
+    assert duplicates.content(first.fields) != duplicates.content(other.fields)
+
+
+def files(folder, **splits):
+    for split, texts in splits.items():
+        lines = [
+            {"text": text, "tokens": text.split(), "labels": ["x"] * len(text.split())} for text in texts
+        ]
+        (folder / f"{split}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return {"source": "path", "path": str(folder)}
+
+
+SPLITS = {"train": ("a a", "b b", "c c", "d d"), "validation": ("e e", "B b"), "test": ("f f", "E  e", "c c")}
+
+
+@pytest.mark.parametrize("task", ["generation", "tagging"])
+def test_given_files_are_checked(task, tmp_path):
+    options = files(tmp_path, **SPLITS)
+    with pytest.warns(
+        Remark,
+        match=r"1 of 2 validation rows and 2 of 4 train rows stand in a later split too, "
+        r"for example validation row 'validation-1' = row 'test-2'.*drop_duplicates: true",
+    ):
+        kept = [len(loquent.task(task, **options).rows(split)) for split in SPLITS]
+    assert kept == [4, 2, 3]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dropped = loquent.task(task, drop_duplicates=True, **options)
+        assert [[row.id for row in dropped.rows(split)] for split in SPLITS] == [
+            ["train-1", "train-4"], ["validation-2"], ["test-1", "test-2", "test-3"]
+        ]  # fmt: skip
+
+
+def test_files_without_duplicates_are_silent(tmp_path):
+    options = files(tmp_path, train=("a a", "b b"), validation=("c c",), test=("d d",))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(loquent.task("tagging", **options).rows("train")) == 2
