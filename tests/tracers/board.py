@@ -1,7 +1,4 @@
-"""Board: put an item on each target of a 380 x 100 picture, then stop. 1,064,001 actions in three parts.
-
-An image view.
-"""
+"""Board: put an item on each target of a 380 x 100 picture (1,064,001 actions, an image view), then stop."""
 
 import numpy as np
 from gymnasium import spaces
@@ -21,10 +18,8 @@ class Board(Task):
         return tuple(Row(f"{split}:{i}", Record(targets=((i, 10 * i, 50), (2, 379, i)))) for i in range(5))
 
     def first(self, row, rng):
-        return Opening(
-            (row["targets"], ()),
-            Observation(f"targets: {row['targets']}", Record(items=(), targets=row["targets"]), ()),
-        )
+        seen = Observation(f"targets: {row['targets']}", Record(items=(), targets=row["targets"]), ())
+        return Opening((row["targets"], ()), seen)
 
     def read(self, state, text):
         i = self.actions.index(text)
@@ -35,9 +30,8 @@ class Board(Task):
         said = self.actions.text(move) if not isinstance(move, Invalid) else ""
         if said and said != "stop":
             kind, x, y = map(int, said.split())
-            items = tuple(item for item in items if item[1:] != (x, y)) + (
-                ((kind, x, y),) if kind < KINDS - 1 else ()
-            )
+            items = tuple(item for item in items if item[1:] != (x, y))
+            items += ((kind, x, y),) if kind < KINDS - 1 else ()
         seen = Observation(f"items: {items}", Record(items=items, targets=targets), items)
         rewards = Record(step=-1.0, **({"done": float(set(items) == set(targets))} if said == "stop" else {}))
         return Outcome((targets, items), seen, rewards, "stopped" if said == "stop" else None)

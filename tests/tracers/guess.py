@@ -6,18 +6,11 @@ Nonsense gets no answer at all.
 from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
 
-REST = {"return_range": (-8.0, 0.0)}
+REST = {"invalid": ("no number",), "turn_limit": 8, "return_range": (-8.0, 0.0)}
 
 
 class Guess(Task):
-    spec = TaskSpec(
-        id="guess",
-        instruction="Find my number.",
-        rewards=Record(guess=1.0),
-        invalid=("no number",),
-        turn_limit=8,
-        **REST,
-    )
+    spec = TaskSpec(id="guess", instruction="Find my number.", rewards=Record(guess=1.0), **REST)
 
     def rows(self, split):
         return tuple(Row(f"{split}:{top}", Record(top=top)) for top in (1, 10, 100))
@@ -37,20 +30,10 @@ class Guess(Task):
             return Outcome(state, Observation("", Record(low=low, high=high)), Record(guess=-1.0))
         secret = int(state["key"].draw(turn, "secret").integers(low, high + 1))
         word = "right" if move == secret else "higher" if move < secret else "lower"
-        low, high = (
-            (max(low, move + 1), high)
-            if word == "higher"
-            else (low, min(high, move - 1))
-            if word == "lower"
-            else (move, move)
-        )
-        seen = Observation(word, Record(low=low, high=high))
-        return Outcome(
-            state.with_(low=low, high=high),
-            seen,
-            Record(guess=-float(word != "right")),
-            "found" if word == "right" else None,
-        )
+        low = low if word == "lower" else max(low, move + (word == "higher"))
+        high = high if word == "higher" else min(high, move - (word == "lower"))
+        seen, ended = Observation(word, Record(low=low, high=high)), "found" if word == "right" else None
+        return Outcome(state.with_(low=low, high=high), seen, Record(guess=-float(word != "right")), ended)
 
     def expert(self, state):
         return str((state["low"] + state["high"]) // 2)
