@@ -32,7 +32,7 @@ class PerplexityOptions:
 
     stride: int = setting(
         0,
-        "above 0: read the references as one text, in windows that move by so many tokens",
+        "above 0: read the references as one text, in windows that move by this number of tokens",
         source="RL4LMs: 512",
         low=0,
     )

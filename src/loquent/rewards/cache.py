@@ -19,6 +19,7 @@ from typing import Any
 
 from loquent.core.metric import Context, Measured, Metric, traits
 from loquent.core.task import Row
+from loquent.rewards.terms import Term
 
 MOST = 20_000  # cached samples; each takes a few hundred bytes and its text
 
@@ -142,8 +143,8 @@ class Cached:
 def clear(terms: Sequence[Any]) -> None:
     """Drop the cached scores of these terms."""
     for term in terms:
-        if isinstance(metric := getattr(term, "metric", None), Cached):
-            metric.cache.clear()
+        if isinstance(term, Term) and isinstance(term.metric, Cached):
+            term.metric.cache.clear()
 
 
 def _hashable(samples: Sequence[Any]) -> bool:

@@ -1,14 +1,14 @@
 """Builds reward terms from settings and adds their raw scores to episodes.
 
-What is scored. A term scores an episode as a pair (prompt, prediction). The prediction is the last answer of
-the learning seat. The prompt is every earlier turn that this seat saw or wrote, in order, one turn per line.
-Where an episode has a single answer, it is the task's prompt, word for word. The prompt leaves out the task's
-instruction and the turns between other seats.
+The scored texts. A term scores an episode as a pair (prompt, prediction). The prediction is the last answer
+of the learning seat. The prompt is every earlier turn that this seat saw or wrote, in order, one turn per
+line. If an episode has a single answer, it is the task's prompt, word for word. The prompt leaves out the
+task's instruction and the turns between other seats.
 
-Where a score is stored. A term's score stands under its name on the last answer of the learning seat. A token
-term's scores stand on every answer of that seat that has tokens. A score of None adds no key. An episode
-without an answer stays as it is. Where the reward may differ from the score (`counting.Counting`), NAME has
-the reward and NAME/raw the score. For a learner, rewards may be placed on tokens (`placement`), normalised
+The place of a score. A term's score is stored under its name on the last answer of the learning seat. A token
+term's scores are stored on every answer of that seat that has tokens. A score of None adds no key. An episode
+without an answer does not change. If the reward may differ from the score (`counting.Counting`), NAME has the
+reward and NAME/raw the score. For a learner, rewards may be placed on tokens (`placement`), normalised
 (`learner`) or come from a potential (`shaping`).
 """
 

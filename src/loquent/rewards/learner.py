@@ -54,7 +54,7 @@ class Learner:
         gamma, discount: the learner's discount factor, and whether it applies per "token" or per "turn".
             Potentials use both.
         ends: for an answer with tokens, the number of characters of its text up to and including each token.
-            None: rewards stand on turns, not on tokens.
+            None: rewards are on turns, not on tokens.
     """
 
     def __init__(

@@ -80,21 +80,24 @@ def restore(model: Any, state: Mapping[str, Any]) -> None:
             "only one of the saved state and the learner has a replay; resume with the algorithm of the run"
         )
     if replay is not None:
-        saved = saved_state.part(state, "replay")
-        place, full = (
-            saved_state.count(saved, "pos", most=replay.buffer_size),
-            saved_state.flag(saved, "full"),
-        )
-        filled = replay.buffer_size if full else place
-        for name in ARRAYS:
-            array, values = getattr(replay, name), saved[name].numpy()
-            if values.shape != (filled, *array.shape[1:]) or filled > len(array):
-                raise BadCheckpoint(
-                    f"the replay's {name} have the shape {values.shape}; a replay of {len(array)} needs "
-                    f"{(filled, *array.shape[1:])}; resume with the settings of the run"
-                )
-            array[: len(values)] = values
-        replay.pos, replay.full = place, full
+        _restore_replay(replay, saved_state.part(state, "replay"))
+
+
+def _restore_replay(replay: Any, saved: Mapping[str, Any]) -> None:
+    place, full = (
+        saved_state.count(saved, "pos", most=replay.buffer_size),
+        saved_state.flag(saved, "full"),
+    )
+    filled = replay.buffer_size if full else place
+    for name in ARRAYS:
+        array, values = getattr(replay, name), saved[name].numpy()
+        if values.shape != (filled, *array.shape[1:]) or filled > len(array):
+            raise BadCheckpoint(
+                f"the replay's {name} have the shape {values.shape}; a replay of {len(array)} needs "
+                f"{(filled, *array.shape[1:])}; resume with the settings of the run"
+            )
+        array[: len(values)] = values
+    replay.pos, replay.full = place, full
 
 
 def _leaves(state: Mapping[str, Any], place: str = "") -> list[str]:

@@ -15,7 +15,7 @@ from loquent.errors import BadModel, MissingExtra
 
 Array = NDArray[np.float64]
 
-ROWS = 10  # the layer reads at most so many sentences of a summary
+ROWS = 10  # the layer reads at most this number of sentences of a summary
 PERCENTILES = """
     0 0.01 0.02 0.03 0.04 0.07 0.13 0.37 0.9 0.91 0.92 0.93 0.94 0.95 0.955 0.96 0.965 0.97 0.975 0.98 0.985
     0.99 0.995 1

@@ -42,7 +42,9 @@ class ConsistencyOptions(ModelOptions):
     most: int = setting(
         100, "the number of parts of a document that are read", source="SummaC: max_doc_sents", low=1
     )
-    longer_than: int = setting(10, "ignore parts of at most so many characters", source="SummaC", low=0)
+    longer_than: int = setting(
+        10, "ignore parts of at most this number of characters", source="SummaC", low=0
+    )
     field: str = setting("", "the row's field with the document; empty: the prompt is the document")
 
 

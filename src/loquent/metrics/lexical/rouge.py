@@ -30,7 +30,7 @@ from loquent.metrics.text import f1_from_counts, shared_count
 
 NAMES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 WORD = re.compile("[a-z0-9]+")
-UNSTEMMED = 3  # words of up to so many letters are not stemmed
+UNSTEMMED = 3  # words of up to this number of letters are not stemmed
 Counts = tuple[int, int, int]  # hits, count in the prediction, count in the reference
 
 

@@ -6,5 +6,5 @@ from collections.abc import Sequence
 
 
 def reference(references: Sequence[str]) -> str | None:
-    """The first reference; None where there is none."""
+    """The first reference; None without references."""
     return references[0] if references else None

@@ -1,7 +1,7 @@
 """Running scores of a sentence during labelling, at a constant cost per token.
 
-A tally is an immutable value: `after` returns the next tally and `score` reads it.
-For a complete sentence, the scores equal those of `metrics.labels.span_scores`.
+A tally is an immutable value: `after` returns the next tally and `score` reads it. For a complete sentence,
+the scores equal those of `metrics.labels.span_scores`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Wordle episodes from tweets: grids of coloured squares, and episodes with guesses that give these colours.
 
 A tweet shows the marks but not the guesses. For each row of a grid, a guess is drawn uniformly from the words
-that have these marks under the secret, independently of the other rows, as in the data of arXiv:2206.11871.
+that have these marks under the secret. Rows are independent of each other, as in the data of
+arXiv:2206.11871.
 """
 
 from __future__ import annotations
