@@ -10,28 +10,23 @@ from loquent.bench.pages import number_caution, one_line, start_caution, tables
 from loquent.bench.results import Results, Row, Step
 from loquent.machine.version import __version__
 
+CELL_COLUMNS = (
+    *("table", "cell", "label", "task", "column", "metric", "better"),
+    *("mean", "low", "high", "deviation", "n", "episodes"),
+    *("paper", "paper_quote", "paper_value", "paper_deviation", "paper_n", "failures"),
+)
+VERDICT_COLUMNS = (
+    *("claim", "column", "verdict", "place", "quote", "part", "low_cell", "high_cell", "step_verdict"),
+    *("difference", "low", "high", "n", "paper_low", "paper_high"),
+)
+CURVE_COLUMNS = ("figure", "cell", "label", "key", "update", "mean", "low", "high", "n")
+
 
 def as_csv(results: Results) -> str:
     """One line for each cell and column."""
     out = io.StringIO()
-    names = [
-        "table",
-        "cell",
-        "label",
-        "task",
-        "column",
-        "metric",
-        "better",
-        "mean",
-        "low",
-        "high",
-        "deviation",
-        "n",
-        "episodes",
-    ]
-    names += ["paper", "paper_quote", "paper_value", "paper_deviation", "paper_n", "failures"]
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(names)
+    writer.writerow(CELL_COLUMNS)
     for table in tables(results):
         for row in (results.rows[name] for name in table.cells):
             for name, column in results.suite.columns.items():
@@ -73,22 +68,7 @@ def verdicts_csv(results: Results) -> str:
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    names = [
-        "claim",
-        "column",
-        "verdict",
-        "place",
-        "quote",
-        "part",
-        "low_cell",
-        "high_cell",
-        "step_verdict",
-        "difference",
-        "low",
-        "high",
-        "n",
-    ]
-    writer.writerow([*names, "paper_low", "paper_high"])
+    writer.writerow(VERDICT_COLUMNS)
     for verdict in results.verdicts:
         ordering = verdict.ordering
         for step in verdict.comparisons:
@@ -118,7 +98,7 @@ def curves_csv(results: Results) -> str:
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["figure", "cell", "label", "key", "update", "mean", "low", "high", "n"])
+    writer.writerow(CURVE_COLUMNS)
     for drawing in results.suite.figures:
         for name, points in results.curves[drawing.title].items():
             writer.writerows(

@@ -14,7 +14,7 @@ from loquent import recipes
 from loquent.bench import sets
 from loquent.bench.ranking import Rank
 from loquent.bench.sets import SetJob
-from loquent.bench.suite import ANY, REFERENCE, SMOKE, Entry, Suite, named_in, references
+from loquent.bench.suite_schema import ANY, REFERENCE, SMOKE, Entry, Suite, named_in, references
 from loquent.core.agent import without_transport
 from loquent.core.values import Record, digest, plain
 from loquent.errors import BadSetting, UnknownName

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from loquent.bench.results import Results, Row, Step
-from loquent.bench.suite import Table
+from loquent.bench.suite_schema import Table
 from loquent.machine.version import __version__
 from loquent.statistics.intervals import LEVEL, Interval
 from loquent.statistics.tables import ARROWS, number, text_table

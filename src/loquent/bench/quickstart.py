@@ -19,7 +19,9 @@ from typing import Any
 from loquent import recipes
 from loquent.bench import jobs, runner
 from loquent.bench import suite as suites
-from loquent.bench.suite import Suite
+from loquent.bench.jobs import Plan
+from loquent.bench.suite_schema import Suite
+from loquent.bench.work import Outcome
 from loquent.data.ngram import NGram
 from loquent.errors import BadCheckpoint, LoquentError
 from loquent.recipes import Recipe
@@ -73,12 +75,7 @@ def quickstart(
         progress=progress,
         say=say,
     )
-    seconds: dict[str, float] = {}
-    for job in plan.jobs:
-        outcome = outcomes[job.key]
-        if outcome.failure:
-            raise LoquentError(f"{job.folder}: {outcome.failure}")
-        seconds[job.name] = round(seconds.get(job.name, 0.0) + outcome.seconds, 1)
+    seconds = _seconds(plan, outcomes)
     tested = [
         [_row(suite, cell, outcomes[keys[seed]].evaluation or {}) for cell, keys in plan.cells.items()]
         for seed in range(seeds)
@@ -108,6 +105,17 @@ def quickstart(
         f"table and sample texts are in {folder}"
     )
     return table
+
+
+def _seconds(plan: Plan, outcomes: Mapping[str, Outcome]) -> dict[str, float]:
+    """The seconds of each stage, over its seeds; raises LoquentError if a run failed."""
+    seconds: dict[str, float] = {}
+    for job in plan.jobs:
+        outcome = outcomes[job.key]
+        if outcome.failure:
+            raise LoquentError(f"{job.folder}: {outcome.failure}")
+        seconds[job.name] = round(seconds.get(job.name, 0.0) + outcome.seconds, 1)
+    return seconds
 
 
 def _row(suite: Suite, method: str, evaluation: Mapping[str, Any]) -> dict[str, Any]:

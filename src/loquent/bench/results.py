@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 from loquent.bench import published
 from loquent.bench.jobs import Job, Plan
 from loquent.bench.published import Figure
-from loquent.bench.suite import Column, Ordering, Suite
+from loquent.bench.suite_schema import Column, Ordering, Suite
 from loquent.bench.work import Outcome
 from loquent.core.logged import value as measured
 from loquent.errors import BadSetting, nearest

@@ -14,7 +14,7 @@ from loquent.bench import suite as suites
 from loquent.bench.jobs import Job, Plan
 from loquent.bench.results import Results
 from loquent.bench.sets import SetJob
-from loquent.bench.suite import Suite
+from loquent.bench.suite_schema import Suite
 from loquent.bench.work import Outcome
 from loquent.core.guards import json_files
 from loquent.errors import BadCheckpoint

@@ -1,0 +1,158 @@
+"""The parts of a suite as frozen dataclasses: entries, columns, profiles, tables, drawings, orderings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loquent.bench.sets import Data, Ranking
+from loquent.core.settings import check_ranges, setting
+from loquent.core.values import EMPTY, Record
+from loquent.errors import UnknownName
+
+REFERENCE = re.compile(r"<([\w.+=-]+)>")
+SMOKE = "smoke"
+DATA = "training.data"  # the setting that refers to sets of episodes
+ANY = "any"  # the key of a profile's settings for every recipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One run of a suite: a stage or a cell."""
+
+    recipe: str = setting(why="a recipe by name, or a YAML file beside the suite")
+    label: str = setting("", "the name in the tables; empty: the name of the entry")
+    agent: str | Record = setting(
+        "",
+        "an agent that plays in place of a trained model, by name or {kind: NAME, OPTION: VALUE}; "
+        "nothing is trained",
+    )
+    set: Record = setting(
+        EMPTY, "settings that replace the recipe's, by key.path; <name> is the folder of another entry"
+    )
+    at: Record = setting(EMPTY, "settings by profile, which replace those of `set`")
+    instead: Record = setting(
+        EMPTY, "by profile: the name or folder of a model that replaces this entry; nothing is run"
+    )
+    published: str = setting("", "the published row that it repeats, as table/row of the suite's paper")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One number of a table."""
+
+    metric: str = setting(why="the key of a value of the evaluation, or of the last line of the log")
+    logged: bool = setting(
+        False, "take the value that the last update logged (metrics.jsonl), not the evaluation's"
+    )
+    better: str = setting(
+        "none", "the direction in which a value is better", choices=("higher", "lower", "none")
+    )
+
+    @property
+    def higher(self) -> bool | None:
+        """Whether a higher value is better; None if the column has no direction."""
+        return {"higher": True, "lower": False, "none": None}[self.better]
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """A size of the suite: seeds, processes, and the settings of its recipes."""
+
+    about: str = setting("", "a description of this size, and its differences from the paper")
+    seeds: int = setting(1, "number of runs of every cell", low=1)
+    processes: int = setting(0, "number of runs at once; 0: one per core, or one if there is a GPU", low=0)
+    set: Record = setting(EMPTY, "by recipe (or `any`): settings that replace the recipe's own")
+    data: Record = setting(EMPTY, "by set of recorded episodes (or `any`): settings that replace its own")
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Cells that are printed in one table."""
+
+    title: str = setting(why="the heading")
+    cells: tuple[str, ...] = setting(why="the cells of the rows, in order")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """A chart with the learning curves of cells: a logged value against the update."""
+
+    title: str = setting(why="the heading")
+    cells: tuple[str, ...] = setting(why="the cells of the lines, in order")
+    key: str = setting(why="the key in metrics.jsonl of the value that is drawn")
+    unit: str = setting("", "the unit of the vertical axis")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ordering:
+    """A claim of the paper: in this column, the values of these cells rise in this order."""
+
+    claim: str = setting(why="the claim in a sentence")
+    column: str = setting(why="the column of the values")
+    rising: tuple[str, ...] = setting(why="cells, the lowest first; neighbours are compared")
+    place: str = setting("", "the place of the claim in the paper")
+    quote: str = setting("", "the words of the paper")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """A benchmark as a value."""
+
+    name: str
+    title: str
+    version: int
+    paper: str
+    columns: Mapping[str, Column]
+    profiles: Mapping[str, Profile]
+    stages: Mapping[str, Entry]
+    cells: Mapping[str, Entry]
+    tables: tuple[Table, ...]
+    orderings: tuple[Ordering, ...]
+    figures: tuple[Drawing, ...] = ()
+    shared: Record = EMPTY  # settings of all cells
+    data: Mapping[str, Data] = field(default_factory=dict)
+    ranking: Mapping[str, Ranking] = field(default_factory=dict)
+    optimum: str | Record = ""  # an agent whose exact return is printed beside every set
+    folder: Path = field(default=Path("."))  # the folder of recipe files
+    allow_imports: bool = False  # import the code that recipe files name, wherever they lie
+
+    @property
+    def entries(self) -> dict[str, Entry]:
+        """Stages and cells by name."""
+        return {**self.stages, **self.cells}
+
+    def profile(self, name: str | None) -> tuple[str, Profile]:
+        """A profile and its name; the first profile by default.
+
+        Every suite has the profile `smoke`.
+
+        Raises:
+            UnknownName: there is no such profile.
+        """
+        chosen = next(iter(self.profiles)) if name is None else name
+        if chosen == SMOKE and chosen not in self.profiles:
+            return chosen, Profile(about="two tiny updates of every run, to check that all of them run")
+        if chosen not in self.profiles:
+            raise UnknownName("profile of this suite", chosen, [*self.profiles, SMOKE])
+        return chosen, self.profiles[chosen]
+
+
+def references(settings: Mapping[str, Any]) -> list[str]:
+    """The names of stages and cells that settings refer to as <name>; not those of sets of episodes."""
+    return named_in(value for path, value in settings.items() if path != DATA)
+
+
+def named_in(values: Iterable[Any]) -> list[str]:
+    """The names that values refer to as <name>."""
+    matches = (REFERENCE.fullmatch(value) for value in values if isinstance(value, str))
+    return [match[1] for match in matches if match]
