@@ -1,4 +1,4 @@
-"""Commands that only print load no networks: lists load no torch, recipes and help no transformers.
+"""Commands that only print load no networks: lists and reports no torch, recipes and help no transformers.
 
 What `import loquent` and `--help` load is tested in `tests/test_imports.py`.
 """
@@ -47,6 +47,12 @@ def run_folder(tmp_path, monkeypatch):
 
 def test_the_room_of_reports_loads_no_networks():
     assert loaded("import loquent.report").isdisjoint(WITH_NETWORKS)
+
+
+def test_a_report_loads_no_networks(run_folder, tmp_path):
+    page = tmp_path / "page.html"
+    assert loaded_by("report", str(run_folder), "--out", str(page)).isdisjoint(WITH_NETWORKS)
+    assert "reviews_ppo" in page.read_text()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -43,7 +43,7 @@ def test_the_end_of_input_ends_the_game_in_one_plain_sentence(loquent):
 def test_a_game_that_is_left_is_kept_as_one_that_has_not_ended(loquent, folder):
     done = loquent("play", "counting:Count", "--row", "r2", "--save", "kept.jsonl", stdin="3\n4\n")
     assert done.returncode == 0
-    assert "left after 2 answers, and stands in kept.jsonl" in done.stderr
+    assert "left after 2 answers; it is in kept.jsonl, as an unfinished episode" in done.stderr
     [kept] = episode.read(folder / "kept.jsonl")
     assert [turn.text for turn in kept.answers()] == ["3", "4"]
     assert (kept.ended, kept.bootstraps, dict(kept.rewards)) == (None, True, {"right": 2.0})

@@ -4,10 +4,11 @@ import warnings
 
 import pytest
 
+from loquent.algorithms import logged_keys
 from loquent.algorithms.imitation.supervised import Supervised
 from loquent.algorithms.policy_gradient.nlpo import NLPO
 from loquent.algorithms.policy_gradient.ppo import PPO
-from loquent.core import logged
+from loquent.core import logged, registry
 from loquent.core.logged import Logged, UndefinedKey
 
 
@@ -26,6 +27,13 @@ def test_an_algorithm_brings_its_own_keys_and_its_parents():
     assert "policy/loss" in logged.table(NLPO)
     assert "policy/loss" not in logged.table(Supervised)
     assert logged.table(Supervised)["gradient/norm"] != logged.table(PPO)["gradient/norm"]
+
+
+def test_the_tables_that_reports_read_are_those_of_the_classes():
+    for name in registry.names("algorithm"):
+        table = logged.table(registry.find("algorithm", name))
+        assert {**logged.LOGGED, **logged_keys.BUILT_IN[name]} == table, name
+    assert logged.table(NLPO) != {**logged.LOGGED, **logged_keys.PPO}
 
 
 def test_an_unknown_key_is_an_error_in_tests_and_a_warning_for_users():

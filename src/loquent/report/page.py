@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from loquent.algorithms.logged_keys import BUILT_IN
 from loquent.core import logged, registry
 from loquent.core.logged import Logged
 from loquent.errors import BadSetting, LoquentError
@@ -390,12 +391,14 @@ def _task(group: Group) -> str:
 
 
 def _table(kind: str) -> dict[str, Logged]:
-    """The keys that an algorithm logs.
+    """The keys that an algorithm logs, with their meanings.
 
-    Code that only the file of the run names is not imported; the keys of its algorithm are drawn without
-    their meaning.
+    Built-in algorithms are not imported, because they import torch. Code that only a run's file names is not
+    imported either: its keys are drawn without a meaning.
     """
     try:
+        if kind in BUILT_IN and registry.target("algorithm", kind).startswith("loquent."):
+            return {**logged.LOGGED, **BUILT_IN[kind]}
         return logged.table(registry.find("algorithm", kind))
     except (LoquentError, ImportError):
         return dict(logged.LOGGED)

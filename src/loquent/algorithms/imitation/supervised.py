@@ -17,8 +17,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from loquent.agents.language_model import LanguageModelAgent
+from loquent.algorithms import logged_keys
 from loquent.algorithms.policy_gradient.ppo import START
-from loquent.algorithms.shared import schedule
 from loquent.algorithms.shared.optimization import (
     Means,
     adamw,
@@ -30,7 +30,6 @@ from loquent.algorithms.shared.optimization import (
 )
 from loquent.algorithms.shared.schedule import ScheduleConfig, step_size
 from loquent.core.algorithm import BatchAlgorithm
-from loquent.core.logged import Logged
 from loquent.core.seeding import Key, borrowed
 from loquent.core.settings import setting
 from loquent.errors import LoquentError
@@ -40,14 +39,7 @@ from loquent.models.actor import Actor
 from loquent.models.score.tokens import micro_batches, weighted_nll
 from loquent.models.tokens.batch import TokenBatch
 
-LOGGED = {
-    "supervised/loss": Logged(
-        "nats per token", "mean negative log-likelihood of the learned tokens over the update, with dropout"
-    ),
-    "supervised/tokens": Logged("tokens", "learned tokens of the batch, each counted once"),
-    "gradient/norm": Logged("", "mean norm of the gradient before clipping"),
-    **schedule.LOGGED,
-}
+LOGGED = logged_keys.SUPERVISED
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,9 +20,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from loquent.agents.language_model import LanguageModelAgent
+from loquent.algorithms import logged_keys
 from loquent.algorithms.policy_gradient import ppo
 from loquent.algorithms.policy_gradient.ppo import PPO, START
-from loquent.core.logged import Logged
 from loquent.core.seeding import Key
 from loquent.core.settings import setting
 from loquent.core.values import Record
@@ -32,12 +32,7 @@ from loquent.models.actor import Actor
 from loquent.models.decode.loop import Nucleus
 from loquent.models.score.tokens import Scores
 
-LOGGED = {
-    **ppo.LOGGED,
-    "nlpo/age": Logged(
-        "updates", "updates since the last synchronisation of the masking policy; 0 right after it"
-    ),
-}
+LOGGED = logged_keys.NLPO
 
 # "paper": sections B.3.1 and A.1. "rl4lms": the released code, which has a frozen mask, keeps 100 tokens,
 # uses raw log-probabilities and an entropy without the normaliser, and masks in evaluation too.

@@ -17,6 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from loquent.agents.language_model import LanguageModelAgent
+from loquent.algorithms import logged_keys
 from loquent.algorithms.shared import kl, losses
 from loquent.algorithms.shared.gae import discounts, gae
 from loquent.algorithms.shared.optimization import (
@@ -29,7 +30,6 @@ from loquent.algorithms.shared.optimization import (
     trainable,
 )
 from loquent.core.algorithm import AlgorithmConfig, BatchAlgorithm
-from loquent.core.logged import Logged
 from loquent.core.seeding import Key
 from loquent.core.settings import check_ranges, setting
 from loquent.errors import BadSetting, LoquentError
@@ -40,58 +40,7 @@ from loquent.models.tokens.batch import TokenBatch, positions
 
 START = Key(0, ("algorithm",))
 
-LOGGED = {
-    "policy/loss": Logged(
-        "",
-        "mean of the negated clipped surrogate over tokens and gradient steps of the update; null "
-        "without gradient steps",
-    ),
-    "policy/entropy": Logged(
-        "nats per token",
-        "mean entropy of the distribution that tokens are drawn from, with its support and temperature",
-    ),
-    "policy/ratio": Logged("", "mean of r_t = exp(new log-probability - log-probability when drawn)"),
-    "policy/ratio_error": Logged(
-        "", "largest |r_t - 1| in the first minibatch, before the first gradient step: 0 up to rounding"
-    ),
-    "policy/clip_fraction": Logged(
-        "share of tokens", "share of tokens with a ratio outside [1 - clip, 1 + clip]"
-    ),
-    "policy/kl_old": Logged(
-        "nats per token",
-        "mean of (r_t - 1) - log r_t (k3): divergence of the new policy from the policy that drew the tokens",
-    ),
-    "critic/loss": Logged(
-        "return²",
-        "mean squared error between values and their targets; with value_clip, that of clipped values",
-    ),
-    "critic/explained_variance": Logged(
-        "share of variance",
-        "1 - Var(target - value) / Var(target) before the update; null if targets do not vary",
-    ),
-    "gradient/norm": Logged("", "mean norm of the gradient of both networks before clipping"),
-    "gradient/steps": Logged(
-        "steps", "gradient steps; fewer than epochs x minibatches if stop_kl ended the update"
-    ),
-    "kl/reference": Logged(
-        "nats per token", "mean over tokens of log policy - log reference (k1, full softmax) at collection"
-    ),
-    "kl/reference_k3": Logged(
-        "nats per token", "the same divergence by the k3 estimate, which is never negative"
-    ),
-    "kl/coefficient": Logged("reward per nat", "beta in the rewards of this update"),
-    "kl/coefficient_next": Logged("reward per nat", "beta after the controller's step"),
-    "reward/task": Logged(
-        "reward per episode", "mean over episodes of the summed reward, without the penalty"
-    ),
-    "reward/penalty": Logged(
-        "reward per episode", "mean over episodes of the summed penalty, - beta * sum of kl"
-    ),
-    "advantage/mean": Logged("return", "mean advantage over tokens, before normalisation"),
-    "advantage/deviation": Logged(
-        "return", "standard deviation of advantages over tokens, before normalisation"
-    ),
-}
+LOGGED = logged_keys.PPO
 
 PER_STEP = (
     "policy/loss",

@@ -9,21 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from loquent.algorithms import logged_keys
 from loquent.algorithms.sb3 import private_names
 from loquent.algorithms.sb3.learners import Learner
 from loquent.algorithms.sb3.settings import CloningSettings
-from loquent.core.logged import Logged
 
-LOGGED = {
-    "sb3/cloning_loss": Logged(
-        "nats per action",
-        "cloning: mean negative log-likelihood of the teacher's actions, before each gradient step",
-    ),
-    "sb3/agreement": Logged(
-        "share of actions",
-        "cloning: share where the most likely action is the teacher's, before each gradient step",
-    ),
-}
+LOGGED = logged_keys.SB3_CLONING
 
 
 class Cloning(Learner):

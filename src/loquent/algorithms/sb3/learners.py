@@ -17,6 +17,7 @@ import numpy as np
 
 from loquent.adapters.table import Table
 from loquent.agents.sb3 import Chooser
+from loquent.algorithms import logged_keys
 from loquent.algorithms.sb3 import actor as actors
 from loquent.algorithms.sb3 import private_names
 from loquent.algorithms.sb3.actor import TurnActor
@@ -25,7 +26,6 @@ from loquent.algorithms.sb3.state import restore, state_of
 from loquent.core.agent import Agent
 from loquent.core.algorithm import Playing
 from loquent.core.episode import Episode
-from loquent.core.logged import Logged
 from loquent.core.seeding import Key, borrowed
 from loquent.core.task import Task
 from loquent.errors import BadCheckpoint, LoquentError
@@ -55,32 +55,7 @@ LOG_KEYS = {
 }
 
 # means over an update, unless stated otherwise
-LOGGED = {
-    "sb3/actions": Logged("actions", "actions so far, over all games"),
-    "sb3/learning_rate": Logged("", "the optimizer's learning rate at the end of the update"),
-    "sb3/exploration": Logged(
-        "share of actions", "double DQN: the share of random actions at the end of the update"
-    ),
-    "sb3/loss": Logged(
-        "",
-        "double DQN: the mean Huber loss. PPO: the whole loss of the last minibatch of each "
-        "collection, a mean over them",
-    ),
-    "sb3/value": Logged("reward per episode", "double DQN: the mean value of actions in the replay"),
-    "sb3/policy_loss": Logged(
-        "", "PPO: the clipped surrogate, negated. A2C: advantage times log-probability, negated"
-    ),
-    "sb3/objective": Logged("", "TRPO: the surrogate after the line search"),
-    "sb3/value_loss": Logged("reward squared", "the squared error of the value"),
-    "sb3/entropy_loss": Logged("nats", "the entropy of the policy, negated"),
-    "sb3/approx_kl": Logged("nats", "PPO: (r - 1) - log r over the last epoch of each collection"),
-    "sb3/kl": Logged("nats", "TRPO: KL from the policy before the step"),
-    "sb3/clip_fraction": Logged("share of actions", "PPO: share with a ratio outside the clipping range"),
-    "sb3/explained_variance": Logged(
-        "", "1 - Var[return - value] / Var[return] of each collection, before learning from it"
-    ),
-    "sb3/line_search": Logged("share of steps", "TRPO: share of steps that the line search accepted"),
-}
+LOGGED = logged_keys.SB3
 
 
 class Learner(Playing):

@@ -9,14 +9,8 @@ import math
 from dataclasses import dataclass
 
 from loquent.core.algorithm import AlgorithmConfig
-from loquent.core.logged import Logged
 from loquent.core.settings import check_ranges, setting
 from loquent.errors import BadSetting
-
-LOGGED = {
-    "gradient/steps": Logged("steps", "gradient steps of the update"),
-    "learning_rate": Logged("", "learning rate of AdamW at the last gradient step"),
-}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,11 +19,10 @@ from torch import Tensor
 
 from loquent import pretrained
 from loquent.agents.language_model import LanguageModelAgent
+from loquent.algorithms import logged_keys
 from loquent.algorithms.policy_gradient.ppo import START
-from loquent.algorithms.shared import schedule
 from loquent.algorithms.value_learning import value_losses as losses
 from loquent.algorithms.value_learning.offline_learner import CODE, HeadsConfig, OfflineLearner, attached
-from loquent.core.logged import Logged
 from loquent.core.seeding import Key
 from loquent.core.settings import setting
 from loquent.errors import BadSetting
@@ -34,19 +33,7 @@ from loquent.models.tokens.batch import TokenBatch
 from loquent.models.tokens.utterances import utterances
 from loquent.pretrained.trunk import width
 
-LOGGED = {
-    "answers/q_loss": Logged("return²", "mean over answers of the squared error of Q, summed over heads"),
-    "answers/cql_loss": Logged(
-        "return",
-        "mean over answers of the log-mean-exp of Q over candidates and random features - Q, summed "
-        "over heads",
-    ),
-    "answers/q": Logged("return", "mean Q of the recorded answers, over heads"),
-    "answers/best_q": Logged("return", "mean over next states of the highest target Q of their candidates"),
-    "candidates/states": Logged("states", "states with cached candidates"),
-    "gradient/norm": Logged("", "mean norm of the gradient of all networks before clipping"),
-    **schedule.LOGGED,
-}
+LOGGED = logged_keys.CHAI
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,8 +15,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from loquent.agents.language_model import LanguageModelAgent
+from loquent.algorithms import logged_keys
 from loquent.algorithms.policy_gradient.ppo import START
-from loquent.algorithms.shared import schedule
 from loquent.algorithms.value_learning import value_losses as losses
 from loquent.algorithms.value_learning.offline_learner import (
     CODE,
@@ -28,7 +28,6 @@ from loquent.algorithms.value_learning.offline_learner import (
     build_values,
 )
 from loquent.algorithms.value_learning.value_learner import imitation
-from loquent.core.logged import Logged
 from loquent.core.seeding import Key
 from loquent.core.settings import setting
 from loquent.models.actor import Actor
@@ -40,18 +39,7 @@ from loquent.models.tokens.batch import TokenBatch
 from loquent.models.tokens.utterances import Utterances, utterances
 from loquent.models.values.networks import TokenValues
 
-LOGGED = {
-    "answers/q_loss": Logged("return²", "mean over answers of the squared error of Q, summed over heads"),
-    "answers/v_loss": Logged("return²", "mean over answers of the expectile loss of V"),
-    "answers/q": Logged("return", "mean Q of the recorded answers, over heads"),
-    "answers/v": Logged("return", "mean V of the states before answers"),
-    "answers/target_q": Logged("return", "mean target Q of the recorded answers"),
-    "answers/advantage": Logged("return", "mean of target Q - V over the recorded answers"),
-    "policy/loss": Logged("nats per token", "mean weighted negative log-likelihood of the action tokens"),
-    "policy/weight": Logged("", "mean weight of an action token in the policy's loss"),
-    "gradient/norm": Logged("", "mean norm of the gradient of all networks before clipping"),
-    **schedule.LOGGED,
-}
+LOGGED = logged_keys.UTTERANCE_VALUES
 
 
 @dataclass(frozen=True, kw_only=True)

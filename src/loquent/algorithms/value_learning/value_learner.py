@@ -16,8 +16,8 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from loquent.agents.language_model import LanguageModelAgent
+from loquent.algorithms import logged_keys
 from loquent.algorithms.policy_gradient.ppo import START
-from loquent.algorithms.shared import schedule
 from loquent.algorithms.shared.gae import discounts
 from loquent.algorithms.value_learning import value_losses as losses
 from loquent.algorithms.value_learning.offline_learner import (
@@ -27,7 +27,6 @@ from loquent.algorithms.value_learning.offline_learner import (
     attached,
     build_values,
 )
-from loquent.core.logged import Logged
 from loquent.core.seeding import Key
 from loquent.core.settings import setting
 from loquent.errors import BadSetting, LoquentError
@@ -39,26 +38,7 @@ from loquent.models.tokens.batch import TokenBatch, positions
 from loquent.models.values.networks import TokenValues
 from loquent.models.values.perturb import FILTERS, MODES, Perturbation
 
-LOGGED = {
-    "values/q_loss": Logged(
-        "return²", "mean over action tokens of the squared error of Q, summed over heads"
-    ),
-    "values/v_loss": Logged("return²", "mean over action tokens of the expectile loss of V"),
-    "values/cql_loss": Logged(
-        "nats per token", "mean over action tokens of logsumexp Q - Q of the action, summed over heads"
-    ),
-    "values/margin_loss": Logged(
-        "return²", "mean over action tokens of the squared large margin, summed over heads"
-    ),
-    "values/q": Logged("return", "mean Q of the actions, over heads"),
-    "values/v": Logged("return", "mean V of the states"),
-    "values/target_q": Logged("return", "mean target Q of the actions"),
-    "values/advantage": Logged("return", "mean of target Q - V over the actions"),
-    "policy/loss": Logged("nats per token", "mean weighted negative log-likelihood of the action tokens"),
-    "policy/weight": Logged("", "mean weight of an action token in the policy's loss"),
-    "gradient/norm": Logged("", "mean norm of the gradient of all networks before clipping"),
-    **schedule.LOGGED,
-}
+LOGGED = logged_keys.TOKEN_VALUES
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,184 @@
+"""The keys that the built-in algorithms log, with unit and meaning.
+
+The tables stand apart from the algorithms, so that a report can read them without importing torch. A test
+compares each with the table of its class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from loquent.core.logged import Logged
+
+SCHEDULE = {
+    "gradient/steps": Logged("steps", "gradient steps of the update"),
+    "learning_rate": Logged("", "learning rate of AdamW at the last gradient step"),
+}
+
+PPO = {
+    "policy/loss": Logged(
+        "",
+        "mean of the negated clipped surrogate over tokens and gradient steps of the update; null "
+        "without gradient steps",
+    ),
+    "policy/entropy": Logged(
+        "nats per token",
+        "mean entropy of the distribution that tokens are drawn from, with its support and temperature",
+    ),
+    "policy/ratio": Logged("", "mean of r_t = exp(new log-probability - log-probability when drawn)"),
+    "policy/ratio_error": Logged(
+        "", "largest |r_t - 1| in the first minibatch, before the first gradient step: 0 up to rounding"
+    ),
+    "policy/clip_fraction": Logged(
+        "share of tokens", "share of tokens with a ratio outside [1 - clip, 1 + clip]"
+    ),
+    "policy/kl_old": Logged(
+        "nats per token",
+        "mean of (r_t - 1) - log r_t (k3): divergence of the new policy from the policy that drew the tokens",
+    ),
+    "critic/loss": Logged(
+        "return²",
+        "mean squared error between values and their targets; with value_clip, that of clipped values",
+    ),
+    "critic/explained_variance": Logged(
+        "share of variance",
+        "1 - Var(target - value) / Var(target) before the update; null if targets do not vary",
+    ),
+    "gradient/norm": Logged("", "mean norm of the gradient of both networks before clipping"),
+    "gradient/steps": Logged(
+        "steps", "gradient steps; fewer than epochs x minibatches if stop_kl ended the update"
+    ),
+    "kl/reference": Logged(
+        "nats per token", "mean over tokens of log policy - log reference (k1, full softmax) at collection"
+    ),
+    "kl/reference_k3": Logged(
+        "nats per token", "the same divergence by the k3 estimate, which is never negative"
+    ),
+    "kl/coefficient": Logged("reward per nat", "beta in the rewards of this update"),
+    "kl/coefficient_next": Logged("reward per nat", "beta after the controller's step"),
+    "reward/task": Logged(
+        "reward per episode", "mean over episodes of the summed reward, without the penalty"
+    ),
+    "reward/penalty": Logged(
+        "reward per episode", "mean over episodes of the summed penalty, - beta * sum of kl"
+    ),
+    "advantage/mean": Logged("return", "mean advantage over tokens, before normalisation"),
+    "advantage/deviation": Logged(
+        "return", "standard deviation of advantages over tokens, before normalisation"
+    ),
+}
+
+NLPO = {
+    **PPO,
+    "nlpo/age": Logged(
+        "updates", "updates since the last synchronisation of the masking policy; 0 right after it"
+    ),
+}
+
+SUPERVISED = {
+    "supervised/loss": Logged(
+        "nats per token", "mean negative log-likelihood of the learned tokens over the update, with dropout"
+    ),
+    "supervised/tokens": Logged("tokens", "learned tokens of the batch, each counted once"),
+    "gradient/norm": Logged("", "mean norm of the gradient before clipping"),
+    **SCHEDULE,
+}
+
+TOKEN_VALUES = {
+    "values/q_loss": Logged(
+        "return²", "mean over action tokens of the squared error of Q, summed over heads"
+    ),
+    "values/v_loss": Logged("return²", "mean over action tokens of the expectile loss of V"),
+    "values/cql_loss": Logged(
+        "nats per token", "mean over action tokens of logsumexp Q - Q of the action, summed over heads"
+    ),
+    "values/margin_loss": Logged(
+        "return²", "mean over action tokens of the squared large margin, summed over heads"
+    ),
+    "values/q": Logged("return", "mean Q of the actions, over heads"),
+    "values/v": Logged("return", "mean V of the states"),
+    "values/target_q": Logged("return", "mean target Q of the actions"),
+    "values/advantage": Logged("return", "mean of target Q - V over the actions"),
+    "policy/loss": Logged("nats per token", "mean weighted negative log-likelihood of the action tokens"),
+    "policy/weight": Logged("", "mean weight of an action token in the policy's loss"),
+    "gradient/norm": Logged("", "mean norm of the gradient of all networks before clipping"),
+    **SCHEDULE,
+}
+
+UTTERANCE_VALUES = {
+    "answers/q_loss": Logged("return²", "mean over answers of the squared error of Q, summed over heads"),
+    "answers/v_loss": Logged("return²", "mean over answers of the expectile loss of V"),
+    "answers/q": Logged("return", "mean Q of the recorded answers, over heads"),
+    "answers/v": Logged("return", "mean V of the states before answers"),
+    "answers/target_q": Logged("return", "mean target Q of the recorded answers"),
+    "answers/advantage": Logged("return", "mean of target Q - V over the recorded answers"),
+    "policy/loss": Logged("nats per token", "mean weighted negative log-likelihood of the action tokens"),
+    "policy/weight": Logged("", "mean weight of an action token in the policy's loss"),
+    "gradient/norm": Logged("", "mean norm of the gradient of all networks before clipping"),
+    **SCHEDULE,
+}
+
+CHAI = {
+    "answers/q_loss": Logged("return²", "mean over answers of the squared error of Q, summed over heads"),
+    "answers/cql_loss": Logged(
+        "return",
+        "mean over answers of the log-mean-exp of Q over candidates and random features - Q, summed "
+        "over heads",
+    ),
+    "answers/q": Logged("return", "mean Q of the recorded answers, over heads"),
+    "answers/best_q": Logged("return", "mean over next states of the highest target Q of their candidates"),
+    "candidates/states": Logged("states", "states with cached candidates"),
+    "gradient/norm": Logged("", "mean norm of the gradient of all networks before clipping"),
+    **SCHEDULE,
+}
+
+SB3 = {
+    "sb3/actions": Logged("actions", "actions so far, over all games"),
+    "sb3/learning_rate": Logged("", "the optimizer's learning rate at the end of the update"),
+    "sb3/exploration": Logged(
+        "share of actions", "double DQN: the share of random actions at the end of the update"
+    ),
+    "sb3/loss": Logged(
+        "",
+        "double DQN: the mean Huber loss. PPO: the whole loss of the last minibatch of each "
+        "collection, a mean over them",
+    ),
+    "sb3/value": Logged("reward per episode", "double DQN: the mean value of actions in the replay"),
+    "sb3/policy_loss": Logged(
+        "", "PPO: the clipped surrogate, negated. A2C: advantage times log-probability, negated"
+    ),
+    "sb3/objective": Logged("", "TRPO: the surrogate after the line search"),
+    "sb3/value_loss": Logged("reward squared", "the squared error of the value"),
+    "sb3/entropy_loss": Logged("nats", "the entropy of the policy, negated"),
+    "sb3/approx_kl": Logged("nats", "PPO: (r - 1) - log r over the last epoch of each collection"),
+    "sb3/kl": Logged("nats", "TRPO: KL from the policy before the step"),
+    "sb3/clip_fraction": Logged("share of actions", "PPO: share with a ratio outside the clipping range"),
+    "sb3/explained_variance": Logged(
+        "", "1 - Var[return - value] / Var[return] of each collection, before learning from it"
+    ),
+    "sb3/line_search": Logged("share of steps", "TRPO: share of steps that the line search accepted"),
+}
+
+SB3_CLONING = {
+    "sb3/cloning_loss": Logged(
+        "nats per action",
+        "cloning: mean negative log-likelihood of the teacher's actions, before each gradient step",
+    ),
+    "sb3/agreement": Logged(
+        "share of actions",
+        "cloning: share where the most likely action is the teacher's, before each gradient step",
+    ),
+}
+
+
+BUILT_IN: Mapping[str, Mapping[str, Logged]] = {
+    "ppo": PPO,
+    "nlpo": NLPO,
+    **dict.fromkeys(("supervised", "cloning", "filtered_cloning", "decision_transformer"), SUPERVISED),
+    **dict.fromkeys(("ilql", "cql", "psi", "monte_carlo"), TOKEN_VALUES),
+    "ilql_utterance": UTTERANCE_VALUES,
+    "chai": CHAI,
+    **dict.fromkeys(("sb3/ppo", "sb3/maskable_ppo", "sb3/a2c", "sb3/trpo", "sb3/double_dqn"), SB3),
+    "sb3/cloning": {**SB3, **SB3_CLONING},
+}
+"""The keys of each built-in algorithm by its registered name, besides those of every run."""
