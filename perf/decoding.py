@@ -19,11 +19,8 @@ from loquent.models.decode.loop import Decoding, decode
 from loquent.pretrained import gpt2
 
 LIVE = 64
-TIES = {
-    torch.float32: 1e-4,
-    torch.bfloat16: 2**-5,
-    torch.float16: 2**-8,
-}  # of the largest logit: some units in the last place
+# of the largest logit: some units in the last place
+TIES = {torch.float32: 1e-4, torch.bfloat16: 2**-5, torch.float16: 2**-8}
 
 
 def decoding(

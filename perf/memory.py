@@ -91,9 +91,8 @@ def side(name: str, size: str, file: str) -> None:
     parts = {"format": workloads.Endless(language.tokenizer), "decoding": decoding, "evaluation": decoding}
     actor = Actor.build(language, critic="head", reference="none", **parts, key=Key(0))
     ppo = (Whole if name == "whole" else PPO)(Config(beta=0.0, minibatch=rows, max_grad_norm=None), actor)
-    step(
-        ppo, actor, batch(size, 1, 2, 2)
-    )  # threads, buffers and the optimizer's state come before the measurement
+    # threads, buffers and the optimizer's state come before the measurement
+    step(ppo, actor, batch(size, 1, 2, 2))
     start = memory("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
     whole = batch(size, rows, wide, new)

@@ -8,9 +8,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(
-    prefix="loquent-state-"
-)  # the key that marks runs is not this user's own
+# the key that marks runs is not this user's own
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="loquent-state-")
 
 from pathlib import Path
 

@@ -28,9 +28,8 @@ SMALL = (
 
 
 PAGE = (Path(__file__).parent.parent / "docs" / "recipes.md").read_text()
-COMMANDS = dict(
-    re.findall(r"^\| `(\w+)` \| `(wordle_.*)` \|$", PAGE, re.MULTILINE)
-)  # of each learner what its table says
+# of each learner what its table says
+COMMANDS = dict(re.findall(r"^\| `(\w+)` \| `(wordle_.*)` \|$", PAGE, re.MULTILINE))
 
 
 @pytest.fixture(scope="module")

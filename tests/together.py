@@ -90,9 +90,8 @@ def after_steps(backbones):
         **settings,
     )
     algorithm = ILQL(config, model, key=Key(0))
-    algorithm.optimizer = torch.optim.SGD(
-        algorithm.parameters.values(), lr=0.1
-    )  # Adam's division makes much of rounding
+    # Adam's division makes much of rounding
+    algorithm.optimizer = torch.optim.SGD(algorithm.parameters.values(), lr=0.1)
     algorithm.update(model, algorithm.prepare(fork.recorded(model)))
     return {name: tensor.clone() for name, tensor in model.state_dict().items()}
 

@@ -101,9 +101,8 @@ def rouge_l_max() -> Loop:
     from pathlib import Path
     from types import ModuleType
 
-    absent = (
-        "pkg_resources" not in sys.modules
-    )  # gone from setuptools; py-rouge asks it for the place of its files
+    # gone from setuptools; py-rouge asks it for the place of its files
+    absent = "pkg_resources" not in sys.modules
     if absent:
         stand_in = ModuleType("pkg_resources")
         vars(stand_in)["resource_filename"] = lambda module, name: str(

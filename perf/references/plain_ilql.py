@@ -57,9 +57,8 @@ class PlainILQL:
         logits = self.policy(input_ids=tokens, use_cache=False).logits
         count = is_action.sum()
         total = hidden.new_zeros(())
-        rows, places = is_action.nonzero(
-            as_tuple=True
-        )  # row-major: the next of the same row is the next state
+        # row-major: the next of the same row is the next state
+        rows, places = is_action.nonzero(as_tuple=True)
         states = places - 1
         last = torch.ones_like(rows, dtype=torch.bool)
         last[:-1] = rows[1:] != rows[:-1]

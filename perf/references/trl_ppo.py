@@ -70,9 +70,8 @@ class TrlPpo:
         value = transformers.AutoModelForSequenceClassification.from_config(config)
         value.base_model.load_state_dict(policy.base_model.state_dict())
         size = len(language.tokenizer.get_vocab())
-        ids = [
-            [1 + i % (size - 1) for i in row] for row in prompts
-        ]  # 0 is the padding, which no prompt may hold here
+        # 0 is the padding, which no prompt may hold here
+        ids = [[1 + i % (size - 1) for i in row] for row in prompts]
         micro = min(MICRO, len(prompts))
         of = settings
         names = {

@@ -344,9 +344,8 @@ def test_api_6_an_added_row_weighs_what_its_field_says(id):
     for name, weight in (("none", 0), ("five", 5)):
         env.add_sample({**SAMPLES[id], "id": name, "weight": weight})
     assert {env.drawn_rows.draw("train", i, 3).id for i in range(60)} == {"five"}
-    env.add_sample(
-        {**SAMPLES[id], "id": "told", "weight": 0}, 5
-    )  # what is said here is taken before the field
+    # what is said here is taken before the field
+    env.add_sample({**SAMPLES[id], "id": "told", "weight": 0}, 5)
     assert {env.drawn_rows.draw("train", i, 3).id for i in range(60)} == {"five", "told"}
 
 

@@ -82,9 +82,8 @@ def test_the_checker_on_every_tracer(name, form):
         return
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.filterwarnings(
-            "ignore", message=".*due to the environment not having a spec.*"
-        )  # these are not registered
+        # these are not registered
+        warnings.filterwarnings("ignore", message=".*due to the environment not having a spec.*")
         check_env(Environment(task, form=form, agents=seats(task), answer_length=4, render_mode="ansi"))
 
 
@@ -149,12 +148,8 @@ def test_flags_of_rules_and_cuts():
     board.reset(seed=0)
     for _ in range(6):
         *_, terminated, truncated, info = board.step("nonsense")
-    assert (terminated, truncated, info["ended"], info["bootstrap"]) == (
-        False,
-        True,
-        "out of turns",
-        False,
-    )  # the spec truncates there
+    # the spec truncates there
+    assert (terminated, truncated, info["ended"], info["bootstrap"]) == (False, True, "out of turns", False)
     guess = Environment(Guess())
     guess.reset(seed=0, options={"id": "train:1"})
     *_, terminated, truncated, info = guess.step("0")
@@ -468,11 +463,8 @@ def test_a_term_per_token_inside_step():
     env = Environment(Echo(), form="token", terms=terms, weights={"right": 1.0})
     env.reset(seed=0, options={"id": "train:0"})
     rewards = [env.step(token)[1] for token in (ord("a"), ord("x"), END)]
-    assert rewards == [
-        0.0,
-        0.0,
-        pytest.approx(1 / 3),
-    ]  # "ab" was shown; "a" is right, "x" and the end are not: one of three tokens
+    # "ab" was shown; "a" is right, "x" and the end are not: one of three tokens
+    assert rewards == [0.0, 0.0, pytest.approx(1 / 3)]
     plain = env.episode()
     scored = apply(terms, [plain], {plain.row: Echo().row("train", plain.row)})[0]
     assert scored.total(Record(right=1.0)) == pytest.approx(1 / 3)

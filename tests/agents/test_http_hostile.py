@@ -249,9 +249,8 @@ def test_ctrl_c_ends_a_run_at_once_and_in_words(serve, tmp_path):
         "agent.model=m",
     ]
     command = [str(Path(sys.executable).with_name("loquent")), *words, "--episodes", "5"]
-    heard = partial(
-        signal.signal, signal.SIGINT, signal.default_int_handler
-    )  # a shell's background jobs are started deaf to it
+    # a shell's background jobs are started deaf to it
+    heard = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
     run = subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard
     )

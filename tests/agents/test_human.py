@@ -34,9 +34,8 @@ def sit(task, typed, row=0, **settings):
 
 def test_a_game_as_it_looks():
     one, shown, human = sit(Guess(), "x\n0\n", row=0)
-    assert (
-        shown == "Find my number.\nbelow 1\nagent> no number: 'x'; once more\nagent> "
-    )  # the instruction once; nonsense costs nothing, once
+    # the instruction once; nonsense costs nothing, once
+    assert shown == "Find my number.\nbelow 1\nagent> no number: 'x'; once more\nagent> "
     human.farewell(one)
     assert human._out.getvalue().endswith("right\nThe game ended: found. Rewards: guess 0.\n")
 

@@ -100,9 +100,8 @@ def test_it_plays_and_its_tokens_are_what_it_said(device):
     batch = token_batch(episodes, agent.format, Record(said=1.0), max_length=128)
     with torch.no_grad():
         scores = action_scores(model.module, batch.to(device))
-    assert (
-        scores.drawn.cpu() - batch.drawn_logprob[batch.is_action]
-    ).abs().max() < 1e-5  # a batch keeps float32
+    # a batch keeps float32
+    assert (scores.drawn.cpu() - batch.drawn_logprob[batch.is_action]).abs().max() < 1e-5
 
 
 def test_many_live_games_or_one_say_the_same():

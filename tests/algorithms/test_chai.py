@@ -82,12 +82,8 @@ def test_the_loss_in_numbers_by_hand():
     model, algorithm, batch = made(gamma=0.5, cql_weight=0.0)
     set_heads(model.values, -1.0, -2.0)
     total, logged = algorithm.loss(model, batch, batch)
-    expected = [
-        *6 * [2 * 0.5**2],
-        *5 * [0.0, 2 * 2.0**2],
-        0.0,
-        2 * 1.0**2,
-    ]  # of a the aim is 0 + 0.5 * -2, which Q is
+    # of a the aim is 0 + 0.5 * -2, which Q is
+    expected = [*6 * [2 * 0.5**2], *5 * [0.0, 2 * 2.0**2], 0.0, 2 * 1.0**2]
     assert logged["answers/q_loss"].tolist() == pytest.approx(expected)
     assert float(total.detach()) == pytest.approx(sum(expected) / 18)
     assert logged["answers/best_q"].tolist() == [-2.0] * 6

@@ -15,11 +15,12 @@ def test_the_target_by_hand():
     target = torch.tensor([[8.0, 0.5], [2.0, 7.0], [5.0, 6.0]])
     reward, ended = torch.tensor([[1.0], [0.0], [-1.0]]), torch.tensor([[0.0], [0.0], [1.0]])
     assert double_q_target(reward, ended, 0.5, online, target).tolist() == [[1.25], [1.0], [-1.0]]
+    # what it must not be
     assert (reward + (1 - ended) * 0.5 * target.max(1, keepdim=True).values).tolist() == [
         [5.0],
         [3.5],
         [-1.0],
-    ]  # what it must not be
+    ]
 
 
 class Two:

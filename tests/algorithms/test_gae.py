@@ -92,10 +92,8 @@ def test_a_turn_is_discounted_once():
     ]
     touching = one([0.0, 0.0, 0.0, 1.0], [0.0] * 4, gamma=0.5, lam=1.0, turn=[1, 1, 2, 2], per="turn")[0]
     assert touching == [0.5, 0.5, 1.0, 1.0]  # answers that touch are two turns
-    assert one([0.0, 0.0], [0.0, 0.0], bootstrap=1.0, gamma=0.5, lam=1.0, per="turn", pad=3)[0] == [
-        0.5,
-        0.5,
-    ]  # the cut is a border too
+    # the cut is a border too
+    assert one([0.0, 0.0], [0.0, 0.0], bootstrap=1.0, gamma=0.5, lam=1.0, per="turn", pad=3)[0] == [0.5, 0.5]
 
 
 numbers = st.floats(-2, 2, allow_nan=False, width=32)
@@ -111,9 +109,8 @@ numbers = st.floats(-2, 2, allow_nan=False, width=32)
 def test_laws(steps, bootstrap, gamma, lam, pad):
     reward, value = [r for r, _ in steps], [v for _, v in steps]
     plain = one(reward, value, bootstrap=bootstrap, gamma=gamma, lam=lam)
-    assert (
-        one(reward, value, bootstrap=bootstrap, gamma=gamma, lam=lam, pad=pad) == plain
-    )  # padding changes nothing
+    # padding changes nothing
+    assert one(reward, value, bootstrap=bootstrap, gamma=gamma, lam=lam, pad=pad) == plain
     gamma, following = float(torch.tensor(gamma)), [*value[1:], bootstrap]
     residuals = [r + gamma * after - v for r, v, after in zip(reward, value, following)]
     for n, advantage in enumerate(plain[0]):  # eq. 5 as it is printed: the sum of λ^t δ

@@ -49,12 +49,8 @@ def test_the_loss_in_numbers_by_hand():
     model, algorithm, batch = made(gamma=0.5, tau=0.9, awac_weight=0.0)
     set_heads(model.values, -1.0, -0.5)
     total, logged = algorithm.loss(model, batch, batch)
-    q = [
-        6 * 2 * 0.5**2,
-        6 * 2 * 0.75**2,
-        5 * 2 * 2.0**2,
-        1 * 2 * 1.0**2,
-    ]  # b; a (aim 0 + 0.5 * -0.5 = -0.25); d; e
+    # b; a (aim 0 + 0.5 * -0.5 = -0.25); d; e
+    q = [6 * 2 * 0.5**2, 6 * 2 * 0.75**2, 5 * 2 * 2.0**2, 1 * 2 * 1.0**2]
     v = 18 * 0.1 * 0.5**2  # T = -1 lies below V = -0.5 in all 18 answers
     assert float(logged["answers/q_loss"].detach().sum()) == pytest.approx(sum(q))
     assert float(total.detach()) == pytest.approx((sum(q) + v) / 18)
@@ -109,9 +105,8 @@ def test_all_tokens_of_an_answer_have_its_weight():
     model, algorithm, batch = made(awac_beta=2.0)
     heard = algorithm.loss_inputs(model, batch)
     weight = algorithm.weights(batch, heard)
-    expected = (
-        (2.0 * (heard.target_q - heard.v)).exp().repeat_interleave(2)
-    )  # every answer is a word and its end
+    # every answer is a word and its end
+    expected = (2.0 * (heard.target_q - heard.v)).exp().repeat_interleave(2)
     assert torch.allclose(weight, expected.detach())
     q, v = (
         algorithm.loss(model, batch, batch)[1][f"answers/{name}"].sum() / 18 for name in ("q_loss", "v_loss")

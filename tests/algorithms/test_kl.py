@@ -21,9 +21,8 @@ def test_a1_controller():
     # kl .105 -> e = .05 -> .1 * 1.005; with the paper's gain of .2, .1 * 1.01
     assert Controller(0.1, 0.1, gain=0.1).step(0.105) == pytest.approx(0.1005)
     assert Controller(0.1, 0.1, gain=0.2).step(0.105) == pytest.approx(0.101)
-    assert Controller(0.1, 0.1, gain=0.1, clip=math.inf).step(-0.2) != pytest.approx(
-        0.098, abs=1e-3
-    )  # it can fail
+    # it can fail
+    assert Controller(0.1, 0.1, gain=0.1, clip=math.inf).step(-0.2) != pytest.approx(0.098, abs=1e-3)
 
 
 @pytest.mark.parametrize("target", [None, math.inf])
@@ -69,9 +68,8 @@ def test_the_estimators_average_to_the_divergence():
         assert float((p * estimate(p.log(), q.log())).sum()) == pytest.approx(exact)
     assert (k3(p.log(), q.log()) >= 0).all()
     assert (k1(p.log(), q.log()) < 0).any()
-    assert float((q * k1(p.log(), q.log())).sum()) != pytest.approx(
-        exact
-    )  # drawn from the wrong policy it is another number
+    # drawn from the wrong policy it is another number
+    assert float((q * k1(p.log(), q.log())).sum()) != pytest.approx(exact)
     same = torch.randn(100)
     assert not k1(same, same).any()  # exactly 0 for equal policies (A9)
     assert not k3(same, same).any()

@@ -225,9 +225,8 @@ def test_n6_raw_ratio_is_one_too_and_another_objective():
 def test_n7_the_end_is_never_masked_unless_the_answer_is_too_short():
     model = actor(decoding=LONG)
     with torch.no_grad():
-        model.policy.lm_head.weight[0] = (
-            0.0  # tied: the end token is unlikely, and outside every small nucleus
-        )
+        # tied: the end token is unlikely, and outside every small nucleus
+        model.policy.lm_head.weight[0] = 0.0
     algorithm = NLPO(Config(**QUICK, top_p=0.3), model)
     seen = {True: 0, False: 0}
     for history, kept in supports(algorithm.agent(model, False)).items():
@@ -269,9 +268,8 @@ def test_n9_a_mask_is_stored_in_a_bit_a_word():
     whole = Support.cat(parts)
     assert len(whole) == 5120
     assert whole.nbytes <= 21e6  # 1,316 MB as float64
-    assert (
-        Support.pack(torch.rand(64, 32128, generator=rng) < 0.001).nbytes < 64 * 32128 / 8 / 10
-    )  # few words are listed
+    # few words are listed
+    assert Support.pack(torch.rand(64, 32128, generator=rng) < 0.001).nbytes < 64 * 32128 / 8 / 10
 
 
 def test_resumed_with_its_mask_is_the_same_run():

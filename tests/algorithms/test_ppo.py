@@ -83,9 +83,8 @@ def test_a5_in_float64_the_ratio_is_one_to_nine_digits(decoding):
     assert algorithm.update(model, batch)["policy/ratio_error"] <= 1e-9
     single = replace(batch, drawn_logprob=batch.drawn_logprob.float())
     again = PPO(Config(**QUICK), actor(decoding=decoding, dtype=torch.float64))
-    assert (
-        again.update(actor(decoding=decoding, dtype=torch.float64), single)["policy/ratio_error"] > 1e-9
-    )  # what float32 would leave
+    # what float32 would leave
+    assert again.update(actor(decoding=decoding, dtype=torch.float64), single)["policy/ratio_error"] > 1e-9
 
 
 def test_a_float32_model_has_float32_batches():
@@ -117,9 +116,8 @@ def test_a7_rewards_stand_on_the_last_token_and_the_penalty_on_every_one():
     # k1 = (1/8, 1/4, -3/8) and (0, -1/8); reward - k1 / 2
     assert penalised(batch, 0.5).tolist() == [[0, -0.0625, -0.125, 1.1875], [0, 0, 0.125, 0]]
     kl = divergence(batch)
-    assert float(penalised(batch, 0.5).sum()) == float(
-        batch.reward.sum() - 0.5 * kl.sum()
-    )  # sum of rewards = R - beta * sum of kl
+    # sum of rewards = R - beta * sum of kl
+    assert float(penalised(batch, 0.5).sum()) == float(batch.reward.sum() - 0.5 * kl.sum())
     assert float(penalised(batch, 0.25).sum()) != float(batch.reward.sum() - 0.5 * kl.sum())
     model = actor()
     drawn = scored(PPO(Config(), model), model, 24)
@@ -188,9 +186,8 @@ def test_accumulation_is_exact():
     a, b = gradients(whole, model, batch), gradients(single, model, batch)
     assert max(float((a[name] - b[name]).abs().max()) for name in a) < 1e-6
     less = gradients(PPO(whole.config, model), model, batch.take(torch.arange(8)))
-    assert (
-        max(float((a[name] - less[name]).abs().max()) for name in a) > 1e-4
-    )  # gradients do depend on what is in the minibatch
+    # gradients do depend on what is in the minibatch
+    assert max(float((a[name] - less[name]).abs().max()) for name in a) > 1e-4
 
 
 @pytest.mark.parametrize("critic", ["network", "head"])
@@ -293,17 +290,15 @@ def test_the_objective_is_the_papers(normalize):
     if normalize:
         advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
     _, ratio, value = by_the_papers(model, batch, advantage, config)
-    assert torch.allclose(
-        value, batch.value[batch.is_action], atol=1e-9, rtol=0
-    )  # value(new) = value(old), A5
+    # value(new) = value(old), A5
+    assert torch.allclose(value, batch.value[batch.is_action], atol=1e-9, rtol=0)
     assert float((ratio - 1).abs().max()) < 1e-9
     for _ in range(2):
         algorithm.update(model, batch)
     got = gradients(algorithm, model, batch)
     expected, ratio, value = by_the_papers(model, batch, advantage, config)
-    assert (
-        0.1 < float(((ratio - 1).abs() > config.clip).double().mean()) < 0.9
-    )  # some ratios are clipped, some are not
+    # some ratios are clipped, some are not
+    assert 0.1 < float(((ratio - 1).abs() > config.clip).double().mean()) < 0.9
     assert (
         0.1 < float(((value - batch.value[batch.is_action]).abs() > config.value_clip).double().mean()) < 0.9
     )

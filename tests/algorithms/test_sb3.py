@@ -163,11 +163,8 @@ def test_a_resumed_run_is_the_same_run_leaf_by_leaf(tmp_path, kind, monkeypatch)
     if kind == "sb3/double_dqn":
         replay = one["algorithm"]["learner"]["replay"]
         assert replay["full"]
-        assert replay["observations"].shape == (
-            20,
-            2,
-            18,
-        )  # 40 turns, two games at a time; 16 features and two labels
+        # 40 turns, two games at a time; 16 features and two labels
+        assert replay["observations"].shape == (20, 2, 18)
         assert replay["rewards"].any()
 
 
@@ -423,9 +420,8 @@ def test_what_a_run_would_need(tmp_path, kind):
     assert found.parameters == {
         "network": 2 * (body + 8 * 2 + 2) if kind == "sb3/double_dqn" else 2 * body + 8 * 2 + 2 + 8 + 1
     }
-    turns = (
-        40 if kind == "sb3/double_dqn" else 0
-    )  # each: two pictures of 18 float32, an action of 8 bytes, a reward, an end and a cut of 4
+    # each: two pictures of 18 float32, an action of 8 bytes, a reward, an end and a cut of 4
+    turns = 40 if kind == "sb3/double_dqn" else 0
     assert found.memory["replay"] == turns * (2 * 18 * 4 + 8 + 3 * 4)
     assert found.total_seconds == pytest.approx(sum(found.seconds.values()))
     assert found.sizes["actions"] == 24

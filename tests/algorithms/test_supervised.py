@@ -82,9 +82,8 @@ def test_a10_dropout_is_on_in_its_updates_and_only_there():
         model = actor(dropout=dropout)
         algorithm = Supervised(Config(**{**QUICK, "minibatch": 64}), model, key=Key(key))
         batch = taught(algorithm, model)
-        algorithm.update(
-            model, batch.take(torch.arange(1))
-        )  # one row: the order of a minibatch plays no part
+        # one row: the order of a minibatch plays no part
+        algorithm.update(model, batch.take(torch.arange(1)))
         assert not any(module.training for module in model.modules())
         ends[name] = parameters(model)
     assert same(ends["a"], ends["again"])
@@ -135,9 +134,8 @@ def test_the_schedule():
         Config(schedule="cosine")
     model = actor()
     algorithm = Supervised(Config(**{**QUICK, "learning_rate": 1.0}, warmup=100), model)
-    assert algorithm.update(model, taught(algorithm, model))["learning_rate"] == pytest.approx(
-        0.02
-    )  # two steps of a hundred
+    # two steps of a hundred
+    assert algorithm.update(model, taught(algorithm, model))["learning_rate"] == pytest.approx(0.02)
 
 
 def test_resumed_is_the_same_run_to_the_bit():

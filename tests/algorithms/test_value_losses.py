@@ -92,9 +92,8 @@ def test_the_large_margin():
     q = torch.tensor([[1.0, 0.0, -1.0, 2.0]])
     assert losses.margin_loss(q, torch.tensor([3]), 0.0).tolist() == [0.0]
     assert losses.margin_loss(q, torch.tensor([0]), 0.0).tolist() == [1.0]
-    assert losses.margin_loss(q, torch.tensor([3]), 1.5).tolist() == [
-        1.5**2 + 0.5**2
-    ]  # of itself, and of the 1.0 that is 1 below
+    # of itself, and of the 1.0 that is 1 below
+    assert losses.margin_loss(q, torch.tensor([3]), 1.5).tolist() == [1.5**2 + 0.5**2]
 
 
 def test_advantage_weights():
@@ -119,6 +118,5 @@ def test_rewards_to_go():
 
 def test_huber():
     q, target = leaf(torch.tensor([0.5, 3.0])), torch.tensor([0.0, 0.0])
-    assert losses.huber_loss((q, q), target).tolist() == pytest.approx(
-        [0.25, 5.0]
-    )  # both heads: 2 * 0.125, 2 * 2.5
+    # both heads: 2 * 0.125, 2 * 2.5
+    assert losses.huber_loss((q, q), target).tolist() == pytest.approx([0.25, 5.0])

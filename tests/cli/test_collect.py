@@ -221,9 +221,8 @@ def _runs(pid):
 def test_ctrl_c_exits_130_and_leaves_whole_shards(folder, command):
     line = [*LINE, "--out", str(folder / "o")]
     line[1], line[5] = "counting:Slow", "100000"
-    heard = partial(
-        signal.signal, signal.SIGINT, signal.SIG_DFL
-    )  # a shell's background jobs are started deaf to it
+    # a shell's background jobs are started deaf to it
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     parent = subprocess.Popen(command(*line), cwd=folder, stderr=subprocess.PIPE, text=True, preexec_fn=heard)
     limit = time.monotonic() + 60
     while not list((folder / "o").glob("shards/*.jsonl")) and time.monotonic() < limit:

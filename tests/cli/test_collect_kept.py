@@ -215,9 +215,8 @@ def test_ctrl_c_waits_for_no_process(folder, command):
         "--processes",
         "2",
     ]
-    heard = partial(
-        signal.signal, signal.SIGINT, signal.default_int_handler
-    )  # a shell's background jobs are started deaf to it
+    # a shell's background jobs are started deaf to it
+    heard = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
     parent = subprocess.Popen(command(*line), cwd=folder, stderr=subprocess.PIPE, text=True, preexec_fn=heard)
     limit = time.monotonic() + 60
     while len(children := _children(parent.pid)) < 3 and time.monotonic() < limit:

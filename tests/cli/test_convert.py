@@ -151,9 +151,8 @@ def test_returns_need_weights_where_the_task_does_not_say_them(tasks, capsys):
     assert cli.main(["convert", "other.jsonl", "x.jsonl", "--top", "0.5", "--weight", "guess=1"]) == 0
 
 
-REWARDED = sorted(
-    set(registry.names("task")) - {"generation"}
-)  # text generation has the rewards of a run alone
+# text generation has the rewards of a run alone
+REWARDED = sorted(set(registry.names("task")) - {"generation"})
 
 
 @pytest.mark.parametrize("task", REWARDED)

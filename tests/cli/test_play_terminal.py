@@ -57,9 +57,8 @@ def test_lines_are_edited_and_another_game_is_offered(command, folder):
     terminal = Terminal(command("play", "wordle", "--row", "train:steel", "--save", "kept.jsonl"), folder)
     terminal.until("hint\\)> $")
     assert "once more" in terminal.type("nope\n", "hint\\)> $")
-    terminal.type(
-        "pee\x1b[D\x1b[D\x1b[Ds\x1b[C\x1b[C\x1b[Cd\n", "hint\\)> $"
-    )  # left, left, left, s, right, right, right, d
+    # left, left, left, s, right, right, right, d
+    terminal.type("pee\x1b[D\x1b[D\x1b[Ds\x1b[C\x1b[C\x1b[Cd\n", "hint\\)> $")
     terminal.type("\x1b[A\n", "hint\\)> $")  # the line before
     shown = terminal.type("steel\n", r"Another game\? \(y or n\)> $")
     assert "What was right: steel" in shown

@@ -370,9 +370,8 @@ def test_list_metrics_says_what_each_needs(capsys):
     found = json.loads(last)
     assert set(found["needs"]) == set(found["names"])
     assert found["needs"]["diversity"] == ""
-    assert not [
-        line for line in lines if "The same" in line
-    ]  # each line stands alone: they are sorted by name
+    # each line stands alone: they are sorted by name
+    assert not [line for line in lines if "The same" in line]
     assert found["needs"]["perplexity"] == "a policy that plays (a run)"
     assert found["needs"]["sentiment"].startswith("a classifier's folder, or loquent[train]")
     assert any(

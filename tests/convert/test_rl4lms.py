@@ -125,10 +125,8 @@ def test_the_imdb_recipe_says_what_the_file_says(tmp_path):
         1,
         3,
     )
-    assert (training.episodes, config.minibatch) == (
-        27,
-        1,
-    )  # 10 * 128 tokens are 26.7 answers of 48; 64 are 1.3
+    # 10 * 128 tokens are 26.7 answers of 48; 64 are 1.3
+    assert (training.episodes, config.minibatch) == (27, 1)
     assert (
         made.rewards["sentiment"]["classifier"]
         == made.metrics["sentiment"]["classifier"]
@@ -316,10 +314,8 @@ def test_a_supervised_file(tmp_path):
         16,
         "constant",
     )
-    assert (made.training.updates, made.training.only["label"]) == (
-        6250,
-        1,
-    )  # ten epochs of 10,000 positive reviews
+    # ten epochs of 10,000 positive reviews
+    assert (made.training.updates, made.training.only["label"]) == (6250, 1)
     assert made.decoding.max_prompt_tokens == 64
     assert any(note.key.endswith("save_total_limit") for note in found.reported)
 

@@ -15,9 +15,8 @@ def test_mutated_files_end_in_a_value_or_an_error_of_ours(tmp_path, monkeypatch)
         warnings.simplefilter("ignore")
         found = mutations.run(2000, 1, folder if folder.is_dir() else None, tmp_path, longest=1000)
     assert not found["failures"], found["failures"][0]
-    assert (
-        min(found["ended"]["read"], found["ended"]["BadSetting"]) > 100
-    )  # neither all is refused nor all is read
+    # neither all is refused nor all is read
+    assert min(found["ended"]["read"], found["ended"]["BadSetting"]) > 100
 
 
 def test_every_kind_of_file_is_mutated():

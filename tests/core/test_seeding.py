@@ -120,12 +120,8 @@ def test_borrowed_queues_no_seed_for_a_cuda_that_is_not_there_yet():
         print(len(queued()), bool(torch.rand(1) == drawn))
     """
     other = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert other.stdout.split() == [
-        "0",
-        "0",
-        "1",
-        "True",
-    ]  # the last: torch's own seeding does queue one, and draws the same
+    # the last: torch's own seeding does queue one, and draws the same
+    assert other.stdout.split() == ["0", "0", "1", "True"]
 
 
 def test_borrowed_gives_back_after_an_error():

@@ -43,9 +43,8 @@ def test_counts_lengths_and_types():
 def test_reviews_and_prompts_are_distinct_within_and_between_splits():
     assert len(set(EVERY)) == len(EVERY)
     assert len({" ".join(text.split()[:12]) for text in EVERY}) == len(EVERY)
-    assert len({" ".join(text.split()[:5]) for text in EVERY}) < len(
-        EVERY
-    )  # five words are no prompt of its own: the check can fail
+    # five words are no prompt of its own: the check can fail
+    assert len({" ".join(text.split()[:5]) for text in EVERY}) < len(EVERY)
 
 
 def test_labels_are_balanced_and_said_twice():

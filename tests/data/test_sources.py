@@ -77,9 +77,8 @@ def test_the_imdb_folders_give_up_a_fifth_of_train(tmp_path):
     assert dict(row.fields) == {"text": "test pos 3", "label": "pos"}
     every = [row.id for rows in splits.values() for row in rows]
     assert len(every) == len(set(every))
-    assert [row["label"] for row in splits["test"]] != sorted(
-        row["label"] for row in splits["test"]
-    )  # labels are mixed
+    # labels are mixed
+    assert [row["label"] for row in splits["test"]] != sorted(row["label"] for row in splits["test"])
 
 
 @pytest.mark.parametrize(

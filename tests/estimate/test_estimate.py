@@ -95,9 +95,8 @@ def test_parameters_by_hand():
     policy = 300 * 32 + 192 * 32 + 12 * 32**2 + 13 * 32 + 2 * 32
     assert found.parameters == {"policy": policy, "critic": policy + 32, "reference": policy, "mask": policy}
     assert found.memory["gradients"] == 4 * (2 * policy + 32)
-    assert found.memory["optimizer"] == pytest.approx(
-        8 * (2 * policy + 32), rel=0.01
-    )  # and a count of steps for each
+    # and a count of steps for each
+    assert found.memory["optimizer"] == pytest.approx(8 * (2 * policy + 32), rel=0.01)
     assert found.memory["weights"] == pytest.approx(4 * (4 * policy + 32), rel=0.01)
     assert set(found.seconds) == {"start", "collect", "score", "learn", "evaluate"}
     assert found.total_seconds == pytest.approx(sum(found.seconds.values()))

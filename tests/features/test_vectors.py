@@ -24,9 +24,8 @@ def written(tmp_path):
         if kind == ".txt":
             path.write_text(TEXT)
         elif kind == ".vec":
-            path.write_text(
-                f"{len(ROWS)} 3\n{TEXT.replace(chr(10), ' ' + chr(10))}"
-            )  # fastText ends lines with a space
+            # fastText ends lines with a space
+            path.write_text(f"{len(ROWS)} 3\n{TEXT.replace(chr(10), ' ' + chr(10))}")
         elif kind == ".txt.gz":
             path.write_bytes(gzip.compress(TEXT.encode()))
         elif kind == ".bin":
@@ -60,11 +59,8 @@ def test_the_order_of_look_ups_and_the_mean(written):
     assert vectors(["C42"]).tolist() == [[7, 0, 0]]  # digits as 0
     assert vectors(["the cat"]).tolist() == [[0.5, 0.25, 1]]
     assert vectors(["the zebra cat"]).tolist() == [[0.5, 0.25, 1]]  # what has no vector does not count
-    assert vectors(["(the)", "the-cat", ""]).tolist() == [
-        [1, 0, -2],
-        [0.5, 0.25, 1],
-        [0, 0, 0],
-    ]  # cut at its punctuation
+    # cut at its punctuation
+    assert vectors(["(the)", "the-cat", ""]).tolist() == [[1, 0, -2], [0.5, 0.25, 1], [0, 0, 0]]
     assert vectors.knows("Cat")
     assert not vectors.knows("the-cat")
 

@@ -98,9 +98,8 @@ def check_laws(metric, low, high, best=None, *, samples=SAMPLES, row=rows, toget
             ]
             for key, scores in whole.samples.items():
                 _close({key: [one.samples.get(key, [None])[0] for one in alone]}, {key: scores})
-        same = metric(
-            predictions, [[p] for p in predictions], predictions, made
-        )  # identity, and a prompt that is the answer
+        # identity, and a prompt that is the answer
+        same = metric(predictions, [[p] for p in predictions], predictions, made)
         if best is not None:
             scores = [
                 score

@@ -31,9 +31,8 @@ def test_m4():
         pytest.approx(10.0),
         pytest.approx(10.0),
     ]
-    assert run(cider(Context(), **SPACES), same[:1], [same[:1]]).samples["cider"] == [
-        0.0
-    ]  # one sample: every idf is log 1
+    # one sample: every idf is log 1
+    assert run(cider(Context(), **SPACES), same[:1], [same[:1]]).samples["cider"] == [0.0]
 
 
 def test_by_hand_with_a_fixed_corpus(tmp_path):
@@ -41,9 +40,8 @@ def test_by_hand_with_a_fixed_corpus(tmp_path):
     file = tmp_path / "corpus.txt"
     file.write_text("a b\na c\nd\n\ne\n")
     a, b = math.log(2), math.log(4)
-    unigrams = (
-        a * a / (math.hypot(a, b) * a)
-    )  # "a b" against "a": 2 of 4 orders have n-grams in both? only the first
+    # "a b" against "a": 2 of 4 orders have n-grams in both? only the first
+    unigrams = a * a / (math.hypot(a, b) * a)
     penalty = math.exp(-1 / 72)  # one bigram against none
     [score] = run(cider(Context(), corpus=str(file), **SPACES), ["a b"], [["a"]]).samples["cider"]
     assert score == pytest.approx(10 / 4 * unigrams * penalty, abs=1e-12)

@@ -100,9 +100,8 @@ def test_where_concepts_come_from():
         0.5,
         None,
     ]
-    assert metric(["a dog"], [()], ["write about a dog"], []) == Measured(
-        {"concept_coverage": [None]}, {}
-    )  # no colon, no concepts
+    # no colon, no concepts
+    assert metric(["a dog"], [()], ["write about a dog"], []) == Measured({"concept_coverage": [None]}, {})
     assert split(" dog  dog, 'ball'. ") == ["dog", "ball"]
     assert concepts_of(["hot dog", "", 4, "!"]) == ["hot dog"]
 

@@ -42,9 +42,8 @@ def test_samples_and_corpus():
     measured = metric(["good", "bad", "blue"], [()] * 3, ["bad"] * 3, [])
     assert measured.samples == {"lexicon/balance": [1.0, -1.0, None]}
     assert measured.corpus == {"lexicon/balance": 0.0}
-    assert lexicon(Context())(["good"], [()], ["bad"], []).samples == {
-        "lexicon/balance": [0.0]
-    }  # with its prompt
+    # with its prompt
+    assert lexicon(Context())(["good"], [()], ["bad"], []).samples == {"lexicon/balance": [0.0]}
     assert metric(["blue"], [()], [""], []).corpus == {}
     assert metric([], [], [], []).corpus == {}
 

@@ -145,9 +145,8 @@ def test_a_folder_and_where_it_is_looked_for(beside, tmp_path, monkeypatch):
     assert score(meteor(Context()), "a dog sat", "a hound sat") > score(
         meteor(Context(), **PLAIN), "a dog sat", "a hound sat"
     )
-    by_words = meteor(
-        Context(), synonyms="words"
-    )  # "large" has the stem "larg", of which WordNet knows nothing
+    # "large" has the stem "larg", of which WordNet knows nothing
+    by_words = meteor(Context(), synonyms="words")
     assert score(by_words, "a big cat", "a large cat") > score(meteor(Context()), "a big cat", "a large cat")
     (corpora / "wordnet" / "data.verb").unlink()
     with pytest.raises(BadSetting, match=r"is not a WordNet: data.verb missing"):

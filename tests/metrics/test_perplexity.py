@@ -60,9 +60,8 @@ def test_m10_the_policys_perplexity_is_exp_of_the_mean_token_loss(language):
     assert measured.corpus["perplexity"] == pytest.approx(
         math.exp((sum(first) + sum(second)) / (len(first) + len(second))), rel=1e-9
     )
-    assert measured.corpus["perplexity"] != pytest.approx(
-        sum(samples[:2]) / 2, rel=1e-4
-    )  # the twin: the mean of perplexities
+    # the twin: the mean of perplexities
+    assert measured.corpus["perplexity"] != pytest.approx(sum(samples[:2]) / 2, rel=1e-4)
 
 
 def test_a_sum_of_tallies_is_the_corpus(language):

@@ -136,9 +136,8 @@ def test_rouge_l_max_is_py_rouges(beside, name):
     wordnet = str(beside / "data" / "nltk_data" / "corpora" / "wordnet.zip")
     irregular = scores(rouge_l_max(Context(), wordnet=wordnet), *pairs).samples["rouge_l_max"]
     assert agree(irregular, golden[f"{name}_exceptions"])
-    assert agree(stems, golden[f"{name}_exceptions"]) == (
-        name == "summaries"
-    )  # in which no irregular form decides anything
+    # in which no irregular form decides anything
+    assert agree(stems, golden[f"{name}_exceptions"]) == (name == "summaries")
     # py-rouge's further list of 137 stems of the Perl script is not ours: the docs give this difference
     assert (
         sum(abs(a - b) > 1e-6 for a, b in zip(irregular, golden[f"{name}_stock"], strict=True))

@@ -226,11 +226,8 @@ def test_word_features_by_hand():
     # are none
     features = WordNgrams({"a": 1, "b": 2}, np.array([1, 1 << 20 | 2]))
     counts = features(["b a b a b", "A c b", ""])
-    assert np.stack(counts).T.tolist() == [
-        [0, 0, 2],
-        [0, 1, 2],
-        [1, 0, 1],
-    ]  # text, feature, how often; c breaks "a b"
+    # text, feature, how often; c breaks "a b"
+    assert np.stack(counts).T.tolist() == [[0, 0, 2], [0, 1, 2], [1, 0, 1]]
     # weights 3 and 4 on values 1 + log 2 each, of norm (1 + log 2) sqrt 2: margin 7 / sqrt 2; one feature
     # alone: 3; none: 0
     made = Classifier(features, np.ones(2), np.array([3.0, 4.0]), 1.0, 0.5)

@@ -103,9 +103,8 @@ def test_zero_shot_by_hand(folder):
         padding=True,
     )
     with torch.no_grad():
-        probabilities = (
-            module(**given).logits.softmax(1).reshape(2, 2, 3).numpy()
-        )  # [document, summary, label]
+        # [document, summary, label]
+        probabilities = module(**given).logits.softmax(1).reshape(2, 2, 3).numpy()
     entailed, contradicted = probabilities[..., 2], probabilities[..., 0]
     assert scored(summac_zs(Context(), path=folder, **SMALL), [DOCUMENT], [SUMMARY]) == [
         pytest.approx(entailed.max(0).mean(), abs=1e-9)
@@ -120,11 +119,8 @@ def test_zero_shot_by_hand(folder):
 
 def test_conv_by_hand():
     image = np.zeros((3, 3, 2))
-    image[0] = [
-        [0.0, 0.99],
-        [0.5, 0.01],
-        [1.0, 0.01],
-    ]  # even50: column 0 in bins 0, 25, 49; column 1 twice in bin 0, once in 49
+    # even50: column 0 in bins 0, 25, 49; column 1 twice in bin 0, once in 49
+    image[0] = [[0.0, 0.99], [0.5, 0.01], [1.0, 0.01]]
     weight = np.zeros(50)
     weight[[0, 25, 49]] = 0.1, 0.2, 0.4
     layer = Convolution(

@@ -109,9 +109,8 @@ def test_one_forward_pass_for_each_network(kind, critic):
     calls = counted(actor, lambda: actor(batch, want_values=False))
     assert calls == {"policy": 1, "reference": 0, **({"critic": 0} if critic == "network" else {})}
     assert counted(actor, lambda: actor.state_values(batch))["policy"] == (critic == "head")
-    assert (
-        counted(actor, lambda: actor.policy(batch.tokens))["policy"] == 1
-    )  # the hooks see passes that do not go through the actor
+    # the hooks see passes that do not go through the actor
+    assert counted(actor, lambda: actor.policy(batch.tokens))["policy"] == 1
 
 
 def counted(actor, run):
@@ -161,9 +160,8 @@ def test_values_of_a_network_of_its_own_are_a_linear_layer_on_the_same_checkpoin
     batch = batch_for(actor)
     hidden, values = actor(batch)
     expected = (hidden @ actor.critic.head.weight[0]).masked_fill(~batch.real, 0)
-    assert torch.allclose(
-        values, expected, atol=1e-6
-    )  # a copy of the trunk: before learning it sees what the policy sees
+    # a copy of the trunk: before learning it sees what the policy sees
+    assert torch.allclose(values, expected, atol=1e-6)
     with torch.no_grad():
         actor.policy.transformer.wte.weight[5:] += 1
     assert not torch.allclose(actor(batch).policy, hidden)

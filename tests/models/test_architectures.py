@@ -39,9 +39,8 @@ def test_scores_are_the_log_probabilities_of_the_models_own_logits(kind):
     assert torch.equal(torch.get_rng_state(), generator)
     assert (layer is None) == (kind in ASKED)
     prompts = prompts_of(3, vocabulary=architectures.VOCABULARY - 2)
-    prompts = [
-        [2 + token for token in prompt] for prompt in prompts
-    ]  # 0 and 1 are the ends of texts and padding
+    # 0 and 1 are the ends of texts and padding
+    prompts = [[2 + token for token in prompt] for prompt in prompts]
     for growth in (1e-2, 3e2, 3.0):
         enlarge(module, growth)
         answers = drawn(module, prompts, {"max_new_tokens": 4})

@@ -189,9 +189,8 @@ def test_models_whose_cache_is_of_another_kind_go_without():
     sizes = {"vocab_size": VOCABULARY, "hidden_size": 16, "num_attention_heads": 2}
     layers = {"intermediate_size": 16, "num_hidden_layers": 1, "num_key_value_heads": 2}
     sliding = MistralForCausalLM(MistralConfig(**sizes, **layers, sliding_window=4, initializer_range=0.5))
-    unplaced = BloomForCausalLM(
-        BloomConfig(**sizes, n_layer=1, initializer_range=0.5)
-    )  # takes no position_ids
+    # takes no position_ids
+    unplaced = BloomForCausalLM(BloomConfig(**sizes, n_layer=1, initializer_range=0.5))
     for module, within in (
         (sliding.double().eval(), 1e-9),
         (unplaced.double().eval(), 1e-5),
@@ -233,9 +232,8 @@ def test_a_model_that_ignores_positions_is_found_out(monkeypatch):
 def test_what_a_comparison_finds_is_kept_only_where_it_would_have_found_otherwise():
     module = llama()
     for layer in module.model.layers:
-        torch.nn.init.zeros_(
-            layer.self_attn.o_proj.weight
-        )  # attention that adds nothing sees no positions and no padding
+        # attention that adds nothing sees no positions and no padding
+        torch.nn.init.zeros_(layer.self_attn.o_proj.weight)
     assert rows.serves(module)
     assert module not in rows._passed
     torch.nn.init.normal_(
@@ -302,11 +300,8 @@ def test_inverse_cdf_by_hand():
 
     assert [at(u) for u in (0.0, 0.2499, 0.25, 0.7499, 0.7501, 1 - 2**-53)] == [0, 0, 2, 2, 3, 3]
     banned = torch.tensor([[True, False, False, True]])
-    assert [at(u, banned=banned) for u in (0.0, 0.5, 1 - 2**-53)] == [
-        2,
-        2,
-        2,
-    ]  # the last kept id takes the remainder
+    # the last kept id takes the remainder
+    assert [at(u, banned=banned) for u in (0.0, 0.5, 1 - 2**-53)] == [2, 2, 2]
     assert [at(u, limit=3) for u in (0.0, 0.3334, 1 - 2**-53)] == [0, 2, 2]
     with pytest.raises(BadModel, match="every token is banned"):
         at(0.5, banned=torch.ones(1, 4, dtype=torch.bool))
@@ -323,9 +318,8 @@ def test_every_token_is_inside_its_support(models, kind):
     settings, further = kinds(module)[kind]
     answers = drawn(module, prompts, settings, further)
     limited = [answer.tokens for answer in answers if answer.tokens.support is not None]
-    assert bool(limited) == (
-        kind not in ("none", "greedy")
-    )  # everything kept at temperature 1 is not recorded
+    # everything kept at temperature 1 is not recorded
+    assert bool(limited) == (kind not in ("none", "greedy"))
     for tokens in limited:
         assert (
             len(tokens.support) == len(tokens.ids) == len(tokens.drawn_logprob) == len(tokens.policy_logprob)

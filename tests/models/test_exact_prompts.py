@@ -43,9 +43,8 @@ def questions(name):
 def test_ids_texts_and_messages_are_those_of_the_format(name, tmp_path):
     format = folder_of(name, tmp_path, about=True)
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # a template that joins tokens is remarked upon; its text is checked here all the same
+        # a template that joins tokens is remarked upon; its text is checked here all the same
+        warnings.simplefilter("ignore")
         by_ids, by_chat = (
             Exact(str(tmp_path), "auto", "completions", TOKENS),
             Exact(str(tmp_path), "auto", "chat", TOKENS),

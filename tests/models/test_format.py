@@ -177,9 +177,8 @@ def test_marker_strings_are_markers_for_the_shared_tokenizer_which_stays_as_it_i
     state = shared.backend_tokenizer.to_str()
     format = Plain(shared)
     assert shared.eos_token_id not in format.encoder.encode("a<|end|>b")
-    assert (
-        shared.eos_token_id in shared("a<|end|>b")["input_ids"]
-    )  # without the private copy it would be found
+    # without the private copy it would be found
+    assert shared.eos_token_id in shared("a<|end|>b")["input_ids"]
     assert shared.backend_tokenizer.to_str() == state
     assert not shared.backend_tokenizer.encode_special_tokens
 
@@ -258,12 +257,8 @@ def test_a_leading_space_belongs_to_a_continuation_but_not_to_the_first_text_of_
     assert format.text([space_once, 2], before=[start]) == "once"
     assert ids_of(format.pieces("", [told(""), said("once")], "agent")) == (start, space_once, 2)
     once = format.encoder._rest.token_to_id("once")
-    assert ids_of(format.pieces("", [told("the"), said("once")], "agent")) == (
-        start,
-        the,
-        once,
-        2,
-    )  # "theonce", no space put in
+    # "theonce", no space put in
+    assert ids_of(format.pieces("", [told("the"), said("once")], "agent")) == (start, the, once, 2)
 
 
 @KINDS
@@ -347,14 +342,12 @@ def test_the_llama_tokenizer_of_stories260k(beside):
     assert (format.end, format.pad, format.vocabulary) == (frozenset({1, 2}), 0, 512)
     prompt, answer = "Once upon a time", ", there was a girl."
     pieces = format.pieces("", [told(prompt), said(answer)], "agent")
-    assert pieces[0].ids + pieces[1].ids == tuple(
-        tokenizer(prompt)["input_ids"]
-    )  # the prompt is what the library makes of it
+    # the prompt is what the library makes of it
+    assert pieces[0].ids + pieces[1].ids == tuple(tokenizer(prompt)["input_ids"])
     assert tokenizer.decode(ids_of(pieces), skip_special_tokens=True) == prompt + answer
     assert format.text(pieces[2].ids, pieces[1].ids) == answer
     space_there = [tokenizer.convert_tokens_to_ids("▁there")]
     assert format.text(space_there, pieces[0].ids + pieces[1].ids) == " there"
     naive = [*pieces[1].ids, *tokenizer(answer, add_special_tokens=False)["input_ids"]]
-    assert (
-        tokenizer.decode(naive, skip_special_tokens=True) != prompt + answer
-    )  # the spurious space that is avoided
+    # the spurious space that is avoided
+    assert tokenizer.decode(naive, skip_special_tokens=True) != prompt + answer

@@ -62,9 +62,8 @@ def test_the_oldest_ids_of_a_newest_observation_that_is_too_long_are_cut():
     assert format.fit("", turns, "agent", 5) == Fit(first=2, keep=4, cut=6)
     chat = format_of("chat")
     ids, first = chat.prompt("", turns, "agent", len(chat.prompt("", [told("x")], "agent", 999)[0]) + 2)
-    assert (
-        decoded(chat, ids) == "<|im_start|>user\n789<|im_end|>\n<|im_start|>assistant\n"
-    )  # the markers around it stay
+    # the markers around it stay
+    assert decoded(chat, ids) == "<|im_start|>user\n789<|im_end|>\n<|im_start|>assistant\n"
 
 
 @pytest.mark.parametrize(

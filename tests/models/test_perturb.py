@@ -123,9 +123,8 @@ def test_what_is_chosen_has_the_probability_it_is_recorded_with(options, late, a
     assert torch.allclose(choice.drawn_logprob, wanted.gather(1, at)[:, 0], atol=1e-12)
     assert torch.allclose(choice.policy_logprob, logits.log_softmax(-1).gather(1, at)[:, 0], atol=1e-12)
     mass = wanted.exp().cumsum(1)
-    assert torch.equal(
-        choice.ids, (mass <= uniform[:, None] * mass[:, -1:]).sum(1)
-    )  # the inverse of the cumulative distribution
+    # the inverse of the cumulative distribution
+    assert torch.equal(choice.ids, (mass <= uniform[:, None] * mass[:, -1:]).sum(1))
     greedy = choose(logits, None, banned=banned, shift=shift, limit=options.get("limit"))
     allowed = perturbed_logprob(logits, shift, ~banned)[:, : options.get("limit", VOCABULARY)]
     assert torch.equal(greedy.ids, allowed.argmax(1))
@@ -190,9 +189,8 @@ def test_recorded_tokens_are_scored_again(name, filters, device):
 def test_cached_generation_is_that_of_full_recomputation(name, backbones, monkeypatch):
     module, prompts = MODELS[name](), prompts_of(20)
     perturbation = Perturbation(values_of(module, backbones), adv_beta=2.0, adv_clip=0.5)
-    stop = [
-        (lambda ids, n=1 + 7 * i % 12: len(ids) >= n) for i in range(20)
-    ]  # rows finish at different times
+    # rows finish at different times
+    stop = [(lambda ids, n=1 + 7 * i % 12: len(ids) >= n) for i in range(20)]
     wanted = drawn(module, prompts, {"live": 64}, perturbation=perturbation, stop=stop)
     assert ids_of(wanted) != ids_of(drawn(module, prompts, {"live": 64}, stop=stop))
     for live in (1, 3, 8):
@@ -274,9 +272,8 @@ def test_v_cancels_and_its_trunk_is_not_read():
     module, prompts = gpt2(), prompts_of(16)
     values = values_of(module)
     counts = counted(values.value_trunk, values.target_trunk)
-    drawn(
-        module, prompts, {}, perturbation=Perturbation(values, adv_beta=2.0, adv_clip=0.0)
-    )  # models are probed once
+    # models are probed once
+    drawn(module, prompts, {}, perturbation=Perturbation(values, adv_beta=2.0, adv_clip=0.0))
     counts[:] = [0, 0]
     before = drawn(module, prompts, {}, {"end": ()}, perturbation=Perturbation(values, adv_beta=2.0))
     assert counts == [0, 12]
@@ -459,9 +456,8 @@ def test_the_divergence_of_whole_answers():
     assert (scores.kl >= 0).all()
     assert float(scores.kl.sum()) > 100
     plain = drawn(module, prompts[:50], {"max_new_tokens": 6}, {"end": (0, 5)})
-    assert (
-        float(acting_scores(module, batch_of(prompts[:50], plain, 10)).kl.abs().max()) == 0.0
-    )  # equal policies: exactly 0
+    # equal policies: exactly 0
+    assert float(acting_scores(module, batch_of(prompts[:50], plain, 10)).kl.abs().max()) == 0.0
 
 
 # ---- the module, errors

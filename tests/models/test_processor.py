@@ -120,9 +120,8 @@ def test_beams_move_and_the_caches_with_them():
     try:
         PerturbedLogits._origin = lambda self, ids: None  # every step reads all again
         assert generated(module, prompts, perturbation, Decoding(method="beam"), **beams)[0] == said
-        PerturbedLogits._origin = lambda self, ids: (
-            None if self.ids is None else torch.arange(len(ids))
-        )  # beams that do not move
+        # beams that do not move
+        PerturbedLogits._origin = lambda self, ids: None if self.ids is None else torch.arange(len(ids))
         assert generated(module, prompts, perturbation, Decoding(method="beam"), **beams)[0] != said
     finally:
         PerturbedLogits._origin = whole

@@ -39,9 +39,8 @@ def test_the_advantage_of_an_answer_by_hand(make, backbones):
     answers = drawn(
         module, prompts, {}, {"end": (END, 5, 17)}, perturbation=Perturbation(values, adv_beta=0.5)
     )
-    assert (
-        len({len(answer.tokens.ids) for answer in answers}) > 2
-    )  # finished rows have other lengths, and their padding counts for nothing
+    # finished rows have other lengths, and their padding counts for nothing
+    assert len({len(answer.tokens.ids) for answer in answers}) > 2
     score = AdvantageScore(module, values, END, advantage_weight=2.0, logprob_weight=0.5)
     wanted = [
         2.0 * advantage_by_hand(module, values, prompt, said) + 0.5 * float(answer.tokens.drawn_logprob.sum())
@@ -169,7 +168,6 @@ def test_evaluation_reports_divergence_and_entropy(player):
     )
     assert abs(found.values["kl"]) > 0.01
     chosen = evaluate_agent(task, make(best_of=BestOf(4, log_probability)), episodes=4)
-    assert chosen.values["kl"] == pytest.approx(
-        math.log(4) - 3 / 4
-    )  # one answer an episode, drawn from the policy itself
+    # one answer an episode, drawn from the policy itself
+    assert chosen.values["kl"] == pytest.approx(math.log(4) - 3 / 4)
     assert not {"kl", "entropy"} & evaluate_agent(task, make(), episodes=2).values.keys()

@@ -194,9 +194,8 @@ def test_logits_are_made_for_action_tokens_only(monkeypatch):
     prompts = prompts_of(8, longest=40)
     batch = batch_of(prompts, drawn(module, prompts, {"max_new_tokens": 3}), 4000)
     layer = score_module.head(module)
-    monkeypatch.setattr(
-        score_module, "head", lambda module: layer
-    )  # it is not recognised while the counter hooks all layers
+    # it is not recognised while the counter hooks all layers
+    monkeypatch.setattr(score_module, "head", lambda module: layer)
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         action_scores(module, batch)
     head = 2 * int(batch.is_action.sum()) * 32 * 4000
@@ -240,9 +239,8 @@ def test_score_puts_everything_at_its_place(critic):
     found = score(model, batch, token_budget=50)
     value, scores = model.state_values(batch).detach(), action_scores(model.policy, batch)
     for b, t in batch.is_action.nonzero().tolist():
-        assert found.value[b, t].item() == pytest.approx(
-            value[b, t - 1].item(), abs=1e-9
-        )  # the state of an action is the hidden before it
+        # the state of an action is the hidden before it
+        assert found.value[b, t].item() == pytest.approx(value[b, t - 1].item(), abs=1e-9)
     assert torch.allclose(found.policy_logprob[batch.is_action], scores.policy.detach(), atol=1e-9)
     last = batch.real.sum(1) - 1
     assert torch.allclose(found.bootstrap, value[torch.arange(len(batch)), last], atol=1e-9)

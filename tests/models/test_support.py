@@ -68,9 +68,8 @@ def test_p_of_one_is_no_operation_where_a_float32_sum_is_one():
     assert filter_top_k(logits, 0).all()
     assert filter_top_k(logits, 50257).all()
     sums = logits.softmax(1).sort(1, descending=True).values.cumsum(1)
-    assert (
-        (sums[:, :-1] > 1.0).sum(1) > 100
-    ).any()  # the naive rule in float32 would drop these; the trap is real
+    # the naive rule in float32 would drop these; the trap is real
+    assert ((sums[:, :-1] > 1.0).sum(1) > 100).any()
 
 
 def test_top_k_settles_ties_by_id():

@@ -126,9 +126,8 @@ def test_the_golden_rows_can_fail():
     assert (
         reading(token_batch([replace(game, ended=None)], format_of(WORDLE), GUESS, max_length=64)) != golden
     )  # no </eod>, not terminal
-    assert (
-        reading(token_batch([game], format_of("ilql"), GUESS, max_length=64)) != golden
-    )  # another tokenizer
+    # another tokenizer
+    assert reading(token_batch([game], format_of("ilql"), GUESS, max_length=64)) != golden
     batch = token_batch([game], format_of(WORDLE), GUESS, max_length=64)
     assert reading(replace(batch, reward=batch.reward.roll(1, 1))) != golden
     touching, golden = ROWS["ab, slate"]
@@ -220,9 +219,8 @@ def test_a_reward_per_token_of_another_length_is_refused():
     turn = replace(drawn([4, 5]), token_rewards=Record(style=(1.0,)))
     with pytest.raises(BadReward, match=r"style gives 1 rewards for the 2 tokens of turn 1 of row#0"):
         token_batch([episode(told("a"), turn)], format_of(PLAIN), Record(style=1.0), max_length=64)
-    assert len(
-        token_batch([episode(told("a"), turn)], format_of(PLAIN), Record(), max_length=64)
-    )  # without a weight nobody reads it
+    # without a weight nobody reads it
+    assert len(token_batch([episode(told("a"), turn)], format_of(PLAIN), Record(), max_length=64))
 
 
 # -- rows
@@ -336,9 +334,8 @@ def test_an_answer_longer_than_a_row_is_refused():
     ):
         token_batch([episode(told("a"), drawn([7] * 9))], format_of(PLAIN), GUESS, max_length=10)
     assert len(token_batch([episode(told("a"), drawn([7] * 9))], format_of(PLAIN), GUESS, max_length=11))
-    spaces = format_of(
-        "plain, spaces before texts"
-    )  # "on" is one token, but "▁" and "on" where it comes to stand first
+    # "on" is one token, but "▁" and "on" where it comes to stand first
+    spaces = format_of("plain, spaces before texts")
     with pytest.raises(BadModel, match=r"turn 3 of row#0 ends at token 4; a row has at most 3"):
         token_batch([episode(told(""), drawn([5]), told(""), said("on"))], spaces, GUESS, max_length=3)
 
@@ -481,9 +478,8 @@ def test_rows_are_taken_with_their_support_and_no_wider_than_they_must_be(rows, 
     assert len(part) == len(chosen)
     assert part.tokens.shape[1] == max((len(rows[i][0]) + 1 for i in chosen), default=0)
     kept = part.support.kept()
-    assert (
-        kept.nonzero()[:, 1].tolist() == part.tokens[part.is_action].tolist()
-    )  # each token's set holds that token alone
+    # each token's set holds that token alone
+    assert kept.nonzero()[:, 1].tolist() == part.tokens[part.is_action].tolist()
     for b, i in enumerate(chosen):
         for name in ("tokens", "reward", "value", "turn"):
             assert getattr(part, name)[b][part.real[b]].equal(getattr(batch, name)[i][batch.real[i]])

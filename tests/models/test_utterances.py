@@ -52,12 +52,8 @@ def test_utterances_in_one_batch_with_padding_and_an_empty_batch():
     for wide in (batch, padded(batch, 5)):
         assert [view(wide, b) for b in range(len(ROWS))] == list(VIEWS.values())
         found = utterances(wide)
-        assert found.alive.tolist() == [
-            [True, False],
-            [True, False],
-            [True, False],
-            [True, True],
-        ]  # of "crane" the second is padding
+        # of "crane" the second is padding
+        assert found.alive.tolist() == [[True, False], [True, False], [True, False], [True, True]]
         assert found.real.tolist() == [[True, False], [True, True], [True, True], [True, True]]
         assert found.alive[0, 0]
     nothing = token_batch([episode(told(""))], format_of(WORDLE), GUESS, max_length=64)
@@ -125,14 +121,8 @@ def test_specified_values_stand_at_the_position_before_their_token():
     batch = token_batch([scored], format_of(WORDLE), Record(guess=1.0, tokens=1.0), max_length=64)
     at = positions(batch)
     rewards = dict(zip(at.state[0].tolist(), batch.reward[0].gather(0, at.action[0]).tolist(), strict=True))
-    assert rewards == {
-        0: -1.0,
-        1: -1.0,
-        2: -1.0,
-        3: -1.0,
-        4: 0.0,
-        5: -2.0,
-    }  # at the end marker the turn's own -1 is added
+    # at the end marker the turn's own -1 is added
+    assert rewards == {0: -1.0, 1: -1.0, 2: -1.0, 3: -1.0, 4: 0.0, 5: -2.0}
     assert scored.turns[1].tokens is None
     other = with_token_rewards(
         [ROWS["crane"][0]], [TokenTerm("tokens", lambda _, turn: [0.0] * 6)], format_of(WORDLE)

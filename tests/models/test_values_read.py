@@ -111,9 +111,8 @@ def test_ranking_by_hand(model):
     assert [ranked.n for ranked in found] == [4, 4, 4, 3, 2, 2]
     swapped = q_ranking(*model, other, better)
     assert [one.online for one in swapped] == [pytest.approx(1 - one.online) for one in found]
-    assert all(
-        mine.target + its.target <= 1 for mine, its in zip(found, swapped)
-    )  # what is clipped may be equal, and neither is above
+    # what is clipped may be equal, and neither is above
+    assert all(mine.target + its.target <= 1 for mine, its in zip(found, swapped))
 
 
 def test_ranking_sees_what_values_know():
@@ -159,9 +158,8 @@ def test_batches_that_are_no_pairs_are_refused(model):
 def test_histories_that_are_cut_still_compare_the_last_answers(model):
     pairs = [(game("crane", "slate", "house"), game("crane", "slate", "mouse"), 5)]
     whole = q_ranking(*model, *pair_batches(pairs, FORMAT, max_length=128))
-    short = q_ranking(
-        *model, *pair_batches(pairs, FORMAT, max_length=24)
-    )  # the oldest turns are dropped and a row begins anew
+    # the oldest turns are dropped and a row begins anew
+    short = q_ranking(*model, *pair_batches(pairs, FORMAT, max_length=24))
     assert [one.n for one in short] == [one.n for one in whole] == [1] * 6
 
 

@@ -149,9 +149,8 @@ def test_later_overrides_win_and_the_evaluation_decodes_as_training_does():
 def test_a_preset_fills_what_the_section_does_not_say():
     released = recipes.load("reviews_nlpo", ["algorithm.preset=rl4lms"]).config
     assert (released.min_keep, released.ratio, released.mask_in_evaluation) == (100, "raw", True)
-    assert (
-        released.mu == recipes.load("reviews_nlpo").config.mu
-    )  # the recipe says mu itself, and what it says wins
+    # the recipe says mu itself, and what it says wins
+    assert released.mu == recipes.load("reviews_nlpo").config.mu
     with pytest.raises(BadSetting, match="known: paper, rl4lms"):
         recipes.load("reviews_nlpo", ["algorithm.preset=mine"])
 
@@ -256,9 +255,8 @@ def test_the_smoke_profile_needs_no_other_model(tmp_path):
     one = recipes.load(path, profile="smoke")
     assert (one.model.path, one.model.reference, one.model.format) == ("", "copy", "plain")
     assert (one.evaluation.max_new_tokens, one.evaluation.min_new_tokens) == (8, 0)
-    assert (
-        recipes.load(path, ["model.path=mine"], profile="smoke").model.path == "mine"
-    )  # what is asked for beside it wins
+    # what is asked for beside it wins
+    assert recipes.load(path, ["model.path=mine"], profile="smoke").model.path == "mine"
     assert (
         recipes.load("reviews_ppo", ["decoding.max_new_tokens=9"], profile="smoke").evaluation.max_new_tokens
         == 9
@@ -432,9 +430,8 @@ def test_a_setting_of_a_model_to_be_made_is_remarked_beside_a_path(tmp_path, nam
 
 
 def test_what_a_path_replaces_is_not_remarked(tmp_path):
-    assert (
-        remarks("reviews_base", "model.path=mine") == []
-    )  # the recipe makes a model; the command line takes another instead
+    # the recipe makes a model; the command line takes another instead
+    assert remarks("reviews_base", "model.path=mine") == []
     assert remarks("reviews_ppo", "model.path=", "model.layers=3") == []
     assert remarks("reviews_ppo", "model.path=mine", profile="smoke") == []
     assert remarks("reviews_ppo", "model.layers=3", profile="smoke") == []

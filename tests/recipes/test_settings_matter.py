@@ -63,10 +63,8 @@ RECIPES = {
         ],
     ),
 }
-ONLY_TAUGHT = {
-    "model.dropout",
-    "training.teacher",
-}  # dropout is off in reinforcement learning, which has no teacher
+# dropout is off in reinforcement learning, which has no teacher
+ONLY_TAUGHT = {"model.dropout", "training.teacher"}
 UNSEEN = {
     "training.keep": "how many checkpoints stay on disk",
     "training.trackers": "where the log goes too",

@@ -47,9 +47,8 @@ def test_curves_are_means_with_one_deviation(folder):
     low, high = made.line(1, 0, 0.0)["rollout/return"], made.line(1, 1, 0.0)["rollout/return"]
     assert first.n == 2
     assert first.mean == pytest.approx((low + high) / 2)
-    assert first.high - first.mean == pytest.approx(
-        (high - low) / 2**0.5
-    )  # the deviation of two numbers with n - 1
+    # the deviation of two numbers with n - 1
+    assert first.high - first.mean == pytest.approx((high - low) / 2**0.5)
     assert [point.update for point in group.curve("evaluation/return")] == [3, 6]
     assert group.curve("critic/explained_variance") == [], "null is no number"
     assert group.final("return") == (pytest.approx(0.55), pytest.approx(0.1 / 2**0.5), 2)

@@ -63,10 +63,8 @@ def test_texts_of_one_answer_and_of_many():
         " the\nprompt ",
         " said ",
     )
-    assert episode_texts(INTERVIEW) == (
-        "ask\nwho ?\nme",
-        "I see .",
-    )  # what the guest was told and what followed is not in it
+    # what the guest was told and what followed is not in it
+    assert episode_texts(INTERVIEW) == ("ask\nwho ?\nme", "I see .")
     assert episode_texts(replace(INTERVIEW, learning="guest")) == ("who ?", "me")
     assert episode_texts(replace(INTERVIEW, turns=INTERVIEW.turns[:1])) == ("ask", "")
 
@@ -163,9 +161,8 @@ def test_token_terms_speak_per_token():
     (scored,) = apply([TokenTerm("position", position), TERMS[0]], [played], ROWS)
     assert scored.turns[1].token_rewards == Record(position=(0.0, 0.5, 1.0))
     assert scored.total(Record(position=2.0, length=1.0)) == 2 * 1.5 + 2
-    assert (
-        apply([TokenTerm("position", position)], [episode("r1", "p", "ab")], ROWS)[0].rewards == Record()
-    )  # no tokens, no score
+    # no tokens, no score
+    assert apply([TokenTerm("position", position)], [episode("r1", "p", "ab")], ROWS)[0].rewards == Record()
 
 
 @pytest.mark.parametrize(
@@ -192,9 +189,8 @@ def test_build_names_weights_and_options():
         context(solved=1.0, other=1.0),
     )
     assert [term.name for term in terms] == ["lexicon", "short"]
-    assert weights == Record(
-        lexicon=2.0, short=0.1, solved=0.5
-    )  # the recipe's weights replace the task's own
+    # the recipe's weights replace the task's own
+    assert weights == Record(lexicon=2.0, short=0.1, solved=0.5)
     (scored,) = apply(terms, [episode("r1", "", "one good word more")], ROWS)
     assert scored.rewards == Record(lexicon=1.0, short=-1.0)
     assert scored.total(weights) == 2.0 - 0.1

@@ -288,14 +288,8 @@ def test_what_each_sentence_changed_stands_on_its_last_token_by_hand():
 
 
 def test_what_each_token_changed_by_hand():
-    parts = (
-        ".",
-        "b",
-        "",
-        "a",
-        " b",
-        "",
-    )  # the first says nothing that has a score, the third is half a character
+    # the first says nothing that has a score, the third is half a character
+    parts = (".", "b", "", "a", " b", "")
     terms = [term(letters, place="token", clip=(0.0, 1.5))]
     [scored] = apply(terms, [game("".join(parts), parts)], ROWS, Learner(terms, ends=by_pieces(*parts)))
     assert scored.turns[1].token_rewards["x"] == (0.0, 1.0, 0.0, 0.0, 0.5, 0.0)
@@ -340,9 +334,8 @@ answers = st.lists(
 )
 
 
-collections = st.one_of(
-    st.lists(answers, min_size=1, max_size=5), answers.map(lambda parts: [parts] * 3)
-)  # also of one score alone
+# also of one score alone
+collections = st.one_of(st.lists(answers, min_size=1, max_size=5), answers.map(lambda parts: [parts] * 3))
 
 
 @given(collections, st.sampled_from(["sentence", "token"]), st.sampled_from(["none", "batch", "running"]))

@@ -17,9 +17,8 @@ def test_repetition_by_hand():
     # bigrams of "a b a b a": ab ba ab ba, two of four stood there before; of "a b c": none; "a" has none
     assert scores(repetition(Context(), n=2), "a b a b a", "a b c", "a", "") == [-0.5, 0.0, None, None]
     assert scores(repetition(Context(), n=1), "a A a a") == [-0.75]
-    assert scores(repetition(Context()), "no no no no no") == [
-        -2 / 3
-    ]  # trigrams, the default: three, two of them repeated
+    # trigrams, the default: three, two of them repeated
+    assert scores(repetition(Context()), "no no no no no") == [-2 / 3]
     assert scores(repetition(Context(), n=4), "no no no no no") != [-2 / 3]
 
 

@@ -46,12 +46,8 @@ def potential(place, **counting):
 
 PARTS = {"ab. c": ("a", "b.", " c"), "dd": ("dd", ""), "xyz": ("x", "yz", "")}
 BY_TEXT = {text: np.cumsum([len(part) for part in parts]).tolist() for text, parts in PARTS.items()}
-TALK = (
-    told("go"),
-    answer(*PARTS["ab. c"]),
-    told("on"),
-    answer(*PARTS["dd"]),
-)  # phi(s0) = 0.2; ab. c: up to 5.2; dd after go, ab. c, on: 11 marks
+# phi(s0) = 0.2; ab. c: up to 5.2; dd after go, ab. c, on: 11 marks
+TALK = (told("go"), answer(*PARTS["ab. c"]), told("on"), answer(*PARTS["dd"]))
 
 
 def shaped(episode, place="token", gamma=0.5, discount="token", **counting):

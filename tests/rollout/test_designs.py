@@ -66,9 +66,8 @@ def test_adversarial_games_keep_the_expert_s_two_words_and_use_no_others(section
         assert fork.turns[:start] == parent.turns[:start]
         assert fork.turns[start] == fork.answers()[2]
         assert fork.ended == "out of turns"
-        assert [turn.rewards["guess"] for turn in fork.answers()] == [
-            -1.0
-        ] * 6  # from s_2: -4, the whole game: -6
+        # from s_2: -4, the whole game: -6
+        assert [turn.rewards["guess"] for turn in fork.answers()] == [-1.0] * 6
     assert len({tuple(words(one)) for one in forks if one.row == forks[0].row}) > 1, (
         "each fork has streams of its own"
     )

@@ -102,9 +102,8 @@ def test_one_round_asks_each_seat_once_for_all_games():
     agent = Says("x")
     task = Guess()
     play(task, games(task.rows("train"), each=5), agent, seed=1)
-    assert [len(asked) for asked in agent.asked] == [
-        15
-    ] * 8  # three rows, five games each, "x" is never right
+    # three rows, five games each, "x" is never right
+    assert [len(asked) for asked in agent.asked] == [15] * 8
 
 
 def test_one_agent_may_sit_on_every_seat():

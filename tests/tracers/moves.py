@@ -4,11 +4,8 @@ import numpy as np
 
 from loquent.core.actions import ActionSet
 
-WIDE, HIGH, KINDS = (
-    380,
-    100,
-    28,
-)  # 27 kinds of item can be added; kind 27 removes; the last action stops: 28 * 380 * 100 + 1
+# 27 kinds of item can be added; kind 27 removes; the last action stops: 28 * 380 * 100 + 1
+WIDE, HIGH, KINDS = (380, 100, 28)
 
 
 class Moves(ActionSet):

@@ -272,9 +272,8 @@ def test_no_damage_is_silent(name, damage, base, tmp_path):
         if folder is not None and (found := outcome(base, command, folder, own)):
             wrong[command] = found
     if name == "config.yaml":
-        wrong.pop("show", None) if wrong.get(
-            "show"
-        ) == "another result, in silence" else None  # it shows what the file says now
+        # it shows what the file says now
+        wrong.pop("show", None) if wrong.get("show") == "another result, in silence" else None
     assert wrong == {}
 
 
@@ -425,10 +424,8 @@ def test_what_was_written_after_the_checkpoint_is_cut_off(base, tmp_path):
     with (folder / "metrics.jsonl").open("a") as file:
         file.write('{"update": 6, "tor')
     shutil.copy(folder / "episodes" / "update-4.jsonl", folder / "episodes" / "update-6.jsonl")
-    assert outcome(base, "resume", folder, "nothing") in (
-        None,
-        "another result, in silence",
-    )  # one file more lies in episodes/
+    # one file more lies in episodes/
+    assert outcome(base, "resume", folder, "nothing") in (None, "another result, in silence")
     train(load_run(folder).recipe, folder, progress=False, resume=True)
     for name in (
         "metrics.jsonl",

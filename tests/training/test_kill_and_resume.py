@@ -88,10 +88,8 @@ NORMALISED = {
     "shape": {"of": "length", "low": 4, "weight": 0.1, "potential": True, "place": "token"},
 }  # fmt: skip
 REWARDS = {"ppo": NORMALISED}
-NEVER = {
-    "supervised": ("in_decoding",),
-    "ilql": ("in_decoding", "in_rollout"),
-}  # who learns from others' words draws none in training
+# who learns from others' words draws none in training
+NEVER = {"supervised": ("in_decoding",), "ilql": ("in_decoding", "in_rollout")}
 # (moment, how often it comes in one update, so that the seeded number of a call lies at most an update and a
 # half ahead)
 MOMENTS = {

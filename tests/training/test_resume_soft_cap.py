@@ -62,9 +62,8 @@ def recipe(tmp_path):
     pretrained.save(pretrained.LanguageModel(module, tokenizer), tmp_path / "capped")
     file = tmp_path / "capped.yaml"
     task = {**SMALL["task"], "path": str(tmp_path / "texts.txt")}
-    file.write_text(
-        json.dumps({**SMALL, "task": task, "model": {"path": str(tmp_path / "capped")}})
-    )  # JSON is YAML
+    # JSON is YAML
+    file.write_text(json.dumps({**SMALL, "task": task, "model": {"path": str(tmp_path / "capped")}}))
     return file
 
 

@@ -239,9 +239,8 @@ def test_a_margin_stops_what_improves_too_little_and_keeps_the_best_all_the_same
     assert len(seen) == 9
     assert all(0.5 * a < b < a for a, b in pairwise(seen))  # it falls all the time, but never by half
     bound = run(tmp_path / "bound", "reviews_supervised", *slow, "training.margin=0.5")
-    assert [line["evaluation/perplexity"] for line in bound.metrics] == seen[
-        :3
-    ]  # the first counts, then two in vain
+    # the first counts, then two in vain
+    assert [line["evaluation/perplexity"] for line in bound.metrics] == seen[:3]
     assert bound.evaluation["checkpoint"] == "update-3"
 
 

@@ -13,17 +13,8 @@ from loquent.errors import BadSetting
 
 CHAT, COMPLETIONS = "chat", "completions"
 LENGTHS = ("max_tokens", "max_completion_tokens")
-OURS = (
-    "model",
-    "messages",
-    "prompt",
-    "stop",
-    "seed",
-    "temperature",
-    *LENGTHS,
-    "n",
-    "stream",
-)  # fields that the agent writes itself
+# fields that the agent writes itself
+OURS = ("model", "messages", "prompt", "stop", "seed", "temperature", *LENGTHS, "n", "stream")
 
 
 @dataclass(frozen=True, kw_only=True)

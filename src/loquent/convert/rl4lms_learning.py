@@ -23,12 +23,8 @@ ON_POLICY = {  # RL4LMs' name -> Loquent's name, type, default of stable-baselin
     "vf_coef": ("value_coefficient", float, 0.5),
     "max_grad_norm": ("max_grad_norm", float, 0.5),
 }
-A2C = {  # the defaults of A2C that differ
-    "learning_rate": 7e-4,
-    "gae_lambda": 1.0,
-    "n_epochs": 1,
-    "normalize_advantage": False,
-}
+# the defaults of A2C that differ
+A2C = {"learning_rate": 7e-4, "gae_lambda": 1.0, "n_epochs": 1, "normalize_advantage": False}
 OTHERS = {  # arguments of A2C and TRPO alone
     "cg_max_steps": "the step is a gradient step",
     "cg_damping": "the step is a gradient step",

@@ -19,11 +19,8 @@ from loquent.core.options import Node, options_of
 from loquent.errors import BadSetting, UnknownName
 
 INTENTS = "rajkumarrrk/roberta-daily-dialog-intent-classifier"  # the classifier that RL4LMs names
-ENCODERS = {  # the encoder that bert-score chooses for a language
-    "en": "roberta-large",
-    "de": "bert-base-multilingual-cased",
-    "zh": "bert-base-chinese",
-}
+# the encoder that bert-score chooses for a language
+ENCODERS = {"en": "roberta-large", "de": "bert-base-multilingual-cased", "zh": "bert-base-chinese"}
 KINDS = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 STRINGIFIED = "references are read one by one; RL4LMs reads their list as one text, as legacy: true does"
 LOOSE = "legacy: true repeats what RL4LMs counts in addition: "

@@ -36,9 +36,8 @@ class Question:
     key: Key
     instruction: str = ""
     actions: ActionSet | None = None  # the task's action set, where it has one
-    state: object = (
-        None  # the task's state: for experts and scripts that are told the rules; learners never read it
-    )
+    # the task's state: for experts and scripts that are told the rules; learners never read it
+    state: object = None
     row: Record | None = None
 
 

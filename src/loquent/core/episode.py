@@ -72,9 +72,8 @@ class Episode:
     learning: str = "agent"
     instruction: str = ""
     agents: Record = EMPTY  # seat -> who sat there
-    meta: Record = (
-        EMPTY  # how it came to be, where that is not plain play: kind, and of a fork its parent and its start
-    )
+    # how it came to be, where that is not plain play: kind, and of a fork its parent and its start
+    meta: Record = EMPTY
 
     @property
     def bootstraps(self) -> bool:

@@ -72,9 +72,8 @@ class Traits:
     """
 
     keys: tuple[str, ...] = ()  # all keys it may give
-    directions: Mapping[str, bool | None] = field(
-        default_factory=dict
-    )  # per key, where keys differ in `higher_is_better`
+    # per key, where keys differ in `higher_is_better`
+    directions: Mapping[str, bool | None] = field(default_factory=dict)
     together: bool = False  # whether a sample's score depends on the samples the metric is called with
     corpus_only: tuple[str, ...] = ()  # keys that have a score for the corpus and none per sample
 

@@ -44,10 +44,8 @@ class Key:
     def child(self, *names: Name) -> Key:
         """The key one or more names further down."""
         key = object.__new__(Key)
-        key.__dict__["seed"], key.__dict__["path"] = (
-            self.seed,
-            self.path + names,
-        )  # the seed is known to be one
+        # the seed is known to be one
+        key.__dict__["seed"], key.__dict__["path"] = (self.seed, self.path + names)
         return key
 
     def draw(self, turn: int, purpose: str) -> np.random.Generator:

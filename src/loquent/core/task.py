@@ -199,15 +199,12 @@ class Task(ABC):
     """
 
     Options: ClassVar[type] = NoOptions
-    annotation: ClassVar[str] = (
-        ""  # the form in which a person annotates its rows: "tags", "labels" or "choice"; "" for none
-    )
-    vector_view: ClassVar[str] = (
-        ""  # "module:Name" of the view of its observations made with a featurizer; "": the text
-    )
-    views: ClassVar[
-        Mapping[str, str]
-    ] = {}  # name -> "module:Name" of a function from the task to a view; "ansi": from an observation to text
+    # the form in which a person annotates its rows: "tags", "labels" or "choice"; "" for none
+    annotation: ClassVar[str] = ""
+    # "module:Name" of the view of its observations made with a featurizer; "": the text
+    vector_view: ClassVar[str] = ""
+    # name -> "module:Name" of a function from the task to a view; "ansi": from an observation to text
+    views: ClassVar[Mapping[str, str]] = {}
     spec: TaskSpec
     actions: ActionSet | None = None
 

@@ -13,10 +13,8 @@ from typing import Any
 from loquent.core.guards.json_files import finite
 from loquent.errors import BadCheckpoint
 
-PARTIAL, REMOVED = (
-    ".partial",
-    ".removed",
-)  # end the names of files and folders that are being written or deleted
+# end the names of files and folders that are being written or deleted
+PARTIAL, REMOVED = (".partial", ".removed")
 
 
 @contextmanager

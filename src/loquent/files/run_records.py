@@ -16,13 +16,8 @@ from loquent.errors import Damaged
 from loquent.files import manifest, names
 from loquent.files.records import FileRecord, check, is_record
 
-GROWING = (
-    names.METRICS,
-    names.TIMINGS,
-    names.ROWS,
-    names.SAMPLES,
-    names.ANNOTATIONS,
-)  # logs, which gain lines
+# logs, which gain lines
+GROWING = (names.METRICS, names.TIMINGS, names.ROWS, names.SAMPLES, names.ANNOTATIONS)
 FIXED = (names.CONFIG, names.MACHINE, names.DATA)  # these never change
 FIRST = f"{names.EVALUATIONS}/{names.of_update(0)}.jsonl"  # of an evaluation before the first update
 

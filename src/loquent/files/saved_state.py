@@ -12,9 +12,8 @@ from typing import Any
 from loquent.core.guards.json_files import shown
 from loquent.errors import BadCheckpoint
 
-MOST = (
-    2**53
-)  # of a counter: beyond it floats, and so JSON of other programs, no longer tell whole numbers apart
+# of a counter: beyond it floats, and so JSON of other programs, no longer tell whole numbers apart
+MOST = 2**53
 
 
 def count(state: Mapping[str, Any], name: str, most: int = MOST, least: int = 0) -> int:

@@ -17,9 +17,8 @@ from loquent.core.actions import MASK_LIMIT, ActionSet, Legal
 from loquent.errors import BadModel, LoquentError
 
 TEXT_LIMIT = 300_000  # a larger action set must be used through its parts
-Node = tuple[
-    int, int, int
-]  # (lo, hi, depth): rows lo..hi-1 of the sorted table share their first `depth` ids
+# (lo, hi, depth): rows lo..hi-1 of the sorted table share their first `depth` ids
+Node = tuple[int, int, int]
 
 _ids_of_texts: weakref.WeakKeyDictionary[Any, dict[str, tuple[int, ...]]] = weakref.WeakKeyDictionary()
 

@@ -20,16 +20,8 @@ from loquent.recipes.overrides import PROFILE
 from loquent.recipes.sections import ModelSettings, TrainingSettings
 
 SECTIONS = ("task", "model", "rewards", "metrics", "decoding", "evaluation", "algorithm", "training")
-NEW_MODEL = (
-    "shape",
-    "layers",
-    "width",
-    "heads",
-    "context",
-    "vocabulary",
-    "tokenizer_texts",
-    "dropout",
-)  # settings of a new model, without effect on an existing one
+# settings of a new model, without effect on an existing one
+NEW_MODEL = ("shape", "layers", "width", "heads", "context", "vocabulary", "tokenizer_texts", "dropout")
 
 
 def settings(root: Node) -> dict[str, Any]:

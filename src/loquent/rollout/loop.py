@@ -141,9 +141,8 @@ def rebuild(task: Task, episode: Episode, row: Row | None = None) -> Live:
 
     Raises as `replay`.
     """
-    stream = episode.meta.get(
-        "parent", episode.number
-    )  # a fork's task goes on with the stream of the game it was forked from
+    # a fork's task goes on with the stream of the game it was forked from
+    stream = episode.meta.get("parent", episode.number)
     if not isinstance(stream, int):
         raise LoquentError(
             f"the record of {episode.row}#{episode.number} has meta.parent = {stream!r:.40}; the "

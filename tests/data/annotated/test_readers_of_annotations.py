@@ -200,9 +200,8 @@ def test_a_limit_leaves_the_labels_as_they_are(tmp_path, make):
     assert len(few.labels) == 203
     assert few.actions.texts == every_one.actions.texts
     assert [len(few.rows(split)) for split in ("train", "validation")] == [5, 5]
-    assert (
-        few.spec.turn_limit == every_one.spec.turn_limit
-    )  # the most labels of any row are no matter of the limit either
+    # the most labels of any row are no matter of the limit either
+    assert few.spec.turn_limit == every_one.spec.turn_limit
     if make is labelling:
         assert {row["weight"] for row in few.rows("train")} == {1.0}
 
@@ -219,14 +218,12 @@ def test_names_of_the_source_are_for_reading_it(tmp_path, make, record, options)
     row = world.rows("train")[0]
     env = Environment(world, form="index", view="dict")
     seen, info = env.reset(options={"sample": row})
-    assert repr(env.reset(options={"sample": record})[0]) == repr(
-        seen
-    )  # the source's own names are understood too
+    # the source's own names are understood too
+    assert repr(env.reset(options={"sample": record})[0]) == repr(seen)
     assert info["row"] == row.id
     assert env.add_sample({**row.fields, "id": "new"}).fields == row.fields
-    assert (
-        world.row_from({**row.fields, **{name: ["Q"] for name in record}}).fields == row.fields
-    )  # the row's names come first
+    # the row's names come first
+    assert world.row_from({**row.fields, **{name: ["Q"] for name in record}}).fields == row.fields
     form = form_of(world)
     assert form.annotated(form.blank({**row.fields, "id": "x"}), ("X", "Y")).fields == row.fields
 
@@ -574,9 +571,8 @@ def test_real_texts(beside):
     own = {row.id: row for row in every(labelling(beside / "data/reuters21578"))}
     both = [row for row in every(reuters) if row.id in own]
     assert len(both) > 50
-    assert all(
-        own[row.id]["labels"] == row["labels"] for row in both
-    )  # the two forms agree on every document in both
+    # the two forms agree on every document in both
+    assert all(own[row.id]["labels"] == row["labels"] for row in both)
     aapd = labelling(beside / "data/aapd")
     assert len(aapd.labels) == 54
     assert [len(aapd.rows(split)) for split in aapd.spec.splits] == [700, 300, 400]

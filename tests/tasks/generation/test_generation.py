@@ -227,9 +227,8 @@ def test_the_real_reviews_are_a_task(beside):
     )
     assert [len(task.rows(split)) for split in task.spec.splits] == [600, 200, 200]
     assert all(row["prompt"] + row["references"][0] == row["text"] for row in task.rows("test"))
-    short = next(
-        row for row in task.rows("validation") if len(row["text"].split()) == 17
-    )  # too short for 20 words: cut by half
+    # too short for 20 words: cut by half
+    short = next(row for row in task.rows("validation") if len(row["text"].split()) == 17)
     assert len(short["prompt"].split()) == 8
 
 

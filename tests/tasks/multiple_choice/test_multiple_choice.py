@@ -173,9 +173,8 @@ def test_qa_7_vectors(shape):
         if shape == "informed":
             assert seen.shape == (2,)
             assert (np.abs(seen) <= 1).all()
-            np.testing.assert_allclose(
-                seen, [question @ chosen, facts @ chosen], atol=1e-6
-            )  # all of them have length 1
+            # all of them have length 1
+            np.testing.assert_allclose(seen, [question @ chosen, facts @ chosen], atol=1e-6)
         else:
             np.testing.assert_array_equal(seen, np.concatenate([question, facts, chosen]))
             assert not np.array_equal(seen, np.concatenate([facts, question, chosen]))
@@ -287,9 +286,8 @@ def test_always_taking_and_always_going_on():
     assert abs(first - chance) < 0.06
     assert abs(last - chance) < 0.06
     facts = [sum(f"{choice}." in " ".join(row["facts"]) for choice in row["choices"]) for row in rows]
-    assert (
-        0.55 < np.mean([count == 1 for count in facts]) < 0.75
-    )  # in the others a wrong choice stands in a fact too
+    # in the others a wrong choice stands in a fact too
+    assert 0.55 < np.mean([count == 1 for count in facts]) < 0.75
     assert min(facts) == 1
 
 

@@ -60,9 +60,8 @@ def test_st_1_the_figure_of_the_paper():
         == "NEW/LOC YORK/LOC 1996-08-22/MISC"
     )
     assert earned(gold, said, reward="span_f1", dense=False)[-1] == pytest.approx(2 / 3, abs=1e-9)
-    assert earned(gold, ["LOC", "LOC", "O"]) != pytest.approx(
-        [1.0, 0.0, -1 / 3]
-    )  # other labels earn otherwise
+    # other labels earn otherwise
+    assert earned(gold, ["LOC", "LOC", "O"]) != pytest.approx([1.0, 0.0, -1 / 3])
 
 
 def test_st_2_a_type_in_error():
@@ -524,9 +523,8 @@ def test_api_13_the_corpus_is_no_mean_of_sentences():
     assert span_scores.corpus_token_f1(gold, said) == pytest.approx(1 / 2)
     # A: right twice, said four times, there twice; B: never said
     assert span_scores.corpus_token_f1(gold, said, "macro") == pytest.approx((2 * 2 / 6 + 0) / 2)
-    found = span_scores.span_scores(
-        gold, said, "io"
-    )  # spans (A), (A)(B B) against (A), (A A A): one of two is right, of three there are
+    # spans (A), (A)(B B) against (A), (A A A): one of two is right, of three there are
+    found = span_scores.span_scores(gold, said, "io")
     assert (found.precision, found.recall) == pytest.approx((1 / 2, 1 / 3))
     assert (gold, said) == ([["A"], ["A", "B", "B"]], [["A"], ["A", "A", "A"]])
 

@@ -353,9 +353,8 @@ def test_the_long_lists_are_read(beside):
     )
     assert (len(task.words), len(task.actions)) == (2315, 12972)
     step = task.start(task.row("train", "train:aback"), Key(0))
-    assert (
-        task.act(step, "aahed").observation.text == "gybbb\n"
-    )  # a word of the long list alone; aback has a second a
+    # a word of the long list alone; aback has a second a
+    assert task.act(step, "aahed").observation.text == "gybbb\n"
     assert task.act(step, "abcde").observation.fields["board"] == ()
 
 

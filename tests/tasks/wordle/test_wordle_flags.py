@@ -59,9 +59,8 @@ def test_flags_and_rows_allow_the_same_words_in_a_thousand_games(flags):
                 (*board, (guess, lexicon.marks(guess, secret))),
                 flags.updated(state, guess, secret),
             )
-        assert [flags.colours(state, guess) for guess, _ in board] == [
-            told for _, told in board
-        ]  # rendered from the last state
+        # rendered from the last state
+        assert [flags.colours(state, guess) for guess, _ in board] == [told for _, told in board]
         fitting = [words[i] for i in lexicon.fits(board)]
         assert fitting == [word for word in words if flags.fits(state, word)]
         assert secret in fitting

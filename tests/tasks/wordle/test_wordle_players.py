@@ -129,12 +129,10 @@ def test_start_word_by_hand(tmp_path):
     one = make("wordle/start_word", task)
     assert len(set(CURATED)) == 28
     assert rule(one, Situation()) == even("crane", "slate", "raise")
-    assert rule(one, board("slate", "steel")) == even(
-        "slate"
-    )  # steel against slate: gyybb, which slate alone is told
-    assert rule(one, board("steel", "pound")) == even(
-        "slate", "raise"
-    )  # no letter of pound is in steel, and crane has its n
+    # steel against slate: gyybb, which slate alone is told
+    assert rule(one, board("slate", "steel")) == even("slate")
+    # no letter of pound is in steel, and crane has its n
+    assert rule(one, board("steel", "pound")) == even("slate", "raise")
     assert rule(make("wordle/start_word", task, {"words": ("pound", "other")}), Situation()) == even("pound")
     assert rule(make("wordle/start_word", task, {"words": ("other",)}), Situation()) == even(*task.words)
 
@@ -143,16 +141,14 @@ def test_optimal_by_hand(tmp_path):
     task = task_of(tmp_path, "aaaaa", "aaaab", "aabbb", "ccccc")
     one = make("wordle/optimal", task)
     assert rule(one, Situation()) == even("aaaaa", "aaaab", "aabbb")
-    assert rule(one, board("aaaab", "ccccc")) == even(
-        "aaaaa", "aaaab", "aabbb"
-    )  # three words, each parted from each by each
+    # three words, each parted from each by each
+    assert rule(one, board("aaaab", "ccccc")) == even("aaaaa", "aaaab", "aabbb")
     assert rule(one, board("aaaab", "aaaaa")) == even("aaaab")
     assert task.expert(task.start(task.rows("train")[0], Key(0)).state) == "aaaaa"
     with_start = make("wordle/optimal", task, {"start": Record(kind="wordle/start_word", words=("ccccc",))})
     assert rule(with_start, Situation()) == even("ccccc")
-    assert rule(with_start, Situation((), ("x",), 5)) == even(
-        "aaaaa", "aaaab", "aabbb"
-    )  # its first guess has been made, such as it was
+    # its first guess has been made, such as it was
+    assert rule(with_start, Situation((), ("x",), 5)) == even("aaaaa", "aaaab", "aabbb")
 
 
 def test_repeat_by_hand(tmp_path):
@@ -227,9 +223,8 @@ def test_monte_carlo_says_what_returned_most(tmp_path):
     # two words fit, and the sampled player says any of four: those that fit may win at once, and they are
     # found
     task = task_of(tmp_path, "crane", "slate", "pound", "sound")
-    now = Situation(
-        board("sound", "crane").board, ("crane",) * 5, 1
-    )  # one guess left: a word that fits returns 0 half of the time, others -1
+    # one guess left: a word that fits returns 0 half of the time, others -1
+    now = Situation(board("sound", "crane").board, ("crane",) * 5, 1)
     one = make("wordle/monte_carlo", task, {"samples": 200, "player": "wordle/random"})
     assert {one.draw(now, Key(i).generator()) for i in range(20)} == {"pound", "sound"}
     few = make("wordle/monte_carlo", task, {"samples": 1, "player": "wordle/random"})

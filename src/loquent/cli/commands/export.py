@@ -19,11 +19,8 @@ from loquent.models.format.names import FORMATS
 from loquent.pretrained.language import load_tokenizer
 from loquent.training import policies
 
-SECTIONS = (
-    "task",
-    "evaluation",
-    "algorithm",
-)  # of the recipe: what the model was trained for, and how it answers
+# of the recipe: what the model was trained for, and how it answers
+SECTIONS = ("task", "evaluation", "algorithm")
 
 EPISODES = 20  # recorded episodes on which the chat template is tried
 

@@ -146,9 +146,8 @@ class _Builder:
     root: Node | None = None
     mark: Any = None
     open: list[_Open] = field(default_factory=list)
-    anchors: dict[str, Node | None] = field(
-        default_factory=dict
-    )  # None: the end of its value has not been read
+    # None: the end of its value has not been read
+    anchors: dict[str, Node | None] = field(default_factory=dict)
     nodes: int = 0
     letters: int = 0
     documents: int = 0

@@ -14,10 +14,7 @@ from loquent.models.format.chat import Chat
 from loquent.models.format.ilql import Ilql
 from loquent.models.format.plain import Plain
 
-FORMATS: dict[str, Callable[[Any], Format]] = {  # each is called with a tokenizer
-    "plain": Plain,
-    "chat": Chat,
-    "ilql": Ilql,
-}
+# each is called with a tokenizer
+FORMATS: dict[str, Callable[[Any], Format]] = {"plain": Plain, "chat": Chat, "ilql": Ilql}
 
 __all__ = ["FORMATS", "Chat", "Fit", "Format", "Ilql", "Piece", "Plain", "Written"]

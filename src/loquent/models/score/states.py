@@ -26,9 +26,8 @@ class States:
     online: Float[Tensor, "S H"]
     target: Float[Tensor, "S H"]
     state: Int64[Tensor, " N"]  # the index among the S positions of each action token's state
-    following: Int64[
-        Tensor, " N"
-    ]  # the index of the next state; after a row's last action its last real token
+    # the index of the next state; after a row's last action its last real token
+    following: Int64[Tensor, " N"]
     policy: Float[Tensor, "B T H"] | None
 
 
