@@ -5,7 +5,7 @@ from test_format import ids_of, said, told
 from tokenizers_for_tests import CHATML, byte_level, chatml, sentence_piece
 
 from loquent.errors import BadModel
-from loquent.models.format.chat import cut
+from loquent.models.format.cut import cut
 from loquent.models.format.names import Chat
 
 LLAMA_2 = (

@@ -21,7 +21,7 @@ class Drawn:
 
 
 @dataclass
-class Record:
+class TokenRecord:
     """All drawn tokens of all prompts, in arrays [prompts, max_new_tokens]."""
 
     prompts: int

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from loquent.core.seeding import Key
 from loquent.errors import BadModel, BadSetting
 from loquent.models.decode.beam import beam_search
-from loquent.models.decode.drawn import Drawn, Record
+from loquent.models.decode.drawn import Drawn, TokenRecord
 from loquent.models.decode.readers import Read, Readers, sources
 from loquent.models.decode.sampling import Choice, choose
 from loquent.models.decoding_settings import Decoding
@@ -109,7 +109,7 @@ def decode(
     if perturbation is not None and perturbation.vocabulary != rows:
         raise BadModel(
             f"the values have {perturbation.vocabulary} tokens and the model {rows}; both must have "
-            "one tokenizer; load values that were trained with this model"
+            "the same tokenizer; load values that were trained with this model"
         )
     if perturbation is not None and perturbation.neutral:
         perturbation = None
@@ -191,7 +191,7 @@ class _Loop:
         self.waiting = deque(range(count))
         self.live, self.done = np.empty(0, dtype=np.int64), np.empty(0, dtype=bool)
         self.nodes: list[Any] = [trie.root if trie else None for trie in request.allowed]
-        self.record = Record(count, new)
+        self.record = TokenRecord(count, new)
 
     def run(self) -> list[Drawn]:
         """Decode until no row is live and no prompt waits."""
