@@ -102,7 +102,7 @@ def model(source: Source, kind: str) -> dict[str, Any]:
     _side(source, "tokenizer.truncation_side")
     place = "alg.model_type" if kind == "supervised" else "alg.policy.id"
     if encoder_decoder(source):
-        why = f"encoder-decoder models are not trained here: name a causal model in place of {path}"
+        why = f"Loquent does not train encoder-decoder models: name a causal model in place of {path}"
         source.missing(place, "model.path", why)
     elif kind == "supervised":
         why = (
@@ -178,7 +178,7 @@ def _end_token(source: Source, kind: str) -> None:
     ends = "in Loquent an answer ends with its end token; decoding.min_new_tokens delays the end"
     if kind != "supervised" and source.node(key) is None:
         source.remark(key, f"was not set: in RL4LMs answers then go on after their end token; {ends}")
-    source.taken(key, "(as here)", "" if source.get(key, bool, False) else ends)
+    source.taken(key, "(same in Loquent)", "" if source.get(key, bool, False) else ends)
 
 
 def evaluation(source: Source, base: dict[str, Any]) -> dict[str, Any]:

@@ -117,16 +117,16 @@ def rewards(source: Source) -> dict[str, Any]:
 
 def metrics(source: Source) -> dict[str, Any]:
     """`train_evaluation.metrics`; a metric without a counterpart is left out, with a note of the reason."""
-    made: dict[str, Any] = {}
+    section: dict[str, Any] = {}
     count = len(source.get("train_evaluation.metrics", list, []))
     for number in range(count):
-        _add_metric(source, f"train_evaluation.metrics[{number}]", made)
+        _add_metric(source, f"train_evaluation.metrics[{number}]", section)
     if not count:
         source.same("train_evaluation.metrics")
-    return made
+    return section
 
 
-def _add_metric(source: Source, key: str, made: dict[str, Any]) -> None:
+def _add_metric(source: Source, key: str, section: dict[str, Any]) -> None:
     """Put the metric at `key` into the metrics of the recipe, or note why it has no counterpart."""
     name = source.get(f"{key}.id", str)
     score = SCORES.get(name, Score(name))
@@ -137,12 +137,12 @@ def _add_metric(source: Source, key: str, made: dict[str, Any]) -> None:
         source.left(key, f"{score.name} needs {needed}, which the file does not give; name it in the recipe")
         return
     options = _options(source, f"{key}.args", "metric", score, source.left)
-    name_in_recipe = _free_name(score.name, options, made)
-    if name_in_recipe in made:
+    name_in_recipe = _free_name(score.name, options, section)
+    if name_in_recipe in section:
         source.left(f"{key}.id", f"{score.name} is in the list twice, with the same options")
     else:
         same_name = name_in_recipe == score.name
-        made[name_in_recipe] = options if same_name else {"of": score.name, **options}
+        section[name_in_recipe] = options if same_name else {"of": score.name, **options}
     source.taken(f"{key}.id", f"metrics.{name_in_recipe}", score.remark)
     left_over = _open_options(source, f"{key}.args")
     for option in left_over:
@@ -151,13 +151,13 @@ def _add_metric(source: Source, key: str, made: dict[str, Any]) -> None:
         source.same(f"{key}.args")
 
 
-def _free_name(name: str, options: dict[str, Any], made: Mapping[str, Any]) -> str:
+def _free_name(name: str, options: dict[str, Any], section: Mapping[str, Any]) -> str:
     """The name of a metric in the recipe: its own name, or NAME_2 and so on if that has other options.
 
-    If an equal metric is in `made` already, the name of that one.
+    If an equal metric is in `section` already, the name of that one.
     """
     free, number = name, 1
-    while free in made and {"of": name, **made[free]} != {"of": name, **options}:
+    while free in section and {"of": name, **section[free]} != {"of": name, **options}:
         free, number = f"{name}_{number + 1}", number + 1
     return free
 

@@ -105,7 +105,7 @@ class Source:
 
     def same(self, key: str) -> None:
         """Note that a key asks for what Loquent does in any case."""
-        self._note(key, "(as here)", "")
+        self._note(key, "(same in Loquent)", "")
 
     def left(self, key: str, why: str) -> None:
         """Note why a key, with all keys inside it, has no counterpart; no note if it is not in the file."""

@@ -27,14 +27,14 @@ class Read(NamedTuple):
     notes: list[str]
 
 
-def read(path: Path, known: Records) -> Read:
+def read(path: Path, records: Records) -> Read:
     """Read a log as far as it can be drawn.
 
     Args:
         path: the log.
-        known: the records of the run's files in a checkpoint; empty if there is no checkpoint.
+        records: the records of the run's files in a checkpoint; empty if there is no checkpoint.
     """
-    log = Read([], _compared(path, known))
+    log = Read([], _compared(path, records))
     if not path.is_file():
         return log
     last = -1
@@ -56,10 +56,10 @@ def drawable(value: Any) -> bool:
     return is_number(value) and abs(value) <= LARGEST
 
 
-def _compared(path: Path, known: Records) -> list[str]:
+def _compared(path: Path, records: Records) -> list[str]:
     """A note if the file is not as the checkpoint recorded it."""
     try:
-        known.check(path.name)
+        records.check(path.name)
     except Damaged as error:
         return [f"{error}. It is drawn as it is now"]
     return []

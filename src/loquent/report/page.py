@@ -106,9 +106,9 @@ class _Page:
 
     def __init__(self, groups: Sequence[Group]) -> None:
         self.groups, self.ids = groups, ChartIds()
-        self.known: dict[str, Logged] = {}
+        self.definitions: dict[str, Logged] = {}
         for group in groups:
-            self.known |= _table(str(group.runs[0].config["algorithm"]["kind"]))
+            self.definitions |= _table(str(group.runs[0].config["algorithm"]["kind"]))
         self.keys = list(
             dict.fromkeys(
                 key for group in groups for run in group.runs for line in run.metrics for key in line
@@ -283,7 +283,7 @@ class _Page:
         lines = [Curve(group.label, i, group.curve(key)) for i, group in enumerate(self.groups)]
         if not any(line.points for line in lines):
             return ""
-        meaning = logged.definition(key, self.known) or Logged("", "defined in no table")
+        meaning = logged.definition(key, self.definitions) or Logged("", "defined in no table")
         better = (
             BETTER[self.higher.get(key.removeprefix("evaluation/"))] if key.startswith("evaluation/") else ""
         )
@@ -294,7 +294,7 @@ class _Page:
     def _dots(self, key: str) -> str:
         finals = [(i, group.label, group.final(key)) for i, group in enumerate(self.groups)]
         values = [Dot(label, i, *final) for i, label, final in finals if final is not None]
-        unit = (logged.definition(f"evaluation/{key}", self.known) or Logged("", "")).unit
+        unit = (logged.definition(f"evaluation/{key}", self.definitions) or Logged("", "")).unit
         return _figure(key + ARROWS[self.higher[key]], dots(self.ids, key, unit, values), "", "")
 
     def _scores(self, keys: Sequence[str]) -> str:

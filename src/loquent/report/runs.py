@@ -83,7 +83,7 @@ class ReportedRun:
         return 0, Records(self.folder), notes
 
     @property
-    def known(self) -> Records:
+    def records(self) -> Records:
         """The records of the run's files in the newest checkpoint that has them; empty if none has."""
         return self._newest[1]
 
@@ -99,7 +99,7 @@ class ReportedRun:
                 f"{file} was not written by a run: it must hold the recipe with all its sections. Restore "
                 "the file that the run wrote"
             )
-        self.known.check(file.name)
+        self.records.check(file.name)
         return config
 
     @property
@@ -146,7 +146,7 @@ class ReportedRun:
     def _machine(self) -> tuple[dict[str, Any], list[str]]:
         file = self.files.machine
         try:
-            self.known.check(file.name)
+            self.records.check(file.name)
             notes = []
         except Damaged as error:
             notes = [f"{error}. It is shown as it is now"]
@@ -180,12 +180,12 @@ class ReportedRun:
             *self._evaluations[1],
         ]
         notes += self.unread
-        if not self.known and self.files.checkpoints.all():
+        if not self.records and self.files.checkpoints.all():
             notes.append(
                 f"{self.folder}: none of its checkpoints has records of the logs, so its files could not be "
                 "compared with what the run wrote"
             )
-        elif not self.known and self.evaluation:
+        elif not self.records and self.evaluation:
             notes.append(
                 f"{self.folder}: its checkpoints are gone, so its logs could not be compared with what the "
                 "run wrote"
@@ -194,11 +194,11 @@ class ReportedRun:
 
     @cached_property
     def _metrics(self) -> lines.Read:
-        return lines.read(self.files.logs.metrics, self.known)
+        return lines.read(self.files.logs.metrics, self.records)
 
     @cached_property
     def _timings(self) -> lines.Read:
-        return lines.read(self.files.logs.timings, self.known)
+        return lines.read(self.files.logs.timings, self.records)
 
     @property
     def seed(self) -> int:
@@ -236,16 +236,16 @@ class ReportedRun:
     @cached_property
     def _evaluations(self) -> tuple[dict[int, Path], list[str]]:
         paths = self.files.evaluations()
-        update, known, _ = self._newest
+        update, records, _ = self._newest
         notes: list[str] = []
-        for name in known.evaluations():
+        for name in records.evaluations():
             try:
-                known.check(name)
+                records.check(name)
             except Damaged as error:
                 paths.pop(names.update_of(Path(name).stem), None)
                 notes.append(f"{error}. Its episodes are left out")
-        unknown = [number for number, path in paths.items() if number <= update and not known.has(path)]
-        for number in unknown if known else ():
+        unknown = [number for number, path in paths.items() if number <= update and not records.has(path)]
+        for number in unknown if records else ():
             path = paths.pop(number)
             notes.append(f"{path} was not written by this run before update {update}; it is left out")
         return paths, notes

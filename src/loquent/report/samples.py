@@ -96,9 +96,8 @@ def _answer(label: str, colour: int, episode: Episode, with_prompt: bool) -> str
 
     In an episode of several answers each turn names its seat.
     """
-    turns = [
-        turn for turn in episode.turns[_first_answer(episode) :] if turn.seat != TASK or turn.text.strip()
-    ]
+    later = episode.turns[_first_answer(episode) :]
+    turns = [turn for turn in later if turn.seat != TASK or turn.text.strip()]
     several = sum(turn.seat != TASK for turn in turns) > 1
     texts = "".join(
         _text(f"{turn.seat}: {turn.text}" if several else turn.text, "task" if turn.seat == TASK else "said")
