@@ -108,7 +108,7 @@ class Endpoint:
             left.wait(LEAVING)
             raise
 
-    async def post(self, question: Any) -> Any:
+    async def post(self, body: Any) -> Any:
         """The endpoint's answer to a JSON value, as a JSON value.
 
         Raises:
@@ -116,10 +116,10 @@ class Endpoint:
                 JSON.
             TooLong: the response is longer than `max_bytes`.
         """
-        body = json.dumps(question, ensure_ascii=True, allow_nan=False).encode("ascii")
+        content = json.dumps(body, ensure_ascii=True, allow_nan=False).encode("ascii")
         try:
             async with asyncio.timeout(self.timeout):
-                status, headers, raw = await self._exchange(body)
+                status, headers, raw = await self._exchange(content)
         except TimeoutError:
             raise Failed(
                 f"no response (TimeoutError: it was not complete after {self.timeout:g} seconds)"
@@ -154,9 +154,9 @@ class Endpoint:
         text = escaped(" ".join(without_user(self.secret.hidden(text)).split()))
         return f": {text if len(text) <= SHOWN else text[: SHOWN - 3] + '...'}" if text else ""
 
-    async def _exchange(self, body: bytes) -> tuple[int, Any, bytes]:
+    async def _exchange(self, content: bytes) -> tuple[int, Any, bytes]:
         async with self._open_client().stream(
-            "POST", self.url, content=body, headers=self._headers
+            "POST", self.url, content=content, headers=self._headers
         ) as response:
             good, raw = 200 <= response.status_code < 300, bytearray()
             limit = self.max_bytes if good else CHUNK
@@ -164,10 +164,10 @@ class Endpoint:
                 raw += chunk
                 if len(raw) > limit:
                     break
-            content = _unpacked(bytes(raw), response.headers.get("Content-Encoding", ""), limit)
-            if good and len(content) > limit:
+            unpacked = _unpacked(bytes(raw), response.headers.get("Content-Encoding", ""), limit)
+            if good and len(unpacked) > limit:
                 raise TooLong(f"a response of more than {self.max_bytes} bytes")
-            return response.status_code, response.headers, content[:limit]
+            return response.status_code, response.headers, unpacked[:limit]
 
     def _open_client(self) -> Any:
         """The client of this process, which keeps connections open."""

@@ -65,17 +65,19 @@ class Exact:
             )
             warnings.warn(f"{folder}: {why}", Remark, stacklevel=4)
 
-    def first(self, asked: Question, first: int) -> int:
+    def first(self, question: Question, first: int) -> int:
         """The first turn, from `first` on, with which the history fits into the model's context."""
-        fitted = self.format.fit(asked.instruction, asked.turns[first:], asked.observation.seat, self.room)
+        turns, seat = question.turns[first:], question.observation.seat
+        fitted = self.format.fit(question.instruction, turns, seat, self.room)
         return first + fitted.first
 
-    def messages(self, asked: Question, first: int) -> list[dict[str, str]]:
+    def messages(self, question: Question, first: int) -> list[dict[str, str]]:
         """The messages from which the model's chat template makes the prompt.
 
         Turns without text are omitted, except the first and the seat's own.
         """
-        instruction, turns, seat = clean(asked.instruction), asked.turns[first:], asked.observation.seat
+        turns, seat = question.turns[first:], question.observation.seat
+        instruction = clean(question.instruction)
         texts = [clean(turn.text) for turn in turns]
         if instruction and not self.system:
             texts[0] = f"{instruction}\n\n{texts[0]}"
@@ -87,11 +89,10 @@ class Exact:
                 messages.append({"role": "assistant" if turn.seat == seat else "user", "content": text})
         return messages
 
-    def prompt(self, asked: Question, first: int) -> list[int] | str:
+    def prompt(self, question: Question, first: int) -> list[int] | str:
         """The token ids of the prompt; or their text, for a server that takes no ids."""
-        ids = list(
-            self.format.prompt(asked.instruction, asked.turns[first:], asked.observation.seat, self.room)[0]
-        )
+        turns, seat = question.turns[first:], question.observation.seat
+        ids = list(self.format.prompt(question.instruction, turns, seat, self.room)[0])
         return self._text(ids) if self.as_text else ids
 
     def answer_text(self, text: str) -> str:
@@ -126,8 +127,8 @@ class Exact:
         """The end markers of the format at which the server does not stop by itself."""
         file = Path(folder) / "generation_config.json"
         own = json_files.load_object(file).get("eos_token_id") if file.is_file() else None
-        known = {self.tokenizer.eos_token_id, *(own if isinstance(own, list) else [own])}
-        return tuple(self.tokenizer.convert_ids_to_tokens(i) for i in sorted(self.format.end - known))
+        stopped = {self.tokenizer.eos_token_id, *(own if isinstance(own, list) else [own])}
+        return tuple(self.tokenizer.convert_ids_to_tokens(i) for i in sorted(self.format.end - stopped))
 
 
 def _distance(a: list[int], b: list[int]) -> int:

@@ -91,68 +91,66 @@ class Http:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _ask(self, asked: Question) -> Answer:
-        first, tried = self._first(asked), 0
+    async def _ask(self, question: Question) -> Answer:
+        first, tried = self._first(question), 0
         while True:
-            question, stops = self._question(asked, first)
+            body, stops = self._question(question, first)
             try:
-                text, stopped = self._read(await self.endpoint.post(question), asked, stops)
+                text, stopped = self._read(await self.endpoint.post(body), question, stops)
                 return Answer(text, stopped, dropped=first)
             except TooLong as error:
                 self._remarks.append(
-                    f"{self.name} (game {asked.game}): {error} was not read to its end; it counts as an "
+                    f"{self.name} (game {question.game}): {error} was not read to its end; it counts as an "
                     "empty answer"
                 )
                 return Answer("", "length", dropped=first)
             except Failed as error:
                 if error.context:
-                    shorter = prompts.next_first(asked.turns, asked.observation.seat, first)
+                    shorter = prompts.next_first(question.turns, question.observation.seat, first)
                     if shorter is None:
-                        raise self._broken(asked, tried + 1, error) from None
-                    first = self._drop(asked, shorter)
+                        raise self._broken(question, tried + 1, error) from None
+                    first = self._drop(question, shorter)
                 elif (
-                    isinstance(question.get("prompt"), list)
-                    and error.status in NO_IDS
-                    and self.exact is not None
+                    isinstance(body.get("prompt"), list) and error.status in NO_IDS and self.exact is not None
                 ):
                     self.exact.as_text = True
                 else:
                     tried += 1
                     if not error.again or tried > self.options.retries:
-                        raise self._broken(asked, tried, error) from None
-                    await asyncio.sleep(self._pause(tried, error, asked.key))
+                        raise self._broken(question, tried, error) from None
+                    await asyncio.sleep(self._pause(tried, error, question.key))
 
-    def _broken(self, asked: Question, tried: int, error: Failed) -> BrokenAgent:
+    def _broken(self, question: Question, tried: int, error: Failed) -> BrokenAgent:
         times = f"{tried} times" if tried > 1 else "once"
         return BrokenAgent(
-            f"{self.name} was asked {times} (game {asked.game}) and failed: {self.endpoint.url}: {error}"
+            f"{self.name} was asked {times} (game {question.game}) and failed: {self.endpoint.url}: {error}"
         )
 
-    def _first(self, asked: Question) -> int:
+    def _first(self, question: Question) -> int:
         """The first turn that is written.
 
         Histories with more turns were too long before, or do not fit into the known context.
         """
-        turns, first = self._refused.get((asked.game, asked.observation.seat), ((), 0))
-        first = first if asked.turns[: len(turns)] == turns else 0
-        return first if self.exact is None else self.exact.first(asked, first)
+        turns, first = self._refused.get((question.game, question.observation.seat), ((), 0))
+        first = first if question.turns[: len(turns)] == turns else 0
+        return first if self.exact is None else self.exact.first(question, first)
 
-    def _drop(self, asked: Question, first: int) -> int:
+    def _drop(self, question: Question, first: int) -> int:
         """Remember that the turns before `first` do not fit.
 
         So the endpoint need not refuse the episode's next question for the same reason.
         """
         if not self._refused:
             self._remarks.append(
-                f"{self.name} (game {asked.game}): the context is full; the oldest turns are left out, as by "
-                "a local agent"
+                f"{self.name} (game {question.game}): the context is full; the oldest turns are left out, as "
+                "by a local agent"
             )
-        self._refused[asked.game, asked.observation.seat] = asked.turns, first
+        self._refused[question.game, question.observation.seat] = question.turns, first
         while len(self._refused) > REMEMBERED:
             self._refused.popitem(last=False)
         return first
 
-    def _question(self, asked: Question, first: int) -> tuple[dict[str, Any], tuple[str, ...]]:
+    def _question(self, question: Question, first: int) -> tuple[dict[str, Any], tuple[str, ...]]:
         """The body of a request, and the stop strings of its answer."""
         options, exact = self.options, self.exact
         body: dict[str, Any] = {
@@ -162,26 +160,26 @@ class Http:
         }
         body[options.length_field] = options.max_tokens
         if options.seed:
-            body["seed"] = asked.key.integer(31)
-        stops = [prompts.clean(text) for text in asked.observation.stop if text]
+            body["seed"] = question.key.integer(31)
+        stops = [prompts.clean(text) for text in question.observation.stop if text]
         if options.api == CHAT:
             body["messages"] = (
-                prompts.messages(asked, first, options.nothing)
+                prompts.messages(question, first, options.nothing)
                 if exact is None
-                else exact.messages(asked, first)
+                else exact.messages(question, first)
             )
         else:
-            body["prompt"] = prompts.text(asked, first) if exact is None else exact.prompt(asked, first)
+            body["prompt"] = prompts.text(question, first) if exact is None else exact.prompt(question, first)
         if exact is not None:
             stops += exact.ends
         elif options.api != CHAT:
-            stops += prompts.line_stops(asked.actions, asked.observation.legal)
+            stops += prompts.line_stops(question.actions, question.observation.legal)
         stops = list(dict.fromkeys(stops))
         if stops:
             body["stop"] = stops[:MOST_STOPS]
         return body, tuple(stops)
 
-    def _read(self, response: Any, asked: Question, stops: tuple[str, ...]) -> tuple[str, Any]:
+    def _read(self, response: Any, question: Question, stops: tuple[str, ...]) -> tuple[str, Any]:
         """The text of an answer, and the reason why it stopped."""
         choices = response.get("choices") if isinstance(response, dict) else None
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
@@ -206,9 +204,9 @@ class Http:
         text = text[: options.max_characters]
         if self.exact is not None:
             text = self.exact.answer_text(text)
-        elif options.strip and asked.actions is not None:
+        elif options.strip and question.actions is not None:
             text = text.strip()
-        return text, "length" if cut else "stop" if ended in asked.observation.stop and ended else "end"
+        return text, "length" if cut else "stop" if ended in question.observation.stop and ended else "end"
 
     def _pause(self, tried: int, failed: Failed, key: Key) -> float:
         """Seconds before another attempt: the pause that the endpoint asked for, if it did.

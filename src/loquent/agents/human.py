@@ -91,20 +91,20 @@ class Human:
         self._show_observation(last.observation or Observation(last.text))
         self._show(ending(episode) + "\n")
 
-    def _ask(self, asked: Question, *, name: bool) -> str:
+    def _ask(self, question: Question, *, name: bool) -> str:
         if name:
-            self._show(f"[{asked.game}]\n")
-        if len(asked.turns) == 1 and asked.instruction:
-            self._show(asked.instruction + "\n")
-        self._show_observation(asked.observation)
-        self._show(offered(asked.actions, asked.observation.legal, first=len(asked.turns) == 1))
+            self._show(f"[{question.game}]\n")
+        if len(question.turns) == 1 and question.instruction:
+            self._show(question.instruction + "\n")
+        self._show_observation(question.observation)
+        self._show(offered(question.actions, question.observation.legal, first=len(question.turns) == 1))
         corrected = False
         while True:
-            text = self._read(f"{asked.observation.seat}{' (? for a hint)' if self._hint else ''}> ")
+            text = self._read(f"{question.observation.seat}{' (? for a hint)' if self._hint else ''}> ")
             if text == HINT and self._hint is not None:
-                text = self._hint.answer([asked])[0].text
+                text = self._hint.answer([question])[0].text
                 self._show(f"hint: {text}\n")
-            move = self.task.read(asked.state, text) if self.task is not None else None
+            move = self.task.read(question.state, text) if self.task is not None else None
             if not isinstance(move, Invalid):
                 return text
             why = f"{move.why}: {text[:80]!r}"
@@ -112,7 +112,7 @@ class Human:
                 self._show(f"{why}; it counts as your answer\n")
                 return text
             corrected = True
-            self._show(f"{why}; once more{allowed(asked.actions, asked.observation.legal, text)}\n")
+            self._show(f"{why}; once more{allowed(question.actions, question.observation.legal, text)}\n")
 
     def _read(self, prompt: str) -> str:
         if self._in is None and self._out is None:

@@ -15,7 +15,7 @@ QUOTED = 80  # characters quoted from an invalid answer
 MOST_ACTIONS = 1000  # the most actions that are searched for a line break
 
 
-def messages(asked: Question, first: int, nothing: str) -> list[dict[str, str]]:
+def messages(question: Question, first: int, nothing: str) -> list[dict[str, str]]:
     """The messages of a chat.
 
     The system gives the instruction. The assistant's messages are the answers of the seat. The user's
@@ -26,23 +26,26 @@ def messages(asked: Question, first: int, nothing: str) -> list[dict[str, str]]:
         first: the first turn that is written.
         nothing: replaces an empty text in a message.
     """
-    seat, turns = asked.observation.seat, asked.turns[first:]
+    seat, turns = question.observation.seat, question.turns[first:]
     lines = [(turn.seat == seat, _written(before, turn, seat)) for before, turn in zip((None, *turns), turns)]
-    messages = [{"role": "system", "content": clean(asked.instruction)}] if asked.instruction else []
+    messages = [{"role": "system", "content": clean(question.instruction)}] if question.instruction else []
     for own, group in groupby(lines, key=lambda line: line[0]):
         text = "\n".join(text for _, text in group if text)
         messages.append({"role": "assistant" if own else "user", "content": text or nothing})
     return messages
 
 
-def text(asked: Question, first: int) -> str:
+def text(question: Question, first: int) -> str:
     """One text: the instruction on its own line, then the texts of the turns as they are.
 
     A line break follows an answer if there is no other white space before the next text.
     """
-    seat, written = asked.observation.seat, clean(asked.instruction) + "\n" if asked.instruction else ""
+    seat, written = (
+        question.observation.seat,
+        clean(question.instruction) + "\n" if question.instruction else "",
+    )
     own = False
-    for turn in asked.turns[first:]:
+    for turn in question.turns[first:]:
         text = clean(turn.text)
         if own and text and not written[-1:].isspace() and not text[0].isspace():
             written += "\n"

@@ -38,14 +38,14 @@ class Replay:
         """
         return [self._recorded(question) for question in asked]
 
-    def _recorded(self, asked: Question) -> Answer:
-        seat = asked.observation.seat
-        answers = self._answers.get((asked.key.seed, asked.game, seat))
-        turn = sum(turn.seat == seat for turn in asked.turns)
+    def _recorded(self, question: Question) -> Answer:
+        seat = question.observation.seat
+        answers = self._answers.get((question.key.seed, question.game, seat))
+        turn = sum(turn.seat == seat for turn in question.turns)
         if answers is None or turn >= len(answers):
             problem = f"ends after {turn} answers" if answers else "is missing"
             raise BrokenAgent(
-                f"the record of the game {asked.game} with seed {asked.key.seed} for the seat {seat!r} "
+                f"the record of the game {question.game} with seed {question.key.seed} for the seat {seat!r} "
                 f"{problem}; replay a task with the rows, seed and options of its record"
             )
         return answers[turn]

@@ -39,10 +39,10 @@ class Random:
         """One answer per question; "" if no action is legal."""
         return [Answer(self._draw(question, question.key.generator())) for question in asked]
 
-    def _draw(self, asked: Question, rng: np.random.Generator) -> str:
-        actions, legal = self.task.actions, asked.observation.legal
+    def _draw(self, question: Question, rng: np.random.Generator) -> str:
+        actions, legal = self.task.actions, question.observation.legal
         if actions is None:
-            words = (*WORDS, *asked.observation.text.split()[:MOST_WORDS])
+            words = (*WORDS, *question.observation.text.split()[:MOST_WORDS])
             return " ".join(words[i] for i in rng.integers(len(words), size=rng.integers(1, MOST_WORDS + 1)))
         try:
             return actions.text(actions.draw(legal, rng), legal)
@@ -65,11 +65,11 @@ class Expert:
         """
         return [Answer(self._expert_text(question)) for question in asked]
 
-    def _expert_text(self, asked: Question) -> str:
-        text = self.task.expert(asked.state)
+    def _expert_text(self, question: Question) -> str:
+        text = self.task.expert(question.state)
         if text is None:
             raise BrokenAgent(
-                f"{self.task.identity} has no expert for the seat {asked.observation.seat!r} (game "
-                f"{asked.game}); choose another agent"
+                f"{self.task.identity} has no expert for the seat {question.observation.seat!r} (game "
+                f"{question.game}); choose another agent"
             )
         return text

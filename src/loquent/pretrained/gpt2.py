@@ -117,8 +117,8 @@ def _block(block: Any, hidden: Tensor, at: Tensor | None, store: tuple[Tensor, T
 def feed_forward(block: Any, hidden: Tensor) -> Tensor:
     """The feed-forward part of a block, which is added after its attention."""
     inner = product(block.mlp.c_fc, block.ln_2(hidden))
-    known = _name(block.mlp.act)[1] in ("NewGELUActivation", "GELUTanh")
-    inner = gelu(inner) if known else block.mlp.act(inner)
+    is_tanh = _name(block.mlp.act)[1] in ("NewGELUActivation", "GELUTanh")
+    inner = gelu(inner) if is_tanh else block.mlp.act(inner)
     return product(block.mlp.c_proj, inner)
 
 

@@ -178,22 +178,27 @@ def load_module(
     finally:
         if shown:
             bars.enable_progress_bar()
+    _check_weights(report, place, spare, partial=layers is not None)
+    return _aligned(module.to(on)).eval()
+
+
+def _check_weights(report: dict[str, Any], place: str, spare: str, partial: bool) -> None:
+    """Refuse missing weights, and warn of unused ones unless the network is loaded in part."""
     missing = sorted(name for name in report["missing_keys"] if not (spare and name.startswith(spare)))
     if missing:
         raise BadModel(
             f"{place}: the weights lack {len(missing)} tensors, the first is {missing[0]!r}; all must be "
             "there, because a missing tensor would have random values. Get the complete weights"
         )
-    if report["unexpected_keys"] and layers is None:
+    if report["unexpected_keys"] and not partial:
         unused = sorted(report["unexpected_keys"])
         names = ", ".join(unused[:3]) + (", ..." if len(unused) > 3 else "")
         warnings.warn(
             f"{place}: {len(unused)} tensors of the weights are left out, because the model does not use "
             f"them: {names}",
             Remark,
-            stacklevel=3,
+            stacklevel=4,
         )
-    return _aligned(module.to(on)).eval()
 
 
 @torch.no_grad()

@@ -93,7 +93,7 @@ def _of_shape(module: Any, trunk: str, width: int, shape: tuple[int, int]) -> Ou
         output = forward(module, trunk, stand_in)
     logits = output[0] if isinstance(output, tuple) else output.logits
     steps = recorder.steps
-    if recorder.known.get(id(logits)) != len(steps) or not steps:
+    if recorder.numbers.get(id(logits)) != len(steps) or not steps:
         raise Unrecognised("the logits are not the last result")
     (called,) = stand_in.called  # exactly one call
     return OutputLayer(tuple(steps), width, called, _product(tuple(steps)))

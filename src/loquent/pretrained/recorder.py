@@ -61,7 +61,7 @@ class Recorder(TorchFunctionMode):
 
     def __init__(self, hidden: Tensor) -> None:
         super().__init__()
-        self.known, self.alive, self.steps = {id(hidden): 0}, [hidden], list[Step]()
+        self.numbers, self.alive, self.steps = {id(hidden): 0}, [hidden], list[Step]()
         self.differentiable, self.device = torch.is_grad_enabled(), hidden.device.type
         self.autocast = self._autocast()
 
@@ -71,7 +71,7 @@ class Recorder(TorchFunctionMode):
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if not any(isinstance(value, Tensor) and id(value) in self.known for value in flat((args, kwargs))):
+        if not any(isinstance(value, Tensor) and id(value) in self.numbers for value in flat((args, kwargs))):
             return function(*args, **kwargs)
         name = getattr(function, "__name__", "")
         if torch.is_grad_enabled() != self.differentiable:
@@ -97,12 +97,12 @@ class Recorder(TorchFunctionMode):
         result = function(*args, **kwargs)
         self.alive.append(result)
         self.steps.append(step)
-        self.known[id(result)] = len(self.steps)
+        self.numbers[id(result)] = len(self.steps)
         return result
 
     def _check_change(self, value: Any) -> None:
         """Refuse a change in place of anything but the result of one step, which all later steps read."""
-        number = self.known.get(id(value))
+        number = self.numbers.get(id(value))
         if number is None or (number and self.steps[number - 1].function is Tensor.__getitem__):
             raise Unrecognised("a change in place")
 
@@ -120,8 +120,8 @@ class Recorder(TorchFunctionMode):
         args, kwargs = mapped(
             (args, kwargs),
             lambda value: (
-                Place(self.known[id(value)])
-                if isinstance(value, Tensor) and id(value) in self.known
+                Place(self.numbers[id(value)])
+                if isinstance(value, Tensor) and id(value) in self.numbers
                 else value
             ),
         )
@@ -147,7 +147,7 @@ class Recorder(TorchFunctionMode):
 
         Allowed are recorded tensors and weights. For operations on numbers a weight must have one row.
         """
-        if id(value) in self.known:
+        if id(value) in self.numbers:
             return True
         if value.requires_grad and not value.is_leaf:
             return False

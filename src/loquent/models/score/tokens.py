@@ -163,8 +163,8 @@ def score(actor: Actor, batch: TokenBatch, *, token_budget: int = 8192) -> Token
             own = action_scores(actor.policy, part, support=False, entropy=False, hidden=hidden).policy
             policy[rows, :width] = _placed(own, part, policy)
             if actor.reference is not None:
-                known = head(actor.reference) is not None
-                states = pretrained.hidden(actor.reference, part.tokens, wanted) if known else None
+                recorded = head(actor.reference) is not None
+                states = pretrained.hidden(actor.reference, part.tokens, wanted) if recorded else None
                 scores = action_scores(actor.reference, part, support=False, entropy=False, hidden=states)
                 reference[rows, :width] = _placed(scores.policy, part, policy)
             if values is not None:

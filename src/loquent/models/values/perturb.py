@@ -52,9 +52,9 @@ class Perturbation:
     filters: str = "before"
 
     def __post_init__(self) -> None:
-        for name, value, known in (("mode", self.mode, MODES), ("filters", self.filters, FILTERS)):
-            if value not in known:
-                raise BadSetting(f"{name} = {value!r}; it must be one of {', '.join(map(repr, known))}")
+        for name, value, allowed in (("mode", self.mode, MODES), ("filters", self.filters, FILTERS)):
+            if value not in allowed:
+                raise BadSetting(f"{name} = {value!r}; it must be one of {', '.join(map(repr, allowed))}")
         if not (math.isfinite(self.adv_beta) and self.adv_beta >= 0):
             raise BadSetting(
                 f"adv_beta = {self.adv_beta}; the weight of advantages must be a finite number of at least 0"
