@@ -659,7 +659,7 @@ def test_whole_numbers_of_numpy_are_lengths_and_seeds():
     assert env.reset(seed=np.int64(3))[0] == same.reset(seed=3)[0]
     assert type(env.episode().seed) is int
     for seed in (-1, np.int64(-1), 1.5, "3"):
-        with pytest.raises(BadSetting, match="a seed is a whole number of at least 0"):
+        with pytest.raises(BadSetting, match="seed must be an integer of at least 0, got "):
             env.reset(seed=seed)
     for length in (np.int64(0), np.float64(2.0), np.bool_(True)):
         with pytest.raises(BadSetting, match="max_length = "):

@@ -65,10 +65,10 @@ def test_options_are_filled_and_checked(parrot):
             BadSetting,
             "agent parrot.times must be an integer, at least 1, got 'two'",
         ),
-        ("expert", {"times": 2}, BadSetting, "here: the agent expert has no options, so 'times' is none"),
-        ("", {}, BadSetting, "here: '' names no agent"),
-        ({"times": 2}, {}, BadSetting, "here: None names no agent"),
-        ({"kind": 5}, {}, BadSetting, "here: 5 names no agent"),
+        ("expert", {"times": 2}, BadSetting, "here: the agent expert has no options, got 'times'"),
+        ("", {}, BadSetting, "here: '' does not name an agent"),
+        ({"times": 2}, {}, BadSetting, "here: None does not name an agent"),
+        ({"kind": 5}, {}, BadSetting, "here: 5 does not name an agent"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(parrot, chosen, options, kind, says):

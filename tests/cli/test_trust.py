@@ -460,7 +460,7 @@ def test_what_a_name_stands_for_is_looked_at(place, text, said):
 @pytest.mark.parametrize("agent", ["os:system", "os:getpid", "builtins:len", "builtins:str"])
 def test_an_agent_is_looked_at_too(place, agent, capsys):
     assert cli.main(["play", "wordle", "--agent", agent]) == 2
-    assert "which is no agent" in (said := capsys.readouterr().err) or "makes no agent" in said
+    assert "which is not an agent" in (said := capsys.readouterr().err) or "makes no agent" in said
 
 
 def test_scores_of_a_rewards_function_are_refused_in_words(place, capsys):

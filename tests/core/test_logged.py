@@ -39,7 +39,7 @@ def test_the_tables_that_reports_read_are_those_of_the_classes():
 def test_an_unknown_key_is_an_error_in_tests_and_a_warning_for_users():
     known = {"a": Logged("", "one")}
     logged.check(["a"], known)
-    with pytest.raises(UndefinedKey, match="'b' is logged and defined nowhere"):
+    with pytest.raises(UndefinedKey, match="'b' is logged but not defined"):
         logged.check(["a", "b"], known)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("default", UndefinedKey)

@@ -148,7 +148,7 @@ def test_the_watch_can_fail():
     "seed", [-1, -(2**70), 1.5, True, "0", None, np.int64(-1), np.float64(1.0), np.bool_(True)]
 )
 def test_a_seed_is_a_whole_number_that_is_not_negative(seed):
-    with pytest.raises(BadSetting, match="a seed is a whole number of at least 0"):
+    with pytest.raises(BadSetting, match="seed must be an integer of at least 0, got "):
         Key(seed)
     assert Key(2**70).generator().random() != Key(0).generator().random()
 

@@ -58,13 +58,14 @@ def test_rewards_survive_a_cut():
 def test_a_task_that_breaks_its_own_names_is_told():
     with pytest.raises(
         BrokenTask,
-        match=r"guess-v1: play gave the reward bonus = 1.0; finite numbers are right, under these names: "
+        match=r"guess-v1: play returned the reward bonus = 1.0; a reward must be a finite number with "
+        r"one of these names: "
         r"guess",
     ):
         Unnamed().act(start(Unnamed()), "1")
     with pytest.raises(BrokenTask, match="same = nan"):
         Infinite().act(start(Infinite()), "1")
-    with pytest.raises(BrokenTask, match=r"the reason 'no number'; spec.invalid names \[\]"):
+    with pytest.raises(BrokenTask, match=r"the reason 'no number'; spec.invalid allows only \[\]"):
         UnnamedReason().act(start(UnnamedReason()), "x")
 
 

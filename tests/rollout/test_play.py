@@ -168,11 +168,11 @@ def test_no_live_game_is_an_error(live):
 @pytest.mark.parametrize(
     ("thing", "words"),
     [
-        ([], "was asked 2 questions and gave 0 answers"),
-        (lambda asked: [Answer("x")] * 3, "was asked 2 questions and gave 3 answers"),
-        (None, "was asked 2 questions and gave None"),
+        ([], "got 2 questions and returned 0 answers"),
+        (lambda asked: [Answer("x")] * 3, "got 2 questions and returned 3 answers"),
+        (None, "got 2 questions and returned None"),
         (lambda asked: (Answer("x") for _ in asked), "gave a generator"),
-        (["x", "y"], "'x', which is no Answer"),
+        (["x", "y"], "'x'; it must return an Answer"),
         ([Answer(7), Answer("x")], "no Answer with a text"),
         ([Answer("x", "bored"), Answer("x")], "stopped by one of end, stop, length"),
     ],
@@ -186,7 +186,8 @@ def test_a_broken_agent_is_told_apart(thing, words):
 def test_an_empty_seat_is_named():
     task = Interview()
     with pytest.raises(
-        BrokenAgent, match="asks the seat 'judge', and no agent sits there; taken seats: agent, interviewer"
+        BrokenAgent,
+        match="asks the seat 'judge', which has no agent; seats with an agent: agent, interviewer",
     ):
         play(task, games(task.rows("train")), {"agent": Says("x"), "interviewer": Says("y")}, seed=0)
 

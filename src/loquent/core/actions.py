@@ -1,7 +1,8 @@
-"""Sets of actions that have a text each: what a task with a closed choice offers, and what is legal now.
+"""Action sets: the numbered actions of a task, each with a text, and the actions that are legal in a state.
 
-`Legal` is any small hashable value from which the set can compute (a board, a tuple of ids, a bitset in
-bytes); it is never an array. `index` and `text` are a bijection; for slot sets a bijection given `legal`.
+`Legal` is a small hashable value from which an action set computes the legal actions: a board, a tuple of
+ids, or a bitset in bytes; never an array. `index` and `text` are inverse functions; for `Slots` they are
+inverse for a fixed `legal`.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from numpy.typing import NDArray
 from loquent.errors import LoquentError
 
 Legal = Hashable
-MASK_LIMIT = 100_000  # a dense mask above this is refused: an action set that large is used by its parts
+MASK_LIMIT = 100_000  # a larger set has no dense mask; use `contains`, `draw` or `parts`
 
 
 class ActionSet(ABC):
-    """A numbered set of texts. `parts` gives the sizes of factored heads; one part means a flat choice."""
+    """A numbered set of texts; `parts` has the sizes of its factors."""
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """Sizes of the factors whose product covers the set; `(len(self),)` when it does not factor."""
+        """The sizes of the factors whose product covers the set; `(len(self),)` for a set without factors."""
         return (len(self),)
 
     @abstractmethod
@@ -31,11 +32,11 @@ class ActionSet(ABC):
 
     @abstractmethod
     def text(self, i: int, legal: Legal = None) -> str:
-        """The text of action `i`; IndexError when there is none."""
+        """The text of action `i`; IndexError when no such action exists."""
 
     @abstractmethod
     def index(self, text: str, legal: Legal = None) -> int | None:
-        """The number of the action that reads exactly so, or None."""
+        """The number of the action with exactly this text, or None."""
 
     @abstractmethod
     def contains(self, legal: Legal, i: int) -> bool:
@@ -43,17 +44,18 @@ class ActionSet(ABC):
 
     @abstractmethod
     def draw(self, legal: Legal, rng: np.random.Generator) -> int:
-        """One legal action, uniformly; LookupError when none is legal."""
+        """A legal action, drawn uniformly; LookupError when no action is legal."""
 
     def mask(self, legal: Legal) -> NDArray[np.bool_]:
-        """bool[n]: True where legal.
+        """bool[n]: True for legal actions.
 
-        Refused above 100,000 actions, where only `contains`, `draw` and `parts` serve.
+        Raises:
+            LoquentError: the set has more than 100,000 actions; use `contains`, `draw` or `parts`.
         """
         if len(self) > MASK_LIMIT:
             raise LoquentError(
-                f"a mask over {len(self):,} actions is refused (limit {MASK_LIMIT:,}); use contains, "
-                "draw or parts"
+                f"a mask must have at most {MASK_LIMIT:,} actions, got {len(self):,}; use contains, draw or "
+                "parts"
             )
         return np.fromiter(
             (self.contains(legal, i) for i in range(len(self))), dtype=np.bool_, count=len(self)
@@ -61,13 +63,14 @@ class ActionSet(ABC):
 
 
 class Texts(ActionSet):
-    """A fixed list of distinct texts. Legal: None (all), or a bitset in bytes made by `bitset`."""
+    """A fixed list of distinct texts; `legal` is None (all actions) or a bitset made by `bitset`."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self.texts = tuple(texts)
         self._index = {text: i for i, text in enumerate(self.texts)}
         if len(self._index) != len(self.texts):
-            raise LoquentError("the texts of an action set must be distinct")
+            repeated = next(text for i, text in enumerate(self.texts) if self._index[text] != i)
+            raise LoquentError(f"the texts of an action set must be distinct, got {repeated!r:.80} twice")
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -107,9 +110,9 @@ class Texts(ActionSet):
 
 
 class Slots(ActionSet):
-    """At most `size` numbered places whose texts change from turn to turn.
+    """At most `size` numbered slots whose texts change from turn to turn.
 
-    Legal: the tuple of texts now in the places.
+    `legal` is the tuple of the current texts of the slots.
     """
 
     def __init__(self, size: int) -> None:
@@ -135,9 +138,7 @@ class Slots(ActionSet):
 
 
 def bitset(indices: Iterable[int], size: int) -> bytes:
-    """The legal value of a `Texts` set in which just these actions are legal: one bit each, little end
-    first.
-    """
+    """The `legal` value of a `Texts` set for these legal actions: one bit per action, little-endian."""
     bits = np.zeros(size, dtype=np.bool_)
     bits[list(indices)] = True
     return np.packbits(bits, bitorder="little").tobytes()
@@ -145,11 +146,13 @@ def bitset(indices: Iterable[int], size: int) -> bytes:
 
 def _bytes(legal: Legal) -> bytes:
     if not isinstance(legal, bytes):
-        raise TypeError(f"legal = {legal!r:.80}; a bitset in bytes, or None for all actions, is right")
+        raise TypeError(f"legal must be a bitset in bytes, or None for all actions, got {legal!r:.80}")
     return legal
 
 
 def _texts(legal: Legal) -> Sequence[str]:
     if not isinstance(legal, tuple):
-        raise LoquentError(f"a slot set needs the tuple of texts that are legal now, not {legal!r}")
+        raise LoquentError(
+            f"legal of a slot set must be the tuple of texts that are legal now, got {legal!r:.80}"
+        )
     return legal

@@ -1,7 +1,7 @@
-"""Agents: whoever answers. An agent is asked about many games at once and answers each with text.
+"""Agents: they receive questions of many episodes at once and answer each with a text.
 
-Agents keep no game's state: everything they may look at is in `Question`. Caches may be dropped at any moment
-without changing an answer.
+An agent keeps no state of an episode: everything it may read is in `Question`. Its caches may be dropped at
+any moment without changing an answer.
 """
 
 from __future__ import annotations
@@ -21,31 +21,35 @@ from loquent.core.task import Observation, Stopped, Task
 from loquent.core.values import Record
 from loquent.errors import BadSetting
 
-RIGHT = "a class or function that makes an agent (loquent.core.agent.Agent) of a task is right"
+RIGHT = "name a class or function that makes an agent (loquent.core.agent.Agent) for a task"
 
 
 @dataclass(frozen=True)
 class Question:
-    """One question: all turns this seat has seen (the newest observation is the last of them), and the stream
-    for the answer.
+    """A request for one answer of a seat.
+
+    `turns` has all turns that the seat has observed; the last one is the newest observation. `key` is the key
+    of the answer's random stream.
     """
 
-    game: str  # names the game within a run: row and number
+    game: str  # the episode's name within a run: row and number
     turns: tuple[Turn, ...]
     observation: Observation
     key: Key
     instruction: str = ""
-    actions: ActionSet | None = None  # the task's action set, where it has one
-    # the task's state: for experts and scripts that are told the rules; learners never read it
-    state: object = None
+    actions: ActionSet | None = None  # the task's action set; None: the answer is free text
+    state: object = None  # the task's state, for experts and scripts; learners never read it
     row: Record | None = None
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What an agent says, why it stopped, the tokens as drawn where there are any, and how many of the oldest
-    turns it did not read because
-    they did not fit into its context."""
+    """An agent's answer.
+
+    `stopped` is why the text ends, and `tokens` are the sampled tokens, if the agent samples tokens.
+    `dropped` is the number of oldest turns that the agent did not read because they did not fit into its
+    context.
+    """
 
     text: str
     stopped: Stopped = "end"
@@ -55,8 +59,13 @@ class Answer:
     def __init__(
         self, text: str, stopped: Stopped = "end", tokens: Tokens | None = None, dropped: int = 0
     ) -> None:
-        into = self.__dict__  # one is made at every step: the generated __init__ takes twice as long
-        into["text"], into["stopped"], into["tokens"], into["dropped"] = text, stopped, tokens, dropped
+        values = self.__dict__  # created at every step; a generated __init__ takes twice as long
+        values["text"], values["stopped"], values["tokens"], values["dropped"] = (
+            text,
+            stopped,
+            tokens,
+            dropped,
+        )
 
 
 @runtime_checkable
@@ -65,32 +74,29 @@ class Agent(Protocol):
 
     name: str
 
-    def answer(self, asked: Sequence[Question]) -> Sequence[Answer]:
-        """One answer per question, in order."""
+    def answer(self, questions: Sequence[Question]) -> Sequence[Answer]:
+        """The answers to the questions, one for each, in their order."""
         ...
 
 
 @runtime_checkable
 class Person(Protocol):
-    """An agent played by a person, who is told how the game ended."""
+    """An agent that a person plays; it shows the person how the episode ended."""
 
     name: str
 
     def farewell(self, episode: Episode) -> None:
-        """Show the end of a game."""
+        """Show the end of an episode."""
         ...
 
 
 @runtime_checkable
 class Chooser(Protocol):
-    """An agent that acts by more than its policy: by values, or by the best of several answers."""
+    """An agent that does not only sample its policy: it uses values, or the best of several answers."""
 
     @property
     def kl_of_choice(self) -> float | None:
-        """What choosing the best of n adds to the KL from an answer to the policy, in nats, at most.
-
-        None for the policy itself.
-        """
+        """An upper bound, in nats, of the KL that the choice of the best of n adds; None for the policy."""
         ...
 
 
@@ -100,62 +106,54 @@ def make(
     options: Mapping[str, Any] | None = None,
     place: str = "option",
 ) -> Any:
-    """The agent that a name stands for, made for a task.
+    """Build the agent with a name for a task.
 
-    A factory is called with the task; one that has a dataclass `Options` is called with the task and these
-    options.
+    The agent's factory is called with the task, and with the options if it has a dataclass `Options`.
 
     Args:
-        chosen: a registered name or "module:Class"; or both in one, as a recipe has it: {kind:
-            wordle/random_mixture, prob_smart: 0.25}.
-        options: the agent's options by name.
-        place: where they were given, for errors.
+        chosen: a registered name or "module:Class"; or a mapping with the name and options, as in a recipe:
+            {kind: wordle/random_mixture, prob_smart: 0.25}.
+        options: more options by name.
+        place: where the options come from, for error messages.
 
     Raises:
-        UnknownName: no such agent. BadSetting: no such option, a value outside its range, or an agent that
-            has no options is given some.
+        UnknownName: no agent has this name.
+        BadSetting: an option is unknown or outside its range, or the agent has no options.
     """
-    given = {**(chosen if isinstance(chosen, Mapping) else {"kind": chosen}), **(options or {})}
-    name = given.pop("kind", None)
+    settings = {**(chosen if isinstance(chosen, Mapping) else {"kind": chosen}), **(options or {})}
+    name = settings.pop("kind", None)
     if not isinstance(name, str) or not name:
         raise BadSetting(
-            f"{place}: {name!r:.80} names no agent; a name is right, or a mapping with its `kind` "
-            "and its options"
+            f"{place}: {name!r:.80} does not name an agent; give a name, or a mapping with `kind` and options"
         )
     factory = registry.resolve("agent", name)
     schema = options_of(factory)
-    if schema is None and given:
-        raise BadSetting(f"{place}: the agent {name} has no options, so {next(iter(given))!r} is none")
-    made_options = () if schema is None else (from_values(schema, given, f"agent {name}", place),)
-    if ":" in name and (inspect.isbuiltin(factory) or not registry.accepts(factory, task, *made_options)):
+    if schema is None and settings:
+        raise BadSetting(f"{place}: the agent {name} has no options, got {next(iter(settings))!r}")
+    arguments = () if schema is None else (from_values(schema, settings, f"agent {name}", place),)
+    if ":" in name and (inspect.isbuiltin(factory) or not registry.accepts(factory, task, *arguments)):
         raise BadSetting(f"{place}: {name!r} names {factory!r:.80}, which makes no agent; {RIGHT}")
-    made = factory(task, *made_options)
-    if ":" in name and not isinstance(made, Agent):
-        raise BadSetting(f"{place}: {name!r} made {made!r:.80}, which is no agent; {RIGHT}")
-    return made
+    agent = factory(task, *arguments)
+    if ":" in name and not isinstance(agent, Agent):
+        raise BadSetting(f"{place}: {name!r} made {agent!r:.80}, which is not an agent; {RIGHT}")
+    return agent
 
 
 def without_transport(chosen: Any) -> Any:
-    """What decides an agent's answers: a mapping of `kind` and options without `transport` settings, its own
-    and those of agents inside it.
+    """An agent's mapping of `kind` and options without the `transport` settings, which change no answer.
 
-    Anything else is returned as it is. Only registered names are looked up: a name that stands in a file is
-    not imported.
+    The settings of nested agents are treated alike; any other value is returned unchanged. Only registered
+    names are looked up, so that no code of a file is imported.
     """
     if not isinstance(chosen, Mapping) or not isinstance(chosen.get("kind"), str):
         return chosen
     known = chosen["kind"] in registry.names("agent")
-    left_out = transport_options(registry.find("agent", chosen["kind"])) if known else frozenset()
-    return Record({name: without_transport(value) for name, value in chosen.items() if name not in left_out})
+    omitted = transport_options(registry.find("agent", chosen["kind"])) if known else frozenset()
+    return Record({name: without_transport(value) for name, value in chosen.items() if name not in omitted})
 
 
 def transport_options(factory: Any) -> frozenset[str]:
-    """The options of an agent's factory that say how it is reached, not what it answers
-    (`setting(transport=True)`).
-    """
+    """The options of an agent's factory that are declared with `setting(transport=True)`."""
     schema = options_of(factory)
-    return (
-        frozenset()
-        if schema is None
-        else frozenset(field.name for field in dataclasses.fields(schema) if field.metadata.get("transport"))
-    )
+    fields = () if schema is None else dataclasses.fields(schema)
+    return frozenset(field.name for field in fields if field.metadata.get("transport"))

@@ -36,14 +36,14 @@ class Algorithm(ABC):
     """
 
     Config: ClassVar[type] = AlgorithmConfig
-    """The settings: a frozen dataclass derived from `AlgorithmConfig`; the section `algorithm:` of a recipe.
-    """
+    """The settings: a frozen dataclass derived from `AlgorithmConfig`; the recipe's section `algorithm:`."""
     name: ClassVar[str]
     """The name in error messages, and the name of its agents."""
     reads: ClassVar[tuple[str, ...]]
-    """Sources of episodes that it can learn from: "play" (its own agent), "expert" (another agent), "data"
-    (recorded
-    episodes). The first is the default."""
+    """Sources of episodes that it can learn from; the first is the default.
+
+    "play" is its own agent, "expert" another agent, and "data" recorded episodes.
+    """
     scored: ClassVar[bool] = False
     """Whether its batches need the log-probabilities and values of all networks, from `score`."""
     unused: ClassVar[tuple[str, ...]] = ()

@@ -1,7 +1,7 @@
-"""The built-in names: kind -> name -> "module:Name". Worlds keep theirs in `tasks/<world>/names.py`."""
+"""The built-in names: kind -> name -> "module:Name"; those of a task are in `tasks/<world>/names.py`."""
 
-WORLDS = ("generation", "wordle", "tagging", "multilabel", "multiple_choice")  # a folder in tasks/ each
-DEFAULT_TASK = WORLDS[0]  # what a recipe plays that names no task: text generation
+WORLDS = ("generation", "wordle", "tagging", "multilabel", "multiple_choice")  # each is a folder in tasks/
+DEFAULT_TASK = WORLDS[0]  # the task of a recipe that names none: text generation
 NAMES: dict[str, dict[str, str]] = {
     "algorithm": {
         "supervised": "loquent.algorithms.imitation.supervised:Supervised",

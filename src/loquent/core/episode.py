@@ -1,7 +1,8 @@
-"""An episode: the record of one game, and the only thing learners learn from.
+"""Episodes: the records from which all algorithms learn.
 
-`turns` holds every utterance: the task's with seat "task" (and `to`, the seat it spoke to), the agents' with
-theirs. On disk an episode is one JSON line; tokens, where asked for, lie in a safetensors file beside it.
+`turns` holds all texts in order. A turn of the task has the seat "task", and `to` is the seat that observes
+it; a turn of an agent has the agent's seat. On disk an episode is one JSON line. Tokens are in a safetensors
+file beside it, if they are stored.
 """
 
 from __future__ import annotations
@@ -26,40 +27,43 @@ TASK = "task"
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """The tokens of one answer as they were drawn.
+    """The sampled tokens of one answer.
 
-    Arrays of length n, `support` a `models.support.Support` or None for all.
+    The arrays have length n. `support` is a `models.support.Support`, or None when all tokens were allowed.
     """
 
     ids: NDArray[np.int64]
-    drawn_logprob: NDArray[np.floating[Any]]  # in the support, temperature included: the ratio's denominator
-    policy_logprob: NDArray[np.floating[Any]]  # full softmax
+    drawn_logprob: NDArray[
+        np.floating[Any]
+    ]  # within the support and with temperature; the denominator of the ratio
+    policy_logprob: NDArray[np.floating[Any]]  # of the full softmax
     support: Any = None
 
 
 @dataclass(frozen=True)
 class Turn:
-    """One utterance.
+    """One text of the task or of an agent.
 
-    Rewards stand on turns of the learning seat; `observation`, `tokens` and `invalid` exist in memory only.
+    Only turns of the learning seat have rewards. `observation`, `tokens` and `invalid` exist in memory only.
     """
 
     seat: str
     text: str
-    to: str = ""  # whom the task spoke to; "" on an agent's turn
+    to: str = ""  # the seat that observes a turn of the task; "" on an agent's turn
     rewards: Record = EMPTY
     stopped: Stopped = "end"
     observation: Observation | None = field(default=None, compare=False)
     tokens: Tokens | None = field(default=None, compare=False)
     token_rewards: Record = EMPTY  # name -> tuple of floats, one per token
-    invalid: str = field(default="", compare=False)  # why the task could not read it as a move
+    invalid: str = field(default="", compare=False)  # why the text was not a valid move
 
 
 @dataclass(frozen=True)
 class Episode:
-    """One game. `row` names the row by id, so the episode can be replayed.
+    """The record of one episode.
 
-    `number` tells games on the same row apart.
+    `row` is the id of the row, so the episode can be replayed; `number` distinguishes episodes on the same
+    row.
     """
 
     task: str
@@ -71,18 +75,17 @@ class Episode:
     ended: str | None = None
     learning: str = "agent"
     instruction: str = ""
-    agents: Record = EMPTY  # seat -> who sat there
-    # how it came to be, where that is not plain play: kind, and of a fork its parent and its start
-    meta: Record = EMPTY
+    agents: Record = EMPTY  # seat -> name of the agent
+    meta: Record = EMPTY  # the kind of a designed episode, and the parent and the start of a fork
 
     @property
     def bootstraps(self) -> bool:
-        """Whether a value stands for what was never played: true for "cut" and for a game still running."""
+        """Whether a value stands for the rest of the return: for "cut" and for an unended episode."""
         return self.ended is None or self.ended == CUT
 
     @property
     def rewards(self) -> Record:
-        """The sum of each named reward over the learning seat's turns, terms per token included."""
+        """The sum of each named reward over all turns, rewards per token included."""
         sums: dict[str, float] = {}
         for turn in self.turns:
             for name, value in turn.rewards.items():
@@ -96,7 +99,7 @@ class Episode:
         return float(sum(weights[name] * value for name, value in self.rewards.items() if name in weights))
 
     def seen_by(self, seat: str) -> tuple[Turn, ...]:
-        """The turns a seat has read or said, in order: what the task told it, and its own answers."""
+        """The turns that a seat observed or produced, in order."""
         return tuple(turn for turn in self.turns if turn.seat == seat or turn.to == seat)
 
     def answers(self) -> tuple[Turn, ...]:
@@ -109,7 +112,7 @@ class Episode:
 
 
 def to_json(episode: Episode) -> dict[str, Any]:
-    """What stands on disk for an episode; tokens and observations are left out."""
+    """The JSON object of an episode, without tokens and observations."""
     head = {
         name: getattr(episode, name)
         for name in ("task", "row", "split", "seed", "number", "ended", "learning", "instruction")
@@ -124,21 +127,22 @@ def to_json(episode: Episode) -> dict[str, Any]:
 
 
 def from_json(line: Any) -> Episode:
-    """The episode a JSON object stands for.
+    """The episode of a JSON object.
 
-    ValueError where one of its fields is missing, unknown or not what it should be, in words.
+    Raises:
+        ValueError: a field is missing, unknown or does not fit; the message names it.
     """
     try:
         return Episode(
             **fields.check_object(line, _EPISODE, ("task", "row", "split", "seed", "number", "turns"))
         )
     except ValueError as error:
-        said = str(error)
-        raise ValueError(said[1:] if said.startswith(".") else f"it{said}") from None
+        message = str(error)
+        raise ValueError(message[1:] if message.startswith(".") else f"it{message}") from None
 
 
 def write(path: str | Path, episodes: Iterable[Episode], *, append: bool = False) -> int:
-    """Write episodes as JSON lines (null, never NaN); returns how many."""
+    """Write episodes as JSON lines without NaN; returns the number of episodes."""
     count = 0
     with Path(path).open("a" if append else "w", encoding="utf-8") as file:
         for episode in episodes:
@@ -151,7 +155,7 @@ def read(path: str | Path) -> Iterator[Episode]:
     """Read episodes from JSON lines.
 
     Raises:
-        BadRow: a line is no JSON or no episode; names file and line.
+        BadRow: a line is not JSON or not an episode; the message names the file and the line.
     """
     with Path(path).open("rb") as file:
         for number, line in enumerate(file, 1):

@@ -1,6 +1,6 @@
-"""A game under way: what `play` keeps for each live game, and what the adapters step.
+"""A live episode, as `play` and the adapters step it.
 
-It owns who is due and whose the rewards are.
+It decides which seat answers next and which turn receives the rewards of a step.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ STOPPED = get_args(Stopped)
 
 @dataclass
 class Live:
-    """One game on `row`; its streams are keyed by (seed, row id, number) and by nothing else.
+    """An episode on `row` that has not ended; its random streams depend only on (seed, row id, number).
 
-    The rewards of a step belong to the last turn of the learning seat, also when another seat spoke in
-    between. Rewards that come before it has spoken are owed to its first turn; in a game where it never
-    speaks they stand on the last turn of all.
+    The rewards of a step belong to the last turn of the learning seat, even when another seat answered since.
+    Rewards before its first turn are `owed` to that turn. If the learning seat never answers, they are put on
+    the last turn of the episode.
     """
 
     task: Task
@@ -35,8 +35,8 @@ class Live:
     seed: int
     split: str = "train"
     learning: str = "agent"
-    index: int = 0  # its place in a queue
-    meta: Record = EMPTY  # of the episode
+    index: int = 0  # its position in the queue
+    meta: Record = EMPTY  # the `meta` of its `Episode`
     step: Step = field(init=False)
     owed: Record = EMPTY
 
@@ -48,35 +48,34 @@ class Live:
 
     @cached_property
     def key(self) -> Key:
-        """The key of this game: that of its task and those of its answers stand below it."""
+        """The key of this episode, the parent of the keys of its task and its answers."""
         return Key(self.seed, (self.row.id, self.number))
 
     @property
     def seat(self) -> str:
-        """The seat that is due to answer."""
+        """The seat that answers next."""
         return self.step.observation.seat
 
     @property
     def turns(self) -> list[Turn]:
-        """Every utterance so far; made when somebody looks, as who steps an environment seldom does."""
+        """All turns so far. Built on first access, because stepping an environment rarely needs them."""
         if not self._turns:
-            self._turns = [_told(self._opening)]
-        for seat, text, earned, stopped, tokens, told, invalid in self._new:
+            self._turns = [_task_turn(self._opening)]
+        for seat, text, rewards, stopped, tokens, observation, invalid in self._new:
             self._turns += (
-                Turn(seat, text, rewards=earned, stopped=stopped, tokens=tokens, invalid=invalid),
-                _told(told),
+                Turn(seat, text, rewards=rewards, stopped=stopped, tokens=tokens, invalid=invalid),
+                _task_turn(observation),
             )
         self._new.clear()
         return self._turns
 
     def question(self) -> Question:
-        """The question to the seat that is due."""
+        """The question to the seat that answers next."""
         seat, spec = self.seat, self.task.spec
         turns = tuple(turn for turn in self.turns if turn.seat == seat or turn.to == seat)
         key = self.key.child("answer", seat, self.step.turn)
-        game = f"{self.row.id}#{self.number}"
         return Question(
-            game,
+            f"{self.row.id}#{self.number}",
             turns,
             self.step.observation,
             key,
@@ -87,11 +86,11 @@ class Live:
         )
 
     def act(self, answer: Answer) -> Record:
-        """Take the answer of the seat that is due; returns the rewards of the step.
+        """Process the answer of the seat that answers next; returns the rewards of the step.
 
         Raises:
-            EpisodeOver: the game has ended.
-            BrokenAgent: this is no `Answer` with a text and a reason it stopped.
+            EpisodeOver: the episode has ended.
+            BrokenAgent: the answer is not an `Answer` with a text and a valid `stopped`.
         """
         if (
             not isinstance(answer, Answer)
@@ -99,30 +98,30 @@ class Live:
             or answer.stopped not in STOPPED
         ):
             raise BrokenAgent(
-                f"an agent answered {answer!r:.200}, which is no Answer with a text that stopped by "
+                f"an agent answered {answer!r:.200}; it must return an Answer with a text, and with stopped "
                 f"one of {', '.join(STOPPED)}"
             )
-        text = answer.text if answer.text.isascii() else _paired(answer.text)
-        return self._acted(text, answer.stopped, answer.tokens)
+        text = answer.text if answer.text.isascii() else _joined_surrogates(answer.text)
+        return self._apply(text, answer.stopped, answer.tokens)
 
     def choose(self, text: str) -> Record:
-        """`act` for the text of one of the task's own actions, which needs no looking at."""
-        return self._acted(text, "end", None)
+        """`act` without checks, for the text of one of the task's own actions."""
+        return self._apply(text, "end", None)
 
-    def _acted(self, text: str, stopped: Stopped, tokens: Tokens | None) -> Record:
+    def _apply(self, text: str, stopped: Stopped, tokens: Tokens | None) -> Record:
         seat = self.step.observation.seat
         self.step = step = self.task.act(self.step, text, stopped)
-        earned = EMPTY
+        rewards = EMPTY
         if seat == self.learning:
-            earned = _sum(self.owed, step.rewards) if self.owed else step.rewards
+            rewards = _sum(self.owed, step.rewards) if self.owed else step.rewards
             self.owed = EMPTY
         elif step.rewards:
             self._credit(step.rewards)
-        self._new.append((seat, text, earned, stopped, tokens, step.observation, step.invalid))
+        self._new.append((seat, text, rewards, stopped, tokens, step.observation, step.invalid))
         return step.rewards
 
     def episode(self, agents: Record = EMPTY) -> Episode:
-        """The record of the game so far."""
+        """The record of the episode so far."""
         turns = self.turns
         if self.owed:
             turns = [*turns[:-1], replace(turns[-1], rewards=self.owed)]
@@ -144,22 +143,22 @@ class Live:
         )
 
     def fork(self, number: int, kind: str) -> Live:
-        """The same game from here on as game `number` of its row: what was said stays, what is said next has
-        streams of its own.
+        """A copy of this episode that continues as episode `number` of the row.
 
-        The task keeps the parent's stream: what it draws later it draws for all forks of a game alike, so
-        that they differ by what is said in them and by nothing else.
+        Its turns so far are the same; later answers have random streams of their own. The task keeps the
+        parent's stream, so its draws are the same in all forks, and forks differ only by their answers.
+
+        Args:
+            kind: the kind in the `meta` of the fork's `Episode`.
         """
-        one = copy(self)
-        one.number, one.key = number, Key(self.seed, (self.row.id, number))
-        one._turns, one._new = list(self.turns), []
-        one.meta = Record(kind=kind, parent=self.meta.get("parent", self.number), start=len(self.turns))
-        return one
+        fork = copy(self)
+        fork.number, fork.key = number, Key(self.seed, (self.row.id, number))
+        fork._turns, fork._new = list(self.turns), []
+        fork.meta = Record(kind=kind, parent=self.meta.get("parent", self.number), start=len(self.turns))
+        return fork
 
     def _credit(self, rewards: Record) -> None:
-        """Put what came while another seat spoke on the learning seat's last turn, or keep it for its
-        first.
-        """
+        """Add the rewards of another seat's step to the learning seat's last turn, or to `owed`."""
         owed = _sum(self.owed, rewards)
         last = next(
             (i for i in reversed(range(len(self.turns))) if self.turns[i].seat == self.learning), None
@@ -171,25 +170,20 @@ class Live:
         self.turns[last] = replace(self.turns[last], rewards=_sum(self.turns[last].rewards, owed))
 
 
-def _told(observation: Observation) -> Turn:
+def _task_turn(observation: Observation) -> Turn:
     return Turn(TASK, observation.text, to=observation.seat, observation=observation)
 
 
 def _sum(a: Record, b: Record) -> Record:
-    return (
-        Record(
-            {
-                name: a.get(name, 0.0) + b.get(name, 0.0)
-                for name in (*a, *(name for name in b if name not in a))
-            }
-        )
-        if b
-        else a
-    )
+    if not b:
+        return a
+    names = (*a, *(name for name in b if name not in a))
+    return Record({name: a.get(name, 0.0) + b.get(name, 0.0) for name in names})
 
 
-def _paired(text: str) -> str:
-    """The text with each pair of surrogates joined to the character it stands for: JSON would join it, and a
-    record must read back equal.
+def _joined_surrogates(text: str) -> str:
+    """The text with each surrogate pair joined to its character.
+
+    JSON would join the pair too, and an episode must be equal after it is written and read.
     """
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

@@ -1,9 +1,8 @@
-"""Every key a run logs, with its unit and its meaning: one table, which the docs print and the report takes
-its axes from.
+"""The keys that a run logs, each with its unit and its meaning.
 
-What every run logs stands here; an algorithm's own keys stand in a table `LOGGED` beside its class. A key
-that is in neither is logged all the same, with the warning `UndefinedKey`; in the tests that warning is an
-error.
+The documentation prints this table, and the report takes its axes from it. The keys of all runs are here; an
+algorithm's own keys are in a table `LOGGED` in the module of its class. A key without a definition is logged
+with the warning `UndefinedKey`, which is an error in the tests.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 SUCCESS_ERROR = "success_error"
-EPISODES = ("rollout/", "evaluation/")  # where keys of episodes stand in metrics.jsonl
+EPISODES = ("rollout/", "evaluation/")  # the prefixes of keys of episodes in metrics.jsonl
 
 
 class Logged(NamedTuple):
-    """What one key means. An empty unit: a bare number."""
+    """The unit and the meaning of a key; an empty unit means a plain number."""
 
     unit: str
     meaning: str
@@ -117,19 +116,20 @@ LOGGED = {
 
 
 def table(algorithm: type) -> dict[str, Logged]:
-    """All keys that a run with this algorithm may log: every run's, and those of the tables beside the
-    algorithm's classes.
+    """All keys that a run with this algorithm may log.
+
+    They are the keys of all runs and those in the modules of the algorithm's class and of its bases.
     """
-    found = dict(LOGGED)
+    keys = dict(LOGGED)
     for cls in reversed(algorithm.__mro__):
-        found |= getattr(sys.modules.get(cls.__module__), "LOGGED", {})
-    return found
+        keys |= getattr(sys.modules.get(cls.__module__), "LOGGED", {})
+    return keys
 
 
 def definition(key: str, known: Mapping[str, Logged]) -> Logged | None:
-    """What a key means.
+    """The definition of a key, or of its family; None when there is neither.
 
-    One that ends in a name of its own (`evaluation/perplexity`) is defined by its family (`evaluation/*`).
+    A key such as `evaluation/perplexity` belongs to the family `evaluation/*`.
     """
     parts = key.split("/")
     families = ("/".join((*parts[:n], "*")) for n in range(len(parts) - 1, 0, -1))
@@ -137,26 +137,23 @@ def definition(key: str, known: Mapping[str, Logged]) -> Logged | None:
 
 
 def value(line: Mapping[str, Any], key: str) -> Any:
-    """The value of a key in a line of metrics.jsonl, or among the values of an evaluation.
+    """The value of a key in a line of metrics.jsonl or in the values of an evaluation; None when absent.
 
-    None where it was not measured.
-
-    An ending is logged where an episode came to it, so its share is 0 where the line has other endings and
-    not this one.
+    Only endings that occurred are logged. An absent ending has the share 0 when the line has other endings.
     """
-    head, found, _ = key.partition("ended/")
-    absent = 0.0 if found and head in ("", *EPISODES) and f"{head}ended/cut" in line else None
+    head, separator, _ = key.partition("ended/")
+    absent = 0.0 if separator and head in ("", *EPISODES) and f"{head}ended/cut" in line else None
     return line.get(key, absent)
 
 
 def check(keys: Iterable[str], known: Mapping[str, Logged]) -> None:
-    """Warn of keys that no table defines."""
+    """Warn about keys that no table defines."""
     missing = [key for key in keys if definition(key, known) is None]
     if missing:
         warnings.warn(
             UndefinedKey(
-                f"{missing[0]!r} is logged and defined nowhere: give it a line in the table LOGGED "
-                "of the algorithm's module"
+                f"{missing[0]!r} is logged but not defined; add it to the table LOGGED of the algorithm's "
+                "module"
             ),
             stacklevel=2,
         )

@@ -1,6 +1,6 @@
-"""A metric: scores for a batch of texts, one per sample and one for the corpus.
+"""Metrics: they score a batch of texts, with one score per sample and one for the corpus.
 
-Every metric can be a reward.
+Every metric can be used as a reward.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from loquent.core.task import Row, Task
 
 @dataclass(frozen=True)
 class Context:
-    """What a registered metric or reward may be built from: `make(context, **options)`."""
+    """The context that a metric's or reward's factory receives: `make(context, **options)`."""
 
     task: Task | None = None
-    model: Any = None  # the policy, a `pretrained.LanguageModel`, for metrics of the policy itself
+    model: Any = None  # the policy, a `pretrained.LanguageModel`; for metrics of the policy
     cache: Path = Path.home() / ".cache" / "loquent"
 
 
@@ -30,9 +30,10 @@ Scores = dict[str, list[float | None]]
 
 @dataclass(frozen=True)
 class Measured:
-    """`samples`: per key one score per sample (None where not applicable).
+    """The result of a metric.
 
-    `corpus`: per key one number (absent where not applicable).
+    `samples` has one score per sample for each key, None where the metric does not apply. `corpus` has one
+    number per key; a key that does not apply is absent.
     """
 
     samples: Scores = field(default_factory=dict)
@@ -41,16 +42,15 @@ class Measured:
 
 @runtime_checkable
 class Metric(Protocol):
-    """Batched, chunk-size invariant per sample (but see `together`), permutation equivariant.
+    """A batched scoring function without side effects.
 
-    Mutates nothing.
-
-    `Traits` says what a metric may say of itself besides, each as an attribute or a property.
+    A sample's score does not depend on the batch, unless the metric declares `together`. A permutation of the
+    samples permutes the scores. A metric may declare the attributes of `Traits` too.
     """
 
     name: str
     version: int
-    higher_is_better: bool | None  # None: neither (a length)
+    higher_is_better: bool | None  # None: neither, as for a length
 
     def __call__(
         self,
@@ -59,40 +59,41 @@ class Metric(Protocol):
         prompts: Sequence[str],
         rows: Sequence[Row],
     ) -> Measured:
-        """Score predictions; all sequences have one entry per sample, `references` a list of strings each."""
+        """Score predictions; all sequences have one entry per sample, a list of texts in `references`."""
         ...
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What a metric may say of itself beyond the protocol. A metric that does not say it has these defaults.
+    """Optional attributes of a metric, with the defaults of a metric that does not declare them.
 
-    A score that depends on other samples is no function of a text. As a reward it is not kept, has no parts,
-    and is refused where episodes are scored one at a time.
+    A score that depends on other samples (`together`) is not a function of the text. As a reward it is not
+    cached, has no parts, and is refused where episodes are scored one at a time.
     """
 
-    keys: tuple[str, ...] = ()  # all keys it may give
-    # per key, where keys differ in `higher_is_better`
+    keys: tuple[str, ...] = ()  # all keys of its scores
+    # `higher_is_better` per key, when keys differ in it
     directions: Mapping[str, bool | None] = field(default_factory=dict)
-    together: bool = False  # whether a sample's score depends on the samples the metric is called with
-    corpus_only: tuple[str, ...] = ()  # keys that have a score for the corpus and none per sample
+    together: bool = False  # whether a sample's score depends on the other samples of the call
+    corpus_only: tuple[str, ...] = ()  # keys that have a corpus score but no scores per sample
 
 
 def traits(metric: Any) -> Traits:
-    """What a metric says of itself."""
-    silent = Traits()
+    """The traits of a metric: its declared attributes, and defaults for the others."""
+    default = Traits()
     return Traits(
-        keys=tuple(getattr(metric, "keys", silent.keys)),
-        directions=getattr(metric, "directions", silent.directions),
-        together=bool(getattr(metric, "together", silent.together)),
-        corpus_only=tuple(getattr(metric, "corpus_only", silent.corpus_only)),
+        keys=tuple(getattr(metric, "keys", default.keys)),
+        directions=getattr(metric, "directions", default.directions),
+        together=bool(getattr(metric, "together", default.together)),
+        corpus_only=tuple(getattr(metric, "corpus_only", default.corpus_only)),
     )
 
 
 @runtime_checkable
 class Tallied(Protocol):
-    """A metric whose corpus scores are a function of sums over samples (BLEU's counts): corpora drawn again
-    need no text read again.
+    """A metric whose corpus scores are a function of sums over samples, such as BLEU's counts.
+
+    Resampled corpora can be scored without reading the texts again.
     """
 
     def tally(
@@ -102,9 +103,9 @@ class Tallied(Protocol):
         prompts: Sequence[str],
         rows: Sequence[Row],
     ) -> NDArray[np.float64]:
-        """What each sample adds: one row of numbers per sample."""
+        """The summands of each sample, one row per sample: [samples, numbers]."""
         ...
 
     def of_tally(self, total: NDArray[np.float64]) -> dict[str, float]:
-        """The corpus scores, by key, of a sum of such rows."""
+        """The corpus scores by key for a sum of such rows: `total` is [numbers]."""
         ...

@@ -1,5 +1,4 @@
-"""Names to things: `register(kind, name, "module:Name")` keeps a string, `find(kind, name)` imports it when
-asked.
+"""The registry of names: `register` stores a target "module:Name", and `find` imports it.
 
 An installed package adds names by entry points of the group `loquent`: `KIND.NAME = "module:Name"`.
 """
@@ -15,33 +14,33 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import metadata
-from typing import Any
+from typing import Any, cast
 
 from loquent.core.catalogue import NAMES, WORLDS
 from loquent.errors import BadSetting, NotImported, UnknownName
 
 KINDS = ("task", "algorithm", "agent", "design", "reward", "metric", "featurizer", "recipe")
-GROUP = "loquent"  # of entry points
+GROUP = "loquent"  # the group of entry points
 
-_alone: ContextVar[frozenset[str]] = ContextVar("names that are not imported", default=frozenset())
+_refused: ContextVar[frozenset[str]] = ContextVar("names that are not imported", default=frozenset())
 
 
 def _built_in() -> dict[str, dict[str, str]]:
-    """All built-in names by kind: those of the catalogue, and those of each world."""
+    """All built-in names by kind: those of the catalogue and those of each folder in tasks/."""
     names = {kind: dict(NAMES.get(kind, {})) for kind in KINDS}
     for world in WORLDS:
-        own = importlib.import_module(f"loquent.tasks.{world}.names")
-        for kind, given in (("task", own.TASKS), ("agent", own.AGENTS), ("design", own.DESIGNS)):
-            names[kind] |= given
+        module = importlib.import_module(f"loquent.tasks.{world}.names")
+        for kind, targets in (("task", module.TASKS), ("agent", module.AGENTS), ("design", module.DESIGNS)):
+            names[kind] |= targets
     return names
 
 
 def environments() -> dict[str, dict[str, str]]:
-    """The Gymnasium ids of all worlds, each with the arguments of its environment."""
-    found: dict[str, dict[str, str]] = {}
+    """The Gymnasium ids of all built-in tasks, each with the arguments of its environment."""
+    ids: dict[str, dict[str, str]] = {}
     for world in WORLDS:
-        found |= importlib.import_module(f"loquent.tasks.{world}.names").ENVIRONMENTS
-    return found
+        ids |= importlib.import_module(f"loquent.tasks.{world}.names").ENVIRONMENTS
+    return ids
 
 
 _names = _built_in()
@@ -49,13 +48,13 @@ _names = _built_in()
 
 @functools.cache
 def _installed() -> Mapping[str, Mapping[str, str]]:
-    """The names that installed packages add, by kind. A built-in name stays what it is."""
-    found: dict[str, dict[str, str]] = {kind: {} for kind in KINDS}
+    """The names that installed packages add, by kind; they cannot replace built-in names."""
+    targets: dict[str, dict[str, str]] = {kind: {} for kind in KINDS}
     for point in metadata.entry_points(group=GROUP):
         kind, _, name = point.name.partition(".")
-        if kind in found and name:
-            found[kind].setdefault(name, point.value)
-    return found
+        if kind in targets and name:
+            targets[kind].setdefault(name, point.value)
+    return targets
 
 
 def _known(kind: str) -> dict[str, str]:
@@ -63,7 +62,7 @@ def _known(kind: str) -> dict[str, str]:
 
 
 def register(kind: str, name: str, target: str) -> None:
-    """Let `name` stand for `target` ("module:Name", or a file's path for a recipe).
+    """Register `name` for `target`: "module:Name", or the path of a file for a recipe.
 
     A later call replaces an earlier one.
     """
@@ -80,7 +79,7 @@ def names(kind: str) -> list[str]:
 
 
 def target(kind: str, name: str) -> str:
-    """What a name stands for, as the string that was registered."""
+    """The registered target of a name, as a string."""
     if name in _names[kind]:
         return _names[kind][name]
     known = _known(kind)
@@ -90,37 +89,37 @@ def target(kind: str, name: str) -> str:
 
 
 def find(kind: str, name: str) -> Any:
-    """The registered thing itself, imported now."""
+    """The registered object, imported now."""
     return import_name(target(kind, name))
 
 
 def resolve(kind: str, name: str) -> Any:
-    """The thing a registered name or "module:Name" stands for, imported now."""
+    """The object for a registered name or for "module:Name", imported now."""
     return import_name(name) if ":" in name else find(kind, name)
 
 
 def is_import_name(text: str) -> bool:
-    """Whether a text has the form "module:Name"; `import_name` takes nothing else."""
+    """Whether a text has the form "module:Name", which `import_name` requires."""
     module, colon, name = text.partition(":")
     return bool(colon) and all(part.isidentifier() for part in (*module.split("."), name))
 
 
 def import_name(name: str) -> Any:
-    """The thing that "module:Name" names; modules of the current folder are found too, behind all others.
+    """The object that "module:Name" names; modules of the current folder are searched last.
 
     Raises:
         BadSetting: the text has another form, the module cannot be imported, or it has no such name.
-        NotImported: the name is left alone now (`refuse_imports`).
+        NotImported: the name is refused in this context (`refuse_imports`).
     """
     if not is_import_name(name):
         raise BadSetting(f"{name!r:.200} is not of the form 'module:name'")
-    if name in _alone.get():
-        raise NotImported(f"{name!r} stands in a file and is not imported")
-    module, _, inside = name.partition(":")
+    if name in _refused.get():
+        raise NotImported(f"{name!r} is named in a file that is only read, so it is not imported")
+    module, _, attribute = name.partition(":")
     if module.partition(".")[0] != "loquent":
         search_current_folder()
     try:
-        found = importlib.import_module(module)
+        imported = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name and (module == error.name or module.startswith(error.name + ".")):
             raise BadSetting(
@@ -128,36 +127,37 @@ def import_name(name: str) -> Any:
                 "on PYTHONPATH"
             ) from error
         raise
-    if not hasattr(found, inside):
-        raise BadSetting(f"{name!r}: the module {module} has no {inside!r}")
-    return getattr(found, inside)
+    if not hasattr(imported, attribute):
+        raise BadSetting(f"{name!r}: the module {module} has no {attribute!r}")
+    return getattr(imported, attribute)
 
 
 def function(name: str, what: str) -> Callable[..., Any]:
-    """The function that "module:Name" names; `what` is what errors call it.
+    """The function that "module:Name" names.
 
-    BadSetting as from `import_name`, or where it cannot be called.
+    Args:
+        what: the name of the setting in error messages.
+
+    Raises:
+        BadSetting: as from `import_name`; also when the object cannot be called.
     """
-    found = import_name(name)
-    if not callable(found):
-        raise BadSetting(f"{what} = {name!r} is {found!r:.80}, which cannot be called; name a function")
-    function_: Callable[..., Any] = found
-    return function_
+    imported = import_name(name)
+    if not callable(imported):
+        raise BadSetting(f"{what} = {name!r} is {imported!r:.80}, which cannot be called; name a function")
+    return cast(Callable[..., Any], imported)
 
 
-def accepts(made: Any, *given: Any, **options: Any) -> bool:
-    """Whether something imported can be called with these arguments, as far as it says."""
+def accepts(factory: Any, *args: Any, **options: Any) -> bool:
+    """Whether an imported object can be called with these arguments, judged by its signature."""
     try:
-        inspect.signature(made, follow_wrapped=False).bind(*given, **options)
+        inspect.signature(factory, follow_wrapped=False).bind(*args, **options)
     except (TypeError, ValueError):
         return False
     return True
 
 
 def search_current_folder() -> None:
-    """Let modules of the current folder be found, behind all others, so that no file here can stand in for a
-    library.
-    """
+    """Add the current folder to the end of the module search path, so that its files hide no library."""
     here = os.getcwd()
     if here not in sys.path:
         sys.path.append(here)
@@ -165,9 +165,9 @@ def search_current_folder() -> None:
 
 @contextmanager
 def refuse_imports(names: Iterable[str]) -> Iterator[None]:
-    """Refuse these names of the form "module:Name" for a while: to import one raises NotImported."""
-    token = _alone.set(frozenset(names))
+    """A context in which the import of these names ("module:Name") raises NotImported."""
+    token = _refused.set(frozenset(names))
     try:
         yield
     finally:
-        _alone.reset(token)
+        _refused.reset(token)

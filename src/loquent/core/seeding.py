@@ -1,7 +1,7 @@
-"""Keyed random streams: every draw is named by where it happens, so no order of work can change it.
+"""Keyed random streams: a draw depends on its key, not on the order of the computation.
 
-A `Key` is a value (a run's seed and a path of names). `key.draw(turn, purpose)` gives a fresh numpy generator
-on a Philox stream that belongs to that place alone. Third-party code that can only draw globally runs inside
+A `Key` is a value: a run's seed and a path of names. `key.draw(turn, purpose)` returns a fresh numpy
+generator on a Philox stream of its own. Third-party code that can only use global generators runs inside
 `borrowed(key)`.
 """
 
@@ -26,10 +26,10 @@ Name = str | int
 
 @dataclass(frozen=True)
 class Key:
-    """The name of a random stream; hashable, picklable and comparable, so it may stand in a task's state.
+    """The name of a random stream; hashable, picklable and comparable, so a task's state may hold it.
 
     Raises:
-        BadSetting: the seed is no whole number of at least 0.
+        BadSetting: the seed is not an integer of at least 0.
     """
 
     seed: int
@@ -37,19 +37,18 @@ class Key:
 
     def __init__(self, seed: int, path: tuple[Name, ...] = ()) -> None:
         if type(seed) is not int or seed < 0:
-            seed = as_integer(seed, f"seed = {seed!r}: a seed is a whole number of at least 0")
-        into = self.__dict__  # one is made for every game: the generated __init__ takes twice as long
-        into["seed"], into["path"] = seed, path
+            seed = as_integer(seed, f"seed must be an integer of at least 0, got {seed!r}")
+        values = self.__dict__  # a key is created for every episode; a generated __init__ takes twice as long
+        values["seed"], values["path"] = seed, path
 
     def child(self, *names: Name) -> Key:
-        """The key one or more names further down."""
-        key = object.__new__(Key)
-        # the seed is known to be one
-        key.__dict__["seed"], key.__dict__["path"] = (self.seed, self.path + names)
+        """The key with one or more names appended to its path."""
+        key = object.__new__(Key)  # skips the check of the seed, which has been made
+        key.__dict__["seed"], key.__dict__["path"] = self.seed, self.path + names
         return key
 
     def draw(self, turn: int, purpose: str) -> np.random.Generator:
-        """A fresh generator for one purpose at one turn; the same arguments always give the same stream."""
+        """A fresh generator for a purpose at a turn; equal arguments always give the same stream."""
         return self.child(turn, purpose).generator()
 
     def generator(self) -> np.random.Generator:
@@ -57,32 +56,34 @@ class Key:
         return np.random.Generator(np.random.Philox(key=self.integer(128)))
 
     def integer(self, bits: int = 63) -> int:
-        """An integer of so many bits that depends on the whole key (a seed for code that wants one)."""
-        named = json.dumps([self.seed, *self.path], ensure_ascii=True).encode()
-        return int.from_bytes(hashlib.blake2b(named, digest_size=16).digest(), "little") >> (128 - bits)
+        """An integer of `bits` bits that depends on the whole key, as a seed for other code."""
+        text = json.dumps([self.seed, *self.path], ensure_ascii=True).encode()
+        return int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "little") >> (128 - bits)
 
 
-def as_integer(given: Any, problem: str, low: int = 0) -> int:
-    """An integer of any kind, numpy's too, as Python's.
+def as_integer(value: Any, problem: str, low: int = 0) -> int:
+    """A Python or numpy integer as a Python integer.
 
-    BadSetting with `problem` for anything else, a bool, or less than `low`.
+    Raises:
+        BadSetting: the value is a bool, not an integer, or less than `low`; `problem` is the message.
     """
     try:
-        number = operator.index(given)
+        number = operator.index(value)
     except TypeError:
         raise BadSetting(problem) from None
-    if isinstance(given, bool) or number < low:
+    if isinstance(value, bool) or number < low:
         raise BadSetting(problem)
     return number
 
 
 @contextmanager
 def borrowed(key: Key) -> Iterator[None]:
-    """Seed the global generators of Python, numpy and (if loaded) torch from `key`, and give them back
-    unchanged.
+    """Seed the global generators of Python, numpy and torch from `key`, and restore them at the end.
+
+    Torch's generators are included only when torch has been imported.
     """
     torch: Any = sys.modules.get("torch")
-    before_python, before_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - saved, to be restored
+    before_python, before_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - restored below
     before_torch = torch.default_generator.get_state() if torch else None
     on_gpu = bool(torch) and torch.cuda.is_available() and torch.cuda.is_initialized()
     before_cuda = torch.cuda.get_rng_state_all() if torch and on_gpu else None
@@ -90,7 +91,7 @@ def borrowed(key: Key) -> Iterator[None]:
     np.random.seed(key.integer(32))  # noqa: NPY002 - the point of this function
     if torch:
         torch.default_generator.manual_seed(key.integer())
-        if on_gpu:  # before CUDA is there, torch.manual_seed would queue a seed that nobody could give back
+        if on_gpu:  # before CUDA is initialized, torch would queue the seed, and it could not be undone
             torch.cuda.manual_seed_all(key.integer())
     try:
         yield

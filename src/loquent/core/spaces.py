@@ -1,4 +1,4 @@
-"""The space of all texts: Gymnasium's `Text` wants a list of characters, and a language has all of them."""
+"""The space of all texts; Gymnasium's own `Text` needs a list of allowed characters."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gymnasium.vector.utils import create_shared_memory
 from loquent.errors import BadRow
 
 PRINTABLE = string.ascii_letters + string.digits + string.punctuation + " \n"
-SAMPLED = 64  # characters at most, in a sample
+SAMPLED = 64  # the largest number of characters in a sample
 
 
 class _AllCharacters(Sequence[str]):
-    """Every code point in order, without a list of them."""
+    """All code points in order, without a list in memory."""
 
     def __len__(self) -> int:
         return sys.maxunicode + 1
@@ -44,20 +44,20 @@ class _AllCharacters(Sequence[str]):
 
 
 class AnyText(spaces.Text):
-    """Any text of at most `max_length` characters.
+    """All texts of at most `max_length` characters.
 
-    A sample is up to 64 printable ones; the index of a character is its code point.
+    A sample has up to 64 printable characters. The index of a character is its code point.
     """
 
     def __init__(self, max_length: int, seed: int | np.random.Generator | None = None) -> None:
         super().__init__(max_length, min_length=0, charset=PRINTABLE, seed=seed)
 
     def contains(self, x: Any) -> bool:
-        """Whether this is a text that is not too long."""
+        """Whether `x` is a text of at most `max_length` characters."""
         return isinstance(x, str) and len(x) <= self.max_length
 
     def sample(self, mask: Any = None, probability: Any = None) -> str:
-        """A short printable text, or what `Text` draws under a mask over the printable characters."""
+        """A short printable text; with a mask, a draw of Gymnasium's `Text` from printable characters."""
         if mask is not None or probability is not None:
             printable = spaces.Text(self.max_length, min_length=0, charset=PRINTABLE, seed=self.np_random)
             return str(printable.sample(mask, probability))
@@ -75,7 +75,7 @@ class AnyText(spaces.Text):
         return _AllCharacters()
 
     def character_index(self, char: str) -> np.int32:
-        """The code point."""
+        """The code point of a character."""
         return np.int32(ord(char))
 
     def __repr__(self) -> str:
@@ -89,21 +89,17 @@ class AnyText(spaces.Text):
 
 
 def check_lengths(what: str, texts: Iterable[str], most: int) -> None:
-    """BadRow where one of the texts of a row is too long for a space of texts of so many characters."""
+    """Raise BadRow when a text of a row has more than `most` characters, the limit of its space."""
     for text in texts:
         if len(text) > most:
             raise BadRow(
                 f"{what} has {len(text):,} characters ({text[:20]!r}...); a dictionary shows at most "
-                f"{most:,}. A shorter one is right, or another view: 'vector', or 'text' with a "
-                "larger max_observation"
+                f"{most:,}. Shorten it, or use another view: 'vector', or 'text' with a larger "
+                "max_observation"
             )
 
 
 @create_shared_memory.register(AnyText)
 def _refuse_shared_memory(space: AnyText, n: int = 1, ctx: Any = None) -> Any:
-    """Gymnasium (1.4) reads a text from shared memory once, when the vector is made, and would show that one
-    for ever.
-    """
-    raise CustomSpaceError(
-        'texts do not pass through shared memory; vector_kwargs={"shared_memory": False} is right'
-    )
+    """Refuse shared memory: Gymnasium (1.4) would read a text once and show it at every later step."""
+    raise CustomSpaceError('texts cannot use shared memory; pass vector_kwargs={"shared_memory": False}')

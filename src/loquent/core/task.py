@@ -1,9 +1,8 @@
-"""A task is rules as pure functions over values.
+"""A task: its rules are pure functions over values.
 
-An author writes `first`, `read` and `play`; this file keeps the protocol.
-
-The protocol is the end, the turn limit, odd answers, the names of rewards and the cut at the horizon. Equal
-step and equal text give an equal Step, no text raises, and acting after the end raises `EpisodeOver`.
+An author writes `first`, `read` and `play`. This module implements the rest of the protocol: the end of an
+episode, the turn limit, invalid answers, the names of rewards and the cut at the horizon. An equal step and
+an equal text give an equal next step. No text raises an error; an action after the end raises `EpisodeOver`.
 """
 
 from __future__ import annotations
@@ -39,9 +38,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Observation:
-    """What a seat is told: `text` is what is new for it, never the history.
+    """What a seat observes: `text` is the new text only, without the history.
 
-    `fields` is the full structured view.
+    `fields` holds the full structured observation, `legal` the legal actions, and `stop` the texts that end
+    an answer.
     """
 
     text: str
@@ -58,10 +58,9 @@ class Observation:
         seat: str = "agent",
         stop: tuple[str, ...] = (),
     ) -> None:
-        # this, `Outcome` and `Step` are made at every step: the generated __init__ takes twice as long; so
-        # for `Opening`
-        into = self.__dict__
-        into["text"], into["fields"], into["legal"], into["seat"], into["stop"] = (
+        # an observation, outcome and step are created at every step; a generated __init__ takes twice as long
+        values = self.__dict__
+        values["text"], values["fields"], values["legal"], values["seat"], values["stop"] = (
             text,
             fields,
             legal,
@@ -72,7 +71,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class Invalid:
-    """What `read` makes of a text that is no move: a reason named in `spec.invalid`, and the text itself."""
+    """The result of `read` for a text that is not a move: a reason named in `spec.invalid`, and the text."""
 
     why: str
     text: str
@@ -80,21 +79,21 @@ class Invalid:
 
 @dataclass(frozen=True)
 class Opening:
-    """What `first` returns."""
+    """The result of `first`: the initial state and observation."""
 
     state: Any
     observation: Observation
 
     def __init__(self, state: Any, observation: Observation) -> None:
-        into = self.__dict__
-        into["state"], into["observation"] = state, observation
+        values = self.__dict__
+        values["state"], values["observation"] = state, observation
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What `play` returns: rewards are named and raw.
+    """The result of `play`: rewards have names and no weights.
 
-    `ended` is None or the name of the rule that ended the game.
+    `ended` is None or the name of the rule that ended the episode.
     """
 
     state: Any
@@ -105,8 +104,8 @@ class Outcome:
     def __init__(
         self, state: Any, observation: Observation, rewards: Record = EMPTY, ended: str | None = None
     ) -> None:
-        into = self.__dict__
-        into["state"], into["observation"], into["rewards"], into["ended"] = (
+        values = self.__dict__
+        values["state"], values["observation"], values["rewards"], values["ended"] = (
             state,
             observation,
             rewards,
@@ -116,11 +115,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Step:
-    """One point of a game.
+    """One point of an episode.
 
-    `ended`: None, a rule's name, or "cut" when the answer ran into the horizon. `invalid`: why the last
-    answer was
-    no move, a name of `spec.invalid`; "" where it was one."""
+    `ended` is None, the name of a rule, or "cut" when the answer reached the horizon. `invalid` is the reason
+    why the last answer was not a move, a name of `spec.invalid`; "" for a valid answer.
+    """
 
     state: Any
     turn: int
@@ -138,20 +137,20 @@ class Step:
         ended: str | None = None,
         invalid: str = "",
     ) -> None:
-        into = self.__dict__
-        into["state"], into["turn"], into["observation"], into["rewards"], into["ended"] = (
+        values = self.__dict__
+        values["state"], values["turn"], values["observation"], values["rewards"], values["ended"] = (
             state,
             turn,
             observation,
             rewards,
             ended,
         )
-        into["invalid"] = invalid
+        values["invalid"] = invalid
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskSpec:
-    """What is true of a task whatever its rows: names, limits, sources."""
+    """The properties of a task that do not depend on its rows: names, limits and sources."""
 
     id: str
     version: int = 1
@@ -161,12 +160,9 @@ class TaskSpec:
     invalid: tuple[str, ...] = ()  # the reasons `read` may give
     turn_limit: int | None = None
     horizon: Literal["end", "cut"] = "end"
-    success: tuple[
-        str, ...
-        # the endings that count as success: rules of `play`, or "out of turns"; empty: the task has no such
-        # notion
-    ] = ()
-    truncates: tuple[str, ...] = ()  # rules after which a value is still bootstrapped by Gymnasium's flags
+    # endings that count as success: rules of `play`, or "out of turns"; empty: the task defines no success
+    success: tuple[str, ...] = ()
+    truncates: tuple[str, ...] = ()  # rules that Gymnasium's flags report as truncation, so values bootstrap
     return_range: tuple[float, float] | None = None
     paper: str = ""
     licences: tuple[str, ...] = ()
@@ -177,33 +173,33 @@ class TaskSpec:
         ):
             allowed = f"a tuple of names of endings, such as ('solved',), without {CUT!r}"
             raise BrokenTask(
-                f"TaskSpec({self.id!r}): success = {self.success!r}; allowed: {allowed}. Name the "
-                "rules that `play` ends with"
+                f"TaskSpec({self.id!r}): success must be {allowed}, got {self.success!r}; "
+                "name the rules with which `play` ends an episode"
             )
         if OUT_OF_TURNS in self.success and self.turn_limit is None:
             raise BrokenTask(
-                f"TaskSpec({self.id!r}): success names {OUT_OF_TURNS!r}, and there is no turn_limit; "
-                "set one, or leave the name out"
+                f"TaskSpec({self.id!r}): success names {OUT_OF_TURNS!r}, but the task has no turn_limit; "
+                "set turn_limit, or leave the name out"
             )
 
 
 @dataclass(frozen=True)
 class NoOptions:
-    """The options of a task that has none."""
+    """The options of a task without options."""
 
 
 class Task(ABC):
-    """Rules over values.
+    """The rules of an environment, as functions of values.
 
-    Built from a frozen dataclass of options, which with id and version is its identity.
+    A task is built from a frozen dataclass of options. The options, the id and the version are its identity.
     """
 
     Options: ClassVar[type] = NoOptions
-    # the form in which a person annotates its rows: "tags", "labels" or "choice"; "" for none
+    # how a person annotates the rows: "tags", "labels" or "choice"; "": the rows cannot be annotated
     annotation: ClassVar[str] = ""
-    # "module:Name" of the view of its observations made with a featurizer; "": the text
+    # "module:Name" of the view of observations that a featurizer computes; "": a view of the text
     vector_view: ClassVar[str] = ""
-    # name -> "module:Name" of a function from the task to a view; "ansi": from an observation to text
+    # name -> "module:Name" of a function from the task to a view; "ansi": from an observation to a text
     views: ClassVar[Mapping[str, str]] = {}
     spec: TaskSpec
     actions: ActionSet | None = None
@@ -214,72 +210,76 @@ class Task(ABC):
 
     @property
     def identity(self) -> str:
-        """`id-vN`, and the hash of the options where they are not the defaults."""
+        """`id-vN`, followed by a hash of the options unless they are the defaults."""
         name = f"{self.spec.id}-v{self.spec.version}"
         options = dataclasses.asdict(self.options)
         return name if options == _defaults(self.Options) else f"{name}#{digest(options)}"
 
     @abstractmethod
     def rows(self, split: str) -> Sequence[Row]:
-        """The rows of a split, always the same, in the same order."""
+        """The rows of a split: always the same rows in the same order."""
 
     @abstractmethod
     def first(self, row: Row, rng: Key) -> Opening:
-        """Open a game.
+        """The initial state and observation of an episode on `row`.
 
-        `rng` is the game's key: draw with `rng.draw(0, purpose)`, or keep it in the state for later turns.
+        Args:
+            rng: the key of the episode's random streams. Draw with `rng.draw(0, purpose)`, or store the key
+                in the state for later turns.
         """
 
     @abstractmethod
     def read(self, state: Any, text: str) -> Any:
-        """The move a text stands for, or `Invalid(why, text)`. Never raises, whatever was said."""
+        """The move that a text means, or `Invalid(why, text)`; never raises, whatever the text."""
 
     @abstractmethod
     def play(self, state: Any, move: Any) -> Outcome:
-        """What follows from a move (or from an `Invalid`). Pure: no generator, no clock, nothing kept."""
+        """The outcome of a move or of an `Invalid`; a pure function without generator, clock or memory."""
 
     def expert(self, state: Any) -> str | None:
-        """What an expert says here, where an oracle exists; None where there is none."""
+        """The expert's answer in a state; None when the task has no expert."""
         return None
 
     def coloured(self, observation: Observation) -> str | None:
-        """What a person at a terminal with colours sees in place of the text; None: the text.
+        """The observation's text with colours, for a person at a terminal; None: the plain text.
 
-        Colours alone are let through.
+        Only colour sequences may be added; the terminal escapes all other control characters.
         """
         return None
 
     def solution(self, state: Any) -> str | None:
-        """What was right, as a person who has ended a game on this state reads it.
+        """The right answer, as a text for a person who has ended an episode in this state.
 
-        None where a task knows no such thing.
+        None when the task has no such answer.
         """
         return None
 
     def row_from(self, fields: Mapping[str, Any]) -> Row:
-        """A row from outside the source, named `added:HASH` of its fields.
+        """A row from outside the dataset; its id is `added:` and a hash of its fields.
 
-        BadRow where they are none of this task.
+        Raises:
+            BadRow: the fields do not fit this task.
         """
-        made = Record({str(name): frozen(value) for name, value in fields.items()})
-        return Row(f"added:{digest(made, 16)}", made)
+        record = Record({str(name): frozen(value) for name, value in fields.items()})
+        return Row(f"added:{digest(record, 16)}", record)
 
     def info(self, state: Any, ended: str | None) -> Mapping[str, Any]:
-        """What a player may know beside the observation, for adapters to pass on (`score`).
+        """Facts beside the observation that adapters add to Gymnasium's `info`, such as a score.
 
-        After the end also what was right.
+        After the end they may include the right answer.
         """
         return EMPTY
 
     def measure(self, ended: Sequence[tuple[Row, Observation]]) -> Record:
-        """Figures of a corpus of ended games from each one's row and last observation, all of them better
-        when larger; none by default.
+        """Metrics of a corpus of ended episodes, computed from each episode's row and last observation.
+
+        Larger values must be better. By default there are none.
         """
         return EMPTY
 
     @final
     def start(self, row: Row, rng: Key) -> Step:
-        """The step before the first answer of a game on `row`."""
+        """The step before the first answer of an episode on `row`."""
         opening = self.first(row, rng)
         return Step(opening.state, 0, opening.observation)
 
@@ -287,32 +287,33 @@ class Task(ABC):
     def act(self, step: Step, text: str, stopped: Stopped = "end") -> Step:
         """The step after an answer.
 
-        `stopped` tells why the answer stopped; only a task with horizon "cut" looks at it.
+        Args:
+            stopped: why the answer stopped; only a task with horizon "cut" uses it.
 
         Raises:
-            EpisodeOver: the game has ended.
-            BrokenTask: the task's own rules gave an unnamed reward or reason (never because of what was
-                said).
+            EpisodeOver: the episode has ended.
+            BrokenTask: the task's rules raised, or returned an undeclared reward or reason. This is an error
+                of the task, never of the text.
         """
         if step.ended is not None:
             raise EpisodeOver(
                 f"{self.identity} ended at turn {step.turn} ({step.ended}); start(row, rng) begins another"
             )
-        rule, given = "read", text
+        rule, argument = "read", text
         try:
             move = self.read(step.state, text)
             if isinstance(move, Invalid) and move.why not in self.spec.invalid:
                 raise BrokenTask(
-                    f"{self.identity}: read gave the reason {move.why!r}; spec.invalid names "
+                    f"{self.identity}: read returned the reason {move.why!r}; spec.invalid allows only "
                     f"{list(self.spec.invalid)}"
                 )
-            rule, given = "play", move
+            rule, argument = "play", move
             outcome = self.play(step.state, move)
         except LoquentError:
             raise
         except Exception as error:
             raise BrokenTask(
-                f"{self.identity}: {rule} raised {type(error).__name__} ({error}) on {given!r:.200}"
+                f"{self.identity}: {rule} raised {type(error).__name__} ({error}) on {argument!r:.200}"
             ) from error
         return self._close(outcome, step.turn + 1, stopped, move.why if isinstance(move, Invalid) else "")
 
@@ -322,8 +323,8 @@ class Task(ABC):
             if name not in spec.rewards or not math.isfinite(value):
                 known = ", ".join(spec.rewards) or "none"
                 raise BrokenTask(
-                    f"{self.identity}: play gave the reward {name} = {value!r}; finite numbers are "
-                    f"right, under these names: {known}"
+                    f"{self.identity}: play returned the reward {name} = {value!r}; a reward must be "
+                    f"a finite number with one of these names: {known}"
                 )
         ended = outcome.ended
         if ended is None and spec.turn_limit is not None and turn >= spec.turn_limit:
@@ -334,14 +335,12 @@ class Task(ABC):
 
     @final
     def row(self, split: str, id: str) -> Row:
-        """The row of that id; UnknownName when the split has none."""
+        """The row with an id; UnknownName when the split does not have it."""
         rows = self.rows(split)
         for row in rows:
             if row.id == id:
                 return row
-        other = next(
-            (other for other in self.spec.splits if id.startswith(f"{other}:") and other != split), ""
-        )
+        other = next((name for name in self.spec.splits if id.startswith(f"{name}:") and name != split), "")
         advice = f"Rows of {other} need the split {other!r}: --split {other}" if other else ""
         raise UnknownName(
             f"row of {self.identity}/{split}",
@@ -353,7 +352,7 @@ class Task(ABC):
 
     @final
     def total(self, rewards: Record, weights: Record | None = None) -> float:
-        """The weighted sum of named rewards; names without a weight do not count."""
+        """The weighted sum of named rewards; a reward without a weight does not count."""
         weights = self.spec.rewards if weights is None else weights
         total = 0.0
         for name, value in rewards.items():
@@ -363,13 +362,14 @@ class Task(ABC):
 
     @final
     def succeeded(self, ended: str | None) -> bool | None:
-        """Whether an ending counts as success; None where `spec.success` names no ending."""
+        """Whether an ending counts as success; None when `spec.success` is empty."""
         return ended in self.spec.success if self.spec.success else None
 
     @final
     def flags(self, ended: str | None) -> tuple[bool, bool]:
-        """Gymnasium's (terminated, truncated) for an end: truncated for "cut" and for the rules in
-        `spec.truncates`.
+        """Gymnasium's (terminated, truncated) for an ending.
+
+        The episode is truncated for "cut" and for the rules in `spec.truncates`.
         """
         truncated = ended is not None and (ended == CUT or ended in self.spec.truncates)
         return ended is not None and not truncated, truncated
@@ -378,5 +378,5 @@ class Task(ABC):
 def _defaults(options: type) -> dict[str, Any] | None:
     try:
         return dataclasses.asdict(options())
-    except TypeError:  # an option without a default: every instance is its own identity
+    except TypeError:  # an option has no default, so every identity needs the hash
         return None

@@ -1,4 +1,4 @@
-"""Values: what states, moves and observations are made of. Immutable, hashable, picklable, deep-copyable."""
+"""Values: the immutable, hashable and picklable contents of states, moves and observations."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ SCALARS = (type(None), bool, int, float, str, bytes)
 class Record(dict[str, Any]):
     """An immutable mapping from names to values: `Record(a=1)` or `Record({"a": 1})`.
 
-    Equality and hash ignore the order of the names; iteration keeps it. It is a dict that refuses to change,
-    as a game makes and asks several at every step: one that keeps a dict inside takes twice as long to make
-    and to read.
+    Equality and hash ignore the order of the names; iteration keeps it. The class derives from dict for
+    speed: an episode creates and reads several records per step, and a wrapper around a dict takes twice as
+        long.
     """
 
     __slots__ = ("_hash",)
-    _hash: int  # once somebody has asked for it
+    _hash: int  # computed on first use
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"a Record does not change; make a new one: record.with_({name}=...)")
 
-    def _refuse(self, *given: Any, **named: Any) -> NoReturn:
+    def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError("a Record does not change; make a new one: record.with_(name=...)")
 
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
 
-    def __hash__(self) -> int:  # type: ignore[override]  # a dict has none
+    def __hash__(self) -> int:  # type: ignore[override]  # a dict has no hash
         try:
             return self._hash
         except AttributeError:
@@ -55,19 +55,19 @@ class Record(dict[str, Any]):
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Record:
-        return self  # its contents are values, which nothing can change
+        return self  # its contents are immutable too
 
     def with_(self, **named: Any) -> Record:
         """A new record with some fields added or replaced."""
         return Record(self, **named)
 
 
-_put_hash = Record.__dict__["_hash"].__set__  # past __setattr__, which refuses
+_put_hash = Record.__dict__["_hash"].__set__  # bypasses __setattr__, which refuses
 EMPTY = Record()
 
 
 def problem(value: Any, place: str = "value") -> str | None:
-    """Why something is not a value, naming the place inside it; None when it is one."""
+    """Why an object is not a value, with the place of the problem inside it; None for a value."""
     if isinstance(value, SCALARS):
         return None
     if isinstance(value, tuple):
@@ -83,8 +83,8 @@ def problem(value: Any, place: str = "value") -> str | None:
         if not vars(type(value))["__dataclass_params__"].frozen:
             return f"{place} is {kind_of(value)}, a dataclass that is not frozen"
         return _first(problem(getattr(value, f.name), f"{place}.{f.name}") for f in dataclasses.fields(value))
-    made_of = "None, bool, int, float, str, bytes, tuple, Record and frozen dataclasses"
-    return f"{place} is {kind_of(value)}; a value is made of {made_of}"
+    allowed = "None, bool, int, float, str, bytes, tuple, Record and frozen dataclasses"
+    return f"{place} is {kind_of(value)}; a value consists of {allowed}"
 
 
 def _first(problems: Iterator[str | None]) -> str | None:
@@ -92,7 +92,7 @@ def _first(problems: Iterator[str | None]) -> str | None:
 
 
 def frozen(thing: Any) -> Any:
-    """Turn what JSON or YAML gives (dicts, lists) into values (Records, tuples)."""
+    """Convert JSON or YAML data to values: dicts to Records, lists to tuples."""
     if isinstance(thing, Mapping):
         return Record({str(name): frozen(item) for name, item in thing.items()})
     if isinstance(thing, list | tuple):
@@ -101,9 +101,7 @@ def frozen(thing: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Turn a value into what JSON can hold; bytes become {"bytes": hex}, dataclasses become dicts of their
-    fields.
-    """
+    """Convert a value to JSON data: bytes to {"bytes": hex}, dataclasses to dicts of their fields."""
     if isinstance(value, Mapping):
         return {name: plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

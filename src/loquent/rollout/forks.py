@@ -1,11 +1,15 @@
-"""Designs of datasets: games of an expert, and beside them games that leave them at one of their states.
+"""Designs of datasets: an expert's episodes, and episodes that fork from their states.
 
-A fork really starts from the state it leaves: the task's state and streams are those of the expert's game,
-and its turns begin with the expert's. How an episode came to be stands in its `meta`:
+A fork starts from a state of the expert's episode: it has the task's state and streams of that episode, and
+its turns begin with the expert's turns. The `meta` of an episode says how it was made:
 
-kind    "expert"; "suboptimal" (a whole game of the suboptimal player); "branch_suboptimal" and "adversarial"
-(forks) parent  of a fork: the number of the expert's game on the same row start   of a fork: the index in
-`turns` of the first answer that is its own
+kind
+    "expert", "suboptimal" (a whole episode of the suboptimal agent), or for forks "branch_suboptimal" and
+    "adversarial".
+parent
+    Of a fork: the number of the expert's episode on the same row.
+start
+    Of a fork: the index in `turns` of its own first answer.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from loquent.core.values import Record
 from loquent.rollout.loop import Game, play, play_out
 
 EXPERT, SUBOPTIMAL, BRANCH, ADVERSARIAL = "expert", "suboptimal", "branch_suboptimal", "adversarial"
-# what is played beside game g of a row is numbered from (g + 1) times this: no two games share a number
+# companions of episode g of a row are numbered from (g + 1) times this, so that all numbers differ
 COMPANIONS = 1_000_000
 
 
@@ -36,24 +40,19 @@ def branching(
     split: str = "train",
     rollouts: int = 1,
 ) -> list[Episode]:
-    """Each game of the expert's, followed by `rollouts` games of the suboptimal player from every state in
-    which the expert answered.
+    """Each expert episode, followed by forks of it that the suboptimal agent plays.
 
-    The sets "branch" of the code of arXiv:2206.11871, whose own rollouts start from the opening.
+    From every state in which the expert answered there are `rollouts` forks. These are the datasets "branch"
+    in the code of arXiv:2206.11871, whose own rollouts start from the initial state.
     """
     games = list(queue)
     experts = _experts(task, games, expert, seed, split)
     forks = []
     for game, episode in zip(games, experts, strict=True):
         numbers = count((game.number + 1) * COMPANIONS)
-        forks.append(
-            [
-                one.fork(next(numbers), BRANCH)
-                for one in states(task, episode, game.row)
-                for _ in range(rollouts)
-            ]
-        )
-    return _grouped(experts, _played(task, forks, _seats(suboptimal, expert, experts)))
+        reached = states(task, episode, game.row)
+        forks.append([state.fork(next(numbers), BRANCH) for state in reached for _ in range(rollouts)])
+    return _grouped(experts, _play_groups(task, forks, _seats(suboptimal, expert, experts)))
 
 
 def adversarial(
@@ -69,42 +68,47 @@ def adversarial(
     games: int = 5,
     before: int = 3,
 ) -> list[Episode]:
-    """Section 5 of arXiv:2206.11871: most of what follows the expert's opening is catastrophic, so who
-    imitates or evaluates behaviour is misled; who plans over several turns puts the expert's first and third
-    answer together.
+    """Each expert episode, followed by misleading forks and suboptimal episodes.
 
-    Each game of the expert's is followed by `rollouts` games of the adversary from the state before the
-    expert's answer number `before`, where it came so far, and by `games` whole games of the suboptimal player
-    on the same row.
+    Source: section 5 of arXiv:2206.11871. Most continuations of the expert's first answers fail, which
+    misleads imitation and the evaluation of the behaviour policy. Planning over several turns combines the
+    expert's first and third answers.
+
+    Args:
+        rollouts: the number of forks that the adversary plays from the state before the expert's answer
+            number `before`, if the expert's episode has so many answers.
+        games: the number of whole episodes of the suboptimal agent on the same row.
+        before: the number of that answer, from 1.
     """
     openings = list(queue)
     experts = _experts(task, openings, expert, seed, split)
-    forks, whole = [], []
+    forks, suboptimals = [], []
     for game, episode in zip(openings, experts, strict=True):
         numbers = count((game.number + 1) * COMPANIONS)
         reached = islice(states(task, episode, game.row), before - 1, before)
-        forks.append([one.fork(next(numbers), ADVERSARIAL) for one in reached for _ in range(rollouts)])
-        whole.append(
+        forks.append([state.fork(next(numbers), ADVERSARIAL) for state in reached for _ in range(rollouts)])
+        suboptimals.append(
             [
                 Live(task, game.row, next(numbers), seed, split, meta=Record(kind=SUBOPTIMAL))
                 for _ in range(games)
             ]
         )
-    misled = _played(task, forks, _seats(adversary, expert, experts))
-    mediocre = _played(task, whole, _seats(suboptimal, expert, experts))
+    misled = _play_groups(task, forks, _seats(adversary, expert, experts))
+    mediocre = _play_groups(task, suboptimals, _seats(suboptimal, expert, experts))
     return _grouped(experts, misled, mediocre)
 
 
 def states(task: Task, episode: Episode, row: Row) -> Iterator[Live]:
-    """The game as it stood before each answer of the learning seat, to be forked at once: the next state is
-    the same object, played on.
+    """The live episode before each answer of the learning seat.
+
+    Fork each state before the next one is taken: all states are one object, which goes on.
     """
-    one = Live(task, row, episode.number, episode.seed, episode.split, episode.learning)
+    game = Live(task, row, episode.number, episode.seed, episode.split, episode.learning)
     for turn in episode.turns:
         if turn.seat == episode.learning:
-            yield one
+            yield game
         if turn.seat != TASK:
-            one.act(Answer(turn.text, turn.stopped, turn.tokens))
+            game.act(Answer(turn.text, turn.stopped, turn.tokens))
 
 
 def _experts(task: Task, games: Sequence[Game], expert: Agent, seed: int, split: str) -> list[Episode]:
@@ -114,9 +118,9 @@ def _experts(task: Task, games: Sequence[Game], expert: Agent, seed: int, split:
 
 
 def _seats(agent: Agent, others: Agent, experts: Sequence[Episode]) -> Agent | Mapping[str, Agent]:
-    """The agent alone.
+    """The agent in the learning seat, and `others` in all other seats of the experts' episodes.
 
-    Or in the learning seat, with the expert in all other seats that spoke in its games.
+    Without other seats it is the agent alone.
     """
     seats = {turn.seat for episode in experts for turn in episode.turns} - {TASK}
     learning = {episode.learning for episode in experts}
@@ -127,18 +131,17 @@ def _seats(agent: Agent, others: Agent, experts: Sequence[Episode]) -> Agent | M
     )
 
 
-def _played(
+def _play_groups(
     task: Task, groups: Sequence[Sequence[Live]], agents: Agent | Mapping[str, Agent]
 ) -> list[list[Episode]]:
-    """Play all games of all groups together; the episodes by group."""
-    played = iter(play_out(task, [one for group in groups for one in group], agents))
-    return [list(islice(played, len(group))) for group in groups]
+    """Play the live episodes of all groups in one batch; returns the episodes by group."""
+    episodes = iter(play_out(task, [game for group in groups for game in group], agents))
+    return [list(islice(episodes, len(group))) for group in groups]
 
 
 def _grouped(experts: Sequence[Episode], *companions: Sequence[Sequence[Episode]]) -> list[Episode]:
-    """Each expert's game, followed by what was played beside it."""
-    return [
-        one
-        for expert, *beside in zip(experts, *companions, strict=True)
-        for one in (expert, *(one for group in beside for one in group))
-    ]
+    """Each expert episode, followed by its companions."""
+    ordered: list[Episode] = []
+    for expert, *groups in zip(experts, *companions, strict=True):
+        ordered += [expert, *(episode for group in groups for episode in group)]
+    return ordered

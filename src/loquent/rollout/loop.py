@@ -1,8 +1,8 @@
-"""The one loop where agents meet tasks: training, evaluation, datasets and people all play through here.
+"""The one rollout loop: training, evaluation, the collection of datasets and human play all use it.
 
-Many games are live at once; each round every seat that is due is asked once, in one batch. A game's streams
-are keyed by (run seed, row id, number), so neither the number of live games nor the order in which they end
-changes what is drawn.
+Many episodes are live at once. In each round every seat with a pending question answers in one batch. The
+random streams of an episode are keyed by (run seed, row id, number), so the draws depend neither on the
+number of live episodes nor on the order in which they end.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from loquent.errors import BadSetting, BrokenAgent, LoquentError, PlayerLeft, ki
 
 @dataclass(frozen=True)
 class Game:
-    """A game to be played: a row, and a number that tells games on the same row apart.
+    """An episode to play: a row, and a number that distinguishes episodes on the same row.
 
-    `meta` goes into its episode.
+    `meta` becomes the `meta` of its `Episode`.
     """
 
     row: Row
@@ -32,7 +32,7 @@ class Game:
 
 
 def games(rows: Iterable[Row], *, each: int = 1, first: int = 0) -> list[Game]:
-    """`each` games on every row, numbered from `first`."""
+    """`each` episodes to play on every row, numbered from `first`."""
     return [Game(row, first + i) for row in rows for i in range(each)]
 
 
@@ -46,7 +46,10 @@ def play(
     learning: str = "agent",
     live: int = 256,
 ) -> list[Episode]:
-    """Play all games to their end; the episodes come in the order of `queue`."""
+    """Play all episodes of a queue to their end; returns them in the order of `queue`.
+
+    The arguments and errors are those of `stream`.
+    """
     ended = stream(task, queue, agents, seed=seed, split=split, learning=learning, live=live)
     return [episode for _, episode in sorted(ended, key=lambda pair: pair[0])]
 
@@ -61,73 +64,75 @@ def stream(
     learning: str = "agent",
     live: int = 256,
 ) -> Iterator[tuple[int, Episode]]:
-    """Play games, at most `live` at once, and yield (place in the queue, episode) as each ends.
+    """Play the episodes of a queue and yield (position in the queue, episode) when each ends.
 
     Args:
         agents: one agent for every seat, or a mapping from seat to agent.
-        learning: the seat whose turns carry the rewards.
+        seed: the run's seed.
+        split: the split in the episodes' records.
+        learning: the seat whose turns receive the rewards.
+        live: the largest number of live episodes.
 
     Raises:
-        BrokenAgent: an agent is missing for a seat, or gave the wrong number of answers, or something that is
-            none.
-        PlayerLeft: a person left; it holds the games under way, which have not ended and so bootstrap.
+        BrokenAgent: a seat has no agent, or an agent returned the wrong number of answers, or something other
+            than an answer.
+        PlayerLeft: a person stopped playing; the error holds the live episodes, which have not ended.
     """
     opened = (
         Live(task, game.row, game.number, seed, split, learning, index, game.meta)
         for index, game in enumerate(queue)
     )
-    yield from _played(task, opened, agents, live)
+    yield from _play(task, opened, agents, live)
 
 
 def play_out(
     task: Task, games: Iterable[Live], agents: Agent | Mapping[str, Agent], *, live: int = 256
 ) -> list[Episode]:
-    """Play games that are under way (`Live.fork`) to their end; the episodes come in the order of `games`."""
+    """Play live episodes, such as forks (`Live.fork`), to their end; returns them in the order of `games`."""
     waiting = list(games)
-    for index, one in enumerate(waiting):
-        one.index = index
-    return [
-        episode for _, episode in sorted(_played(task, iter(waiting), agents, live), key=lambda pair: pair[0])
-    ]
+    for index, game in enumerate(waiting):
+        game.index = index
+    ended = _play(task, iter(waiting), agents, live)
+    return [episode for _, episode in sorted(ended, key=lambda pair: pair[0])]
 
 
-def _played(
+def _play(
     task: Task, waiting: Iterator[Live], agents: Agent | Mapping[str, Agent], live: int
 ) -> Iterator[tuple[int, Episode]]:
     if live < 1:
-        raise BadSetting(f"live = {live}: at least one game must be live")
+        raise BadSetting(f"live must be an integer of at least 1, got {live}")
     table = list(islice(waiting, live))
     while table:
         try:
-            for one, answer in _ask(task, table, agents):
-                one.act(answer)
+            for game, answer in _ask(task, table, agents):
+                game.act(answer)
         except PlayerLeft as left:
-            left.unfinished = tuple(one.episode(_names(agents, one)) for one in table)
+            left.unfinished = tuple(game.episode(_names(agents, game)) for game in table)
             raise
-        for one in table:
-            if one.step.ended is not None:
-                yield one.index, one.episode(_names(agents, one))
-        table = [one for one in table if one.step.ended is None]
+        for game in table:
+            if game.step.ended is not None:
+                yield game.index, game.episode(_names(agents, game))
+        table = [game for game in table if game.step.ended is None]
         table += islice(waiting, live - len(table))
 
 
 def replay(task: Task, episode: Episode, row: Row | None = None) -> Episode:
-    """Play a recorded episode again, word for word; observations and the task's rewards are made afresh.
+    """Replay a recorded episode with its answers; observations and the task's rewards are computed anew.
 
-    Rewards that terms added later are kept. The result equals the record where the record is true.
+    Rewards of reward terms are copied from the record. A correct record equals the result.
 
     Args:
-        row: the episode's row, where it is not in the task's own split.
+        row: the episode's row, if the task's split does not have it.
 
     Raises:
-        EpisodeOver: the record goes on after the rules ended the game.
-        LoquentError: the record lacks turns of the task, or its parent is no number.
+        EpisodeOver: the record has answers after the end by the rules.
+        LoquentError: the record lacks turns of the task, or its `meta.parent` is not a number.
     """
     again = rebuild(task, episode, row).episode(episode.agents)
     if len(again.turns) != len(episode.turns):
         raise LoquentError(
-            f"the record of {episode.row}#{episode.number} has {len(episode.turns)} turns; played "
-            f"again it has {len(again.turns)}"
+            f"the record of {episode.row}#{episode.number} has {len(episode.turns)} turns, but its replay "
+            f"has {len(again.turns)}; the record was changed, or belongs to another version of the task"
         )
     turns = []
     for old, new in zip(episode.turns, again.turns, strict=True):
@@ -137,53 +142,48 @@ def replay(task: Task, episode: Episode, row: Row | None = None) -> Episode:
 
 
 def rebuild(task: Task, episode: Episode, row: Row | None = None) -> Live:
-    """The game of a recorded episode as it stands after its last answer, with the task's state.
-
-    Raises as `replay`.
-    """
-    # a fork's task goes on with the stream of the game it was forked from
-    stream = episode.meta.get("parent", episode.number)
-    if not isinstance(stream, int):
+    """The live episode of a record after its last answer, with the task's state; raises like `replay`."""
+    number = episode.meta.get("parent", episode.number)  # a fork's task uses the random stream of its parent
+    if not isinstance(number, int):
         raise LoquentError(
-            f"the record of {episode.row}#{episode.number} has meta.parent = {stream!r:.40}; the "
-            "number of the game it was forked from is right"
+            f"the record of {episode.row}#{episode.number}: meta.parent must be the number of its parent "
+            f"episode, got {number!r:.40}"
         )
-    one = Live(
-        task,
-        row or task.row(episode.split, episode.row),
-        stream,
-        episode.seed,
-        episode.split,
-        episode.learning,
-    )
+    if row is None:
+        row = task.row(episode.split, episode.row)
+    game = Live(task, row, number, episode.seed, episode.split, episode.learning)
     for turn in episode.turns:
         if turn.seat != TASK:
-            one.act(Answer(turn.text, turn.stopped, turn.tokens))
-    return one
+            game.act(Answer(turn.text, turn.stopped, turn.tokens))
+    return game
 
 
 def _ask(
     task: Task, table: Sequence[Live], agents: Agent | Mapping[str, Agent]
 ) -> Iterator[tuple[Live, Answer]]:
-    due: dict[str, list[Live]] = {}
-    for one in table:
-        due.setdefault(one.seat, []).append(one)
-    for seat, ones in due.items():
+    """One round: the answer of every live episode's next seat; each agent answers once, in a batch."""
+    by_seat: dict[str, list[Live]] = {}
+    for game in table:
+        by_seat.setdefault(game.seat, []).append(game)
+    for seat, batch in by_seat.items():
         seats = agents if isinstance(agents, Mapping) else {seat: agents}
         agent = seats.get(seat)
         if agent is None:
             raise BrokenAgent(
-                f"{task.identity} asks the seat {seat!r}, and no agent sits there; taken seats: "
+                f"{task.identity} asks the seat {seat!r}, which has no agent; seats with an agent: "
                 f"{', '.join(seats)}"
             )
-        answers = agent.answer([one.question() for one in ones])
-        if not isinstance(answers, Sequence) or len(answers) != len(ones):
-            gave = f"{len(answers)} answers" if isinstance(answers, Sequence) else kind_of(answers)
-            raise BrokenAgent(f"{agent.name} was asked {len(ones)} questions and gave {gave}")
-        yield from zip(ones, answers, strict=True)
+        answers = agent.answer([game.question() for game in batch])
+        if not isinstance(answers, Sequence) or len(answers) != len(batch):
+            result = f"{len(answers)} answers" if isinstance(answers, Sequence) else kind_of(answers)
+            raise BrokenAgent(
+                f"{agent.name} got {len(batch)} questions and returned {result}; `answer` must return one "
+                "answer per question"
+            )
+        yield from zip(batch, answers, strict=True)
 
 
-def _names(agents: Agent | Mapping[str, Agent], one: Live) -> Record:
+def _names(agents: Agent | Mapping[str, Agent], game: Live) -> Record:
     if isinstance(agents, Mapping):
         return Record({seat: agent.name for seat, agent in agents.items()})
-    return Record({turn.seat: agents.name for turn in one.turns if turn.seat != TASK})
+    return Record({turn.seat: agents.name for turn in game.turns if turn.seat != TASK})
