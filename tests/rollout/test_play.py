@@ -173,8 +173,8 @@ def test_no_live_game_is_an_error(live):
         (None, "got 2 questions and returned None"),
         (lambda asked: (Answer("x") for _ in asked), "gave a generator"),
         (["x", "y"], "'x'; it must return an Answer"),
-        ([Answer(7), Answer("x")], "no Answer with a text"),
-        ([Answer("x", "bored"), Answer("x")], "stopped by one of end, stop, length"),
+        ([Answer(7), Answer("x")], "it must return an Answer with a text"),
+        ([Answer("x", "bored"), Answer("x")], "with stopped one of end, stop, length"),
     ],
 )
 def test_a_broken_agent_is_told_apart(thing, words):

@@ -358,7 +358,7 @@ TWINS = [
     Twin(Ascii, "raised UnicodeEncodeError"),
     Twin(Unnamed, "the reward 'bonus' is not named in spec.rewards"),
     Twin(Infinite, "the reward 'same' = nan is not a finite number"),
-    Twin(UnnamedReason, "read gave the reason 'no number'"),
+    Twin(UnnamedReason, "read returned the reason 'no number'"),
     Twin(GoesOn, "to act after the end raises nothing; it must raise EpisodeOver"),
     Twin(Forgets, "and spec.turn_limit is 8"),
     Twin(Endless, "an episode ran 1,000 turns without an end"),

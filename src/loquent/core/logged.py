@@ -32,10 +32,14 @@ LOGGED = {
     "episodes": Logged("episodes", "episodes collected so far, or rows drawn from recorded ones"),
     "data/return": Logged(
         "reward per row",
-        "mean weighted return of the rows drawn from recorded episodes; a long game may be in several rows",
+        "mean weighted return of the rows drawn from recorded episodes; a long episode may be split "
+        "over several rows",
     ),
     "data/tokens": Logged("tokens per row", "mean action tokens of the rows drawn from recorded episodes"),
-    "data/passes": Logged("passes", "how often all recorded rows have been drawn so far"),
+    "data/passes": Logged(
+        "passes",
+        "number of times that all recorded rows have been drawn so far",
+    ),
     "rollout/success": Logged(
         "share of episodes", "share of all collected episodes whose ending the task declares a success"
     ),
@@ -47,37 +51,42 @@ LOGGED = {
         "share of all collected episodes with this ending; cut: the answer ran into the horizon",
     ),
     "rollout/return": Logged(
-        "reward per episode", "mean weighted return of the collected episodes, KL left out"
+        "reward per episode",
+        "mean weighted return of the collected episodes, without the KL penalty",
     ),
     "rollout/tokens": Logged("tokens per episode", "mean action tokens of a collected episode"),
     "rollout/turns": Logged("answers per episode", "mean answers of a collected episode"),
-    "rollout/dropped_turns": Logged("turns", "turns left out of the batch because the context was full"),
+    "rollout/dropped_turns": Logged(
+        "turns",
+        "turns omitted from the batch because the context was full",
+    ),
     "rollout/cut_tokens": Logged(
-        "tokens", "tokens left out of observations that alone are longer than the room for a prompt"
+        "tokens",
+        "tokens omitted from observations that alone exceed the room for a prompt",
     ),
     "rollout/words": Logged("words per answer", "mean length of the collected answers"),
     "rollout/repetition": Logged(
         "share of trigrams",
-        "mean, over the collected answers of at least three words, of the share of their trigrams "
-        "that they have said before",
+        "share of an answer's trigrams that occurred earlier in it, as a mean over the collected "
+        "answers of at least three words",
     ),
     "rollout/distinct_2": Logged(
         "share of bigrams", "different bigrams of all collected answers, as a share of all their bigrams"
     ),
     "rollout/reward/*": Logged(
         "reward per episode",
-        "mean over all collected episodes of one reward's sum over the episode, not weighted; an "
-        "episode that did not earn it counts 0; NAME/raw: its score, where that may not be what "
-        "counts",
+        "mean, over all collected episodes, of the unweighted sum of one reward; an episode without "
+        "this reward counts as 0; NAME/raw: the raw score of a reward that is normalised or shaped",
     ),
     "rollout/reward_where_present/*": Logged(
         "reward per episode",
-        "the same mean over the episodes that earned the reward alone; logged where these are some "
-        "of the episodes and not all",
+        "the same mean over only the episodes with this reward; logged when some episodes have it and "
+        "others do not",
     ),
     "rollout/weighted/*": Logged(
         "reward per episode",
-        "what one named reward adds to the return: times its weight, a mean over all episodes",
+        "the contribution of one reward to the return: its weighted sum, as a mean over all collected "
+        "episodes",
     ),
     "evaluation/success": Logged(
         "share of episodes", "share of all held-out episodes whose ending the task declares a success"
@@ -100,18 +109,22 @@ LOGGED = {
     ),
     "evaluation/scored/*": Logged(
         "share of episodes",
-        "share of held-out episodes that a metric's value is a mean over, where it does not apply "
-        "to all of them",
+        "share of the held-out episodes to which a metric applies; logged when it does not apply to all",
     ),
     "evaluation/answers": Logged("answers per episode", "mean number of answers in a held-out episode"),
     "evaluation/kl": Logged(
         "nats per episode",
-        "how far a perturbed policy acts from the policy: log-probability drawn with less the policy's",
+        "KL divergence of a perturbed policy from the policy: the log-probability of its sampled tokens "
+        "minus that of the policy",
     ),
     "evaluation/entropy": Logged(
-        "nats per episode", "minus the log-probability that the tokens of a perturbed policy were drawn with"
+        "nats per episode",
+        "minus the log-probability of the tokens that a perturbed policy sampled",
     ),
-    "evaluation/*": Logged("", "what a metric gives for the held-out episodes"),
+    "evaluation/*": Logged(
+        "",
+        "a metric's value for the held-out episodes",
+    ),
 }
 
 
