@@ -19,13 +19,12 @@ def options_of_task(task: str) -> type:
     Raises:
         BadSetting: the name is not that of a task. NotImported: it names code that is not imported.
     """
-    found = registry.resolve("task", task)
-    if not (isinstance(found, type) and issubclass(found, Task)):
+    cls = registry.resolve("task", task)
+    if not (isinstance(cls, type) and issubclass(cls, Task)):
         raise BadSetting(
-            f"{task!r} names {found!r:.80}, which is no task; name a class derived from "
-            "loquent.core.task.Task"
+            f"{task!r} names {cls!r:.80}, which is no task; name a class derived from loquent.core.task.Task"
         )
-    return found.Options
+    return cls.Options
 
 
 def config_of(algorithm: str) -> type:
@@ -40,19 +39,19 @@ def algorithm_class(name: str) -> type[Algorithm]:
         BadSetting: the name is not that of an algorithm, or its `Config` is not a dataclass of settings.
             NotImported: it names code that is not imported.
     """
-    found = registry.resolve("algorithm", name)
-    if not (isinstance(found, type) and issubclass(found, Algorithm)):
+    cls = registry.resolve("algorithm", name)
+    if not (isinstance(cls, type) and issubclass(cls, Algorithm)):
         raise BadSetting(
-            f"{name!r} names {found!r:.80}, which is no algorithm; name a class derived from "
+            f"{name!r} names {cls!r:.80}, which is no algorithm; name a class derived from "
             "loquent.core.algorithm.Algorithm"
         )
-    config = found.Config
+    config = cls.Config
     if not (issubclass(config, AlgorithmConfig) and dataclasses.is_dataclass(config)):
         raise BadSetting(
             f"the Config of {name!r} is {config!r:.80}; make it a frozen dataclass derived from "
             "loquent.core.algorithm.AlgorithmConfig"
         )
-    return found
+    return cls
 
 
 def unused_sections(algorithm: str) -> tuple[str, ...]:
@@ -65,5 +64,5 @@ def unused_sections(algorithm: str) -> tuple[str, ...]:
 
 def presets(config: type) -> Mapping[str, Record]:
     """The presets of an algorithm's settings by name: `PRESETS` in the module of its `Config`."""
-    found: Mapping[str, Record] = getattr(import_module(config.__module__), "PRESETS", {})
-    return found
+    by_name: Mapping[str, Record] = getattr(import_module(config.__module__), "PRESETS", {})
+    return by_name

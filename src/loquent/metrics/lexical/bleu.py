@@ -137,9 +137,7 @@ class Bleu:
 
 @takes(BleuOptions)
 def bleu(context: Context, options: BleuOptions) -> Bleu:
-    """BLEU-1 to BLEU-4 of the corpus and of each sample.
-
-    Needs loquent[metrics], except with tokenizer=whitespace.
+    """BLEU-1 to BLEU-4, corpus and samples. Needs loquent[metrics], except with tokenizer=whitespace.
 
     The scores equal those of Hugging Face's `bleu`.
     """

@@ -103,10 +103,7 @@ class IntentAccuracy:
 
 @takes(IntentOptions)
 def intent_accuracy(context: Context, options: IntentOptions) -> IntentAccuracy:
-    """Whether an answer has its row's intent.
-
-    Needs loquent[train] and an intent classifier's folder or name.
-    """
+    """Whether an answer has its row's intent. Needs loquent[train] and an intent classifier."""
     return IntentAccuracy(
         options.classifier("left"),
         options.field,
