@@ -105,7 +105,7 @@ def test_a_folder_of_several_seeds_asks_for_one(run, tmp_path, capsys):
 
 def test_a_path_that_is_none_and_one_that_is_a_file(run, tmp_path, capsys):
     assert "there is no folder" in said(capsys, "resume", tmp_path / "nothing")
-    assert "is a file; the folder of a run is right" in said(capsys, "resume", run / "config.yaml")
+    assert "is a file; name the folder of a run" in said(capsys, "resume", run / "config.yaml")
 
 
 def test_a_run_stopped_before_its_first_checkpoint_says_so(run, tmp_path, capsys):

@@ -162,8 +162,8 @@ def test_a_checkpoint_from_before_there_were_seals_is_refused_and_says_so(kept):
         file.write_text(json.dumps(before))
         with pytest.raises(
             Damaged,
-            match=r"manifest\.json has no seal: an older version of Loquent wrote .*policy can be named "
-            r"itself",
+            match=r"manifest\.json has no seal: an older version of Loquent wrote .*the model can be "
+            r"used: name .*policy",
         ):
             checkpoint.load(folder / "update-1")
         with pytest.raises(Damaged, match="has no seal"):

@@ -1,4 +1,4 @@
-"""Atomic writes: a reader sees the old file or the new one, never half of one, even after a crash."""
+"""Atomic writes: a reader sees the old file or the new one, never a part of one, even after a crash."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from typing import Any
 from loquent.core.guards.json_files import finite
 from loquent.errors import BadCheckpoint
 
-# end the names of files and folders that are being written or deleted
-PARTIAL, REMOVED = (".partial", ".removed")
+PARTIAL, REMOVED = ".partial", ".removed"  # the suffixes of files and folders being written or deleted
 
 
 @contextmanager
@@ -24,8 +23,8 @@ def replacing(target: Path, *, private: bool = False) -> Iterator[Path]:
     An error in the block deletes what was written and leaves `target` as it was. Parent folders are created.
 
     Args:
-        private: give a path of this process alone that has the target's name. Use it where several processes
-            may write the same target, or where the content depends on the name.
+        private: give a path that only this process uses and that ends with the target's name. Use it if
+            several processes may write the same target, or if the content depends on the name.
     """
     aside = target.with_name(f".{target.name}{f'.{os.getpid()}' if private else ''}{PARTIAL}")
     path = aside / target.name if private else aside
@@ -62,21 +61,20 @@ def append_line(path: Path, value: Any) -> None:
     """
     line = memoryview((json.dumps(finite(value), allow_nan=False) + "\n").encode())
     try:
-        with path.open(
-            "ab", buffering=0
-        ) as file:  # a buffer would be written again, and fail again, on closing
+        # without a buffer, which would be written again, and fail again, on closing
+        with path.open("ab", buffering=0) as file:
             while line:
                 line = line[file.write(line) :]
             os.fsync(file.fileno())
     except OSError as error:
-        advice = f"`loquent resume {path.parent}` goes on when there is room"
+        advice = f"make room, then continue with `loquent resume {path.parent}`"
         raise BadCheckpoint(f"{path} could not be written ({error}); {advice}") from error
 
 
 def write_synced(path: Path, text: str) -> None:
     """Write a text file in place and wait until it is on disk.
 
-    For files in a folder that is renamed later.
+    It is for files in a folder that is renamed later.
     """
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.write(text)
@@ -99,7 +97,7 @@ def move(source: Path, target: Path) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Delete a folder. It is renamed first, so that a crash never leaves half of it under its name."""
+    """Delete a folder. It is renamed first, so that a crash never leaves a part of it under its name."""
     aside = folder.with_name(f".{folder.name}{REMOVED}")
     os.replace(folder, aside)
     shutil.rmtree(aside)

@@ -1,4 +1,4 @@
-"""The evaluation at the end of a run: its file, sealed and compared with its seal, and its episodes."""
+"""The evaluation at the end of a run: its file, which has a seal, and its episodes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from loquent.errors import BadCheckpoint
 from loquent.files import manifest, names
 from loquent.files.records import FileRecord, check
 
-FILES = "files"  # the key of the records of the episodes
+FILES = "files"  # the key of the records of files: of the episodes
 MOST = 1.7976931348623157e308  # the largest finite float
 
 
 def sealed(folder: Path, evaluation: Mapping[str, Any]) -> dict[str, Any]:
-    """The content of `evaluation.json`: the evaluation, the record of its episodes (already written), and a
-    seal.
+    """The content of `evaluation.json`: the evaluation, the record of its episodes, and a seal.
+
+    The file of the episodes must exist.
     """
     episodes = FileRecord()
     episodes.read_on(folder / names.EPISODES)
@@ -25,16 +26,16 @@ def sealed(folder: Path, evaluation: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def exists(folder: Path) -> bool:
-    """Whether the run has ended.
+    """Whether the run has ended, so that its evaluation exists.
 
-    A broken link or a folder in the place of the file counts: reading it is an error.
+    A broken link or a folder in place of the file counts too: reading it is an error.
     """
     path = folder / names.EVALUATION
     return path.exists() or path.is_symlink()
 
 
 def check_episodes(folder: Path) -> None:
-    """Compare the episodes with their record; an annotation session keeps no episodes.
+    """Compare the episodes with their record; an annotation session has no episodes.
 
     Raises:
         Damaged: the file is missing, or a line is missing, added or changed; names the file and the line.
@@ -45,10 +46,11 @@ def check_episodes(folder: Path) -> None:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """The evaluation, compared with its seal.
+    """The evaluation, checked against its seal.
 
     Raises:
-        BadCheckpoint: it is torn. Damaged: it is not what was written, or has no seal.
+        BadCheckpoint: it is torn.
+        Damaged: it has changed, or has no seal.
     """
     evaluation = _opened(folder)
     evaluation.pop(FILES, None)
@@ -58,7 +60,7 @@ def read(folder: Path) -> dict[str, Any]:
     for name in ("values", "errors"):
         for key, value in evaluation[name].items():
             if not (value is None or is_number(value)):
-                raise _torn(folder, f"{name}.{key:.80}", value, "a finite number or null is right; ")
+                raise _torn(folder, f"{name}.{key:.80}", value, "it must be a finite number or null; ")
     for name, kinds in (("higher_is_better", bool | None), ("owners", str)):
         section = evaluation.get(name, {})
         if not isinstance(section, dict) or not all(isinstance(value, kinds) for value in section.values()):
@@ -76,9 +78,9 @@ def _opened(folder: Path) -> dict[str, Any]:
     return manifest.opened(json_files.load_object(path, advice, nan="null"), path, advice)
 
 
-def _torn(folder: Path, name: str, value: Any, right: str = "") -> BadCheckpoint:
+def _torn(folder: Path, name: str, value: Any, allowed: str = "") -> BadCheckpoint:
     place, text = folder / names.EVALUATION, json_files.shown(value)
-    return BadCheckpoint(f"{place} is torn: {name} is {text}; {right}{_advice(folder)}")
+    return BadCheckpoint(f"{place} is torn: {name} is {text}; {allowed}{_advice(folder)}")
 
 
 def _advice(folder: Path) -> str:

@@ -5,18 +5,18 @@ from __future__ import annotations
 CONFIG, MACHINE, DATA = "config.yaml", "machine.json", "data.json"  # written when a run begins
 METRICS, TIMINGS = "metrics.jsonl", "timings.jsonl"  # one line per update
 METRICS_BEFORE = "metrics.before.jsonl"  # the log of a run that begins again because it had no checkpoint
-SAMPLES, ANNOTATIONS, DRAFT = "samples.jsonl", "annotations.jsonl", "draft.json"  # of an annotation session
+SAMPLES, ANNOTATIONS, DRAFT = "samples.jsonl", "annotations.jsonl", "draft.json"  # in an annotation session
 EVALUATION, EPISODES, REPORT = "evaluation.json", "episodes.jsonl", "report.html"  # written when a run ends
-ROWS = "rows.jsonl"  # beside a file of episodes: the rows that its task does not have
+ROWS = "rows.jsonl"  # in the folder of a file of episodes: the rows that the task does not have
 EVALUATIONS = "episodes"  # the folder of the episodes of evaluations in training
 TENSORBOARD, LOCK = "tensorboard", ".lock"
-SUITE, FAILURE = "bench.json", "failure.txt"  # of a run that belongs to a suite
+SUITE, FAILURE = "bench.json", "failure.txt"  # in a run that belongs to a suite
 
 CHECKPOINTS, BEST = "checkpoints", "best.json"  # the folder of checkpoints, and the note in it
 POLICY, STATE, TENSORS, LOGS = "policy", "state.json", "state.safetensors", "logs.json"  # in a checkpoint
 
-UPDATE = "update-"  # begins the name of a checkpoint, and of a file of episodes in `EVALUATIONS`
-DIGITS = 15  # of an update, at most
+UPDATE = "update-"  # the prefix of a checkpoint's name, and of a file of episodes in `EVALUATIONS`
+DIGITS = 15  # the most digits of an update
 
 
 def of_update(update: int) -> str:

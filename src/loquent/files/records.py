@@ -1,5 +1,6 @@
-"""The record of a file: lines, bytes, SHA-256 and a mark of each line, so that a changed line can be
-named.
+"""The record of a file: lines, bytes, SHA-256 and a mark of each line.
+
+The marks show which line has changed.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class FileRecord:
         self._sha, self._bytes, self._marks = hashlib.sha256(), 0, list[str]()
 
     def read_on(self, path: Path) -> None:
-        """Read what the file has gained."""
+        """Read the lines that were added to the file."""
         with path.open("rb") as file:
             file.seek(self._bytes)
             for line in file:
@@ -34,13 +35,13 @@ class FileRecord:
                 self._marks.append(mark(line))
 
     def as_json(self) -> dict[str, Any]:
-        """What is stored of it."""
+        """The record as JSON."""
         lines, marks = len(self._marks), "".join(self._marks)
         return {"lines": lines, "bytes": self._bytes, "sha256": self._sha.hexdigest(), "marks": marks}
 
 
 def mark(line: bytes) -> str:
-    """Four bytes that distinguish a line from others, in hexadecimal."""
+    """The CRC-32 of a line, in hexadecimal."""
     return f"{zlib.crc32(line):0{MARK}x}"
 
 
@@ -48,13 +49,13 @@ def check(path: Path, record: Mapping[str, Any], *, grows: bool) -> bytes:
     """Compare a file with its record and return its bytes up to the record.
 
     Args:
-        grows: whether the file may have gained lines since; they are not returned.
+        grows: whether lines may have been added since; they are not returned.
 
     Raises:
         Damaged: the file is missing, is not a file, or a line is missing, added or changed; names the file
             and the line.
     """
-    advice = f"its {record['lines']} lines as they were written are right: put them back from a copy"
+    advice = f"restore its {record['lines']} lines from a copy"
     if not path.is_file():
         raise Damaged(f"{path} {'is no file' if path.exists() else 'is missing'}; {advice}")
     with path.open("rb") as file:
@@ -67,12 +68,12 @@ def check(path: Path, record: Mapping[str, Any], *, grows: bool) -> bytes:
 def is_record(value: Any) -> bool:
     """Whether a JSON value is the record of a file."""
     kinds = {"lines": int, "bytes": int, "sha256": str, "marks": str}
-    whole = isinstance(value, dict) and all(isinstance(value.get(name), kind) for name, kind in kinds.items())
-    return whole and value["bytes"] >= 0 and len(value["marks"]) == value["lines"] * MARK
+    typed = isinstance(value, dict) and all(isinstance(value.get(name), kind) for name, kind in kinds.items())
+    return typed and value["bytes"] >= 0 and len(value["marks"]) == value["lines"] * MARK
 
 
 def _difference(content: bytes, marks: str) -> str:
-    """The first line that differs, and in what way."""
+    """The first line that differs, and how it differs."""
     expected = [marks[i : i + MARK] for i in range(0, len(marks), MARK)]
     actual = [mark(line) for line in _lines(content)]
     shorter = min(len(actual), len(expected))

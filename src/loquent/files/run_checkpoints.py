@@ -1,4 +1,4 @@
-"""The folder `checkpoints/` of a run: which checkpoints it has, and the note that names the best one."""
+"""The folder `checkpoints/` of a run: its checkpoints, and the note that names the best one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from loquent.core.guards import json_files
 from loquent.errors import BadCheckpoint
 from loquent.files import atomic, names
 
-REFERENCE = "reference-"  # begins the name of the file of the reference model, which all checkpoints share
+REFERENCE = "reference-"  # the prefix of the reference model's file, which all checkpoints share
 
 
 class RunCheckpoints:
@@ -30,25 +30,25 @@ class RunCheckpoints:
         return self.folder / names.of_update(update)
 
     def name_best(self, update: int | None) -> None:
-        """Note which checkpoint is the best, for people; None deletes the note."""
+        """Write the note that names the best checkpoint, for users; None deletes the note."""
         if update is None:
             self.note.unlink(missing_ok=True)
         else:
             atomic.write_json(self.note, {"checkpoint": names.of_update(update)})
 
     def noted_best(self) -> str | None:
-        """The name of the checkpoint in the note; None where there is no note.
+        """The name of the checkpoint in the note; None if there is no note.
 
         Raises:
             BadCheckpoint: the note names no checkpoint.
         """
         if not self.note.exists():
             return None
-        advice = f"`loquent resume {self.folder.parent}` writes it anew"
+        advice = f"`loquent resume {self.folder.parent}` writes it again"
         name = json_files.load_object(self.note, advice).get("checkpoint")
         if not names.is_of_update(name):
-            right = "the name of a checkpoint beside it is right, as update-2"
-            raise BadCheckpoint(f"{self.note} names {json_files.shown(name)}; {right}; {advice}")
+            allowed = "it must name a checkpoint in its folder, such as update-2"
+            raise BadCheckpoint(f"{self.note} names {json_files.shown(name)}; {allowed}; {advice}")
         return str(name)
 
     def remove(self, checkpoint: Path) -> None:
@@ -56,15 +56,13 @@ class RunCheckpoints:
         atomic.remove(checkpoint)
 
     def set_aside(self, checkpoint: Path) -> None:
-        """Rename a refused checkpoint to `update-N.refused`, so that the run can write another one of its
-        name.
-        """
+        """Rename a refused checkpoint to `update-N.refused`, so that the run can write a new one."""
         aside = checkpoint.with_name(f"{checkpoint.name}.refused")
         shutil.rmtree(aside, ignore_errors=True)
         atomic.move(checkpoint, aside)
 
     def sweep(self) -> None:
-        """Delete the rests of checkpoints whose writing or deletion a crash has interrupted."""
+        """Delete the remains of checkpoints whose writing or deletion was interrupted by a crash."""
         for ending in (atomic.PARTIAL, atomic.REMOVED):
             for folder in self.folder.glob(f".{names.UPDATE}*{ending}"):
                 shutil.rmtree(folder)

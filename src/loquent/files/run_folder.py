@@ -1,4 +1,4 @@
-"""The owner of a run's folder: it knows every file there, writes it and reads it."""
+"""The folder of a run: the paths of all its files, writing them and reading them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from loquent.machine.version import RUN_FORMAT, __version__
 
 
 class RunFolder:
-    """The folder of one run, or a path where one may begin. Nothing is read or written on construction."""
+    """The folder of one run, or a path where a run may begin.
+
+    Nothing is read or written on construction.
+    """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -36,9 +39,9 @@ class RunFolder:
 
     @classmethod
     def around(cls, path: Path) -> RunFolder | None:
-        """The run that a path belongs to: a run, one of its checkpoints, or a checkpoint's policy.
+        """The run of a path, which is a run, one of its checkpoints, or a checkpoint's policy.
 
-        None where there is none.
+        None if the path is of no run.
         """
         above = (path, *path.absolute().parents[:2])
         checkpoints = next((parent for parent in above if parent.name == names.CHECKPOINTS), None)
@@ -51,55 +54,54 @@ class RunFolder:
         return self.config.is_file()
 
     def require_free(self) -> None:
-        """Raise BadCheckpoint where a run has begun here."""
+        """Raise BadCheckpoint if a run has begun here."""
         if self.config.exists():
-            advice = f"name another folder, or go on with it: loquent resume {self.path}"
+            advice = f"name another folder, or continue the run: loquent resume {self.path}"
             raise BadCheckpoint(f"{self.path} holds a run already; {advice}")
 
     def require_run(self) -> None:
-        """Raise BadCheckpoint where no run has begun here, with the reason."""
+        """Raise BadCheckpoint if no run has begun here, with the reason."""
         if self.is_run:
             return
         if not self.path.exists():
-            raise BadCheckpoint(f"there is no folder {self.path}")
+            raise BadCheckpoint(f"there is no folder {self.path}; name the folder of a run")
         if self.path.is_file():
-            raise BadCheckpoint(f"{self.path} is a file; the folder of a run is right")
+            raise BadCheckpoint(f"{self.path} is a file; name the folder of a run")
         if seed := self.one_seed():
-            raise BadCheckpoint(
-                f"{self.path} is no run, it holds runs of several seeds; name one of them: {seed}"
-            )
-        raise BadCheckpoint(f"{self.path} is no run: it has no {names.CONFIG}")
+            what = f"{self.path} is no run but a folder with runs of several seeds"
+            raise BadCheckpoint(f"{what}; name one of them: {seed}")
+        raise BadCheckpoint(f"{self.path} is no run: it has no {names.CONFIG}; name the folder of a run")
 
     def check_format(self) -> None:
-        """See that this version of Loquent can read the run.
+        """Check that this version of Loquent can read the run.
 
         Raises:
-            AnotherRun: another version wrote it. Damaged: machine.json, which says so, cannot be read.
+            AnotherRun: another version wrote it.
+            Damaged: machine.json, which has the version, cannot be read.
         """
         machine = json_files.load_object(self.machine, "put it back from a copy", error=Damaged, nan="null")
         if machine.get("run_format") != RUN_FORMAT:
             written = json_files.shown(machine.get("run_format"))
             raise AnotherRun(
-                f"{self.machine}: run_format is {written}, and this version of Loquent "
-                f"({__version__}) reads {RUN_FORMAT} only: another version wrote this run. Read it "
-                f"with that one, or train it again; a model in a `{names.POLICY}/` of {self.path} "
-                "can be named itself"
+                f"{self.machine}: run_format is {written}, so another version wrote this run; this version "
+                f"of Loquent ({__version__}) reads {RUN_FORMAT} only. Read it with that version, or train it "
+                f"again. To use only its model, name a `{names.POLICY}/` in {self.path}"
             )
 
     def one_seed(self) -> Path | None:
-        """The first run in a folder of runs with several seeds; None where there is none."""
+        """The first run in a folder of runs with several seeds; None if there is none."""
         return min(
             (path.parent for path in self.path.glob(f"seed-*/{names.CONFIG}") if path.is_file()), default=None
         )
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Hold the folder while it is written.
+        """Lock the folder for writing.
 
-        The operating system releases it when the process ends, in any way.
+        The operating system releases the lock when the process ends for any reason.
 
         Raises:
-            BadCheckpoint: another process holds it.
+            BadCheckpoint: another process has the lock.
         """
         from filelock import FileLock, Timeout  # torch brings it
 
@@ -116,7 +118,7 @@ class RunFolder:
             lock.release()
 
     def begin(self, config: str, machine: Mapping[str, Any], data: Mapping[str, Any] | None = None) -> None:
-        """Write the files that a run begins with. The recipe comes last, because it makes the folder a run.
+        """Write the first files of a run. The recipe comes last, because it makes the folder a run.
 
         Args:
             config: the recipe as YAML, with every default.
@@ -131,18 +133,15 @@ class RunFolder:
         trust.sign(self.config)
 
     def recorder(self) -> Recorder:
-        """A new recorder of what the run writes."""
+        """A new recorder of the files that the run writes."""
         return Recorder(self.path)
 
     def records(self, checkpoint: Path) -> Records:
-        """The records that a checkpoint holds of the run's files.
-
-        Damaged where they are not what was written.
-        """
+        """The records of the run's files in a checkpoint; Damaged if the records have changed."""
         return Records.read(self.path, checkpoint)
 
     def newest_records(self) -> Records:
-        """The records in the newest checkpoint that has them; empty where none has."""
+        """The records in the newest checkpoint with undamaged records; empty if there is none."""
         for checkpoint in reversed(self.checkpoints.all()):
             try:
                 return self.records(checkpoint)
@@ -161,20 +160,17 @@ class RunFolder:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the run has its evaluation at the end."""
+        """Whether the run has ended, so that its last evaluation exists."""
         return final_evaluation.exists(self.path)
 
     def evaluation(self) -> dict[str, Any]:
-        """The evaluation at the end, compared with its seal.
-
-        BadCheckpoint where it is torn or not what was written.
-        """
+        """The evaluation at the end, checked against its seal; BadCheckpoint if it is torn or has changed."""
         return final_evaluation.read(self.path)
 
     def write_evaluation(
         self, evaluation: Mapping[str, Any], episodes: Sequence[Episode] | None = None
     ) -> None:
-        """Write the evaluation at the end, sealed; before it its episodes, if they are kept."""
+        """Write the episodes of the evaluation at the end, if given, then the evaluation with its seal."""
         if episodes is None:
             content = manifest.sealed(evaluation)
         else:

@@ -28,7 +28,7 @@ class RunLogs:
         atomic.append_line(self.timings, seconds)
 
     def cut(self, contents: Mapping[str, bytes]) -> None:
-        """Write the logs as they were at a checkpoint, given by file name.
+        """Write the logs of a checkpoint, with their contents by file name.
 
         A log without content becomes empty.
         """
@@ -39,14 +39,14 @@ class RunLogs:
         """Delete the lines after an update, and a last line that a crash has cut off.
 
         Raises:
-            BadCheckpoint: another line is not whole; names it.
+            BadCheckpoint: another line is incomplete; names it.
         """
         for path in (self.metrics, self.timings):
             lines = [line for line in read_log(path, torn_end=True) if line["update"] <= update]
             atomic.write_text(path, "".join(json.dumps(line) + "\n" for line in lines))
 
     def set_aside(self) -> Path | None:
-        """Rename the log of a run that begins again; the new path, or None where nothing was logged."""
+        """Rename the log of a run that begins again; returns the new path, or None if the log is empty."""
         if not self.metrics.is_file() or not self.metrics.stat().st_size:
             return None
         aside = self.metrics.with_name(names.METRICS_BEFORE)
@@ -55,13 +55,13 @@ class RunLogs:
 
 
 def read_log(path: Path, *, torn_end: bool = False) -> Iterator[dict[str, Any]]:
-    """The lines of a log, each an object with its `update`; none where there is no file.
+    """The lines of a log, each an object with its `update`; no lines if there is no file.
 
     Args:
         torn_end: leave out a last line that a crash has cut off.
 
     Raises:
-        BadCheckpoint: a line is not whole; names it.
+        BadCheckpoint: a line is incomplete; names it.
     """
     if not path.is_file():
         return

@@ -1,7 +1,7 @@
-"""Records of a run's files, one set per checkpoint: a lost or changed line is named before the run goes on.
+"""Records of a run's files, one set per checkpoint: they show a lost or changed line before a run is resumed.
 
-Each checkpoint holds `logs.json`: the record (`records.py`) of every log up to its update, of every file of
-`episodes/`, and of the files that are written when a run begins. The logs themselves hold values only.
+Each checkpoint has `logs.json`: the record (`records.py`) of every log up to its update, of every file of
+`episodes/`, and of the files that are written when a run begins. The logs themselves have values only.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from loquent.errors import Damaged
 from loquent.files import manifest, names
 from loquent.files.records import FileRecord, check, is_record
 
-# logs, which gain lines
+# logs, to which lines are added
 GROWING = (names.METRICS, names.TIMINGS, names.ROWS, names.SAMPLES, names.ANNOTATIONS)
 FIXED = (names.CONFIG, names.MACHINE, names.DATA)  # these never change
-FIRST = f"{names.EVALUATIONS}/{names.of_update(0)}.jsonl"  # of an evaluation before the first update
+FIRST = f"{names.EVALUATIONS}/{names.of_update(0)}.jsonl"  # the evaluation before the first update
 
 
 class Recorder:
-    """Records what a run writes."""
+    """Makes the records of the files that a run writes."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -40,7 +40,7 @@ class Recorder:
 
 @dataclass(frozen=True)
 class Records:
-    """The records that a checkpoint holds of its run's files, by name; none where no checkpoint holds any."""
+    """The records of a run's files in one checkpoint, by name; empty if no checkpoint has any."""
 
     folder: Path
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -50,23 +50,23 @@ class Records:
         """The records in a checkpoint of a run.
 
         Raises:
-            Damaged: there are none, or `logs.json` is not what was written.
+            Damaged: there are none, or `logs.json` has changed.
         """
         manifest.check(checkpoint, (names.LOGS,))
         files = json_files.load_object(checkpoint / names.LOGS, error=Damaged)
         for name, record in files.items():
             if not (_is_of_a_run(name) and is_record(record)):
-                why = "is no file of a run with its lines, bytes, SHA-256 and marks"
-                raise Damaged(f"{checkpoint / names.LOGS}: {name!r:.80} {why}")
+                allowed = "it must be a file of a run, with its lines, bytes, SHA-256 and marks"
+                raise Damaged(f"{checkpoint / names.LOGS} is torn at {name!r:.80}: {allowed}")
         return cls(folder, files)
 
     def __bool__(self) -> bool:
         return bool(self.files)
 
     def check(self, name: str) -> bytes | None:
-        """The bytes of a file up to its record, without lines that a log has gained since.
+        """The bytes of a file up to its record, without lines that were added to a log since.
 
-        None where there is no record.
+        None if there is no record.
 
         Raises:
             Damaged: the file is missing, or a line is missing, added or changed; names the file and the line.
@@ -76,14 +76,15 @@ class Records:
         return check(self.folder / name, self.files[name], grows=name in GROWING)
 
     def check_all(self, without: tuple[str, ...] = ()) -> dict[str, bytes]:
-        """Compare all files with their records, except `without`; return the bytes of each log up to its
-        record.
+        """Compare all files with their records, except `without`.
+
+        Returns the bytes of each log up to its record.
 
         Raises:
-            Damaged: as `check`; or there are episodes that the run has not written.
+            Damaged: as in `check`; or there are episodes that the run has not written.
         """
         if names.METRICS not in self.files:
-            raise Damaged(f"the checkpoint knows of no {names.METRICS}; it belongs to no run")
+            raise Damaged(f"the checkpoint has no record of {names.METRICS}, so it belongs to no run")
         self.check_evaluations()
         contents = {name: self.check(name) for name in (*FIXED, *GROWING) if name not in without}
         return {
@@ -94,7 +95,7 @@ class Records:
         """Compare the episodes of evaluations in training with their records; later evaluations may exist.
 
         Raises:
-            Damaged: as `check`; or there are episodes that the run has not written.
+            Damaged: as in `check`; or there are episodes that the run has not written.
         """
         if not self.files:
             return

@@ -1,6 +1,4 @@
-"""What is read back from a saved state, checked: a value out of its range is refused with the name of its
-field, never taken.
-"""
+"""Checked values of a saved state: a value outside its range raises an error with the name of its field."""
 
 from __future__ import annotations
 
@@ -12,19 +10,19 @@ from typing import Any
 from loquent.core.guards.json_files import shown
 from loquent.errors import BadCheckpoint
 
-# of a counter: beyond it floats, and so JSON of other programs, no longer tell whole numbers apart
+# the largest counter: above it floats, and so the JSON of other programs, cannot represent every integer
 MOST = 2**53
 
 
 def count(state: Mapping[str, Any], name: str, most: int = MOST, least: int = 0) -> int:
-    """The whole number under a name, from `least` to `most`.
+    """The integer under a name, from `least` to `most`.
 
     Raises:
-        BadCheckpoint: it is missing, no whole number, or out of its range.
+        BadCheckpoint: it is missing, not an integer, or outside its range.
     """
     value = field(state, name)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise wrong(name, value, f"a whole number from {least} to {most}")
+        raise wrong(name, value, f"an integer from {least} to {most}")
     return value
 
 
@@ -32,23 +30,23 @@ def number(state: Mapping[str, Any], name: str, low: float = -math.inf, *, finit
     """The number under a name, at least `low`; as a float.
 
     Args:
-        finite: whether infinities are refused; NaN always is.
+        finite: whether infinities are refused; NaN is always refused.
 
     Raises:
-        BadCheckpoint: it is missing, no number, or out of its range.
+        BadCheckpoint: it is missing, not a number, or outside its range.
     """
     value = field(state, name)
     try:
-        made = math.nan if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
+        result = math.nan if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
     except OverflowError:
-        made = math.nan
-    if math.isnan(made) or made < low or (finite and math.isinf(made)):
+        result = math.nan
+    if math.isnan(result) or result < low or (finite and math.isinf(result)):
         raise wrong(name, value, "a finite number" + ("" if low == -math.inf else f" of at least {low:g}"))
-    return made
+    return result
 
 
 def flag(state: Mapping[str, Any], name: str) -> bool:
-    """True or false under a name; BadCheckpoint where it is something else."""
+    """The boolean under a name; BadCheckpoint for any other value."""
     value = field(state, name)
     if not isinstance(value, bool):
         raise wrong(name, value, "true or false")
@@ -56,15 +54,15 @@ def flag(state: Mapping[str, Any], name: str) -> bool:
 
 
 def text(state: Mapping[str, Any], name: str) -> str:
-    """The text under a name; BadCheckpoint where it is something else."""
+    """The string under a name; BadCheckpoint for any other value."""
     value = field(state, name)
     if not isinstance(value, str):
-        raise wrong(name, value, "a text")
+        raise wrong(name, value, "a string")
     return value
 
 
 def items(state: Mapping[str, Any], name: str) -> list[Any]:
-    """The list under a name; BadCheckpoint where it is something else."""
+    """The list under a name; BadCheckpoint for any other value."""
     value = field(state, name)
     if not isinstance(value, list | tuple):
         raise wrong(name, value, "a list")
@@ -72,7 +70,7 @@ def items(state: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def part(state: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """The object under a name; BadCheckpoint where it is something else."""
+    """The object under a name; BadCheckpoint for any other value."""
     value = field(state, name)
     if not isinstance(value, Mapping):
         raise wrong(name, value, "an object")
@@ -80,24 +78,22 @@ def part(state: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def field(state: Mapping[str, Any], name: str) -> Any:
-    """What stands under a name; BadCheckpoint where nothing does."""
+    """The value under a name; BadCheckpoint if the name is missing."""
     if not isinstance(state, Mapping):
-        raise BadCheckpoint(
-            f"the saved state is {shown(state)} where an object with the field {name} is right"
-        )
+        raise BadCheckpoint(f"the saved state is {shown(state)}; it must be an object with the field {name}")
     if name not in state:
         raise BadCheckpoint(f"the saved state lacks the field {name}")
     return state[name]
 
 
-def wrong(name: str, value: Any, right: str) -> BadCheckpoint:
-    """The error of a field that holds something else."""
-    return BadCheckpoint(f"{name} = {shown(value)} in the saved state; {right} is right")
+def wrong(name: str, value: Any, allowed: str) -> BadCheckpoint:
+    """The error of a field with a wrong value."""
+    return BadCheckpoint(f"{name} = {shown(value)} in the saved state; it must be {allowed}")
 
 
 @contextmanager
-def whole() -> Iterator[None]:
-    """Around the taking back of a state: what the libraries' loaders raise becomes a BadCheckpoint."""
+def restoring() -> Iterator[None]:
+    """Turn an error that a library raises while a state is restored into a BadCheckpoint."""
     try:
         yield
     except (
@@ -111,5 +107,5 @@ def whole() -> Iterator[None]:
     ) as error:  # torch's raise RuntimeError
         why = " ".join(str(error).split())[:300]
         raise BadCheckpoint(
-            f"the state is not whole, or another model's ({type(error).__name__}: {why})"
+            f"the state is incomplete, or of another model ({type(error).__name__}: {why})"
         ) from error

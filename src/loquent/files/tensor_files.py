@@ -1,6 +1,6 @@
-"""Files of tensors: read with errors that name the file.
+"""Files of tensors, among them the file of the reference, which all checkpoints share.
 
-And the file of the reference, shared by all checkpoints.
+Errors of reading name the file.
 """
 
 from __future__ import annotations
@@ -19,20 +19,22 @@ from loquent.core.guards import json_files
 from loquent.files import atomic, names
 from loquent.files.run_checkpoints import reference_file
 
-DIGITS = 32  # hexadecimal, of a digest
+DIGITS = 32  # hexadecimal digits of a digest
 
 
 def read_tensors(file: Path) -> dict[str, torch.Tensor]:
     """The tensors of a file.
 
-    FileNotFoundError or ValueError names it, because the library's own errors do not.
+    Raises:
+        FileNotFoundError, ValueError: the file is missing or cannot be read. Unlike the library's errors,
+            these name the file.
     """
     if not file.is_file():
         raise FileNotFoundError(errno.ENOENT, "no such file", str(file))
     try:
         return load_file(file)
     except (SafetensorError, ValueError, OSError) as error:
-        raise ValueError(f"{file.name} holds no tensors that can be read ({error})") from error
+        raise ValueError(f"the tensors of {file.name} cannot be read ({error})") from error
 
 
 def digest_of(tensors: Mapping[str, torch.Tensor]) -> str:
@@ -46,7 +48,7 @@ def digest_of(tensors: Mapping[str, torch.Tensor]) -> str:
 
 
 def save_reference(tensors: dict[str, torch.Tensor], folder: Path) -> str:
-    """Write the tensors of the reference, unless a whole file of them exists.
+    """Write the tensors of the reference, unless an undamaged file of them exists.
 
     Returns the digest that names the file.
     """
@@ -61,11 +63,16 @@ def save_reference(tensors: dict[str, torch.Tensor], folder: Path) -> str:
 def read_reference(folder: Path, digest: object, key: str) -> dict[str, torch.Tensor]:
     """The tensors that `save_reference` wrote.
 
-    ValueError where they have changed, or `digest`, found under `key`, is none.
+    Args:
+        digest: the digest that names the file.
+        key: the key of the digest, for errors.
+
+    Raises:
+        ValueError: the tensors have changed, or `digest` is not a digest.
     """
     if not (isinstance(digest, str) and len(digest) == DIGITS and digest.isalnum()):
         raise ValueError(
-            f"{key} is {json_files.shown(digest)} in {names.STATE}; {DIGITS} hexadecimal digits are right"
+            f"{key} is {json_files.shown(digest)} in {names.STATE}; it must be {DIGITS} hexadecimal digits"
         )
     file = reference_file(folder, digest)
     tensors = read_tensors(file)
@@ -75,9 +82,7 @@ def read_reference(folder: Path, digest: object, key: str) -> dict[str, torch.Te
 
 
 def _is_whole(file: Path, digest: str) -> bool:
-    """Whether a file still has the weights that it is named for: a new checkpoint must not rely on a torn
-    file.
-    """
+    """Whether a file has the weights of its name: a new checkpoint must not rely on a torn file."""
     try:
         return digest_of(read_tensors(file)) == digest
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""A state as two parts: a tree of JSON values, and its tensors by their path in the tree."""
+"""A state in two parts: a tree of JSON values, and its tensors by their path in the tree."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 
-TENSOR = "tensor:"  # a JSON string that begins with it stands for the tensor of that path
+TENSOR = "tensor:"  # the prefix of a JSON string that replaces the tensor of a path
 
 
 def split(tree: Any, path: str, tensors: dict[str, torch.Tensor]) -> Any:
-    """The tree with a name in the place of each tensor.
+    """The tree with the path of each tensor in its place.
 
-    The tensors are added to `tensors`, copied to the CPU.
+    Copies of the tensors on the CPU are added to `tensors`.
     """
     if isinstance(tree, torch.Tensor):
         tensors[path] = tree.detach().contiguous().cpu().clone()
@@ -26,7 +26,7 @@ def split(tree: Any, path: str, tensors: dict[str, torch.Tensor]) -> Any:
 
 
 def joined(tree: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
-    """The tree that `split` was given; KeyError where a tensor is missing."""
+    """The tree before `split`; KeyError if a tensor is missing."""
     if isinstance(tree, dict):
         return {name: joined(item, tensors) for name, item in tree.items()}
     if isinstance(tree, list):
@@ -48,7 +48,8 @@ def without(tree: Any, prefix: str) -> Any:
     if not isinstance(tree, dict):
         return tree
     start = TENSOR + prefix
-    kept = {
-        name: item for name, item in tree.items() if not (isinstance(item, str) and item.startswith(start))
+    return {
+        name: without(item, prefix)
+        for name, item in tree.items()
+        if not (isinstance(item, str) and item.startswith(start))
     }
-    return {name: without(item, prefix) for name, item in kept.items()}

@@ -1,9 +1,8 @@
-"""Trackers: where a run's log goes beside `metrics.jsonl`, which is always written and is the one that
-counts.
+"""Trackers: libraries that get a copy of a run's log. `metrics.jsonl` is always written too.
 
-Thin sinks for libraries that one may have: TensorBoard writes into the run's folder, trackio into its own
-local database, Weights & Biases to where its settings say (`WANDB_MODE=offline` keeps it here). None of them
-can change a run or end it.
+TensorBoard writes into the run's folder, trackio into its own local database, and Weights & Biases where its
+settings say (`WANDB_MODE=offline` keeps the log on this machine). A tracker can neither change a run nor end
+it.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ PROJECT = "loquent"
 
 
 class Started(NamedTuple):
-    """What a sink is told when a run begins or goes on; `first` is the next update it will be given."""
+    """A run that begins or continues, for a tracker; `first` is the first update that it will log."""
 
     folder: Path
     name: str
@@ -35,14 +34,12 @@ class Started(NamedTuple):
 
     @property
     def id(self) -> str:
-        """A name of this run alone, the same when it is resumed."""
+        """A unique name of this run, which is the same when the run is resumed."""
         return f"{self.name}-{digest((str(self.folder.resolve()), json.dumps(self.config, sort_keys=True)))}"
 
 
 class TensorBoard:
-    """Event files in `RUN/tensorboard`; a resumed run writes over what it had written after its
-    checkpoint.
-    """
+    """Event files in `RUN/tensorboard`; a resumed run overwrites the values after its checkpoint."""
 
     def __init__(self, run: Started) -> None:
         from torch.utils.tensorboard import SummaryWriter
@@ -63,14 +60,14 @@ class TensorBoard:
 
 
 class Trackio:
-    """A run of the project "loquent" in trackio's database on this machine; `trackio show` draws it."""
+    """A run of the project "loquent" in trackio's database on this machine; `trackio show` plots it."""
 
     def __init__(self, run: Started) -> None:
         import trackio
         from trackio.sqlite_storage import SQLiteStorage
 
         self._last: int | None = SQLiteStorage.get_max_step_for_run(PROJECT, run.id)
-        with contextlib.redirect_stdout(sys.stderr):  # it greets; stdout is for results
+        with contextlib.redirect_stdout(sys.stderr):  # trackio prints a greeting; stdout is for results
             self._run = trackio.init(
                 project=PROJECT,
                 name=run.id,
@@ -82,23 +79,21 @@ class Trackio:
             )
 
     def log(self, update: int, values: Mapping[str, float]) -> None:
-        """Hand over one update, unless the database has it from before the run was resumed: it would stand
-        there twice.
-        """
+        """Log one update, unless the database already has it from before the run was resumed."""
         if self._last is None or update > self._last:
             self._run.log(dict(values), step=update)
 
     def close(self) -> None:
-        """Wait until all is written."""
+        """Wait until everything is written."""
         import trackio
 
         with contextlib.redirect_stdout(sys.stderr):
             finish: Callable[[], None] = trackio.finish
-            finish()  # the run's own `finish` would be called again, and speak again, when the process ends
+            finish()  # the run's own `finish` would be called, and print, again when the process ends
 
 
 class WeightsAndBiases:
-    """A run of the project "loquent" under an id of its own, taken up again when the run is resumed."""
+    """A run of the project "loquent" with its own id, which is continued when the run is resumed."""
 
     def __init__(self, run: Started) -> None:
         import wandb
@@ -114,11 +109,11 @@ class WeightsAndBiases:
             )
 
     def log(self, update: int, values: Mapping[str, float]) -> None:
-        """Hand over one update; what it has seen of that update before it leaves out itself."""
+        """Log one update; the library ignores an update that it already has."""
         self._run.log(dict(values), step=update)
 
     def close(self) -> None:
-        """Wait until all is handed over."""
+        """Wait until everything is sent."""
         with contextlib.redirect_stdout(sys.stderr):
             self._run.finish()
 
@@ -127,7 +122,7 @@ SINKS: dict[str, Any] = {"tensorboard": TensorBoard, "trackio": Trackio, "wandb"
 
 
 def check(names: tuple[str, ...]) -> None:
-    """Raise BadSetting where a tracker has another name than those there are."""
+    """Raise BadSetting for an unknown tracker."""
     for name in names:
         if name not in SINKS:
             near = nearest(name, SINKS)
@@ -138,18 +133,16 @@ def check(names: tuple[str, ...]) -> None:
 
 
 def need(names: tuple[str, ...]) -> None:
-    """Raise MissingExtra where a tracker's library is not installed: before the run begins, not after its
-    first update.
-    """
+    """Raise MissingExtra if a tracker's library is not installed; it is called before the run begins."""
     for name in names:
         if importlib.util.find_spec(name) is None:
             raise MissingExtra(f"the tracker {name!r}", name)
 
 
 class Trackers:
-    """The sinks of one run.
+    """The trackers of one run.
 
-    One that fails is left out from then on, with a warning: a run does not end because of it.
+    A tracker that fails is left out from then on, with a warning; the run continues.
     """
 
     def __init__(self, names: tuple[str, ...], run: Started) -> None:
@@ -159,7 +152,7 @@ class Trackers:
                 self._sinks[name] = SINKS[name](run)
 
     def log(self, line: Mapping[str, Any]) -> None:
-        """Hand one line of the log to every sink, without what is no number."""
+        """Log one line in every tracker, without values that are not numbers."""
         values = {
             key: float(value)
             for key, value in line.items()
@@ -170,7 +163,7 @@ class Trackers:
                 sink.log(line["update"], values)
 
     def close(self) -> None:
-        """Close every sink."""
+        """Close every tracker."""
         for name, sink in list(self._sinks.items()):
             with self._guarded(name):
                 sink.close()

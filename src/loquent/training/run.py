@@ -124,7 +124,7 @@ class Run:
         }
         # the algorithm may attach networks, such as values, to the actor
         algorithm = registry.resolve("algorithm", settings.algorithm)(settings.config, actor)
-        with saved_state.whole():
+        with saved_state.restoring():
             actor.load_state_dict({**copied, **learned})
             algorithm.load_state_dict(state["algorithm"])
         return algorithm.agent(actor, True), actor.language

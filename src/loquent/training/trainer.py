@@ -171,7 +171,7 @@ class Trainer:
             BadCheckpoint: a part is missing or has a wrong value.
         """
         identity.compare(state, self._identity())
-        with saved_state.whole():
+        with saved_state.restoring():
             counters = saved_state.part(state, "counters")
             most = saved_state.MOST if self.growing else self.settings.updates
             updates = saved_state.count(counters, "updates", most=most)
