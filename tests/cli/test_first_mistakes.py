@@ -122,7 +122,7 @@ def test_evaluation_says_with_which_checkpoint(run, tmp_path, capsys):
     unfinished = shutil.copytree(run, tmp_path / "run")
     (unfinished / "evaluation.json").unlink()
     (unfinished / "checkpoints" / "best.json").write_text('{"checkpoint": "update-99"}')
-    assert "names update-99; by the newest checkpoint update-" in said(
+    assert "names update-99; the newest checkpoint update-" in said(
         capsys, "evaluate", unfinished, "--episodes", "2", code=0
     )
 
