@@ -145,7 +145,9 @@ def test_the_prompt_counts_where_told_and_the_end_of_a_long_text_is_kept(folders
 
 
 def test_a_label_that_is_none(folders):
-    with pytest.raises(BadModel, match="no label 'great'; known: 0: bad, 1: fair, 2: good"):
+    with pytest.raises(
+        BadModel, match="has no label 'great'; choose one of those known: 0: bad, 1: fair, 2: good"
+    ):
         classifier(Context(), path=folders["moods"], label="great", **SMALL)(["a"], [[]], [""], rows(1))
 
 

@@ -55,5 +55,5 @@ def test_each_value_has_its_own_direction():
     assert higher_is_better("other/watch/repetition", [renamed], Record()) is False
     with pytest.raises(BadSetting, match="says neither up nor down"):
         higher_is_better("watch/words", [metric], Record())
-    with pytest.raises(BadSetting, match="no setting of watch"):
+    with pytest.raises(BadSetting, match="watch has no setting 'n'"):
         watch(Context(), n=2)

@@ -305,7 +305,7 @@ def test_options_out_of_range_and_players_that_are_none(tmp_path):
             "wordle/mixture",
             {"second": Record(kind="wordle/repeat", frist=2)},
             BadSetting,
-            "wordle/mixture.second: 'frist' is no setting",
+            "wordle/mixture.second: agent wordle/repeat has no setting 'frist'",
         ),
         ("wordle/monte_carlo", {"samples": 0}, BadSetting, "samples"),
         ("wordle/repeat", {"first": -1}, BadSetting, "first"),
