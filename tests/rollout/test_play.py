@@ -161,7 +161,7 @@ def test_an_empty_queue_gives_nothing():
 
 @pytest.mark.parametrize("live", [0, -1])
 def test_no_live_game_is_an_error(live):
-    with pytest.raises(BadSetting, match=f"live = {live}"):
+    with pytest.raises(BadSetting, match=f"live must be an integer of at least 1, got {live}"):
         play(Echo(), [], Says("x"), seed=0, live=live)
 
 
@@ -171,7 +171,7 @@ def test_no_live_game_is_an_error(live):
         ([], "got 2 questions and returned 0 answers"),
         (lambda asked: [Answer("x")] * 3, "got 2 questions and returned 3 answers"),
         (None, "got 2 questions and returned None"),
-        (lambda asked: (Answer("x") for _ in asked), "gave a generator"),
+        (lambda asked: (Answer("x") for _ in asked), "got 2 questions and returned a generator"),
         (["x", "y"], "'x'; it must return an Answer"),
         ([Answer(7), Answer("x")], "it must return an Answer with a text"),
         ([Answer("x", "bored"), Answer("x")], "with stopped one of end, stop, length"),
@@ -249,7 +249,7 @@ def test_replay_of_a_record_that_is_not_whole():
     one = play(task, games(task.rows("train")[2:]), Says("x"), seed=8)[0]
     running = replace(one, turns=one.turns[:3], ended=None)
     assert replay(task, running) == running
-    with pytest.raises(LoquentError, match="has 2 turns; played again it has 3"):
+    with pytest.raises(LoquentError, match="has 2 turns, but its replay has 3"):
         replay(task, replace(one, turns=one.turns[:2]))
     with pytest.raises(EpisodeOver):
         replay(task, replace(one, turns=(*one.turns, *one.turns[-2:])))
