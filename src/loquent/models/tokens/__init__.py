@@ -1,1 +1,1 @@
-"""Batches made of episodes: rows, utterances, token rewards."""
+"""Batches made of episodes: rows, turns, utterances, token rewards."""
