@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from loquent.errors import BadSetting
 from loquent.statistics.intervals import difference, interval, student
 
 
@@ -54,3 +55,28 @@ def test_equal_numbers_have_no_interval():
     equal = difference({0: 0.1, 1: 0.2, 2: 0.7}, {0: 0.4, 1: 0.5, 2: 1.0})  # 0.3 but for rounding
     assert (equal.low, equal.high) == (None, None)
     assert interval([0.1, 0.1001]).low is not None
+
+
+@pytest.mark.parametrize("noise", [1e-16, 1e-12, 1e-8])
+def test_noise_of_rounding_decides_nothing(noise):
+    """The differences are of noise alone: they spread less than their mean, and 0 lies outside."""
+    low = {0: 0.5, 1: 0.7, 2: 0.9}
+    high = {seed: value + noise * (1 + seed / 10) for seed, value in low.items()}
+    equal = difference(low, high)
+    assert (equal.low, equal.high, equal.deviation) == (None, None, 0.0)
+    larger = difference(low, {seed: value + 1e-4 * (1 + seed / 10) for seed, value in low.items()})
+    assert larger.low > 0, "a difference beyond rounding is decided"
+
+
+def test_numbers_that_vary_about_zero_have_an_interval():
+    """Rounding is measured by the values that were subtracted, and numbers of their own by themselves."""
+    assert interval([1e-16, 1.1e-16, 1.2e-16]).low is not None
+    assert interval([1e-16, 1.1e-16, 1.2e-16], scale=0.5).low is None
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
+def test_a_number_that_is_not_finite_is_a_typed_error(wrong):
+    with pytest.raises(BadSetting, match=rf"number 1 of 3 is {wrong}.*finite"):
+        interval([1.0, wrong, 2.0])
+    with pytest.raises(BadSetting, match="finite"):
+        difference({0: 1.0, 1: 2.0}, {0: wrong, 1: 2.0})

@@ -9,8 +9,11 @@ from functools import lru_cache
 from statistics import mean, stdev
 from typing import Any
 
+from loquent.errors import BadSetting
+
 LEVEL = 0.95
 SPREADLESS = 1e-12  # a deviation below this share of the largest number is rounding
+SINGLE = 1e-6  # the same share for a difference of two measured values: networks compute in single precision
 
 
 @dataclass(frozen=True)
@@ -37,31 +40,56 @@ class Interval:
         }
 
 
-def interval(numbers: Sequence[float], level: float = LEVEL) -> Interval:
+def interval(
+    numbers: Sequence[float],
+    level: float = LEVEL,
+    *,
+    scale: float | None = None,
+    rounding: float = SPREADLESS,
+) -> Interval:
     """The mean of independent numbers with its confidence interval, which assumes a normal distribution.
 
+    Args:
+        scale: the size of the values from which the numbers were computed; the largest number by default.
+        rounding: numbers with a deviation below this share of `scale` count as equal.
+
     Raises:
-        ValueError: `numbers` is empty.
+        BadSetting: `numbers` is empty, or a number is not finite.
     """
-    if not numbers:
-        raise ValueError("the mean of nothing is undefined; pass at least one number")
+    check_finite(numbers)
     middle = mean(numbers)
     if len(numbers) < 2:
         return Interval(middle, None, None, None, 1)
     deviation = stdev(numbers)
-    if deviation <= SPREADLESS * max(map(abs, numbers)):
+    if deviation <= rounding * (max(map(abs, numbers)) if scale is None else scale):
         return Interval(middle, None, None, 0.0, len(numbers))
     half = student(len(numbers) - 1, level) * deviation / math.sqrt(len(numbers))
     return Interval(middle, middle - half, middle + half, deviation, len(numbers))
 
 
+def check_finite(numbers: Sequence[float]) -> None:
+    """Raise BadSetting if there is no number, or if one is not finite."""
+    if not numbers:
+        raise BadSetting("the mean of nothing is undefined; pass at least one number")
+    for place, number in enumerate(numbers):
+        if not math.isfinite(number):
+            raise BadSetting(
+                f"number {place} of {len(numbers)} is {number}; numbers must be finite; leave out runs "
+                "without a value"
+            )
+
+
 def difference(first: Mapping[int, float], second: Mapping[int, float]) -> Interval | None:
     """The interval of `second` minus `first`, paired by seed; None if no seed is in both.
 
-    Runs with equal seeds have the same prompts and random streams.
+    Differences that spread by no more than rounding have no interval. Rounding is relative to the values:
+    it is 1e-6 of the largest one, because networks compute in single precision.
     """
     seeds = sorted(first.keys() & second.keys())
-    return interval([second[seed] - first[seed] for seed in seeds]) if seeds else None
+    if not seeds:
+        return None
+    scale = max(abs(values[seed]) for values in (first, second) for seed in seeds)
+    return interval([second[seed] - first[seed] for seed in seeds], scale=scale, rounding=SINGLE)
 
 
 @lru_cache(maxsize=256)
