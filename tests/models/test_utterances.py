@@ -1,4 +1,4 @@
-"""The utterance view of the golden rows, the paper's truncation, and rewards of tokens that were never
+"""The utterance view of the golden rows and rewards of tokens that were never
 drawn.
 """
 
@@ -7,16 +7,14 @@ from dataclasses import replace
 import pytest
 import torch
 from test_format import FORMATS, format_of, said, told
-from test_tokens import GUESS, ROWS, WORDLE, episode, padded, reading
+from test_tokens import GUESS, ROWS, WORDLE, episode, padded
 
 from loquent.core.metric import Context
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.errors import BadReward
-from loquent.models.support import Support
 from loquent.models.tokens.batch import positions, token_batch
 from loquent.models.tokens.rewards import character_ends, ends_by, learner_rewards, with_token_rewards
-from loquent.models.tokens.truncate import truncated
 from loquent.models.tokens.utterances import utterances
 from loquent.rewards import Counting, Function, Learner, Term, TokenTerm, build
 
@@ -69,42 +67,6 @@ def test_a_reward_per_token_counts_for_its_utterance():
     )
     batch = token_batch(scored, format_of(WORDLE), Record(guess=1.0, spelled=1.0), max_length=64)
     assert view(batch)[2] == [0.5, 1.5]  # -1 + 3 * 0.5, 3 * 0.5
-
-
-# -- A12: truncation as in the paper's code
-# --------------------------------------------------------------------------------------------
-
-
-def test_a_row_is_cut_as_the_paper_cuts_it():
-    batch = token_batch([ROWS["crane, slate"][0]], format_of(WORDLE), GUESS, max_length=64)
-    cut = truncated(batch, 16)
-    length, states, actions, rewards, terminals = reading(cut)
-    assert length == 16
-    assert states == [0, 1, 2, 3, 4, 5, 12, 13, 14, 15]  # 10 states, the last without an action
-    assert actions == [0, 1, 2, 3, 4, 5, 12, 13, 14]
-    assert rewards == [0, 0, 0, 0, 0, -1, 0, 0, 0]  # nothing of the second turn
-    assert terminals == [0] * 10
-    assert view(cut) == ([0, 12, 15], [6, 15], [-1.0, 0.0])
-    assert reading(truncated(batch, 26)) == ROWS["crane, slate"][1]
-    assert reading(truncated(batch, 25)) != ROWS["crane, slate"][1]
-
-
-@pytest.mark.parametrize("length", range(1, 28))
-def test_there_is_always_one_state_more_than_actions(length):
-    batch = token_batch([game for game, _ in ROWS.values()], format_of(WORDLE), GUESS, max_length=64)
-    kept = torch.rand(int(batch.is_action.sum()), 35, generator=torch.Generator().manual_seed(0)) < 0.5
-    batch = replace(batch, support=Support.pack(kept, temperature=1.0))
-    cut = truncated(batch, length)
-    at = positions(cut)
-    assert cut.tokens.shape[1] == min(length, 26)
-    for b in range(len(cut)):
-        count = int(at.real[b].sum())
-        assert count == int((batch.is_action[b, :length]).sum())
-        if count:
-            states = {*at.state[b][at.real[b]].tolist(), int(at.next[b][at.real[b]][-1])}
-            assert len(states) == count + 1
-        assert bool(cut.ended[b]) == (bool(batch.ended[b]) and int(batch.real[b].sum()) <= length)
-    assert cut.support.kept().equal(kept[batch.is_action.nonzero()[:, 1] < length])
 
 
 # -- A13: rewards of tokens

@@ -17,6 +17,7 @@ from loquent.adapters.table import Table
 from loquent.core.actions import ActionSet
 from loquent.core.task import Observation
 from loquent.errors import LoquentError
+from loquent.features.views import View
 
 
 class Games(VecEnv):
@@ -113,8 +114,8 @@ class Games(VecEnv):
 def batch(see: Callable[[Observation], NDArray[Any]], observations: Sequence[Observation]) -> NDArray[Any]:
     """[n, ...]: observations as arrays.
 
-    A view with the method `warm` first encodes all their texts in a batch.
+    A view of vectors first encodes all their texts in one batch.
     """
-    if hasattr(see, "warm"):
+    if isinstance(see, View):
         see.warm(observations)
     return np.stack([see(observation) for observation in observations])

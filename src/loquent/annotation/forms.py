@@ -129,8 +129,7 @@ class Tags(Form):
 
     @property
     def _labels(self) -> tuple[str, ...]:
-        task: Any = self.task
-        return tuple(task.labels)
+        return self.task.labels
 
 
 class Labels(Form):
@@ -172,8 +171,7 @@ class Labels(Form):
 
     @property
     def _labels(self) -> tuple[str, ...]:
-        task: Any = self.task
-        return tuple(task.labels)
+        return self.task.labels
 
 
 class Choice(Form):

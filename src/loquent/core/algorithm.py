@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from loquent.core.agent import Agent
 from loquent.core.episode import Episode
 from loquent.core.task import Task
-from loquent.core.values import EMPTY
+from loquent.core.values import EMPTY, Record
 
 
 class AlgorithmConfig:
@@ -27,6 +28,8 @@ class AlgorithmConfig:
     """Passes over one batch of episodes."""
     token_budget: int = 8192
     """Padded tokens in one forward pass."""
+    presets: ClassVar[Mapping[str, Record]] = {}
+    """Sets of values by name, for `preset:` in a recipe."""
 
 
 class Algorithm(ABC):
@@ -35,7 +38,7 @@ class Algorithm(ABC):
     An algorithm is constructed as `Class(config, model, key=key)`, with the `Config` of its class.
     """
 
-    Config: ClassVar[type] = AlgorithmConfig
+    Config: ClassVar[type[AlgorithmConfig]] = AlgorithmConfig
     """The settings: a frozen dataclass derived from `AlgorithmConfig`; the recipe's section `algorithm:`."""
     name: ClassVar[str]
     """The name in error messages, and the name of its agents."""

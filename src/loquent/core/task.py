@@ -203,6 +203,8 @@ class Task(ABC):
     views: ClassVar[Mapping[str, str]] = {}
     spec: TaskSpec
     actions: ActionSet | None = None
+    # the labels that the rows are annotated with; empty: the task has no labels
+    labels: tuple[str, ...] = ()
 
     def __init__(self, options: Any = None) -> None:
         self.options = self.Options() if options is None else options

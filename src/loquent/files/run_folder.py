@@ -81,9 +81,9 @@ class RunFolder:
         """
         machine = json_files.load_object(self.machine, "put it back from a copy", error=Damaged, nan="null")
         if machine.get("run_format") != RUN_FORMAT:
-            written = json_files.shown(machine.get("run_format"))
+            form = json_files.shown(machine["run_format"]) if "run_format" in machine else "missing"
             raise AnotherRun(
-                f"{self.machine}: run_format is {written}, so another version wrote this run; this version "
+                f"{self.machine}: run_format is {form}, so another version wrote this run; this version "
                 f"of Loquent ({__version__}) reads {RUN_FORMAT} only. Read it with that version, or train it "
                 f"again. To use only its model, name a `{names.POLICY}/` in {self.path}"
             )

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from loquent.core.algorithm import AlgorithmConfig
 from loquent.core.catalogue import DEFAULT_TASK
 from loquent.core.options import COMMAND_LINE, Node, fill, unknown
 from loquent.core.settings import Remark
@@ -148,9 +149,9 @@ def _check_settings_of_file(
         )
 
 
-def _preset(chosen: Node, kind: str, config: type) -> dict[str, Node]:
+def _preset(chosen: Node, kind: str, config: type[AlgorithmConfig]) -> dict[str, Node]:
     """The settings of an algorithm's `preset:`; settings in the section itself override them."""
-    known = kinds.presets(config)
+    known = config.presets
     name = scores.text(chosen, "algorithm.preset")
     if name not in known:
         raise BadSetting(

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from loquent.core import registry
-from loquent.core.algorithm import Algorithm
+from loquent.core.algorithm import Algorithm, AlgorithmConfig
 from loquent.core.options import options_of
 from loquent.core.settings import range_text
 from loquent.errors import UnknownName
@@ -44,8 +44,8 @@ def describe(name: str) -> str:
         all_of_it = name in (title, title.rpartition(".")[2])
         asked = section in ("", title, *title.split("."))
         schema = schemas[title]()
-        presets = kinds.presets(schema) if all_of_it or (asked and setting == "preset") else {}
-        if presets:
+        presets = schema.presets if issubclass(schema, AlgorithmConfig) else {}
+        if presets and (all_of_it or (asked and setting == "preset")):
             lines.append(
                 f"{title}.preset (one of {', '.join(presets)}): several settings at once; settings in the "
                 "section itself override them"

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from importlib import import_module
 
 from loquent.core import registry
 from loquent.core.algorithm import Algorithm, AlgorithmConfig
 from loquent.core.task import Task
-from loquent.core.values import Record
 from loquent.errors import BadSetting, NotImported
 
 
@@ -27,7 +24,7 @@ def options_of_task(task: str) -> type:
     return cls.Options
 
 
-def config_of(algorithm: str) -> type:
+def config_of(algorithm: str) -> type[AlgorithmConfig]:
     """The dataclass of an algorithm's settings; raises as `algorithm_class`."""
     return algorithm_class(algorithm).Config
 
@@ -60,9 +57,3 @@ def unused_sections(algorithm: str) -> tuple[str, ...]:
         return algorithm_class(algorithm).unused
     except NotImported:
         return ()
-
-
-def presets(config: type) -> Mapping[str, Record]:
-    """The presets of an algorithm's settings by name: `PRESETS` in the module of its `Config`."""
-    by_name: Mapping[str, Record] = getattr(import_module(config.__module__), "PRESETS", {})
-    return by_name

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from loquent import recipes
-from loquent.agents.language_model import LanguageModelAgent
 from loquent.core import registry
 from loquent.core.agent import Agent
 from loquent.core.metric import Context
@@ -26,7 +25,7 @@ from loquent.training import checkpoint
 from loquent.training.evaluate import Evaluation, evaluate_agent
 from loquent.training.metrics import build_metrics
 from loquent.training.policies import policy_folder
-from loquent.training.start import make_actor, make_format, make_task
+from loquent.training.start import make_actor, make_task
 
 
 @dataclass(frozen=True)
@@ -128,16 +127,6 @@ class Run:
             actor.load_state_dict({**copied, **learned})
             algorithm.load_state_dict(state["algorithm"])
         return algorithm.agent(actor, True), actor.language
-
-
-def evaluate_language(
-    recipe: Recipe, language: LanguageModel, *, split: str, episodes: int, seed: int
-) -> Evaluation:
-    """Evaluate any language model on a recipe's task, with the decoding of its `evaluation`."""
-    agent = LanguageModelAgent(
-        language.module, make_format(recipe.model.format, language), recipe.evaluation, name=recipe.name
-    )
-    return _evaluated(recipe, agent, language, split, episodes, seed)
 
 
 def _evaluated(

@@ -74,6 +74,7 @@ PRESETS = {
 class Config(ppo.Config):
     """Settings of `nlpo`: those of PPO and of the masking policy."""
 
+    presets: ClassVar[Mapping[str, Record]] = PRESETS
     top_p: float = setting(
         0.9,
         "probability mass of the masking policy's nucleus; 1: no mask",

@@ -146,7 +146,7 @@ def hamming_loss(context: Context, options: HammingOptions) -> HammingLoss:
     Raises:
         BadSetting: the number of labels is unknown.
     """
-    classes = options.classes or len(getattr(context.task, "labels", ()))
+    classes = options.classes or (len(context.task.labels) if context.task else 0)
     if not classes:
         raise BadSetting(
             "hamming_loss.classes = 0 stands for the number of labels of the task, and there is no task with "
