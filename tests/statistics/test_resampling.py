@@ -5,11 +5,23 @@ import pytest
 
 from loquent.core.seeding import Key
 from loquent.errors import BadSetting
-from loquent.statistics.resampling import Bounds, Resampling, bca_shares, bounds, interval, without_groups
+from loquent.statistics import intervals
+from loquent.statistics.resampling import (
+    Bounds,
+    Resampling,
+    bca_shares,
+    bounds,
+    expanded_tail,
+    interval,
+    without_groups,
+)
 
 
 def mean_of(numbers):
     return lambda chosen: {"mean": float(numbers[chosen].mean())}
+
+
+MANY = 10**8  # samples, for which Student's t is the normal distribution
 
 
 def skewed(n, seed=0):
@@ -20,15 +32,21 @@ def test_bca_is_that_of_scipy_on_the_same_draws():
     stats = pytest.importorskip("scipy.stats")
     numbers, settings = skewed(40), Resampling(method="bca", resamples=2000)
     found = bounds(mean_of(numbers), 40, {"mean": float(numbers.mean())}, settings)["mean"]
+    level = 1 - 2 * expanded_tail(40, 0.95)  # scipy has no correction for few samples
     draws = np.array([numbers[chosen].mean() for chosen in settings.draws(40)])
     earlier = stats.bootstrap((numbers,), np.mean, n_resamples=10, rng=np.random.default_rng(0))
     earlier.bootstrap_distribution = draws
     theirs = stats.bootstrap(
-        (numbers,), np.mean, n_resamples=0, bootstrap_result=earlier, method="BCa"
+        (numbers,), np.mean, n_resamples=0, bootstrap_result=earlier, method="BCa", confidence_level=level
     ).confidence_interval
     assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
     plain = stats.bootstrap(
-        (numbers,), np.mean, n_resamples=0, bootstrap_result=earlier, method="percentile"
+        (numbers,),
+        np.mean,
+        n_resamples=0,
+        bootstrap_result=earlier,
+        method="percentile",
+        confidence_level=level,
     ).confidence_interval
     assert (plain.low, plain.high) != pytest.approx((found.low, found.high), abs=1e-3), "it can fail"
     ours = bounds(mean_of(numbers), 40, {"mean": float(numbers.mean())}, Resampling(resamples=2000))["mean"]
@@ -38,12 +56,12 @@ def test_bca_is_that_of_scipy_on_the_same_draws():
 def test_percentile_by_hand():
     # 0, 1, ..., 100: the quantiles of 0.05 and 0.95 are 5 and 95
     replicates = np.arange(101.0)
-    assert interval(50.0, replicates, Resampling(resamples=101, level=0.9), np.array([])) == Bounds(
-        pytest.approx(5.0), pytest.approx(95.0)
+    assert interval(50.0, replicates, Resampling(resamples=101, level=0.9), np.array([]), MANY) == Bounds(
+        pytest.approx(5.0, abs=1e-3), pytest.approx(95.0, abs=1e-3)
     )
     assert interval(
-        50.0, replicates, Resampling(resamples=101, level=0.8), np.array([])
-    ).low == pytest.approx(10.0)
+        50.0, replicates, Resampling(resamples=101, level=0.8), np.array([]), MANY
+    ).low == pytest.approx(10.0, abs=1e-3)
 
 
 def test_bca_by_hand():
@@ -58,6 +76,26 @@ def test_bca_by_hand():
         (0.63876, 0.99987), abs=1e-4
     )
     assert bca_shares(-1.0, replicates, np.array([1.0, 2.0]), 0.05) is None
+
+
+def test_few_samples_widen_the_interval_by_hand():
+    # n = 10, level 0.95: t(9) = 2.26216, times sqrt(10 / 9) = 2.38452; Phi(-2.38452) = 0.0085512
+    assert expanded_tail(10, 0.95) == pytest.approx(0.0085512, abs=1e-6)
+    assert expanded_tail(10_000, 0.95) == pytest.approx(0.025, abs=1e-4)
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_ten_samples_have_an_interval_as_wide_as_students_and_a_caution(method):
+    """Plain quantiles give 0.82 of its width."""
+    numbers = np.arange(10.0) ** 1.1
+    settings = Resampling(method=method, resamples=4000)
+    found = bounds(mean_of(numbers), 10, {"mean": float(numbers.mean())}, settings)["mean"]
+    student = intervals.interval(numbers.tolist())
+    assert (found.high - found.low) / (student.high - student.low) == pytest.approx(1, abs=0.06)
+    assert found.as_json()["caution"].startswith("10 samples are few")
+    numbers = skewed(60)
+    large = bounds(mean_of(numbers), 60, {"mean": float(numbers.mean())}, Resampling())["mean"]
+    assert "caution" not in large.as_json()
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca"])

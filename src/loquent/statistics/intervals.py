@@ -92,38 +92,60 @@ def difference(first: Mapping[int, float], second: Mapping[int, float]) -> Inter
     return interval([second[seed] - first[seed] for seed in seeds], scale=scale, rounding=SINGLE)
 
 
-@lru_cache(maxsize=256)
-def student(freedom: int, level: float = LEVEL) -> float:
+@lru_cache(maxsize=1024)
+def student(freedom: float, level: float = LEVEL) -> float:
     """The t for which [-t, t] holds the probability `level` under Student's t-distribution.
 
     Args:
-        freedom: degrees of freedom.
+        freedom: degrees of freedom; Welch's need not be whole.
 
     Raises:
-        ValueError: `freedom` is below 1, or `level` is not between 0 and 1.
+        BadSetting: `freedom` is below 1, or `level` is not between 0 and 1.
     """
     if freedom < 1 or not 0 < level < 1:
-        raise ValueError(
+        raise BadSetting(
             f"freedom must be at least 1 and level between 0 and 1, got freedom = {freedom} and "
             f"level = {level}"
         )
     low, high = 0.0, 1.0
-    while _within(high, freedom) < level:
+    while 1 - student_tail(high, freedom) < level:
         high *= 2
     for _ in range(100):
         middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, freedom) < level else (low, middle)
+        low, high = (middle, high) if 1 - student_tail(middle, freedom) < level else (low, middle)
     return high
 
 
-def _within(t: float, freedom: int) -> float:
-    """The probability of [-t, t]: the finite sums of Abramowitz and Stegun, 26.7.3 and 26.7.4."""
-    angle = math.atan2(t, math.sqrt(freedom))
-    cosine, sine = math.cos(angle), math.sin(angle)
-    odd = freedom % 2
-    term = cosine if odd else 1.0
-    total = term if freedom > 1 else 0.0
-    for k in range(2 + odd, freedom - 1, 2):
-        term *= (k - 1) / k * cosine**2
-        total += term
-    return 2 / math.pi * (angle + sine * total) if odd else sine * total
+def student_tail(t: float, freedom: float) -> float:
+    """The probability outside [-t, t], t >= 0, under Student's t-distribution.
+
+    It is the incomplete beta function I(x; freedom / 2, 1 / 2) at x = freedom / (freedom + t²), by the
+    continued fraction of the Digital Library of Mathematical Functions, 8.17.22.
+    """
+    a, b, x = freedom / 2, 0.5, freedom / (freedom + t * t)
+    if x >= 1:
+        return 1.0
+    if x <= 0:
+        return 0.0
+    front = math.exp(
+        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+    )
+    if x < (a + 1) / (a + b + 2):
+        return front * _fraction(a, b, x) / a
+    return 1 - front * _fraction(b, a, 1 - x) / b
+
+
+def _fraction(a: float, b: float, x: float) -> float:
+    """The continued fraction of the incomplete beta function, from its front by Lentz's method."""
+    tiny, c = 1e-300, 1.0
+    d = 1 / ((1 - (a + b) * x / (a + 1)) or tiny)
+    total = d
+    for m in range(1, 1000):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        for term in (even, odd):
+            d, c = 1 / ((1 + term * d) or tiny), (1 + term / c) or tiny
+            total *= d * c
+        if abs(d * c - 1) < 1e-15:
+            break
+    return total

@@ -8,10 +8,16 @@ number alone, so the intervals of two metrics rest on the same samples.
 Resampling gives no interval if all draws have the same value, if no draw lies on one of the two sides of the
 statistic, or if the interval does not contain the statistic. This happens to extremes, and to statistics
 that count distinct items, such as a vocabulary, because drawn texts repeat. `Bounds.why` gives the reason.
+
+Quantiles of draws are too narrow for few samples: a draw spreads by sqrt((n - 1) / n) less than the samples,
+and its spread is itself an estimate. Both methods take quantiles further out, which makes the interval of
+a mean as wide as Student's t (Hesterberg 2015, arXiv:1411.5279, sec. 4.3, "expanded percentile interval").
+Below `FEW` samples a caution says that scores with skewed distributions still leave the interval too often.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -22,12 +28,14 @@ from numpy.typing import NDArray
 
 from loquent.core.seeding import Key
 from loquent.core.settings import check_ranges, setting
+from loquent.statistics.intervals import student
 
 Numbers = NDArray[np.int64]
 """The numbers of drawn samples; a sample that was drawn twice appears twice."""
 Statistic = Callable[[Numbers], dict[str, float]]
 """Scores the drawn samples: values by key."""
 GROUPS = 200  # the largest number of groups that bca leaves out, one at a time
+FEW = 50  # below this number of samples, intervals have a caution
 SPREADLESS = 1e-12  # a difference below this share of a number is rounding
 ONE_SIDED = (
     "all draws lie on one side of the value: it is an extreme, or it depends on how many different texts "
@@ -59,15 +67,17 @@ class Resampling:
 
 @dataclass(frozen=True)
 class Bounds:
-    """An interval, or the reason why there is none."""
+    """An interval, or the reason why there is none. `caution` says why an interval may be too narrow."""
 
     low: float | None = None
     high: float | None = None
     why: str = ""
+    caution: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """The bounds by name, and the reason if there is one."""
-        return {"low": self.low, "high": self.high} | ({"why": self.why} if self.why else {})
+        """The bounds by name, and the reason and the caution if there are any."""
+        texts = {"why": self.why, "caution": self.caution}
+        return {"low": self.low, "high": self.high} | {name: text for name, text in texts.items() if text}
 
 
 def bounds(
@@ -97,7 +107,8 @@ def bounds(
     intervals = {}
     for name, value in values.items():
         column_left_out = np.array([scores[name] for scores in jackknife if name in scores])
-        intervals[name] = interval(value, np.array(replicates[name]), settings, column_left_out)
+        drawn = np.array(replicates[name])
+        intervals[name] = interval(value, drawn, settings, column_left_out, samples)
     return intervals
 
 
@@ -112,8 +123,31 @@ def without_groups(statistic: Statistic, samples: int) -> Iterator[dict[str, flo
         yield statistic(numbers[numbers % groups != group])
 
 
+def expanded_tail(samples: int, level: float) -> float:
+    """The share of draws beyond each end of an interval of `level`, corrected for few samples.
+
+    With n samples it is Phi(-t * sqrt(n / (n - 1))), where t is Student's with n - 1 degrees of freedom.
+    Source: Hesterberg 2015, arXiv:1411.5279, sec. 4.3.
+    """
+    return NormalDist().cdf(-student(samples - 1, level) * math.sqrt(samples / (samples - 1)))
+
+
+def few(samples: int) -> str:
+    """The caution on intervals of fewer than `FEW` samples; empty for more."""
+    if samples >= FEW:
+        return ""
+    return (
+        f"{samples} samples are few: intervals of skewed scores hold the true value less often than they "
+        f"say; take at least {FEW}"
+    )
+
+
 def interval(
-    value: float, replicates: NDArray[np.float64], settings: Resampling, jackknife: NDArray[np.float64]
+    value: float,
+    replicates: NDArray[np.float64],
+    settings: Resampling,
+    jackknife: NDArray[np.float64],
+    samples: int,
 ) -> Bounds:
     """The interval of one value.
 
@@ -121,6 +155,7 @@ def interval(
         value: the statistic of the whole corpus.
         replicates: float64[draws], the statistic of each draw.
         jackknife: float64[groups], the statistic without each group; `bca` alone reads it.
+        samples: the number of samples in the corpus.
     """
     if len(replicates) < settings.resamples / 2:
         return Bounds(why="fewer than half of the draws have a score")
@@ -129,7 +164,7 @@ def interval(
         return Bounds(why="all draws have the same score")
     if not replicates.min() + rounding < value < replicates.max() - rounding:
         return Bounds(why=ONE_SIDED)
-    tail = (1 - settings.level) / 2
+    tail = expanded_tail(samples, settings.level)
     shares: tuple[float, float] | None = (tail, 1 - tail)
     if settings.method == "bca":
         shares = bca_shares(value, replicates, jackknife, tail)
@@ -138,7 +173,7 @@ def interval(
     low, high = (float(quantile) for quantile in np.quantile(replicates, shares))
     if not low - rounding <= value <= high + rounding:
         return Bounds(why=ONE_SIDED)
-    return Bounds(low, high)
+    return Bounds(low, high, caution=few(samples))
 
 
 def bca_shares(

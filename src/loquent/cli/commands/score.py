@@ -215,6 +215,8 @@ def _print(
             f"draws of all samples, seed {resampling.seed}"
         )
         _print_reasons(scored.bounds)
+        for caution in dict.fromkeys(found.caution for found in scored.bounds.values() if found.caution):
+            print(f"caution: {caution}")
 
 
 def _interval(bounds: Bounds) -> str:
