@@ -406,7 +406,7 @@ def test_a_policy_that_is_to_stay_stays(backbones):
     assert same(parameters(model.policy), before)
     assert not same(parameters(model.values.v_head), values)
     with pytest.raises(
-        BadSetting, match=f"backbones = '{backbones}' leaves the policy as it is: awac_weight = 1.0"
+        BadSetting, match=f"awac_weight = 1.0 with backbones = '{backbones}', which keep the policy fixed"
     ):
         made(backbones=backbones)
 

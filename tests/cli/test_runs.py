@@ -333,7 +333,12 @@ def test_show_writes_out_what_load_takes_back(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("setting", "says"),
-    [("clip", "1707.06347"), ("nlpo", "top_p"), ("training.updates", "collections"), ("wordle", "rule")],
+    [
+        ("clip", "1707.06347"),
+        ("nlpo", "top_p"),
+        ("training.updates", "collects episodes"),
+        ("wordle", "rule"),
+    ],
 )
 def test_help_says_what_a_setting_means(setting, says, capsys):
     assert cli.main(["help", setting]) == 0

@@ -258,5 +258,5 @@ def test_a_fork_that_differs_before_its_start_is_named():
 
 def test_a_parent_that_is_no_number_is_not_replayed():
     task = next(iter(TRACERS.values()))()
-    with pytest.raises(LoquentError, match=r"meta\.parent = 'x'"):
+    with pytest.raises(LoquentError, match=r"meta\.parent must be the number of its parent episode, got 'x'"):
         replay(task, replace(ONE, meta=Record(parent="x")))

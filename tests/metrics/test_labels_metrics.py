@@ -260,5 +260,5 @@ def test_registered_by_name():
 
     task = loquent.task("multilabel")
     assert registry.find("metric", "hamming_loss")(Context(task=task)).classes == len(task.labels)
-    with pytest.raises(BadSetting, match="scheme = 'iob'"):
+    with pytest.raises(BadSetting, match="scheme must be one of 'io', 'bio', 'bioes', got 'iob'"):
         registry.find("metric", "span_f1")(Context(), scheme="iob")

@@ -17,6 +17,7 @@ from loquent.core.values import Record
 from loquent.errors import BadModel, BadRow, BadSetting
 from loquent.metrics.semantic.intent import intent_accuracy
 from loquent.metrics.semantic.semantic import bleurt, classifier, embedding_similarity
+from loquent.pretrained import load_classifier
 
 SMALL = {"device": "cpu", "dtype": "float64"}
 SAID, TOLD = ["a cat sat", "dogs", ""], [["the cat", "a cat"], ["no"], ["x"]]
@@ -238,6 +239,33 @@ def test_an_intent_that_is_none(folders, bad):
         r"inform",
     ):
         intent_accuracy(Context(), path=folders["intents"], **SMALL)(["a"], [[]], ["b"], asked(bad))
+
+
+# ---- long pairs
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_a_long_pair_is_truncated_as_the_library_does(folders, side):
+    network = load_classifier(folders["regression"], device="cpu", dtype="float64")
+    network.tokenizer.truncation_side = side
+    texts = [" ".join(SAID[i % 3] for i in range(k)) for k in (1, 9, 20, 40, 41)]
+    for first in texts:
+        for second in texts:
+            expected = network.tokenizer([first], [second], truncation=True, max_length=64)["input_ids"]
+            assert network._rows([first], [second], 1 << 30)[0] == expected
+
+
+def test_a_long_pair_takes_no_gigabytes(folders):
+    """The library's tokenizers keep every combination of the pieces that truncation removes."""
+    script = f"""
+import resource
+from loquent.pretrained import load_classifier
+network = load_classifier({folders["regression"]!r}, device="cpu", dtype="float64")
+resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+print(network.logits([" a cat" * 8000], [" the dog" * 8000]).shape)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.stdout == "(1, 1)\n", done.stderr[-500:]
 
 
 # ---- all

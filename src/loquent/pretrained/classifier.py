@@ -91,9 +91,10 @@ class ClassifierNetwork:
     ) -> tuple[list[list[int]], list[list[int]]]:
         """The ids, and their token types for pairs if the network uses token types."""
         sides = [[plain(text) for text in side] for side in (texts, seconds) if side is not None]
-        encoded = self.tokenizer(
-            *sides, truncation=True, max_length=min(limit, room(self.module, self.tokenizer))
-        )
+        length = min(limit, room(self.module, self.tokenizer))
+        if len(sides) == 2 and self.tokenizer.is_fast:
+            sides = _shortened(self.tokenizer, sides, length)
+        encoded = self.tokenizer(*sides, truncation=True, max_length=length)
         kinds = encoded.get("token_type_ids") if len(sides) == 2 and self._has_token_types else None
         return [row or [self._pad] for row in encoded["input_ids"]], [row or [0] for row in kinds or ()]
 
@@ -109,6 +110,33 @@ class ClassifierNetwork:
         if self.module.config.pad_token_id is None:
             self.module.config.pad_token_id = pad  # causal classifiers use it to find the last token
         return pad
+
+
+def _shortened(tokenizer: Any, sides: list[list[str]], length: int) -> list[list[str]]:
+    """Pairs of texts without the ends that truncation to `length` ids removes.
+
+    The library's fast tokenizers keep all that truncation removes, for a pair in every combination of its
+    pieces: two texts of 5,000 words take gigabytes. The longer text stays the longer one, because the odd id
+    of a truncated pair is its.
+    """
+    most = 2 * length + 8
+    ends = [
+        tokenizer(side, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+        for side in sides
+    ]
+    pairs = []
+    for first, second, a, b in zip(*sides, *ends, strict=True):
+        longer = (len(a) > len(b)) * 8, (len(b) > len(a)) * 8
+        left = tokenizer.truncation_side == "left"
+        pairs.append((_part(first, a, most + longer[0], left), _part(second, b, most + longer[1], left)))
+    return [list(side) for side in zip(*pairs, strict=True)]
+
+
+def _part(text: str, offsets: Sequence[tuple[int, int]], most: int, left: bool) -> str:
+    """At most the first `most` ids' part of a text; with `left` the last ones'."""
+    if len(offsets) <= most:
+        return text
+    return text[offsets[-most][0] :] if left else text[: offsets[most - 1][1]]
 
 
 @dataclass(frozen=True, eq=False)
