@@ -1,6 +1,4 @@
-"""The utterance view of the golden rows and rewards of tokens that were never
-drawn.
-"""
+"""The utterance view of the golden rows, and rewards of tokens that were never drawn."""
 
 from dataclasses import replace
 
