@@ -196,3 +196,59 @@ def test_gymnasium_tells_of_success_at_the_end():
     assert (info["ended"], info["is_success"]) == ("left", True)
     env.reset(seed=0)
     assert env.step("down")[-1]["is_success"] is False
+
+
+class Fickle:
+    """Leaves with a probability that rises with the number of the row; else falls."""
+
+    name = "fickle"
+
+    def answer(self, asked):
+        return [Answer("out" if one.key.generator().random() * 20 < one.state else "down") for one in asked]
+
+
+def test_replayed_rows_are_no_new_evidence():
+    # before, 200 episodes of this deterministic player had errors smaller by sqrt(10)
+    once, often = (evaluate_agent(Maze(), SEVEN, episodes=episodes) for episodes in (20, 200))
+    assert (once.n, once.rows, often.n, often.rows) == (20, 20, 200, 20)
+    assert often.errors == pytest.approx(once.errors, rel=1e-12)
+    assert often.values == pytest.approx(once.values, rel=1e-12)
+
+
+def test_a_share_of_all_replays_has_the_error_of_the_rows():
+    found = evaluate_agent(Maze(), Player(["out"] * 20), episodes=200)
+    assert (found.values["success"], found.errors["success"]) == (1.0, pytest.approx(1 / 42))
+
+
+def test_the_error_of_a_stochastic_player_falls_as_far_as_the_rows_allow():
+    # row i succeeds with probability i / 20; the variances between rows and within a row follow from that
+    between = sum((i / 20 - 9.5 / 20) ** 2 for i in range(20)) / 19
+    within = sum(i / 20 * (1 - i / 20) for i in range(20)) / 20
+    for episodes in (20, 200, 2000):
+        expected = math.sqrt((between + within / (episodes / 20)) / 20)
+        found = evaluate_agent(Maze(), Fickle(), episodes=episodes)
+        assert found.errors["reward/exit"] == pytest.approx(expected, rel=0.15)
+        assert found.errors["success"] == pytest.approx(expected, rel=0.15)
+    assert found.errors["success"] > math.sqrt(between / 20) * 0.9
+    assert found.errors["success"] > 4 * math.sqrt(found.values["success"] / 2 / 2000), "as before"
+
+
+def test_a_mean_over_some_episodes_is_clustered_by_their_rows():
+    # "what" is answered on the last 3 rows alone: the toll is there on 3 rows, whatever is repeated
+    once, often = (evaluate_agent(Maze(), SEVEN, episodes=episodes) for episodes in (20, 200))
+    assert once.errors["reward_where_present/toll"] == often.errors["reward_where_present/toll"] == 0.0
+    episodes = play(Maze(), games(Maze().rows("train"), each=2), SEVEN, seed=0)
+    assert outcomes.rows(episodes, "reward_where_present/toll") == [
+        f"train-{i}" for i in (17, 17, 18, 18, 19, 19)
+    ]
+    assert len(outcomes.rows(episodes, "reward/toll")) == 40
+
+
+def test_one_row_has_no_error():
+    found = evaluate_agent(Maze(), SEVEN, episodes=5, only=Record(number=3))
+    assert (found.n, found.rows, found.errors) == (5, 1, {})
+
+
+def test_an_evaluation_says_rows_and_episodes():
+    found = evaluate_agent(Maze(), SEVEN, episodes=50).as_json()
+    assert (found["n"], found["episodes"], found["rows"]) == (50, 50, 20)

@@ -15,9 +15,9 @@ from loquent.training import rollout_summary
 SPEC = TaskSpec(id="t", success=("left",))
 
 
-def episode(text, ended="done", **rewards):
+def episode(text, ended="done", row="r", **rewards):
     turns = (Turn(TASK, "say", to="agent"), Turn("agent", text, rewards=Record(rewards)))
-    return Episode("t", "r", "train", 0, 0, turns, ended=ended)
+    return Episode("t", row, "train", 0, 0, turns, ended=ended)
 
 
 def batch(rows, length):
@@ -82,8 +82,8 @@ def test_what_has_no_bigrams_has_no_value():
 @pytest.mark.parametrize("kind", ["texts", "turns"])
 def test_success_and_endings_are_shares_of_all_episodes(kind):
     games = [
-        episode("a", ended="left", exit=1.0),
-        *(episode("b", ended=ended) for ended in ("lost", "cut", "lost")),
+        episode("a", ended="left", row="1", exit=1.0),
+        *(episode("b", ended, row) for row, ended in (("2", "lost"), ("3", "cut"), ("4", "lost"))),
     ]
     given = (games, batch(4, 2)) if kind == "texts" else (games,)
     found = (rollout_summary.summary if kind == "texts" else rollout_summary.turns)(
@@ -98,6 +98,16 @@ def test_success_and_endings_are_shares_of_all_episodes(kind):
     assert found["rollout/reward/exit"] == 0.25
     assert found["rollout/reward_where_present/exit"] == 1.0
     assert logged_unknown(found) == []
+
+
+def test_the_error_of_success_is_clustered_by_row():
+    # each row has two equal answers, so 4 rows count, not 8 episodes: the error of 1 of 4, as above
+    games = [episode("a", "left" if row == "1" else "lost", row) for row in "12341234"]
+    assert rollout_summary.turns(games, Record(), SPEC)["rollout/success_error"] == pytest.approx(0.2)
+    # all answers are for one row: it does not show how rows vary
+    found = rollout_summary.turns([episode("a", ended="left"), episode("b")], Record(), SPEC)
+    assert found["rollout/success"] == 0.5
+    assert "rollout/success_error" not in found
 
 
 def test_a_reward_that_no_episode_earned_is_logged_as_0():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,8 +17,8 @@ from loquent.datasets import collection, designed
 from loquent.errors import BadCheckpoint, LoquentError
 from loquent.files import atomic, manifest
 from loquent.machine.version import __version__
+from loquent.statistics.clustered import mean_and_error
 from loquent.training import by_name
-from loquent.training.evaluate import mean_and_error
 
 FIGURES = "set.json"  # the file in the set's folder
 DECILE = 0.1
@@ -77,7 +78,7 @@ def plan(job: SetJob, task: Task) -> collection.Plan:
 
 
 def figures(job: SetJob, task: Task) -> dict[str, Any]:
-    """The figures of a set: number of episodes, mean return with standard error, and exact returns.
+    """The figures of a set: rows, episodes, mean return with its error clustered by row, and exact returns.
 
     `best` is the mean return of the best tenth. `exact` is the exact mean return of the set's agent, and
     `optimum` that of the suite's agent `optimum`.
@@ -85,19 +86,21 @@ def figures(job: SetJob, task: Task) -> dict[str, Any]:
     Raises:
         LoquentError: the file holds no episode.
     """
-    returns = np.array([played.total(task.spec.rewards) for played in episode.read(job.file)])
+    played = [(one.row, one.total(task.spec.rewards)) for one in episode.read(job.file)]
+    returns = np.array([total for _, total in played])
     if not len(returns):
         raise LoquentError(f"{job.file} holds no episode; name a file with episodes")
-    mean, error = mean_and_error(returns.tolist())
+    mean, error = mean_and_error(returns.tolist(), [row for row, _ in played])
     top = best(returns, max(DECILE, 1 / len(returns)))
     plain_games = not job.data.path and kind(job.data.design) == designed.GAMES
     return {
         "label": job.data.label or job.name,
         "task": task.identity,
         "made_by": _maker(job),
+        "rows": len({row for row, _ in played}),
         "episodes": len(returns),
         "return": mean,
-        "error": error,
+        "error": None if math.isnan(error) else error,
         "best": float(returns[top].mean()),
         "exact": exact(task, job.data.agent) if plain_games else None,
         "optimum": exact(task, job.optimum) if job.optimum else None,

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from loquent.core.episode import Episode
 from loquent.core.task import CUT, OUT_OF_TURNS, TaskSpec
 from loquent.core.values import Record
+from loquent.statistics import clustered
 
 SUCCESS, ENDED, REWARD, PRESENT = "success", "ended/", "reward/", "reward_where_present/"
 RUNNING = "not ended"
@@ -51,8 +52,27 @@ def is_share(key: str) -> bool:
     return key == SUCCESS or key.startswith(ENDED)
 
 
-def share_error(share: float, n: int) -> float:
+def rows(episodes: Sequence[Episode], key: str) -> list[str]:
+    """The row of each episode that has a number in the column under a key."""
+    name = key.removeprefix(PRESENT) if key.startswith(PRESENT) else None
+    return [episode.row for episode in episodes if name is None or name in episode.rewards]
+
+
+def mean_and_error(key: str, column: Sequence[float], rows: Sequence[str]) -> tuple[float, float]:
+    """The mean of a column of `columns` with its error, clustered by row; the error is nan on a single row.
+
+    The error of a share is `share_error` with the effective number of episodes.
+    """
+    mean, error = clustered.mean_and_error(column, rows)
+    if is_share(key) and not math.isnan(error):
+        error = share_error(mean, clustered.effective_number(column, rows))
+    return mean, error
+
+
+def share_error(share: float, n: float) -> float:
     """The error, in [0, 1], of a share of n >= 1 episodes: half the width of the Wilson score interval.
+
+    If rows were played again, n is the effective number of episodes (`clustered.effective_number`).
 
     The interval has z = 1, so the error is sqrt(p (1 - p) / n + 1 / (4 n²)) / (1 + 1 / n). It approaches the
     standard error sqrt(p (1 - p) / n) for large n. If all episodes agree, it is 1 / (2 (n + 1)), not 0.

@@ -25,7 +25,10 @@ class Evaluation:
     """The result of an evaluation.
 
     values: the values of `data.outcomes` and of the metrics, by key.
-    errors: by key, the standard error of a mean over episodes; `outcomes.share_error` for a share of them.
+    errors: by key, the standard error of a mean over episodes, clustered by row: playing a row again is no
+        new evidence. A share has `outcomes.share_error` with the effective number of episodes. With a single
+        row there is none.
+    n: the number of episodes; `rows` is the number of different rows.
     """
 
     task: str
@@ -35,12 +38,19 @@ class Evaluation:
     errors: dict[str, float] = field(default_factory=dict)
     episodes: tuple[Episode, ...] = ()
 
+    @property
+    def rows(self) -> int:
+        """The number of different rows that were played."""
+        return len({episode.row for episode in self.episodes})
+
     def as_json(self) -> dict[str, Any]:
         """The part that is logged: everything except the episodes."""
         return {
             "task": self.task,
             "split": self.split,
             "n": self.n,
+            "episodes": self.n,
+            "rows": self.rows,
             "values": self.values,
             "errors": self.errors,
         }
@@ -76,7 +86,8 @@ def evaluate_agent(
     weights = task.spec.rewards if weights is None else weights
     acting = agent.get(learning) if isinstance(agent, Mapping) else agent
     choice = acting.kl_of_choice if isinstance(acting, Chooser) else None
-    values, errors = _means({**outcomes.columns(played, task.spec, weights), **_divergences(played, choice)})
+    columns = {**outcomes.columns(played, task.spec, weights), **_divergences(played, choice)}
+    values, errors = _means(columns, played)
     values |= _task_scores(task, played, by_id)
     values |= measure(metrics, played, by_id)
     return Evaluation(task.identity, split, len(played), values, errors, tuple(played))
@@ -141,17 +152,6 @@ def _scored(scores: Sequence[float | None]) -> float:
     return sum(score is not None for score in scores) / len(scores) if scores else 1.0
 
 
-def mean_and_error(numbers: Sequence[float]) -> tuple[float, float]:
-    """The mean and its standard error, which is nan for one number; LoquentError for no numbers."""
-    if not numbers:
-        raise LoquentError("the mean of 0 numbers is undefined; give at least one number")
-    mean = math.fsum(numbers) / len(numbers)
-    if len(numbers) < 2:
-        return mean, math.nan
-    variance = math.fsum((x - mean) ** 2 for x in numbers) / (len(numbers) - 1)
-    return mean, math.sqrt(variance / len(numbers))
-
-
 def _task_scores(task: Task, episodes: Sequence[Episode], rows: Mapping[str, Row]) -> dict[str, float]:
     """The scores that the task itself computes, from the last observations of the episodes that ended."""
     last = [
@@ -187,14 +187,14 @@ def _present(tokens: Sequence[Tokens | None]) -> list[Tokens]:
     return [item for item in tokens if item is not None]
 
 
-def _means(columns: Mapping[str, Sequence[float]]) -> tuple[dict[str, float], dict[str, float]]:
-    """The mean and the error of each column."""
+def _means(
+    columns: Mapping[str, Sequence[float]], episodes: Sequence[Episode]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """The mean of each column, and its error clustered by row."""
     values: dict[str, float] = {}
     errors: dict[str, float] = {}
     for name, column in columns.items():
-        values[name], error = mean_and_error(column)
-        if outcomes.is_share(name) and len(column) > 1:
-            error = outcomes.share_error(values[name], len(column))
+        values[name], error = outcomes.mean_and_error(name, column, outcomes.rows(episodes, name))
         if not math.isnan(error):
             errors[name] = error
     return values, errors

@@ -67,14 +67,16 @@ def drift(texts: Sequence[str]) -> dict[str, float]:
 def _outcomes(episodes: Sequence[Episode], weights: Record, spec: TaskSpec) -> dict[str, float]:
     """The means of `data.outcomes`, and the weighted mean of each reward.
 
-    The weighted means add up to the mean return.
+    The weighted means add up to the mean return. The error of the success is clustered by row; episodes on a
+    single row have none.
     """
     columns = outcomes.columns(episodes, spec, weights)
     logs = {f"rollout/{name}": float(np.mean(column)) for name, column in columns.items()}
-    if len(episodes) > 1 and outcomes.SUCCESS in columns:
-        logs[f"rollout/{logged.SUCCESS_ERROR}"] = outcomes.share_error(
-            logs[f"rollout/{outcomes.SUCCESS}"], len(episodes)
-        )
+    if outcomes.SUCCESS in columns:
+        rows = outcomes.rows(episodes, outcomes.SUCCESS)
+        _, error = outcomes.mean_and_error(outcomes.SUCCESS, columns[outcomes.SUCCESS], rows)
+        if not math.isnan(error):
+            logs[f"rollout/{logged.SUCCESS_ERROR}"] = error
     return logs | {
         f"rollout/weighted/{name}": weight * logs[f"rollout/reward/{name}"]
         for name, weight in weights.items()

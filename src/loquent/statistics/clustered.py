@@ -1,0 +1,78 @@
+"""Means over episodes with standard errors that are clustered by row.
+
+An evaluation with more episodes than rows plays rows again. Episodes on one row are not independent: of a
+deterministic player they are equal. The rows are the independent units, so the error is that of a mean over
+clusters (Liang and Zeger 1986, doi:10.1093/biomet/73.1.13, with the factor G / (G - 1) for G clusters). It
+equals statsmodels' `OLS(x, 1).fit(cov_type="cluster")`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Sequence
+
+from loquent.errors import LoquentError
+
+
+def mean_and_error(numbers: Sequence[float], rows: Sequence[Hashable]) -> tuple[float, float]:
+    """The mean of the episodes' numbers, and its standard error clustered by row.
+
+    With n numbers on G rows, mean m, and the sum s_g of (x - m) over the episodes of row g, the error is
+    sqrt(G / (G - 1) * sum of s_g²) / n. If each row is played once, it is the ordinary standard error. If
+    each row is played k times with equal results, it is that of one episode a row.
+
+    Args:
+        numbers: one number per episode.
+        rows: the row of each episode.
+
+    Returns:
+        The mean and the error; the error is nan for a single row, which does not show how rows vary.
+
+    Raises:
+        LoquentError: there is no number, or not one row per number.
+    """
+    _check(numbers, rows)
+    mean = math.fsum(numbers) / len(numbers)
+    residuals: dict[Hashable, list[float]] = {}
+    for number, row in zip(numbers, rows, strict=True):
+        residuals.setdefault(row, []).append(number - mean)
+    count = len(residuals)
+    if count < 2:
+        return mean, math.nan
+    squares = math.fsum(math.fsum(own) ** 2 for own in residuals.values())
+    return mean, math.sqrt(count / (count - 1) * squares) / len(numbers)
+
+
+def effective_number(numbers: Sequence[float], rows: Sequence[Hashable]) -> float:
+    """The number of independent episodes whose mean would have the error of `mean_and_error`.
+
+    With the variance v = mean of (x - m)² and the error e, it is 1 + v / e², which is n divided by the design
+    effect, with both variances unbiased; at most n. It is n if each row is played once. If each of G rows is
+    played k times with equal results, it is G.
+
+    If all numbers are equal they do not show whether replays agree by chance. Then the replays count as
+    equal: the result is n² / sum of k_g², where row g is played k_g times (Kish 1965), which is G if all
+    rows are played equally often.
+
+    Args:
+        numbers: one number per episode.
+        rows: the row of each episode.
+
+    Raises:
+        LoquentError: there is no number, or not one row per number.
+    """
+    mean, error = mean_and_error(numbers, rows)
+    if math.isnan(error) or len(set(numbers)) == 1:
+        return len(numbers) ** 2 / sum(count**2 for count in Counter(rows).values())
+    variance = math.fsum((number - mean) ** 2 for number in numbers) / len(numbers)
+    return min(float(len(numbers)), 1 + variance / error**2) if error else float(len(numbers))
+
+
+def _check(numbers: Sequence[float], rows: Sequence[Hashable]) -> None:
+    if not numbers:
+        raise LoquentError("the mean of 0 numbers is undefined; give at least one number")
+    if len(numbers) != len(rows):
+        raise LoquentError(
+            f"{len(numbers)} numbers have {len(rows)} rows; give the row of each number, in the same order"
+        )

@@ -1,0 +1,70 @@
+"""Errors clustered by row: by hand, against statsmodels, and the coverage of what they stand for."""
+
+import math
+
+import pytest
+
+from loquent.errors import LoquentError
+from loquent.statistics.clustered import effective_number, mean_and_error
+
+
+def test_rows_played_once_have_the_ordinary_error():
+    # mean 2, deviations -1, 0, 1: variance 2 / 2 = 1, error sqrt(1 / 3)
+    assert mean_and_error([1.0, 2.0, 3.0], "abc") == (2.0, pytest.approx(math.sqrt(1 / 3), rel=1e-15))
+    assert effective_number([0.0, 1.0, 1.0, 0.0, 1.0], "abcde") == pytest.approx(5)
+
+
+def test_replays_by_hand():
+    # mean 1; row a: -1 + 0 = -1, row b: 1 + 0 = 1; 2 / 1 times the squares 1 + 1 is 4: sqrt(4) / 4
+    assert mean_and_error([0.0, 1.0, 2.0, 1.0], "aabb") == (1.0, 0.5)
+    # the variance is (1 + 0 + 1 + 0) / 4 = 1/2: 1 + (1/2) / (1/4) = 3 independent episodes
+    assert effective_number([0.0, 1.0, 2.0, 1.0], "aabb") == 3
+    # as independent episodes they have the error sqrt((2 / 3) / 4)
+    assert mean_and_error([0.0, 1.0, 2.0, 1.0], "abcd")[1] == pytest.approx(math.sqrt(1 / 6))
+
+
+def test_the_order_of_the_episodes_does_not_matter():
+    assert mean_and_error([0.0, 2.0, 1.0, 1.0], "abab") == (1.0, 0.5)
+
+
+def test_the_error_is_that_of_statsmodels():
+    # statsmodels 0.15.0: OLS(x, ones).fit(cov_type="cluster", cov_kwds={"groups": rows})
+    numbers = [0.5, 1.25, -0.75, 2.0, 2.5, 0.0, 1.0, 3.5, -1.25, 0.25, 0.75]
+    mean, error = mean_and_error(numbers, "aaabbcdddde")
+    assert mean == pytest.approx(0.8863636363636361, rel=1e-14)
+    assert error == pytest.approx(0.33705244010486457, rel=1e-14)
+    assert mean_and_error(numbers, range(11))[1] != pytest.approx(error, rel=0.1), "clusters matter here"
+
+
+@pytest.mark.parametrize("numbers", [[1.0, 0.0, 0.0, 1.0, 1.0], [0.5, -2.0, 0.25, 3.0, 8.0], [1.0] * 5])
+@pytest.mark.parametrize("times", [2, 10])
+def test_equal_replays_are_no_new_evidence(numbers, times):
+    mean, error = mean_and_error(numbers, range(5))
+    again = mean_and_error(numbers * times, [*range(5)] * times)
+    assert again == (pytest.approx(mean, rel=1e-12), pytest.approx(error, rel=1e-12))
+    assert effective_number(numbers * times, [*range(5)] * times) == pytest.approx(5)
+
+
+def test_rows_played_unequally_often_count_less():
+    # all agree: (4 + 1 + 1)² / (16 + 1 + 1) = 2
+    assert effective_number([1.0] * 6, "aaaabc") == 2
+
+
+def test_replays_never_count_for_more_than_new_rows():
+    # every row has one success of two: the sums are 0, and so is the error; four episodes count as four
+    assert mean_and_error([0.0, 1.0, 0.0, 1.0], "aabb") == (0.5, 0.0)
+    assert effective_number([0.0, 1.0, 0.0, 1.0], "aabb") == 4
+
+
+def test_one_row_shows_no_error():
+    mean, error = mean_and_error([0.0, 1.0], "aa")
+    assert mean == 0.5
+    assert math.isnan(error)
+    assert effective_number([0.0, 1.0], "aa") == 1
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(LoquentError, match="0 numbers is undefined; give at least one"):
+        mean_and_error([], [])
+    with pytest.raises(LoquentError, match="2 numbers have 1 rows; give the row of each number"):
+        mean_and_error([1.0, 2.0], ["a"])
