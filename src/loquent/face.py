@@ -115,7 +115,8 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate a run's model on held-out rows with the metrics of its recipe.
 
-    Every mean has its standard error.
+    Every mean has its standard error, clustered by row: an episode on a row that was played before is no
+    independent evidence.
 
     Args:
         run: a run, or the folder of one.

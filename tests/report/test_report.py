@@ -282,7 +282,7 @@ def test_success_comes_first_with_its_standard_error(tmp_path):
     titles = re.findall(r'<h4 class="mono">(.*?)</h4>', page)
     assert titles[0] == "rollout/success"
     assert "success_error" not in "".join(titles)
-    assert "success is one standard error over the episodes" in page
+    assert "success is one standard error, clustered by row" in page
     [row] = re.findall(r'<th scope="row">success ↑</th><td>(.*?)</td>', page.partition("All of them")[0])
     assert row == "0.35 ± 0.05"
     endings = page.partition('id="how-episodes-ended"')[2].partition("</section>")[0]

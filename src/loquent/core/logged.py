@@ -44,7 +44,9 @@ LOGGED = {
         "share of episodes", "share of all collected episodes whose ending the task declares a success"
     ),
     "rollout/success_error": Logged(
-        "share of episodes", "half the width of the Wilson interval (z = 1) of rollout/success"
+        "share of episodes",
+        "half the width of the Wilson interval (z = 1) of rollout/success, with the effective number of "
+        "episodes: those on one row are not independent; absent for a single row",
     ),
     "rollout/ended/*": Logged(
         "share of episodes",
@@ -92,7 +94,9 @@ LOGGED = {
         "share of episodes", "share of all held-out episodes whose ending the task declares a success"
     ),
     "evaluation/success_error": Logged(
-        "share of episodes", "half the width of the Wilson interval (z = 1) of evaluation/success"
+        "share of episodes",
+        "half the width of the Wilson interval (z = 1) of evaluation/success, with the effective number of "
+        "episodes: those on one row are not independent; absent for a single row",
     ),
     "evaluation/ended/*": Logged(
         "share of episodes",

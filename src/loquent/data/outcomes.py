@@ -78,7 +78,8 @@ def share_error(share: float, n: float) -> float:
     standard error sqrt(p (1 - p) / n) for large n. If all episodes agree, it is 1 / (2 (n + 1)), not 0.
     Source: Wilson (1927), "Probable inference", equation of the interval.
     """
-    return math.sqrt(share * (1 - share) / n + 0.25 / n**2) / (1 + 1 / n)
+    low, high = clustered.wilson(share, n, 1.0)
+    return (high - low) / 2
 
 
 def endings(spec: TaskSpec, occurred: Iterable[str] = ()) -> list[str]:

@@ -57,6 +57,10 @@ def read(folder: Path) -> dict[str, Any]:
     for name, kind in {"values": dict, "errors": dict, "task": str, "split": str, "n": int}.items():
         if not isinstance(evaluation.get(name), kind):
             raise _torn(folder, name, evaluation.get(name))
+    for name in ("episodes", "rows"):  # earlier versions did not write them
+        count = evaluation.get(name, 1)
+        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+            raise _torn(folder, name, count)
     for name in ("values", "errors"):
         for key, value in evaluation[name].items():
             if not (value is None or is_number(value)):

@@ -350,7 +350,7 @@ def _spread(groups: Sequence[Group]) -> str:
     several = [len(group.runs) > 1 for group in groups]
     if all(several):
         return "Bars are one standard deviation over seeds."
-    return "Bars are one standard error over episodes" + (
+    return "Bars are one standard error, clustered by row" + (
         ", or one standard deviation over seeds where there are several." if any(several) else "."
     )
 
@@ -375,14 +375,17 @@ def _rows_and_bands(groups: Sequence[Group]) -> str:
         for key in SUCCESS
     )
     if single_error:
-        text += "; a band of a single run's success is one standard error over the episodes"
+        text += "; a band of a single run's success is one standard error, clustered by row"
     return text + "."
 
 
 def _split(groups: Sequence[Group]) -> str:
     evaluations = [run.evaluation for group in groups for run in group.runs if run.evaluation]
-    splits = {(evaluation["split"], evaluation["n"]) for evaluation in evaluations}
-    return " ".join(f"Split {safe(split)}, {n} episodes." for split, n in sorted(splits))
+    splits = {(evaluation["split"], evaluation["n"], evaluation.get("rows", 0)) for evaluation in evaluations}
+    return " ".join(
+        f"Split {safe(split)}, {n} episodes{f' on {rows} rows' if rows else ''}."
+        for split, n, rows in sorted(splits)
+    )
 
 
 def _task(group: Group) -> str:

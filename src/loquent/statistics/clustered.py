@@ -69,6 +69,18 @@ def effective_number(numbers: Sequence[float], rows: Sequence[Hashable]) -> floa
     return min(float(len(numbers)), 1 + variance / error**2) if error else float(len(numbers))
 
 
+def wilson(share: float, n: float, z: float) -> tuple[float, float]:
+    """The Wilson score interval of a share of n >= 1 episodes, which ends where |p - share| is z errors of p.
+
+    For a confidence level of 95% after replays, n is the effective number of episodes, and z is Student's t
+    with as many degrees of freedom as there are rows, less 1.
+    Source: Wilson (1927), "Probable inference".
+    """
+    centre = share + z * z / (2 * n)
+    half = z * math.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)
+    return (centre - half) / (1 + z * z / n), (centre + half) / (1 + z * z / n)
+
+
 def _check(numbers: Sequence[float], rows: Sequence[Hashable]) -> None:
     if not numbers:
         raise LoquentError("the mean of 0 numbers is undefined; give at least one number")

@@ -10,12 +10,22 @@ from loquent.core.guards.terminal import line
 
 def scores(evaluation: dict[str, Any]) -> None:
     """Print the values of an evaluation, with standard errors where they are known."""
-    print(f"{line(evaluation['task'])}, {line(evaluation['split'])}, n = {evaluation['n']}")
+    print(f"{line(evaluation['task'])}, {line(evaluation['split'])}, {size(evaluation)}")
     width = max((len(line(name)) for name in evaluation["values"]), default=0)
     for name, value in evaluation["values"].items():
         error = evaluation["errors"].get(name)
         number = "none" if value is None else f"{value:.4g}"
         print(f"  {line(name):<{width}}  {number}" + (f" ± {error:.2g}" if error is not None else ""))
+
+
+def size(evaluation: dict[str, Any]) -> str:
+    """The number of episodes and rows of an evaluation, such as "200 episodes on 50 rows".
+
+    Evaluations of earlier versions do not say the rows.
+    """
+    counts = [("episode", evaluation["n"]), ("row", evaluation.get("rows"))]
+    texts = [f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts if count is not None]
+    return " on ".join(texts)
 
 
 def estimated(estimate: Any) -> None:
