@@ -1,6 +1,7 @@
 """Scoring: which way a corpus score is drawn again, and that all ways agree."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -207,3 +208,27 @@ def test_two_metrics_of_one_key_are_refused():
 
 def _of(pairs):
     return pairs.predictions, pairs.references, pairs.prompts, pairs.rows
+
+
+@pytest.mark.parametrize("metric", [Words, Counted, Average])
+def test_repeated_prompts_are_no_new_evidence(metric):
+    """Each sample three times under its prompt: the interval is that of the samples once.
+
+    Before, the draws took the repeated samples for independent, and the interval was narrower by sqrt(3).
+    """
+    once = texts()
+    once = replace(once, prompts=tuple(f"prompt {i}" for i in range(len(once))))
+    often = once.chosen([*range(len(once))] * 3)
+    narrow = replace(often, prompts=("",) * len(often))
+    found, wanted, wrong = (
+        score({"words": metric()}, pairs, DRAWS).bounds["words"] for pairs in (often, once, narrow)
+    )
+    assert (found.low, found.high) == pytest.approx((wanted.low, wanted.high), abs=1e-12)
+    assert wrong.high - wrong.low < 0.75 * (found.high - found.low)
+
+
+def test_one_prompt_has_no_interval():
+    pairs = replace(texts(), prompts=("the same",) * 30)
+    found = score({"words": Average()}, pairs, DRAWS).bounds["words"]
+    assert (found.low, found.high) == (None, None)
+    assert found.why.startswith("all samples have the same prompt")

@@ -4,8 +4,10 @@ import math
 
 import pytest
 
+from loquent.core.seeding import Key
 from loquent.errors import LoquentError
-from loquent.statistics.clustered import effective_number, mean_and_error
+from loquent.statistics.clustered import effective_number, mean_and_error, members, wilson
+from loquent.statistics.intervals import student
 
 
 def test_rows_played_once_have_the_ordinary_error():
@@ -68,3 +70,53 @@ def test_bad_input_is_refused():
         mean_and_error([], [])
     with pytest.raises(LoquentError, match="2 numbers have 1 rows; give the row of each number"):
         mean_and_error([1.0, 2.0], ["a"])
+
+
+def test_members_are_the_episodes_of_each_row():
+    assert [own.tolist() for own in members("abacb")] == [[0, 2], [1, 4], [3]]
+
+
+# rows, episodes: without replays, some rows twice, every row ten times
+SIZES = [(50, 50), (50, 75), (50, 500), (200, 200), (200, 2000), (1000, 1500)]
+RUNS = 1500
+CORRELATIONS = [1.0, 0.3, 0.0]  # of the episodes on one row; 1: a deterministic player
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rows", "episodes"), SIZES)
+@pytest.mark.parametrize("correlation", CORRELATIONS)
+def test_the_coverage_of_means(rows, episodes, correlation):
+    """The mean ± t errors holds the true mean in 93 to 97%; with errors of independent episodes, in fewer."""
+    stream = Key(rows + episodes, ("coverage", str(correlation))).generator()
+    played = [number % rows for number in range(episodes)]
+    t, held, naive = student(rows - 1), 0, 0
+    for _ in range(RUNS):
+        between, within = stream.normal(size=rows), stream.normal(size=episodes)
+        numbers = math.sqrt(correlation) * between[played] + math.sqrt(1 - correlation) * within
+        mean, error = mean_and_error(numbers.tolist(), played)
+        held += abs(mean) <= t * error
+        naive += abs(mean) <= t * mean_and_error(numbers.tolist(), range(episodes))[1]
+    assert 0.93 <= held / RUNS <= 0.97
+    if correlation and episodes == 10 * rows:
+        assert naive / RUNS < 0.8, "before"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rows", "episodes"), SIZES)
+@pytest.mark.parametrize("share", [0.5, 0.2])
+@pytest.mark.parametrize("correlation", [1.0, 0.3])
+def test_the_coverage_of_shares(rows, episodes, share, correlation):
+    """The Wilson interval with the effective number and z = t; shares are discrete, so 92.5 to 97.5%."""
+    stream = Key(rows + episodes, ("coverage", str(share), str(correlation))).generator()
+    played = [number % rows for number in range(episodes)]
+    t, held = student(rows - 1), 0
+    for _ in range(RUNS):
+        if correlation == 1:
+            chances = (stream.random(rows) < share).astype(float)
+        else:
+            size = 1 / correlation - 1
+            chances = stream.beta(share * size, (1 - share) * size, size=rows)
+        numbers = (stream.random(episodes) < chances[played]).astype(float).tolist()
+        low, high = wilson(sum(numbers) / episodes, effective_number(numbers, played), t)
+        held += low <= share <= high
+    assert 0.925 <= held / RUNS <= 0.975

@@ -3,6 +3,9 @@
 Each draw of the bootstrap computes the corpus score itself. If a metric has a tally (`metric.Tallied`: BLEU's
 counts), a draw sums tallies. If the corpus score is the mean of the sample scores, on all samples and on a
 few small test draws, a draw takes the mean. Any other metric is called again on each draw.
+
+Samples with the same prompt are answers to one row, so they are no independent evidence. The bootstrap draws
+prompts, each with all its samples; a sample without a prompt is drawn alone.
 """
 
 from __future__ import annotations
@@ -18,12 +21,17 @@ from loquent.core.metric import Measured, Metric, Scores, Tallied
 from loquent.core.seeding import Key
 from loquent.data.pairs import Pairs
 from loquent.errors import BadSetting, BrokenMetric
+from loquent.statistics.clustered import members
 from loquent.statistics.resampling import Bounds, Numbers, Resampling, Statistic, bounds
 
 Column = NDArray[np.float64]
 # small draws that test whether a corpus score is a mean
 TEST_DRAWS, TEST_SAMPLES = 3, 8
 TOLERANCE = 1e-9
+ONE_PROMPT = (
+    "all samples have the same prompt, which does not show how much the score depends on the prompt; without "
+    "the field `prompt` the samples count as independent"
+)
 DUPLICATES = "this metric depends on duplicates, so a bootstrap interval would be wrong"
 
 
@@ -76,6 +84,11 @@ def score(
     return result
 
 
+def rows(pairs: Pairs) -> list[str | int]:
+    """The row of each sample: its prompt, or its number if it has none."""
+    return [prompt or number for number, prompt in enumerate(pairs.prompts)]
+
+
 def work(metrics: int, resampling: Resampling | None) -> int:
     """The largest number of calls of `done` by `score`."""
     return metrics * (1 + (resampling.resamples if resampling else 0))
@@ -89,10 +102,23 @@ def _bounds(
     resampling: Resampling,
     done: Callable[[], None],
 ) -> dict[str, Bounds]:
+    prompts = members(rows(pairs))
     if len(pairs) < 2 or not measured.corpus:
         return bounds(lambda numbers: {}, len(pairs), measured.corpus, resampling)
+    if len(prompts) < 2:
+        return dict.fromkeys(measured.corpus, Bounds(why=ONE_PROMPT))
+
+    def intervals(statistic: Statistic, values: dict[str, float]) -> dict[str, Bounds]:
+        return bounds(
+            lambda drawn: statistic(np.concatenate([prompts[number] for number in drawn])),
+            len(prompts),
+            values,
+            resampling,
+            done,
+        )
+
     if isinstance(metric, Tallied):
-        return bounds(_tallied(metric, pairs), len(pairs), measured.corpus, resampling, done)
+        return intervals(_tallied(metric, pairs), measured.corpus)
     means = means_of_samples(lambda drawn: _measured(name, metric, drawn), pairs, measured)
     others = {key: value for key, value in measured.corpus.items() if key not in means}
     refused: dict[str, Bounds] = {}
@@ -114,7 +140,7 @@ def _bounds(
         return scores
 
     accepted = {key: value for key, value in measured.corpus.items() if key not in refused}
-    return refused | bounds(statistic, len(pairs), accepted, resampling, done)
+    return refused | intervals(statistic, accepted)
 
 
 def _tallied(metric: Tallied, pairs: Pairs) -> Statistic:

@@ -12,6 +12,9 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from loquent.errors import LoquentError
 
 
@@ -67,6 +70,14 @@ def effective_number(numbers: Sequence[float], rows: Sequence[Hashable]) -> floa
         return len(numbers) ** 2 / sum(count**2 for count in Counter(rows).values())
     variance = math.fsum((number - mean) ** 2 for number in numbers) / len(numbers)
     return min(float(len(numbers)), 1 + variance / error**2) if error else float(len(numbers))
+
+
+def members(rows: Sequence[Hashable]) -> list[NDArray[np.int64]]:
+    """The numbers of the episodes of each row, counted from 0; rows in the order of their first episodes."""
+    numbers: dict[Hashable, list[int]] = {}
+    for number, row in enumerate(rows):
+        numbers.setdefault(row, []).append(number)
+    return [np.array(own, dtype=np.int64) for own in numbers.values()]
 
 
 def wilson(share: float, n: float, z: float) -> tuple[float, float]:

@@ -67,6 +67,7 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
         "predictions": str(predictions),
         "references": [str(path) for path in references],
         "n": len(texts),
+        "rows": len(set(scoring.rows(texts))),
         "metrics": {name: plain(Record(options)) for name, options in settings.items()},
         "corpus": scored.corpus,
         "scored": {key: sum(score is not None for score in column) for key, column in scored.samples.items()},
@@ -198,7 +199,10 @@ def _print(
 ) -> None:
     """Print the scores, each with its interval and the number of scored samples if that is smaller."""
     without = sum(not references for references in texts.references)
-    print(f"n = {len(texts)}" + (f", {without} without a reference" if without else ""))
+    prompts = len(set(scoring.rows(texts)))
+    repeated = prompts < len(texts)
+    of_prompts = f" on {prompts} prompt{'' if prompts == 1 else 's'}" if repeated else ""
+    print(f"n = {len(texts)}{of_prompts}" + (f", {without} without a reference" if without else ""))
     width = max((len(line(key)) for key in scored.corpus), default=0)
     shown = {key: _interval(scored.bounds[key]) if resampling else "" for key in scored.corpus}
     room = max(map(len, shown.values()), default=0)
@@ -212,7 +216,8 @@ def _print(
     if resampling:
         print(
             f"[{resampling.level:.4g}]: {resampling.method} intervals of {resampling.resamples} "
-            f"draws of all samples, seed {resampling.seed}"
+            f"draws of all {'prompts, each with its samples' if repeated else 'samples'}, "
+            f"seed {resampling.seed}"
         )
         _print_reasons(scored.bounds)
         for caution in dict.fromkeys(found.caution for found in scored.bounds.values() if found.caution):
