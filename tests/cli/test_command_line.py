@@ -120,8 +120,10 @@ def test_an_error_is_one_clear_line(line, says, loquent):
 
 
 def test_a_bug_still_shows_its_traceback(folder, loquent):
-    """The twin of the test above: only errors raised on purpose are made short."""
-    (folder / "counting.py").write_text("raise RuntimeError('a bug')")
+    """The twin of the test above: only errors raised on purpose, and those of an import, are made short."""
+    code = (folder / "counting.py").read_text()
+    init = "    def __init__(self, options=None):\n        raise RuntimeError('a bug')\n\n    def rows("
+    (folder / "counting.py").write_text(code.replace("    def rows(", init, 1))
     done = loquent("check", "counting:Count")
     assert "Traceback" in done.stderr
     assert done.returncode == 1

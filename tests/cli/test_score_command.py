@@ -247,7 +247,7 @@ def test_a_metric_that_reads_no_references_may_have_no_score(files, capsys):
         (["--metrics", "diversity", "said.txt", "diversity.n=99"], "BadSetting: diversity: "),
         (
             ["--metrics", "own_metric:none", "said.txt"],
-            "BadSetting: 'own_metric:none': the module own_metric has no 'none'",
+            "BadSetting: 'own_metric:none': the module own_metric has no 'none'; it was read from ",
         ),
         (
             ["--metrics", "own_metric:wrong", "said.txt"],

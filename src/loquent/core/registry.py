@@ -1,20 +1,24 @@
 """The registry of names: `register` stores a target "module:Name", and `find` imports it.
 
-An installed package adds names by entry points of the group `loquent`: `KIND.NAME = "module:Name"`.
+An installed package adds names by entry points of the group `loquent`: `KIND.NAME = "module:Name"`. The
+target of a recipe is a file in a package: `recipe.NAME = "package:file.yaml"`.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
 import inspect
 import os
 import sys
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import metadata
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, NoReturn, cast
 
 from loquent.core.catalogue import NAMES, WORLDS
 from loquent.errors import BadSetting, NotImported, UnknownName
@@ -89,8 +93,49 @@ def target(kind: str, name: str) -> str:
 
 
 def find(kind: str, name: str) -> Any:
-    """The registered object, imported now."""
-    return import_name(target(kind, name))
+    """The registered object, imported now.
+
+    Raises:
+        UnknownName: nothing of this kind has this name. BadSetting: as from `import_name`; for a name of an
+            installed package the message says which package and which entry point.
+    """
+    dotted = target(kind, name)
+    if name in _names[kind]:
+        return import_name(dotted)
+    try:
+        return import_name(dotted)
+    except BadSetting as error:
+        raise BadSetting(f"{_entry_point(kind, name)}: {error}") from error
+
+
+def recipe_file(name: str) -> Path:
+    """The file of a registered recipe.
+
+    Raises:
+        UnknownName: no registered recipe has this name. BadSetting: an installed package names a file that it
+            does not have.
+    """
+    dotted = target("recipe", name)
+    if name in _names["recipe"]:
+        return Path(dotted)
+    package, _, file = dotted.partition(":")
+    spec = importlib.util.find_spec(package) if is_import_name(f"{package}:file") else None
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        if (path := Path(folder) / file).is_file():
+            return path
+    raise BadSetting(
+        f"{_entry_point('recipe', name)}: there is no such file; it must be 'package:file.yaml', a file in "
+        "the folder of an installed package"
+    )
+
+
+def _entry_point(kind: str, name: str) -> str:
+    """The entry point of an installed name, for errors."""
+    for point in metadata.entry_points(group=GROUP):
+        if point.name == f"{kind}.{name}":
+            package = point.dist.name if point.dist else "an installed package"
+            return f"the package {package} has the entry point {point.name} = {point.value!r}"
+    return f"the entry point {kind}.{name}"
 
 
 def resolve(kind: str, name: str) -> Any:
@@ -108,7 +153,8 @@ def import_name(name: str) -> Any:
     """The object that "module:Name" names; modules of the current folder are searched last.
 
     Raises:
-        BadSetting: the text has another form, the module cannot be imported, or it has no such name.
+        BadSetting: the text has another form, the module cannot be imported (it is missing, or its code
+            raises; the file and line are named), or it has no such name.
         NotImported: the name is refused in this context (`refuse_imports`).
     """
     if not is_import_name(name):
@@ -126,10 +172,34 @@ def import_name(name: str) -> Any:
                 f"{name!r}: there is no module {error.name!r}; its folder must be the current one or "
                 "on PYTHONPATH"
             ) from error
-        raise
+        _refuse(name, error)
+    except Exception as error:
+        _refuse(name, error)
     if not hasattr(imported, attribute):
-        raise BadSetting(f"{name!r}: the module {module} has no {attribute!r}")
+        file = getattr(imported, "__file__", None) or "built into Python"
+        raise BadSetting(f"{name!r}: the module {module} has no {attribute!r}; it was read from {file}")
     return getattr(imported, attribute)
+
+
+def _refuse(name: str, error: Exception) -> NoReturn:
+    """Raise BadSetting for what a module raises on import, with its place.
+
+    An error of a module of ours, such as a missing library of an extra, stays as it is; with LOQUENT_DEBUG=1
+    in the environment any error does.
+    """
+    module = name.partition(":")[0]
+    if module.partition(".")[0] == "loquent" or os.environ.get("LOQUENT_DEBUG"):
+        raise error
+    why = f"{module} cannot be imported: {_cause(error)}; LOQUENT_DEBUG=1 shows the traceback"
+    raise BadSetting(f"{name!r}: {why}") from error
+
+
+def _cause(error: Exception) -> str:
+    """The kind and text of an error, with the file and line that raised it."""
+    if isinstance(error, SyntaxError):
+        return f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}"
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{place.filename}:{place.lineno}: {type(error).__name__}: {error}"
 
 
 def function(name: str, what: str) -> Callable[..., Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable
 from functools import partial
@@ -11,7 +12,7 @@ from loquent.core import registry
 from loquent.core.algorithm import Algorithm, AlgorithmConfig
 from loquent.core.options import options_of
 from loquent.core.settings import range_text
-from loquent.errors import UnknownName
+from loquent.errors import BadSetting, UnknownName
 from loquent.models.decoding_settings import Decoding
 from loquent.recipes import kinds
 from loquent.recipes.sections import ModelSettings, TrainingSettings
@@ -43,7 +44,14 @@ def describe(name: str) -> str:
     for title in titles or schemas:  # importing all algorithms takes seconds, so titles are tried first
         all_of_it = name in (title, title.rpartition(".")[2])
         asked = section in ("", title, *title.split("."))
-        schema = schemas[title]()
+        try:
+            schema = schemas[title]()
+        except BadSetting:
+            if titles:
+                raise
+            continue  # an installed package with a broken name does not hide the others
+        if all_of_it and not dataclasses.fields(schema):
+            lines.append(f"{title} has no settings")
         presets = schema.presets if issubclass(schema, AlgorithmConfig) else {}
         if presets and (all_of_it or (asked and setting == "preset")):
             lines.append(
@@ -56,9 +64,17 @@ def describe(name: str) -> str:
             if name and (all_of_it or (asked and field.name == setting))
         ]
     if not lines:
-        settings = {field.name for schema in schemas.values() for field in dataclasses.fields(schema())}
-        raise UnknownName("setting", name, settings | set(schemas))
+        raise UnknownName("setting", name, _all_settings(schemas) | set(schemas))
     return "\n".join(lines)
+
+
+def _all_settings(schemas: dict[str, Callable[[], type]]) -> set[str]:
+    """The names of all settings but those of packages that cannot be imported."""
+    settings: set[str] = set()
+    for schema in schemas.values():
+        with contextlib.suppress(BadSetting):
+            settings |= {field.name for field in dataclasses.fields(schema())}
+    return settings
 
 
 def _schemas() -> dict[str, Callable[[], type]]:

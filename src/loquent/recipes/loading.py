@@ -81,7 +81,7 @@ def find(name: str | Path) -> Path:
             )
         return path
     if str(name) in registry.names("recipe"):
-        return Path(registry.target("recipe", str(name)))
+        return registry.recipe_file(str(name))
     if str(name) not in names():
         raise UnknownName("recipe", str(name), names())
     return Path(str(FOLDER / f"{name}.yaml"))

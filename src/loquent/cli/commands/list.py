@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from loquent.core import registry
+from loquent.errors import BadSetting
 
 PACKAGE = Path(str(resources.files("loquent")))
 RECIPES, SUITES = PACKAGE / "recipes", PACKAGE / "bench" / "suites"
@@ -61,10 +62,14 @@ def needs(summary: str) -> str:
 
 def _recipes() -> dict[str, str]:
     """The built-in and the registered recipes, each with the first line of its file."""
-    files = {file.stem: file for file in RECIPES.glob("*.yaml")} | {
-        name: Path(registry.target("recipe", name)) for name in registry.names("recipe")
-    }
-    return _first_lines(files)
+    files = {file.stem: file for file in RECIPES.glob("*.yaml")}
+    broken = {}
+    for name in registry.names("recipe"):
+        try:
+            files[name] = registry.recipe_file(name)
+        except BadSetting as error:
+            broken[name] = str(error)
+    return dict(sorted({**_first_lines(files), **broken}.items()))
 
 
 def _suites() -> dict[str, str]:
