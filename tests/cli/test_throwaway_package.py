@@ -121,7 +121,7 @@ BY_MODULE = {
     "task": "throwaway_parrot:Parrot",
     "algorithm": "throwaway_parrot:Renamed",
     "reward": "letters",
-    "metric": "letters",
+    "metric": "throwaway_parrot:letters",
     "agent": "throwaway_parrot:Echo",
 }
 

@@ -89,7 +89,7 @@ def _weight(node: Node | None, section: str) -> float:
 
 
 def metrics(node: Node | None, task: str, options: Any, rewarded: bool) -> Record:
-    """The section `metrics:`: names of registered metrics, each with options.
+    """The section `metrics:`: names of registered metrics or own ones as "module:Name", each with options.
 
     A recipe without the section that rewards texts has the metric `watch`; `metrics: {}` has no metrics.
 
@@ -106,9 +106,12 @@ def metrics(node: Node | None, task: str, options: Any, rewarded: bool) -> Recor
         inside = dict(item.mapping(f"metrics.{name}"))
         head = {"of": inside.pop("of")} if "of" in inside else {}
         of = text(head["of"], f"metrics.{name}.of") if head else name
-        if of not in registry.names("metric"):
+        if registry.is_import_name(of):
+            inside = _checked_own(of, inside, item, f"metrics.{name}", ("of",))
+        elif of not in registry.names("metric"):
             raise unknown(head.get("of", item), of, registry.names("metric"), "metrics")
-        inside = _checked("metric", of, inside, item, f"metrics.{name}", ("of",))
+        else:
+            inside = _checked("metric", of, inside, item, f"metrics.{name}", ("of",))
         found[name] = Record({key: value.plain() for key, value in (head | inside).items()})
     return Record(found)
 
@@ -125,8 +128,31 @@ def _checked(
         schema = options_of(registry.find(kind, of))
     except BadSetting as error:
         raise BadSetting(f"{item.place}: {error}") from error
-    if schema is None:
+    return nodes if schema is None else _filled(schema, nodes, item, section, others)
+
+
+def _checked_own(
+    of: str, nodes: dict[str, Node], item: Node, section: str, others: Sequence[str]
+) -> dict[str, Node]:
+    """The options of an own metric, "module:Name", as `_checked`.
+
+    Without options the metric is not imported; if it may not be imported, its options stay as they are.
+    """
+    if not nodes:
         return nodes
+    try:
+        schema = options_of(registry.import_name(of))
+    except NotImported:
+        return nodes
+    except BadSetting as error:
+        raise BadSetting(f"{item.place}: {section}: {error}") from error
+    return nodes if schema is None else _filled(schema, nodes, item, section, others)
+
+
+def _filled(
+    schema: type, nodes: dict[str, Node], item: Node, section: str, others: Sequence[str]
+) -> dict[str, Node]:
+    """The options, read and checked by their dataclass."""
     names = [field.name for field in dataclasses.fields(schema)]
     for key, node in nodes.items():
         if key not in names:
