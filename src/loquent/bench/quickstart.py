@@ -24,6 +24,7 @@ from loquent.bench.suite_schema import Suite
 from loquent.bench.work import Outcome
 from loquent.data.ngram import NGram
 from loquent.errors import BadCheckpoint, LoquentError
+from loquent.files import atomic
 from loquent.recipes import Recipe
 from loquent.statistics import tables
 from loquent.training.start import load_language, make_task
@@ -145,6 +146,6 @@ def _peak() -> float:
 
 
 def _save(folder: Path, table: dict[str, Any], directions: Mapping[str, bool | None]) -> None:
-    (folder / "table.json").write_text(json.dumps(table, indent=1), encoding="utf-8")
-    (folder / "table.md").write_text(tables.markdown(table["rows"], directions) + "\n", encoding="utf-8")
-    (folder / "table.csv").write_text(tables.as_csv(table["rows"]), encoding="utf-8")
+    atomic.write_text(folder / "table.json", json.dumps(table, indent=1))
+    atomic.write_text(folder / "table.md", tables.markdown(table["rows"], directions) + "\n")
+    atomic.write_text(folder / "table.csv", tables.as_csv(table["rows"]))

@@ -10,6 +10,7 @@ from typing import Any
 
 from loquent.convert import rl4lms
 from loquent.errors import BadSetting
+from loquent.files import atomic
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
@@ -23,7 +24,7 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
         raise BadSetting(f"{out} exists already; name another file with --out")
     for note in recipe.notes:
         print(f"{note.place} {note.text}", file=sys.stderr)
-    out.write_text(recipe.text, encoding="utf-8")
+    atomic.write_text(out, recipe.text)
     taken = sum(bool(note.target) for note in recipe.notes)
     print(
         f"{taken} keys taken over, {len(recipe.reported)} remarks (also in the recipe's comments); "
