@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from loquent.bench import crew, runner
-from loquent.bench.results import CONTRADICTED, HOLDS, MISSING, UNDECIDED, compare
+from loquent.bench.evidence.verdicts import UNDECIDED
 from loquent.cli import main as cli
 from loquent.errors import BadCheckpoint
 from loquent.files import names
@@ -201,22 +201,6 @@ def test_processes_make_the_same_runs_and_one_that_dies_takes_one_run_with_it(su
     assert found.machine["processes"] == 2
     for name in ("zero", "ppo"):
         assert found.rows[name].values == alone.rows[name].values
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "verdict"),
-    [
-        ({0: 0.0, 1: 1.0, 2: 2.0}, {0: 1.0, 1: 2.1, 2: 2.9}, HOLDS),
-        ({0: 1.0, 1: 2.1, 2: 2.9}, {0: 0.0, 1: 1.0, 2: 2.0}, CONTRADICTED),
-        ({0: 0.0, 1: 1.0, 2: 2.0}, {0: 1.0, 1: 0.0, 2: 2.5}, UNDECIDED),
-        ({0: 0.0}, {0: 1.0}, UNDECIDED),
-        ({0: 0.0, 1: 1.0}, {0: 0.5, 1: 1.5}, UNDECIDED),  # equal differences: no interval
-        ({0: 0.0}, {1: 1.0}, MISSING),
-        ({}, {0: 1.0}, MISSING),
-    ],
-)
-def test_verdicts_are_decided_by_the_interval_of_the_difference(low, high, verdict):
-    assert compare(low, high)[1] == verdict
 
 
 def test_cores_are_counted():

@@ -247,11 +247,11 @@ def test_verdicts_are_a_table_too(made):
 
 def test_the_page_says_what_its_intervals_leave_out(here):
     found, _ = _bench(seeds=2)
-    assert found.comparisons == 5
+    assert found.tested == {"One": 3}
     for text in (pages.markdown(found), html.page(found)):
         assert "All seeds start from one base: the intervals leave out" in text
-        assert "5 differences are tested at 95% each, without a correction for their number" in text
-        assert "about 0.3 would still" in text
+        assert "method corrects the tests of one table together (3 of One)" in text
+        assert "smallest visible difference" in text
     assert "(n = 2)" in pages.step_text(found.verdicts[0].steps[0])
     one = found.rows["zero"]
     fewer = type(one)(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import asdict
 from typing import Any
 
-from loquent.bench.pages import number_caution, one_line, start_caution, tables
-from loquent.bench.results import Results, Row, Step
+from loquent.bench.evidence.rows import Row
+from loquent.bench.evidence.verdicts import Step, Verdict
+from loquent.bench.pages import number_caution, one_line, start_caution, tables, visible_differences
+from loquent.bench.results import Results
+from loquent.bench.suite_schema import Table
 from loquent.machine.version import __version__
 
 CELL_COLUMNS = (
@@ -18,6 +22,7 @@ CELL_COLUMNS = (
 VERDICT_COLUMNS = (
     *("claim", "column", "verdict", "place", "quote", "part", "low_cell", "high_cell", "step_verdict"),
     *("difference", "low", "high", "n", "paper_low", "paper_high"),
+    *("table", "tests", "p", "p_corrected", "uncorrected", "on_these_rows"),
 )
 CURVE_COLUMNS = ("figure", "cell", "label", "key", "update", "mean", "low", "high", "n")
 
@@ -64,7 +69,7 @@ def verdicts_csv(results: Results) -> str:
     """One line for each comparison of each ordering.
 
     `part` is "step", or "ends" for the comparison of the first cell with the last, which does not affect the
-    verdict.
+    verdict. `step_verdict` is that of one comparison alone; `verdict`, `p` and `p_corrected` are the claim's.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -86,7 +91,11 @@ def verdicts_csv(results: Results) -> str:
                 part,
             ]
             writer.writerow(
-                [*head, step.low, step.high, step.verdict, *numbers, *(step.paper or (None, None))]
+                [
+                    *head,
+                    *(step.low, step.high, step.verdict, *numbers, *(step.paper or (None, None))),
+                    *_decision(verdict).values(),
+                ]
             )
     return out.getvalue()
 
@@ -123,7 +132,7 @@ def as_json(results: Results) -> dict[str, Any]:
             name: {"metric": column.metric, "better": column.better}
             for name, column in results.suite.columns.items()
         },
-        "tables": [{"title": table.title, "cells": list(table.cells)} for table in tables(results)],
+        "tables": [_table(results, table) for table in tables(results)],
         "data": {name: dict(figures) for name, figures in results.sets.items()},
         "cells": {name: _cell(row) for name, row in results.rows.items()},
         "verdicts": [
@@ -135,6 +144,7 @@ def as_json(results: Results) -> dict[str, Any]:
                 "verdict": verdict.verdict,
                 "steps": [_step(step) for step in verdict.steps],
                 "ends": _step(verdict.ends) if verdict.ends else None,
+                **_decision(verdict),
             }
             for verdict in results.verdicts
         ],
@@ -145,6 +155,28 @@ def as_json(results: Results) -> dict[str, Any]:
         "failures": dict(results.failures),
         "notes": list(results.notes),
         "cautions": [caution for caution in (start_caution(results), number_caution(results)) if caution],
+    }
+
+
+def _table(results: Results, table: Table) -> dict[str, Any]:
+    seen = visible_differences(results, table.title, [results.rows[name] for name in table.cells])
+    return {
+        "title": table.title,
+        "cells": list(table.cells),
+        "tests": results.tested.get(table.title, 0),
+        "smallest_difference": {name: asdict(item) for name, item in seen.items()},
+    }
+
+
+def _decision(verdict: Verdict) -> dict[str, Any]:
+    """What a claim's verdict rests on."""
+    return {
+        "table": verdict.table,
+        "tests": verdict.tests,
+        "p": verdict.p,
+        "p_corrected": verdict.corrected,
+        "uncorrected": verdict.uncorrected,
+        "on_these_rows": verdict.on_rows,
     }
 
 

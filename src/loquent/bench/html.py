@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from importlib import resources
 
 from loquent.bench import pages
-from loquent.bench.results import CONTRADICTED, HOLDS, Results, Row
+from loquent.bench.evidence.rows import Row
+from loquent.bench.evidence.verdicts import CONTRADICTED, HOLDS
+from loquent.bench.results import Results
 from loquent.machine.version import __version__
 from loquent.report.charts import ChartIds, Curve, curves, legend, safe
 from loquent.statistics.intervals import Interval
@@ -86,7 +88,10 @@ def _table(results: Results, title: str, rows: list[Row]) -> Iterator[str]:
             f'title="{safe(row.task)}">{safe(row.label)}</td>{cells}'
             f"<td{mark}>{safe(pages.state(row, results.seeds))}</td></tr>"
         )
-    yield "</tbody></table></div>"
+    seen = pages.visible_differences(results, title, rows)
+    cells = "".join(f"<td>{safe(pages.visible_text(seen.get(name)))}</td>" for name in names)
+    yield f'<tr class="soft"><td>{pages.VISIBLE}</td>{cells}<td></td></tr></tbody></table></div>'
+    yield f'<p class="soft">{safe(pages.visible_note(results, title))}</p>'
     tasks = sorted({row.task for row in rows if row.task})
     yield f'<p class="soft">Task {safe("; ".join(tasks) or "none")}.</p>'
     yield from (
@@ -175,8 +180,9 @@ def _verdicts(results: Results) -> Iterator[str]:
         quote = f' <span class="soft">“{safe(ordering.quote)}” ({safe(ordering.place)})</span>'
         steps = "".join(f"<li>{safe(pages.step_text(step))}</li>" for step in verdict.comparisons)
         yield (
-            f'<li><strong class="{kind}">{safe(verdict.verdict)}</strong>: {safe(ordering.claim)} '
-            f"({safe(ordering.column)}).{quote if ordering.quote else ''}"
+            f"<li>{safe(ordering.claim)} ({safe(ordering.column)}): {safe(pages.effect_text(verdict))}; "
+            f'<strong class="{kind}">{safe(pages.decision_text(verdict))}</strong>.'
+            f"{quote if ordering.quote else ''}"
         )
         yield f"<details><summary>step by step</summary><ul>{steps}</ul></details></li>"
     yield "</ul>"

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from loquent.bench.results import Results, Row, Step
+from loquent.bench.evidence import visible
+from loquent.bench.evidence.rows import Row
+from loquent.bench.evidence.verdicts import HOLDS, Step, Verdict
+from loquent.bench.results import Results
 from loquent.bench.suite_schema import Table
 from loquent.machine.version import __version__
 from loquent.statistics.intervals import LEVEL, Interval
@@ -46,7 +49,7 @@ def interval_text(interval: Interval | None) -> str:
 def cell(row: Row, column: str) -> str:
     """A row's number in a column, as text.
 
-    A number of one run has its standard error over episodes. A number that only some of the row's runs have
+    A number of one run has its standard error over rows. A number that only some of the row's runs have
     has its own n.
     """
     interval, error = row.intervals.get(column), row.error(column)
@@ -64,13 +67,40 @@ def state(row: Row, seeds: int) -> str:
 
 
 def step_text(step: Step) -> str:
-    """One comparison as text: our verdict and difference, and the paper's figures."""
+    """One comparison as text: the difference with its interval and verdict, and the paper's figures."""
     paper = f"; paper: {step.paper[0]} → {step.paper[1]}" if step.paper else ""
-    n = f" (n = {step.difference.n})" if step.difference else ""
-    if step.difference and step.error:
-        n = f" ({step.difference.mean / step.error:.1f} standard errors of the episodes, one seed)"
-    difference = interval_text(step.difference)
-    return f"{step.low} → {step.high}: {step.verdict}, difference {difference}{n}{paper}"
+    if step.difference is None:
+        return f"{step.low} → {step.high}: {step.verdict}{paper}"
+    varies = "one seed, over rows" if step.error else f"n = {step.difference.n}"
+    alone = "on these rows, uncorrected" if step.error else "uncorrected"
+    return (
+        f"{step.low} → {step.high}: difference {interval_text(step.difference)} ({varies}); {alone}: "
+        f"{step.verdict}{paper}"
+    )
+
+
+def effect_text(verdict: Verdict) -> str:
+    """The effect of a claim with its interval: the difference of its last cell and its first."""
+    difference = verdict.effect.difference
+    return "no difference" if difference is None else f"difference {interval_text(difference)}"
+
+
+def decision_text(verdict: Verdict) -> str:
+    """The decision about a claim, with its p-values and what it is about."""
+    decision = verdict.verdict
+    if verdict.on_rows:
+        decision = f"{verdict.verdict} about the methods (one seed); on these rows: {verdict.on_rows}"
+    if verdict.p is None or verdict.corrected is None:
+        return decision
+    uncorrected = "" if verdict.uncorrected == (verdict.on_rows or verdict.verdict) else verdict.uncorrected
+    also = f", uncorrected it {uncorrected}" if uncorrected == HOLDS else ""
+    also = f", uncorrected it is {uncorrected}" if uncorrected and not also else also
+    return f"{decision} (p = {p_text(verdict.p)}, of {verdict.tests} tests {p_text(verdict.corrected)}{also})"
+
+
+def p_text(p: float) -> str:
+    """A p-value with two significant digits."""
+    return "below 0.0001" if p < 1e-4 else f"{p:.2g}"
 
 
 def start_caution(results: Results) -> str:
@@ -82,20 +112,48 @@ def start_caution(results: Results) -> str:
 
 
 def number_caution(results: Results) -> str:
-    """A caution on the number of comparisons, and on how many of them chance would decide."""
+    """What the verdicts' errors are: the correction for the number of tests, and claims with one seed."""
     texts = []
+    if results.verdicts:
+        counts = ", ".join(f"{tests} of {table}" for table, tests in results.tested.items())
+        texts.append(
+            f"Holm's method corrects the tests of one table together ({counts}): if no two cells of a table "
+            f"differed, at most {1 - LEVEL:.0%} of such tables would have a decided claim. Uncorrected "
+            "verdicts are about one comparison alone."
+        )
     if results.single:
         texts.append(
-            f"{results.single} differences of one seed each are decided by three standard errors of the "
-            "episodes, which leave out what training with another seed would change."
-        )
-    if results.comparisons:
-        by_chance = results.comparisons * (1 - LEVEL)
-        texts.append(
-            f"{results.comparisons} differences are tested at {LEVEL:.0%} each, without a correction for "
-            f"their number: if no two cells differed, about {by_chance:.1f} would still be decided."
+            f"{results.single} claims have one seed: they are tested over the rows that were played, and "
+            "decided about these rows, never about methods."
         )
     return " ".join(texts)
+
+
+VISIBLE = "smallest visible difference"
+
+
+def visible_differences(results: Results, title: str, rows: list[Row]) -> dict[str, visible.Visible]:
+    """The smallest visible difference of each column of a table."""
+    tests = results.tested.get(title, 1)
+    found = {name: visible.smallest(rows, name, tests) for name in columns(results, rows)}
+    return {name: item for name, item in found.items() if item is not None}
+
+
+def visible_text(item: visible.Visible | None) -> str:
+    """A smallest visible difference as text; with one seed it is one on the rows that were played."""
+    if item is None:
+        return "–"
+    return number(item.difference) + (" (rows)" if item.n == 1 else "")
+
+
+def visible_note(results: Results, title: str) -> str:
+    """What the last line of a table is."""
+    tests = results.tested.get(title, 1)
+    tested = f"{tests} tests are corrected together" if tests > 1 else "one test is made"
+    return (
+        f"The last line is the true difference of two cells that is decided with 80% power where {tested}; "
+        "smaller differences are mostly missed."
+    )
 
 
 def markdown(results: Results) -> str:
@@ -103,7 +161,8 @@ def markdown(results: Results) -> str:
     parts = [f"# {results.suite.title}", "", *_preamble(results)]
     for table in tables(results):
         rows = [results.rows[name] for name in table.cells]
-        parts += ["", f"## {table.title}", "", _ours(results, rows)]
+        parts += ["", f"## {table.title}", "", _ours(results, table.title, rows)]
+        parts += ["", visible_note(results, table.title)]
         if any(row.paper for row in rows):
             parts += [
                 "",
@@ -133,7 +192,7 @@ def error_note(results: Results) -> str:
     has_error = any(
         row.error(column) is not None for row in results.rows.values() for column in results.suite.columns
     )
-    return " The number behind ± is the standard error over the episodes of one run." if has_error else ""
+    return " The number behind ± is the standard error over the rows of one run." if has_error else ""
 
 
 def set_heads(results: Results) -> list[str]:
@@ -182,9 +241,11 @@ def _preamble(results: Results) -> list[str]:
     return [*lines, *(f"Note: {note}." for note in results.notes)]
 
 
-def _ours(results: Results, rows: list[Row]) -> str:
+def _ours(results: Results, title: str, rows: list[Row]) -> str:
     names = columns(results, rows)
     body = [[row.label, *(cell(row, name) for name in names), state(row, results.seeds)] for row in rows]
+    seen = visible_differences(results, title, rows)
+    body.append([VISIBLE, *(visible_text(seen.get(name)) for name in names), ""])
     return text_table(["", *heads(results, names), "n"], body)
 
 
@@ -212,7 +273,10 @@ def _verdicts(results: Results) -> Iterator[str]:
     for verdict in results.verdicts:
         ordering = verdict.ordering
         quote = f' The paper: "{ordering.quote}" ({ordering.place}).' if ordering.quote else ""
-        yield f"- **{verdict.verdict}**: {ordering.claim} (`{ordering.column}`).{quote}"
+        yield (
+            f"- {ordering.claim} (`{ordering.column}`): {effect_text(verdict)}; "
+            f"**{decision_text(verdict)}**.{quote}"
+        )
         yield from (f"    - {step_text(step)}" for step in verdict.comparisons)
 
 

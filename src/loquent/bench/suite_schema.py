@@ -100,6 +100,11 @@ class Ordering:
     claim: str = setting(why="the claim in a sentence")
     column: str = setting(why="the column of the values")
     rising: tuple[str, ...] = setting(why="cells, the lowest first; neighbours are compared")
+    paired: bool = setting(
+        False,
+        "compare the values of equal seeds; decide this before the runs are made, and only where equal seeds "
+        "share more than prompts, such as a start of their own",
+    )
     place: str = setting("", "the place of the claim in the paper")
     quote: str = setting("", "the words of the paper")
 

@@ -1,9 +1,9 @@
-"""Confidence intervals over seeds, by Student's t-distribution: of a mean, and of a paired difference."""
+"""Confidence intervals of means by Student's t-distribution."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import mean, stdev
@@ -40,18 +40,8 @@ class Interval:
         }
 
 
-def interval(
-    numbers: Sequence[float],
-    level: float = LEVEL,
-    *,
-    scale: float | None = None,
-    rounding: float = SPREADLESS,
-) -> Interval:
+def interval(numbers: Sequence[float], level: float = LEVEL) -> Interval:
     """The mean of independent numbers with its confidence interval, which assumes a normal distribution.
-
-    Args:
-        scale: the size of the values from which the numbers were computed; the largest number by default.
-        rounding: numbers with a deviation below this share of `scale` count as equal.
 
     Raises:
         BadSetting: `numbers` is empty, or a number is not finite.
@@ -61,7 +51,7 @@ def interval(
     if len(numbers) < 2:
         return Interval(middle, None, None, None, 1)
     deviation = stdev(numbers)
-    if deviation <= rounding * (max(map(abs, numbers)) if scale is None else scale):
+    if deviation <= SPREADLESS * max(map(abs, numbers)):
         return Interval(middle, None, None, 0.0, len(numbers))
     half = student(len(numbers) - 1, level) * deviation / math.sqrt(len(numbers))
     return Interval(middle, middle - half, middle + half, deviation, len(numbers))
@@ -77,19 +67,6 @@ def check_finite(numbers: Sequence[float]) -> None:
                 f"number {place} of {len(numbers)} is {number}; numbers must be finite; leave out runs "
                 "without a value"
             )
-
-
-def difference(first: Mapping[int, float], second: Mapping[int, float]) -> Interval | None:
-    """The interval of `second` minus `first`, paired by seed; None if no seed is in both.
-
-    Differences that spread by no more than rounding have no interval. Rounding is relative to the values:
-    it is 1e-6 of the largest one, because networks compute in single precision.
-    """
-    seeds = sorted(first.keys() & second.keys())
-    if not seeds:
-        return None
-    scale = max(abs(values[seed]) for values in (first, second) for seed in seeds)
-    return interval([second[seed] - first[seed] for seed in seeds], scale=scale, rounding=SINGLE)
 
 
 @lru_cache(maxsize=1024)
@@ -110,7 +87,7 @@ def student(freedom: float, level: float = LEVEL) -> float:
     low, high = 0.0, 1.0
     while 1 - student_tail(high, freedom) < level:
         high *= 2
-    for _ in range(100):
+    while high - low > 1e-13 * high:
         middle = (low + high) / 2
         low, high = (middle, high) if 1 - student_tail(middle, freedom) < level else (low, middle)
     return high

@@ -7,11 +7,24 @@ from argparse import Namespace
 from typing import Any
 
 from loquent.bench import exports, pages, runner
+from loquent.bench import suite as suites
+from loquent.bench.evidence import planning
+from loquent.errors import BadSetting
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
-    """Run the suite and print its tables; the exit code is 1 if a run failed."""
+    """Run the suite and print its tables; the exit code is 1 if a run failed.
+
+    With --power, nothing is run: the seeds that differences take are printed.
+    """
     out = arguments.out or f"runs/{arguments.suite.removesuffix('.yaml').rpartition('/')[2]}"
+    if arguments.difference and not arguments.power:
+        raise BadSetting(f"--difference {arguments.difference[0]} is read with --power only; add --power")
+    if arguments.power:
+        suite = suites.load(arguments.suite, allow_imports=arguments.allow_imports)
+        plans = planning.plan(suite, out, arguments.difference)
+        print(planning.markdown(suite, plans), end="")
+        return 0, {"suite": suite.name, "tables": plans}
     results = runner.bench(
         arguments.suite,
         out,

@@ -93,6 +93,19 @@ def _bench(commands: Any) -> None:
         help="runs at the same time (default: the profile's number, or one per core)",
     )
     parser.add_argument("--out", metavar="DIR", help="the folder for runs and tables (default runs/SUITE)")
+    parser.add_argument(
+        "--power",
+        action="store_true",
+        help="run nothing; print how many seeds a difference takes, by table, with the deviations of the "
+        "runs in --out",
+    )
+    parser.add_argument(
+        "--difference",
+        action="append",
+        default=[],
+        metavar="COLUMN=NUMBER",
+        help="with --power: a wanted difference of two cells in this column (may be repeated)",
+    )
     allow_imports(parser, "a suite or a recipe")
 
 

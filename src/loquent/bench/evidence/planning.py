@@ -1,0 +1,125 @@
+"""How many seeds a wanted difference takes, by suite, column and table (`loquent bench SUITE --power`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import stdev
+from typing import Any
+
+from loquent.bench.evidence.verdicts import ACROSS, family
+from loquent.bench.evidence.visible import deviation
+from loquent.bench.suite_schema import Suite, Table
+from loquent.core.guards import json_files
+from loquent.errors import BadSetting, UnknownName
+from loquent.statistics.power import MOST, runs_for
+from loquent.statistics.tables import number, text_table
+
+SIZES = (0.5, 1.0, 1.5, 2.0, 3.0, 5.0)  # differences in standard deviations over seeds
+FILE = "table.json"  # of the suite's folder, which holds the values of earlier runs
+
+
+def plan(suite: Suite, folder: str | Path, wanted: Sequence[str] = ()) -> dict[str, Any]:
+    """The seeds that differences take in each table of a suite.
+
+    Args:
+        folder: the suite's folder; its earlier runs, if there are any, show the deviations over seeds.
+        wanted: differences as COLUMN=DIFFERENCE.
+
+    Returns:
+        By table: the number of tests, `seeds` by difference in deviations, the `deviations` by column, and
+        the `wanted` differences with their seeds (None: more than `power.MOST`).
+
+    Raises:
+        BadSetting: a wanted difference is not of this form, or no run shows its deviation.
+        UnknownName: there is no such column.
+    """
+    differences = dict(_wanted(suite, text) for text in wanted)
+    values = _values(Path(folder))
+    found: dict[str, dict[str, Any]] = {}
+    for table, tests in _tables(suite):
+        deviations = {
+            name: own for name in suite.columns if (own := _deviation(values, table.cells, name)) is not None
+        }
+        found[table.title] = {
+            "tests": tests,
+            "seeds": {str(size): runs_for(size, 1.0, tests) for size in SIZES},
+            "deviations": deviations,
+            "wanted": {
+                name: {"difference": size, "seeds": runs_for(size, deviations[name], tests)}
+                for name, size in differences.items()
+                if name in deviations
+            },
+        }
+    for name in differences:
+        if not any(name in table["wanted"] for table in found.values()):
+            raise BadSetting(
+                f"--difference {name}: no two runs of a cell in {folder} show how much {name} varies over "
+                "seeds; name a folder with runs of at least 2 seeds by --out, or read the table in deviations"
+            )
+    return found
+
+
+def markdown(suite: Suite, plans: Mapping[str, Mapping[str, Any]]) -> str:
+    """The plans of all tables as text."""
+    lines = [
+        f"# Seeds of each cell that {suite.name} takes",
+        "",
+        "Power 80%; in each table at most 5% errors over all its tests (Holm's first step). Differences are "
+        "in standard deviations over the seeds of one cell; below them stands what they are in the columns "
+        "whose deviations the runs show.",
+    ]
+    for title, table in plans.items():
+        lines += ["", f"## {title}: {table['tests']} tests", ""]
+        body = [["seeds", *(_seeds(count) for count in table["seeds"].values())]]
+        body += [[name, *(number(size * own) for size in SIZES)] for name, own in table["deviations"].items()]
+        lines.append(text_table(["difference in deviations", *(f"{size:g}" for size in SIZES)], body))
+        lines += [
+            f"\n{name}: a difference of {item['difference']:g} takes {_seeds(item['seeds'])} seeds of each "
+            "cell."
+            for name, item in table["wanted"].items()
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _seeds(count: int | None) -> str:
+    return f"over {MOST}" if count is None else str(count)
+
+
+def _tables(suite: Suite) -> list[tuple[Table, int]]:
+    """The tables of a suite, each with the number of its tests, at least 1."""
+    families = [family(suite, ordering) for ordering in suite.orderings]
+    tables = list(suite.tables or (Table(title=suite.title, cells=tuple(suite.cells)),))
+    if ACROSS in families:
+        tables.append(Table(title=ACROSS, cells=tuple(suite.cells)))
+    return [(table, max(1, families.count(table.title))) for table in tables]
+
+
+def _wanted(suite: Suite, text: str) -> tuple[str, float]:
+    name, equals, size = text.partition("=")
+    try:
+        difference = float(size)
+    except ValueError:
+        difference = math.nan
+    if not equals or not difference > 0 or math.isinf(difference):
+        raise BadSetting(f"--difference {text!r} must be COLUMN=NUMBER with a number above 0")
+    if name not in suite.columns:
+        raise UnknownName(f"column of {suite.name}", name, suite.columns)
+    return name, difference
+
+
+def _values(folder: Path) -> Mapping[str, Any]:
+    """The values of earlier runs by cell, column and seed; empty if there are none."""
+    file = folder / FILE
+    if not file.is_file():
+        return {}
+    cells = json_files.load_object(file, "run the suite again, or name another folder").get("cells", {})
+    return cells if isinstance(cells, dict) else {}
+
+
+def _deviation(values: Mapping[str, Any], cells: Sequence[str], column: str) -> float | None:
+    """The deviation over seeds, pooled over cells; None if no cell has two different values."""
+    columns = [list(values.get(cell, {}).get("values", {}).get(column, {}).values()) for cell in cells]
+    spread = [(stdev(own), len(own)) for own in columns if len(set(own)) > 1]
+    return deviation(spread) if spread else None

@@ -1,0 +1,191 @@
+"""Verdicts on the claims of a suite: one test for each claim, corrected for their number in each table.
+
+The rule is fixed before the runs are made. Two cells are compared by Welch's test over their seeds, unpaired
+unless the ordering says `paired`. An ordering of several cells is one test. Holm's method corrects the tests
+of one table together: if no two cells of it differ, at most 5% of such tables have a decided claim.
+
+Cells with one seed each have no test about methods. Their difference is tested over the rows that they
+played, and its verdict is about these rows alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from loquent.bench.evidence.rows import Row
+from loquent.bench.suite_schema import Ordering, Suite
+from loquent.statistics import comparing
+from loquent.statistics.comparing import Difference, OrderTest
+from loquent.statistics.intervals import LEVEL
+
+HOLDS, CONTRADICTED, UNDECIDED, MISSING = "holds", "contradicted", "undecided", "not measured"
+ACROSS = "across tables"  # the family of claims whose cells stand in no common table
+
+
+@dataclass(frozen=True)
+class Step:
+    """The comparison of two neighbours of an ordering, and the paper's figures for them.
+
+    `verdict` is that of this comparison alone, without a correction. With a single seed, `error` is the
+    standard error of the difference over the rows, and the interval is about these rows.
+    """
+
+    low: str
+    high: str
+    difference: Difference | None
+    verdict: str
+    paper: tuple[str, str] | None = None
+    error: float | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The decision about a claim.
+
+    Attributes:
+        verdict: the decision about the methods, corrected for the number of tests of its table.
+        ends: the comparison of the first cell with the last, if there are more than two cells; it decides
+            nothing.
+        table: the title of the table whose tests are corrected together.
+        tests: the number of these tests.
+        p: the p-value of the claim's own test; None if it has none.
+        corrected: the p-value after Holm's correction.
+        uncorrected: the decision without the correction.
+        on_rows: with one seed, the corrected decision about the rows that were played; else "".
+    """
+
+    ordering: Ordering
+    steps: tuple[Step, ...]
+    verdict: str
+    ends: Step | None = None
+    table: str = ""
+    tests: int = 0
+    p: float | None = None
+    corrected: float | None = None
+    uncorrected: str = UNDECIDED
+    on_rows: str = ""
+
+    @property
+    def comparisons(self) -> tuple[Step, ...]:
+        """The steps, then the comparison of the ends."""
+        return (*self.steps, self.ends) if self.ends else self.steps
+
+    @property
+    def effect(self) -> Step:
+        """The comparison of the first cell with the last."""
+        return self.ends or self.steps[0]
+
+    @property
+    def single(self) -> bool:
+        """Whether a step has one seed alone."""
+        return any(step.error is not None for step in self.steps)
+
+
+def judge(suite: Suite, rows: Mapping[str, Row]) -> tuple[Verdict, ...]:
+    """The verdicts on all claims of a suite, in its order."""
+    verdicts = [_verdict(ordering, rows) for ordering in suite.orderings]
+    tests = [_test(verdict.steps) for verdict in verdicts]
+    tables = [family(suite, ordering) for ordering in suite.orderings]
+    for title in dict.fromkeys(tables):
+        members = [i for i, table in enumerate(tables) if table == title]
+        tested = [(i, test) for i in members if (test := tests[i]) is not None]
+        corrected = comparing.holm([test.p for _, test in tested])
+        for i in members:
+            verdicts[i] = replace(verdicts[i], table=title, tests=len(members))
+        for (i, test), p in zip(tested, corrected, strict=True):
+            verdicts[i] = _decided(verdicts[i], test, p)
+    return tuple(verdicts)
+
+
+def family(suite: Suite, ordering: Ordering) -> str:
+    """The title of the first table that has all cells of an ordering; `ACROSS` if there is none."""
+    if not suite.tables:
+        return suite.title
+    titles = (table.title for table in suite.tables if set(ordering.rising) <= set(table.cells))
+    return next(titles, ACROSS)
+
+
+def compare(low: Mapping[int, float], high: Mapping[int, float], paired: bool = False) -> Difference | None:
+    """The difference of two cells over their seeds."""
+    return comparing.between(low, high, paired=paired)
+
+
+def compare_rows(values: Sequence[float], errors: Sequence[float], rows: Sequence[int]) -> Difference | None:
+    """The difference of two cells with one seed each, over the rows that they played.
+
+    Args:
+        values: the values of the lower and of the higher cell.
+        errors: the standard errors of the two means over rows.
+        rows: the numbers of rows behind them.
+    """
+    error = math.hypot(*errors)
+    if not error or min(rows) < 2:
+        return None
+    parts = [(own**2, count - 1) for own, count in zip(errors, rows, strict=True)]
+    scale = max(map(abs, values))
+    return comparing.of_means(values[1] - values[0], error, comparing.welch(parts), 1, scale=scale)
+
+
+def decide(p: float | None, rises: bool) -> str:
+    """The verdict of a p-value at the level of 5%."""
+    if p is None or p > 1 - LEVEL + 1e-12:
+        return UNDECIDED
+    return HOLDS if rises else CONTRADICTED
+
+
+def _verdict(ordering: Ordering, rows: Mapping[str, Row]) -> Verdict:
+    """The claim's comparisons, before any decision."""
+    names = ordering.rising
+    steps = tuple(_step(ordering, rows[low], rows[high]) for low, high in pairwise(names))
+    ends = _step(ordering, rows[names[0]], rows[names[-1]]) if len(names) > 2 else None
+    missing = any(step.difference is None for step in steps)
+    return Verdict(ordering, steps, MISSING if missing else UNDECIDED, ends)
+
+
+def _test(steps: Sequence[Step]) -> OrderTest | None:
+    """The one test of an ordering; None if a step has no spread."""
+    differences = [step.difference for step in steps]
+    above = [difference.above for difference in differences if difference is not None]
+    known = [p for p in above if p is not None]
+    return comparing.order(known) if len(known) == len(steps) else None
+
+
+def _decided(verdict: Verdict, test: OrderTest, corrected: float) -> Verdict:
+    decision = decide(corrected, test.rises)
+    return replace(
+        verdict,
+        verdict=UNDECIDED if verdict.single else decision,
+        on_rows=decision if verdict.single else "",
+        p=test.p,
+        corrected=corrected,
+        uncorrected=decide(test.p, test.rises),
+    )
+
+
+def _step(ordering: Ordering, low: Row, high: Row) -> Step:
+    column = ordering.column
+    difference = compare(low.values[column], high.values[column], ordering.paired)
+    error = None
+    if difference is not None and difference.n == 1:
+        on_rows = _over_rows(low, high, column)
+        difference, error = (difference, None) if on_rows is None else (on_rows, on_rows.error)
+    verdict = MISSING
+    if difference is not None:
+        above = difference.above
+        p = None if above is None else 2 * min(above, 1 - above)
+        verdict = decide(p, difference.mean > 0)
+    low_figure, high_figure = low.paper.get(column), high.paper.get(column)
+    paper = (low_figure.text, high_figure.text) if low_figure and high_figure else None
+    return Step(low.name, high.name, difference, verdict, paper, error)
+
+
+def _over_rows(low: Row, high: Row, column: str) -> Difference | None:
+    """The difference of two cells over their rows; None if a cell has several seeds or an unknown error."""
+    errors = [error for row in (low, high) if (error := row.error(column)) is not None]
+    if len(errors) < 2:
+        return None
+    values = [next(iter(row.values[column].values())) for row in (low, high)]
+    return compare_rows(values, errors, [low.rows, high.rows])

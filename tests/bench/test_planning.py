@@ -1,0 +1,61 @@
+"""`loquent bench SUITE --power`: the seeds that a wanted difference takes."""
+
+import json
+
+import pytest
+
+from loquent.bench import suite as suites
+from loquent.bench.evidence import planning
+from loquent.cli import main as cli
+from loquent.errors import BadSetting, UnknownName
+
+SEEDS = {"0": 0.0, "1": 0.1, "2": -0.1}  # deviation 0.1
+
+
+def folder(path, column="micro_f1"):
+    """A folder with a table of earlier runs of two cells."""
+    cells = {name: {"values": {column: SEEDS}} for name in ("labels-ppo", "labels-dqn")}
+    (path / "table.json").write_text(json.dumps({"cells": cells}))
+    return path
+
+
+def test_the_seeds_of_a_difference_by_table(tmp_path):
+    """The labels have 3 tests, so the level is 0.05 / 3; one test needs 17 seeds for one deviation."""
+    plans = planning.plan(suites.load("nlpgym"), folder(tmp_path), ["micro_f1=0.1"])
+    table = plans["Table 1: multi-label classification"]
+    assert (table["tests"], table["deviations"]) == (3, {"micro_f1": pytest.approx(0.1)})
+    assert table["seeds"]["1.0"] == 23
+    assert table["wanted"] == {"micro_f1": {"difference": 0.1, "seeds": 23}}
+    assert plans["Table 1: question answering"]["tests"] == 1
+    assert plans["Table 1: question answering"]["seeds"]["1.0"] == 17
+    assert plans["Table 1: question answering"]["deviations"] == {}
+
+
+def test_the_command_runs_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["bench", "nlpgym", "--power"]) == 0
+    printed = capsys.readouterr().out
+    assert "## Table 1: question answering: 1 tests" in printed
+    assert list(tmp_path.iterdir()) == []
+    folder(tmp_path)
+    assert cli.main(["bench", "nlpgym", "--power", "--out", ".", "--difference", "micro_f1=0.1"]) == 0
+    assert "micro_f1: a difference of 0.1 takes 23 seeds of each cell." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("wanted", "error", "message"),
+    [
+        ("micro_f1", BadSetting, "must be COLUMN=NUMBER"),
+        ("micro_f1=-1", BadSetting, "above 0"),
+        ("f1=0.1", UnknownName, "no column of nlpgym is named 'f1'"),
+        ("accuracy=0.1", BadSetting, "show how much accuracy varies"),
+    ],
+)
+def test_a_difference_that_cannot_be_planned_is_refused(tmp_path, wanted, error, message):
+    with pytest.raises(error, match=message):
+        planning.plan(suites.load("nlpgym"), folder(tmp_path), [wanted])
+
+
+def test_a_difference_without_power_is_refused(capsys):
+    assert cli.main(["bench", "nlpgym", "--difference", "micro_f1=0.1"]) == 2
+    assert "add --power" in capsys.readouterr().err
