@@ -12,7 +12,8 @@ from loquent.core.task import Observation, TaskSpec
 from loquent.core.values import Record
 from loquent.errors import BadSetting, UnknownName
 from loquent.features import Hashed, WordVectors, make, view
-from loquent.features.views import cosine
+from loquent.features.views import View
+from loquent.tasks.multiple_choice.views import cosine
 
 VIEWS = {"tagging": "TaggingView", "multilabel": "MultiLabelView", "multiple_choice": "AnsweringView"}
 
@@ -23,7 +24,7 @@ class Stub:
     def __init__(self, id, actions, **options):
         self.spec, self.actions = TaskSpec(id=id), Texts(actions)
         self.options = type("Options", (), options)()
-        self.vector_view = f"loquent.features.views:{VIEWS[id]}" if id in VIEWS else ""
+        self.vector_view = f"loquent.tasks.{id}.views:{VIEWS[id]}" if id in VIEWS else ""
 
 
 @pytest.fixture
@@ -115,6 +116,34 @@ def test_answering_by_hand(vectors):
     assert progress(answering(1)) in space
     with pytest.raises(BadSetting, match="answering = 'clever'"):
         view(Stub("multiple_choice", ["ANSWER"]), vectors, answering="clever")
+
+
+class Declaring(View):
+    """A view of one number that declares one option."""
+
+    options = ("progress",)
+
+    def __init__(self, task, featurizer, *, progress):
+        self.told = progress
+        super().__init__(featurizer, [(1, 0, 1)])
+
+    def __call__(self, observation):
+        return self.blank.copy()
+
+    def inputs(self, observation):
+        return [], []
+
+
+def undeclaring(task, featurizer):
+    """A function in the place of a class: it gets no options."""
+    return Declaring(task, featurizer, progress="none")
+
+
+def test_a_view_gets_the_options_that_it_declares(vectors):
+    task = Stub("wordle", ["x"])
+    for name, told in (("Declaring", True), ("undeclaring", "none")):
+        task.vector_view = f"{__name__}:{name}"
+        assert view(task, vectors, answering="simple", progress=True)[1].told == told
 
 
 def test_a_cosine_stays_in_its_range():

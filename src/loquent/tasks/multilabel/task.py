@@ -79,7 +79,7 @@ class MultiLabel(Task):
         "dict": "loquent.tasks.multilabel.views:fields",
         "ansi": "loquent.tasks.multilabel.views:render",
     }
-    vector_view: ClassVar[str] = "loquent.features.views:MultiLabelView"
+    vector_view: ClassVar[str] = "loquent.tasks.multilabel.views:MultiLabelView"
 
     def __init__(self, options: rows.Options | None = None) -> None:
         super().__init__(options)

@@ -1,4 +1,5 @@
-"""Views of multi-label classification: a dictionary for Gymnasium, and a text for people."""
+"""Views of multi-label classification: a dictionary for Gymnasium, a vector for networks, and a text
+for people."""
 
 from __future__ import annotations
 
@@ -6,9 +7,12 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from loquent.core.spaces import AnyText, check_lengths
 from loquent.core.task import Observation, Task
+from loquent.features.base import Featurizer
+from loquent.features.views import Inputs, View
 
 LONGEST_TEXT = 1 << 20  # characters
 
@@ -48,6 +52,34 @@ def fields(task: Task) -> tuple[spaces.Dict, Fields]:
     """The view "dict" of a multi-label task."""
     view = Fields(task)
     return view.space, view
+
+
+class MultiLabelView(View):
+    """[the text; 1 for each inserted label, else 0; 1 after the action "terminate", else 0]."""
+
+    def __init__(self, task: Task, featurizer: Featurizer) -> None:
+        assert task.actions is not None
+        self.labels = {task.actions.text(i): i + featurizer.dimension for i in range(len(task.actions) - 1)}
+        super().__init__(
+            featurizer,
+            [(featurizer.dimension, -featurizer.bound, featurizer.bound), (len(task.actions), 0, 1)],
+        )
+
+    def __call__(self, observation: Observation) -> NDArray[np.float32]:
+        """float32[size]."""
+        fields = observation.fields
+        array = self.blank.copy()
+        array[: self.width] = self.featurizer.vector(fields["text"])
+        for label in fields["labels"]:
+            if label in self.labels:
+                array[self.labels[label]] = 1
+        if fields["finished"]:
+            array[-1] = 1
+        return array
+
+    def inputs(self, observation: Observation) -> Inputs:
+        """The text."""
+        return [observation.fields["text"]], []
 
 
 def render(observation: Observation) -> str:

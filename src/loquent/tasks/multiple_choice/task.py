@@ -83,7 +83,7 @@ class MultipleChoice(Task):
         "dict": "loquent.tasks.multiple_choice.views:fields",
         "ansi": "loquent.tasks.multiple_choice.views:render",
     }
-    vector_view: ClassVar[str] = "loquent.features.views:AnsweringView"
+    vector_view: ClassVar[str] = "loquent.tasks.multiple_choice.views:AnsweringView"
 
     def __init__(self, options: rows.Options | None = None) -> None:
         super().__init__(options)

@@ -1,16 +1,25 @@
-"""Views of multiple choice: a dictionary for Gymnasium, and a text for people."""
+"""Views of multiple choice: a dictionary for Gymnasium, a vector for networks, and a text
+for people."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
+import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from loquent.core.spaces import AnyText, check_lengths
 from loquent.core.task import Observation, Task
+from loquent.errors import BadSetting
+from loquent.features.base import Featurizer, VectorCache
+from loquent.features.views import ANSWERING, Inputs, View
 
 LONGEST_TEXT = 1 << 20  # characters
+COSINES_BYTES = 1 << 20  # the size limit of a view's cache: the cosines of 130,000 choices
+
+Choice = tuple[str, tuple[str, ...], str]  # a question, its facts, and one of its choices
 
 
 def dictionary(observation: Observation) -> dict[str, Any]:
@@ -37,6 +46,68 @@ def fields(task: Task) -> tuple[spaces.Dict, Callable[[Observation], dict[str, A
     return spaces.Dict(
         {**texts, "place": spaces.Discrete(most), "count": spaces.Discrete(most + 1)}
     ), dictionary
+
+
+class AnsweringView(View):
+    """The current choice of a question.
+
+    informed  [cosine of question and choice; cosine of facts and choice], 0 for a vector of zeros.
+    simple    [the question; the facts; the choice].
+    With `progress` the last number is the share of choices so far.
+    """
+
+    options: ClassVar[tuple[str, ...]] = ("answering", "progress")
+
+    def __init__(
+        self, task: Task, featurizer: Featurizer, answering: str = "informed", progress: bool = False
+    ) -> None:
+        if answering not in ANSWERING:
+            raise BadSetting(f"answering = {answering!r}; it must be one of {', '.join(ANSWERING)}")
+        self.informed, self.progress = answering == "informed", progress
+        self._cache: VectorCache[Choice] = VectorCache(COSINES_BYTES)
+        first = (
+            (2, -1.0, 1.0)
+            if self.informed
+            else (3 * featurizer.dimension, -featurizer.bound, featurizer.bound)
+        )
+        super().__init__(featurizer, [first, (1, 0, 1)] if progress else [first])
+
+    def __call__(self, observation: Observation) -> NDArray[np.float32]:
+        """float32[size]."""
+        fields = observation.fields
+        choices, place = fields["choices"], fields["place"]
+        choice = fields["question"], fields["facts"], choices[place]
+        array = self._cosines(choice).copy() if self.informed else np.concatenate(self._vectors(choice))
+        return np.append(array, np.float32((place + 1) / len(choices))) if self.progress else array
+
+    def _cosines(self, choice: Choice) -> NDArray[np.float32]:
+        """float32[2], cached and read-only."""
+        cosines = self._cache.get(choice)
+        if cosines is None:
+            question, facts, text = self._vectors(choice)
+            cosines = np.array([cosine(question, text), cosine(facts, text)], np.float32)
+            self._cache.put(choice, cosines)
+        return cosines
+
+    def _vectors(self, choice: Choice) -> list[NDArray[np.float32]]:
+        question, facts, text = choice
+        return [self.featurizer.vector(part) for part in (question, joined(facts), text)]
+
+    def inputs(self, observation: Observation) -> Inputs:
+        """The question, the facts and all choices."""
+        fields = observation.fields
+        return [fields["question"], joined(fields["facts"]), *fields["choices"]], []
+
+
+def joined(facts: Sequence[str]) -> str:
+    """The facts as one text, joined by a full stop and a space."""
+    return ". ".join(facts)
+
+
+def cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
+    """The cosine of two vectors, within [-1, 1]; 0 if one of them is zero."""
+    size = float(np.sqrt(a.dot(a) * b.dot(b)))
+    return max(-1.0, min(1.0, float(a.dot(b)) / size)) if size > 0 else 0.0
 
 
 def render(observation: Observation) -> str:

@@ -79,7 +79,7 @@ class Tagging(Task):
         "dict": "loquent.tasks.tagging.views:fields",
         "ansi": "loquent.tasks.tagging.views:render",
     }
-    vector_view: ClassVar[str] = "loquent.features.views:TaggingView"
+    vector_view: ClassVar[str] = "loquent.tasks.tagging.views:TaggingView"
 
     def __init__(self, options: rows.Options | None = None) -> None:
         super().__init__(options)

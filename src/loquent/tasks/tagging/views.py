@@ -1,4 +1,5 @@
-"""Views of sequence tagging: a dictionary for Gymnasium, and a text for people."""
+"""Views of sequence tagging: a dictionary for Gymnasium, a vector for networks, and a text
+for people."""
 
 from __future__ import annotations
 
@@ -6,9 +7,12 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from loquent.core.spaces import AnyText, check_lengths
 from loquent.core.task import Observation, Task
+from loquent.features.base import Featurizer
+from loquent.features.views import Inputs, View
 
 LONGEST_TOKEN = 65_536  # characters
 
@@ -71,6 +75,54 @@ def fields(task: Task) -> tuple[spaces.Dict, Fields]:
     """The view "dict" of a tagging task."""
     view = Fields(task)
     return view.space, view
+
+
+class TaggingView(View):
+    """[the token; the next tokens; the previous label, one-hot; the shares of all labels so far].
+
+    The task's `lookahead` is the number of next tokens; -1 gives their mean. The last part exists with the
+    task's `context=all`. Featurizers with contexts encode a token in its sentence. After the last token all
+    vectors are zeros.
+    """
+
+    def __init__(self, task: Task, featurizer: Featurizer) -> None:
+        assert task.actions is not None
+        labels = [task.actions.text(i) for i in range(len(task.actions))]
+        self.labels, self.lookahead = {label: i for i, label in enumerate(labels)}, task.options.lookahead
+        self.all = task.options.context == "all"
+        vectors = 1 + (self.lookahead if self.lookahead >= 0 else 1)
+        bound, n = featurizer.bound, len(labels)
+        self.label_at = featurizer.dimension * vectors
+        super().__init__(featurizer, [(self.label_at, -bound, bound), (n * (2 if self.all else 1), 0, 1)])
+
+    def __call__(self, observation: Observation) -> NDArray[np.float32]:
+        """float32[size]."""
+        fields, width = observation.fields, self.width
+        tokens, position, previous = fields["tokens"], fields["position"], fields["previous"]
+        array = self.blank.copy()
+        if position < len(tokens):
+            vectors = self.featurizer.tokens(tokens)
+            array[:width] = vectors[position]
+            if self.lookahead:
+                following = vectors[position + 1 :]
+                if self.lookahead > 0:
+                    following = following[: self.lookahead].reshape(-1)
+                    array[width : width + len(following)] = following
+                elif len(following):
+                    array[width : 2 * width] = self.featurizer.clipped(following.mean(0))
+        if previous < len(self.labels):
+            array[self.label_at + previous] = 1
+        if self.all and fields["labels"]:
+            shares = array[self.label_at + len(self.labels) :]
+            for label in fields["labels"]:
+                if label in self.labels:
+                    shares[self.labels[label]] += 1
+            shares /= len(fields["labels"])  # divides counts, because sums of shares are inexact
+        return array
+
+    def inputs(self, observation: Observation) -> Inputs:
+        """The whole sentence."""
+        return [], [observation.fields["tokens"]]
 
 
 def render(observation: Observation) -> str:
