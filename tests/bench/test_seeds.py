@@ -50,7 +50,15 @@ def test_the_table_is_means_and_deviations(three):
     assert row["mean"] == pytest.approx(mean)
     assert row["mean/sd"] == pytest.approx((sum((x - mean) ** 2 for x in values) / 2) ** 0.5)
     assert row["n"] == 3
-    assert "± " in (three / "table.md").read_text()
+    table = (three / "table.md").read_text()
+    assert "± " in table
+    evaluation = Run(three / "seed-0").evaluation
+    size = f"{evaluation['n']} episodes on {evaluation['rows']} rows of test"
+    assert table.endswith(f"Each run was evaluated by {size}; ± is the standard deviation over seeds.\n")
+    evaluated = json.loads((three / "table.json").read_text())["evaluated"]
+    assert evaluated[2] == {
+        "run": "seed-2", "split": "test", "episodes": evaluation["n"], "rows": evaluation["rows"],
+    }  # fmt: skip
     assert (three / "table.csv").read_text().startswith("value,mean,mean/sd,seed-0")
 
 

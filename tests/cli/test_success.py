@@ -8,6 +8,7 @@ import pytest
 
 from loquent.cli import main as cli
 from loquent.core import episode
+from loquent.files import final_evaluation
 
 SMALL = ("limit=30", "feedback=letters")
 
@@ -53,3 +54,8 @@ def test_an_evaluation_says_on_how_many_rows_it_played(capsys):
     lines, found = said(capsys, "evaluate", "wordle/random", "--task", "wordle", *options, "--episodes", "1")
     assert lines[0].endswith(", test, 1 episode on 1 row")
     assert found["errors"] == {}
+
+
+def test_an_evaluation_of_an_earlier_version_has_no_rows_to_say():
+    assert final_evaluation.size({"n": 3}) == "3 episodes"
+    assert final_evaluation.size({"n": 3, "rows": 1}) == "3 episodes on 1 row"

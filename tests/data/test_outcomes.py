@@ -13,11 +13,13 @@ from loquent.cli.commands.printed import scores
 from loquent.core import logged
 from loquent.core.agent import Answer
 from loquent.core.metric import Measured
+from loquent.core.seeding import Key
 from loquent.core.task import OUT_OF_TURNS, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
 from loquent.data import outcomes
 from loquent.errors import BadSetting, BrokenTask
 from loquent.rollout.loop import games, play
+from loquent.statistics.intervals import student
 from loquent.tasks.wordle.task import Wordle
 from loquent.training.evaluate import evaluate_agent
 from loquent.training.metrics import higher_is_better
@@ -252,3 +254,27 @@ def test_one_row_has_no_error():
 def test_an_evaluation_says_rows_and_episodes():
     found = evaluate_agent(Maze(), SEVEN, episodes=50).as_json()
     assert (found["n"], found["episodes"], found["rows"]) == (50, 50, 20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("episodes", "fickle"), [(150, True), (150, False)])
+def test_the_interval_of_an_evaluation_holds_the_mean_of_all_rows(episodes, fickle):
+    """50 rows, drawn anew for each evaluation and played three times; success has the probability 1/2."""
+
+    class Drawn(Maze):
+        def __init__(self, seed):
+            self.seed = seed
+
+        def rows(self, split):
+            chances = Key(self.seed, ("rows",)).generator().random(50)
+            return tuple(
+                Row(f"{split}-{i}", Record(number=20 * (x if fickle else float(x > 0.5))))
+                for i, x in enumerate(chances.tolist())
+            )
+
+    t, held = student(49), {"success": 0, "reward/exit": 0}
+    for seed in range(600):
+        found = evaluate_agent(Drawn(seed), Fickle(), episodes=episodes, seed=seed)
+        for key in held:
+            held[key] += abs(found.values[key] - 0.5) <= t * found.errors[key]
+    assert all(0.925 <= count / 600 <= 0.975 for count in held.values()), held

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -11,7 +11,7 @@ from loquent import recipes
 from loquent.core import logged
 from loquent.core.guards import json_files, trust
 from loquent.errors import BadCheckpoint
-from loquent.files import atomic, names, saved_state
+from loquent.files import atomic, final_evaluation, names, saved_state
 from loquent.files.run_folder import RunFolder
 from loquent.recipes import Recipe
 from loquent.statistics import tables
@@ -62,8 +62,10 @@ def resume_seeds(
             train(own, out, progress=progress, resume=RunFolder(out).is_run, from_older=from_older)
         runs.append(Run(out, allow_imports))
     rows = over(runs)
-    atomic.write_json(folder / "table.json", {"runs": [run.folder.name for run in runs], "rows": rows})
-    atomic.write_text(folder / "table.md", tables.markdown(rows, {}) + "\n")
+    evaluated = [{"run": run.folder.name, **_size(run.evaluation)} for run in runs]
+    content = {"runs": [run.folder.name for run in runs], "rows": rows, "evaluated": evaluated}
+    atomic.write_json(folder / "table.json", content)
+    atomic.write_text(folder / "table.md", f"{tables.markdown(rows, {})}\n\n{evaluated_on(runs)}\n")
     atomic.write_text(folder / "table.csv", tables.as_csv(rows))
     return runs
 
@@ -82,6 +84,19 @@ def _seeds(file: Path) -> list[int]:
             f"{json_files.shown(seeds)}; {advice}"
         )
     return numbers
+
+
+def evaluated_on(runs: Sequence[Run]) -> str:
+    """A sentence with the split, the episodes and the rows of the evaluations behind a table."""
+    sizes = dict.fromkeys(
+        f"{final_evaluation.size(run.evaluation)} of {run.evaluation['split']}" for run in runs
+    )
+    return f"Each run was evaluated by {' or '.join(sizes)}; ± is the standard deviation over seeds."
+
+
+def _size(evaluation: Mapping[str, Any]) -> dict[str, Any]:
+    """The split, the episodes and the rows of an evaluation; earlier versions did not count rows."""
+    return {"split": evaluation["split"], "episodes": evaluation["n"], "rows": evaluation.get("rows")}
 
 
 def over(runs: Sequence[Run]) -> list[dict[str, Any]]:

@@ -72,6 +72,16 @@ def read(folder: Path) -> dict[str, Any]:
     return evaluation
 
 
+def size(evaluation: Mapping[str, Any]) -> str:
+    """The number of episodes and rows of an evaluation, such as "200 episodes on 50 rows".
+
+    Evaluations of earlier versions do not say the rows.
+    """
+    counts = [("episode", evaluation["n"]), ("row", evaluation.get("rows"))]
+    texts = [f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts if count is not None]
+    return " on ".join(texts)
+
+
 def is_number(value: Any) -> bool:
     """Whether a JSON value is a number that is finite as a float."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MOST

@@ -16,7 +16,7 @@ from loquent.algorithms.logged_keys import BUILT_IN
 from loquent.core import logged, registry
 from loquent.core.logged import Logged
 from loquent.errors import BadSetting, LoquentError
-from loquent.files import atomic, names
+from loquent.files import atomic, final_evaluation, names
 from loquent.report import samples, watch
 from loquent.report.charts import ChartIds, Curve, Dot, curves, dots, legend, safe, short
 from loquent.report.runs import Group, read
@@ -381,11 +381,8 @@ def _rows_and_bands(groups: Sequence[Group]) -> str:
 
 def _split(groups: Sequence[Group]) -> str:
     evaluations = [run.evaluation for group in groups for run in group.runs if run.evaluation]
-    splits = {(evaluation["split"], evaluation["n"], evaluation.get("rows", 0)) for evaluation in evaluations}
-    return " ".join(
-        f"Split {safe(split)}, {n} episodes{f' on {rows} rows' if rows else ''}."
-        for split, n, rows in sorted(splits)
-    )
+    splits = {(evaluation["split"], final_evaluation.size(evaluation)) for evaluation in evaluations}
+    return " ".join(f"Split {safe(split)}, {size}." for split, size in sorted(splits))
 
 
 def _task(group: Group) -> str:

@@ -6,26 +6,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from loquent.core.guards.terminal import line
+from loquent.files import final_evaluation
 
 
 def scores(evaluation: dict[str, Any]) -> None:
     """Print the values of an evaluation, with standard errors where they are known."""
-    print(f"{line(evaluation['task'])}, {line(evaluation['split'])}, {size(evaluation)}")
+    print(f"{line(evaluation['task'])}, {line(evaluation['split'])}, {final_evaluation.size(evaluation)}")
     width = max((len(line(name)) for name in evaluation["values"]), default=0)
     for name, value in evaluation["values"].items():
         error = evaluation["errors"].get(name)
         number = "none" if value is None else f"{value:.4g}"
         print(f"  {line(name):<{width}}  {number}" + (f" ± {error:.2g}" if error is not None else ""))
-
-
-def size(evaluation: dict[str, Any]) -> str:
-    """The number of episodes and rows of an evaluation, such as "200 episodes on 50 rows".
-
-    Evaluations of earlier versions do not say the rows.
-    """
-    counts = [("episode", evaluation["n"]), ("row", evaluation.get("rows"))]
-    texts = [f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts if count is not None]
-    return " on ".join(texts)
 
 
 def estimated(estimate: Any) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from loquent import recipes
-from loquent.bench.seeds import over, train_seeds
+from loquent.bench.seeds import evaluated_on, over, train_seeds
 from loquent.cli.commands.printed import estimated, scores
 from loquent.estimate.language_models import estimate
 from loquent.files.run_folder import RunFolder
@@ -68,6 +68,7 @@ def report_seeds(folder: Path, runs: Sequence[Run]) -> dict[str, Any]:
     """Print means and standard deviations over runs, write their report, and return the means."""
     rows = over(runs)
     print(tables.markdown(rows, {}))
+    print(evaluated_on(runs))
     print(f"their report is {write_report([folder], RunFolder(folder).report)}")
     print(f"the {len(runs)} runs are in {folder}")
     return {"runs": [str(finished.folder) for finished in runs], "rows": rows}
