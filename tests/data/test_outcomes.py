@@ -263,6 +263,7 @@ def test_the_interval_of_an_evaluation_holds_the_mean_of_all_rows(episodes, fick
 
     class Drawn(Maze):
         def __init__(self, seed):
+            super().__init__()
             self.seed = seed
 
         def rows(self, split):
