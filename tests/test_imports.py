@@ -103,3 +103,29 @@ def test_without_the_extra_a_learner_says_which_one_is_missing():
     assert done.returncode == 2
     assert "loquent[train]" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        ("loquent.train('reviews_ppo', 'x')", "loquent.train"),
+        ("loquent.load_run('x')", "loquent.load_run"),
+    ],
+)
+def test_without_the_extra_the_face_says_which_one_is_missing(call, what, tmp_path):
+    code = f"""
+import sys
+sys.modules["jaxtyping"] = None
+import loquent
+try:
+    {call}
+except loquent.errors.MissingExtra as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert done.stdout == (
+        f"{what} needs the libraries of loquent[train]; in the clone: pip install -e '.[train]'; "
+        "with a wheel: pip install 'WHEEL[train]'\n"
+    )

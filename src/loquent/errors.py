@@ -6,10 +6,26 @@ A message says what is wrong, with the value and the place; what is allowed; and
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 MANY, FEW = 60, 5  # with more than MANY known names, an error lists only the nearest FEW
+EXTRAS = dict.fromkeys(
+    ("torch", "transformers", "tokenizers", "safetensors", "sklearn", "jaxtyping"), "train"
+) | {
+    "datasets": "hub",
+    "httpx2": "http",
+    "pyarrow": "parquet",
+    "minari": "minari",
+    "h5py": "minari",
+    "stable_baselines3": "sb3",
+    "sb3_contrib": "sb3",
+    "sacrebleu": "metrics",
+    "rouge_score": "metrics",
+    "nltk": "metrics",
+    "scipy": "metrics",
+}
 
 
 class LoquentError(Exception):
@@ -117,8 +133,8 @@ class MissingExtra(LoquentError, ImportError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(
-            f"{what} needs the libraries of loquent[{extra}]: run pip install -e '.[{extra}]' in the "
-            "clone of Loquent"
+            f"{what} needs the libraries of loquent[{extra}]; in the clone: pip install -e '.[{extra}]'; "
+            f"with a wheel: pip install 'WHEEL[{extra}]'"
         )
 
 
@@ -151,6 +167,22 @@ class UnknownName(LoquentError, KeyError):
 
     def __str__(self) -> str:  # KeyError would show the repr of the message
         return str(self.args[0])
+
+
+@contextmanager
+def naming_extras(what: str) -> Iterator[None]:
+    """Inside, a library that is not installed is a MissingExtra that names the extra, where an extra has it.
+
+    Args:
+        what: what needs the library, such as "loquent train".
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        extra = EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        raise MissingExtra(what, extra) from error
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

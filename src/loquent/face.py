@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 from loquent.core.agent import Agent
 from loquent.core.episode import Episode
 from loquent.core.task import Task
+from loquent.errors import naming_extras
 
 if TYPE_CHECKING:
     from loquent.training.evaluate import Evaluation
     from loquent.training.run import Run
 
 
+@naming_extras("loquent.task")
 def task(name: str, **options: Any) -> Task:
     """A registered task by name, or your own as "module:Class", built with its options.
 
@@ -40,6 +42,7 @@ def task(name: str, **options: Any) -> Task:
     return built
 
 
+@naming_extras("loquent.play")
 def play(
     task: Task | str,
     agents: Agent | str | Mapping[str, Agent],
@@ -68,6 +71,7 @@ def play(
     return run(built, queue, player, seed=seed, split=split, learning=learning)
 
 
+@naming_extras("loquent.train")
 def train(
     recipe: str | Path | Any,
     out: str | Path,
@@ -105,6 +109,7 @@ def train(
     return finished
 
 
+@naming_extras("loquent.evaluate")
 def evaluate(
     run: str | Path | Run,
     *,
@@ -130,6 +135,7 @@ def evaluate(
     return loaded.evaluate(split=split, episodes=episodes, seed=seed)
 
 
+@naming_extras("loquent.check")
 def check(task: Task | str, *, episodes: int = 20) -> list[str]:
     """The laws of the task contract that a task breaks, in words; an empty list when it keeps all laws."""
     from loquent.conformance.check import check as run
@@ -137,6 +143,7 @@ def check(task: Task | str, *, episodes: int = 20) -> list[str]:
     return run(_task(task), episodes=episodes)
 
 
+@naming_extras("loquent.load_run")
 def load_run(folder: str | Path, *, allow_imports: bool = False) -> Run:
     """The run in a folder: its recipe, its logged metrics and its model.
 

@@ -47,8 +47,8 @@ def test_a_missing_extra_says_how_to_get_it():
     error = MissingExtra("the token form", "train")
     assert (
         str(error)
-        == "the token form needs the libraries of loquent[train]: run pip install -e '.[train]' in the "
-        "clone of Loquent"
+        == "the token form needs the libraries of loquent[train]; in the clone: pip install -e '.[train]'; "
+        "with a wheel: pip install 'WHEEL[train]'"
     )
     assert isinstance(error, ImportError)
 

@@ -20,23 +20,8 @@ from typing import Any
 from loquent.cli.grammar import parser
 from loquent.core.guards.terminal import guarded
 from loquent.core.settings import Remark
-from loquent.errors import LoquentError, MissingExtra
+from loquent.errors import LoquentError, naming_extras
 
-EXTRAS = dict.fromkeys(
-    ("torch", "transformers", "tokenizers", "safetensors", "sklearn", "jaxtyping"), "train"
-) | {
-    "datasets": "hub",
-    "httpx2": "http",
-    "pyarrow": "parquet",
-    "minari": "minari",
-    "h5py": "minari",
-    "stable_baselines3": "sb3",
-    "sb3_contrib": "sb3",
-    "sacrebleu": "metrics",
-    "rouge_score": "metrics",
-    "nltk": "metrics",
-    "scipy": "metrics",
-}
 MODULES = {"import": "import_recipe"}  # a Python keyword cannot name a module
 ELSEWHERE = "give another path"
 PERMIT = "give another path, or change its permissions"
@@ -66,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     try:
-        with _remarks():
+        with _remarks(), naming_extras(f"loquent {arguments.command}"):
             code, result = importlib.import_module(
                 f"loquent.cli.commands.{MODULES.get(arguments.command, arguments.command)}"
             ).run(arguments)
@@ -84,11 +69,6 @@ def _run(arguments: argparse.Namespace) -> int:
         return _failed(type(error).__name__, error)
     except OSError as error:
         return _failed(type(error).__name__, refused(error))
-    except ModuleNotFoundError as error:
-        extra = EXTRAS.get((error.name or "").partition(".")[0])
-        if extra is None:
-            raise
-        return _failed("MissingExtra", MissingExtra(f"loquent {arguments.command}", extra))
 
 
 def _failed(kind: str, message: object) -> int:
