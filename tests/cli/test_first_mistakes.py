@@ -83,9 +83,7 @@ def test_python_refuses_fewer_than_one_episode_too(run, episodes):
         lambda: loquent.play("wordle", "expert", episodes=episodes),
         lambda: loquent.evaluate(run, episodes=episodes),
     ):
-        with pytest.raises(
-            BadSetting, match=f"episodes = {episodes}: the number of episodes must be at least 1"
-        ):
+        with pytest.raises(BadSetting, match=f"episodes = {episodes}: must be an integer of at least 1"):
             call()
     with pytest.raises(BadSetting, match="at least 1"):
         loquent.check("wordle", episodes=episodes)
@@ -189,3 +187,53 @@ def test_ctrl_c_says_how_to_go_on(tmp_path, capsys, monkeypatch):
 def test_a_name_of_no_module_is_refused(name, capsys):
     for command in (["play", name], ["check", name], ["play", "wordle", "--agent", name]):
         assert "is not of the form 'module:name'" in said(capsys, *command)
+
+
+def test_a_stopped_quickstart_continues_when_its_command_is_repeated(tmp_path, capsys, monkeypatch):
+    from loquent.bench import runner
+
+    made, real = [], runner.runs
+
+    def until_the_base(*args, say, **options):
+        def stop(text):
+            made.append(text)
+            raise KeyboardInterrupt
+
+        return real(*args, say=stop, **options)
+
+    out = tmp_path / "quick"
+    line = ["quickstart", "--out", out, "--profile", "smoke", "task.limit=200"]
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "runs", until_the_base)
+        assert "to go on, repeat the same command" in said(capsys, *line, code=130)
+    assert len(made) == 1
+    assert f"name one of them: {out / 'base'}. To continue a quickstart" in said(capsys, "resume", out)
+    assert cli.main([str(word) for word in line]) == 0
+    printed = capsys.readouterr().out
+    assert "1/6 base: found" in printed
+    assert (out / "table.json").is_file()
+
+
+def test_quickstart_leaves_a_folder_of_other_things_alone(tmp_path, capsys):
+    (tmp_path / "notes.txt").write_text("mine")
+    told = said(capsys, "quickstart", "--out", tmp_path)
+    assert "is not empty and holds no quickstart; name a new folder" in told
+
+
+def test_a_folder_to_save_a_game_in_is_refused_before_the_game(tmp_path, capsys):
+    told = said(capsys, "play", "wordle", "--agent", "expert", "--save", tmp_path)
+    assert told == (
+        f"BadSetting: --save {tmp_path}: this is a folder; name a file in it, such as "
+        f"{tmp_path / 'games.jsonl'}\n"
+    )
+
+
+def test_arguments_of_another_type_are_answered_with_what_is_allowed(tmp_path):
+    import gymnasium
+
+    with pytest.raises(BadSetting, match=r"^episodes = '2': must be an integer of at least 1$"):
+        loquent.play("wordle", "expert", episodes="2")
+    with pytest.raises(BadSetting, match=r"is a dict; it must be a Recipe, the name of one or the path"):
+        loquent.train({"task": "x"}, tmp_path / "x")
+    with pytest.raises(BadSetting, match=r"^the argument task is missing; give a Task, a registered name"):
+        gymnasium.make("loquent/Task-v0")

@@ -21,7 +21,7 @@ TEXT, VECTOR = "text", "vector"  # views that every task has
 DICTIONARY = "dict"  # the default view of the index form, where the task has it
 
 
-def build_task(task: Task | str, options: Mapping[str, Any]) -> Task:
+def build_task(task: Task | str | None, options: Mapping[str, Any]) -> Task:
     """The task itself, or the registered task of this name, built with the options.
 
     Raises:
@@ -33,6 +33,11 @@ def build_task(task: Task | str, options: Mapping[str, Any]) -> Task:
             what = f"the option {next(iter(options))!r} is unknown; a Task object takes none"
             raise BadSetting(f"{what}: set options when you build it, or pass the task's name")
         return task
+    if task is None:
+        raise BadSetting(
+            "the argument task is missing; give a Task, a registered name (loquent list tasks) or "
+            '"module:Class", as in gymnasium.make("loquent/Task-v0", task="wordle")'
+        )
     if not isinstance(task, str):
         raise BadSetting(f"task = {task!r:.80} is {kind_of(task)}; it must be a Task or the name of one")
     kind = registry.resolve("task", task)

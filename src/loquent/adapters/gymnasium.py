@@ -93,7 +93,7 @@ class Environment(gym.Env[Any, Any]):
 
     def __init__(
         self,
-        task: Task | str,
+        task: Task | str | None = None,
         *,
         form: str = "text",
         split: str = "train",

@@ -43,6 +43,8 @@ def quickstart(
 ) -> dict[str, Any]:
     """Run the comparison into the folder `out` and return its table.
 
+    The next call with the same arguments continues a stopped one.
+
     Args:
         seeds: the number of runs of each method; with several, the table has means and deviations.
         overrides: `key.path=value` for every stage, or `STAGE:key.path=value` for one of them (base, ppo,
@@ -54,13 +56,14 @@ def quickstart(
         perplexities of the 5-gram model and of the base model.
 
     Raises:
-        BadCheckpoint: `out` is not empty.
+        BadCheckpoint: `out` holds something else, or a run of other settings.
         LoquentError: a run failed; the error names it and gives the reason.
     """
     folder = Path(out)
-    if folder.exists() and any(folder.iterdir()):
-        raise BadCheckpoint(f"{folder} is not empty; name a new folder")
     suite = suites.load("quickstart")
+    begun = any((folder / name).is_dir() for name in (BASE, *(f"{cell}-0" for cell in suite.cells)))
+    if not begun and folder.exists() and any(folder.iterdir()):
+        raise BadCheckpoint(f"{folder} is not empty and holds no quickstart; name a new folder")
     base = recipes.load(
         suite.stages[BASE].recipe, jobs.by_entry(overrides, list(suite.entries))[BASE], profile=profile
     )

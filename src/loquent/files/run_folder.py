@@ -70,6 +70,12 @@ class RunFolder:
         if seed := self.one_seed():
             what = f"{self.path} is no run but a folder with runs of several seeds"
             raise BadCheckpoint(f"{what}; name one of them: {seed}")
+        if inner := min(self.path.glob(f"*/{names.CONFIG}"), default=None):
+            raise BadCheckpoint(
+                f"{self.path} is no run but a folder with runs; name one of them: {inner.parent}. "
+                "To continue a quickstart or a suite, repeat its command: loquent quickstart or loquent "
+                "bench, as first given"
+            )
         raise BadCheckpoint(f"{self.path} is no run: it has no {names.CONFIG}; name the folder of a run")
 
     def check_format(self) -> None:

@@ -11,7 +11,7 @@ from typing import Literal
 from loquent.core import registry
 from loquent.core.guards import trust
 from loquent.core.options import Node, read
-from loquent.errors import BadSetting, UnknownName
+from loquent.errors import BadSetting, UnknownName, kind_of
 from loquent.recipes import building, smoke
 from loquent.recipes.overrides import PROFILE, override
 from loquent.recipes.recipe import Recipe
@@ -73,6 +73,11 @@ def find(name: str | Path) -> Path:
     Raises:
         UnknownName: no recipe has this name. BadSetting: there is no such file.
     """
+    if not isinstance(name, str | Path):
+        raise BadSetting(
+            f"recipe = {name!r:.80} is {kind_of(name)}; it must be a Recipe, the name of one or the path "
+            "of a YAML file; give single settings as overrides, as in ['training.updates=2']"
+        )
     if str(name).endswith((".yaml", ".yml")):
         path = Path(name)
         if not path.is_file():

@@ -10,11 +10,11 @@ from typing import Any
 from loquent.core.agent import Agent, Chooser
 from loquent.core.episode import Episode, Tokens
 from loquent.core.metric import Metric
-from loquent.core.seeding import Key
+from loquent.core.seeding import Key, as_integer
 from loquent.core.task import Row, Task
 from loquent.core.values import EMPTY, Record
 from loquent.data import outcomes
-from loquent.errors import BadSetting, LoquentError
+from loquent.errors import LoquentError
 from loquent.rewards import compose
 from loquent.rollout.loop import games, play
 from loquent.training.metrics import same_key
@@ -114,11 +114,10 @@ def held_out(task: Task, split: str, count: int, only: Record = EMPTY) -> list[l
     """`count` rows of a split, in rounds: the whole split as often as needed, then its beginning.
 
     Raises:
-        BadSetting: `count` is less than 1.
+        BadSetting: `count` is no integer or less than 1.
         LoquentError: the split has no such rows.
     """
-    if count < 1:
-        raise BadSetting(f"episodes = {count!r}: the number of episodes must be at least 1")
+    count = as_integer(count, f"episodes = {count!r:.80}: must be an integer of at least 1", low=1)
     rows = chosen_rows(task, split, only)
     return [rows[: count - done] for done in range(0, count, len(rows))]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import Namespace
 from itertools import islice
@@ -34,10 +35,8 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     player = by_name.agent(
         arguments.agent or _person(task), task, of_agent, allow_imports=arguments.allow_imports
     )
-    if (
-        arguments.save and not Path(arguments.save).parent.is_dir()
-    ):  # checked first, so that no episode is lost
-        raise BadSetting(f"--save {arguments.save}: there is no folder {Path(arguments.save).parent}")
+    if arguments.save:  # checked first, so that no episode is lost
+        _check_file(Path(arguments.save))
     person, number = isinstance(player, Person), 0
     while True:
         try:
@@ -63,6 +62,18 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
         if not person or arguments.json or not _another():
             return 0, result
         number += 1
+
+
+def _check_file(file: Path) -> None:
+    """Raise BadSetting if no episode can be written to this file."""
+    if not file.parent.is_dir():
+        raise BadSetting(f"--save {file}: there is no folder {file.parent}; create it, or name another file")
+    if file.is_dir():
+        raise BadSetting(
+            f"--save {file}: this is a folder; name a file in it, such as {file / 'games.jsonl'}"
+        )
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise BadSetting(f"--save {file}: you have no permission to write it; name another file")
 
 
 def _another() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from typing import Any
 
@@ -10,6 +11,10 @@ from loquent.bench import quickstart
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     """Run the comparison, which prints each stage and its table when they are ready."""
-    return 0, quickstart.quickstart(
-        arguments.out, seeds=arguments.seeds, overrides=arguments.overrides, profile=arguments.profile
-    )
+    try:
+        return 0, quickstart.quickstart(
+            arguments.out, seeds=arguments.seeds, overrides=arguments.overrides, profile=arguments.profile
+        )
+    except KeyboardInterrupt:
+        print("stopped; to go on, repeat the same command", file=sys.stderr)
+        raise
