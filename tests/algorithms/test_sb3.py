@@ -47,6 +47,14 @@ KINDS = {
         "explore_share": 1.0,
         "schedule": "linear",
     },
+    "sb3/maskable_double_dqn": {
+        "games": 2,
+        "learning_starts": 10,
+        "replay": 40,
+        "minibatch": 4,
+        "target_every": 8,
+        "explore_share": 1.0,
+    },
     "sb3/ppo": {"games": 2, "rollout": 6, "minibatch": 4, "epochs": 2, "schedule": "linear"},
     "sb3/a2c": {"games": 3, "rollout": 4},
     "sb3/maskable_ppo": {"games": 2, "rollout": 6, "minibatch": 4},
@@ -129,6 +137,7 @@ def test_a_resumed_run_is_the_same_run_leaf_by_leaf(tmp_path, kind, monkeypatch)
             learners,
             {
                 "sb3/double_dqn": "DoubleDQN",
+                "sb3/maskable_double_dqn": "MaskableDoubleDQN",
                 "sb3/ppo": "PPO",
                 "sb3/a2c": "A2C",
                 "sb3/maskable_ppo": "MaskablePPO",
@@ -276,6 +285,9 @@ def test_masked_actions_are_never_chosen(tmp_path):
 
     assert repeats("sb3/maskable_ppo", steps=240) == 0
     assert repeats("sb3/ppo", steps=240) > 0  # so it can fail
+    # random actions before `learning_starts`, then exploration and the best actions
+    assert repeats("sb3/maskable_double_dqn", steps=240, learning_starts=120) == 0
+    assert repeats("sb3/double_dqn", steps=240, learning_starts=120) > 0
 
 
 def test_agents_explore_with_the_streams_of_their_questions(tmp_path):

@@ -24,7 +24,8 @@ class Games(VecEnv):
     """A vector environment over a table.
 
     The table is attached later; a policy that only acts needs the spaces alone. The info of an ended episode
-    has `TimeLimit.truncated` = True where its last value is bootstrapped: in Loquent, only after "cut".
+    has `TimeLimit.truncated` = True where its last value is bootstrapped: in Loquent, only after "cut". Every
+    info has `legal`, the legal actions after the step, as `Observation.legal` gives them.
 
     Args:
         places: the number of parallel episodes.
@@ -63,9 +64,13 @@ class Games(VecEnv):
         """Observations, rewards, ends, and infos with the last observation of ended episodes."""
         steps = self._attached.act(self._chosen.tolist())
         infos: list[dict[str, Any]] = [
-            {}
+            {"legal": step.observation.legal}
             if step.last is None
-            else {"terminal_observation": self.see(step.last), "TimeLimit.truncated": step.bootstraps}
+            else {
+                "legal": step.last.legal,
+                "terminal_observation": self.see(step.last),
+                "TimeLimit.truncated": step.bootstraps,
+            }
             for step in steps
         ]
         observations = np.stack([self.see(step.observation) for step in steps])

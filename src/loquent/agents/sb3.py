@@ -23,7 +23,7 @@ class Chooser:
         scores: f64[n, actions] of n observations: log-probabilities, or values; -inf for masked actions.
         greedy: choose the best action; else `scores` are log-probabilities, and the stream of the question
             draws an action.
-        explore: the share of questions that are answered at random, each action equally likely.
+        explore: the share of questions that are answered at random, each unmasked action equally likely.
         actions: the actions that it has learned to choose among; it accepts no others.
     """
 
@@ -65,7 +65,8 @@ class Chooser:
         if not self.greedy or self.explore:
             roll, uniform = question.key.child("choose").generator().random(2)
             if roll < self.explore:
-                choice = int(uniform * len(scores))
+                possible = np.flatnonzero(scores > -np.inf)
+                choice = int(possible[int(uniform * len(possible))])
             elif not self.greedy:
                 choice = drawn(scores, uniform)
         try:

@@ -178,7 +178,8 @@ BUILT_IN: Mapping[str, Mapping[str, Logged]] = {
     **dict.fromkeys(("ilql", "cql", "psi", "monte_carlo"), TOKEN_VALUES),
     "ilql_utterance": UTTERANCE_VALUES,
     "chai": CHAI,
-    **dict.fromkeys(("sb3/ppo", "sb3/maskable_ppo", "sb3/a2c", "sb3/trpo", "sb3/double_dqn"), SB3),
+    **dict.fromkeys(("sb3/ppo", "sb3/maskable_ppo", "sb3/a2c", "sb3/trpo"), SB3),
+    **dict.fromkeys(("sb3/double_dqn", "sb3/maskable_double_dqn"), SB3),
     "sb3/cloning": {**SB3, **SB3_CLONING},
 }
 """The keys of each built-in algorithm by its registered name, besides those of every run."""

@@ -17,6 +17,7 @@ NAMES: dict[str, dict[str, str]] = {
         "chai": "loquent.algorithms.value_learning.chai:Chai",
         "ilql_utterance": "loquent.algorithms.value_learning.ilql_utterance:UtteranceILQL",
         "sb3/double_dqn": "loquent.algorithms.sb3.learners:DoubleDQN",
+        "sb3/maskable_double_dqn": "loquent.algorithms.sb3.learners:MaskableDoubleDQN",
         "sb3/ppo": "loquent.algorithms.sb3.learners:PPO",
         "sb3/a2c": "loquent.algorithms.sb3.learners:A2C",
         "sb3/maskable_ppo": "loquent.algorithms.sb3.learners:MaskablePPO",

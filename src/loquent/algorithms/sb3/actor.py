@@ -151,14 +151,16 @@ def scores(actor: TurnActor, observations: Sequence[Observation], masked: bool) 
     policy, inputs = actor.model.policy, actor.inputs(observations)
     policy.set_training_mode(False)
     with torch.no_grad():
+        legal = None
+        if masked:
+            legal = np.stack([actor.games.actions.mask(observation.legal) for observation in observations])
         if hasattr(policy, "q_net"):
             values = policy.q_net(inputs)
         elif masked:
-            legal = np.stack([actor.games.actions.mask(observation.legal) for observation in observations])
-            values = policy.get_distribution(inputs, action_masks=legal).distribution.logits.masked_fill(
-                ~torch.as_tensor(legal, device=inputs.device), -torch.inf
-            )
+            values = policy.get_distribution(inputs, action_masks=legal).distribution.logits
         else:
             values = policy.get_distribution(inputs).distribution.logits
+        if legal is not None:
+            values = values.masked_fill(~torch.as_tensor(legal, device=inputs.device), -torch.inf)
     numbers: NDArray[np.float64] = values.double().cpu().numpy()
     return numbers

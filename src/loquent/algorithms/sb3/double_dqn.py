@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from stable_baselines3 import DQN
@@ -44,7 +46,7 @@ class DoubleDQN(DQN):
                 following = drawn.next_observations
                 gamma = drawn.discounts if drawn.discounts is not None else self.gamma
                 target = double_q_target(
-                    drawn.rewards, drawn.dones, gamma, self.q_net(following), self.q_net_target(following)
+                    drawn.rewards, drawn.dones, gamma, self.next_values(drawn), self.q_net_target(following)
                 )
             current = self.q_net(drawn.observations).gather(1, drawn.actions.long())
             loss = smooth_l1_loss(current, target)
@@ -57,3 +59,8 @@ class DoubleDQN(DQN):
         private_names.count_updates(self, gradient_steps)
         self.logger.record("train/loss", np.mean(losses))
         self.logger.record("train/value", np.mean(values))
+
+    def next_values(self, drawn: Any) -> Tensor:
+        """f32[N, actions]: the online values that choose the next action of N turns of the replay."""
+        values: Tensor = self.q_net(drawn.next_observations)
+        return values

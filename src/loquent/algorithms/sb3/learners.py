@@ -218,6 +218,19 @@ class DoubleDQN(Learner):
             model.train(batch_size=model.batch_size, gradient_steps=model.gradient_steps)
 
 
+class MaskableDoubleDQN(DoubleDQN):
+    """Double DQN that never chooses an illegal action: in acting, in exploration, and in the target."""
+
+    name = "sb3/maskable_double_dqn"
+    masked = True
+
+    @classmethod
+    def library(cls) -> type:
+        from loquent.algorithms.sb3.maskable_double_dqn import MaskableDoubleDQN as Theirs
+
+        return Theirs
+
+
 class PPO(Learner):
     """PPO of Stable-Baselines3 over the actions of turns."""
 

@@ -31,6 +31,12 @@ def set_observations(model: Any, observations: NDArray[Any]) -> None:
     model._last_obs = observations
 
 
+def observations(model: Any) -> NDArray[Any]:
+    """The observations from which the next action is chosen."""
+    current: NDArray[Any] = model._last_obs
+    return current
+
+
 def episode_starts(model: Any) -> NDArray[np.bool_] | None:
     """Whether each game is at its first observation; None before the first collection."""
     starts: NDArray[np.bool_] | None = model._last_episode_starts

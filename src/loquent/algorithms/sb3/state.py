@@ -14,6 +14,7 @@ from loquent.errors import AnotherRun, BadCheckpoint
 from loquent.files import saved_state
 
 ARRAYS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")  # of the replay
+LEGAL = "legal"  # the array of a replay that keeps legal actions
 
 
 def state_of(model: Any) -> dict[str, Any]:
@@ -33,7 +34,7 @@ def state_of(model: Any) -> dict[str, Any]:
         state["replay"] = {
             "pos": replay.pos,
             "full": replay.full,
-            **{name: torch.from_numpy(getattr(replay, name)[:filled].copy()) for name in ARRAYS},
+            **{name: torch.from_numpy(getattr(replay, name)[:filled].copy()) for name in _arrays(replay)},
         }
     return state | {"leaves": _leaves(state)}
 
@@ -89,7 +90,7 @@ def _restore_replay(replay: Any, saved: Mapping[str, Any]) -> None:
         saved_state.flag(saved, "full"),
     )
     filled = replay.buffer_size if full else place
-    for name in ARRAYS:
+    for name in _arrays(replay):
         array, values = getattr(replay, name), saved[name].numpy()
         if values.shape != (filled, *array.shape[1:]) or filled > len(array):
             raise BadCheckpoint(
@@ -98,6 +99,10 @@ def _restore_replay(replay: Any, saved: Mapping[str, Any]) -> None:
             )
         array[: len(values)] = values
     replay.pos, replay.full = place, full
+
+
+def _arrays(replay: Any) -> tuple[str, ...]:
+    return (*ARRAYS, LEGAL) if hasattr(replay, LEGAL) else ARRAYS
 
 
 def _leaves(state: Mapping[str, Any], place: str = "") -> list[str]:
