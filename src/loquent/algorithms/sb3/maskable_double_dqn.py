@@ -38,14 +38,15 @@ class MaskedReplay(ReplayBuffer):
     def __init__(self, *arguments: Any, mask: Callable[[Legal], NDArray[np.bool_]], **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self.mask = mask
-        self.legal = np.ones((self.buffer_size, self.n_envs, int(self.action_space.n)), dtype=np.bool_)  # type: ignore[attr-defined]  # the space is Discrete
+        actions: Any = self.action_space  # a Discrete
+        self.legal = np.ones((self.buffer_size, self.n_envs, int(actions.n)), dtype=np.bool_)
 
     def add(self, *arguments: Any) -> None:
         """Add a turn of each episode; the last argument is the infos of `adapters.sb3.Games`."""
         self.legal[self.pos] = np.stack([self.mask(info["legal"]) for info in arguments[-1]])
         super().add(*arguments)
 
-    def _get_samples(self, batch_inds: NDArray[Any], env: Any = None) -> Drawn:  # type: ignore[override]
+    def _get_samples(self, batch_inds: NDArray[Any], env: Any = None) -> Any:
         places = np.random.randint(0, self.n_envs, len(batch_inds))  # noqa: NPY002 - inside `borrowed`
         ended = self.dones[batch_inds, places] * (1 - self.timeouts[batch_inds, places])
         return Drawn(
@@ -62,7 +63,10 @@ class MaskableDoubleDQN(DoubleDQN):
     """Double DQN among the legal actions of a state. `env` is an `adapters.sb3.Games`."""
 
     def __init__(self, policy: Any, env: Any, **keywords: Any) -> None:
-        replay = {"replay_buffer_class": MaskedReplay, "replay_buffer_kwargs": {"mask": env.actions.mask}}
+        replay: dict[str, Any] = {
+            "replay_buffer_class": MaskedReplay,
+            "replay_buffer_kwargs": {"mask": env.actions.mask},
+        }
         super().__init__(policy, env, **replay, **keywords)
 
     def next_values(self, drawn: Any) -> Tensor:
