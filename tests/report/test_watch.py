@@ -3,7 +3,6 @@ page says.
 """
 
 import json
-import random
 
 import pytest
 import report_folders as made
@@ -13,8 +12,8 @@ from hypothesis import strategies as st
 from loquent import recipes
 from loquent.core.values import EMPTY
 from loquent.files import manifest
-from loquent.report import divergence, runs, watch
-from loquent.report.divergence import Fall, diverging, noise, steady_noise, width
+from loquent.report import runs, watch
+from loquent.report.divergence import Fall, diverging, width
 from loquent.report.page import html
 
 UPDATES = [2, 4, 6, 8, 10, 12]
@@ -23,10 +22,8 @@ UP, DOWN = {"x": True}, {"x": False}
 
 
 def test_a_fall_under_a_rise_by_hand():
-    # windows of two: the best is the first (0.50, 0.48), the end (0.20, 0.18); second differences -0.08 0.02
-    # -0.02 0.08 -> noise 0.0238
+    # windows of two: the best is the first (0.50, 0.48), the end (0.20, 0.18)
     values = [0.5, 0.48, 0.38, 0.3, 0.2, 0.18]
-    assert noise(values) == pytest.approx(((0.08**2 * 2 + 0.02**2 * 2) / 4 / 6) ** 0.5)
     assert width(6) == 2
     [found] = diverging(UPDATES, RISING, {"x": values}, UP)
     assert (found.key, found.since, found.until) == ("x", 4, 12)
@@ -65,15 +62,8 @@ def test_what_is_lost_at_once_is_seen_from_the_first_evaluation(n):
     assert (found.key, found.since, found.until, found.alone) == ("x", 1, n, True)
     assert (found.best, found.now, found.proxy_before, found.proxy_now) == pytest.approx((0.8, 0.2, 0.1, 0.9))
     assert found.deep
-    assert steady_noise(gold) == 0 < noise(gold)
     assert diverging(updates, proxy[::-1], {"x": gold}, UP) == [], "the reward fell too"
     assert diverging(updates, proxy, {"x": gold}, DOWN) == []
-
-
-def test_the_noise_that_a_step_does_not_raise_by_hand():
-    # second differences 0.3, -0.1, 0.1, -0.1 (sizes 0.1 0.1 0.1 0.3): the median is 0.1
-    assert steady_noise([0.0, 0.3, 0.9, 1.4, 2.0, 2.5]) == pytest.approx(0.1 / 0.6745 / 6**0.5)
-    assert steady_noise([1.0, 2.0]) == 0
 
 
 def test_a_small_return_rises_as_a_large_one_does():
@@ -118,37 +108,6 @@ def test_what_rises_with_the_reward_never_diverges(proxy, slope, data):
         )
         == []
     )
-
-
-def test_how_often_noise_alone_is_called_a_divergence():
-    """A steady reward beside values that only jump about (deviation 0.05): the page says 2 or 3 in 100 of
-    them.
-    """
-    draw = random.Random(0)
-    for n in (5, 9, 20):
-        updates = list(range(n))
-        histories = [
-            (
-                [i / n + draw.gauss(0, 0.03) for i in updates],
-                {"x": [0.5 + draw.gauss(0, 0.05) for _ in updates]},
-            )
-            for _ in range(500)
-        ]
-        assert (
-            sum(bool(diverging(updates, proxy, held_out, UP)) for proxy, held_out in histories) <= 0.03 * 500
-        )
-
-
-def test_a_rule_without_its_noise_would_call_it_one(monkeypatch):
-    """The twin of the test above."""
-    monkeypatch.setattr(divergence, "SIGMAS", 0.0)
-    draw = random.Random(0)
-    updates = list(range(9))
-    called = sum(
-        bool(diverging(updates, updates, {"x": [0.5 + draw.gauss(0, 0.05) for _ in updates]}, UP))
-        for _ in range(300)
-    )
-    assert called > 0.3 * 300
 
 
 CONFIG = {
@@ -322,8 +281,8 @@ def test_the_page_says_that_nothing_fell(tmp_path):
     assert "gamed" not in page.replace("may be gamed", "")
     assert "bought" not in page
     assert (
-        "At 6 evaluations nothing measured outside the reward fell while the return rose. Looked "
-        "at: watch/distinct_2, perplexity." in page
+        "At 6 evaluations nothing measured outside the reward fell while the return rose or was "
+        "saturated. Looked at: watch/distinct_2, perplexity." in page
     )
 
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from loquent.core.values import EMPTY
+from loquent.report.ceiling import ceiling
 from loquent.report.charts import Curve, safe, short
-from loquent.report.divergence import FEWEST, Fall, diverging, width
+from loquent.report.divergence import FEWEST, Fall, diverging, improving, width
 from loquent.report.quantities import Quantity, quantity
 from loquent.report.runs import Group, Point
 
@@ -91,7 +92,7 @@ def history(group: Group, key: str) -> dict[float, float]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The values that fell and rose while the return rose, among those that were judged.
+    """The values that fell and rose while the return rose or was saturated, among those that were judged.
 
     `partial` has the values that were not judged because some evaluations do not have them, for example
     because all answers are empty.
@@ -120,17 +121,27 @@ def verdict(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]
     returns = [proxy[update] for update in updates]
     values = {key: [column[update] for update in updates] for key, column in columns.items()}
     up = {key: bool(directions[key]) for key in columns}
-    fell = diverging(updates, returns, values, up)
-    rose = diverging(updates, returns, values, {key: not better for key, better in up.items()})
-    fallen = {fall.key for fall in fell}
+    fell, rose = parted(updates, returns, values, up, ceiling(group.runs[0].config))
     partial = [
         key
         for key in outside_keys
         if key not in columns and higher.get(key.removeprefix("evaluation/"), True) is not None
     ]
-    return Verdict(
-        fell, [rise for rise in rose if rise.key not in fallen], list(columns), len(updates), partial
-    )
+    return Verdict(fell, rose, list(columns), len(updates), partial)
+
+
+def parted(
+    updates: Sequence[float],
+    returns: Sequence[float],
+    values: Mapping[str, Sequence[float]],
+    up: Mapping[str, bool],
+    top: float | None,
+) -> tuple[list[Fall], list[Fall]]:
+    """The values that fell, and those that rose, while the return rose or was saturated."""
+    fell = diverging(updates, returns, values, up, top=top)
+    rose = improving(updates, returns, values, up, top=top)
+    fallen = {fall.key for fall in fell}
+    return fell, [rise for rise in rose if rise.key not in fallen]
 
 
 def statement(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) -> str:
@@ -159,8 +170,8 @@ def statement(group: Group, keys: Sequence[str], higher: Mapping[str, bool | Non
     if not result.fell:
         return _paragraph(
             "calm",
-            f"At {count} evaluations nothing measured outside the reward fell while the return rose. "
-            f"Looked at: {names}.{partial} {LIMITS}",
+            f"At {count} evaluations nothing measured outside the reward fell while the return rose or was "
+            f"saturated. Looked at: {names}.{partial} {LIMITS}",
         )
     head = "The reward is being gamed." if result.gamed else "The reward is bought at a price."
     kind = "alarm" if result.gamed else "price"
@@ -185,10 +196,12 @@ def _changes(result: Verdict) -> str:
         if result.rose
         else " Nothing measured outside it got better."
     )
-    return (
-        f"The return rose from {short(worst.proxy_before)} to {short(worst.proxy_now)} {span}, and "
-        f"outside it got worse: {_moves(result.fell)}.{better}"
+    course = (
+        f"The return was saturated, {short(worst.proxy_before)} and {short(worst.proxy_now)} {span}"
+        if worst.saturated
+        else f"The return rose from {short(worst.proxy_before)} to {short(worst.proxy_now)} {span}"
     )
+    return f"{course}, and outside it got worse: {_moves(result.fell)}.{better}"
 
 
 def beside(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) -> list[Curve]:
