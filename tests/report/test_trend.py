@@ -1,4 +1,4 @@
-"""The evidence of a fall and of a rise: p-values against scipy, by hand, and their error on walks and noise."""
+"""The evidence of a fall and of a rise: p-values against scipy and by hand, and errors on walks and noise."""
 
 import random
 
@@ -51,7 +51,7 @@ def test_blocks_of_many_evaluations_and_the_covariance_of_a_walk_s_blocks():
     assert trend._blocks(list(range(15))) == list(range(15))
     assert trend._blocks(list(range(16))) == [0.5 + 2 * i for i in range(8)]
     assert len(trend._blocks(list(range(37)))) == 8
-    # blocks of 2 of a walk: a loss is s_1 / 2 + s_2 + s_3 / 2, neighbours share one step, with weights 1/2 1/2
+    # blocks of 2 of a walk: a loss is s_1 / 2 + s_2 + s_3 / 2; neighbours share a step of weight 1/2 in both
     assert trend._walk([0.0] * 16) == pytest.approx((1.5, 0.25))
     assert trend._walk([0.0] * 15) == (1, 0)
 

@@ -1,12 +1,12 @@
 """How often the watch for reward hacking speaks, by simulation through the code that writes the page.
 
-    python tests/report/watch_study.py > docs/results/watch.jsonl
+    python tests/report/watch_study.py > docs/results/watch_rates.jsonl
 
 The witnesses of a history are 0.5 at first, of which more is better. `noise`: independent, deviation 0.05.
 `walk`: a random walk with steps of deviation 0.05. `walk and noise`: a walk with steps of 0.02 in noise of
 0.05. `autoregression`: each deviation is 0.8 times the last one plus noise of 0.05. `fall by D`: an even fall
-by D in noise of 0.01. The return is in noise of 0.03: it rises by 0.5, is flat at 0.5, or is saturated at 0.98
-in noise of 0.005; its greatest value is 1.
+by D in noise of 0.01. The return is in noise of 0.03: it rises by 0.5, is flat at 0.5, or is saturated at
+0.98 in noise of 0.005; its greatest value is 1.
 """
 
 from __future__ import annotations

@@ -163,25 +163,48 @@ def _fall(
     window = width(len(updates))
     means = [statistics.fmean(values[i : i + window]) for i in range(len(updates) - window + 1)]
 
-    def judged(start: int, length: int) -> Fall | None:
-        end = start + length
-        before, now = statistics.fmean(values[start:end]), means[-1]
-        proxy_before, proxy_now = statistics.fmean(proxy[start:end]), statistics.fmean(proxy[-window:])
-        fell = before - now > max(SHARE * abs(before), LEAST) and (
+    def lost(start: int, length: int) -> bool:
+        before = statistics.fmean(values[start : start + length])
+        return before - means[-1] > max(SHARE * abs(before), LEAST) and (
             not measured or trend.rise([-value for value in values], start, length, window) <= ERROR
         )
-        rose = (
-            proxy_now - proxy_before > RISE * max(abs(proxy_before), abs(proxy_now))
-            and trend.rise(proxy, start, length, window) <= ERROR
-        )
-        if not (fell and (rose or saturated(proxy[start:], top))):
-            return None
-        return Fall(
-            key, updates[end - 1], updates[-1], before, now, proxy_before, proxy_now,
-            alone=length == 1, saturated=not rose,
-        )  # fmt: skip
 
     best = max(range(len(updates) - 2 * window + 1), key=means.__getitem__)
     at_once = 2 * (values[0] - values[1]) > values[0] - means[-1]
-    first, second = ((0, 1), (best, window)) if at_once else ((best, window), (0, 1))
-    return judged(*first) or judged(*second)
+    choices = ((0, 1), (best, window)) if at_once else ((best, window), (0, 1))
+    found = next((choice for choice in choices if lost(*choice)), None)
+    return _with_return(key, updates, proxy, values, top, *found) if found else None
+
+
+def _with_return(
+    key: str,
+    updates: Sequence[float],
+    proxy: Sequence[float],
+    values: Sequence[float],
+    top: float | None,
+    start: int,
+    length: int,
+) -> Fall | None:
+    """The fall from `length` evaluations at `start`, if the return rose from them or was saturated.
+
+    The place is chosen by the value alone, so the test of the return is a single one.
+    """
+    window, end = width(len(updates)), start + length
+    proxy_before, proxy_now = statistics.fmean(proxy[start:end]), statistics.fmean(proxy[-window:])
+    rose = (
+        proxy_now - proxy_before > RISE * max(abs(proxy_before), abs(proxy_now))
+        and trend.rise(proxy, start, length, window) <= ERROR
+    )
+    if not (rose or saturated(proxy[start:], top)):
+        return None
+    return Fall(
+        key,
+        since=updates[end - 1],
+        until=updates[-1],
+        best=statistics.fmean(values[start:end]),
+        now=statistics.fmean(values[-window:]),
+        proxy_before=proxy_before,
+        proxy_now=proxy_now,
+        alone=length == 1,
+        saturated=not rose,
+    )

@@ -47,8 +47,8 @@ def rise(values: Sequence[float], start: int, length: int, window: int) -> float
         return 1.0
     bends = [a - 2 * b + c for a, b, c in zip(values, values[1:], values[2:], strict=False)]
     error = math.sqrt(_mean_square(bends) / 6 * (1 / length + 1 / window))
-    p = tail(_ratio(gain, error), 36 / 70 * len(bends))
-    return min(1.0, p / (1 - AT_ONCE), at_once([-value for value in values]) / AT_ONCE)
+    p = tail(_ratio(gain, error), 36 / 70 * len(bends)) / (1 - AT_ONCE)
+    return min(1.0, p, at_once([-value for value in values]) / AT_ONCE)
 
 
 def holm(ps: Mapping[str, float]) -> dict[str, float]:
@@ -68,14 +68,14 @@ def at_once(values: Sequence[float]) -> float:
     largest = losses.pop(losses.index(max(losses)))
     if largest <= 0:
         return 1.0
-    excess, error = largest - statistics.fmean(losses), statistics.stdev(losses) * math.sqrt(1 + 1 / (m - 1))
+    excess, error = largest - statistics.fmean(losses), math.sqrt(_variance(losses) * (1 + 1 / (m - 1)))
     return min(1.0, m * tail(_ratio(excess, error), m - 2))
 
 
 def _even(values: Sequence[float]) -> float:
     losses = _losses(_blocks(values))
     m, (v, c) = len(losses), _walk(values)
-    step = statistics.variance(losses) / (v - 2 * c / m)
+    step = _variance(losses) / (v - 2 * c / m)
     return tail(_ratio(sum(losses), math.sqrt((m * v + 2 * (m - 1) * c) * step)), m - 1)
 
 
@@ -109,6 +109,12 @@ def _losses(values: Sequence[float]) -> list[float]:
 
 def _mean_square(numbers: Sequence[float]) -> float:
     return statistics.fmean([number * number for number in numbers])
+
+
+def _variance(numbers: Sequence[float]) -> float:
+    """The sample variance; `statistics.variance` is exact and many times slower."""
+    mean = statistics.fmean(numbers)
+    return sum((number - mean) ** 2 for number in numbers) / (len(numbers) - 1)
 
 
 def _ratio(change: float, error: float) -> float:

@@ -137,9 +137,9 @@ def parted(
     up: Mapping[str, bool],
     top: float | None,
 ) -> tuple[list[Fall], list[Fall]]:
-    """The values that fell, and those that rose, while the return rose or was saturated."""
+    """The values that fell while the return rose or was saturated, and, if any, those that got better."""
     fell = diverging(updates, returns, values, up, top=top)
-    rose = improving(updates, returns, values, up, top=top)
+    rose = improving(updates, returns, values, up, top=top) if fell else []
     fallen = {fall.key for fall in fell}
     return fell, [rise for rise in rose if rise.key not in fallen]
 

@@ -1,0 +1,141 @@
+"""How often the watch for reward hacking speaks, through the code that writes the page (`watch_study`)."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import watch_study
+from watch_study import History, rates
+
+from loquent import recipes
+from loquent.report import watch
+from loquent.report.ceiling import ceiling
+from loquent.report.divergence import diverging
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
+PAGE = RESULTS.parent / "reward-hacking.md"
+
+
+@pytest.mark.parametrize("kind", ["noise", "walk"])
+@pytest.mark.parametrize(("evaluations", "witnesses"), [(5, 7), (10, 7), (20, 3)])
+def test_the_watch_is_silent_when_nothing_falls(kind, evaluations, witnesses):
+    """At 300 histories, three binomial deviations above 5%."""
+    found = rates(kind, "rises", evaluations, witnesses, 300)
+    assert found["gamed"] <= found["speaks"] <= 0.088
+
+
+def test_the_watch_speaks_of_a_fall_unless_the_return_is_flat():
+    assert rates("fall by 0.4", "rises", 10, 7, 100)["gamed"] >= 0.9
+    assert rates("fall by 0.4", "saturated", 10, 7, 100)["gamed"] >= 0.9
+    assert rates("fall by 0.4", "flat", 10, 7, 200)["speaks"] <= 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", list(watch_study.cells()), ids=str)
+def test_the_rates_of_the_page(cell):
+    """Every cell of the study: at 1,000 histories, three binomial deviations above 5%."""
+    found = rates(*cell, 1000)
+    if cell[0] in watch_study.NOTHING_FALLS or cell[1] == "flat":
+        assert found["gamed"] <= found["speaks"] <= 0.071
+
+
+def recorded():
+    return [json.loads(line) for line in (RESULTS / "watch_rates.jsonl").read_text().splitlines()]
+
+
+def percent(value):
+    return f"{100 * value:.1f}"
+
+
+def false_alarms(kind):
+    """The rows of the page's table: by evaluations, the share of alarms for each number of witnesses."""
+    lines = [line for line in recorded() if line["witness"] == kind]
+    for n in sorted({line["evaluations"] for line in lines}):
+        shares = {line["witnesses"]: line["speaks"] for line in lines if line["evaluations"] == n}
+        yield f"| {kind} | {n} | " + " | ".join(percent(shares[k]) for k in sorted(shares)) + " |"
+
+
+def powers():
+    """The rows of the page's table of real falls: by evaluations, with 1 and with 7 witnesses."""
+    lines = [line for line in recorded() if line["witness"].startswith("fall")]
+    for kind, course in dict.fromkeys((line["witness"], line["return"]) for line in lines):
+        own = [line for line in lines if (line["witness"], line["return"]) == (kind, course)]
+        shares = [
+            " / ".join(percent(x["speaks"]) for x in own if x["evaluations"] == n) for n in (5, 8, 10, 20, 40)
+        ]
+        yield f"| {kind} | {course} | " + " | ".join(shares) + " |"
+
+
+def test_the_page_has_the_rates_that_were_measured():
+    page = PAGE.read_text()
+    rows = [
+        row for kind in ("noise", "walk", "walk and noise", "autoregression") for row in false_alarms(kind)
+    ]
+    assert [row for row in [*rows, *powers()] if row not in page] == []
+    before = [json.loads(line) for line in (RESULTS / "watch_before.jsonl").read_text().splitlines()]
+    cells = {(line["witness"], line["evaluations"], line["witnesses"]): line["speaks"] for line in before}
+    for cell in (("noise", 5, 7), ("walk", 10, 7)):
+        assert f"in {percent(cells[cell])}% of" in page
+    nothing = [line for line in recorded() if line["witness"] in watch_study.NOTHING_FALLS]
+    assert max(line["speaks"] for line in nothing) <= 0.05
+    assert {
+        (line["witness"], line["return"], line["evaluations"], line["witnesses"]) for line in recorded()
+    } == (set(watch_study.cells()))
+
+
+@pytest.mark.parametrize(("recipe", "gamed"), [("reviews_gamed", True), ("reviews_composed", False)])
+def test_the_verdicts_on_two_real_runs(recipe, gamed):
+    """Their evaluations as they were logged: perplexity rises in both, words repeat in the first."""
+    lines = [json.loads(line) for line in (RESULTS / "watch_runs.jsonl").read_text().splitlines()]
+    [run] = [line for line in lines if (line["recipe"], line["seed"]) == (recipe, 0)]
+    history = History(run["evaluations"])
+    settings = recipes.load(recipe, ["model.path=runs/base"])
+    config = {"rewards": settings.rewards, "metrics": settings.metrics}
+    history.runs = (SimpleNamespace(config=config, evaluation={}),)
+    found = watch.verdict(history, list(run["evaluations"]), run["higher_is_better"])
+    fell = {fall.key.removeprefix("evaluation/") for fall in found.fell}
+    assert found.gamed is gamed
+    assert "perplexity" in fell
+    assert ("watch/distinct_2" in fell) is gamed
+    assert [rise.key for rise in found.rose] == ["evaluation/judge/positive"]
+
+
+UPDATES = [2, 4, 6, 8, 10, 12]
+FALLING = [0.5, 0.45, 0.4, 0.3, 0.2, 0.1]
+
+
+@pytest.mark.parametrize(
+    ("proxy", "top", "speaks"),
+    [
+        ([0.98, 0.97, 0.99, 0.98, 0.98, 0.97], 1.0, True),
+        ([0.98, 0.97, 0.99, 0.98, 0.98, 0.97], None, False),
+        ([0.98, 0.97, 0.99, 0.98, 0.98, 0.97], 2.0, False),
+        ([0.98, 0.97, 0.99, 0.98, 0.9, 0.8], 1.0, False),
+        ([1.96, 1.95, 1.98, 1.96, 1.96, 1.95], 2.0, True),
+        ([-0.01, -0.01, -0.01, -0.01, -0.01, -0.01], 0.0, False),
+    ],
+)
+def test_a_saturated_return_need_not_rise(proxy, top, speaks):
+    found = diverging(UPDATES, proxy, {"x": FALLING}, {"x": True}, top=top)
+    assert bool(found) is speaks
+    assert all(fall.saturated for fall in found)
+
+
+@pytest.mark.parametrize(
+    ("rewards", "most"),
+    [
+        ({"sentiment": 1.0}, 1.0),
+        ({"sentiment": {"weight": 2.0, "include_prompt": False}, "repetition": 1.0}, 2.0),
+        ({"praise": {"of": "lexicon", "weight": 0.2}, "judge": {"weight": -1.0}}, 0.2),
+        ({"x": {"of": "bert_score", "weight": 0.5, "clip": [0.0, 0.6]}}, 0.3),
+        ({"bert_score": 1.0}, None),
+        ({"repetition": -1.0}, None),
+        ({"sentiment": {"weight": 1.0, "potential": True}}, None),
+        ({"x": {"of": "watch", "key": "watch/words"}}, None),
+        ({"bert_score": 0.0}, 0.0),
+        ({}, 0.0),
+    ],
+)
+def test_the_greatest_return_of_a_recipe(rewards, most):
+    assert ceiling({"rewards": rewards}) == (most if most is None else pytest.approx(most))
