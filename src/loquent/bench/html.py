@@ -52,7 +52,7 @@ def page(results: Results) -> str:
             f"{safe(__version__)}. {safe(results.about)}</p>",
             f"<p>{safe(pages.start_caution(results))}</p>",
             '<p class="soft">Mean and 95 % interval over seeds (Student\'s t), if the numbers differ. '
-            "The bar is the interval and the dot the mean; each column has one scale. "
+            f"{safe(pages.VARIES)} The bar is the interval and the dot the mean; each column has one scale. "
             + safe(pages.error_note(results))
             + ' <span class="paper">Published figures</span> stand in the rows that repeat them: mean ± '
             "standard deviation.</p>",

@@ -130,6 +130,10 @@ def number_caution(results: Results) -> str:
 
 
 VISIBLE = "smallest visible difference"
+VARIES = (
+    "Intervals are over seeds on the same test rows: they say how much training varies, and leave out what "
+    "other rows would change."
+)
 
 
 def visible_differences(results: Results, title: str, rows: list[Row]) -> dict[str, visible.Visible]:
@@ -236,6 +240,7 @@ def _preamble(results: Results) -> list[str]:
         "episodes a run.",
         "Mean and 95 % interval over seeds (Student's t); a single number, or equal numbers, have no "
         f"interval.{error_note(results)}",
+        VARIES,
     ]
     lines += filter(None, (start_caution(results), results.about))
     return [*lines, *(f"Note: {note}." for note in results.notes)]
