@@ -200,6 +200,6 @@ def kind_of(thing: object) -> str:
 
 
 def _rebuild(kind: type[LoquentError], args: tuple[Any, ...]) -> LoquentError:
-    error = kind.__new__(kind)
-    error.args = args
-    return error
+    rebuilt = kind.__new__(kind)
+    rebuilt.args = args
+    return rebuilt

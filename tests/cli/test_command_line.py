@@ -187,7 +187,7 @@ def test_a_seed_on_the_command_line_is_not_negative(line, seed, capsys):
         (
             ["play", "counting:Count", "--agent", "random", "--save", "."],
             ".",
-            "this is a folder, not a file",
+            "this is a folder; name a file in it",
         ),
         (
             ["collect", "counting:Count", "--agent", "none.jsonl", "--episodes", "1", "--out", "o"],
