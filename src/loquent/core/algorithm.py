@@ -74,6 +74,8 @@ class BatchAlgorithm(Algorithm):
     are prepared once, as one batch; each update receives some of its rows.
     """
 
+    least_answers: ClassVar[int] = 1
+    """The least `training.answers`; at least 2 if it compares the answers to one row."""
     parameters: Any = EMPTY
     """The parameters that learn, by name."""
     optimizer: Any = None

@@ -90,6 +90,20 @@ LOGGED = {
         "the contribution of one reward to the return: its weighted sum, as a mean over all collected "
         "episodes",
     ),
+    "rollout/rows/best_return": Logged(
+        "reward per episode",
+        "mean over the rows of an update of the highest return among the episodes on the row; logged with "
+        "training.answers above 1",
+    ),
+    "rollout/rows/deviation": Logged(
+        "reward per episode",
+        "mean over the rows of the standard deviation of the returns of the episodes on the row",
+    ),
+    "rollout/rows/equal": Logged(
+        "share of rows",
+        "share of rows whose episodes all have the same return; learners that compare answers learn nothing "
+        "from them",
+    ),
     "evaluation/success": Logged(
         "share of episodes", "share of all held-out episodes whose ending the task declares a success"
     ),

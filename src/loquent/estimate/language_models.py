@@ -18,7 +18,7 @@ from loquent.algorithms.shared.optimization import exact_copies
 from loquent.core import registry
 from loquent.core.algorithm import Playing
 from loquent.estimate.actions import estimate_fields
-from loquent.estimate.slices import Slice, bytes_of, measure, networks, tensors, timed, tree, unique
+from loquent.estimate.slices import Slice, bytes_of, measure, networks, tensors, timed, tree, unique, whole
 from loquent.machine.memory import rss
 from loquent.models.score import tokens as score
 from loquent.recipes import Recipe
@@ -121,7 +121,7 @@ def estimate(recipe: Recipe) -> Estimate:
 
 def _slices(trainer: Trainer, minibatch: int, episodes: int) -> tuple[Slice, Slice]:
     """Two slices of a minibatch (of fewer rows if that takes too long): for bytes, and for times."""
-    few = min(FIRST_ROWS, episodes)
+    few = whole(min(FIRST_ROWS, episodes), trainer.settings.answers)
     measure(trainer, few, counting=False)  # the first call of every operation takes longer
     warm = measure(trainer, few, counting=False)
     rows = minibatch if warm.seconds * minibatch / warm.rows < PATIENCE else warm.rows
@@ -210,7 +210,7 @@ def _collecting(trainer: Trainer, recipe: Recipe, measured: Slice) -> float:
     episodes, longest = recipe.training.episodes, recipe.decoding.max_new_tokens
     if trainer.source != "play":
         return measured.phases["collect"] * episodes / measured.rows
-    rows = min(episodes, recipe.decoding.live)
+    rows = min(episodes, whole(recipe.decoding.live, recipe.training.answers))
     trainer.settings = replace(trainer.settings, episodes=rows)
     few, more = max(1, min(2, longest)), min(8, longest)
     seconds = {}

@@ -42,10 +42,11 @@ def measure(trainer: Trainer, rows: int, *, counting: bool) -> Slice:
 
     Args:
         trainer: of the recipe, with one epoch.
-        rows: the rows to collect.
+        rows: the episodes to collect; more, if `training.answers` asks for more on one row.
         counting: count the bytes saved for the backward pass. Counting takes time, so the times of a slice
             are only valid without it.
     """
+    rows = whole(rows, trainer.settings.answers)
     trainer.settings = replace(trainer.settings, episodes=rows)
     parameters = frozenset(
         p.untyped_storage().data_ptr() for network in networks(trainer).values() for p in network.parameters()
@@ -71,6 +72,11 @@ def measure(trainer: Trainer, rows: int, *, counting: bool) -> Slice:
         batch_bytes=bytes_of(value for value in vars(batch).values() if isinstance(value, Tensor))
         + support_bytes,
     )
+
+
+def whole(episodes: int, answers: int) -> int:
+    """The least multiple of `answers` that is at least `episodes`."""
+    return -(-episodes // answers) * answers
 
 
 def _logits_saved(trainer: Trainer, batch: TokenBatch, parameters: frozenset[int]) -> int:

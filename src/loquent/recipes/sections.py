@@ -65,6 +65,12 @@ class TrainingSettings:
     seed: int = setting(0, "the seed of the run and of all its random streams", low=0)
     updates: int = setting(50, "updates; each collects episodes, then learns from them", low=0)
     episodes: int = setting(64, "episodes per update", low=1)
+    answers: int = setting(
+        1,
+        "episodes on each drawn row, for learners that compare answers; an update draws episodes / answers "
+        "rows",
+        low=1,
+    )
     split: str = setting("train", "the split to take rows from")
     only: Record = setting(
         EMPTY,
@@ -119,6 +125,16 @@ class TrainingSettings:
     def __post_init__(self) -> None:
         check_ranges(self)
         trackers.check(self.trackers)
+        if self.episodes % self.answers:
+            raise BadSetting(
+                f"TrainingSettings.episodes = {self.episodes} is no multiple of answers = {self.answers}; an "
+                "update plays `answers` episodes on each of its rows; change one of the two"
+            )
+        if self.data and self.answers > 1:
+            raise BadSetting(
+                f"TrainingSettings.answers = {self.answers} has no effect with data, whose episodes are "
+                "already played; leave out one of the two"
+            )
         if self.data and self.teacher:
             raise BadSetting(
                 f"TrainingSettings.teacher = {self.teacher!r} would never play, because data = "
@@ -134,6 +150,11 @@ class TrainingSettings:
                 f"TrainingSettings.stop_metric = {self.stop_metric!r} needs evaluations in training, but "
                 "evaluate_every = 0 makes none; give evaluate_every at least 1, or leave stop_metric empty"
             )
+
+    @property
+    def rows(self) -> int:
+        """The rows that an update draws."""
+        return self.episodes // self.answers
 
     @property
     def evaluates_first(self) -> bool:

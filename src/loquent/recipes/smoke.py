@@ -71,6 +71,8 @@ def overrides_of(profile: str | None, root: Node, overrides: Sequence[str]) -> S
         text.startswith("training.data=") for text in overrides
     ):
         texts += PLAYED
+    if "answers" in sections.get("training", {}):
+        texts.append("training.answers=2")  # of 4 episodes
     algorithm = sections.get("algorithm", {})
     if "kind" in algorithm and algorithm["kind"].value == "filtered_cloning":
         texts.append("algorithm.top=1.0")  # a small share of a few episodes is empty

@@ -22,11 +22,11 @@ from loquent.models.tokens.batch import TokenBatch
 
 
 def summary(
-    episodes: Sequence[Episode], batch: TokenBatch, weights: Record, spec: TaskSpec
+    episodes: Sequence[Episode], batch: TokenBatch, weights: Record, spec: TaskSpec, *, answers: int = 1
 ) -> dict[str, float]:
     """The values under the `rollout/` keys of `logged.LOGGED`: means over all episodes of an update.
 
-    A value is nan if there is nothing to measure.
+    A value is nan if there is nothing to measure. `answers` is the setting: the episodes of one drawn row.
     """
     means = _outcomes(episodes, weights, spec)
     del means["rollout/answers"]  # tokens are counted instead; answers are counted where they are actions
@@ -35,7 +35,23 @@ def summary(
         "rollout/tokens": float(batch.is_action.sum()) / len(episodes),
         "rollout/dropped_turns": float(batch.dropped),
         "rollout/cut_tokens": float(batch.cut),
+        **(within_rows(episodes, weights) if answers > 1 else {}),
         **drift([turn.text for episode in episodes for turn in episode.answers()]),
+    }
+
+
+def within_rows(episodes: Sequence[Episode], weights: Record) -> dict[str, float]:
+    """How the returns of the episodes on one row differ, as means over the rows."""
+    by_row: dict[str, list[float]] = {}
+    for episode in episodes:
+        by_row.setdefault(episode.row, []).append(episode.total(weights))
+    several = [returns for returns in by_row.values() if len(returns) > 1]
+    if not several:
+        return {}
+    return {
+        "rollout/rows/best_return": float(np.mean([max(returns) for returns in several])),
+        "rollout/rows/deviation": float(np.mean([np.std(returns, ddof=1) for returns in several])),
+        "rollout/rows/equal": float(np.mean([max(returns) == min(returns) for returns in several])),
     }
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from loquent.adapters.table import Table
 from loquent.core import registry
 from loquent.core.agent import make as make_agent
-from loquent.core.algorithm import Playing
+from loquent.core.algorithm import BatchAlgorithm, Playing
 from loquent.core.episode import Episode
 from loquent.core.metric import Context
 from loquent.core.seeding import Key
@@ -65,6 +65,7 @@ class Trainer:
         kind = registry.resolve("algorithm", recipe.algorithm)
         self.source = source(kind, self.settings)
         _check_processes(recipe)
+        _check_answers(recipe, kind)
         self.task = make_task(recipe)
         self.actor: Any = make_actor(_from_policy(recipe, policy), self.task, self.key)
         self.algorithm = kind(recipe.config, self.actor, key=self.key.child("algorithm"))
@@ -121,12 +122,15 @@ class Trainer:
             episodes = self.collect()
         with self._timed("score"):
             batch = self.algorithm.prepare(self.batch(episodes))
-        return batch, rollout_summary.summary(episodes, batch, self.weights, self.task.spec)
+        return batch, rollout_summary.summary(
+            episodes, batch, self.weights, self.task.spec, answers=self.settings.answers
+        )
 
     def collect(self) -> list[Episode]:
         """Play the episodes of one update and add the rewards of all terms."""
-        rows = self.sampler.draw(self.settings.episodes)
-        queue = [Game(row, self.games + i) for i, row in enumerate(rows)]
+        rows = self.sampler.draw(self.settings.rows)
+        each = self.settings.answers
+        queue = [Game(row, self.games + i * each + j) for i, row in enumerate(rows) for j in range(each)]
         self.games += len(queue)
         episodes = play(self.task, queue, self._player(), seed=self.settings.seed, split=self.settings.split)
         return learner_rewards(self.terms, episodes, self.rows, self.learner, self.actor.format)
@@ -259,3 +263,19 @@ def _check_processes(recipe: Recipe) -> None:
     if min(episodes, minibatch or episodes) < parallel.size():
         what = f"training.episodes = {episodes} and algorithm.minibatch = {minibatch}"
         raise BadSetting(f"{what}; both must be at least the {parallel.size()} processes that learn together")
+
+
+def _check_answers(recipe: Recipe, kind: type) -> None:
+    """Raise BadSetting if the algorithm compares answers and there are too few, or if it plays alone."""
+    answers = recipe.training.answers
+    if answers > 1 and issubclass(kind, Playing):
+        raise BadSetting(
+            f"training.answers = {answers}: {recipe.algorithm} steps its episodes itself, one on each drawn "
+            "row; set training.answers to 1"
+        )
+    least = kind.least_answers if issubclass(kind, BatchAlgorithm) else 1
+    if answers < least:
+        raise BadSetting(
+            f"training.answers = {answers}: {recipe.algorithm} compares the answers to one row and needs at "
+            f"least {least}; set training.answers to {least} or more, for example 8"
+        )

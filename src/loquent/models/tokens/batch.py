@@ -51,6 +51,8 @@ class TokenBatch:
     advantage: Float[Tensor, "B T"] | None = None
     target: Float[Tensor, "B T"] | None = None
     bootstrap: Float[Tensor, " B"] | None = None  # value at the last real token
+    # the row of the task, numbered within the batch: answers to one row have one number
+    group: Int64[Tensor, " B"] | None = None
     # of the action tokens in the order of is_action.nonzero(); None: all tokens at temperature 1
     support: Support | None = None
     dropped: int = 0  # turns left out for length
@@ -105,8 +107,8 @@ class TokenBatch:
 def cat(batches: Sequence[TokenBatch], pad: int) -> TokenBatch:
     """The rows of several batches as one batch, padded to the widest.
 
-    A field that is None in one of them is None in the result. `episode` is copied, so batches of different
-    episodes must be numbered consistently before.
+    A field that is None in one of them is None in the result. `episode` and `group` are copied, so batches of
+    different episodes must be numbered consistently before.
     """
     width = max(batch.tokens.shape[1] for batch in batches)
     joined: dict[str, Any] = {}
@@ -200,6 +202,7 @@ def token_batch(
         rows_of(episode, format, weights, seat or episode.learning, max_length, room) for episode in episodes
     ]
     rows = [(index, row) for index, of_episode in enumerate(rows_of_episodes) for row in of_episode]
+    groups = {name: n for n, name in enumerate(dict.fromkeys((e.split, e.row) for e in episodes))}
     shape = len(rows), max((len(row.ids) for _, row in rows), default=0)
     tokens, turn = np.full(shape, format.pad, dtype=np.int64), np.full(shape, HEAD, dtype=np.int64)
     real, is_action = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
@@ -223,6 +226,9 @@ def token_batch(
         reward=torch.from_numpy(reward),
         ended=torch.tensor([row.ended for _, row in rows], dtype=torch.bool),
         episode=torch.tensor([index for index, _ in rows], dtype=torch.int64),
+        group=torch.tensor(
+            [groups[episodes[index].split, episodes[index].row] for index, _ in rows], dtype=torch.int64
+        ),
         drawn_logprob=torch.from_numpy(drawn) if all_recorded else None,
         policy_logprob=torch.from_numpy(policy) if all_recorded else None,
         support=_support(answers),
