@@ -77,6 +77,14 @@ class BadRow(LoquentError, ValueError):
         super().__init__(place + why)
 
 
+class ProgramError(LoquentError, ValueError):
+    """A program in a task's own language cannot be read, or fails on a state; the message names the program."""
+
+
+class ProgramBudgetError(ProgramError):
+    """A program is larger, nested deeper or needs more work than its language allows."""
+
+
 class BadSetting(LoquentError, ValueError):
     """A setting has an unknown name, the wrong type or a value outside its range.
 
