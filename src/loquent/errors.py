@@ -78,7 +78,7 @@ class BadRow(LoquentError, ValueError):
 
 
 class ProgramError(LoquentError, ValueError):
-    """A program in a task's own language cannot be read, or fails on a state; the message names the program."""
+    """A program in a task's own language cannot be read, or fails on a state; the message has its name."""
 
 
 class ProgramBudgetError(ProgramError):

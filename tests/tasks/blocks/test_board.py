@@ -5,6 +5,7 @@ import gzip
 import json
 
 import pytest
+
 from loquent.core.values import problem
 from loquent.errors import BadRow
 from loquent.tasks.blocks.board import (
