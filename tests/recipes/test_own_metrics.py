@@ -1,6 +1,7 @@
 """Metrics of one's own, named as "module:Name" in the sections `metrics:` and `rewards:` of a recipe."""
 
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -8,6 +9,7 @@ from loquent import recipes
 from loquent.core.metric import Context
 from loquent.core.values import Record
 from loquent.errors import BadSetting
+from loquent.rewards import compose
 from loquent.training.metrics import build_metrics
 
 OWN = '''
@@ -113,3 +115,47 @@ def test_an_own_metric_is_not_imported_where_code_is_only_read(tmp_path):
 def test_a_mistake_in_an_own_metric_names_its_place(tmp_path, section, said):
     with pytest.raises(BadSetting, match=said):
         loaded(tmp_path, f"metrics: {section}")
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        '{"metr:Caps": 1.0}',
+        '{caps: {of: "metr:Caps"}}',
+        '{"metr:Caps": {letter: A}}',
+        '{caps: {of: "metr:caps", letter: A, weight: 1.0}}',
+    ],
+)
+def test_an_own_metric_is_a_reward(tmp_path, section):
+    recipe = loaded(tmp_path, f"rewards: {section}")
+    terms, weights = compose.build(recipe.rewards, Context())
+    assert list(weights.values()) == [1.0]
+    row = SimpleNamespace(id="r")
+    assert terms[0].score(["AbB1", ""], [(), ()], ["", ""], [row, row]) == [
+        0.25 if "letter" in section else 0.5,
+        None,
+    ]
+
+
+def test_a_function_stays_a_reward_of_a_batch(tmp_path):
+    recipe = loaded(tmp_path, 'rewards: {"metr:vowels": 2.0}')
+    terms, _ = compose.build(recipe.rewards, Context())
+    assert terms[0].score(["audio"], [()], [""], [SimpleNamespace(id="r")]) == [4.0]
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ('{"metr:caps": {leter: A}}', r"mine.yaml:2: rewards.metr:caps has no setting 'leter'"),
+        ('{"metr:vowels": {letter: A}}', r"mine.yaml:2: rewards.metr:vowels has no setting 'letter'"),
+    ],
+)
+def test_a_mistake_in_the_options_of_an_own_reward_names_its_place(tmp_path, section, message):
+    with pytest.raises(BadSetting, match=message):
+        loaded(tmp_path, f"rewards: {section}")
+
+
+def test_an_own_reward_that_makes_no_metric_is_refused(tmp_path):
+    recipe = loaded(tmp_path, 'rewards: {"metr:nothing": 1.0}')
+    with pytest.raises(BadSetting, match="metr:nothing made 5, which is no metric"):
+        compose.build(recipe.rewards, Context())

@@ -189,7 +189,7 @@ def test_rewards_keep_their_options(tmp_path):
         ("rewards:\n  sentiment:\n    weight: .nan", ["mine.yaml:3", "nan", "finite number"]),
         ("rewards:\n  mine:\n    of: sentimnt", ["mine.yaml:3", "Nearest: sentiment"]),
         ("rewards:\n  mine:\n    of: 3", ["mine.yaml:3", "rewards.mine.of = 3"]),
-        ("rewards:\n  'a:b':\n    pre: token", ["mine.yaml:3", "Nearest: per"]),
+        ("rewards:\n  'os.path:join':\n    pre: token", ["mine.yaml:3", "Nearest: per"]),
         ("rewards:\n  'a:b':\n    per: word", ["mine.yaml:3", "'token'"]),
         ("rewards:\n  length: {low: 5, high: 2}", ["mine.yaml:2", "below low"]),
         ("task: wordle\nrewards:\n  gues: 1.0", ["mine.yaml:3", "Nearest: guess"]),

@@ -66,9 +66,7 @@ def _term(name: str, item: Node, own: Collection[str], known: Sequence[str]) -> 
                 "term another name, with 'of'"
             )
     elif ":" in of:
-        function = {"function": Node(of, place.file, place.line)}
-        inside = _checked("reward", "callable", {**function, **inside}, item, section, others)
-        del inside["function"]
+        inside = _checked_code(Node(of, place.file, place.line), inside, item, section, others)
     elif of not in known or of in own:
         raise unknown(place, of, known, "rewards")
     else:
@@ -129,6 +127,24 @@ def _checked(
     except BadSetting as error:
         raise BadSetting(f"{item.place}: {error}") from error
     return nodes if schema is None else _filled(schema, nodes, item, section, others)
+
+
+def _checked_code(
+    of: Node, nodes: dict[str, Node], item: Node, section: str, others: Sequence[str]
+) -> dict[str, Node]:
+    """The options of a reward "module:Name": those of a metric that it makes, or `per` of a function."""
+    from loquent.metrics.making import is_factory  # its room imports metrics, which few recipes need
+
+    name = str(of.value)
+    try:
+        if nodes.keys() - {"per"} and is_factory(registry.import_name(name)):
+            return _checked_own(name, nodes, item, section, others)
+    except NotImported:
+        return nodes
+    except BadSetting as error:
+        raise BadSetting(f"{item.place}: {section}: {error}") from error
+    checked = _checked("reward", "callable", {"function": of, **nodes}, item, section, others)
+    return {key: node for key, node in checked.items() if key != "function"}
 
 
 def _checked_own(

@@ -25,6 +25,7 @@ from loquent.core.metric import Context, Metric, traits
 from loquent.core.task import Row
 from loquent.core.values import Record, frozen
 from loquent.errors import BadReward, BadSetting, UnknownName
+from loquent.metrics.making import is_factory, make
 from loquent.rewards import shaping
 from loquent.rewards.cache import Cache, Cached, Watched
 from loquent.rewards.counting import RAW, Counting, counting
@@ -38,10 +39,10 @@ AnyTerm = Term | TokenTerm
 def build(settings: Mapping[str, Any], context: Context) -> tuple[tuple[AnyTerm, ...], Record]:
     """Terms and weights from `{name: weight}` or `{name: {weight: ..., of: ..., key: ..., options...}}`.
 
-    `of` names the registered reward or metric, or a Python callable as "module:function"; without it, the
-    term's name does. `key` chooses one of several scores of a metric. `counting.Counting` lists the other
-    settings of a term. The name of a reward of the task takes a weight only. Without settings, the task's own
-    weights are used.
+    `of` names the registered reward or metric, or as "module:Name" your function on a batch or your metric's
+    class; without it, the term's name does. `key` chooses one of several scores of a metric.
+    `counting.Counting` lists the other settings of a term. The name of a reward of the task takes a weight
+    only. Without settings, the task's own weights are used.
 
     Raises:
         UnknownName: no reward, metric or reward of the task has this name.
@@ -133,13 +134,16 @@ def references_of(row: Row) -> tuple[str, ...]:
 def _term(name: str, options: dict[str, Any], own: Record, context: Context, cache: Cache) -> AnyTerm:
     of, key = options.pop("of", name), options.pop("key", "")
     counts = counting(options, name)
-    if ":" in of:
+    own_code = ":" in of
+    if own_code and not is_factory(registry.import_name(of)):
         of, options = "callable", {"function": of, **options}
     kind = "reward" if of in registry.names("reward") else "metric"
-    if kind == "metric" and of not in registry.names("metric"):
+    if kind == "metric" and not own_code and of not in registry.names("metric"):
         raise UnknownName("reward", of, {*registry.names("reward"), *registry.names("metric"), *own})
     watched = Watched.of(context)
-    metric = registry.find(kind, of)(watched, **options)
+    metric: Any = (
+        make(of, watched, options) if kind == "metric" else registry.find(kind, of)(watched, **options)
+    )
     if isinstance(metric, TokenFunction):
         if key or counts != Counting():
             settings = "key, clip, normalization, place and potential"
@@ -155,7 +159,7 @@ def _term(name: str, options: dict[str, Any], own: Record, context: Context, cac
             "the call"
         )
         raise BadSetting(f"rewards.{name}: {why}; leave out place and potential")
-    if of != "callable" and not together:  # a user's function may depend on anything, even on the time
+    if of != "callable" and not own_code and not together:  # own code may depend on anything, even the time
         metric = Cached(metric, (kind, of, metric.name, metric.version, frozen(options)), cache, watched)
     return Term(name, metric, key, counts)
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
-from loquent.core import registry
 from loquent.core.metric import Context, Measured, Metric, traits
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.data import outcomes
 from loquent.errors import BadSetting
+from loquent.metrics.making import make
 
 WATCHED = (
     "choose `success`, `return`, reward/NAME, score/NAME of the task, or a value of a metric with a direction"
@@ -56,38 +55,13 @@ def build_metrics(settings: Record, context: Context) -> list[Metric]:
     for name, setting in settings.items():
         options = dict(setting) if isinstance(setting, Mapping) else {}
         of = options.pop("of", name)
-        metric = _metric(of, context, options)
+        metric = make(of, context, options)
         metrics.append(metric if of == name else Renamed(name, metric))
         own = set(traits(metrics[-1]).keys)
         if twice := sorted(keys & own):
             raise same_key(twice[0])
         keys |= own
     return metrics
-
-
-def _metric(name: str, context: Context, options: dict[str, Any]) -> Metric:
-    """The metric of this name. The object that "module:Name" names may be anything, so it is checked."""
-    factory = registry.resolve("metric", name)
-    if ":" not in name:
-        metric: Metric = factory(context, **options)
-        return metric
-    allowed = (
-        "name a class or function that makes a loquent.core.metric.Metric of a loquent.core.metric.Context"
-    )
-    if not registry.accepts(factory, context, **options):
-        if registry.accepts(factory, context):
-            refused = [
-                key for key in options if not registry.accepts(factory, context, **{key: options[key]})
-            ]
-            names = ", ".join(refused or options)
-            raise BadSetting(f"the metric {name} takes no option {names}; its code shows its options")
-        what = f"{name!r} names {factory!r:.80}, which makes no metric (a reward's function is none)"
-        raise BadSetting(f"{what}; {allowed}")
-    metric = factory(context, **options)
-    if not isinstance(metric, Metric):
-        what = f"{name} made {metric!r:.80}, which is no metric"
-        raise BadSetting(f"{what}; it must be callable and have `name`, `version` and `higher_is_better`")
-    return metric
 
 
 def higher_is_better(key: str, metrics: Sequence[Metric], weights: Record) -> bool:
