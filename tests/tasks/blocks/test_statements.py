@@ -1,0 +1,46 @@
+"""The built-in statements: distinct, split by content, and read a second time without their programs."""
+
+import pytest
+from tower_reading import read
+
+from loquent.tasks.blocks import rows
+from loquent.tasks.blocks.rows import RowOptions, load, parts
+
+BOTH = pytest.mark.parametrize("appearance", ["tower", "scatter"])
+
+
+@BOTH
+def test_more_than_two_thousand_statements_are_distinct_and_stand_in_one_split(appearance):
+    for held_out in ("statements", "templates"):
+        splits = load(RowOptions(appearance=appearance, held_out=held_out))
+        members = [row for split in splits.values() for row in split]
+        for name in ("sentence", "program"):
+            assert len({row[name] for row in members}) == len(members) > 2000
+        assert all(0.05 * len(members) < len(split) for split in splits.values())
+
+
+@BOTH
+def test_held_out_templates_combine_constructions_and_properties_that_training_has(appearance):
+    splits = load(RowOptions(appearance=appearance, held_out="templates"))
+    templates = {split: {row["template"] for row in members} for split, members in splits.items()}
+    known = {part for template in templates["train"] for part in parts(template)}
+    for held_out in ("validation", "test"):
+        assert templates["train"].isdisjoint(templates[held_out])
+        assert len(templates[held_out]) > 40
+        assert {part for template in templates[held_out] for part in parts(template)} <= known
+    assert templates["validation"].isdisjoint(templates["test"])
+
+
+def test_every_sentence_about_towers_has_a_second_reading():
+    for row in (row for split in load(RowOptions()).values() for row in split):
+        read(row["sentence"])
+
+
+@BOTH
+def test_the_statements_are_equal_in_every_process(appearance):
+    rows.drawn.statements.cache_clear()
+    rows._builtin.cache_clear()
+    once = load(RowOptions(appearance=appearance))
+    rows.drawn.statements.cache_clear()
+    rows._builtin.cache_clear()
+    assert load(RowOptions(appearance=appearance)) == once
