@@ -137,17 +137,17 @@ class Whole(PPO):
     """PPO whose scores come from the reference."""
 
     def loss(self, model: Actor, batch: TokenBatch) -> dict[str, torch.Tensor]:
-        import loquent.algorithms.policy_gradient.ppo as ppo
+        import loquent.algorithms.policy_gradient.actor_critic as learner
 
         def scores(module: Any, batch: TokenBatch, **options: Any) -> Scores:
             logprob, entropy = whole_scores(module, batch.tokens, batch.is_action)
             return Scores(logprob, logprob, entropy)
 
-        chunked, ppo.action_scores = ppo.action_scores, scores
+        chunked, learner.action_scores = learner.action_scores, scores
         try:
             return super().loss(model, batch)
         finally:
-            ppo.action_scores = chunked
+            learner.action_scores = chunked
 
 
 def memory(name: str) -> int:

@@ -6,7 +6,9 @@ import pytest
 import torch
 from letters import actor, gradients, one_update, padded, parameters, ratio_error, same, scored
 
-from loquent.algorithms.policy_gradient.ppo import PPO, Config, divergence, penalised
+from loquent.algorithms.policy_gradient.actor_critic import penalised
+from loquent.algorithms.policy_gradient.on_policy import divergence
+from loquent.algorithms.policy_gradient.ppo import PPO, Config
 from loquent.algorithms.shared.optimization import trainable
 from loquent.errors import BadSetting
 from loquent.models.decode.loop import Decoding

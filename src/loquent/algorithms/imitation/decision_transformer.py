@@ -17,7 +17,7 @@ from torch import Tensor
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms.imitation import cloning
 from loquent.algorithms.imitation.cloning import LOGGED, Cloning
-from loquent.algorithms.policy_gradient.ppo import START
+from loquent.algorithms.policy_gradient.on_policy import START
 from loquent.algorithms.shared.optimization import adamw, trainable
 from loquent.core.agent import Answer, Question
 from loquent.core.seeding import Key, borrowed

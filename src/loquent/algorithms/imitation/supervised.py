@@ -18,7 +18,7 @@ from torch import Tensor
 
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms import logged_keys
-from loquent.algorithms.policy_gradient.ppo import START
+from loquent.algorithms.policy_gradient.on_policy import START
 from loquent.algorithms.shared.optimization import (
     Means,
     adamw,

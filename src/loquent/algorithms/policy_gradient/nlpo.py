@@ -22,7 +22,8 @@ from torch import Tensor, nn
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms import logged_keys
 from loquent.algorithms.policy_gradient import ppo
-from loquent.algorithms.policy_gradient.ppo import PPO, START
+from loquent.algorithms.policy_gradient.on_policy import START
+from loquent.algorithms.policy_gradient.ppo import PPO
 from loquent.core.seeding import Key
 from loquent.core.settings import setting
 from loquent.core.values import Record

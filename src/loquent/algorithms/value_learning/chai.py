@@ -20,7 +20,7 @@ from torch import Tensor
 from loquent import pretrained
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms import logged_keys
-from loquent.algorithms.policy_gradient.ppo import START
+from loquent.algorithms.policy_gradient.on_policy import START
 from loquent.algorithms.value_learning import value_losses as losses
 from loquent.algorithms.value_learning.offline_learner import CODE, HeadsConfig, OfflineLearner, attached
 from loquent.core.seeding import Key

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from loquent.agents.language_model import LanguageModelAgent
-from loquent.algorithms.policy_gradient.ppo import START
+from loquent.algorithms.policy_gradient.on_policy import START
 from loquent.algorithms.shared.optimization import (
     Means,
     adamw,

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms import logged_keys
-from loquent.algorithms.policy_gradient.ppo import START
+from loquent.algorithms.policy_gradient.on_policy import START
 from loquent.algorithms.shared.gae import discounts
 from loquent.algorithms.value_learning import value_losses as losses
 from loquent.algorithms.value_learning.offline_learner import (

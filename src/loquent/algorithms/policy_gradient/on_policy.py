@@ -1,0 +1,237 @@
+"""What all on-policy learners share: collection by the policy itself, gradient steps, and their state.
+
+Every token of an answer is an action. Gradients are exact sums over micro-batches, and no network has
+dropout, so the ratio of an unchanged policy is 1.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from loquent.agents.language_model import LanguageModelAgent
+from loquent.algorithms.shared import kl
+from loquent.algorithms.shared.optimization import (
+    Means,
+    clip_gradients,
+    load_by_name,
+    minibatches,
+    state_by_name,
+)
+from loquent.core.algorithm import AlgorithmConfig, BatchAlgorithm
+from loquent.core.seeding import Key
+from loquent.core.settings import check_ranges, setting
+from loquent.errors import BadSetting, LoquentError
+from loquent.files import saved_state
+from loquent.models.actor import Actor
+from loquent.models.score.tokens import Scores, micro_batches
+from loquent.models.tokens.batch import TokenBatch
+
+START = Key(0, ("algorithm",))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnPolicyConfig(AlgorithmConfig):
+    """The settings that all on-policy learners have."""
+
+    learning_rate: float = setting(
+        1e-6,
+        "constant learning rate of AdamW; 1e-4 suits small models trained from scratch",
+        source="2210.01241 sec. B.3.1",
+        low=0.0,
+    )
+    weight_decay: float = setting(
+        1e-6, "weight decay of AdamW, on matrices only", source="RL4LMs, policies' default", low=0.0
+    )
+    beta: float = setting(
+        0.1,
+        "coefficient of the KL penalty at the start; 0: no penalty",
+        source="2210.01241 sec. B.3.1",
+        low=0.0,
+    )
+    ratio: str = setting(
+        "support",
+        "probabilities in the ratio: in the support that tokens are drawn from, or raw",
+        choices=("support", "raw"),
+    )
+    token_budget: int = setting(
+        8192, "padded tokens in one forward pass; affects memory and speed, not the gradient", low=1
+    )
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+
+class OnPolicy(BatchAlgorithm):
+    """Base of the learners that learn from the policy's own episodes, in gradient steps on minibatches."""
+
+    scored = True
+    reads = ("play",)
+    per_step: ClassVar[tuple[str, ...]] = ("policy/loss", "gradient/norm")
+    """The logged values of gradient steps, which are nan in an update without any."""
+
+    def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
+        if config.beta > 0 and model.reference is None:
+            raise BadSetting(
+                f"beta = {config.beta} needs a reference for the KL; set model.reference, or set beta to 0"
+            )
+        if model.decoding is not None and model.decoding.method != "sample":
+            raise BadSetting(
+                f"decoding.method = {model.decoding.method!r} does not sample, so the ratios of "
+                f"{self.name} would be wrong; set decoding.method to 'sample' (evaluation.method may "
+                "be any)"
+            )
+        self.config, self.key = config, key
+        self.updates = 0
+
+    def agent(self, model: Actor, evaluating: bool) -> LanguageModelAgent:
+        """The policy, with the decoding of collection or of evaluation."""
+        return LanguageModelAgent(
+            model.policy, model.format, model.evaluation if evaluating else model.decoding, name=self.name
+        )
+
+    def update(self, model: Actor, batch: TokenBatch) -> dict[str, float]:
+        """All epochs over one prepared batch; returns means over the whole update, weighted by tokens."""
+        rows = acting_rows(batch)
+        model.eval()  # no dropout, so that the ratio is 1 for an unchanged policy
+        means, steps = Means(), 0
+        for chosen in self._schedule(self.learned(batch, rows)):
+            if not self._gradient_step(model, batch.take(chosen), means, first=steps == 0):
+                break
+            steps += 1
+        self.updates += 1
+        logs = self.summary(batch)
+        return {
+            **dict.fromkeys(self.per_step, math.nan),
+            **means.logged(),
+            "gradient/steps": float(steps),
+            **logs,
+        }
+
+    @abstractmethod
+    def loss(self, model: Actor, batch: TokenBatch) -> dict[str, Float[Tensor, " N"]]:
+        """The loss as "total", and the logged values: a number for each action token.
+
+        "policy/ratio" and "policy/kl_old" are among them.
+        """
+
+    @abstractmethod
+    def summary(self, batch: TokenBatch) -> dict[str, float]:
+        """Logged values of the batch, before any gradient step."""
+
+    def learned(self, batch: TokenBatch, rows: Tensor) -> Tensor:
+        """The rows to learn from, of those with an action token; all of them here."""
+        return rows
+
+    def centred(self, minibatch: TokenBatch) -> TokenBatch:
+        """The minibatch as its gradient step uses it; unchanged here."""
+        return minibatch
+
+    def divisor(self, minibatch: TokenBatch) -> float:
+        """The number that the sum of "total" over a minibatch is divided by; its action tokens here."""
+        return int(minibatch.is_action.sum())
+
+    def micro_batches(self, minibatch: TokenBatch) -> Sequence[Sequence[int]]:
+        """The rows of each forward pass."""
+        return micro_batches(minibatch, self.config.token_budget)
+
+    def accepts(self, kl_old: Tensor | float) -> bool:
+        """Whether a minibatch with this mean `policy/kl_old` is learned from; if not, the update ends."""
+        return True
+
+    def logprobs(self, scores: Scores, batch: TokenBatch) -> tuple[Float[Tensor, " N"], Float[Tensor, " N"]]:
+        """Logarithms of the numerator and the denominator of r_t(θ)."""
+        if self.config.ratio == "raw":
+            return scores.policy, of(batch.policy_logprob, batch.is_action)
+        return scores.drawn, of(batch.drawn_logprob, batch.is_action)
+
+    def _schedule(self, rows: Tensor) -> Iterator[Tensor]:
+        """The minibatches of all epochs; each epoch has its own order."""
+        for epoch in range(self.config.epochs):
+            yield from minibatches(
+                rows,
+                self.config.minibatch or max(1, len(rows)),
+                self.key.child("minibatches", self.updates, epoch),
+            )
+
+    def _gradient_step(self, model: Actor, minibatch: TokenBatch, means: Means, *, first: bool) -> bool:
+        """One gradient step on a minibatch; the gradient is a sum over micro-batches.
+
+        Returns False, without a step, if `accepts` refuses the minibatch.
+        """
+        tokens, divisor = int(minibatch.is_action.sum()), self.divisor(minibatch)
+        minibatch = self.centred(minibatch)
+        self.optimizer.zero_grad(set_to_none=True)
+        diverged: Tensor | float = 0.0
+        measured = []
+        for rows in self.micro_batches(minibatch):
+            parts = self.loss(model, minibatch.take(rows).to(model.device))
+            (parts.pop("total").sum() / divisor).backward()
+            measured.append({name: part.detach() for name, part in parts.items()})
+            diverged = diverged + measured[-1]["policy/kl_old"].sum() / tokens
+            if first:
+                means.greatest("policy/ratio_error", (measured[-1]["policy/ratio"] - 1).abs())
+        if not self.accepts(diverged):
+            return False
+        for parts in measured:
+            means.add(**parts)
+        norm = clip_gradients(self.parameters, self.config.max_grad_norm)
+        means.add(**{"gradient/norm": torch.tensor(norm, dtype=torch.float64)})
+        self.optimizer.step()
+        return True
+
+    def state_dict(self) -> dict[str, Any]:
+        """The optimizer's tensors by parameter name, and the number of updates."""
+        return {"optimizer": state_by_name(self.optimizer, self.parameters), "updates": self.updates}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore a state from `state_dict`; BadCheckpoint if it belongs to another model."""
+        load_by_name(self.optimizer, self.parameters, saved_state.part(state, "optimizer"))
+        self.updates = saved_state.count(state, "updates")
+
+
+def acting_rows(batch: TokenBatch) -> Tensor:
+    """The rows with an action token; LoquentError if there are none."""
+    rows = batch.is_action.any(1).nonzero().flatten()
+    if not len(rows):
+        raise LoquentError("the batch has no action token; give episodes with at least one answer")
+    return rows
+
+
+def divergence(batch: TokenBatch) -> Float[Tensor, "B T"]:
+    """The k1 estimate of KL(policy, reference) per action token, by the full softmax.
+
+    0 elsewhere and without reference.
+    """
+    if batch.reference_logprob is None or batch.policy_logprob is None:
+        return torch.zeros_like(batch.reward)
+    return torch.where(batch.is_action, kl.k1(batch.policy_logprob, batch.reference_logprob), 0.0)
+
+
+def reference_kl(batch: TokenBatch) -> dict[str, float]:
+    """The mean divergence from the reference over action tokens, by k1 and by k3, as logged values."""
+    chosen, kl_k3 = batch.is_action, 0.0
+    if batch.reference_logprob is not None:
+        kl_k3 = float(
+            kl.k3(of(batch.policy_logprob, chosen), batch.reference_logprob[chosen]).double().mean()
+        )
+    return {
+        "kl/reference": float(divergence(batch)[chosen].double().mean()),
+        "kl/reference_k3": kl_k3,
+    }
+
+
+def of(column: Float[Tensor, "B T"] | None, chosen: Tensor) -> Float[Tensor, " N"]:
+    """The entries of a column at chosen positions; LoquentError if the batch has no such column."""
+    if column is None:
+        raise LoquentError(
+            "the batch lacks a column: it has not been scored and prepared; call score, then prepare"
+        )
+    return column[chosen]
