@@ -13,7 +13,7 @@ from loquent.tasks.blocks.statements.words import Phrase, Statement, amount, bot
 TOWERS = "filter_obj(all_boxes, lambda x: x.is_tower())"
 BLOCKS = "x.all_items_in_box()"
 HIGHEST = 4
-MOST_BLOCKS = 6  # that a statement needs; an episode has room for ten additions
+MOST_BLOCKS = 4  # that a statement about towers needs; an episode has room for ten additions
 
 Stack = tuple[int, ...]  # the colours of a tower's blocks from the bottom to the top
 STACKS: tuple[Stack, ...] = tuple(
@@ -258,7 +258,7 @@ def _about_counts_of_towers() -> Iterator[Statement]:
         towers = f"There {'is' if n == 1 else 'are'} exactly {number(n, 'tower')}"
         counted = f"count({TOWERS}) == {n}"
         yield Statement("towers", (f"{towers}.",), counted)
-        for m in range(n, min(HIGHEST * n, MOST_BLOCKS) + 1):
+        for m in range(n, min(HIGHEST * n, 6) + 1):
             blocks = f"exactly {number(m, 'block')} in total"
             yield Statement(
                 "towers:blocks", (f"{towers} and {blocks}.",), f"{counted} and count(all_items) == {m}"
