@@ -1,0 +1,1 @@
+"""Programs of sentences: the language, its functions, and programs compiled to closures."""
