@@ -123,9 +123,12 @@ def in_step(count):
 
 def in_network(count):
     """When the network of a checkpoint has been written, and nothing else of it."""
-    from loquent.algorithms.sb3.actor import TurnActor
+    from loquent.algorithms.sb3 import actor as sb3
+    from loquent.models.turns import actor as ours
 
-    _around(TurnActor, "save", after=_counted(count, lambda *_: die()))
+    tick = _counted(count, lambda *_: die())
+    for module in (sb3, ours):
+        _around(module.TurnActor, "save", after=tick)
 
 
 def in_decoding(count):

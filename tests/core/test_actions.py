@@ -92,3 +92,25 @@ def test_a_million_moves_are_computed():
         assert moves.index(text) is None
     assert not moves.contains((), moves.index("27 1 1"))
     assert moves.contains(((5, 1, 1),), moves.index("27 1 1"))
+
+
+def test_the_parts_of_unfactored_actions():
+    actions = Texts("abcd")
+    assert actions.parts == (4,)
+    assert actions.split(2) == (2,)
+    assert actions.join((2,)) == 2
+    assert actions.following(bitset([1, 3], 4), ()).tolist() == [False, True, False, True]
+    assert actions.following(None, (1,)).tolist() == []  # the action is whole
+    assert actions.mask(bitset([1], 4)).tolist() == actions.following(bitset([1], 4), ()).tolist()
+    assert len(LABELS.following(None, ())) == len(LABELS) > MASK_LIMIT
+
+
+@given(st.lists(st.tuples(st.integers(0, 379), st.integers(0, 99)), max_size=4, unique=True), st.data())
+def test_factored_actions_walk_to_legal_actions_only(places, data):
+    actions, legal = Moves(), tuple((0, x, y) for x, y in places)
+    numbers = []
+    while len(mask := actions.following(legal, numbers)):
+        numbers.append(data.draw(st.sampled_from(np.flatnonzero(mask).tolist())))
+    i = actions.join(numbers)
+    assert actions.contains(legal, i)
+    assert actions.split(i) == tuple(numbers)

@@ -11,6 +11,24 @@ WIDE, HIGH, KINDS = (380, 100, 28)
 class Moves(ActionSet):
     parts = (KINDS + 1, WIDE, HIGH)
 
+    def split(self, i):
+        return (KINDS,) if i == len(self) - 1 else tuple(map(int, np.unravel_index(i, (KINDS, WIDE, HIGH))))
+
+    def join(self, numbers):
+        stop = tuple(numbers) == (KINDS,)
+        return len(self) - 1 if stop else int(np.ravel_multi_index(numbers, (KINDS, WIDE, HIGH)))
+
+    def following(self, legal, numbers):
+        cells = np.zeros((WIDE, HIGH), bool)
+        for _, x, y in legal:
+            cells[x, y] = True
+        if not numbers:  # add, remove, stop
+            return np.array([not cells.all()] * (KINDS - 1) + [cells.any(), True])
+        free = cells if numbers[0] == KINDS - 1 else ~cells
+        if numbers[0] == KINDS or len(numbers) == 3:
+            return np.zeros(0, bool)
+        return free.any(1) if len(numbers) == 1 else free[numbers[1]]
+
     def __len__(self):
         return KINDS * WIDE * HIGH + 1
 

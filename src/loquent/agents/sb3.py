@@ -55,8 +55,8 @@ class Chooser:
             )
         if not same(actions, self.actions):
             raise BadSetting(
-                f"{self.name} has learned to choose among {_shown(self.actions)}, not among "
-                f"{_shown(actions)}; use it with the task it was trained on"
+                f"{self.name} has learned to choose among {shown(self.actions)}, not among "
+                f"{shown(actions)}; use it with the task it was trained on"
             )
 
     def _answer(self, question: Question, scores: NDArray[np.float64]) -> Answer:
@@ -84,7 +84,8 @@ def same(left: ActionSet, right: ActionSet) -> bool:
     return type(left) is type(right) and len(left) == len(right)
 
 
-def _shown(actions: ActionSet) -> str:
+def shown(actions: ActionSet) -> str:
+    """The number of actions and, where they are known, the first texts, for error messages."""
     named = [actions.text(i) for i in range(min(3, len(actions)))] if isinstance(actions, Texts) else []
     return f"{len(actions):,} actions" + (f" ({', '.join(map(repr, named))}, ...)" if named else "")
 

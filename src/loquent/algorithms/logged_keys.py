@@ -132,6 +132,31 @@ CHAI = {
     **SCHEDULE,
 }
 
+TURN_PPO = {
+    "turns": Logged("turns", "actions of the collected episodes"),
+    "policy/loss": Logged(
+        "", "mean of the negated clipped surrogate over turns and gradient steps of the update"
+    ),
+    "policy/entropy": Logged(
+        "nats per turn",
+        "mean entropy of the distribution over legal actions; an unbiased estimate beyond 100,000 actions",
+    ),
+    "policy/ratio": Logged("", "mean of r_t = exp(new log-probability - log-probability at collection)"),
+    "policy/ratio_error": PPO["policy/ratio_error"],
+    "policy/clip_fraction": Logged(
+        "share of turns", "share of turns with a ratio outside [1 - clip, 1 + clip]"
+    ),
+    "policy/kl_old": Logged(
+        "nats per turn",
+        "mean of (r_t - 1) - log r_t (k3): divergence of the new policy from the policy at collection",
+    ),
+    "critic/loss": PPO["critic/loss"],
+    "critic/explained_variance": PPO["critic/explained_variance"],
+    "gradient/norm": Logged("", "mean norm of the gradient before clipping"),
+    "gradient/steps": PPO["gradient/steps"],
+    "learning_rate": Logged("", "learning rate of AdamW in this update"),
+}
+
 SB3 = {
     "sb3/actions": Logged("actions", "actions so far, over all games"),
     "sb3/learning_rate": Logged("", "the optimizer's learning rate at the end of the update"),
@@ -173,6 +198,7 @@ SB3_CLONING = {
 
 BUILT_IN: Mapping[str, Mapping[str, Logged]] = {
     "ppo": PPO,
+    "turn_ppo": TURN_PPO,
     "nlpo": NLPO,
     **dict.fromkeys(("supervised", "cloning", "filtered_cloning", "decision_transformer"), SUPERVISED),
     **dict.fromkeys(("ilql", "cql", "psi", "monte_carlo"), TOKEN_VALUES),

@@ -27,6 +27,22 @@ class ActionSet(ABC):
         """The sizes of the factors whose product covers the set; `(len(self),)` for a set without factors."""
         return (len(self),)
 
+    def split(self, i: int) -> tuple[int, ...]:
+        """The numbers of action `i` in the parts, in order; an action may leave out the last parts."""
+        return (i,)
+
+    def join(self, numbers: Sequence[int]) -> int:
+        """The action with these numbers in the parts; the inverse of `split`."""
+        [i] = numbers
+        return i
+
+    def following(self, legal: Legal, numbers: Sequence[int]) -> NDArray[np.bool_]:
+        """bool[parts[k]]: the numbers of part k = len(numbers) in legal actions that begin with `numbers`.
+
+        It is all False if no legal action begins so, and empty if `numbers` is a whole action.
+        """
+        return np.zeros(0, dtype=np.bool_) if numbers else self.mask(legal)
+
     @abstractmethod
     def __len__(self) -> int: ...
 
@@ -99,6 +115,11 @@ class Texts(ActionSet):
     def mask(self, legal: Legal) -> NDArray[np.bool_]:
         if len(self) > MASK_LIMIT:
             return super().mask(legal)
+        return self.following(legal, ())
+
+    def following(self, legal: Legal, numbers: Sequence[int]) -> NDArray[np.bool_]:
+        if numbers:
+            return np.zeros(0, dtype=np.bool_)
         return np.ones(len(self), dtype=np.bool_) if legal is None else self._bits(legal)
 
     def _bits(self, legal: Legal) -> NDArray[np.bool_]:

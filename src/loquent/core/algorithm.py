@@ -54,6 +54,11 @@ class Algorithm(ABC):
     smoke: ClassVar[tuple[str, ...]] = ()
     """Overrides that make it small, for the profile "smoke"."""
 
+    @classmethod
+    def make_actor(cls, config: Any, task: Task, key: Any) -> Any:
+        """The untrained model for a task; None: the language model of the recipe."""
+        return None
+
     @abstractmethod
     def agent(self, model: Any, evaluating: bool) -> Agent:
         """The agent that acts by the model, in training or in evaluation."""
@@ -92,6 +97,21 @@ class BatchAlgorithm(Algorithm):
     def after_update(self, model: Any) -> dict[str, float]:
         """Changes between updates, of controllers, target networks or masks; returns more logged values."""
         return {}
+
+
+class TurnAlgorithm(BatchAlgorithm):
+    """An algorithm that chooses among a task's actions and learns from batches of turns (`TurnBatch`).
+
+    Its model, from `make_actor`, is the view of the batches: `model.inputs(observation)` gives arrays by
+    name. With `scored`, the trainer calls `model.score(batch)` before `prepare`.
+    """
+
+    unused = ("model", "decoding", "evaluation")
+
+    @classmethod
+    @abstractmethod
+    def make_actor(cls, config: Any, task: Task, key: Any) -> Any:
+        """The untrained model for a task."""
 
 
 class Playing(Algorithm):

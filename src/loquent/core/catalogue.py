@@ -4,6 +4,7 @@ WORLDS = ("generation", "wordle", "tagging", "multilabel", "multiple_choice")  #
 DEFAULT_TASK = WORLDS[0]  # the task of a recipe that names none: text generation
 NAMES: dict[str, dict[str, str]] = {
     "algorithm": {
+        "turn_ppo": "loquent.algorithms.policy_gradient.turn_ppo:TurnPPO",
         "supervised": "loquent.algorithms.imitation.supervised:Supervised",
         "ppo": "loquent.algorithms.policy_gradient.ppo:PPO",
         "nlpo": "loquent.algorithms.policy_gradient.nlpo:NLPO",

@@ -242,6 +242,14 @@ class Task(ABC):
         """The expert's answer in a state; None when the task has no expert."""
         return None
 
+    def finishing(self, state: Any) -> str | None:
+        """The answer that ends the episode with success in this state.
+
+        None when no answer does, or when the task does not define it. Stop forcing reads it, in training
+        only (`agents.stop_forcing`).
+        """
+        return None
+
     def coloured(self, observation: Observation) -> str | None:
         """The observation's text with colours, for a person at a terminal; None: the plain text.
 

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from loquent.algorithms.shared.optimization import exact_copies
 from loquent.core import registry
-from loquent.core.algorithm import Playing
-from loquent.estimate.actions import estimate_fields
+from loquent.core.algorithm import Playing, TurnAlgorithm
+from loquent.estimate import actions, turns
 from loquent.estimate.slices import Slice, bytes_of, measure, networks, tensors, timed, tree, unique, whole
 from loquent.machine.memory import rss
 from loquent.models.score import tokens as score
@@ -73,8 +73,10 @@ def estimate(recipe: Recipe) -> Estimate:
 
     The estimate itself takes seconds, and the memory of the networks and a few rows.
     """
-    if issubclass(registry.resolve("algorithm", recipe.algorithm), Playing):
-        return Estimate(**estimate_fields(recipe, *_checkpoints(recipe)))
+    kind = registry.resolve("algorithm", recipe.algorithm)
+    if issubclass(kind, Playing | TurnAlgorithm):
+        fields = turns.estimate_fields if issubclass(kind, TurnAlgorithm) else actions.estimate_fields
+        return Estimate(**fields(recipe, *_checkpoints(recipe)))
     config, episodes = recipe.config, recipe.training.episodes
     minibatch = min(config.minibatch or FIRST_ROWS, episodes)
     one_epoch = recipe if config.epochs == 1 else replace(recipe, config=replace(config, epochs=1))

@@ -8,7 +8,7 @@ from typing import Any
 from loquent import pretrained
 from loquent.agents.scripted import Random
 from loquent.core import registry
-from loquent.core.algorithm import Algorithm, Playing
+from loquent.core.algorithm import Algorithm
 from loquent.core.seeding import Key
 from loquent.core.task import Task
 from loquent.errors import BadSetting
@@ -81,10 +81,11 @@ def folder_format(folder: str | Path, language: LanguageModel) -> Format:
 
 
 def make_actor(recipe: Recipe, task: Task, key: Key) -> Any:
-    """An `Actor`: a policy with its critic and its reference; or the model of a playing algorithm."""
+    """An `Actor`: a policy with its critic and its reference; or the model that the algorithm makes."""
     algorithm = registry.resolve("algorithm", recipe.algorithm)
-    if issubclass(algorithm, Playing):
-        return algorithm.make_actor(recipe.config, task, key)
+    actor = algorithm.make_actor(recipe.config, task, key)
+    if actor is not None:
+        return actor
     settings = recipe.model
     language = make_language(recipe, task, key)
     reference: Any = settings.reference

@@ -19,7 +19,7 @@ from typing import Any
 from loquent.adapters.table import Table
 from loquent.core import registry
 from loquent.core.agent import make as make_agent
-from loquent.core.algorithm import BatchAlgorithm, Playing
+from loquent.core.algorithm import BatchAlgorithm, Playing, TurnAlgorithm
 from loquent.core.episode import Episode
 from loquent.core.metric import Context
 from loquent.core.seeding import Key
@@ -31,8 +31,9 @@ from loquent.files import saved_state
 from loquent.machine import parallel
 from loquent.machine.identity import machine
 from loquent.models.score.tokens import score
-from loquent.models.tokens.batch import TokenBatch, token_batch
+from loquent.models.tokens.batch import token_batch
 from loquent.models.tokens.rewards import ends_by, learner_rewards
+from loquent.models.tokens.turns import turn_batch
 from loquent.recipes import Recipe
 from loquent.rewards import compose, learner
 from loquent.rollout.loop import Game, play
@@ -77,7 +78,7 @@ class Trainer:
             name=self.algorithm.name,
             playing=issubclass(kind, Playing),
             recorded=self.source == "data",
-            ends=None if issubclass(kind, Playing) else ends_by(self.actor.format),
+            ends=None if issubclass(kind, Playing | TurnAlgorithm) else ends_by(self.actor.format),
         )
         self.metrics = build_metrics(recipe.metrics, context)
         self.growing = pool is not None
@@ -108,7 +109,7 @@ class Trainer:
         self.updates += 1
         return {"update": self.updates, "episodes": self.games, **summary, **logs}
 
-    def next(self) -> tuple[TokenBatch, dict[str, float]]:
+    def next(self) -> tuple[Any, dict[str, float]]:
         """The prepared batch of the next update, and its logged values.
 
         The batch has recorded rows, or episodes that are played now.
@@ -122,6 +123,8 @@ class Trainer:
             episodes = self.collect()
         with self._timed("score"):
             batch = self.algorithm.prepare(self.batch(episodes))
+        if isinstance(self.algorithm, TurnAlgorithm):
+            return batch, rollout_summary.turns(episodes, self.weights, self.task.spec)
         return batch, rollout_summary.summary(
             episodes, batch, self.weights, self.task.spec, answers=self.settings.answers
         )
@@ -133,11 +136,16 @@ class Trainer:
         queue = [Game(row, self.games + i * each + j) for i, row in enumerate(rows) for j in range(each)]
         self.games += len(queue)
         episodes = play(self.task, queue, self._player(), seed=self.settings.seed, split=self.settings.split)
+        if isinstance(self.algorithm, TurnAlgorithm):
+            return compose.apply(self.terms, episodes, self.rows, self.learner)
         return learner_rewards(self.terms, episodes, self.rows, self.learner, self.actor.format)
 
-    def batch(self, episodes: Sequence[Episode]) -> TokenBatch:
-        """The batch for the algorithm: tokens, rewards and, if it needs them, all networks' scores."""
+    def batch(self, episodes: Sequence[Episode]) -> Any:
+        """The batch for the algorithm: tokens or turns, rewards and, if it needs them, all scores."""
         actor = self.actor
+        if isinstance(self.algorithm, TurnAlgorithm):
+            turns = turn_batch(episodes, actor.inputs, actor.actions, self.weights)
+            return actor.score(turns) if self.algorithm.scored else turns
         batch = token_batch(episodes, actor.format, self.weights, max_length=actor.context, room=actor.room)
         batch = batch.to(actor.device)
         return score(actor, batch) if self.algorithm.scored else batch

@@ -1,0 +1,312 @@
+"""PPO over the actions of turns: clipped ratios, GAE, and legal actions only.
+
+This is proximal policy optimisation (arXiv:1707.06347v2) on batches of turns (`TurnBatch`). The turn is the
+step: its action is one of the task's numbered actions, drawn from the legal ones. Defaults are those that
+lilGym's released code uses with its C+BERT model (arXiv:2211.01994), except where a setting says otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from loquent.agents.turns import StopForcing, TurnAgent
+from loquent.algorithms import logged_keys
+from loquent.algorithms.shared import kl, losses
+from loquent.algorithms.shared.gae import gae
+from loquent.algorithms.shared.optimization import (
+    Means,
+    adamw,
+    clip_gradients,
+    load_by_name,
+    minibatches,
+    state_by_name,
+    trainable,
+)
+from loquent.core.agent import Agent
+from loquent.core.algorithm import AlgorithmConfig, TurnAlgorithm
+from loquent.core.seeding import Key
+from loquent.core.settings import check_ranges, setting
+from loquent.core.task import Task
+from loquent.core.values import Record
+from loquent.errors import BadCheckpoint, BadSetting, LoquentError
+from loquent.files import saved_state
+from loquent.models.turns.actor import TurnActor
+from loquent.models.turns.scored import ScoredTurns, distribution, logprob_of
+from loquent.models.turns.settings import NetworkSettings
+
+START = Key(0, ("algorithm",))
+LILGYM = "lilGym's released code"
+
+LOGGED = logged_keys.TURN_PPO
+
+PER_STEP = (
+    "policy/loss",
+    "policy/entropy",
+    "policy/ratio",
+    "policy/clip_fraction",
+    "policy/kl_old",
+    "critic/loss",
+    "gradient/norm",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(NetworkSettings, AlgorithmConfig):
+    """Settings of `turn_ppo`."""
+
+    clip: float = setting(0.2, "ε: the ratio of a turn is clipped to [1 - ε, 1 + ε]", source=LILGYM, low=0.0)
+    value_clip: float | None = setting(
+        None, "clip range of values around those at collection; none: no clipping; lilGym: 0.2", low=0.0
+    )
+    epochs: int = setting(4, "passes over one batch of episodes; lilGym: 10", low=1)
+    minibatch: int = setting(512, "turns in one gradient step; lilGym: 64", low=1)
+    learning_rate: float = setting(3e-4, "peak learning rate of AdamW", source=LILGYM, low=0.0)
+    schedule: str = setting(
+        "constant",
+        "learning rate over `horizon` updates after the warm-up: constant, or decay to 0",
+        choices=("constant", "linear", "cosine"),
+    )
+    horizon: int = setting(0, "update at which the learning rate has fallen to 0", low=0)
+    warmup: int = setting(0, "updates over which the learning rate rises linearly", low=0)
+    weight_decay: float = setting(0.0, "weight decay of AdamW, on matrices only", low=0.0)
+    value_coefficient: float = setting(0.5, "weight of the loss of the critic", source=LILGYM, low=0.0)
+    entropy_coefficient: float = setting(
+        0.01,
+        "weight of the entropy bonus; lilGym's 0.1 had no gradient in its code, so its effect was that of 0",
+        low=0.0,
+    )
+    gamma: float = setting(0.99, "discount per turn", source=LILGYM, low=0.0, high=1.0)
+    lam: float = setting(
+        0.95,
+        "λ of GAE per turn: 0 relies on the critic, 1 on the return",
+        source=LILGYM,
+        low=0.0,
+        high=1.0,
+    )
+    normalize_advantages: str = setting(
+        "batch",
+        "centre and scale advantages over the whole batch, in each minibatch, or not at all",
+        source=LILGYM,
+        choices=("batch", "minibatch", "none"),
+    )
+    max_grad_norm: float | None = setting(
+        0.5, "largest norm of the gradient; none: no clipping", source=LILGYM, low=0.0
+    )
+    stop_kl: float | None = setting(
+        None, "a minibatch with a larger kl_old ends the update; none: no limit", low=0.0
+    )
+    stop_forcing: bool = setting(
+        False, "in training only, end an episode as soon as its goal is reached (PPO+SF)"
+    )
+
+    presets: ClassVar[Any] = {
+        "lilgym": Record(
+            value_clip=0.2,
+            epochs=10,
+            minibatch=64,
+            entropy_coefficient=0.0,  # 0.1 was added as a constant, without a gradient
+            value="tanh",
+            legal=False,
+            choose="parts",
+            schedule="linear",
+            horizon=1953,
+        )
+    }
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        self.check_network()
+        object.__setattr__(self, "features", self.resolved_features())
+        if self.schedule != "constant" and self.horizon <= self.warmup:
+            raise BadSetting(
+                f"Config.horizon = {self.horizon} with schedule = {self.schedule!r}; set it above "
+                f"warmup = {self.warmup}, to the updates of the run"
+            )
+
+
+def step_size(update: int, config: Config) -> float:
+    """The learning rate of update `update`, counted from 0."""
+    if update < config.warmup:
+        return config.learning_rate * (update + 1) / config.warmup
+    if config.schedule == "constant":
+        return config.learning_rate
+    progress = min(1.0, (update - config.warmup) / (config.horizon - config.warmup))
+    falling = 1 - progress if config.schedule == "linear" else (1 + math.cos(math.pi * progress)) / 2
+    return config.learning_rate * falling
+
+
+def by_episode(episode: Int[Tensor, " N"]) -> tuple[Int[Tensor, "B A"], Bool[Tensor, "B A"]]:
+    """The numbers of the turns of each episode, in order, and which of them are real (the others are 0)."""
+    _, counts = episode.unique_consecutive(return_counts=True)
+    starts = counts.cumsum(0) - counts
+    column = torch.arange(int(counts.max()), device=episode.device)
+    real = column < counts[:, None]
+    return (starts[:, None] + column).masked_fill(~real, 0), real
+
+
+def advantages(
+    batch: ScoredTurns, gamma: float, lam: float
+) -> tuple[Float[Tensor, " N"], Float[Tensor, " N"]]:
+    """GAE and λ-returns of each turn (arXiv:1506.02438 eq. 16), episode by episode.
+
+    An episode that ended by a rule has no value behind its last turn; another one has `bootstrap`.
+    """
+    at, real = by_episode(batch.episode)
+    last = real.long().sum(1, keepdim=True) - 1
+    alive = real & ~batch.ended[at]
+    advantage, target = gae(
+        torch.where(real, batch.reward[at], 0.0),
+        torch.where(real, batch.value[at], 0.0),
+        real,
+        alive,
+        batch.bootstrap[at.gather(1, last)[:, 0]],
+        torch.full(at.shape, gamma, dtype=batch.reward.dtype, device=at.device),
+        lam,
+    )
+    return advantage[real], target[real]
+
+
+class TurnPPO(TurnAlgorithm):
+    """PPO on the network of a `TurnActor`."""
+
+    Config: ClassVar[type] = Config
+    name = "turn_ppo"
+    scored = True
+    reads = ("play",)
+    smoke = ("algorithm.width=16", "algorithm.layers=1", "algorithm.minibatch=16", "algorithm.path=")
+
+    def __init__(self, config: Any, model: TurnActor, *, key: Key = START) -> None:
+        self.config, self.key, self.actor = config, key, model
+        if config.stop_forcing:
+            StopForcing(TurnAgent(self.name, model, greedy=False), model.task)  # refuses a task without goal
+        self.parameters = trainable(policy=model.policy)
+        self.optimizer = adamw(self.parameters, config.learning_rate, config.weight_decay)
+        self.updates = 0
+
+    @classmethod
+    def make_actor(cls, config: Any, task: Task, key: Key) -> TurnActor:
+        """The untrained network for a task."""
+        return TurnActor(cls.name, task, config, key)
+
+    def agent(self, model: TurnActor, evaluating: bool) -> Agent:
+        """The network as an agent: in evaluation the best action, or with `sampled` a drawn one.
+
+        In training actions are drawn, and with `stop_forcing` episodes end as their goal is reached.
+        """
+        agent = TurnAgent(self.name, model, greedy=evaluating and not self.config.sampled)
+        if evaluating:
+            return agent
+        model.warm()
+        return StopForcing(agent, model.task) if self.config.stop_forcing else agent
+
+    def prepare(self, batch: ScoredTurns) -> ScoredTurns:
+        """The scored turns with advantages and value targets; pure."""
+        advantage, target = advantages(batch, self.config.gamma, self.config.lam)
+        if self.config.normalize_advantages == "batch":
+            advantage = losses.normalised(advantage)
+        return replace(batch, advantage=advantage, target=target)
+
+    def update(self, model: TurnActor, batch: ScoredTurns) -> dict[str, float]:
+        """All epochs over one prepared batch; returns means over the whole update, weighted by turns."""
+        rate = step_size(self.updates, self.config)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        means, steps = Means(), 0
+        for rows in self._schedule(len(batch)):
+            if not self._gradient_step(model, batch.take(rows), means, first=steps == 0):
+                break
+            steps += 1
+        self.updates += 1
+        assert batch.target is not None
+        explained = losses.explained_variance(batch.value.double(), batch.target.double())
+        return {
+            **dict.fromkeys(PER_STEP, math.nan),
+            **means.logged(),
+            "critic/explained_variance": math.nan if explained is None else explained,
+            "gradient/steps": float(steps),
+            "learning_rate": rate,
+            "turns": float(len(batch)),
+        }
+
+    def loss(self, model: TurnActor, batch: ScoredTurns) -> dict[str, Float[Tensor, " N"]]:
+        """The loss as "total", and the logged values: a number for each turn."""
+        logits, value = model.policy(batch.features)
+        chosen = distribution(logits, batch.legality, model.tree)
+        new, entropy = logprob_of(chosen, batch.choice), chosen.entropy()
+        assert batch.advantage is not None
+        assert batch.target is not None
+        policy, ratio, clipped = losses.clipped_surrogate(
+            new, batch.logprob, batch.advantage, self.config.clip
+        )
+        critic = losses.squared_error(value, batch.target, batch.value, self.config.value_clip)
+        total = policy + self.config.value_coefficient * critic - self.config.entropy_coefficient * entropy
+        return {
+            "total": total,
+            "policy/loss": policy,
+            "policy/entropy": entropy,
+            "policy/ratio": ratio,
+            "policy/clip_fraction": clipped,
+            "policy/kl_old": kl.k3(batch.logprob, new),
+            "critic/loss": critic,
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """The optimizer by the names of its parameters, the counter, and what the network fits."""
+        return {
+            "fits": self.actor.described,
+            "optimizer": state_by_name(self.optimizer, self.parameters),
+            "updates": self.updates,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore a state from `state_dict`.
+
+        Raises:
+            BadCheckpoint: it is from a network with other inputs, actions or layers.
+        """
+        own, saved = self.actor.described, saved_state.part(state, "fits")
+        if saved != own:
+            name = next(name for name in [*own, *saved] if saved.get(name) != own.get(name))
+            problem = f"the {name} of the saved network was {saved.get(name)!r:.200}"
+            raise BadCheckpoint(f"{problem} and is {own.get(name)!r:.200} now; use the recipe of the run")
+        load_by_name(self.optimizer, self.parameters, saved_state.part(state, "optimizer"))
+        self.updates = saved_state.count(state, "updates")
+
+    def _schedule(self, turns: int) -> Iterator[Tensor]:
+        """The minibatches of all epochs; each epoch has its own order."""
+        rows = torch.arange(turns)
+        for epoch in range(self.config.epochs):
+            key = self.key.child("minibatches", self.updates, epoch)
+            for chosen in minibatches(rows, self.config.minibatch, key):
+                yield chosen.to(self.actor.device)
+
+    def _gradient_step(self, model: TurnActor, minibatch: ScoredTurns, means: Means, *, first: bool) -> bool:
+        """One gradient step on a minibatch; False, without a step, if kl_old exceeds `stop_kl`."""
+        if self.config.normalize_advantages == "minibatch":
+            assert minibatch.advantage is not None
+            minibatch = replace(minibatch, advantage=losses.normalised(minibatch.advantage))
+        parts = self.loss(model, minibatch)
+        total = parts.pop("total").mean()
+        if first:
+            means.greatest("policy/ratio_error", (parts["policy/ratio"].detach() - 1).abs())
+        diverged = float(parts["policy/kl_old"].detach().mean())
+        if not math.isfinite(float(total.detach())):
+            raise LoquentError(
+                f"the loss is {float(total.detach())}: training has diverged; try a lower learning_rate"
+            )
+        if self.config.stop_kl is not None and diverged > self.config.stop_kl:
+            return False
+        self.optimizer.zero_grad(set_to_none=True)
+        total.backward()
+        norm = clip_gradients(self.parameters, self.config.max_grad_norm)
+        means.add(**{name: part.detach() for name, part in parts.items()})
+        means.add(**{"gradient/norm": torch.tensor(norm, dtype=torch.float64)})
+        self.optimizer.step()
+        return True

@@ -1,0 +1,1 @@
+"""Networks that choose among a task's actions: inputs, encoders, distributions, the actor."""

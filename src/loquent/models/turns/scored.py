@@ -1,0 +1,88 @@
+"""Turns with what a policy gradient needs: legal actions, log-probabilities, values, advantages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from loquent.models.turns.parts import Dense, Path, Tree, masked
+
+
+@dataclass(frozen=True, eq=False)
+class Legality:
+    """The legal actions of N turns as tensors, and the numbers of the actions that were taken.
+
+    Either `actions` bool[N, n], or for sets without a mask `parts`, bool[N, P_k] for each part, after the
+    first k numbers of the action. `numbers` i64[N, K] has -1 for parts that the action leaves out.
+    """
+
+    actions: Tensor | None
+    parts: tuple[Tensor, ...] = ()
+    numbers: Tensor | None = None
+
+    def take(self, rows: Tensor) -> Legality:
+        """The legal actions of these turns."""
+        return Legality(
+            None if self.actions is None else self.actions[rows],
+            tuple(part[rows] for part in self.parts),
+            None if self.numbers is None else self.numbers[rows],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredTurns:
+    """N turns as tensors. The turns of an episode are neighbours, in order."""
+
+    features: dict[str, Tensor]
+    choice: Tensor  # i64[N]
+    reward: Tensor  # f32[N]
+    ended: Tensor  # bool[N]: by a rule after this turn
+    episode: Tensor  # i64[N]
+    legality: Legality
+    logprob: Tensor  # f32[N]: of the choice, by the policy that played, however the choice came about
+    value: Tensor  # f32[N]: of the observation before the choice
+    bootstrap: Tensor  # f32[N]: the value after the last turn of an episode that has not ended; else 0
+    advantage: Tensor | None = None
+    target: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.choice)
+
+    def take(self, rows: Tensor) -> ScoredTurns:
+        """The turns with these numbers."""
+        changed: dict[str, Any] = {
+            field.name: getattr(self, field.name)[rows]
+            for field in fields(self)
+            if isinstance(getattr(self, field.name), Tensor)
+        }
+        changed["features"] = {name: array[rows] for name, array in self.features.items()}
+        return replace(self, **changed, legality=self.legality.take(rows))
+
+
+def distribution(logits: tuple[Tensor, ...], legality: Legality, tree: Tree | None) -> Dense | Path:
+    """The distribution over legal actions of a network's logits.
+
+    Args:
+        logits: one f[N, n] of actions, or f[N, P_k] for each part.
+        tree: of the parts, where the logits are those of parts and the set has a mask.
+    """
+    if legality.actions is None:
+        parts = tuple(masked(part, legal) for part, legal in zip(logits, legality.parts, strict=True))
+        assert legality.numbers is not None
+        return Path(parts, legality.numbers)
+    if tree is None:
+        return Dense(masked(logits[0], legality.actions))
+    return Dense(tree.log_probabilities(logits, legality.actions))
+
+
+def logprob_of(chosen: Dense | Path, choice: Tensor) -> Tensor:
+    """f[N]: the log-probability of one action each; a `Path` has that of its own actions."""
+    return chosen.of(choice) if isinstance(chosen, Dense) else chosen.of_action()
+
+
+def joined(parts: list[Tensor], device: torch.device) -> Tensor:
+    """Tensors of the turns of several passes as one."""
+    return torch.cat(parts) if parts else torch.zeros(0, device=device)
