@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from loquent import recipes
 from loquent.annotation.forms import Annotation, form_of
 from loquent.annotation.session_files import SessionFiles
 from loquent.core import logged
@@ -33,6 +34,7 @@ from loquent.machine.identity import machine
 from loquent.recipes import Recipe
 from loquent.rollout.loop import Game, play
 from loquent.training import checkpoint
+from loquent.training.identity import all_settings, differences
 from loquent.training.keeping import CheckpointKeeper
 from loquent.training.trainer import Trainer
 
@@ -226,9 +228,11 @@ class Session:
         if records := run.newest_records():
             records.check_all(without=(names.TIMINGS,))
         if json_files.load_object(run.machine).get("fingerprint") != self.recipe.fingerprint:
+            theirs = recipes.load(run.config, imports="none")
+            differing = differences(all_settings(theirs), all_settings(self.recipe))
             raise BadCheckpoint(
-                f"{run.path} holds a session with other settings; use the settings in its {names.CONFIG}, or "
-                "name another folder"
+                f"{run.path} holds a session with other settings: {differing}; use the settings in its "
+                f"{names.CONFIG}, or name another folder"
             )
         run.checkpoints.sweep()
         self.samples, self.annotations = self._files.read()

@@ -31,6 +31,13 @@ class AlgorithmConfig:
     presets: ClassVar[Mapping[str, Record]] = {}
     """Sets of values by name, for `preset:` in a recipe."""
 
+    def spread_over_run(self) -> str:
+        """Which settings are a schedule over all updates, as a phrase for errors; "" if none is.
+
+        A run whose settings depend on its number of updates cannot be extended.
+        """
+        return ""
+
 
 class Algorithm(ABC):
     """Base of all algorithms. Derive from `BatchAlgorithm` or `Playing`.

@@ -29,6 +29,7 @@ class RunFolder:
         self.config, self.machine, self.data = (
             self.path / name for name in (names.CONFIG, names.MACHINE, names.DATA)
         )
+        self.extended = self.path / names.EXTENDED
         self.samples, self.annotations = self.path / names.SAMPLES, self.path / names.ANNOTATIONS
         self.draft = self.path / names.DRAFT
         self.evaluation_file, self.episodes = self.path / names.EVALUATION, self.path / names.EPISODES
@@ -137,6 +138,31 @@ class RunFolder:
         atomic.write_json(self.machine, machine)
         atomic.write_text(self.config, config)
         trust.sign(self.config)
+
+    def overrides(self) -> list[str]:
+        """The settings that were changed since the run began, as `key.path=value` for `config.yaml`.
+
+        Only the number of updates can change (`extend`).
+
+        Raises:
+            Damaged: `extended.json` does not hold a number of updates.
+        """
+        if not self.extended.exists():
+            return []
+        advice = 'it must be {"updates": N} with N of at least 1; write the number of updates of the run'
+        updates = json_files.load_object(self.extended, advice, error=Damaged).get("updates")
+        if type(updates) is not int or updates < 1:
+            raise Damaged(f"{self.extended}: updates is {json_files.shown(updates)}; {advice}")
+        return [f"training.updates={updates}"]
+
+    def extend(self, updates: int) -> None:
+        """Note that the run has this many updates, and delete its evaluation at the end.
+
+        The evaluation goes first: if the process is killed in between, resuming the run makes it again.
+        """
+        for file in (self.evaluation_file, self.episodes, self.report):
+            file.unlink(missing_ok=True)
+        atomic.write_json(self.extended, {"updates": updates})
 
     def recorder(self) -> Recorder:
         """A new recorder of the files that the run writes."""

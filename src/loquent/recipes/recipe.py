@@ -57,14 +57,19 @@ class Recipe:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of all settings except the name and those that only say how a teacher is reached."""
+        """A hash of `identity`."""
+        return digest(self.identity, 16)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """All settings except the name and those that only say how a teacher is reached."""
         settings = {key: value for key, value in self.resolved().items() if key != "name"}
         if "training" in settings:
             settings["training"] = {
                 **settings["training"],
                 "teacher": plain(without_transport(settings["training"].get("teacher"))),
             }
-        return digest(settings, 16)
+        return settings
 
     def replace(self, *overrides: str) -> Recipe:
         """The same recipe with `key.path=value` overrides."""

@@ -100,6 +100,8 @@ class ReportedRun:
                 "the file that the run wrote"
             )
         self.records.check(file.name)
+        if extended := self.files.overrides():
+            config["training"]["updates"] = int(extended[0].partition("=")[2])
         return config
 
     @property

@@ -5,14 +5,44 @@ It consists of the recipe, the machine and the rows of the evaluations.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from loquent.core.guards.json_files import shown
 from loquent.core.task import Task
 from loquent.core.values import digest
 from loquent.errors import AnotherRun
+from loquent.recipes import Recipe
 from loquent.recipes.sections import TrainingSettings
 from loquent.training.evaluate import held_out
+
+MOST_SHOWN = 8  # differing settings in one error
+
+
+def all_settings(recipe: Recipe) -> dict[str, Any]:
+    """All settings of a recipe that its results depend on, by path."""
+    return dict(_paths(recipe.identity))
+
+
+def settings(recipe: Recipe) -> dict[str, Any]:
+    """The settings of a recipe that must be equal, by path.
+
+    The number of updates is left out unless a schedule of the algorithm depends on it, so that a run can be
+    extended.
+    """
+    paths = all_settings(recipe)
+    if not recipe.config.spread_over_run():
+        del paths["training.updates"]
+    return paths
+
+
+def _paths(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """The leaves of a tree of settings, each with its path; an empty mapping is a leaf."""
+    for name, value in tree.items():
+        if isinstance(value, Mapping) and value:
+            yield from _paths(value, f"{above}{name}.")
+        else:
+            yield above + name, value
 
 
 def held_out_rows(task: Task, settings: TrainingSettings) -> dict[str, str]:
@@ -35,8 +65,36 @@ def compare(saved: Mapping[str, Any], now: Mapping[str, Any]) -> None:
         AnotherRun: a part differs; names the part and both values.
     """
     for name, value in now.items():
+        if saved.get(name) != value and name == "settings":
+            raise AnotherRun(_other_settings(saved.get(name), value))
         if saved.get(name) != value:
             raise AnotherRun(_difference("rows of" if name == "rows" else name, saved.get(name), value))
+
+
+def differences(saved: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """The settings that differ, each with both values; at most 8 of them."""
+    paths = [*now, *(path for path in saved if path not in now)]
+    texts = [
+        f"{path} was {_text(saved, path)} and is {_text(now, path)} now"
+        for path in paths
+        if _text(saved, path) != _text(now, path)
+    ]
+    more = f", and {len(texts) - MOST_SHOWN} more" if len(texts) > MOST_SHOWN else ""
+    return "; ".join(texts[:MOST_SHOWN]) + more
+
+
+def _other_settings(saved: Any, now: Mapping[str, Any]) -> str:
+    """The refusal of a state with other settings."""
+    if not isinstance(saved, Mapping):
+        return f"its settings are {shown(saved)}; another version of Loquent wrote it: train it again"
+    return (
+        f"its settings differ: {differences(saved, now)}; a resumed run keeps its settings. To train with "
+        "other settings, start a new run in another folder, with model.path=RUN"
+    )
+
+
+def _text(settings: Mapping[str, Any], path: str) -> str:
+    return shown(settings[path]) if path in settings else "absent"
 
 
 def _difference(name: str, saved: Any, now: Any) -> str:

@@ -46,9 +46,10 @@ class Run:
 
     @property
     def recipe(self) -> Recipe:
-        """The recipe at the start of the run, with every default written out."""
+        """The recipe of the run, with every default written out, and the updates it was extended to."""
         self._compare(names.CONFIG)
-        return recipes.load(self.files.config, imports="all" if self.allow_imports else "trusted")
+        overrides = self.files.overrides()
+        return recipes.load(self.files.config, overrides, imports="all" if self.allow_imports else "trusted")
 
     @property
     def metrics(self) -> list[dict[str, Any]]:

@@ -205,7 +205,7 @@ class Trainer:
     def _identity(self) -> dict[str, Any]:
         """The parts of the state that must be equal when the run is resumed."""
         return {
-            "fingerprint": self.recipe.fingerprint,
+            "settings": identity.settings(self.recipe),
             "machine": machine(self.actor.device),
             "rows": self.held_out_rows(),
         }

@@ -70,6 +70,10 @@ class Shared(AlgorithmConfig):
         """The same settings with the shortest update: one phase of acting and learning."""
         raise NotImplementedError
 
+    def spread_over_run(self) -> str:
+        """The settings that are a schedule over all updates."""
+        return "schedule = 'linear' (the learning rate is 0 at the last update)" * (self.schedule == "linear")
+
     def _check_steps(self, unit: int) -> None:
         if self.steps % unit:
             raise BadSetting(
@@ -105,6 +109,12 @@ class DoubleDQNSettings(Shared):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_steps(self.games * self.learn_every)
+
+    def spread_over_run(self) -> str:
+        """The settings that are a schedule over all updates."""
+        falls = self.explore_first != self.explore_last
+        exploration = f"explore_share = {self.explore_share} (a share of all updates)" if falls else ""
+        return " and ".join(filter(None, (super().spread_over_run(), exploration)))
 
     def shortest(self) -> Self:
         """The same settings with about 64 actions in an update and learning after each step."""

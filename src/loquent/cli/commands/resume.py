@@ -1,4 +1,4 @@
-"""`loquent resume`: continues a run that was stopped, from its newest checkpoint.
+"""`loquent resume`: continues a run that was stopped, from its newest checkpoint, or extends a finished one.
 
 The run gives the same results as without the stop.
 """
@@ -11,6 +11,9 @@ from typing import Any
 
 from loquent.bench.seeds import PLAN, resume_seeds
 from loquent.cli.commands.train import report, report_seeds, resumable
+from loquent.errors import BadSetting
+from loquent.files.run_folder import RunFolder
+from loquent.training.extending import extended
 from loquent.training.run import load_run
 from loquent.training.train import train
 
@@ -20,10 +23,16 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     folder = Path(arguments.run)
     with resumable(folder):
         if (folder / PLAN).is_file():
+            if arguments.overrides:
+                raise BadSetting(
+                    f"{folder} holds the runs of several seeds; extend each: loquent resume "
+                    f"{RunFolder(folder).one_seed() or folder} {' '.join(arguments.overrides)}"
+                )
             return 0, report_seeds(
                 folder,
                 resume_seeds(folder, from_older=arguments.from_older, allow_imports=arguments.allow_imports),
             )
         stopped = load_run(folder, allow_imports=arguments.allow_imports)
-        train(stopped.recipe, stopped.folder, resume=True, from_older=arguments.from_older)
+        recipe = extended(stopped, arguments.overrides)
+        train(recipe, stopped.folder, resume=True, from_older=arguments.from_older)
         return 0, report(stopped)

@@ -14,8 +14,10 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
 
     Code that the file names is imported only with --allow-imports.
     """
-    config = RunFolder(arguments.recipe).config
-    name = config if config.is_file() and arguments.recipe not in recipes.names() else arguments.recipe
-    recipe = recipes.load(name, arguments.overrides, imports="all" if arguments.allow_imports else "none")
+    folder = RunFolder(arguments.recipe)
+    of_run = folder.is_run and arguments.recipe not in recipes.names()
+    name = folder.config if of_run else arguments.recipe
+    overrides = [*(folder.overrides() if of_run else ()), *arguments.overrides]
+    recipe = recipes.load(name, overrides, imports="all" if arguments.allow_imports else "none")
     print(recipe.yaml(), end="")
     return 0, recipe.resolved()

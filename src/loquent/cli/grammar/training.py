@@ -110,7 +110,13 @@ def _bench(commands: Any) -> None:
 
 
 def _resume(commands: Any) -> None:
-    parser = command(commands, "resume", "continue a run that was stopped", "loquent resume runs/ppo")
+    parser = command(
+        commands,
+        "resume",
+        "continue a run that was stopped, or extend a finished one",
+        "loquent resume runs/ppo",
+        "loquent resume runs/ppo training.updates=200",
+    )
     parser.add_argument(
         "run",
         metavar="RUN",
@@ -121,6 +127,12 @@ def _resume(commands: Any) -> None:
         "--from-older",
         action="store_true",
         help="continue from an older checkpoint where the newest one is refused",
+    )
+    parser.add_argument(
+        "overrides",
+        nargs="*",
+        metavar="training.updates=N",
+        help="a larger number of updates: the run goes on to it, and equals one that had it from the start",
     )
     allow_imports(parser, "a run")
 

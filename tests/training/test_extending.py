@@ -1,0 +1,166 @@
+"""An extended run equals, bit for bit, the run that had all its updates from the start."""
+
+import json
+
+import pytest
+
+from loquent import recipes
+from loquent.agents.scripted import Random
+from loquent.cli import main as cli
+from loquent.core import episode, registry
+from loquent.errors import BadCheckpoint, BadSetting, Damaged
+from loquent.files.run_folder import RunFolder
+from loquent.rollout.loop import games, play
+from loquent.training.extending import extended
+from loquent.training.run import load_run
+from loquent.training.train import train
+
+MODEL = (
+    "model={layers: 1, width: 16, heads: 2, context: 512, vocabulary: 260, tokenizer_texts: 50, dropout: 0.1}"
+)
+SMALL = (
+    "decoding={max_new_tokens: 4}",
+    "training={updates: 1, episodes: 6, evaluate_every: 1, evaluate_episodes: 3, final_episodes: 3}",
+)
+CONSTANT = {
+    "sb3/double_dqn": ("algorithm.explore_first=0.1", "algorithm.explore_last=0.1"),
+    "sb3/maskable_double_dqn": ("algorithm.explore_first=0.1", "algorithm.explore_last=0.1"),
+    "filtered_cloning": ("algorithm.top=0.5",),
+}
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """Eight Wordle episodes of a random player."""
+    folder = tmp_path_factory.mktemp("recorded")
+    task = registry.find("task", "wordle")()
+    episode.write(folder / "episodes.jsonl", play(task, games(task.rows("train")[:8]), Random(task), seed=1))
+    return folder
+
+
+def recipe_of(learner, recorded, *more):
+    """A small recipe of a learner, of one update."""
+    own = (f"algorithm={{kind: {learner}}}", *CONSTANT.get(learner, ()), *more)
+    if learner.startswith("sb3/"):
+        small = registry.find("algorithm", learner).smoke
+        return recipes.load("labels_dqn_masked", [*own, *small, *SMALL[1:]], profile="smoke")
+    reads = registry.find("algorithm", learner).reads
+    if reads[0] == "data":
+        return recipes.load(
+            "wordle_clone", ["task={kind: wordle}", MODEL, *SMALL, *own, f"training.data={recorded}"]
+        )
+    name = "reviews_ppo" if reads[0] == "play" else "reviews_supervised"
+    plain = (
+        "task.limit=60",
+        "metrics={diversity: {}}",
+        *(["rewards={lexicon: 1.0}"] * (name == "reviews_ppo")),
+    )
+    return recipes.load(name, [MODEL, *SMALL, *plain, *own], profile="smoke")
+
+
+def results(folder):
+    run = load_run(folder)
+    return run.fingerprint, run.metrics, run.evaluation["values"], run.files.episodes.read_bytes()
+
+
+@pytest.mark.parametrize("learner", registry.names("algorithm"))
+def test_an_extended_run_equals_one_that_had_its_updates_from_the_start(learner, recorded, tmp_path):
+    recipe = recipe_of(learner, recorded)
+    run = train(recipe, tmp_path / "run", progress=False)
+    assert [line["update"] for line in run.metrics][-1] == 1
+    train(extended(run, ["training.updates=3"]), run.folder, progress=False, resume=True)
+    whole = train(recipe.replace("training.updates=3"), tmp_path / "whole", progress=False)
+    assert results(run.folder) == results(whole.folder)
+    assert load_run(run.folder).recipe == whole.recipe
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory):
+    """A finished PPO run of one update."""
+    return train(recipe_of("ppo", None), tmp_path_factory.mktemp("short") / "run", progress=False)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("training.updates=0", "training.updates"),
+        ("algorithm.clip=0.1", r"'algorithm.clip=0.1' cannot change in a run that is resumed; only"),
+        ("training.updates=many", "training.updates"),
+    ],
+)
+def test_other_changes_are_refused(short, override, message):
+    with pytest.raises(BadSetting, match=message):
+        extended(short, [override])
+    assert short.files.has_ended
+
+
+def test_fewer_updates_are_refused(short, tmp_path):
+    longer = short.recipe.replace("training.updates=2")
+    run = train(longer, tmp_path / "run", progress=False)
+    with pytest.raises(BadSetting, match=r"training.updates = 1 is less than the 2 of"):
+        extended(run, ["training.updates=1"])
+    assert extended(run, ["training.updates=2"]) == longer
+    assert run.files.has_ended
+
+
+@pytest.mark.parametrize(
+    ("learner", "override", "reason"),
+    [
+        ("sb3/ppo", "algorithm.schedule=linear", "schedule = 'linear'"),
+        ("sb3/double_dqn", "algorithm.explore_last=0.02", "explore_share = "),
+    ],
+)
+def test_a_schedule_over_all_updates_is_refused(learner, override, reason, tmp_path):
+    run = train(recipe_of(learner, None, override), tmp_path / "run", progress=False)
+    with pytest.raises(BadSetting, match=f"depend on the number of updates: {reason}"):
+        extended(run, ["training.updates=3"])
+    assert run.files.has_ended
+    with pytest.raises(BadCheckpoint, match=r"training.updates was 1 and is 3 now"):
+        train(run.recipe.replace("training.updates=3"), run.folder, progress=False, resume=True)
+
+
+def test_a_run_that_stopped_early_is_refused(tmp_path):
+    recipe = recipe_of(
+        "ppo",
+        None,
+        "training.updates=4",
+        "training.stop_metric=return",
+        "training.patience=1",
+        "training.margin=1000",
+    )
+    run = train(recipe, tmp_path / "run", progress=False)
+    assert len(run.metrics) < 4
+    with pytest.raises(BadCheckpoint, match="was stopped early, after update"):
+        extended(run, ["training.updates=9"])
+    assert run.files.has_ended
+
+
+def test_the_command_extends_a_run_and_shows_it(tmp_path, capsys):
+    folder = tmp_path / "run"
+    train(recipe_of("ppo", None), folder, progress=False)
+    assert cli.main(["resume", str(folder), "training.updates=2"]) == 0
+    assert len(load_run(folder).metrics) == 2
+    capsys.readouterr()
+    assert cli.main(["show", str(folder)]) == 0
+    assert "updates: 2" in capsys.readouterr().out
+    assert cli.main(["resume", str(folder), "algorithm.clip=0.1"]) == 2
+
+
+def test_a_kill_between_the_two_files_loses_only_the_last_evaluation(tmp_path):
+    folder = tmp_path / "run"
+    run = train(recipe_of("ppo", None), folder, progress=False)
+    before = results(folder)
+    for file in (run.files.evaluation_file, run.files.episodes):
+        file.unlink()  # the first half of `RunFolder.extend`
+    train(load_run(folder).recipe, folder, progress=False, resume=True)
+    assert results(folder) == before
+
+
+@pytest.mark.parametrize("content", ['{"updates": 0}', '{"updates": "3"}', "{}", "[1]", "{"])
+def test_a_damaged_note_is_named(content, tmp_path, short):
+    folder = RunFolder(tmp_path)
+    folder.extended.write_text(content)
+    with pytest.raises(Damaged, match=r"extended\.json"):
+        folder.overrides()
+    folder.extended.write_text(json.dumps({"updates": 3}))
+    assert folder.overrides() == ["training.updates=3"]
