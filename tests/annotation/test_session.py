@@ -223,7 +223,7 @@ def test_two_samples_of_one_id_are_refused(tmp_path):
 
 def test_other_folders_and_learners_are_refused(tmp_path):
     one = begun(tmp_path)
-    with pytest.raises(BadCheckpoint, match="other settings"):
+    with pytest.raises(BadCheckpoint, match=r"other settings: .* was .* and is .* now"):
         Session(written(tmp_path, updates=7), one.folder)
     (one.folder / "annotations.jsonl").unlink()
     with pytest.raises(BadCheckpoint, match="no annotation session"):

@@ -187,7 +187,7 @@ def test_a_run_cut_off_and_resumed_is_the_same_run(tmp_path, name):
 
 def test_a_checkpoint_of_another_recipe_is_refused(ppo, tmp_path):
     shutil.copytree(ppo.folder, tmp_path / "run")
-    with pytest.raises(BadCheckpoint, match=r"its settings differ: algorithm.clip was 0.2 and is 0.1 now"):
+    with pytest.raises(BadCheckpoint, match=r"its settings differ: .*algorithm.clip was 0.2 and is 0.1 now"):
         train(small("reviews_ppo", "algorithm.clip=0.1"), tmp_path / "run", progress=False, resume=True)
     with pytest.raises(BadCheckpoint, match="holds a run already"):
         run(tmp_path / "run", "reviews_ppo")

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from loquent import recipes
 from loquent.bench import collecting, ranking
 from loquent.bench.jobs import Job
 from loquent.bench.sets import SetJob
@@ -30,6 +31,7 @@ from loquent.machine.version import __version__
 from loquent.recipes import Recipe
 from loquent.rewards import compose
 from loquent.training.evaluate import Evaluation, evaluate_agent
+from loquent.training.identity import all_settings, differences
 from loquent.training.metrics import build_metrics
 from loquent.training.run import load_run
 from loquent.training.start import make_task
@@ -100,8 +102,13 @@ def finished(job: Job | SetJob) -> Outcome | None:
 
 
 def _other_settings(job: Job) -> BadCheckpoint:
+    folder, differing = RunFolder(job.folder), ""
+    with suppress(LoquentError, OSError, ValueError):  # a config.yaml that cannot be read has no differences
+        theirs = recipes.load(folder.config, folder.overrides(), imports="none")
+        differing = differences(all_settings(theirs), all_settings(job.recipe))
+    detail = f": {differing}" if differing else ""
     return BadCheckpoint(
-        f"{job.folder} holds a run of other settings than those of the suite; name a new folder, or "
+        f"{job.folder} holds a run of other settings than those of the suite{detail}; name a new folder, or "
         "move that one away"
     )
 
