@@ -71,7 +71,6 @@ def _truth(program: Program, board: Board) -> bool:
     return program.compute(board)
 
 
-@lru_cache(KEPT_PROGRAMS)
 def compile_program(text: str, name: str = "") -> Program:
     """The program of a text; the last `KEPT_PROGRAMS` programs are kept.
 
@@ -82,4 +81,7 @@ def compile_program(text: str, name: str = "") -> Program:
         ProgramBudgetError: the text is too long, has too many nodes, or is nested too deep.
         ProgramError: the text is not in the language; the message has the column.
     """
-    return Program(text, name)
+    return _compiled(text, name)
+
+
+_compiled = lru_cache(KEPT_PROGRAMS)(Program)
