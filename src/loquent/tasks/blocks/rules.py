@@ -7,7 +7,9 @@ arXiv:2211.01994, which moves the item without this check.
 from __future__ import annotations
 
 from loquent.tasks.blocks.board import BOX_SIDE, TOWER_Y, Board, Box, Item, tower_block
-from loquent.tasks.blocks.geometry.tables import CELL, FAR, kind_of, snap_of_circles, tables
+from loquent.tasks.blocks.geometry.making import FAR
+from loquent.tasks.blocks.geometry.rings import kind_of
+from loquent.tasks.blocks.geometry.tables import snap_of_circles, tables
 from loquent.tasks.blocks.pictures.sprites import covers
 
 PITCH = 140  # pixels from a box to the next
@@ -85,7 +87,7 @@ def placed(box: Box, item: Item, number: int, legacy: bool) -> Box | str:
 
 
 def item_of_cell(box: Box, x: int, y: int) -> int:
-    """The number of the item with the largest area in the cell at (x, y); the first among equals; -1: none."""
+    """The item with the largest area in the cell at (x, y), the first among equals; -1: none."""
     rank, best, most = tables().area_rank, -1, 0
     for i, item in enumerate(box):
         area = rank(KIND[item.shape, item.size], item.x - x, item.y - y)
@@ -95,7 +97,7 @@ def item_of_cell(box: Box, x: int, y: int) -> int:
 
 
 def item_of_pixel(box: Box, x: int, y: int) -> int:
-    """The number of the item that the picture shows at a pixel, the last one drawn there; -1: none."""
+    """The item that the picture shows at a pixel, the last one drawn there; -1: none."""
     for i in range(len(box) - 1, -1, -1):
         item = box[i]
         if covers(KIND[item.shape, item.size], x - item.x, y - item.y):
@@ -106,26 +108,3 @@ def item_of_pixel(box: Box, x: int, y: int) -> int:
 def without(box: Box, i: int) -> Box:
     """The box without item `i`."""
     return box[:i] + box[i + 1 :]
-
-
-__all__ = [
-    "BOUNDS",
-    "CELL",
-    "EMPTY_CELL",
-    "EMPTY_STACK",
-    "FULL_STACK",
-    "INVALID",
-    "KIND",
-    "OVERLAP",
-    "PITCH",
-    "SEPARATOR",
-    "item_of_cell",
-    "item_of_pixel",
-    "misfit",
-    "placed",
-    "snapped",
-    "stacked",
-    "unstacked",
-    "with_box",
-    "without",
-]

@@ -55,7 +55,7 @@ def gap(a: int, b: int, x: int, y: int) -> tuple[int, int, int]:
 
 
 def area(kind: int, x: int, y: int) -> float:
-    """The area in square pixels of a kind at (x, y) inside the cell [0, 20] x [0, 20], clipped edge by edge."""
+    """The area in square pixels of a kind at (x, y) in the cell [0, 20] x [0, 20], clipped edge by edge."""
     points = ring(kind, x, y)[:-1]
     for axis, sign, limit in ((0, 1, 0), (0, -1, -CELL), (1, 1, 0), (1, -1, -CELL)):
         points = _clipped(points, sign * points[:, axis] - limit) if len(points) else points

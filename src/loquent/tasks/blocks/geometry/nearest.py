@@ -35,9 +35,7 @@ def nearest_points(a: Array, b: Array) -> tuple[Point, Point]:
     _, i, j = distance(a, b)
     first = (_point(a[i]), _point(a[i + 1]))
     second = (_point(b[j]), _point(b[j + 1]))
-    pairs = [(_closest(first, end), end) for end in second] + [
-        (end, _closest(second, end)) for end in first
-    ]
+    pairs = [(_closest(first, end), end) for end in second] + [(end, _closest(second, end)) for end in first]
     return min(pairs, key=lambda pair: _apart(*pair))  # the first among equals
 
 
@@ -46,7 +44,9 @@ def _to_segment(point: Array, start: Array, end: Array) -> Array:
     along, reach = end - start, point - start
     square = along[..., 0] * along[..., 0] + along[..., 1] * along[..., 1]
     share = (reach[..., 0] * along[..., 0] + reach[..., 1] * along[..., 1]) / square
-    side = ((start[..., 1] - point[..., 1]) * along[..., 0] - (start[..., 0] - point[..., 0]) * along[..., 1]) / square
+    side = (
+        (start[..., 1] - point[..., 1]) * along[..., 0] - (start[..., 0] - point[..., 0]) * along[..., 1]
+    ) / square
     inside = np.abs(side) * np.sqrt(square)
     return np.where(share <= 0, _length(reach), np.where(share >= 1, _length(point - end), inside))
 

@@ -12,14 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from loquent.errors import LoquentError
-from loquent.tasks.blocks.geometry.making import CELL, FAR, MOST_GAP, REACH
+from loquent.tasks.blocks.geometry.making import CELL, FAR, REACH
 from loquent.tasks.blocks.geometry.nearest import nearest_points
-from loquent.tasks.blocks.geometry.rings import KINDS, LONGEST, kind_of, ring
-
-__all__ = ["CELL", "FAR", "KINDS", "LONGEST", "MOST_GAP", "REACH", "Tables", "kind_of", "snap_of_circles", "tables"]
+from loquent.tasks.blocks.geometry.rings import KINDS, LONGEST, ring
 
 FILE = Path(__file__).with_name("tables.npz")
-SHA256 = "0"
+SHA256 = "4db93795cfa164455d301fdf61115008ad86d551c515b2b7f3e720227599ae77"
 WIDTH = 2 * REACH + 1
 SPAN = LONGEST + CELL - 1
 
@@ -29,10 +27,11 @@ class Tables:
 
     Attributes:
         overlap: bool[9, 9, 69, 69]: whether the interiors of two items meet, by kinds and offset + 34.
-        distance: int8[9, 9, 69, 69]: their distance without its decimals; 5 for more and for items that meet.
+        distance: int8[9, 9, 69, 69]: their distance without its decimals; 5 for more, and for items that
+            meet.
         snap: int8[9, 9, 69, 69, 2]: where the first item moves to touch the second.
-        area: uint16[9, 49, 49]: the rank of the area of an item in a cell, by its offset + 29 from the cell; 0
-            where they do not meet.
+        area: uint16[9, 49, 49]: the rank of the area of an item in a cell, by its offset + 29 from the cell;
+            0 where they do not meet.
     """
 
     def __init__(self) -> None:
@@ -43,12 +42,15 @@ class Tables:
             )
         with np.load(FILE, allow_pickle=False) as file:
             shape = (KINDS, KINDS, WIDTH, WIDTH)
-            self.overlap = np.unpackbits(file["overlap"], count=np.prod(shape)).astype(np.bool_).reshape(shape)
+            self.overlap = (
+                np.unpackbits(file["overlap"], count=np.prod(shape)).astype(np.bool_).reshape(shape)
+            )
             self.distance, self.snap, self.area = file["gap"][..., 0], file["gap"][..., 1:], file["area"]
         # bytes and nested tuples answer a single question many times faster than arrays
         self._overlap = tuple(tuple(self.overlap[a, b].tobytes() for b in range(KINDS)) for a in range(KINDS))
         self._distance = tuple(
-            tuple(np.ascontiguousarray(self.distance[a, b]).tobytes() for b in range(KINDS)) for a in range(KINDS)
+            tuple(np.ascontiguousarray(self.distance[a, b]).tobytes() for b in range(KINDS))
+            for a in range(KINDS)
         )
         self._area = tuple(self.area[kind].ravel().tolist() for kind in range(KINDS))
 

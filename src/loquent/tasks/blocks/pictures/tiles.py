@@ -7,6 +7,7 @@ a removed item then leaves marks.
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,10 @@ def full(board: Board) -> Pixels:
     picture = _FULL.copy()
     for i, box in enumerate(board):
         if box:
-            picture[:, PITCH * i : PITCH * i + BOX_SIDE] = _tile(box)[0]
+            tile = box_tile(box)
+            if tile.outside:
+                return _whole(board)
+            picture[:, PITCH * i : PITCH * i + BOX_SIDE] = tile.full
     return picture
 
 
@@ -36,46 +40,64 @@ def half(board: Board) -> Pixels:
     picture = _HALF.copy()
     for i, box in enumerate(board):
         if box:
-            picture[:, PITCH // 2 * i : PITCH // 2 * i + BOX_SIDE // 2] = _tile(box)[1]
+            tile = box_tile(box)
+            if tile.outside:
+                return reduced(_whole(board))
+            picture[:, PITCH // 2 * i : PITCH // 2 * i + BOX_SIDE // 2] = tile.half
     return picture
 
 
-def half_of_box(box: Box) -> Pixels:
-    """u8[50, 50, 3]: the part of a box in the half picture; not to be written to."""
-    return _tile(box)[1]
+def reduced(picture: Pixels) -> Pixels:
+    """The mean of each 2 x 2 pixels of a picture with an even height and width, without its decimals."""
+    part = picture.astype(np.uint16)
+    sums = part[::2, ::2] + part[1::2, ::2] + part[::2, 1::2] + part[1::2, 1::2]
+    return (sums >> 2).astype(np.uint8)
 
 
-def full_of_box(box: Box) -> Pixels:
-    """u8[100, 100, 3]: the part of a box in the full picture; not to be written to."""
-    return _tile(box)[0]
+class Tile(NamedTuple):
+    """The part of a box in both pictures, and whether an item leaves the box, as rules "legacy" allow.
+
+    `full` is u8[100, 100, 3] and `half` u8[50, 50, 3]; neither may be written to.
+    """
+
+    full: Pixels
+    half: Pixels
+    outside: bool
 
 
 @lru_cache(maxsize=CACHED)
-def _tile(box: Box) -> tuple[Pixels, Pixels]:
-    """The full and the half tile: those of the box without its last item, with that item drawn on them."""
+def box_tile(box: Box) -> Tile:
+    """The tile of the box without its last item, with that item drawn on it."""
     if not box:
-        return _FULL[:, :BOX_SIDE], _HALF[:, : BOX_SIDE // 2]
-    below, small = _tile(box[:-1])
-    tile, reduced = below.copy(), small.copy()
-    left, top, right, bottom = _draw(tile, box[-1])
-    part = tile[top:bottom, left:right].astype(np.uint16)
-    sums = part[::2, ::2] + part[1::2, ::2] + part[::2, 1::2] + part[1::2, 1::2]
-    reduced[top // 2 : bottom // 2, left // 2 : right // 2] = sums >> 2
-    tile.flags.writeable = reduced.flags.writeable = False
-    return tile, reduced
+        return Tile(_FULL[:, :BOX_SIDE], _HALF[:, : BOX_SIDE // 2], False)
+    below, item = box_tile(box[:-1]), box[-1]
+    tile, small = below.full.copy(), below.half.copy()
+    inside = _draw(tile, item, item.x)
+    left, top = max(item.x, 0) & ~1, max(item.y, 0) & ~1
+    right, bottom = item.x + item.size + 1, item.y + item.size + 1  # the halves cut off an odd end
+    part = tile[top : bottom & ~1, left : right & ~1]
+    small[top // 2 : bottom // 2, left // 2 : right // 2] = reduced(part)
+    tile.flags.writeable = small.flags.writeable = False
+    return Tile(tile, small, below.outside or not inside)
 
 
-def _draw(tile: Pixels, item: Item) -> tuple[int, int, int, int]:
-    """Draw an item; returns the even rectangle (left, top, right, bottom) around it, inside the box.
+def _whole(board: Board) -> Pixels:
+    """The picture, with items that reach out of their boxes."""
+    picture = _FULL.copy()
+    for i, box in enumerate(board):
+        for item in box:
+            _draw(picture, item, item.x + PITCH * i)
+    return picture
 
-    The rules "legacy" move items up to 2 pixels out of their box; those pixels are not drawn.
-    """
-    x, y, size = item.x, item.y, item.size
-    left, top = max(x, 0), max(y, 0)
-    right, bottom = min(x + size, BOX_SIDE), min(y + size, BOX_SIDE)
+
+def _draw(pixels: Pixels, item: Item, x: int) -> bool:
+    """Draw an item whose left edge is at x, and cut off what does not fit; returns whether all fits."""
+    y, size = item.y, item.size
+    height, width = pixels.shape[:2]
+    left, top, right, bottom = max(x, 0), max(y, 0), min(x + size, width), min(y + size, height)
     drawn = sprite(kind_of(item.shape, size))[top - y : bottom - y, left - x : right - x]
-    tile[top:bottom, left:right][drawn] = COLORS[item.color]
-    return left & ~1, top & ~1, right + (right & 1), bottom + (bottom & 1)
+    pixels[top:bottom, left:right][drawn] = COLORS[item.color]
+    return right - left == bottom - top == size
 
 
 def _empty(scale: int) -> Pixels:

@@ -1,0 +1,1 @@
+"""The action sets: edits of towers, of cells of the grid, and of pixels."""

@@ -1,0 +1,77 @@
+"""The 13 actions of towers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loquent.core.actions import Legal
+from loquent.tasks.blocks.board import BOXES, COLORS, TOWER_Y, Board, Item
+from loquent.tasks.blocks.edits.base import ADD, REMOVE, STOP, UNUSED, Edit, Edits, checked, drawn, number_of
+from loquent.tasks.blocks.rules import EMPTY_STACK, FULL_STACK
+
+
+class TowerEdits(Edits):
+    """`stop`, `add COLOR BOX` and `remove BOX`. The legal value is a bitset in two bytes."""
+
+    def __init__(self) -> None:
+        adds = [Edit(ADD, box, item=Item(0, 0, 1, color, 20)) for box, color in product(range(3), range(3))]
+        self._edits = (Edit(STOP), *adds, *(Edit(REMOVE, box) for box in range(3)))
+        self._texts = (
+            "stop",
+            *(f"add {color} {box}" for box, color in product(BOXES, COLORS)),
+            *(f"remove {box}" for box in BOXES),
+        )
+        self._index = {text: i for i, text in enumerate(self._texts)}
+        self._legal, self._masks = {}, {}
+        for heights in product(range(len(TOWER_Y) + 1), repeat=3):
+            full, empty = (n == len(TOWER_Y) for n in heights), (n == 0 for n in heights)
+            mask = np.array([True, *np.repeat(~np.fromiter(full, bool), 3), *~np.fromiter(empty, bool)])
+            legal = np.packbits(mask, bitorder="little").tobytes()
+            self._legal[heights], self._masks[legal] = legal, mask
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """(types, boxes, colors)."""
+        return 3, len(BOXES), len(COLORS)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def text(self, i: int, legal: Legal = None) -> str:
+        return self._texts[checked(i, len(self._texts))]
+
+    def index(self, text: str, legal: Legal = None) -> int | None:
+        return self._index.get(text)
+
+    def legal(self, board: Board) -> bytes:
+        left, middle, right = board
+        return self._legal[len(left), len(middle), len(right)]
+
+    def contains(self, legal: Legal, i: int) -> bool:
+        return 0 <= i < 13 and bool(self._masks[legal][i])
+
+    def mask(self, legal: Legal) -> NDArray[np.bool_]:
+        return self._masks[legal].copy()
+
+    def draw(self, legal: Legal, rng: np.random.Generator) -> int:
+        return drawn(self._masks[legal], rng)
+
+    def edit(self, i: int) -> Edit:
+        return self._edits[i]
+
+    def problem(self, board: Board, i: int) -> str:
+        type, box, *_ = self._edits[i]
+        if type == ADD:
+            return FULL_STACK if len(board[box]) >= len(TOWER_Y) else ""
+        return EMPTY_STACK if type == REMOVE and not board[box] else ""
+
+    def factors(self, i: int) -> tuple[int, ...]:
+        type, box, _, _, item = self._edits[i]
+        return type, box, UNUSED if item is None else item.color
+
+    def number(self, factors: Sequence[int]) -> int | None:
+        return number_of(factors, self.parts, 1, lambda box, color: 1 + 3 * box + color, lambda box: 10 + box)

@@ -1,0 +1,10 @@
+"""The registered names of this task. The registry and Gymnasium read them without importing the task."""
+
+TASKS = {
+    "blocks": "loquent.tasks.blocks.task:Blocks",
+}
+AGENTS: dict[str, str] = {}
+DESIGNS: dict[str, str] = {}
+ENVIRONMENTS = {
+    "loquent/Blocks-v0": {"task": "blocks", "form": "index"},
+}

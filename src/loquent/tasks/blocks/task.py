@@ -1,0 +1,207 @@
+"""Blocks: edit three boxes of items until a statement about them is true, or false.
+
+Observation  the statement, the wanted truth value and the items of each box; after an edit, the changed box.
+Action       towers: `add black left`, `remove left`, `stop`. Scattered items: `add small black circle at 20 0`,
+             `remove at 20 0`, `stop`, at the cells of a grid or at pixels.
+Reward       answer: 1 for stopping at the wanted truth value; -1 for stopping at the other, for an invalid
+             action and (rules "paper") at the turn limit. edit: 1 per edit, with weight -0.1.
+Ends         "right", "wrong", "invalid", "out of turns"; rules "legacy" also end "right at the limit" and
+             "wrong at the limit". All are rules, so nothing is bootstrapped.
+Rows         `sentence`, its logical form `program`, the wanted value `target`, the first `board` and the
+             `template` of the sentence: built-in, or the published files.
+Paper        arXiv:2211.01994, sections 3 and 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from loquent.core.seeding import Key
+from loquent.core.settings import setting
+from loquent.core.task import OUT_OF_TURNS, Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.core.values import EMPTY, Record
+from loquent.errors import UnknownName
+from loquent.tasks.blocks import describe, rows, rules
+from loquent.tasks.blocks.board import Board, Box
+from loquent.tasks.blocks.edits.base import ADD, STOP, Edit, Edits
+from loquent.tasks.blocks.edits.placed import GridEdits, PlacedEdits
+from loquent.tasks.blocks.edits.towers import TowerEdits
+from loquent.tasks.blocks.programs import compile_program
+
+RIGHT, WRONG, INVALID = "right", "wrong", "invalid"
+LATE = {RIGHT: "right at the limit", WRONG: "wrong at the limit"}  # rules "legacy"
+NO_ACTION = "no action"
+WON, LOST, EDITED = Record(answer=1.0), Record(answer=-1.0), Record(edit=1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(rows.RowOptions):
+    """The settings under `task:` for blocks."""
+
+    rules: str = setting(
+        "paper",
+        "paper: as the paper says; legacy: as its released code, with its reward at the turn limit, its flags of "
+        "truncation, and snaps that are not checked",
+        choices=("paper", "legacy"),
+    )
+    actions: str = setting(
+        "grid",
+        "appearance scatter: items are placed at the 19 x 5 cells of a grid, or at any of 380 x 100 pixels",
+        choices=("grid", "native"),
+    )
+    horizon: int = setting(11, "the most actions of an episode, `stop` included", source="2211.01994 code", low=1)
+    instruct: bool = setting(True, "state the rules before the first observation")
+
+
+@dataclass(frozen=True)
+class State:
+    """An episode: its row, the board, the number of actions so far, and why the last one was invalid."""
+
+    sentence: str
+    program: str
+    target: bool
+    first: Board
+    board: Board
+    turn: int
+    invalid: str
+
+    def __init__(
+        self, sentence: str, program: str, target: bool, first: Board, board: Board, turn: int, invalid: str
+    ) -> None:
+        into = self.__dict__  # every step makes a state, and the generated __init__ takes twice as long
+        into["sentence"], into["program"], into["target"], into["first"] = sentence, program, target, first
+        into["board"], into["turn"], into["invalid"] = board, turn, invalid
+
+
+class Blocks(Task):
+    """Edit three boxes of items until a statement about them has the wanted truth value, then stop.
+
+    Example:
+        >>> task = Blocks()
+        >>> step = task.start(task.rows("train")[0], Key(0))
+        >>> task.act(step, "add black left").observation.text
+        'left: black\\n'
+    """
+
+    Options = Options
+    options: Options
+    views: ClassVar[Mapping[str, str]] = {
+        "dict": "loquent.tasks.blocks.views:objects",
+        "objects": "loquent.tasks.blocks.views:objects",
+        "image": "loquent.tasks.blocks.views:image",
+        "image_full": "loquent.tasks.blocks.views:image_full",
+        "both": "loquent.tasks.blocks.views:both",
+        "ansi": "loquent.tasks.blocks.views:ansi",
+    }
+    spec = TaskSpec(
+        id="blocks",
+        rewards=Record(answer=1.0, edit=-0.1),
+        invalid=(NO_ACTION, *rules.INVALID),
+        success=(RIGHT,),
+        truncates=(OUT_OF_TURNS,),
+        paper="arXiv:2211.01994",
+        licences=("Apache-2.0 (the built-in statements)",),
+    )
+
+    def __init__(self, options: Options | None = None) -> None:
+        super().__init__(options)
+        options = self.options
+        self.legacy = options.rules == "legacy"
+        self.tower = options.appearance == "tower"
+        self.actions: Edits = (
+            TowerEdits() if self.tower else GridEdits() if options.actions == "grid" else PlacedEdits(1)
+        )
+        self.spec = replace(
+            self.spec,
+            instruction=describe.instruction(options.appearance, options.actions, options.horizon)
+            if options.instruct
+            else "",
+            turn_limit=options.horizon,
+            return_range=(-0.1 * (options.horizon - 1) - 1.0, 1.0),
+            success=(RIGHT, LATE[RIGHT]) if self.legacy else (RIGHT,),
+            truncates=(OUT_OF_TURNS, INVALID, *LATE.values()) if self.legacy else (OUT_OF_TURNS,),
+            terminates_too=tuple(LATE.values()) if self.legacy else (),
+        )
+
+    def rows(self, split: str) -> tuple[Row, ...]:
+        """The rows of a split; UnknownName for a split that the source does not have."""
+        splits = rows.load(self.options)
+        if split not in splits:
+            raise UnknownName(f"split of {self.spec.id}", split, splits)
+        return splits[split]
+
+    def first(self, row: Row, rng: Key) -> Opening:
+        """Show the statement and the row's board; there is no randomness."""
+        sentence, target, board = row["sentence"], row["target"], row["board"]
+        state = State(sentence, row["program"], target, board, board, 0, "")
+        text = describe.opening(sentence, target, board, self.options.appearance)
+        return Opening(state, self._observation(state, text))
+
+    def read(self, state: State, text: str) -> int | Invalid:
+        """The number of the action; surrounding white space and capitals are ignored."""
+        i = self.actions.index(text)
+        if i is None:
+            i = self.actions.index(text.strip().lower())
+            if i is None:
+                return Invalid(NO_ACTION, text)
+        problem = self.actions.problem(state.board, i)
+        return Invalid(problem, text) if problem else i
+
+    def play(self, state: State, move: int | Invalid) -> Outcome:
+        """Make the edit, or end the episode: by `stop`, by an invalid action, or by the last action.
+
+        The last action of an episode changes nothing unless it is `stop`.
+        """
+        turn = state.turn + 1
+        if isinstance(move, Invalid):
+            after = self._after(state, state.board, turn, move.why)
+            return Outcome(after, self._observation(after, f"invalid: {move.why}\n"), LOST, INVALID)
+        edit, last = self.actions.edit(move), turn >= self.options.horizon
+        if edit.type == STOP or last:
+            after = self._after(state, state.board, turn)
+            observation = self._observation(after, "")
+            if edit.type != STOP:
+                return Outcome(after, observation, EDITED if self.legacy else LOST, OUT_OF_TURNS)
+            ended = RIGHT if self.satisfied(state) else WRONG
+            rewards = WON if ended == RIGHT else LOST
+            return Outcome(after, observation, rewards, LATE[ended] if last and self.legacy else ended)
+        box = self.edited(state.board[edit.box], edit)
+        after = self._after(state, rules.with_box(state.board, edit.box, box), turn)
+        text = describe.line(edit.box, box, self.options.appearance)
+        return Outcome(after, self._observation(after, text), EDITED)
+
+    def edited(self, box: Box, edit: Edit) -> Box:
+        """The box after a legal edit."""
+        if self.tower:
+            return rules.stacked(box, edit.item.color) if edit.item is not None else box[:-1]
+        if edit.type == ADD and edit.item is not None:
+            return (*box, rules.snapped(box, edit.item, edit.box, self.legacy))
+        find = rules.item_of_cell if self.options.actions == "grid" else rules.item_of_pixel
+        return rules.without(box, find(box, edit.x, edit.y))
+
+    def truth(self, state: State) -> bool:
+        """The truth value of the statement on the current board."""
+        return compile_program(state.program)(state.board)
+
+    def satisfied(self, state: State) -> bool:
+        """Whether the statement has the wanted truth value, so that `stop` earns 1."""
+        return self.truth(state) == state.target
+
+    def info(self, state: State, ended: str | None) -> Mapping[str, Any]:
+        """After the end: `truth` where the agent stopped, `accuracy` (0 or 1), `invalid_reason`."""
+        if ended is None:
+            return EMPTY
+        right = bool(self.succeeded(ended))
+        info = {"accuracy": float(right), "invalid_reason": state.invalid or None}
+        if right or ended in (WRONG, LATE[WRONG]):
+            info["truth"] = state.target == right
+        return info
+
+    def _after(self, state: State, board: Board, turn: int, invalid: str = "") -> State:
+        return State(state.sentence, state.program, state.target, state.first, board, turn, invalid)
+
+    def _observation(self, state: State, text: str) -> Observation:
+        fields = Record(sentence=state.sentence, target=state.target, board=state.board, turn=state.turn)
+        return Observation(text, fields, self.actions.legal(state.board))
