@@ -1,6 +1,13 @@
 """The built-in names: kind -> name -> "module:Name"; those of a task are in `tasks/<world>/names.py`."""
 
-WORLDS = ("generation", "wordle", "tagging", "multilabel", "multiple_choice")  # each is a folder in tasks/
+WORLDS = (
+    "generation",
+    "wordle",
+    "tagging",
+    "multilabel",
+    "multiple_choice",
+    "blocks",
+)  # each is a folder in tasks/
 DEFAULT_TASK = WORLDS[0]  # the task of a recipe that names none: text generation
 NAMES: dict[str, dict[str, str]] = {
     "algorithm": {

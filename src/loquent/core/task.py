@@ -163,6 +163,8 @@ class TaskSpec:
     # endings that count as success: rules of `play`, or "out of turns"; empty: the task defines no success
     success: tuple[str, ...] = ()
     truncates: tuple[str, ...] = ()  # rules that Gymnasium's flags report as truncation, so values bootstrap
+    # rules of `truncates` that the flags also report as termination, as some released code does
+    terminates_too: tuple[str, ...] = ()
     return_range: tuple[float, float] | None = None
     paper: str = ""
     licences: tuple[str, ...] = ()
@@ -201,6 +203,8 @@ class Task(ABC):
     vector_view: ClassVar[str] = ""
     # name -> "module:Name" of a function from the task to a view; "ansi": from an observation to a text
     views: ClassVar[Mapping[str, str]] = {}
+    # "module:Name" of a class of `core.many.Many`, for a native vector environment; "": none
+    many: ClassVar[str] = ""
     spec: TaskSpec
     actions: ActionSet | None = None
     # the labels that the rows are annotated with; empty: the task has no labels
@@ -379,10 +383,12 @@ class Task(ABC):
     def flags(self, ended: str | None) -> tuple[bool, bool]:
         """Gymnasium's (terminated, truncated) for an ending.
 
-        The episode is truncated for "cut" and for the rules in `spec.truncates`.
+        The episode is truncated for "cut" and for the rules in `spec.truncates`. It is terminated for all
+        other endings and for the rules in `spec.terminates_too`.
         """
         truncated = ended is not None and (ended == CUT or ended in self.spec.truncates)
-        return ended is not None and not truncated, truncated
+        terminated = ended is not None and (not truncated or ended in self.spec.terminates_too)
+        return terminated, truncated
 
 
 def _defaults(options: type) -> dict[str, Any] | None:

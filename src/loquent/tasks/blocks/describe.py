@@ -9,24 +9,27 @@ from loquent.tasks.blocks.edits.placed import SIZE_NAMES
 from loquent.tasks.blocks.geometry.making import CELL, MOST_GAP
 from loquent.tasks.blocks.rules import PITCH
 
-GOAL = "Change three boxes until a statement about them is true or false, as asked, then stop. At most {} actions."
+GOAL = (
+    "Change three boxes until a statement about them is true or false, as asked, then stop. At most {} "
+    "actions."
+)
 TOWER = (
     "Each box holds a stack of at most 4 blocks, written from the bottom to the top. Actions: add COLOR BOX, "
     "remove BOX (takes the top block), stop. Colors: yellow, black, blue. Boxes: left, middle, right."
 )
 SCATTER = (
     "The picture has 380 by 100 pixels. The boxes begin at x = 0, 140 and 280, each 100 pixels wide; y grows "
-    "downwards. An item is written as SIZE COLOR SHAPE at X Y, its top left corner. Sizes: small (10 pixels), "
-    "medium (20), large (30). Colors: yellow, black, blue. Shapes: circle, square, triangle."
+    "downwards. An item is written as SIZE COLOR SHAPE at X Y, its top left corner. Sizes: small (10 "
+    "pixels), medium (20), large (30). Colors: yellow, black, blue. Shapes: circle, square, triangle."
 )
 GRID = (
-    f"Actions: add SIZE COLOR SHAPE at X Y, remove at X Y, stop; X and Y are multiples of {CELL}. A removal takes "
-    f"the item with the largest area in the {CELL} by {CELL} pixels from X Y."
+    f"Actions: add SIZE COLOR SHAPE at X Y, remove at X Y, stop; X and Y are multiples of {CELL}. A "
+    f"removal takes the item with the largest area in the {CELL} by {CELL} pixels from X Y."
 )
 NATIVE = "Actions: add SIZE COLOR SHAPE at X Y, remove at X Y (takes the item at this pixel), stop."
 ADDED = (
-    f"Items must be inside a box and must not overlap; an added item moves to touch a neighbour within {MOST_GAP} "
-    "pixels."
+    f"Items must be inside a box and must not overlap; an added item moves to touch a neighbour within "
+    f"{MOST_GAP} pixels."
 )
 
 

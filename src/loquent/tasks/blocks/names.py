@@ -6,5 +6,9 @@ TASKS = {
 AGENTS: dict[str, str] = {}
 DESIGNS: dict[str, str] = {}
 ENVIRONMENTS = {
-    "loquent/Blocks-v0": {"task": "blocks", "form": "index"},
+    "loquent/Blocks-v0": {
+        "task": "blocks",
+        "form": "index",
+        "vector_entry_point": "loquent.adapters.vector:VectorEnvironment",
+    },
 }

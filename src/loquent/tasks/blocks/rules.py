@@ -6,7 +6,7 @@ arXiv:2211.01994, which moves the item without this check.
 
 from __future__ import annotations
 
-from loquent.tasks.blocks.board import BOX_SIDE, TOWER_Y, Board, Box, Item, tower_block
+from loquent.tasks.blocks.board import BOX_SIDE, Board, Box, Item, tower_block
 from loquent.tasks.blocks.geometry.making import FAR
 from loquent.tasks.blocks.geometry.rings import kind_of
 from loquent.tasks.blocks.geometry.tables import snap_of_circles, tables
@@ -27,15 +27,9 @@ def with_box(board: Board, i: int, box: Box) -> Board:
     return (left, box, right) if i == 1 else (left, middle, box)
 
 
-def stacked(box: Box, color: int) -> Box | str:
-    """The tower with a block on its top, or why that is invalid."""
-    level = len(box)
-    return FULL_STACK if level >= len(TOWER_Y) else (*box, tower_block(level, color))
-
-
-def unstacked(box: Box) -> Box | str:
-    """The tower without its top block, or why that is invalid."""
-    return box[:-1] if box else EMPTY_STACK
+def stacked(box: Box, color: int) -> Box:
+    """The tower with a block on its top."""
+    return (*box, tower_block(len(box), color))
 
 
 def misfit(box: Box, item: Item) -> str:
@@ -73,17 +67,12 @@ def snapped(box: Box, item: Item, number: int, legacy: bool) -> Item:
             kind, left + x, y, KIND[0, nearest.size], left + nearest.x, nearest.y
         )
     else:
-        other = KIND[nearest.shape, nearest.size]
-        move_x, move_y = tables().move(kind, other, nearest.x - x, nearest.y - y)
+        near_kind = KIND[nearest.shape, nearest.size]
+        move_x, move_y = tables().move(kind, near_kind, nearest.x - x, nearest.y - y)
     if not move_x and not move_y:
         return item
     moved = Item(x + move_x, y + move_y, shape, color, size)
     return item if not legacy and misfit(box, moved) else moved
-
-
-def placed(box: Box, item: Item, number: int, legacy: bool) -> Box | str:
-    """The box with an item more, or why that is invalid."""
-    return misfit(box, item) or (*box, snapped(box, item, number, legacy))
 
 
 def item_of_cell(box: Box, x: int, y: int) -> int:

@@ -1,8 +1,8 @@
 """Blocks: edit three boxes of items until a statement about them is true, or false.
 
 Observation  the statement, the wanted truth value and the items of each box; after an edit, the changed box.
-Action       towers: `add black left`, `remove left`, `stop`. Scattered items: `add small black circle at 20 0`,
-             `remove at 20 0`, `stop`, at the cells of a grid or at pixels.
+Action       towers: `add black left`, `remove left`, `stop`. Scattered items: `add small black circle at 20
+             0`, `remove at 20 0`, `stop`, at the cells of a grid or at pixels.
 Reward       answer: 1 for stopping at the wanted truth value; -1 for stopping at the other, for an invalid
              action and (rules "paper") at the turn limit. edit: 1 per edit, with weight -0.1.
 Ends         "right", "wrong", "invalid", "out of turns"; rules "legacy" also end "right at the limit" and
@@ -28,7 +28,7 @@ from loquent.tasks.blocks.board import Board, Box
 from loquent.tasks.blocks.edits.base import ADD, STOP, Edit, Edits
 from loquent.tasks.blocks.edits.placed import GridEdits, PlacedEdits
 from loquent.tasks.blocks.edits.towers import TowerEdits
-from loquent.tasks.blocks.programs import compile_program
+from loquent.tasks.blocks.programs.program import compile_program
 
 RIGHT, WRONG, INVALID = "right", "wrong", "invalid"
 LATE = {RIGHT: "right at the limit", WRONG: "wrong at the limit"}  # rules "legacy"
@@ -37,13 +37,13 @@ WON, LOST, EDITED = Record(answer=1.0), Record(answer=-1.0), Record(edit=1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(rows.RowOptions):
+class BlocksOptions(rows.RowOptions):
     """The settings under `task:` for blocks."""
 
     rules: str = setting(
         "paper",
-        "paper: as the paper says; legacy: as its released code, with its reward at the turn limit, its flags of "
-        "truncation, and snaps that are not checked",
+        "paper: as the paper says; legacy: as its released code: its reward at the turn limit, its flags "
+        "of truncation, and snaps that are not checked",
         choices=("paper", "legacy"),
     )
     actions: str = setting(
@@ -51,7 +51,9 @@ class Options(rows.RowOptions):
         "appearance scatter: items are placed at the 19 x 5 cells of a grid, or at any of 380 x 100 pixels",
         choices=("grid", "native"),
     )
-    horizon: int = setting(11, "the most actions of an episode, `stop` included", source="2211.01994 code", low=1)
+    horizon: int = setting(
+        11, "the most actions of an episode, `stop` included", source="2211.01994 code", low=1
+    )
     instruct: bool = setting(True, "state the rules before the first observation")
 
 
@@ -85,8 +87,8 @@ class Blocks(Task):
         'left: black\\n'
     """
 
-    Options = Options
-    options: Options
+    Options = BlocksOptions
+    options: BlocksOptions
     views: ClassVar[Mapping[str, str]] = {
         "dict": "loquent.tasks.blocks.views:objects",
         "objects": "loquent.tasks.blocks.views:objects",
@@ -95,6 +97,7 @@ class Blocks(Task):
         "both": "loquent.tasks.blocks.views:both",
         "ansi": "loquent.tasks.blocks.views:ansi",
     }
+    many: ClassVar[str] = "loquent.tasks.blocks.vector.episodes:Episodes"
     spec = TaskSpec(
         id="blocks",
         rewards=Record(answer=1.0, edit=-0.1),
@@ -105,7 +108,7 @@ class Blocks(Task):
         licences=("Apache-2.0 (the built-in statements)",),
     )
 
-    def __init__(self, options: Options | None = None) -> None:
+    def __init__(self, options: BlocksOptions | None = None) -> None:
         super().__init__(options)
         options = self.options
         self.legacy = options.rules == "legacy"

@@ -52,13 +52,13 @@ class TowerEdits(Edits):
         return self._legal[len(left), len(middle), len(right)]
 
     def contains(self, legal: Legal, i: int) -> bool:
-        return 0 <= i < 13 and bool(self._masks[legal][i])
+        return 0 <= i < len(self) and bool(self._mask(legal)[i])
 
     def mask(self, legal: Legal) -> NDArray[np.bool_]:
-        return self._masks[legal].copy()
+        return self._mask(legal).copy()
 
     def draw(self, legal: Legal, rng: np.random.Generator) -> int:
-        return drawn(self._masks[legal], rng)
+        return drawn(self._mask(legal), rng)
 
     def edit(self, i: int) -> Edit:
         return self._edits[i]
@@ -75,3 +75,8 @@ class TowerEdits(Edits):
 
     def number(self, factors: Sequence[int]) -> int | None:
         return number_of(factors, self.parts, 1, lambda box, color: 1 + 3 * box + color, lambda box: 10 + box)
+
+    def _mask(self, legal: Legal) -> NDArray[np.bool_]:
+        if not isinstance(legal, bytes) or legal not in self._masks:
+            raise TypeError(f"legal must be a bitset of a board of towers, got {legal!r:.80}")
+        return self._masks[legal]

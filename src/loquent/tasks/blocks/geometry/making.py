@@ -95,4 +95,5 @@ def make() -> dict[str, NDArray[np.generic]]:
 
 
 if __name__ == "__main__":
-    np.savez_compressed(sys.argv[1], **make())
+    made = make()
+    np.savez_compressed(sys.argv[1], overlap=made["overlap"], gap=made["gap"], area=made["area"])

@@ -36,10 +36,10 @@ def ring(kind: int, x: float, y: float) -> NDArray[np.float64]:
     if kind < 3:
         return circle(x + size / 2, y + size / 2, size / 2)
     if kind < 6:
-        corners = ((x, y), (x + size, y), (x + size, y + size), (x, y + size), (x, y))
+        corners = [(x, y), (x + size, y), (x + size, y + size), (x, y + size), (x, y)]
     else:
         apex = (x + size / 2, y)
-        corners = (apex, (x, y + size), (x + size, y + size), apex)
+        corners = [apex, (x, y + size), (x + size, y + size), apex]
     return np.array(corners, dtype=np.float64)
 
 

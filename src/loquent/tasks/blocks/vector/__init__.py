@@ -1,0 +1,1 @@
+"""Many boards at once: a vector environment without single environments."""

@@ -1,0 +1,88 @@
+"""Views of a board: rows of numbers, pictures, and a text with colours for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from loquent.core.spaces import AnyText, check_lengths
+from loquent.core.task import Observation, Task
+from loquent.tasks.blocks.board import BOXES, COLORS, SHAPES, Board
+from loquent.tasks.blocks.pictures import terminal, tiles
+
+OBJECTS = 32  # rows of items; the largest published board has 21 items, and an episode adds at most 10
+COLUMNS = 7  # present, box, x, y, shape, color, size
+LONGEST_SENTENCE = 65_536  # characters
+View = tuple[spaces.Dict, Callable[[Observation], dict[str, Any]]]
+
+# rules "legacy" move an item up to 4 pixels out of its box
+_LOW = np.array([0, 0, -4, -4, 0, 0, 0], dtype=np.int16)
+_HIGH = np.array([1, len(BOXES) - 1, 104, 104, len(SHAPES) - 1, len(COLORS) - 1, 30], dtype=np.int16)
+
+
+def object_rows(board: Board) -> NDArray[np.int16]:
+    """i16[32, 7]: [1, box, x, y, shape, color, size] per item, box by box; other rows are 0.
+
+    Of more than 32 items, the first 32.
+    """
+    array = np.zeros((OBJECTS, COLUMNS), dtype=np.int16)
+    items = [(1, i, *item) for i, box in enumerate(board) for item in box][:OBJECTS]
+    if items:
+        array[: len(items)] = items
+    return array
+
+
+def objects(task: Task) -> View:
+    """The view "objects" (and "dict"): `sentence`, `target` (0 or 1) and `objects`, as in `object_rows`."""
+    return _view({"objects": (_ROWS, object_rows)})
+
+
+def image(task: Task) -> View:
+    """The view "image": `sentence`, `target`, and `image` u8[50, 190, 3], the picture at half size."""
+    return _view({"image": (_HALF, tiles.half)})
+
+
+def image_full(task: Task) -> View:
+    """The view "image_full": `sentence`, `target`, and `image` u8[100, 380, 3]."""
+    return _view({"image": (_FULL, tiles.full)})
+
+
+def both(task: Task) -> View:
+    """The view "both": the entries of the views "objects" and "image"."""
+    return _view({"objects": (_ROWS, object_rows), "image": (_HALF, tiles.half)})
+
+
+def ansi(observation: Observation) -> str:
+    """The statement, the goal and the boxes as letters."""
+    fields = observation.fields
+    goal = f"{fields['sentence']} -> {'true' if fields['target'] else 'false'}\n"
+    return goal + terminal.letters(fields["board"])
+
+
+_ROWS = spaces.Box(np.tile(_LOW, (OBJECTS, 1)), np.tile(_HIGH, (OBJECTS, 1)), dtype=np.int16)
+_HALF = spaces.Box(0, 255, (tiles.HEIGHT // 2, tiles.WIDTH // 2, 3), np.uint8)
+_FULL = spaces.Box(0, 255, (tiles.HEIGHT, tiles.WIDTH, 3), np.uint8)
+
+
+def _view(parts: dict[str, tuple[spaces.Box, Callable[[Board], NDArray[Any]]]]) -> View:
+    space = spaces.Dict(
+        {
+            "sentence": AnyText(LONGEST_SENTENCE),
+            "target": spaces.Discrete(2),
+            **{name: box for name, (box, _) in parts.items()},
+        }
+    )
+
+    def view(observation: Observation) -> dict[str, Any]:
+        fields = observation.fields
+        if not fields["turn"]:
+            check_lengths("a statement", (fields["sentence"],), LONGEST_SENTENCE)
+        board = fields["board"]
+        arrays = {name: array(board) for name, (_, array) in parts.items()}
+        return {"sentence": fields["sentence"], "target": int(fields["target"]), **arrays}
+
+    return space, view
