@@ -7,6 +7,7 @@ from loquent.core import registry
 from loquent.core.seeding import Key
 from loquent.core.task import Task
 from loquent.rollout.loop import games, play, rebuild
+from loquent.tasks.blocks.task import Blocks
 from loquent.tasks.generation.task import Generation
 from loquent.tasks.multilabel.task import MultiLabel
 from loquent.tasks.multiple_choice.task import MultipleChoice
@@ -22,6 +23,7 @@ RIGHT = {
     MultiLabel: lambda row: ", ".join(row["labels"]) or "no label",
     MultipleChoice: lambda row: row["choices"][row["ids"].index(row["answer"])],
     Generation: lambda row: row["references"][0],
+    Blocks: lambda row: Blocks().solution(Blocks().start(row, Key(0)).state),
 }
 
 

@@ -1,6 +1,6 @@
 """A task as a Gymnasium vector environment without single environments: `gymnasium.make_vec` uses it.
 
-It serves tasks that name a class of `core.many.Many`. Every place gives the observations, rewards and flags
+It serves tasks that name a class of `core.live.Many`. Every place gives the observations, rewards and flags
 of an `Environment` in the index form with the same seed and actions.
 """
 
@@ -19,7 +19,7 @@ from loquent.adapters.arguments import build_task, check_lengths, check_names, c
 from loquent.adapters.drawn_rows import DrawnRows
 from loquent.adapters.gymnasium_errors import NO_EPISODE, InvalidAction, ResetNeeded
 from loquent.core import registry
-from loquent.core.many import Many
+from loquent.core.live import Many
 from loquent.core.seeding import Key
 from loquent.core.task import CUT, Row, Task
 from loquent.core.values import Record
@@ -27,10 +27,11 @@ from loquent.errors import BadSetting
 
 
 class VectorEnvironment(VectorEnv[Any, Any, Any]):
-    """`num_envs` episodes of a task, stepped together; a place whose episode ended begins the next one at the next step.
+    """`num_envs` episodes of a task, stepped together.
 
-    Place i is seeded with seed + i. `infos` has the arrays `action_mask` i8[n, actions] and `turn` i64[n];
-    where episodes ended also `ended` (names of rules), `bootstrap` and, where the task declares success,
+    A place whose episode ended begins the next one at the next step, and ignores that action. Place i is
+    seeded with seed + i. `infos` has the arrays `action_mask` i8[n, actions] and `turn` i64[n]; where
+    episodes ended also `ended` (names of rules), `bootstrap` and, where the task declares success,
     `is_success`, each with a mask whose name begins with "_".
 
     Example:
@@ -77,7 +78,8 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
         self._many = self._build(form, view, render_mode)
         self.weights = Record(self.task.spec.rewards if weights is None else weights)
         assert self.task.actions is not None
-        self.single_action_space = spaces.Discrete(len(self.task.actions))
+        self._size = len(self.task.actions)
+        self.single_action_space = spaces.Discrete(self._size)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self._drawn = [DrawnRows(self.task, priority_scale) for _ in range(num_envs)]
@@ -159,7 +161,7 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
             first = None if seed is None else Key(seed).seed
             super().reset(seed=first)
             seeds = [None if first is None else first + i for i in range(self.num_envs)]
-        before = self._seeds or [None] * self.num_envs
+        before: list[int | None] = list(self._seeds or []) or [None] * self.num_envs
         drawn = [Key(each).seed if each is not None else old for each, old in zip(seeds, before, strict=True)]
         self._counts = [
             0 if each is not None else count for each, count in zip(seeds, self._counts, strict=True)
@@ -179,7 +181,7 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
 
     def _checked(self, actions: Any) -> NDArray[np.int64]:
         array = np.asarray(actions)
-        size = int(self.single_action_space.n)
+        size = self._size
         if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
             what = f"actions = {actions!r:.80}"
             raise InvalidAction(

@@ -203,7 +203,7 @@ class Task(ABC):
     vector_view: ClassVar[str] = ""
     # name -> "module:Name" of a function from the task to a view; "ansi": from an observation to a text
     views: ClassVar[Mapping[str, str]] = {}
-    # "module:Name" of a class of `core.many.Many`, for a native vector environment; "": none
+    # "module:Name" of a class of `core.live.Many`, for a native vector environment; "": none
     many: ClassVar[str] = ""
     spec: TaskSpec
     actions: ActionSet | None = None

@@ -21,13 +21,16 @@ from typing import Any, ClassVar
 from loquent.core.seeding import Key
 from loquent.core.settings import setting
 from loquent.core.task import OUT_OF_TURNS, Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
-from loquent.core.values import EMPTY, Record
+from loquent.core.values import EMPTY, Record, digest
 from loquent.errors import UnknownName
 from loquent.tasks.blocks import describe, rows, rules
+from loquent.tasks.blocks.added import checked
 from loquent.tasks.blocks.board import Board, Box
 from loquent.tasks.blocks.edits.base import ADD, STOP, Edit, Edits
 from loquent.tasks.blocks.edits.placed import GridEdits, PlacedEdits
 from loquent.tasks.blocks.edits.towers import TowerEdits
+from loquent.tasks.blocks.experts import Planner
+from loquent.tasks.blocks.pictures import terminal
 from loquent.tasks.blocks.programs.program import compile_program
 
 RIGHT, WRONG, INVALID = "right", "wrong", "invalid"
@@ -116,6 +119,7 @@ class Blocks(Task):
         self.actions: Edits = (
             TowerEdits() if self.tower else GridEdits() if options.actions == "grid" else PlacedEdits(1)
         )
+        self._planner = Planner(self.actions, self._applied)
         self.spec = replace(
             self.spec,
             instruction=describe.instruction(options.appearance, options.actions, options.horizon)
@@ -134,6 +138,11 @@ class Blocks(Task):
         if split not in splits:
             raise UnknownName(f"split of {self.spec.id}", split, splits)
         return splits[split]
+
+    def row_from(self, fields: Mapping[str, Any]) -> Row:
+        """A row from `sentence`, `program`, `target` and `board`; BadRow where they are invalid."""
+        record = checked(fields, self.tower)
+        return Row(f"added:{digest(record, 16)}", record)
 
     def first(self, row: Row, rng: Key) -> Opening:
         """Show the statement and the row's board; there is no randomness."""
@@ -170,10 +179,24 @@ class Blocks(Task):
             ended = RIGHT if self.satisfied(state) else WRONG
             rewards = WON if ended == RIGHT else LOST
             return Outcome(after, observation, rewards, LATE[ended] if last and self.legacy else ended)
-        box = self.edited(state.board[edit.box], edit)
-        after = self._after(state, rules.with_box(state.board, edit.box, box), turn)
-        text = describe.line(edit.box, box, self.options.appearance)
+        after = self._after(state, self._applied(state.board, move), turn)
+        text = describe.line(edit.box, after.board[edit.box], self.options.appearance)
         return Outcome(after, self._observation(after, text), EDITED)
+
+    def expert(self, state: State) -> str:
+        """The next edit of a plan that a bounded search finds, or `stop`; see `experts`."""
+        left = self.options.horizon - state.turn
+        program = compile_program(state.program)
+        return self.actions.text(self._planner.next(program, state.target, state.first, state.board, left))
+
+    def solution(self, state: State) -> str | None:
+        """Edits of the first board and `stop`, separated by "; "; None where the search finds none."""
+        plan = self._planner.plan(compile_program(state.program), state.target, state.first)
+        return None if plan is None else "; ".join([*(self.actions.text(i) for i, _ in plan), "stop"])
+
+    def _applied(self, board: Board, i: int) -> Board:
+        edit = self.actions.edit(i)
+        return rules.with_box(board, edit.box, self.edited(board[edit.box], edit))
 
     def edited(self, box: Box, edit: Edit) -> Box:
         """The box after a legal edit."""
@@ -183,6 +206,16 @@ class Blocks(Task):
             return (*box, rules.snapped(box, edit.item, edit.box, self.legacy))
         find = rules.item_of_cell if self.options.actions == "grid" else rules.item_of_pixel
         return rules.without(box, find(box, edit.x, edit.y))
+
+    def coloured(self, observation: Observation) -> str:
+        """The statement, the goal and the boxes in colours; scattered items are also listed."""
+        fields = observation.fields
+        board, appearance = fields["board"], self.options.appearance
+        goal = f"{fields['sentence']} -> {'true' if fields['target'] else 'false'}\n"
+        items = (
+            "" if self.tower else "".join(describe.line(i, box, appearance) for i, box in enumerate(board))
+        )
+        return goal + terminal.coloured(board) + items
 
     def truth(self, state: State) -> bool:
         """The truth value of the statement on the current board."""

@@ -17,8 +17,7 @@ def coloured(board: Board) -> str:
     """The boxes side by side: coloured cells on grey, from the pixels in the middle of each cell."""
     lines = []
     for row in range(BOX_SIDE // STEP_Y):
-        boxes = (_painted(_line(box, row)) for box in board)
-        lines.append(SEPARATOR.join(boxes))
+        lines.append(SEPARATOR.join(_painted(_line(box, row)) for box in board))
     return "\n".join(lines) + "\n"
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.core.many import Many
+from loquent.core.live import Many
 from loquent.core.task import OUT_OF_TURNS, Row, Task
 from loquent.errors import BadSetting
 from loquent.tasks.blocks.edits.placed import GridEdits

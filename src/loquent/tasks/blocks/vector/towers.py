@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.tasks.blocks.board import COLORS, EMPTY_BOARD, TOWER_Y, Board, Box, tower_block
+from loquent.tasks.blocks.board import BOX_SIDE, COLORS, EMPTY_BOARD, TOWER_Y, Board, Box, tower_block
 from loquent.tasks.blocks.edits.base import ADD, REMOVE
 from loquent.tasks.blocks.edits.towers import TowerEdits
 from loquent.tasks.blocks.pictures import tiles
@@ -111,7 +111,7 @@ class TowerBoards:
         """u8[n, 50, 190, 3]: the half pictures."""
         pictures = np.empty((self.count, tiles.HEIGHT // 2, tiles.WIDTH // 2, 3), dtype=np.uint8)
         pictures[:] = tiles.half(EMPTY_BOARD)
-        side, pitch = tiles.BOX_SIDE // 2, tiles.PITCH // 2
+        side, pitch = BOX_SIDE // 2, tiles.PITCH // 2
         for box in range(3):
             pictures[:, :, pitch * box : pitch * box + side] = self.tables.half[self.codes[:, box]]
         return pictures

@@ -1,0 +1,64 @@
+"""Rows that a user adds: a statement with its program, the wanted truth value and a first board."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from loquent.core.values import Record
+from loquent.errors import BadRow, ProgramError, kind_of
+from loquent.tasks.blocks.board import EMPTY_BOARD, Board, Item, board_from_json, is_tower_board
+from loquent.tasks.blocks.programs.program import compile_program
+
+FIELDS = ("sentence", "program", "target", "board", "template")
+
+
+def checked(fields: Mapping[str, Any], tower: bool) -> Record:
+    """The fields of a row; `target` is True and `board` empty by default.
+
+    Args:
+        fields: `sentence`, `program`, `target`, and `board`: three lists of items, each an object in the
+            published form or [x, y, shape, color, size] in numbers.
+        tower: whether the board must consist of towers.
+
+    Raises:
+        BadRow: a field is missing, unknown or invalid.
+    """
+    if unknown := [name for name in fields if name not in FIELDS]:
+        raise BadRow(f"a row of blocks has no field {unknown[0]!r}; fields: {', '.join(FIELDS)}")
+    for name in ("sentence", "program"):
+        if not isinstance(fields.get(name), str) or not fields[name].strip():
+            raise BadRow(f"{name} = {fields.get(name)!r:.80}: must be a text that is not empty")
+    target, template = fields.get("target", True), fields.get("template", "")
+    if not isinstance(target, bool):
+        raise BadRow(f"target = {target!r:.80} is {kind_of(target)}; it must be true or false")
+    if not isinstance(template, str):
+        raise BadRow(f"template = {template!r:.80} is {kind_of(template)}; it must be a text")
+    board = _board(fields.get("board", EMPTY_BOARD))
+    if tower and not is_tower_board(board):
+        what = "board: every box must hold one stack of at most 4 medium squares at x = 40"
+        raise BadRow(f"{what}; set appearance = 'scatter' for other boards")
+    try:
+        compile_program(fields["program"].strip())
+    except ProgramError as error:
+        raise BadRow(f"program: {error}") from error
+    sentence, program = fields["sentence"], fields["program"].strip()
+    return Record(sentence=sentence, program=program, target=target, board=board, template=template)
+
+
+def _board(value: Any) -> Board:
+    boxes = value if isinstance(value, list | tuple) else [value]
+    items = [item for box in boxes if isinstance(box, list | tuple) for item in box]
+    if any(isinstance(item, Mapping) for item in items):
+        return board_from_json([[dict(item) for item in box] for box in boxes], "board")
+    right = "board must be three lists of items [x, y, shape, color, size]"
+    if len(boxes) != 3 or any(not isinstance(box, list | tuple) for box in boxes):
+        raise BadRow(f"{right}, got {value!r:.80}")
+    for item in items:
+        whole = isinstance(item, list | tuple) and len(item) == 5 and all(type(part) is int for part in item)
+        x, y, shape, color, size = item if whole else (-1,) * 5
+        places = all(0 <= place <= 100 - size for place in (x, y))
+        if not (places and 0 <= shape < 3 and 0 <= color < 3 and size in (10, 20, 30)):
+            raise BadRow(f"{right} inside the box, got the item {item!r:.80}")
+    left, middle, right_box = (tuple(Item(*item) for item in box) for box in boxes)
+    return left, middle, right_box

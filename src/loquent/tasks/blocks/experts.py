@@ -1,0 +1,212 @@
+"""The expert of blocks: a bounded search for edits after which the statement has the wanted truth value.
+
+Towers: breadth first, so the first result is a shortest one; boards that differ only in the order of the
+boxes are tried once. Scattered items: every single edit, then random sequences of edits, from which edits
+that are not needed are left out. The search asks the program only for truth values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loquent.core.seeding import Key
+from loquent.core.values import digest
+from loquent.tasks.blocks import legality, rules
+from loquent.tasks.blocks.board import SHAPES, Board
+from loquent.tasks.blocks.edits.base import ADD, REMOVE, STOP, Edits
+from loquent.tasks.blocks.edits.placed import PlacedEdits
+from loquent.tasks.blocks.geometry.making import CELL
+from loquent.tasks.blocks.programs.program import Program
+
+TOWER_WORK, SCATTER_WORK = 30_000, 6_000  # boards whose truth value is computed
+PLANS = 4096  # cached plans
+REPEATS = 0.5  # the probability that a random edit adds an item that looks like the last one
+NEARBY = 0.5  # the probability that it is made in the box of the last one
+
+Apply = Callable[[Board, int], Board]
+Plan = tuple[tuple[int, Board], ...]  # edits, each with the board after it
+
+
+class Planner:
+    """Searches for shortest edits of a board; plans are cached and depend on the arguments alone.
+
+    Args:
+        edits: the action set.
+        apply: the board after a legal edit.
+    """
+
+    def __init__(self, edits: Edits, apply: Apply) -> None:
+        self.edits, self.apply = edits, apply
+        self._find = lru_cache(maxsize=PLANS)(self._search)
+
+    def next(self, program: Program, target: bool, first: Board, board: Board, left: int) -> int:
+        """The next action: along the plan from the first board, or else along a plan from the current one.
+
+        `stop` where the statement has the wanted value, and where the search finds nothing.
+
+        Args:
+            left: the number of actions left, `stop` included.
+        """
+        if program(board) == target:
+            return STOP
+        plan = self.plan(program, target, first)
+        before = [first, *(after for _, after in plan)] if plan else []
+        if board not in before[:-1] or len(before) - before.index(board) > left:
+            plan, before = self.plan(program, target, board), [board]
+        return plan[before.index(board)][0] if plan else STOP
+
+    def plan(self, program: Program, target: bool, board: Board) -> Plan | None:
+        """Edits after which the statement has the value `target`; None where the search finds none."""
+        return self._find(program, target, board)
+
+    def _search(self, program: Program, target: bool, board: Board) -> Plan | None:
+        if program(board) == target:
+            return ()
+        if isinstance(self.edits, PlacedEdits):
+            return self._scatter(program, target, board, self.edits)
+        return self._towers(program, target, board)
+
+    def _towers(self, program: Program, target: bool, board: Board) -> Plan | None:
+        """Breadth first over the boards of towers."""
+        seen = {_unordered(board)}
+        front: list[tuple[Board, Plan]] = [(board, ())]
+        while front and len(seen) < TOWER_WORK:
+            following: list[tuple[Board, Plan]] = []
+            for current, plan in front:
+                for i in range(1, len(self.edits)):
+                    if self.edits.problem(current, i):
+                        continue
+                    after = self.apply(current, i)
+                    name = _unordered(after)
+                    if name in seen:
+                        continue
+                    seen.add(name)
+                    longer = (*plan, (i, after))
+                    if program.compute(after) == target:
+                        return longer
+                    following.append((after, longer))
+            front = following
+        return None
+
+    def _scatter(self, program: Program, target: bool, board: Board, edits: PlacedEdits) -> Plan | None:
+        """All single edits, then random sequences."""
+        work = SCATTER_WORK
+        for i in _candidates(edits, board):
+            work -= 1
+            after = self.apply(board, i)
+            if program.compute(after) == target:
+                return ((i, after),)
+        rng = Key(0, ("blocks", "expert", program.text, digest(board))).generator()
+        best: Plan | None = None
+        while work > 0:
+            plan, tried = self._walk(program, target, board, edits, rng, len(best) - 1 if best else 10)
+            work -= tried
+            if plan is not None:
+                plan, tried = self._shortened(program, target, board, plan)
+                work -= tried
+                best = plan if best is None or len(plan) < len(best) else best
+                if len(best) <= 2:  # one edit is not enough, so this is a shortest plan
+                    return best
+        return best
+
+    def _walk(
+        self,
+        program: Program,
+        target: bool,
+        board: Board,
+        edits: PlacedEdits,
+        rng: np.random.Generator,
+        most: int,
+    ) -> tuple[Plan | None, int]:
+        """Random legal edits until the statement has the value, at most `most`; and how many were tried."""
+        plan: Plan = ()
+        box, look = int(rng.integers(3)), rng.integers(3, size=3)
+        for tried in range(most):
+            if rng.random() > NEARBY:
+                box = int(rng.integers(3))
+            if rng.random() > REPEATS:
+                look = rng.integers(3, size=3)
+            i = _drawn(edits, board, box, look, rng)
+            if i is None:
+                return None, tried
+            board = self.apply(board, i)
+            plan = (*plan, (i, board))
+            if program.compute(board) == target:
+                return plan, tried + 1
+        return None, most
+
+    def _shortened(self, program: Program, target: bool, first: Board, plan: Plan) -> tuple[Plan, int]:
+        """The plan without edits that are not needed; and how many boards were tried."""
+        tried, place = 0, 0
+        while place < len(plan):
+            shorter = self._replayed(first, [i for n, (i, _) in enumerate(plan) if n != place])
+            if shorter is not None:
+                tried += 1
+                if program.compute(shorter[-1][1] if shorter else first) == target:
+                    plan = shorter
+                    continue
+            place += 1
+        return plan, tried
+
+    def _replayed(self, board: Board, actions: list[int]) -> Plan | None:
+        plan: Plan = ()
+        for i in actions:
+            if self.edits.problem(board, i):
+                return None
+            board = self.apply(board, i)
+            plan = (*plan, (i, board))
+        return plan
+
+
+def _unordered(board: Board) -> Board:
+    left, middle, right = sorted(board)
+    return left, middle, right
+
+
+def _candidates(edits: PlacedEdits, board: Board) -> Iterator[int]:
+    """The legal edits at cells of the grid; a removal of every item where actions are pixels."""
+    step = CELL // edits.step
+    for b, box in enumerate(board):
+        adds, removals = legality.cells(box)
+        first = rules.PITCH // edits.step * b
+        for place in np.flatnonzero(removals).tolist() if edits.step == CELL else ():
+            column, row = divmod(place, legality.SIDE)
+            yield _known(edits, REMOVE, first + column, row)
+        for item in box if edits.step != CELL else ():
+            x, y = item.x + item.size // 2, item.y + item.size // 2
+            if rules.item_of_pixel(box, x, y) >= 0:
+                yield _known(edits, REMOVE, rules.PITCH * b + x, y)
+        for place in np.flatnonzero(adds).tolist():
+            cell, look = divmod(place, 27)
+            column, row = divmod(cell, legality.SIDE)
+            shape, rest = divmod(look, 9)
+            yield _known(edits, ADD, first + column * step, row * step, shape, *divmod(rest, 3))
+
+
+def _drawn(
+    edits: PlacedEdits, board: Board, box: int, look: NDArray[np.int64], rng: np.random.Generator
+) -> int | None:
+    """A random legal edit of a box: mostly an addition of an item with this look."""
+    adds, removals = legality.cells(board[box])
+    step, first = CELL // edits.step, rules.PITCH // edits.step * box
+    shape, color, size = look.tolist()
+    if board[box] and rng.random() < 0.15 and edits.step == CELL:
+        cells = np.flatnonzero(removals)
+        if len(cells):
+            column, row = divmod(int(cells[rng.integers(len(cells))]), legality.SIDE)
+            return _known(edits, REMOVE, first + column, row)
+    cells = np.flatnonzero(adds.reshape(legality.CELLS, len(SHAPES), 3, 3)[:, shape, color, size])
+    if not len(cells):
+        return None
+    column, row = divmod(int(cells[rng.integers(len(cells))]), legality.SIDE)
+    return _known(edits, ADD, first + column * step, row * step, shape, color, size)
+
+
+def _known(edits: Edits, *factors: int) -> int:
+    number = edits.number(factors)
+    assert number is not None
+    return number
