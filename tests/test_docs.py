@@ -145,7 +145,7 @@ def test_every_registered_name_has_its_section(kind):
 def logged():
     """Every key that a run logs, with its definition."""
     from loquent.algorithms.imitation import supervised
-    from loquent.algorithms.policy_gradient import nlpo, ppo
+    from loquent.algorithms.policy_gradient import a2c, grpo, nlpo, ppo, rloo, trpo
     from loquent.algorithms.sb3 import cloning, learners
     from loquent.algorithms.value_learning import chai, ilql_utterance, value_learner
     from loquent.annotation import session
@@ -154,6 +154,10 @@ def logged():
     own = (
         ppo.LOGGED
         | nlpo.LOGGED
+        | a2c.LOGGED
+        | trpo.LOGGED
+        | rloo.LOGGED
+        | grpo.LOGGED
         | supervised.LOGGED
         | value_learner.LOGGED
         | ilql_utterance.LOGGED

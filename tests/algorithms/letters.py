@@ -97,14 +97,19 @@ def actor(
     )
 
 
-def episodes(agent, count=16, number=0, *, seed=0, split="train"):
-    """`count` games of an agent; `number` tells collections apart."""
-    return play(TASK, games(TASK.rows(split)[:count], first=number), agent, seed=seed, split=split)
+def episodes(agent, count=16, number=0, *, seed=0, split="train", each=1):
+    """`count` games of an agent, `each` on one row; `number` tells collections apart."""
+    rows = TASK.rows(split)[: max(1, count // each)]
+    return play(TASK, games(rows, each=each, first=each * number), agent, seed=seed, split=split)
 
 
 def scored(algorithm, model, count=16, number=0, *, seed=0) -> TokenBatch:
-    """One collection by the algorithm's own agent, as a scored batch that is not yet prepared."""
-    played = episodes(algorithm.agent(model, False), count, number, seed=seed)
+    """One collection by the algorithm's own agent, as a scored batch that is not yet prepared.
+
+    Learners that compare answers get four on each row.
+    """
+    each = 4 if algorithm.least_answers > 1 else 1
+    played = episodes(algorithm.agent(model, False), count, number, seed=seed, each=each)
     return score(model, token_batch(played, model.format, TASK.spec.rewards, max_length=32))
 
 

@@ -43,7 +43,13 @@ VARIANTS = {
     "ppo, head": ("ppo", "model.critic=head", "algorithm.kl_target=0.1"),
 }  # fmt: skip
 CASES = {**{name: (name,) for name in LEARNERS}, **VARIANTS}
-MORE = {"filtered_cloning": ("algorithm.top=0.5",), "chai": ("algorithm.candidates=2", "algorithm.best_of=2")}
+VARIED = ("training.answers=2", "rewards={length: {weight: 1.0, high: 0}}")  # or no answer is better
+COMPARED = dict.fromkeys(("grpo", "rloo"), VARIED)
+MORE = {
+    **COMPARED,
+    "filtered_cloning": ("algorithm.top=0.5",),
+    "chai": ("algorithm.candidates=2", "algorithm.best_of=2"),
+}
 ALLOWED = ("aten._fused_adamw_", "aten._foreach_add_.Scalar")  # AdamW counts its steps in float32 scalars
 
 
@@ -91,8 +97,8 @@ class Seen(TorchDispatchMode):
 
 @contextmanager
 def watched(kind, monkeypatch):
-    """What happens in a learner's `prepare` and `update`; what AdamW makes when it first steps is its own."""
-    seen, stepping = Seen(), torch.optim.AdamW.step
+    """What happens in a learner's `prepare` and `update`; what optimizers make is their own."""
+    seen = Seen()
     learner = registry.find("algorithm", kind)
     for name in ("prepare", "update"):
         plain = getattr(learner, name)
@@ -103,11 +109,14 @@ def watched(kind, monkeypatch):
 
         monkeypatch.setattr(learner, name, noted)
 
-    def step(self, *given):
-        with torch.utils._python_dispatch._disable_current_modes():
-            return stepping(self, *given)
+    for optimizer in (torch.optim.AdamW, torch.optim.RMSprop):
+        stepping = optimizer.step
 
-    monkeypatch.setattr(torch.optim.AdamW, "step", step)
+        def step(self, *given, stepping=stepping):
+            with torch.utils._python_dispatch._disable_current_modes():
+                return stepping(self, *given)
+
+        monkeypatch.setattr(optimizer, "step", step)
     yield seen.found
 
 
@@ -148,7 +157,7 @@ def test_every_learner_runs_in_every_dtype(case, dtype, recorded, tmp_path):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16"])
-@pytest.mark.parametrize("case", ["ppo", "psi", "chai"])
+@pytest.mark.parametrize("case", ["ppo", "a2c", "trpo", "grpo", "rloo", "psi", "chai"])
 def test_a_run_that_is_cut_off_and_resumed_is_the_same_to_the_bit(case, dtype, recorded, tmp_path):
     whole = run(case, dtype, recorded, tmp_path / "whole")
     shutil.copytree(whole.folder, tmp_path / "half")

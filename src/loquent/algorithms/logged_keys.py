@@ -68,6 +68,91 @@ PPO = {
     ),
 }
 
+A2C = {key: logged for key, logged in PPO.items() if key != "policy/clip_fraction"} | {
+    "policy/loss": Logged(
+        "", "mean over tokens of the negated advantage x log-probability, before the gradient step"
+    ),
+    "policy/ratio": Logged(
+        "",
+        "mean of exp(log-probability - log-probability when drawn): 1 up to rounding, as A2C makes one step",
+    ),
+    "policy/kl_old": Logged("nats per token", "mean k3 of the two policies: 0 up to rounding"),
+    "gradient/steps": Logged("steps", "gradient steps: 1"),
+}
+
+TRPO = {
+    "policy/loss": Logged("", "mean over tokens of the negated surrogate, before the step"),
+    "policy/entropy": PPO["policy/entropy"],
+    "policy/ratio_error": Logged("", "largest |r_t - 1| before the step: 0 up to rounding"),
+    "trust/kl": Logged(
+        "nats per token",
+        "mean KL of the policy before the step from the one after it, by the full softmax; 0 without a step",
+    ),
+    "trust/improvement": Logged("", "growth of the surrogate by the step; 0 without a step"),
+    "trust/share": Logged(
+        "share of the step", "share of the longest step that the line search accepted; 0: no step"
+    ),
+    "trust/residual": Logged(
+        "", "norm of what conjugate gradients left of the gradient, relative to its norm"
+    ),
+    "critic/loss": Logged("return²", "mean squared error between values and their targets"),
+    "critic/explained_variance": PPO["critic/explained_variance"],
+    "gradient/norm": Logged("", "norm of the gradient of the surrogate"),
+    "gradient/steps": Logged("steps", "gradient steps of the critic"),
+    **{
+        key: PPO[key]
+        for key in (
+            "kl/reference",
+            "kl/reference_k3",
+            "kl/coefficient",
+            "kl/coefficient_next",
+            "reward/task",
+            "reward/penalty",
+            "advantage/mean",
+            "advantage/deviation",
+        )
+    },
+}
+
+RLOO = {
+    "policy/loss": Logged(
+        "", "mean of the negated clipped surrogate over gradient steps; each token has that of its answer"
+    ),
+    **{
+        key: PPO[key]
+        for key in (
+            "policy/entropy",
+            "policy/ratio",
+            "policy/ratio_error",
+            "policy/clip_fraction",
+            "policy/kl_old",
+        )
+    },
+    "gradient/norm": Logged("", "mean norm of the policy's gradient before clipping"),
+    "gradient/steps": Logged("steps", "gradient steps of the update"),
+    "kl/reference": PPO["kl/reference"],
+    "kl/reference_k3": PPO["kl/reference_k3"],
+    "kl/coefficient": Logged("reward per nat", "beta of the penalty, which is constant"),
+    "reward/task": PPO["reward/task"],
+    "reward/penalty": Logged(
+        "reward per episode", "mean over episodes of the penalty in the returns; 0 with the KL in the loss"
+    ),
+    "advantage/mean": Logged("return", "mean advantage over episodes"),
+    "advantage/deviation": Logged("return", "standard deviation of advantages over episodes"),
+    "groups/learned": Logged(
+        "share of episodes", "share of the episodes that gradient steps use; below 1 with drop_equal"
+    ),
+}
+
+GRPO = {
+    **RLOO,
+    "policy/loss": Logged("", "mean of the negated clipped surrogate over tokens and gradient steps"),
+    "kl/loss": Logged(
+        "nats per token",
+        "mean over tokens and gradient steps of the k3 estimate in the loss; only with the KL in the loss",
+    ),
+}
+
 NLPO = {
     **PPO,
     "nlpo/age": Logged(
@@ -200,6 +285,10 @@ BUILT_IN: Mapping[str, Mapping[str, Logged]] = {
     "ppo": PPO,
     "turn_ppo": TURN_PPO,
     "nlpo": NLPO,
+    "a2c": A2C,
+    "trpo": TRPO,
+    "grpo": GRPO,
+    "rloo": RLOO,
     **dict.fromkeys(("supervised", "cloning", "filtered_cloning", "decision_transformer"), SUPERVISED),
     **dict.fromkeys(("ilql", "cql", "psi", "monte_carlo"), TOKEN_VALUES),
     "ilql_utterance": UTTERANCE_VALUES,

@@ -78,7 +78,7 @@ def estimate(recipe: Recipe) -> Estimate:
         fields = turns.estimate_fields if issubclass(kind, TurnAlgorithm) else actions.estimate_fields
         return Estimate(**fields(recipe, *_checkpoints(recipe)))
     config, episodes = recipe.config, recipe.training.episodes
-    minibatch = min(config.minibatch or FIRST_ROWS, episodes)
+    minibatch = min(config.minibatch or episodes, episodes)
     one_epoch = recipe if config.epochs == 1 else replace(recipe, config=replace(config, epochs=1))
     build, trainer = timed(lambda: Trainer(one_epoch))
     gc.collect()

@@ -1,1 +1,1 @@
-"""Policy gradient on language models: PPO and NLPO."""
+"""Policy gradient on language models: PPO, NLPO, A2C, TRPO, GRPO and RLOO."""

@@ -102,7 +102,7 @@ class OnPolicy(BatchAlgorithm):
         rows = acting_rows(batch)
         model.eval()  # no dropout, so that the ratio is 1 for an unchanged policy
         means, steps = Means(), 0
-        for chosen in self._schedule(self.learned(batch, rows)):
+        for chosen in self.minibatches(batch, rows):
             if not self._gradient_step(model, batch.take(chosen), means, first=steps == 0):
                 break
             steps += 1
@@ -126,9 +126,9 @@ class OnPolicy(BatchAlgorithm):
     def summary(self, batch: TokenBatch) -> dict[str, float]:
         """Logged values of the batch, before any gradient step."""
 
-    def learned(self, batch: TokenBatch, rows: Tensor) -> Tensor:
-        """The rows to learn from, of those with an action token; all of them here."""
-        return rows
+    def minibatches(self, batch: TokenBatch, rows: Tensor) -> Iterator[Tensor]:
+        """The rows of each gradient step, of `rows`, which have an action token."""
+        yield from self._schedule(rows)
 
     def centred(self, minibatch: TokenBatch) -> TokenBatch:
         """The minibatch as its gradient step uses it; unchanged here."""
@@ -152,12 +152,12 @@ class OnPolicy(BatchAlgorithm):
             return scores.policy, of(batch.policy_logprob, batch.is_action)
         return scores.drawn, of(batch.drawn_logprob, batch.is_action)
 
-    def _schedule(self, rows: Tensor) -> Iterator[Tensor]:
-        """The minibatches of all epochs; each epoch has its own order."""
+    def _schedule(self, items: Tensor) -> Iterator[Tensor]:
+        """The items of each minibatch of all epochs; each epoch has its own order."""
         for epoch in range(self.config.epochs):
             yield from minibatches(
-                rows,
-                self.config.minibatch or max(1, len(rows)),
+                items,
+                self.config.minibatch or max(1, len(items)),
                 self.key.child("minibatches", self.updates, epoch),
             )
 

@@ -11,15 +11,21 @@ from loquent.errors import LoquentError
 
 
 def clipped_surrogate(
-    new: Float[Tensor, " N"], old: Float[Tensor, " N"], advantage: Float[Tensor, " N"], clip: float
+    new: Float[Tensor, " N"],
+    old: Float[Tensor, " N"],
+    advantage: Float[Tensor, " N"],
+    clip: float,
+    high: float | None = None,
 ) -> tuple[Float[Tensor, " N"], Float[Tensor, " N"], Bool[Tensor, " N"]]:
     """The negated L^CLIP per token (arXiv:1707.06347v2 eq. 7), the ratio, and whether it is clipped.
 
-    A ratio outside [1 - clip, 1 + clip] is clipped.
+    A ratio outside [1 - clip, 1 + high] is clipped; `high` is `clip` by default.
     """
+    high = clip if high is None else high
     ratio = (new - old).exp()  # r_t(θ), eq. (6)
-    bounded = ratio.clamp(1 - clip, 1 + clip)
-    return -torch.minimum(ratio * advantage, bounded * advantage), ratio, (ratio - 1).abs() > clip
+    bounded = ratio.clamp(1 - clip, 1 + high)
+    outside = (ratio - 1 < -clip) | (ratio - 1 > high)
+    return -torch.minimum(ratio * advantage, bounded * advantage), ratio, outside
 
 
 def squared_error(

@@ -1,4 +1,4 @@
-"""Shared parts of gradient learners: trainable parameters, AdamW with its state, minibatches, means."""
+"""Shared parts of gradient learners: trainable parameters, optimizers and their state, minibatches, means."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ def trainable(**networks: nn.Module | None) -> Parameters:
     return parameters
 
 
-class RoundedAdamW(torch.optim.AdamW):
-    """AdamW for parameters of 16 bits, with float32 copies (arXiv:1710.03740 sec. 3.1).
+class Rounded(torch.optim.Optimizer):
+    """An optimizer for parameters of 16 bits, with float32 copies (arXiv:1710.03740 sec. 3.1).
 
     It updates the copies and rounds the parameters from them. Without copies, rounding would undo most steps.
+    A class derives from it and from the optimizer.
     """
 
     def __init__(self, groups: list[dict[str, Any]], **options: Any) -> None:
@@ -75,6 +76,14 @@ class RoundedAdamW(torch.optim.AdamW):
             parameter.grad = None
 
 
+class RoundedAdamW(Rounded, torch.optim.AdamW):
+    """AdamW for parameters of 16 bits."""
+
+
+class RoundedRMSprop(Rounded, torch.optim.RMSprop):
+    """RMSprop for parameters of 16 bits."""
+
+
 def adamw(parameters: Parameters, learning_rate: float, weight_decay: float) -> torch.optim.AdamW:
     """AdamW (arXiv:1711.05101), fused where the device supports it.
 
@@ -84,20 +93,27 @@ def adamw(parameters: Parameters, learning_rate: float, weight_decay: float) -> 
     vectors = [p for p in parameters.values() if p.dim() <= 1]
     groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
     fused = all(p.device.type in ("cpu", "cuda") and p.is_floating_point() for p in parameters.values())
+    kind = RoundedAdamW if _has_16_bits(parameters) else torch.optim.AdamW
+    return kind(groups, lr=learning_rate, fused=fused or None)
+
+
+def rmsprop(parameters: Parameters, learning_rate: float) -> torch.optim.RMSprop:
+    """RMSprop as in stable-baselines3's A2C: α = 0.99, ε = 1e-5, no momentum and no weight decay."""
+    kind = RoundedRMSprop if _has_16_bits(parameters) else torch.optim.RMSprop
+    return kind([{"params": list(parameters.values())}], lr=learning_rate, alpha=0.99, eps=1e-5)
+
+
+def _has_16_bits(parameters: Parameters) -> bool:
+    """Whether a parameter has 16 bits; a remark warns of float16, which loses small gradients."""
     if any(p.dtype == torch.float16 for p in parameters.values()):
         why = "gradients below 6e-8 are lost; use bfloat16 or float32 for learning"
-        warnings.warn(f"model.dtype = 'float16': {why}", Remark, stacklevel=3)
-    kind = (
-        RoundedAdamW
-        if any(torch.finfo(p.dtype).bits < 32 for p in parameters.values())
-        else torch.optim.AdamW
-    )
-    return kind(groups, lr=learning_rate, fused=fused or None)
+        warnings.warn(f"model.dtype = 'float16': {why}", Remark, stacklevel=4)
+    return any(torch.finfo(p.dtype).bits < 32 for p in parameters.values())
 
 
 def exact_copies(optimizer: torch.optim.Optimizer) -> dict[Tensor, Tensor]:
     """The float32 copies that an optimizer keeps of parameters of 16 bits; empty where it keeps none."""
-    return optimizer.copies if isinstance(optimizer, RoundedAdamW) else {}
+    return optimizer.copies if isinstance(optimizer, Rounded) else {}
 
 
 def state_by_name(optimizer: torch.optim.Optimizer, parameters: Parameters) -> dict[str, dict[str, Tensor]]:
@@ -136,11 +152,11 @@ def load_by_name(
         raise BadCheckpoint(f"{problem}; resume with the model of the run")
     copies = exact_copies(optimizer)
     optimizer.state.clear()
-    if isinstance(optimizer, RoundedAdamW):
+    if isinstance(optimizer, Rounded):
         optimizer.refresh()
     for name, entry in state.items():
         parameter = parameters[name]
-        _check_moments(name, entry, rounded=parameter in copies)
+        _check_moments(name, entry, optimizer, rounded=parameter in copies)
         moments = [value for value in entry.values() if value.dim()]
         if any(value.shape != parameter.shape for value in moments):
             problem = f"the optimizer's state of {name!r} has the shape {tuple(moments[0].shape)}"
@@ -161,33 +177,36 @@ def load_by_name(
         optimizer.state[copies.get(parameter, parameter)] = tensors
 
 
-def _check_moments(name: str, entry: Mapping[str, Tensor], rounded: bool) -> None:
-    """Check that a parameter's state is that of AdamW: a step count and two moments.
+def _check_moments(name: str, entry: Any, optimizer: torch.optim.Optimizer, rounded: bool) -> None:
+    """Check that a parameter's state is the optimizer's: a step count, and the moments of AdamW or RMSprop.
 
     If `rounded`, the state has a float32 copy too.
 
     Raises:
         BadCheckpoint: a tensor is missing, unknown or out of range.
     """
-    parts = {"step", "exp_avg", "exp_avg_sq"}
+    moments = ("square_avg",) if isinstance(optimizer, torch.optim.RMSprop) else ("exp_avg", "exp_avg_sq")
+    parts = {"step", *moments}
     if isinstance(entry, Mapping) and parts <= entry.keys() and rounded != ("exact" in entry):
         raise BadCheckpoint(
             f"the optimizer's state of {name!r} is for another model.dtype; resume with the dtype of the run"
         )
     if not isinstance(entry, Mapping) or entry.keys() - {"exact"} != parts:
+        kind = "RMSprop" if isinstance(optimizer, torch.optim.RMSprop) else "AdamW"
         raise BadCheckpoint(
-            f"the optimizer's state of {name!r} is not that of AdamW; it must have step, exp_avg and "
-            "exp_avg_sq"
+            f"the optimizer's state of {name!r} is not that of {kind}; it must have step, "
+            f"{' and '.join(moments)}"
         )
     for part, value in entry.items():
         if not isinstance(value, Tensor) or bool(value.isnan().any()):
             raise BadCheckpoint(
                 f"{part} of the optimizer's state of {name!r} must be a tensor of numbers without NaN"
             )
-    if entry["step"].dim() or float(entry["step"]) < 0 or bool((entry["exp_avg_sq"] < 0).any()):
+    squares = moments[-1]
+    if entry["step"].dim() or float(entry["step"]) < 0 or bool((entry[squares] < 0).any()):
         raise BadCheckpoint(
             f"the optimizer's state of {name!r} is out of range; step must be one number, and step "
-            "and exp_avg_sq at least 0"
+            f"and {squares} at least 0"
         )
 
 

@@ -1,0 +1,125 @@
+"""A2C for language models: one gradient step of the advantage actor-critic on each collection.
+
+Source: arXiv:1602.01783, algorithm S3 and sec. 4, with all episodes of a collection in one synchronous step,
+and with advantages by GAE. The reward of a turn is on its last token, and `reward - beta * kl` is computed
+per token (arXiv:2210.01241 sec. 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from jaxtyping import Float
+from torch import Tensor
+
+from loquent.algorithms import logged_keys
+from loquent.algorithms.policy_gradient.actor_critic import ActorCritic, ActorCriticConfig
+from loquent.algorithms.policy_gradient.on_policy import START
+from loquent.algorithms.shared.optimization import adamw, rmsprop, trainable
+from loquent.core.seeding import Key
+from loquent.core.settings import setting
+from loquent.core.values import Record
+from loquent.models.actor import Actor
+
+LOGGED = logged_keys.A2C
+
+# The released code of 2210.01241 (RL4LMs 0.2.2): its recipe for film reviews, and the defaults behind it.
+PRESETS = {
+    "rl4lms": Record(
+        learning_rate=1e-6,
+        optimizer="rmsprop",
+        gamma=0.99,
+        lam=1.0,
+        value_coefficient=0.5,
+        entropy_coefficient=0.0,
+        max_grad_norm=0.5,
+        normalize_advantages=False,
+        beta=0.1,
+        kl_target=0.5,
+        kl_gain=0.1,
+        ratio="raw",
+    )
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(ActorCriticConfig):
+    """Settings of `a2c`."""
+
+    presets: ClassVar[Mapping[str, Record]] = PRESETS
+    optimizer: str = setting(
+        "rmsprop",
+        "the optimizer; weight_decay counts for adamw only",
+        source="1602.01783 sec. 4",
+        choices=("rmsprop", "adamw"),
+    )
+    learning_rate: float = setting(
+        1e-6,
+        "constant learning rate; 1e-3 suits small models trained from scratch",
+        source="RL4LMs, its recipe for film reviews",
+        low=0.0,
+    )
+    lam: float = setting(
+        1.0,
+        "λ of GAE per token; 1: the return minus the value",
+        source="stable-baselines3",
+        low=0.0,
+        high=1.0,
+    )
+    normalize_advantages: bool = setting(
+        False, "centre and scale advantages over the collection", source="stable-baselines3"
+    )
+    value_coefficient: float = setting(
+        0.5, "weight of the loss of the critic", source="stable-baselines3", low=0.0
+    )
+    entropy_coefficient: float = setting(
+        0.0, "weight of the entropy bonus", source="stable-baselines3; 1602.01783 has 0.01", low=0.0
+    )
+    max_grad_norm: float | None = setting(
+        0.5,
+        "largest norm of the gradient of both networks; none: no clipping",
+        source="stable-baselines3",
+        low=0.0,
+    )
+    ratio: str = setting(
+        "support",
+        "probabilities that learn: in the support that tokens are drawn from, or raw",
+        choices=("support", "raw"),
+    )
+
+
+def surrogate(logprob: Float[Tensor, " N"], advantage: Float[Tensor, " N"]) -> Float[Tensor, " N"]:
+    """The loss -Â_t log π(a_t | s_t) per token (1602.01783 algorithm S3); its gradient is the policy's."""
+    return -advantage * logprob
+
+
+class A2C(ActorCritic):
+    """A2C on the policy and the critic of an `Actor`, without dropout."""
+
+    Config: ClassVar[type] = Config
+    name = "a2c"
+    per_step = (
+        "policy/loss",
+        "policy/entropy",
+        "policy/ratio",
+        "policy/kl_old",
+        "critic/loss",
+        "gradient/norm",
+    )
+
+    def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
+        super().__init__(config, model, key=key)
+        self.parameters = trainable(policy=model.policy, critic=model.critic)
+        self.optimizer = (
+            rmsprop(self.parameters, config.learning_rate)
+            if config.optimizer == "rmsprop"
+            else adamw(self.parameters, config.learning_rate, config.weight_decay)
+        )
+
+    def surrogate(
+        self, new: Float[Tensor, " N"], old: Float[Tensor, " N"], advantage: Float[Tensor, " N"]
+    ) -> tuple[Float[Tensor, " N"], dict[str, Float[Tensor, " N"]]]:
+        """The policy's loss, and the ratio."""
+        return surrogate(new, advantage), {"policy/ratio": (new - old).exp()}
