@@ -210,7 +210,7 @@ def test_the_schema_is_whole():
             "alg.policy.args",
             "state_dict",
         ),  # an argument of the policies' constructor, which a file may hold too
-        *(("alg.args", name) for name in learning.OTHERS),  # those of A2C and TRPO alone
+        *(("alg.args", name) for name in (*learning.OTHERS, *learning.TRPO)),  # those of A2C and TRPO alone
     }
     assert schema - known == set()
     used = {key.partition("[")[0] for text in (IMDB, SUPERVISED) for key in keys(parse(text, "x"))}
@@ -334,14 +334,15 @@ alg:
     args: {model_name: t5-base, generation_kwargs: {num_beams: 4, length_penalty: 0.6, max_new_tokens: 20}}
 train_evaluation: {n_iters: 10, metrics: [], generation_kwargs: {num_beams: 5, max_new_tokens: 20}}
 """  # noqa: E501
-    with pytest.raises(BadSetting, match=r"mine\.yml:6 alg\.id .*Loquent has no a2c.*--accept-changes"):
+    with pytest.raises(BadSetting, match=r"mine\.yml:\d+ .*--accept-changes"):
         converted(tmp_path, other)
     found, made = converted(tmp_path, other, accept_changes=True)
     why: dict[str, str] = {}
     for note in found.notes:
         why[note.key] = f"{why.get(note.key, '')} {note.why}"
-    assert made.algorithm == "ppo"
-    assert "Loquent has no a2c" in why["alg.id"]
+    assert made.algorithm == "a2c"
+    assert made.config.optimizer == "rmsprop"
+    assert "one step of the policy" in why["alg.args.target_kl"]
     assert "not built in" in why["datapool.id"]
     assert "encoder-decoder" in why["alg.policy.id"]
     assert "first of 2 values" in why["reward_fn.values"]
@@ -350,7 +351,6 @@ train_evaluation: {n_iters: 10, metrics: [], generation_kwargs: {num_beams: 5, m
     assert "before 50 had no reward" in why["env.args.max_episode_length"]
     assert "nearest: learning_rate" in why["alg.args.learnign_rate"]
     assert "no length_penalty" in why["alg.policy.args.generation_kwargs.length_penalty"]
-    assert made.config.stop_kl == pytest.approx(0.15)
     assert (made.decoding.method, made.evaluation.method, made.evaluation.beams) == ("sample", "beam", 5)
 
 
@@ -439,8 +439,6 @@ def test_the_rouge_that_is_asked_for_is_paid(tmp_path):
 
 
 CHANGED = [
-    ("id: ppo", "id: a2c", "alg.id", "Loquent has no a2c for language models; PPO"),
-    ("id: ppo", "id: trpo", "alg.id", "Loquent has no trpo for language models; PPO"),
     ("reward_fn: REWARD", "", "reward_fn", "nothing but the KL penalty is learned"),
     ("REWARD", "{id: common_gen_preference_model}", "reward_fn", "nothing but the KL penalty is learned"),
     ("REWARD", "{id: bleurt, args: {checkpoint: x}}", "reward_fn", "bleurt needs path"),
@@ -503,16 +501,29 @@ def test_another_experiment_is_refused_unless_it_is_accepted(
     assert says in page
 
 
-def test_a2c_that_is_accepted_is_one_pass_over_each_collection(tmp_path):
+def test_a2c_keeps_its_defaults_and_its_optimizer(tmp_path):
     text = REWARDED.replace("REWARD", "{id: meteor}").replace("id: ppo", "id: a2c")
-    config = converted(tmp_path, text, accept_changes=True)[1].config
-    assert (
-        config.epochs,
-        config.minibatch,
-        config.lam,
-        config.normalize_advantages,
-        config.learning_rate,
-    ) == (1, 5, 1.0, False, 7e-4)
+    found, made = converted(tmp_path, text)
+    assert found.changed == []
+    assert made.algorithm == "a2c"
+    config = made.config
+    assert (config.optimizer, config.lam, config.normalize_advantages) == ("rmsprop", 1.0, False)
+    assert config.learning_rate == 7e-4
+    other = converted(tmp_path, text.replace("n_steps: 48", "n_steps: 48, use_rms_prop: False"))[1]
+    assert other.config.optimizer == "adamw"
+
+
+def test_trpo_keeps_its_trust_region(tmp_path):
+    text = REWARDED.replace("REWARD", "{id: meteor}").replace("id: ppo", "id: trpo")
+    config = converted(tmp_path, text)[1].config
+    assert (config.radius, config.iterations, config.damping, config.critic_epochs) == (0.01, 15, 0.1, 10)
+    assert config.learning_rate == 1e-3
+    more = "n_steps: 48, target_kl: 0.02, cg_max_steps: 7, line_search_max_iter: 4, batch_size: 96"
+    config = converted(tmp_path, text.replace("n_steps: 48", more))[1].config
+    assert (config.radius, config.iterations, config.searches) == (0.02, 7, 4)
+    assert config.critic_minibatch > 1
+    with pytest.raises(BadSetting, match="computed from all tokens"):
+        converted(tmp_path, text.replace("n_steps: 48", "n_steps: 48, sub_sampling_factor: 3"))
 
 
 OWN = """

@@ -58,6 +58,7 @@ KNOWN = {
     "alg.args": [
         *learning.ON_POLICY,
         *learning.OTHERS,
+        *learning.TRPO,
         "n_steps",
         "batch_size",
         "target_kl",

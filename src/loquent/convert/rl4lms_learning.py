@@ -25,16 +25,16 @@ ON_POLICY = {  # RL4LMs' name -> Loquent's name, type, default of stable-baselin
 }
 # the defaults of A2C that differ
 A2C = {"learning_rate": 7e-4, "gae_lambda": 1.0, "n_epochs": 1, "normalize_advantage": False}
-OTHERS = {  # arguments of A2C and TRPO alone
-    "cg_max_steps": "the step is a gradient step",
-    "cg_damping": "the step is a gradient step",
-    "line_search_shrinking_factor": "the step is a gradient step",
-    "line_search_max_iter": "the step is a gradient step",
-    "n_critic_updates": "policy and critic learn in the same gradient steps",
-    "sub_sampling_factor": "the update learns from all tokens",
-    "rms_prop_eps": "the optimizer is AdamW, as in RL4LMs' policies",
-    "use_rms_prop": "the optimizer is AdamW, as in RL4LMs' policies",
+TRPO = {  # RL4LMs' name -> Loquent's name, type, default of sb3-contrib
+    "learning_rate": ("learning_rate", float, 1e-3),
+    "target_kl": ("radius", float, 0.01),
+    "cg_max_steps": ("iterations", int, 15),
+    "cg_damping": ("damping", float, 0.1),
+    "line_search_shrinking_factor": ("shrink", float, 0.8),
+    "line_search_max_iter": ("searches", int, 10),
+    "n_critic_updates": ("critic_epochs", int, 10),
 }
+OTHERS = ("sub_sampling_factor", "rms_prop_eps", "use_rms_prop")  # arguments of A2C and TRPO alone
 POLICY_LEFT = {
     "apply_model_parallel": "one device holds the networks",
     "optimizer_kwargs": "AdamW has its usual betas and epsilon",
@@ -55,55 +55,51 @@ TRAINING_ARGS = {
     "seed",
     "max_steps",
 }
-REPLACED_BY = {
-    "a2c": "PPO with one pass over each collection",
-    "trpo": "PPO with a clipped ratio, without a trust region,",
-}
 MASKS = ("learned_top_k", "learned_top_p", "topk")  # the first is RL4LMs' default
 
 
 def on_policy(source: Source, kind: str) -> dict[str, Any]:
-    """`alg.args`, `alg.kl_div` and the masking policy.
-
-    An algorithm that is not registered becomes PPO, which is a change.
-    """
-    name = kind if kind in registry.names("algorithm") else "ppo"
-    if name == kind:
-        source.taken("alg.id", "algorithm.kind")
-    else:
-        why = f"Loquent has no {kind} for language models; {REPLACED_BY[kind]} replaces it"
-        source.changed("alg.id", why, "algorithm.kind")
-    section: dict[str, Any] = {"kind": name}
-    known = _settings(name)
-    for key, (setting, value_type, default) in ON_POLICY.items():
+    """`alg.args`, `alg.kl_div` and the masking policy."""
+    source.taken("alg.id", "algorithm.kind")
+    section: dict[str, Any] = {"kind": kind}
+    known = _settings(kind)
+    table = ON_POLICY | (TRPO if kind == "trpo" else {})
+    for key, (setting, value_type, default) in table.items():
         if setting in known:
             default = A2C.get(key, default) if kind == "a2c" else default
             section[setting] = source.get(f"alg.args.{key}", value_type, default)
             source.taken(f"alg.args.{key}", f"algorithm.{setting}")
         else:
-            source.changed(f"alg.args.{key}", f"{name} has no such setting in Loquent")
-    for key, why in OTHERS.items():
-        source.left(f"alg.args.{key}", why)
-    section |= _stop(source, kind)
+            source.changed(f"alg.args.{key}", f"{kind} has no such setting in Loquent")
+    section |= _alone(source, kind, known)
     section["weight_decay"] = source.get("alg.policy.args.weight_decay", float, 1e-6)
     source.taken("alg.policy.args.weight_decay", "algorithm.weight_decay")
     section |= _penalty(source)
     source.left("alg.args.verbose", "progress is shown on stderr")
     for key, why in POLICY_LEFT.items():
         source.left(f"alg.policy.args.{key}", why)
-    return section | (_mask(source) if name == "nlpo" else {})
+    return section | (_mask(source) if kind == "nlpo" else {})
 
 
-def _stop(source: Source, kind: str) -> dict[str, Any]:
-    """The KL at which an update ends, from `alg.args.target_kl`."""
-    key, section = "alg.args.target_kl", {}
-    stop = source.get(key, float, None)
-    if kind == "trpo":
-        source.left(key, "it is the trust region of TRPO; the nearest setting is algorithm.stop_kl")
-    elif stop is not None:
+def _alone(source: Source, kind: str, known: set[str]) -> dict[str, Any]:
+    """The arguments of one algorithm: the KL at which PPO ends an update, and A2C's optimizer."""
+    section: dict[str, Any] = {}
+    stop = source.get("alg.args.target_kl", float, None)
+    if stop is not None and "stop_kl" in known:
         section["stop_kl"] = 1.5 * stop
-        source.taken(key, "algorithm.stop_kl", "an update ends at 1.5 times this value, as in RL4LMs")
-    source.taken(key, "algorithm.stop_kl")
+        why = "an update ends at 1.5 times this value, as in RL4LMs"
+        source.taken("alg.args.target_kl", "algorithm.stop_kl", why)
+    elif stop is not None:
+        source.left("alg.args.target_kl", f"{kind} makes one step of the policy in an update")
+    if "optimizer" in known:
+        by_rmsprop = source.get("alg.args.use_rms_prop", bool, True)
+        section["optimizer"] = "rmsprop" if by_rmsprop else "adamw"
+        source.taken("alg.args.use_rms_prop", "algorithm.optimizer")
+    if kind == "trpo" and source.get("alg.args.sub_sampling_factor", int, 1) != 1:
+        source.changed("alg.args.sub_sampling_factor", "the step is computed from all tokens")
+    for key in ("use_rms_prop", "sub_sampling_factor", *TRPO):
+        source.left(f"alg.args.{key}", f"{kind} does not use it")
+    source.left("alg.args.rms_prop_eps", "ε of RMSprop is 1e-5, as in stable-baselines3")
     return section
 
 
@@ -244,9 +240,14 @@ def _iterations(source: Source, kind: str, sections: dict[str, Any]) -> dict[str
         source.taken(key, "training.episodes", why)
     algorithm = sections["algorithm"]
     if "minibatch" in _settings(algorithm["kind"]):
-        algorithm["minibatch"] = episodes if kind == "a2c" else minibatch
+        algorithm["minibatch"] = minibatch
         why = f"{batch} tokens are {minibatch} answer(s) of {longest}; answers are not cut apart"
         source.taken("alg.args.batch_size", "algorithm.minibatch", why)
+    if "critic_minibatch" in _settings(algorithm["kind"]):
+        size = source.get("alg.args.batch_size", int, 128, 1)
+        algorithm["critic_minibatch"] = max(1, round(size / longest))
+        why = f"{size} tokens of a critic's minibatch; answers are not cut apart"
+        source.taken("alg.args.batch_size", "algorithm.critic_minibatch", why)
     source.left("alg.args.batch_size", "the update learns from a whole collection at once")
     section = {
         "updates": source.get("train_evaluation.n_iters", int),
