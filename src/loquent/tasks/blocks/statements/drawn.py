@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from loquent.core.seeding import Key
 from loquent.tasks.blocks.statements import scatter, towers
-from loquent.tasks.blocks.statements.words import Statement
+from loquent.tasks.blocks.statements.words import Statement, Subject
 
 SEED = 16
 # How many statements of each construction are drawn. Constructions that exclude each other ("exactly two")
@@ -64,6 +64,7 @@ class Drawn:
     sentence: str
     program: str
     template: str
+    about: tuple[Subject, ...]
 
 
 @lru_cache(maxsize=2)
@@ -84,7 +85,9 @@ def statements(appearance: str) -> tuple[Drawn, ...]:
             statement = constructions[name][i]
             sentence = statement.sentences[int(rng.integers(len(statement.sentences)))]
             if chosen < count and sentence not in drawn and statement.program not in programs:
-                drawn[sentence] = Drawn(len(drawn), sentence, statement.program, statement.template)
+                drawn[sentence] = Drawn(
+                    len(drawn), sentence, statement.program, statement.template, statement.about
+                )
                 programs.add(statement.program)
                 chosen += 1
     return tuple(drawn.values())

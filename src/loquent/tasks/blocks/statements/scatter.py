@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import permutations, product
 
 from loquent.tasks.blocks.board import COLORS, SHAPES
-from loquent.tasks.blocks.statements.words import Statement, color, number
+from loquent.tasks.blocks.statements.words import PLACES, Statement, Subject, color, number
 
 SIZES = ("small", "medium", "big")
 SIDES = ("left", "right", "top", "bottom")
 ITEMS = "x.all_items_in_box()"
+CORNER, INSIDE = PLACES.index("corner"), PLACES.index("inside")
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,19 @@ class Kind:
     name: str
     noun: str
     conditions: tuple[str, ...]
+
+    @property
+    def subject(self) -> Subject:
+        """The numbers of the shape, the colour and the size; -1: any."""
+        described = zip((SHAPES, COLORS, SIZES), (range(3), range(3), (10, 20, 30)))
+        return tuple(
+            next((value for name, value in zip(names, values) if name in self.conditions), -1)
+            for names, values in described
+        )
+
+    def excludes(self, other: Kind) -> bool:
+        """Whether no item is of both kinds."""
+        return any(-1 not in pair and pair[0] != pair[1] for pair in zip(self.subject, other.subject))
 
     def plural(self, n: int) -> str:
         """The noun after a number."""
@@ -43,12 +57,14 @@ class Place:
     """Where an item is: words that follow the noun, and code with {} for the item.
 
     Attributes:
+        index: the place among PLACES; -1: no such place.
         medium_only: only items of 20 pixels reach the place from a cell of the grid.
     """
 
     name: str
     texts: tuple[str, ...]
     code: str
+    index: int = -1
     medium_only: bool = False
 
 
@@ -78,6 +94,7 @@ def places() -> tuple[Place, ...]:
             f"{closely}wall_side",
             (f"{words} the {side} wall of a box",),
             f"is_{closely}touching_wall({{}}, Side.{side.upper()})",
+            PLACES.index(side),
             side in ("right", "bottom"),
         )
         for (closely, words), side in product((("", "touching"), ("closely_", "closely touching")), SIDES)
@@ -85,24 +102,35 @@ def places() -> tuple[Place, ...]:
     return (
         *walls,
         Place("wall", ("touching a wall", "touching the edge of a box"), "is_touching_wall({})"),
-        Place("no_wall", ("not touching any wall", "touching no wall"), "not is_touching_wall({}, Side.ANY)"),
-        Place("corner", ("touching a corner", "in a corner of a box"), "is_touching_corner({})"),
-        Place("closely_corner", ("closely touching a corner",), "is_closely_touching_corner({})"),
+        Place(
+            "no_wall",
+            ("not touching any wall", "touching no wall"),
+            "not is_touching_wall({}, Side.ANY)",
+            INSIDE,
+        ),
+        Place("corner", ("touching a corner", "in a corner of a box"), "is_touching_corner({})", CORNER),
+        Place("closely_corner", ("closely touching a corner",), "is_closely_touching_corner({})", CORNER),
     )
 
 
 def statements() -> Iterator[Statement]:
     """All statements of the grammar; some programs occur more than once."""
     for kind in kinds():
-        yield from _numbers(kind)
+        yield from _about(_numbers(kind), kind)
         for place in places():
             if not (place.medium_only and {"small", "big"} & set(kind.conditions)):
-                yield from _placed(kind, place)
+                yield from _about(_placed(kind, place), kind, place=place.index)
     for kind in simple():
-        yield from _boxes(kind)
+        yield from _about(_boxes(kind), kind)
     for one, other in permutations(simple(), 2):
-        yield from _two_kinds(one, other)
+        if not set(one.conditions) & set(other.conditions):
+            yield from _about(_two_kinds(one, other), one, other)
     yield from _contents()
+
+
+def _about(statements: Iterator[Statement], *kinds: Kind, place: int = -1) -> Iterator[Statement]:
+    for statement in statements:
+        yield replace(statement, about=tuple((*kind.subject, place) for kind in kinds))
 
 
 def _are(n: int) -> str:
@@ -197,8 +225,6 @@ def _two_kinds(one: Kind, other: Kind) -> Iterator[Statement]:
     """Comparisons, relations in space, and conjunctions of two kinds."""
     names = f"{one.name}+{other.name}"
     first, second = f"count({one.of('all_items')})", f"count({other.of('all_items')})"
-    if set(one.conditions) & set(other.conditions):
-        return
     for n in (1, 2):
         yield Statement(
             f"and_no:{names}",
@@ -213,12 +239,13 @@ def _two_kinds(one: Kind, other: Kind) -> Iterator[Statement]:
     if "item" in one.noun and "item" in other.noun and one.conditions[0] < other.conditions[0]:
         more = (f"There are more {one.noun}s than {other.noun}s, and exactly one {other.noun}.",)
         yield Statement(f"more:{names}", more, f"gt({first}, {second}) and {second} == 1")
-    inside = f"exist({one.of(ITEMS)}) and exist({other.of(ITEMS)})"
-    yield Statement(
-        f"same_box:{names}",
-        (f"There is exactly one box with both a {one.noun} and a {other.noun}.",),
-        f"count(filter_obj(all_boxes, lambda x: {inside})) == 1",
-    )
+    if one.excludes(other):  # else one item could be both
+        inside = f"exist({one.of(ITEMS)}) and exist({other.of(ITEMS)})"
+        yield Statement(
+            f"same_box:{names}",
+            (f"There is exactly one box with both a {one.noun} and a {other.noun}.",),
+            f"count(filter_obj(all_boxes, lambda x: {inside})) == 1",
+        )
     yield Statement(
         f"box_without:{names}",
         (f"There is a box with a {one.noun} and without any {other.noun}.",),

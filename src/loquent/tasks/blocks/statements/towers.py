@@ -153,12 +153,13 @@ def _about_towers(group: tuple[Property, ...]) -> Iterator[Statement]:
     """Constructions around "a tower with PROPERTIES"."""
     kinds = "+".join(each.phrase.kind for each in group)
     texts, code = joined([each.phrase.texts for each in group]), both([each.phrase.code for each in group])
-    smallest = min(map(len, frozenset.intersection(*(each.stacks for each in group))))
+    about = tuple(sorted(frozenset.intersection(*(each.stacks for each in group))))
+    smallest = min(map(len, about))
     having = f"filter_obj(all_boxes, lambda x: x.is_tower() and {code})"
 
     def made(frame: str, openings: tuple[str, ...], program: str) -> Statement:
         sentences = tuple(opening.format(text) for opening in openings for text in texts)
-        return Statement(f"{frame}:{kinds}", sentences, program)
+        return Statement(f"{frame}:{kinds}", sentences, program, about)
 
     yield made(
         "exists", ("There is a tower with {}.", "There is at least one tower with {}."), f"exist({having})"
@@ -194,12 +195,14 @@ def _about_blocks() -> Iterator[Statement]:
                 "blocks:color",
                 (f"There {are} exactly {number(n, f'{name} block')}.",),
                 f"{of_color} == {n}",
+                _colored(c),
             )
             all_of_them = "it is" if n == 1 else "all of them are"
             yield Statement(
                 "blocks:all",
                 (f"There {are} exactly {number(n, 'block')}, and {all_of_them} {name}.",),
                 f"count(all_items) == {n} and {of_color} == {n}",
+                _colored(c),
             )
             for other in set(range(3)) - {c}:
                 of_other = f"count(filter_color(all_items, {color(other)}))"
@@ -207,6 +210,7 @@ def _about_blocks() -> Iterator[Statement]:
                     "blocks:lacking",
                     (f"There {are} exactly {number(n, f'{name} block')} and no {COLORS[other]} block.",),
                     f"{of_color} == {n} and {of_other} == 0",
+                    _colored(c),
                 )
                 for m in range(1, 4):
                     if n <= 4 and n + m <= 6:
@@ -215,6 +219,7 @@ def _about_blocks() -> Iterator[Statement]:
                             "blocks:two_colors",
                             (f"There {are} exactly {number(n, f'{name} block')} and exactly {also}.",),
                             f"{of_color} == {n} and {of_other} == {m}",
+                            _colored(c, other),
                         )
                 if n <= 3:
                     more = f"{n} more {name} block{'' if n == 1 else 's'} than {COLORS[other]} blocks"
@@ -250,6 +255,11 @@ def _about_blocks() -> Iterator[Statement]:
                     f"count(filter_color({there}, {color(c)})) == {n} and "
                     f"count(filter_color({there}, {color(other)})) == 0",
                 )
+
+
+def _colored(*colors: int) -> tuple[Stack, ...]:
+    """The towers of one color each."""
+    return tuple((c,) * height for c in colors for height in range(1, HIGHEST + 1))
 
 
 def _about_counts_of_towers() -> Iterator[Statement]:
@@ -299,4 +309,5 @@ def _two_sentences() -> Iterator[Statement]:
                 for text, absent in zip(one.phrase.texts, other.phrase.texts * 2)
             ),
             f"exist({having}) and NOT(exist({lacking}))",
+            tuple(sorted(one.stacks)),
         )

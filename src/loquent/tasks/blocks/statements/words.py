@@ -9,6 +9,12 @@ from loquent.tasks.blocks.board import COLORS
 NUMBERS = ("zero", "one", "two")
 
 
+# The colours of a tower from the bottom to the top; or the shape, colour, size and place of an item, where -1
+# is any, and the place is an index into PLACES.
+Subject = tuple[int, ...]
+PLACES = ("left", "right", "top", "bottom", "corner", "inside")
+
+
 @dataclass(frozen=True)
 class Statement:
     """A sentence with its program.
@@ -17,11 +23,13 @@ class Statement:
         template: the construction of the sentence, such as `exactly:base+height`; colours, numbers and
             paraphrases are open.
         sentences: the paraphrases, of which a row has one.
+        about: towers or items that matter to the truth value, for boards on which it is open.
     """
 
     template: str
     sentences: tuple[str, ...]
     program: str
+    about: tuple[Subject, ...] = ()
 
 
 @dataclass(frozen=True)
