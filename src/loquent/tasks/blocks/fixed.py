@@ -76,7 +76,7 @@ def best(
     def near(sequence: tuple[A, ...]) -> list[tuple[A, ...]]:
         return neighbours(sequence, actions)
 
-    starts = [()]
+    starts: list[tuple[A, ...]] = [()]
     for start in range(1, STARTS):
         drawn = Key(seed, ("fixed", start)).generator().integers(len(actions), size=LONGEST)
         starts.append(tuple(actions[int(i)] for i in drawn))

@@ -135,5 +135,5 @@ def _example(record: dict[str, Any], folder: Folder, name: str, line: int) -> Ex
         raise ValueError(
             f"the example has no structured_rep, and there is no picture {name}-{identifier}-0.png"
         )
-    extra = {field: record[field] for field in ("directory", "evals") if field in record}
+    extra: dict[str, Any] = {field: record[field] for field in ("directory", "evals") if field in record}
     return Example(identifier, sentence, label == "true", board, extra, decoded, folder.files[name], line)

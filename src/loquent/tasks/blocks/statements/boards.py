@@ -89,7 +89,7 @@ def _edited_towers(board: Board, about: tuple[Subject, ...], draw: Draw) -> Boar
 
 
 def _scattered(about: tuple[Subject, ...], draw: Draw) -> Board:
-    """Up to four random items a box; up to three items in all are of the kinds in `about`, in cells of the grid."""
+    """Up to four random items a box, and up to three items in all of the kinds in `about`, in grid cells."""
     boxes: list[Box] = []
     of_kind = draw.below(4) if about else 0
     for i in range(3):
@@ -152,10 +152,18 @@ def _anywhere(item: Item, draw: Draw) -> Item:
 
 
 def _edited_items(board: Board, about: tuple[Subject, ...], draw: Draw) -> Board:
-    """The board after a random edit that another edit takes back; the same board if none is drawn."""
-    i = draw.below(3)
+    return edited_items(board, draw.below(3), about, 0.5, draw)
+
+
+def edited_items(board: Board, i: int, about: tuple[Subject, ...], removed: float, draw: Draw) -> Board:
+    """The board after a random edit of box `i` that another edit takes back; the same board if none is drawn.
+
+    Args:
+        about: kinds of items; most items that are added are of one of them.
+        removed: the probability to remove an item.
+    """
     box = board[i]
-    if box and draw.uniform() < 0.5:
+    if box and draw.uniform() < removed:
         place = draw.below(len(box))
         item, rest = box[place], rules.without(box, place)
         if _added(rest, item, i) == (*rest, item) and _removable(box, place):

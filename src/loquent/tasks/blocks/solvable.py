@@ -1,0 +1,165 @@
+"""Which rows can be solved, and with how few edits; which are solved before the first edit.
+
+For towers the answer is exact: all boards within ten edits are tried, the nearest first. Scattered items have
+too many boards. There, a seeded search tries boards with the items that the program names; what it does not
+find may still exist.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations_with_replacement, product
+from operator import itemgetter
+
+from loquent.core.seeding import Key
+from loquent.core.task import Row
+from loquent.tasks.blocks import rules
+from loquent.tasks.blocks.board import COLORS, EMPTY_BOARD, SHAPES, TOWER_Y, Board, Box, tower_block
+from loquent.tasks.blocks.programs.program import compile_program
+from loquent.tasks.blocks.statements import boards
+from loquent.tasks.blocks.statements.boards import Draw
+from loquent.tasks.blocks.statements.words import PLACES, Subject
+
+EDITS = 10  # of an episode, besides the stop
+TRIED = 20_000  # boards that the search for scattered items tries
+REMOVED = 0.3  # the share of removals in its edits, where the first board has items
+
+Truth = Callable[[Board], bool]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """How near the nearest board with the target value is.
+
+    Attributes:
+        edits: the number of edits, at most `EDITS`; None where no board was found.
+        exact: whether no board with fewer edits exists, or none at all.
+    """
+
+    edits: int | None
+    exact: bool
+
+
+def is_trivial(row: Row) -> bool:
+    """Whether the first board has the target value, so that stopping at once succeeds."""
+    return compile_program(row["program"]).compute(row["board"]) == row["target"]
+
+
+def is_unsolvable(row: Row, appearance: str) -> bool:
+    """Whether no board within ten edits has the target value.
+
+    For towers this is proved; for scattered items, no board was found.
+    """
+    return solution(row["program"], row["target"], row["board"], appearance).edits is None
+
+
+@lru_cache(maxsize=20_000)
+def solution(program: str, target: bool, board: Board, appearance: str) -> Solution:
+    """The nearest board with the target value.
+
+    Raises:
+        ProgramError: the program cannot be compiled or computed.
+    """
+    truth = compile_program(program).compute
+    if truth(board) == target:
+        return Solution(0, True)
+    if appearance == "scatter":
+        return _searched(program, truth, target, board)
+    if board == EMPTY_BOARD:
+        built = _built(is_symmetric(program))
+        return Solution(next((n for n, tried in built if truth(tried) == target), None), True)
+    return Solution(_nearest(truth, target, board, is_symmetric(program)), True)
+
+
+def is_symmetric(program: str) -> bool:
+    """Whether a program cannot tell the boxes apart by their places: it neither indexes nor minimises."""
+    return "[" not in program and "min(" not in program
+
+
+@lru_cache(maxsize=1)
+def _stacks() -> tuple[Box, ...]:
+    """The 121 towers, the lowest first."""
+    return tuple(
+        tuple(tower_block(level, color) for level, color in enumerate(colors))
+        for height in range(len(TOWER_Y) + 1)
+        for colors in product(range(len(COLORS)), repeat=height)
+    )
+
+
+@lru_cache(maxsize=2)
+def _built(symmetric: bool) -> tuple[tuple[int, Board], ...]:
+    """All boards of towers with at most ten blocks, and their numbers of blocks, the fewest first.
+
+    Args:
+        symmetric: whether one order of the boxes is enough.
+    """
+    chosen = combinations_with_replacement(_stacks(), 3) if symmetric else product(_stacks(), repeat=3)
+    counted = [(sum(map(len, boxes)), boxes) for boxes in chosen]
+    counted.sort(key=itemgetter(0))
+    return tuple((n, (left, middle, right)) for n, (left, middle, right) in counted if n <= EDITS)
+
+
+def _nearest(truth: Truth, target: bool, board: Board, symmetric: bool) -> int | None:
+    """The smallest number of edits from a board of towers to the target value, breadth first."""
+    layer, seen = {_ordered(board, symmetric)}, {_ordered(board, symmetric)}
+    for edits in range(1, EDITS + 1):
+        layer = {_ordered(near, symmetric) for each in layer for near in _edited(each)} - seen
+        if any(truth(each) == target for each in sorted(layer)):
+            return edits
+        seen |= layer
+    return None
+
+
+def _ordered(board: Board, symmetric: bool) -> Board:
+    if not symmetric:
+        return board
+    left, middle, right = sorted(board)
+    return left, middle, right
+
+
+def _edited(board: Board) -> Iterator[Board]:
+    """All boards one edit away."""
+    for i, box in enumerate(board):
+        changed: list[Box] = [box[:-1]] if box else []
+        if len(box) < len(TOWER_Y):
+            changed += [(*box, tower_block(len(box), color)) for color in range(len(COLORS))]
+        for each in changed:
+            yield rules.with_box(board, i, each)
+
+
+def _searched(program: str, truth: Truth, target: bool, board: Board) -> Solution:
+    """The first board with the target value on random walks of at most ten edits.
+
+    A walk mostly adds items that the program names, often into the same box.
+    """
+    draw = Draw(Key(0, ("blocks", "solution", program)))
+    about = _subjects(program)
+    tried = 0
+    while tried < TRIED:
+        home = draw.below(6)  # 3 to 5: no box is preferred
+        near = board
+        for edits in range(1, EDITS + 1):
+            i = home if home < 3 and draw.uniform() < 0.8 else draw.below(3)
+            near = boards.edited_items(near, i, about, REMOVED if any(board) else 0.0, draw)
+            tried += 1
+            if truth(near) == target:
+                return Solution(edits, edits == 1)
+    return Solution(None, False)
+
+
+def _subjects(program: str) -> tuple[Subject, ...]:
+    """All combinations of the shapes, colours, sizes and places that a program names; -1: it names none."""
+    words = set(re.findall(r"[a-z]+", program.lower().replace("_", " ")))
+    named = [
+        [number for name, number in zip(names, numbers) if name in words] or [-1]
+        for names, numbers in (
+            (SHAPES, range(3)),
+            (COLORS, range(3)),
+            (("small", "medium", "big"), (10, 20, 30)),
+            (PLACES, range(len(PLACES))),
+        )
+    ]
+    return tuple(product(*named))

@@ -1,0 +1,1 @@
+"""Sources of rows: the built-in statements, and the published files in a folder."""

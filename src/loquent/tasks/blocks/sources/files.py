@@ -1,0 +1,104 @@
+"""Rows of the published files in a folder, with a fixed tenth of the training statements for validation."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from loquent.core.task import Row
+from loquent.core.values import Record
+from loquent.data.sources import Splits, draw_of
+from loquent.errors import BadSetting
+from loquent.tasks.blocks import published
+from loquent.tasks.blocks.programs.program import compile_program
+
+VALIDATION = 0.1  # of the training sentences
+SCRATCH, FLIP_IT = "scratch", "flip_it"
+FILE_STARTS = {SCRATCH: "scratch", FLIP_IT: "flipit"}
+NAMED = {
+    "COLOR": "yellow|black|blue|YELLOW|BLACK|BLUE",
+    "SHAPE": "circle|square|triangle|CIRCLE|SQUARE|TRIANGLE",
+    "SIZE": "small|medium|big|SMALL",
+    "N": r"\d+",
+}
+NAMES = re.compile(
+    "|".join(rf"(?P<{kind}>(?<![a-zA-Z]){names}(?![a-zA-Z]))" for kind, names in NAMED.items())
+)
+
+
+def found(path: str, appearance: str, start: str) -> dict[str, Path]:
+    """The files of a configuration by published split.
+
+    Raises:
+        BadSetting: the folder has none.
+    """
+    folder = Path(path).expanduser()
+    there = {
+        split: file
+        for split in published.SPLITS
+        if (file := published.find(folder, appearance, FILE_STARTS[start], split))
+    }
+    if not there:
+        raise BadSetting(
+            f"path = {path!r} has no file {appearance}_{FILE_STARTS[start]}_train.json, _dev.json or "
+            "_test.json (also .json.gz); put lilGym's files there, or build the flip-it files with "
+            "`loquent import nlvr`"
+        )
+    return there
+
+
+def split_names(path: str, appearance: str, start: str) -> tuple[str, ...]:
+    """The splits that a folder gives; errors as `found`."""
+    names = found(path, appearance, start)
+    return tuple(
+        name for split in names for name in (("train", "validation") if split == "train" else (split,))
+    )
+
+
+@lru_cache(maxsize=8)
+def splits(path: str, appearance: str, start: str) -> Splits:
+    """All rows by split, with the ids PUBLISHED_SPLIT-STATEMENT.
+
+    The target of a flip-it row is the opposite of the program's value on its board, because NLVR's labels of
+    training examples are noisy.
+
+    Raises:
+        BadRow: a file is not as published. BadSetting: as `found`.
+    """
+    rows: Splits = {}
+    for split, file in found(path, appearance, start).items():
+        members = [_row(split, each, start) for each in published.read(file).statements.values()]
+        if split == "train":
+            rows["train"] = tuple(row for row in members if not is_validation(row["sentence"]))
+            rows["validation"] = tuple(row for row in members if is_validation(row["sentence"]))
+        else:
+            rows[split] = tuple(members)
+    return rows
+
+
+def is_validation(sentence: str) -> bool:
+    """Whether a training sentence is set aside for validation: a hash of the sentence decides.
+
+    So the same sentences are set aside from scratch and with boards, and from a part of the files. The paper
+    sets a random tenth aside and does not publish which (arXiv:2211.01994, section 4).
+    """
+    return draw_of(f"validation:{sentence}") < VALIDATION
+
+
+def template(program: str) -> str:
+    """The program without colours, shapes, sizes and numbers."""
+    return NAMES.sub(lambda match: match.lastgroup or "", program)
+
+
+def _row(split: str, statement: published.Statement, start: str) -> Row:
+    program = statement.program
+    target = True if start == SCRATCH else not compile_program(program)(statement.board)
+    fields = Record(
+        sentence=statement.sentence,
+        program=program,
+        target=target,
+        board=statement.board,
+        template=template(program),
+    )
+    return Row(f"{split}-{statement.id}", fields)
