@@ -4,7 +4,9 @@ import pytest
 from tower_reading import read
 
 from loquent.tasks.blocks import rows
-from loquent.tasks.blocks.rows import RowOptions, load, parts
+from loquent.tasks.blocks.rows import RowOptions, load
+from loquent.tasks.blocks.sources import builtin
+from loquent.tasks.blocks.sources.builtin import parts
 
 BOTH = pytest.mark.parametrize("appearance", ["tower", "scatter"])
 
@@ -36,11 +38,14 @@ def test_every_sentence_about_towers_has_a_second_reading():
         read(row["sentence"])
 
 
+def forget():
+    for cached in (builtin.drawn.statements, builtin.splits, rows._load):
+        cached.cache_clear()
+
+
 @BOTH
 def test_the_statements_are_equal_in_every_process(appearance):
-    rows.drawn.statements.cache_clear()
-    rows._builtin.cache_clear()
+    forget()
     once = load(RowOptions(appearance=appearance))
-    rows.drawn.statements.cache_clear()
-    rows._builtin.cache_clear()
+    forget()
     assert load(RowOptions(appearance=appearance)) == once
