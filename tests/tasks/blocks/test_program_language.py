@@ -159,7 +159,7 @@ BOMBS = {
         "all_items", "[[{0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}]]", "[{0}] == [{0}]"
     ),
     "hashes of tuples in tuples": nested(
-        "[all_items[0]]",
+        "all_items[0]",
         "combinations([{0}, {0}, {0}, {0}], 3)",
         "NOT(exist(set(combinations([{0}, {0}, {0}], 3))))",
     ),
