@@ -45,7 +45,7 @@ PIECES = (
 )
 ODD = (
     "min(all_items)|1 < 2 < 3|100 == 1|1 == +1|select(2, all_items)|filter_obj(all_items, lambda y=1: y)|"
-    "is_closely_touching(all_items[0], all_items[1])|intersect_all([])|filter_color([all_boxes[0]], Color.BLUE)|"
+    "is_closely_touching(all_items[0], all_items[1])|intersect_all([])|filter_color(all_boxes, 1)|"
     "is_touching_wall(x, side=Side.TOP)|1 < 2 < 1|1 in [1]|1 not in x|[1] == [1]|{1} != {2}|1 % 0|"
     "[1] + [2]|x[::0]|x(1)(2)|x[y]|[[1], {2}] == x|combinations(combinations(all_items, 3), 3)|"
     "x.is_tower(1)|exist(all_items, side=1)|x.is_tower|combinations(x, 4)|1 < x|-1|x[y:]|x + 1|x % 2|"

@@ -1,4 +1,4 @@
-"""A fuzzer mutates programs: each ends in a bool or in a typed error, within the budget; none runs as Python."""
+"""A fuzzer mutates programs: each ends in a bool or a typed error, within the budget; none runs as Python."""
 
 import pytest
 from fuzzing import corpus, fuzz
