@@ -351,7 +351,7 @@ def test_what_does_not_fit_is_refused(tmp_path):
         Trainer(recipe(tmp_path, "generation"))
     with pytest.raises(BadSetting, match="its views: objects, image"):
         Trainer(recipe(tmp_path, "test_turn_ppo:Climb", network="objects", view="picture"))
-    with pytest.raises(BadSetting, match=r"needs an image \[H, W, 3\]"):
+    with pytest.raises(BadSetting, match=r"needs one image \[H, W, 3\]"):
         Trainer(recipe(tmp_path, "test_turn_ppo:Climb", network="cnn", view="objects"))
     with pytest.raises(BadSetting, match="no field 'sentence'; its fields: place, up"):
         Trainer(recipe(tmp_path, "test_turn_ppo:Climb", network="objects", text=["sentence"]))

@@ -124,12 +124,16 @@ def _view(task: Task, settings: NetworkSettings) -> tuple[spaces.Box, Callable[[
         )
     space, see = registry.import_name(task.views[name])(task)
     wanted = 2 if settings.network == "objects" else 3
-    if not isinstance(space, spaces.Box) or len(space.shape) != wanted:
-        what = "rows of numbers [R, C]" if wanted == 2 else "an image [H, W, 3]"
+    parts = dict(space.spaces) if isinstance(space, spaces.Dict) else {"": space}
+    boxes = {part: box for part, box in parts.items() if isinstance(box, spaces.Box)}
+    fitting = [part for part, box in boxes.items() if len(box.shape) == wanted]
+    if len(fitting) != 1:
+        what = "one array of rows [R, C]" if wanted == 2 else "one image [H, W, 3]"
         raise BadSetting(
             f"the view {name!r} of {task.identity} gives {space}; network = {settings.network!r} needs {what}"
         )
-    return space, see
+    [part] = fitting
+    return boxes[part], see if not part else lambda observation: see(observation)[part]
 
 
 def _field(observation: Observation, name: str) -> Any:

@@ -79,9 +79,7 @@ class Patches(nn.Module):
         self.pixels = nn.Linear(height * wide * space.shape[2], self.width)
         self.numbers = nn.Linear(max(1, len(settings.numbers)), self.width)
         self.begin = nn.Parameter(torch.randn(self.width) * 0.1)
-        self.blocks = nn.ModuleList(
-            Block(self.width, settings.heads, crosses=False) for _ in range(settings.layers)
-        )
+        self.blocks = nn.ModuleList(Block(self.width, settings.heads) for _ in range(settings.layers))
         self.norm = nn.LayerNorm(self.width)
 
     def forward(self, features: Mapping[str, Tensor]) -> Float[Tensor, "N d"]:

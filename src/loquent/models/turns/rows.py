@@ -11,17 +11,20 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from loquent.models.turns.inputs import Inputs
-from loquent.models.turns.sentences import Block, sentence_encoder, sentence_of
+from loquent.models.turns.sentences import Block, Encoded, Reader, sentence_encoder, sentence_of
 
 NAMED = 40  # a column of rows with at most so many different numbers is embedded; others are measured
+ROW_BLOCKS = 1  # of attention among rows
 WAVES = 5  # sine and cosine of a measured number x in [0, 1]: 2π x, 4π x, 8π x, ...
 
 
 class Rows(nn.Module):
     """Attention over the rows of a view, such as objects, and over the words of a sentence.
 
-    A row of zeros is absent. A further state, which begins as the sentence and the numbers, attends to all
-    rows; its last value is the result. The order of the rows does not matter.
+    A row of zeros is absent. The order of the rows does not matter. Equal arrays of rows and equal sentences
+    of a batch are encoded once: first the rows attend to each other, and the words to each other. Then a
+    further state for each observation, which begins as the sentence and the numbers, attends `layers` times
+    to its words and to its rows. Its last value is the result.
     """
 
     def __init__(self, inputs: Inputs) -> None:
@@ -42,10 +45,10 @@ class Rows(nn.Module):
         span = (most - least)[self.measured]
         self.register_buffer("span", torch.tensor(span).float(), persistent=False)
         self.sentence = sentence_encoder(inputs)
+        self.none = nn.Parameter(torch.randn(width) * 0.1)  # a row that is always there
         self.numbers = nn.Linear(max(1, len(settings.numbers)), width)
-        self.blocks = nn.ModuleList(
-            Block(width, settings.heads, crosses=True) for _ in range(settings.layers)
-        )
+        self.among = nn.ModuleList(Block(width, settings.heads) for _ in range(ROW_BLOCKS))
+        self.blocks = nn.ModuleList(Reader(width, settings.heads) for _ in range(settings.layers))
         self.norm = nn.LayerNorm(width)
         self.shift: Tensor
         self.least: Tensor
@@ -53,20 +56,25 @@ class Rows(nn.Module):
 
     def forward(self, features: Mapping[str, Tensor]) -> Float[Tensor, "N d"]:
         """The state of each observation."""
-        rows = features["rows"]
-        present = (rows != 0).any(2)
-        rows, present = _trimmed(rows, present)
-        words, words_real, index = self.sentence(sentence_of(features))
-        words, words_real = words[index], words_real[index]
-        first = words[:, 0]
+        words, words_real, of_words = self.sentence(sentence_of(features))
+        rows, rows_real, of_rows = self._encoded(features["rows"])
+        state = words[of_words, 0]
         if "numbers" in features:
-            first = first + self.numbers(features["numbers"])
-        states = torch.cat([first[:, None], self._rows(rows)], 1)
-        real = torch.cat([torch.ones_like(present[:, :1]), present], 1)
+            state = state + self.numbers(features["numbers"])
         for block in self.blocks:
-            states = block(states, real, words, words_real)
-        state: Tensor = self.norm(states[:, 0])
-        return state
+            state = block(state, (words, words_real, of_words), (rows, rows_real, of_rows))
+        result: Tensor = self.norm(state)
+        return result
+
+    def _encoded(self, rows: Tensor) -> Encoded:
+        """The states of the different arrays of rows, which are real, and the array of each observation."""
+        different, index = _trimmed(rows).unique(dim=0, return_inverse=True)
+        none = self.none.expand(len(different), 1, -1)
+        states = torch.cat([none, self._rows(different)], 1)
+        real = torch.cat([different.new_ones((len(different), 1)) != 0, (different != 0).any(2)], 1)
+        for block in self.among:
+            states = block(states, real)
+        return states, real, index
 
     def _rows(self, rows: Tensor) -> Float[Tensor, "N R d"]:
         state = self.embedding(rows[..., self.named].long() + self.shift).sum(2)
@@ -78,8 +86,7 @@ class Rows(nn.Module):
         return torch.as_tensor(state)
 
 
-def _trimmed(rows: Tensor, present: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows and their presence, without the columns at the end in which no observation has a row."""
-    used = present.any(0).nonzero()
-    last = int(used.max()) + 1 if len(used) else 0
-    return rows[:, :last], present[:, :last]
+def _trimmed(rows: Tensor) -> Tensor:
+    """The rows without those at the end that no observation has; at least one."""
+    used = (rows != 0).any(2).any(0).nonzero()
+    return rows[:, : int(used.max()) + 1 if len(used) else 1]

@@ -11,6 +11,9 @@ from torch.nn.functional import gelu, scaled_dot_product_attention
 
 from loquent.models.turns.inputs import Inputs
 
+# states [U, K, d] of U different inputs, which of them are real [U, K], and the input of each observation [N]
+Encoded = tuple[Tensor, Tensor, Tensor]
+
 
 class Attention(nn.Module):
     """Attention with several heads of queries [N, Q, d] to keys [N, K, d], without dropout."""
@@ -29,39 +32,55 @@ class Attention(nn.Module):
         joined: Tensor = self.out(mixed.transpose(1, 2).flatten(2))
         return joined
 
+    def read(
+        self,
+        queries: Float[Tensor, "N d"],
+        keys: Float[Tensor, "U K d"],
+        real: Bool[Tensor, "U K"],
+        index: Int[Tensor, " N"],
+    ) -> Float[Tensor, "N d"]:
+        """The mixture for one query each; query i attends to the keys of number `index[i]`."""
+        q = self.query(queries).unflatten(1, (self.heads, 1, -1))
+        k, v = (self._split(part)[index] for part in (self.key(keys), self.value(keys)))
+        mixed = scaled_dot_product_attention(q, k, v, attn_mask=real[index][:, None, None, :])
+        joined: Tensor = self.out(mixed.flatten(1))
+        return joined
+
     def _split(self, states: Float[Tensor, "N K d"]) -> Float[Tensor, "N h K e"]:
         return states.unflatten(2, (self.heads, -1)).transpose(1, 2)
 
 
 class Block(nn.Module):
-    """A transformer block (arXiv:1706.03762, with norms first): attention to the own states, then to words.
+    """A transformer block of states that attend to each other (arXiv:1706.03762, with norms first)."""
 
-    Without `crosses` there is no attention to words.
-    """
-
-    def __init__(self, width: int, heads: int, *, crosses: bool) -> None:
+    def __init__(self, width: int, heads: int) -> None:
         super().__init__()
-        self.own_norm, self.own = nn.LayerNorm(width), Attention(width, heads)
-        self.cross_norm = nn.LayerNorm(width) if crosses else None
-        self.cross = Attention(width, heads) if crosses else None
+        self.norm, self.attention = nn.LayerNorm(width), Attention(width, heads)
         self.last_norm = nn.LayerNorm(width)
         self.up, self.down = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
 
-    def forward(
-        self,
-        states: Float[Tensor, "N R d"],
-        real: Bool[Tensor, "N R"],
-        words: Float[Tensor, "N L d"] | None = None,
-        words_real: Bool[Tensor, "N L"] | None = None,
-    ) -> Float[Tensor, "N R d"]:
+    def forward(self, states: Float[Tensor, "N R d"], real: Bool[Tensor, "N R"]) -> Float[Tensor, "N R d"]:
         """The next states."""
-        normed = self.own_norm(states)
-        states = states + self.own(normed, normed, real)
-        if self.cross is not None and self.cross_norm is not None:
-            assert words is not None
-            assert words_real is not None
-            states = states + self.cross(self.cross_norm(states), words, words_real)
+        normed = self.norm(states)
+        states = states + self.attention(normed, normed, real)
         result: Tensor = states + self.down(gelu(self.up(self.last_norm(states))))
+        return result
+
+
+class Reader(nn.Module):
+    """A block of one state per observation, which attends to the words and the rows that it refers to."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(3))
+        self.words, self.rows = Attention(width, heads), Attention(width, heads)
+        self.up, self.down = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
+
+    def forward(self, state: Float[Tensor, "N d"], words: Encoded, rows: Encoded) -> Float[Tensor, "N d"]:
+        """The next state."""
+        state = state + self.words.read(self.norms[0](state), *words)
+        state = state + self.rows.read(self.norms[1](state), *rows)
+        result: Tensor = state + self.down(gelu(self.up(self.norms[2](state))))
         return result
 
 
@@ -76,7 +95,7 @@ class Words(nn.Module):
         self.embedding = nn.Embedding(vocabulary, width, padding_idx=0)
         self.place = nn.Parameter(torch.randn(length + 1, width) * 0.1)
         self.begin = nn.Parameter(torch.randn(width) * 0.1)
-        self.blocks = nn.ModuleList(Block(width, heads, crosses=False) for _ in range(layers))
+        self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
 
     def forward(
