@@ -225,6 +225,10 @@ class Blocks(Task):
         """Whether the statement has the wanted truth value, so that `stop` earns 1."""
         return self.truth(state) == state.target
 
+    def finishing(self, state: State) -> str | None:
+        """`stop` where the statement has the wanted truth value."""
+        return self.actions.text(0) if self.satisfied(state) else None
+
     def info(self, state: State, ended: str | None) -> Mapping[str, Any]:
         """After the end: `truth` where the agent stopped, `accuracy` (0 or 1), `invalid_reason`."""
         if ended is None:

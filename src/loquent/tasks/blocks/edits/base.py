@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -51,6 +52,29 @@ class Edits(ActionSet):
     @abstractmethod
     def number(self, factors: Sequence[int]) -> int | None:
         """The action with this array form, or None. Missing places at the end count as -1."""
+
+    def split(self, i: int) -> tuple[int, ...]:
+        return tuple(number for number in self.factors(i) if number != UNUSED)
+
+    def join(self, numbers: Sequence[int]) -> int:
+        i = self.number(numbers)
+        if i is None:
+            raise IndexError(f"no action has the numbers {tuple(numbers)}")
+        return i
+
+    def following(self, legal: Legal, numbers: Sequence[int]) -> NDArray[np.bool_]:
+        if self.number(numbers or (UNUSED,)) is not None:
+            return np.zeros(0, dtype=np.bool_)
+        k, table = len(numbers), self._table
+        begins = self.mask(legal) & (table[:, :k] == np.array(numbers, dtype=np.int64)).all(1)
+        found = np.zeros(self.parts[k] + 1, dtype=np.bool_)  # the last entry takes the unused places
+        found[table[begins, k]] = True
+        return found[:-1]
+
+    @cached_property
+    def _table(self) -> NDArray[np.int64]:
+        """i64[n, parts]: the array forms of all actions."""
+        return np.array([self.factors(i) for i in range(len(self))], dtype=np.int64)
 
 
 def checked(i: int, size: int) -> int:

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from loquent.core.actions import Legal
 from loquent.tasks.blocks import legality
-from loquent.tasks.blocks.board import COLORS, SHAPES, SIZES, Board, Item
+from loquent.tasks.blocks.board import COLORS, SHAPES, SIZES, Board, Box, Item
 from loquent.tasks.blocks.edits.base import ADD, REMOVE, STOP, UNUSED, Edit, Edits, checked, drawn, number_of
 from loquent.tasks.blocks.geometry.making import CELL
+from loquent.tasks.blocks.geometry.rings import KINDS
 from loquent.tasks.blocks.rules import EMPTY_CELL, PITCH, SEPARATOR, item_of_cell, item_of_pixel, misfit
 
 SIZE_NAMES = ("small", "medium", "large")
@@ -110,6 +111,37 @@ class PlacedEdits(Edits):
                 return i
         return self._listed_draw(_board(legal), rng)
 
+    def following(self, legal: Legal, numbers: Sequence[int]) -> NDArray[np.bool_]:
+        """The numbers that may follow, from the masks of the boxes, without a list of all actions."""
+        board = _board(legal)
+        if not numbers:
+            adds, removals = self._places(board, ADD), self._places(board, REMOVE)
+            return np.array([True, adds.any(), removals.any()])
+        if self.number(numbers) is not None:
+            return np.zeros(0, dtype=np.bool_)
+        type, *place = numbers
+        if len(place) < 2:
+            places = self._places(board, type)[tuple(place)]
+            return places.reshape(len(places), -1).any(1)
+        kinds = self._places(board, type)[place[0], place[1]].reshape(len(SHAPES), len(SIZES))
+        if len(place) == 2:
+            return kinds.any(1)
+        sizes = kinds[place[2]]
+        return np.full(len(COLORS), sizes.any()) if len(place) == 3 else sizes.copy()
+
+    def _places(self, board: Board, type: int) -> NDArray[np.bool_]:
+        """bool[columns, rows, ...]: the legal additions at (column, row, kind), or removals."""
+        shape = (self.columns, self.rows) if type == REMOVE else (self.columns, self.rows, KINDS)
+        places = np.zeros(shape, dtype=np.bool_)
+        for b, box in enumerate(board):
+            first, masks = PITCH // self.step * b, self._masks(box)[type == REMOVE]
+            places[first : first + len(masks)] = masks
+        return places
+
+    def _masks(self, box: Box) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """The legal additions bool[columns, rows, kinds] of a box, and the removals bool[columns, rows]."""
+        return legality.pixels(box)
+
     def _listed_draw(self, board: Board, rng: np.random.Generator) -> int:
         """A legal action from the list of all."""
         choices = [np.zeros(1, dtype=np.int64)]
@@ -170,6 +202,12 @@ class GridEdits(PlacedEdits):
             mask[1 + first * LOOKS : 1 + first * LOOKS + legality.ADDS] = adds
             mask[1 + self._adds + first : 1 + self._adds + first + legality.CELLS] = removals
         return mask
+
+    def _masks(self, box: Box) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        side = legality.SIDE
+        adds, removals = legality.cells(box)
+        kinds = adds.reshape(side, side, len(SHAPES), len(COLORS), len(SIZES))[:, :, :, 0]
+        return kinds.reshape(side, side, KINDS), removals.reshape(side, side)
 
     def draw(self, legal: Legal, rng: np.random.Generator) -> int:
         return drawn(self.mask(legal), rng)
