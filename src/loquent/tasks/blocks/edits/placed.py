@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loquent.core.actions import Legal
+from loquent.errors import LoquentError
 from loquent.tasks.blocks import legality
 from loquent.tasks.blocks.board import COLORS, SHAPES, SIZES, Board, Box, Item
 from loquent.tasks.blocks.edits.base import ADD, REMOVE, STOP, UNUSED, Edit, Edits, checked, drawn, number_of
@@ -215,5 +216,5 @@ class GridEdits(PlacedEdits):
 
 def _board(legal: Legal) -> Board:
     if not isinstance(legal, tuple):
-        raise TypeError(f"legal must be a board, got {legal!r:.80}")
+        raise LoquentError(f"legal must be a board, got {legal!r:.80}")
     return legal  # type: ignore[return-value]  # a board is a tuple of three boxes

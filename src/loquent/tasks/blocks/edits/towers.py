@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loquent.core.actions import Legal
+from loquent.errors import LoquentError
 from loquent.tasks.blocks.board import BOXES, COLORS, TOWER_Y, Board, Item
 from loquent.tasks.blocks.edits.base import ADD, REMOVE, STOP, UNUSED, Edit, Edits, checked, drawn, number_of
 from loquent.tasks.blocks.rules import EMPTY_STACK, FULL_STACK
@@ -78,5 +79,5 @@ class TowerEdits(Edits):
 
     def _mask(self, legal: Legal) -> NDArray[np.bool_]:
         if not isinstance(legal, bytes) or legal not in self._masks:
-            raise TypeError(f"legal must be a bitset of a board of towers, got {legal!r:.80}")
+            raise LoquentError(f"legal must be a bitset of a board of towers, got {legal!r:.80}")
         return self._masks[legal]
