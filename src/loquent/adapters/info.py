@@ -76,10 +76,9 @@ class InfoBuilder:
         info: dict[str, Any] = {}
         if actions is None:
             return info
-        if len(actions) <= SHOWN_LEGAL:
-            info["legal"] = tuple(
-                actions.text(i, legal) for i in range(len(actions)) if actions.contains(legal, i)
-            )
-        if self._masked and len(actions) <= MASK_LIMIT:
+        size = len(actions)
+        if size <= SHOWN_LEGAL:
+            info["legal"] = actions.legal_texts(legal)
+        if self._masked and size <= MASK_LIMIT:
             info["action_mask"] = actions.mask(legal).astype(np.int8)
         return info

@@ -62,6 +62,10 @@ class ActionSet(ABC):
     def draw(self, legal: Legal, rng: np.random.Generator) -> int:
         """A legal action, drawn uniformly; LookupError when no action is legal."""
 
+    def legal_texts(self, legal: Legal) -> tuple[str, ...]:
+        """The texts of all legal actions, in order."""
+        return tuple(self.text(i, legal) for i in range(len(self)) if self.contains(legal, i))
+
     def mask(self, legal: Legal) -> NDArray[np.bool_]:
         """bool[n]: True for legal actions.
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.tasks.blocks.board import BOX_SIDE, COLORS, SHAPES, SIZES, Box
+from loquent.tasks.blocks.board import BOX_SIDE, COLORS, SHAPES, SIZES, Box, Item
 from loquent.tasks.blocks.geometry.making import CELL, REACH
 from loquent.tasks.blocks.geometry.rings import KINDS, LONGEST, size_of
 from loquent.tasks.blocks.geometry.tables import tables
@@ -19,6 +19,9 @@ SIDE = BOX_SIDE // CELL  # cells of a row and of a column of a box
 CELLS = SIDE * SIDE  # numbered by column, then row
 ADDS = CELLS * KINDS * len(COLORS)  # of a box
 CACHED = 4096  # boxes
+# the bit of `_bits` for each addition: the same for all colors
+_KIND_OF_ADD = np.arange(CELLS * KINDS).reshape(CELLS, len(SHAPES), 1, len(SIZES))
+_KIND_OF_ADD = _KIND_OF_ADD.repeat(len(COLORS), axis=2).ravel()
 PIXEL_BOXES = 64  # boxes with cached masks of pixels, 100 kB each
 
 
@@ -33,9 +36,19 @@ def cells(box: Box) -> tuple[Bits, Bits]:
         bits = _bits(KIND[item.shape, item.size], item.x, item.y)
         blocked |= bits[0]
         filled |= bits[1]
-    fits = _unpacked(_fitting() & ~blocked, CELLS * KINDS).reshape(CELLS, len(SHAPES), 1, len(SIZES))
-    adds = np.broadcast_to(fits, (CELLS, len(SHAPES), len(COLORS), len(SIZES))).reshape(ADDS)
-    return _fixed(adds), _fixed(_unpacked(filled, CELLS))
+    fits = _unpacked(_fitting() & ~blocked, CELLS * KINDS)
+    return _fixed(fits[_KIND_OF_ADD]), _fixed(_unpacked(filled, CELLS))
+
+
+@lru_cache(maxsize=CACHED)
+def effect(item: Item) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """(i8[675], i8[25]): 0 for additions that an item prevents, else 1; and 1 for the cells that it fills.
+
+    `cells` of a box with one item more is the product of the additions and the union of the cells.
+    """
+    blocked, filled = _bits(KIND[item.shape, item.size], item.x, item.y)
+    free = ~_unpacked(blocked, CELLS * KINDS)[_KIND_OF_ADD]
+    return free.astype(np.int8), _unpacked(filled, CELLS).astype(np.int8)
 
 
 @lru_cache(maxsize=PIXEL_BOXES)

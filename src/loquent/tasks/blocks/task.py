@@ -119,6 +119,7 @@ class Blocks(Task):
         self.actions: Edits = (
             TowerEdits() if self.tower else GridEdits() if options.actions == "grid" else PlacedEdits(1)
         )
+        self._splits: dict[str, tuple[Row, ...]] = {}
         self._planner = Planner(self.actions, self._applied)
         self.spec = replace(
             self.spec,
@@ -134,10 +135,11 @@ class Blocks(Task):
 
     def rows(self, split: str) -> tuple[Row, ...]:
         """The rows of a split; UnknownName for a split that the source does not have."""
-        splits = rows.load(self.options)
-        if split not in splits:
-            raise UnknownName(f"split of {self.spec.id}", split, splits)
-        return splits[split]
+        if not self._splits:
+            self._splits = rows.load(self.options)
+        if split not in self._splits:
+            raise UnknownName(f"split of {self.spec.id}", split, self._splits)
+        return self._splits[split]
 
     def row_from(self, fields: Mapping[str, Any]) -> Row:
         """A row from `sentence`, `program`, `target` and `board`; BadRow where they are invalid."""

@@ -27,12 +27,15 @@ class TowerEdits(Edits):
             *(f"remove {box}" for box in BOXES),
         )
         self._index = {text: i for i, text in enumerate(self._texts)}
-        self._legal, self._masks = {}, {}
+        self._legal: dict[tuple[int, ...], bytes] = {}
+        self._masks: dict[Legal, NDArray[np.bool_]] = {}
+        self._legal_texts: dict[Legal, tuple[str, ...]] = {}
         for heights in product(range(len(TOWER_Y) + 1), repeat=3):
             full, empty = (n == len(TOWER_Y) for n in heights), (n == 0 for n in heights)
             mask = np.array([True, *np.repeat(~np.fromiter(full, bool), 3), *~np.fromiter(empty, bool)])
             legal = np.packbits(mask, bitorder="little").tobytes()
             self._legal[heights], self._masks[legal] = legal, mask
+            self._legal_texts[legal] = tuple(self._texts[i] for i in np.flatnonzero(mask))
 
     @property
     def parts(self) -> tuple[int, ...]:
@@ -54,6 +57,11 @@ class TowerEdits(Edits):
 
     def contains(self, legal: Legal, i: int) -> bool:
         return 0 <= i < len(self) and bool(self._mask(legal)[i])
+
+    def legal_texts(self, legal: Legal) -> tuple[str, ...]:
+        """From a table."""
+        self._mask(legal)
+        return self._legal_texts[legal]
 
     def mask(self, legal: Legal) -> NDArray[np.bool_]:
         return self._mask(legal).copy()

@@ -105,6 +105,7 @@ def _empty(scale: int) -> Pixels:
     for i in range(2):
         left = (PITCH * i + BOX_SIDE) // scale
         picture[:, left : left + (PITCH - BOX_SIDE) // scale] = SEPARATOR
+    picture.flags.writeable = False
     return picture
 
 

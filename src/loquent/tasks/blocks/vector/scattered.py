@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loquent.tasks.blocks import legality, rules
-from loquent.tasks.blocks.board import EMPTY_BOARD, Board, Box
+from loquent.tasks.blocks.board import BOX_SIDE, EMPTY_BOARD, Board, Box, Item
 from loquent.tasks.blocks.edits.base import ADD, STOP
 from loquent.tasks.blocks.edits.placed import LOOKS, GridEdits
 from loquent.tasks.blocks.geometry.making import CELL
@@ -32,13 +32,18 @@ class ScatterBoards:
         self._masks[:, 0] = 1
         shape = (tiles.HEIGHT // 2, tiles.WIDTH // 2, 3)
         self._images = np.zeros((count, *shape), dtype=np.uint8) if pictures else None
+        self._whole: set[int] = set()  # environments whose pictures may show items out of their boxes
+        self._slices = [_slices(edits, b) for b in range(3)]
 
     def set(self, i: int, board: Board) -> None:
         """Give environment `i` a board."""
         self.boards[i] = board
         for b, box in enumerate(board):
             self._refresh_mask(i, b, box)
-        self._refresh(i)
+        self._objects[i] = object_rows(board)
+        if self._images is not None:
+            self._images[i] = tiles.half(board)
+            self._whole.add(i)
 
     def board(self, i: int) -> Board:
         """The board of environment `i`."""
@@ -58,13 +63,20 @@ class ScatterBoards:
                 continue
             board = self.boards[i]
             box = board[edit.box]
+            before = sum(map(len, board[: edit.box]))
             if edit.type == ADD and edit.item is not None:
-                box = (*box, rules.snapped(box, edit.item, edit.box, self.legacy))
+                item = rules.snapped(box, edit.item, edit.box, self.legacy)
+                self._insert(i, before + len(box), edit.box, item)
+                self._block(i, edit.box, item)
+                box = (*box, item)
             else:
-                box = rules.without(box, rules.item_of_cell(box, edit.x, edit.y))
+                removed = rules.item_of_cell(box, edit.x, edit.y)
+                box = rules.without(box, removed)
+                self._delete(i, before + removed)
+                self._refresh_mask(i, edit.box, box)
             self.boards[i] = rules.with_box(board, edit.box, box)
-            self._refresh_mask(i, edit.box, box)
-            self._refresh(i)
+            if self._images is not None:
+                self._refresh_image(i, edit.box, box)
 
     def objects(self) -> NDArray[np.int16]:
         """i16[n, 32, 7]: as `views.object_rows`."""
@@ -79,14 +91,44 @@ class ScatterBoards:
         """i8[n, 2661]: 1 for legal actions."""
         return self._masks.copy()
 
-    def _refresh(self, i: int) -> None:
-        self._objects[i] = object_rows(self.boards[i])
-        if self._images is not None:
+    def _insert(self, i: int, row: int, box: int, item: Item) -> None:
+        rows = self._objects[i]
+        rows[row + 1 :] = rows[row:-1].copy()
+        rows[row] = (1, box, *item)
+
+    def _delete(self, i: int, row: int) -> None:
+        rows = self._objects[i]
+        rows[row:-1] = rows[row + 1 :].copy()
+        rows[-1] = 0
+
+    def _refresh_image(self, i: int, b: int, box: Box) -> None:
+        """Copy the tile of the changed box; a whole picture where an item leaves its box (rules "legacy")."""
+        assert self._images is not None
+        if any(tiles.box_tile(each).outside for each in self.boards[i]):
             self._images[i] = tiles.half(self.boards[i])
+            self._whole.add(i)
+            return
+        if i in self._whole:
+            self._whole.remove(i)
+            self._images[i] = tiles.half(self.boards[i])
+        left = rules.PITCH // 2 * b
+        self._images[i, :, left : left + BOX_SIDE // 2] = tiles.box_tile(box).half
 
     def _refresh_mask(self, i: int, b: int, box: Box) -> None:
-        adds, removals = legality.cells(box)
-        first = rules.PITCH // CELL * b * legality.SIDE
-        last = len(self.edits) - self.edits.columns * self.edits.rows + first
-        self._masks[i, 1 + first * LOOKS : 1 + first * LOOKS + legality.ADDS] = adds
-        self._masks[i, last : last + legality.CELLS] = removals
+        mask, (adds, removals) = self._masks[i], self._slices[b]
+        mask[adds], mask[removals] = legality.cells(box)
+
+    def _block(self, i: int, b: int, item: Item) -> None:
+        """Refresh the mask after an addition to a box."""
+        mask, (adds, removals) = self._masks[i], self._slices[b]
+        free, filled = legality.effect(item)
+        mask[adds] &= free
+        mask[removals] |= filled
+
+
+def _slices(edits: GridEdits, box: int) -> tuple[slice, slice]:
+    """The actions that add to a box, and those that remove from it."""
+    first = rules.PITCH // CELL * box * legality.SIDE
+    removal = len(edits) - edits.columns * edits.rows + first
+    addition = 1 + first * LOOKS
+    return slice(addition, addition + legality.ADDS), slice(removal, removal + legality.CELLS)

@@ -1,0 +1,139 @@
+"""Pictures of boards, pixel by pixel against drawings with another library, and in terminals and files."""
+
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from loquent.core.guards.terminal import escaped
+from loquent.tasks.blocks.board import EMPTY_BOARD, Item, tower_block
+from loquent.tasks.blocks.nlvr.png import SIGNATURE
+from loquent.tasks.blocks.pictures import terminal, tiles
+from loquent.tasks.blocks.pictures.png import png
+from loquent.tasks.blocks.pictures.sprites import covers, sprite
+from tasks.blocks.playing import SA, STOP, A, play, task
+from tasks.blocks.test_geometry import BOX
+
+Image = pytest.importorskip("PIL.Image")
+ImageDraw = pytest.importorskip("PIL.ImageDraw")
+
+COLORS = ((250, 255, 0), (0, 0, 0), (15, 131, 255))
+
+
+def drawn(board):
+    """The picture by PIL: rectangles, ellipses and polygons on three grey boxes."""
+    image = Image.new("RGB", (380, 100), (128, 128, 128))
+    draw = ImageDraw.Draw(image)
+    for i in range(3):
+        draw.rectangle((140 * i, 0, 140 * i + 99, 99), fill=(211, 211, 211))
+    for i, box in enumerate(board):
+        for x, y, shape, color, size in box:
+            left, right, bottom = x + 140 * i, x + 140 * i + size - 1, y + size - 1
+            if shape == 0:
+                draw.ellipse((left, y, right, bottom), fill=COLORS[color])
+            elif shape == 1:
+                draw.rectangle((left, y, right, bottom), fill=COLORS[color])
+            else:
+                apex = (right - int((size - 1) / 2), y)
+                draw.polygon([(left, bottom), (right, bottom), apex], fill=COLORS[color])
+    return np.asarray(image)
+
+
+def mean(picture):
+    """The mean of each 2 x 2 pixels, truncated."""
+    return picture.reshape(50, 2, 190, 2, 3).mean(axis=(1, 3)).astype(np.uint8)
+
+
+@settings(max_examples=120)
+@given(st.tuples(BOX, BOX, BOX))
+def test_a_picture_is_that_of_the_other_library(board):
+    reference = drawn(board)
+    assert (tiles.full(board) == reference).all()
+    assert (tiles.half(board) == mean(reference)).all()
+
+
+def test_every_sprite_at_even_and_odd_places():
+    for shape in range(3):
+        for size in (10, 20, 30):
+            for x, y in ((0, 0), (1, 0), (0, 1), (35, 47), (100 - size, 100 - size)):
+                for color in range(3):
+                    board = ((), (Item(x, y, shape, color, size),), ())
+                    assert (tiles.full(board) == drawn(board)).all()
+                    assert (tiles.half(board) == mean(drawn(board))).all()
+
+
+def test_items_out_of_their_box():
+    for item in (Item(56, -2, 2, 2, 30), Item(-2, 40, 0, 0, 20), Item(83, 82, 1, 1, 20)):
+        board = ((Item(40, 0, 1, 0, 20),), (item,), (Item(3, 3, 0, 1, 30),))
+        assert (tiles.full(board) == drawn(board)).all()
+        assert (tiles.half(board) == mean(drawn(board))).all()
+
+
+def test_the_empty_picture():
+    half = tiles.half(EMPTY_BOARD)
+    assert half.shape == (50, 190, 3)
+    assert int((half == 128).all(-1).sum()) == 2000
+    assert int((half == 211).all(-1).sum()) == 50 * 190 - 2000
+
+
+def test_a_picture_is_of_the_board_alone():
+    world = task(appearance="scatter")
+    steps = play(world, [SA(1, 1, 1, 0, 2), SA(3, 1, 0, 1, 1), "remove at 20 20"])
+    board = steps[-1].state.board
+    assert len(board[0]) == 1
+    before = tiles.half(board)
+    tiles.box_tile.cache_clear()
+    assert (tiles.half(board) == before).all()
+    assert (tiles.full(board) == drawn(board)).all()
+
+
+def test_tiles_are_not_written_to():
+    board = ((tower_block(0, 0),), (), ())
+    tiles.full(board)[:] = 7
+    tiles.half(board)[:] = 7
+    assert (tiles.full(board) == drawn(board)).all()
+    with pytest.raises(ValueError, match="read-only"):
+        tiles.box_tile(board[0]).full[0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        tiles.box_tile(()).half[0] = 1
+
+
+def test_the_size_of_the_sprites():
+    assert [int(sprite(kind).sum()) for kind in range(9)] == [
+        int((drawn(((Item(0, 0, kind // 3, 1, 10 * (kind % 3 + 1)),), (), ())) == 0).all(-1).sum())
+        for kind in range(9)
+    ]
+    assert covers(3, 0, 0)
+    assert not covers(0, 0, 0)
+    assert not covers(3, 10, 0)
+    assert not covers(3, 0, -1)
+
+
+def test_a_png_file_reads_back():
+    picture = tiles.full(((tower_block(0, 0), tower_block(1, 2)), (), (Item(1, 2, 0, 1, 30),)))
+    data = png(picture)
+    assert data.startswith(SIGNATURE)
+    assert (np.asarray(Image.open(io.BytesIO(data))) == picture).all()
+    larger = np.asarray(Image.open(io.BytesIO(png(picture, 3))))
+    assert larger.shape == (300, 1140, 3)
+    assert (larger[1::3, 1::3] == picture).all()
+
+
+def test_a_board_in_a_terminal():
+    world = task()
+    step = play(world, [A(0, 0), A(0, 1), A(2, 2)], sentence="It is so.")[-1]
+    picture = world.coloured(step.observation)
+    assert picture.startswith("It is so. -> true\n")
+    assert [picture.count(color) > 0 for color in terminal.PAINT] == [True] * 3
+    assert "\x1b[" not in escaped(picture)
+    letters = terminal.letters(step.observation.fields["board"]).splitlines()
+    assert [len(line) for line in letters] == [64] * 10
+    assert letters[-1] == "........yyyy........  ....................  ........bbbb........"
+    assert [line.strip(". ") for line in letters[-4:-2]] == ["kkkk", "kkkk"]
+    scattered = task(appearance="scatter")
+    step = play(scattered, [SA(0, 0, 0, 1, 0), STOP], target=False)[-1]
+    shown = scattered.coloured(step.observation)
+    assert "-> false" in shown
+    assert "left: small black circle at 0 0\n" in shown
