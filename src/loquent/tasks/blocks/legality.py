@@ -20,8 +20,9 @@ CELLS = SIDE * SIDE  # numbered by column, then row
 ADDS = CELLS * KINDS * len(COLORS)  # of a box
 CACHED = 4096  # boxes
 # the bit of `_bits` for each addition: the same for all colors
-_KIND_OF_ADD = np.arange(CELLS * KINDS).reshape(CELLS, len(SHAPES), 1, len(SIZES))
-_KIND_OF_ADD = _KIND_OF_ADD.repeat(len(COLORS), axis=2).ravel()
+_KIND_OF_ADD = (
+    np.arange(CELLS * KINDS).reshape(CELLS, len(SHAPES), 1, len(SIZES)).repeat(len(COLORS), axis=2).ravel()
+)
 PIXEL_BOXES = 64  # boxes with cached masks of pixels, 100 kB each
 
 
