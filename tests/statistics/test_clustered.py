@@ -6,7 +6,7 @@ import pytest
 
 from loquent.core.seeding import Key
 from loquent.errors import LoquentError
-from loquent.statistics.clustered import effective_number, mean_and_error, members, wilson
+from loquent.statistics.clustered import crossed_number, effective_number, mean_and_error, members, wilson
 from loquent.statistics.intervals import student
 
 
@@ -63,6 +63,18 @@ def test_one_row_shows_no_error():
     assert mean == 0.5
     assert math.isnan(error)
     assert effective_number([0.0, 1.0], "aa") == 1
+
+
+def test_pairs_of_two_rows_by_hand():
+    # numbers 1, 1, 0, 0 of the rows (a, x), (a, y), (b, x), (b, y): mean 1/2, variance 1/4
+    # by the first row: sums 1, -1: 2 * 2 / 16 = 1/4; by the second: sums 0, 0; by both: 4/3 * 1 / 16 = 1/12
+    # the total is max(1/4, 0, 1/4 + 0 - 1/12) = 1/4: 1 + (1/4) / (1/4) = 2
+    numbers = [1.0, 1.0, 0.0, 0.0]
+    assert crossed_number(numbers, "aabb", "xyxy") == pytest.approx(2)
+    assert crossed_number(numbers, "xyxy", "aabb") == pytest.approx(2)
+    assert crossed_number(numbers, "aabc", "aabc") == pytest.approx(effective_number(numbers, "aabc"))
+    assert crossed_number(numbers, "abcd", "aaaa") == 1, "one row shows no error"
+    assert crossed_number([1.0] * 4, "abcd", "aabb") == 2
 
 
 def test_bad_input_is_refused():

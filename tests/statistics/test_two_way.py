@@ -1,5 +1,7 @@
 """Intervals over seeds and rows: by hand, and that they hold the mean over all rows."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -14,13 +16,28 @@ def test_an_interval_by_hand():
     # The total is max(1 + 0 - 1, 1, 0) = 1, with 1 / (1² / 1 + 1² / 1) = 0.5 degrees of freedom, at least 1.
     found = two_way.interval(np.array([[0.0, 2.0], [4.0, 2.0]]))
     assert (found.mean, found.error, found.freedom, found.n) == (2.0, pytest.approx(1.0), 1.0, 2)
-    assert found.high - 2 == pytest.approx(12.7062, abs=1e-4)
+    assert (found.low, found.high) == (None, None), "fewer than 5 seeds have no interval"
+
+
+def test_the_ends_by_hand():
+    # rows -1, 0, 1 and the seeds' effects -2, -1, 0, 1, 2 without a rest. Variance of the seed means 10 / 4,
+    # so 1/2 by 5 seeds; of the row means 1, so 1/3 by 3 rows; rest 0. The total is 5/6, with
+    # (5/6)² / ((1/2)² / 4 + (1/3)² / 2) = 100/17 degrees of freedom, and nothing is skewed.
+    values = np.arange(-2.0, 3)[:, None] + np.array([[-1.0, 0.0, 1.0]])
+    found = two_way.interval(values)
+    assert (found.error, found.freedom) == pytest.approx((math.sqrt(5 / 6), 100 / 17))
+    whole = intervals.student(100 / 17) * math.sqrt(5 / 6)
+    rows = intervals.student(2) / math.sqrt(3)  # 2.484; the whole is 2.244, so the rows alone decide
+    assert rows > whole
+    assert (found.low, found.high) == pytest.approx((-rows, rows))
+    wider = two_way.interval(np.tile(values, (1, 2)))  # twice the rows: the seeds alone decide
+    assert wider.high == pytest.approx(intervals.student(4) * math.sqrt(1 / 2))
 
 
 def test_rows_alone_are_those_of_their_mean():
-    """Without an effect of the seed, the interval is Student's over the rows."""
+    """Without an effect of the seed, the interval is that over the rows."""
     rows = Key(0, ("rows",)).generator().normal(size=40)
-    found, alone = two_way.interval(np.stack([rows, rows])), intervals.interval(rows.tolist())
+    found, alone = two_way.interval(np.stack([rows] * 5)), intervals.interval(rows.tolist())
     assert (found.low, found.high) == pytest.approx((alone.low, alone.high))
 
 
@@ -31,8 +48,8 @@ def test_a_difference_pairs_the_rows():
     first, second = (rows + 0.1 * stream.normal(size=(3, 100)) + shift for shift in (0.0, 0.3))
     found = two_way.difference(first, second)
     assert 0.25 < found.low < 0.3 < found.high < 0.35
-    unpaired = two_way.interval(second)
-    assert unpaired.high - unpaired.low > 4 * (found.high - found.low), "rows alone vary by more"
+    assert two_way.interval(second).error > 4 * found.error, "rows alone vary by more"
+    assert two_way.difference(first[:2], second).low is None, "two seeds have no interval"
 
 
 def test_the_mean_over_all_rows_is_held():

@@ -21,6 +21,7 @@ from loquent.pretrained import context
 from loquent.training.run import load_run
 
 FILE = "ranking.json"  # in the run's folder
+VERSION = 2  # of this file; shares of version 1 had errors that were not clustered by row
 PREFIX = "ranking/"  # of the shares' keys in the evaluation
 PAIRS: dict[str, Callable[..., list[Pair]]] = {"branch": branch_pairs, "initial": initial_pairs}
 
@@ -46,7 +47,10 @@ def make(folder: Path, ranks: Sequence[Rank]) -> dict[str, Any]:
 
 
 def load(folder: Path, ranks: Sequence[Rank]) -> dict[str, Any] | None:
-    """The shares that an earlier call has written; None if it ranked other pairs."""
+    """The shares that an earlier call has written; None if it ranked other pairs.
+
+    Shares of an earlier version count as other pairs.
+    """
     try:
         content = manifest.load(folder / FILE, "delete it")
         return content if content["key"] == _key(ranks) else None
@@ -55,7 +59,7 @@ def load(folder: Path, ranks: Sequence[Rank]) -> dict[str, Any] | None:
 
 
 def with_shares(evaluation: dict[str, Any], ranking: dict[str, Any]) -> dict[str, Any]:
-    """The evaluation with the shares, and their binomial errors, under `ranking/NAME`."""
+    """The evaluation with the shares, and their errors clustered by row, under `ranking/NAME`."""
     shares = {f"{PREFIX}{name}": share for name, share in ranking["found"].items()}
     values = {name: share["online"] for name, share in shares.items() if share["online"] is not None}
     errors = {
@@ -83,4 +87,4 @@ def _shares(folder: Path, ranks: Sequence[Rank]) -> dict[str, Any]:
 
 
 def _key(ranks: Sequence[Rank]) -> str:
-    return digest(Record({rank.name: (rank.pairs, rank.key) for rank in ranks}), 16)
+    return digest(Record({rank.name: (rank.pairs, rank.key, VERSION) for rank in ranks}), 16)

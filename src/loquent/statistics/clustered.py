@@ -72,6 +72,29 @@ def effective_number(numbers: Sequence[float], rows: Sequence[Hashable]) -> floa
     return min(float(len(numbers)), 1 + variance / error**2) if error else float(len(numbers))
 
 
+def crossed_number(numbers: Sequence[float], first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
+    """The effective number of pairs of episodes, each with the rows of its two episodes.
+
+    Pairs that share the row of either side are not independent. The squared error is a + b - c, where a and b
+    are those of clusters by the first and by the second row and c is that of clusters by both (Cameron,
+    Gelbach and Miller 2011, doi:10.1198/jbes.2010.07136), at least a and b. If both rows of each pair are
+    equal, the result is `effective_number`.
+
+    Raises:
+        LoquentError: there is no number, or not one row of each side per number.
+    """
+    sides = (first, second, list(zip(first, second, strict=True)))
+    errors = [mean_and_error(numbers, rows)[1] for rows in sides]
+    least = min(effective_number(numbers, rows) for rows in (first, second))
+    if any(map(math.isnan, errors)) or len(set(numbers)) == 1:
+        return least
+    a, b, c = (error**2 for error in errors)
+    total = max(a, b, a + b - c)
+    mean = math.fsum(numbers) / len(numbers)
+    variance = math.fsum((number - mean) ** 2 for number in numbers) / len(numbers)
+    return min(least, 1 + variance / total) if total else least
+
+
 def members(rows: Sequence[Hashable]) -> list[NDArray[np.int64]]:
     """The numbers of the episodes of each row, counted from 0; rows in the order of their first episodes."""
     numbers: dict[Hashable, list[int]] = {}

@@ -9,11 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import mean, variance
 from typing import Any
 
-from loquent.statistics.intervals import LEVEL, SINGLE, Interval, check_finite, student, student_tail
+from loquent.statistics.intervals import (
+    FEWEST,
+    LEVEL,
+    SINGLE,
+    Interval,
+    check_finite,
+    student,
+    student_tail,
+)
 
 
 @dataclass(frozen=True)
@@ -55,6 +63,8 @@ def between(
 ) -> Difference | None:
     """The mean of `second` minus that of `first`, over seeds; None if one of them is empty.
 
+    With fewer than 3 values the difference has an error and a test, but no interval.
+
     Args:
         paired: subtract the values of equal seeds; None if no seed is in both.
     """
@@ -70,10 +80,11 @@ def between(
     if n < 2:
         return Difference(middle, None, None, None, n)
     if paired:
-        squared = variance([b - a for a, b in zip(low, high, strict=True)]) / n
-        return of_means(middle, math.sqrt(squared), n - 1, n, scale=scale)
-    parts = [(variance(values) / len(values), len(values) - 1) for values in (low, high)]
-    return of_means(middle, math.sqrt(sum(part for part, _ in parts)), welch(parts), n, scale=scale)
+        parts = [(variance([b - a for a, b in zip(low, high, strict=True)]) / n, float(n - 1))]
+    else:
+        parts = [(variance(values) / len(values), float(len(values) - 1)) for values in (low, high)]
+    found = of_means(middle, math.sqrt(sum(part for part, _ in parts)), welch(parts), n, scale=scale)
+    return found if n >= FEWEST else replace(found, low=None, high=None)
 
 
 def welch(parts: Sequence[tuple[float, float]]) -> float:

@@ -1,4 +1,13 @@
-"""Confidence intervals of means by Student's t-distribution."""
+"""Confidence intervals of means: Student's t, with the end on the long side of skewed values further out.
+
+Student's t holds the mean of skewed values too seldom: 88% of the time for 3 to 10 values with an exponential
+distribution. With the skewness g of the mean (third central moment by its error to the power of 3), the end
+on the side to which g points lies t (1 + c |g|) errors from the mean, with c = 1/2 + 40 / n², at most 3. For
+many values, c = (2 z² + 1) / (6 z) = 0.74 would give that end the coverage of a one-sided interval to second
+order (Hall 1992, The Bootstrap and Edgeworth Expansion, sec. 3.10; Johnson 1978). Few values show too little
+of their skewness, so c is larger for them. It was chosen by simulation for a coverage between 93% and 97% of
+normal, uniform and exponential values (docs/evidence.md). The other end is Student's.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +22,7 @@ from loquent.errors import BadSetting
 
 LEVEL = 0.95
 SPREADLESS = 1e-12  # a deviation below this share of the largest number is rounding
+FEWEST = 3  # the numbers that an interval takes: two do not show on which side they are skewed
 SINGLE = 1e-6  # the same share for a difference of two measured values: networks compute in single precision
 
 
@@ -20,7 +30,7 @@ SINGLE = 1e-6  # the same share for a difference of two measured values: network
 class Interval:
     """A mean with its confidence interval.
 
-    `low` and `high` are None for a single number and for equal numbers, which do not show their spread.
+    `low` and `high` are None for fewer than 3 numbers and for equal numbers, which do not show their spread.
     """
 
     mean: float
@@ -41,7 +51,7 @@ class Interval:
 
 
 def interval(numbers: Sequence[float], level: float = LEVEL) -> Interval:
-    """The mean of independent numbers with its confidence interval, which assumes a normal distribution.
+    """The mean of independent numbers with its confidence interval: Student's t, stretched by the skewness.
 
     Raises:
         BadSetting: `numbers` is empty, or a number is not finite.
@@ -53,8 +63,30 @@ def interval(numbers: Sequence[float], level: float = LEVEL) -> Interval:
     deviation = stdev(numbers)
     if deviation <= SPREADLESS * max(map(abs, numbers)):
         return Interval(middle, None, None, 0.0, len(numbers))
-    half = student(len(numbers) - 1, level) * deviation / math.sqrt(len(numbers))
-    return Interval(middle, middle - half, middle + half, deviation, len(numbers))
+    if len(numbers) < FEWEST:
+        return Interval(middle, None, None, deviation, len(numbers))
+    error = deviation / math.sqrt(len(numbers))
+    below, above = stretched(error, third_moment(numbers), len(numbers) - 1, level)
+    return Interval(middle, middle - below, middle + above, deviation, len(numbers))
+
+
+def third_moment(numbers: Sequence[float]) -> float:
+    """An unbiased estimate of the third central moment of the mean of at least 3 independent numbers."""
+    n, middle = len(numbers), mean(numbers)
+    return math.fsum((number - middle) ** 3 for number in numbers) / (n * (n - 1) * (n - 2))
+
+
+def stretched(error: float, third: float, freedom: float, level: float = LEVEL) -> tuple[float, float]:
+    """How far an interval of `level` reaches below and above a mean.
+
+    Args:
+        error: the standard error of the mean, above 0.
+        third: the third central moment of the mean.
+        freedom: degrees of freedom of the error.
+    """
+    half, skewness = student(freedom, level) * error, third / error**3
+    stretch = 1 + min(3.0, 0.5 + 40 / (freedom + 1) ** 2) * abs(skewness)
+    return (half, half * stretch) if skewness > 0 else (half * stretch, half)
 
 
 def check_finite(numbers: Sequence[float]) -> None:

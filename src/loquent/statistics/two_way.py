@@ -4,12 +4,17 @@ A value is m + seed + row + rest, with random effects of the seed, of the row an
 mean over S seeds and R rows is (MS_seed + MS_row - MS_rest) / (S R) by the mean squares of the two-way table
 (Searle, Casella and McCulloch 1992, Variance Components, ch. 4), with Satterthwaite's degrees of freedom
 (1946, doi:10.2307/3002019). An interval over seeds alone leaves out the rows: it is about these rows.
+
+With few seeds the degrees of freedom are those of the rows where the seeds happen to agree. So an interval of
+a mean is at least that over seeds and that over rows alone, and skewness stretches it (see `intervals`). By
+simulation it holds the mean in 93% to 97% with 5 seeds or more; with fewer no interval does, and there is
+none. The skewness of the two cells of a difference cancels, so a difference has an interval from 3 seeds on.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +22,10 @@ from numpy.typing import NDArray
 
 from loquent.errors import BadSetting
 from loquent.statistics.comparing import Difference, of_means, welch
+from loquent.statistics.intervals import FEWEST, stretched, third_moment
+from loquent.statistics.intervals import interval as over
 
+SEEDS = 5  # the seeds that the interval of a mean takes
 Values = NDArray[np.float64]
 """One number for each seed and row: float64[seeds, rows]."""
 
@@ -47,20 +55,28 @@ class Spread:
 
 
 def interval(values: Values) -> Difference:
-    """The mean over seeds and rows with its interval.
+    """The mean over seeds and rows with its interval; without one for fewer than 5 seeds.
 
     Raises:
         BadSetting: there are fewer than 2 seeds or 2 rows, or a number is not finite.
     """
     _check(values)
-    spread = _spread(values)
-    return _bounds(float(values.mean()), spread, len(values), float(np.abs(values).max()))
+    spread, (seeds, rows) = _spread(values), values.shape
+    found = _bounds(float(values.mean()), spread, seeds, float(np.abs(values).max()))
+    if found.error is None or found.freedom is None or seeds < SEEDS or rows < FEWEST:
+        return replace(found, low=None, high=None)
+    by_seed, by_row = values.mean(1).tolist(), values.mean(0).tolist()
+    below, above = stretched(found.error, third_moment(by_seed) + third_moment(by_row), found.freedom)
+    alone = over(by_seed), over(by_row)
+    low = min([found.mean - below, *(part.low for part in alone if part.low is not None)])
+    high = max([found.mean + above, *(part.high for part in alone if part.high is not None)])
+    return replace(found, low=low, high=high)
 
 
 def difference(first: Values, second: Values) -> Difference:
     """The mean of `second` minus that of `first`, on the same rows in the same order.
 
-    The seeds are independent samples, and the rows are paired.
+    The seeds are independent samples, and the rows are paired. There is no interval for fewer than 3 seeds.
 
     Raises:
         BadSetting: there are fewer than 2 seeds or 2 rows, the rows differ in number, or a number is not
@@ -79,7 +95,8 @@ def difference(first: Values, second: Values) -> Difference:
         _sum([part.rest for part in parts]),
     )
     scale = float(max(np.abs(first).max(), np.abs(second).max()))
-    return _bounds(float(by_row.mean()), spread, min(len(first), len(second)), scale)
+    found = _bounds(float(by_row.mean()), spread, min(len(first), len(second)), scale)
+    return found if found.n >= FEWEST else replace(found, low=None, high=None)
 
 
 def _spread(values: Values) -> Spread:

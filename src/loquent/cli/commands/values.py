@@ -78,13 +78,14 @@ def _ranked(
         perturbation.values,
         *pair_batches(pairs, agent.format, max_length=context(agent.module)),
     )
-    print("token from the end   pairs   Q above   target Q above")
+    print("token from the end   pairs    rows   Q above   target Q above")
     for place in places:
         shares = (
-            f"{share:.3f} ± {place.error(share, place.n):.3f}" if share is not None else "none"
-            for share in (place.online, place.target)
+            f"{share:.3f} ± {error:.3f}" if share is not None else "none"
+            for share, error in ((place.online, place.online_error), (place.target, place.target_error))
         )
-        print(f"{place.place:>18}  {place.n:>6}   " + "   ".join(shares))
+        print(f"{place.place:>18}  {place.n:>6}  {place.rows:>6}   " + "   ".join(shares))
+    print("± is the standard error, clustered by the rows of both episodes")
     return places
 
 

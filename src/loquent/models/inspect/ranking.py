@@ -6,7 +6,7 @@ Source: arXiv:2206.11871 sec. 5, `q_rank_acc_-k` of the released code.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from loquent.core.episode import Episode
@@ -18,11 +18,14 @@ from loquent.models.format.names import Format
 from loquent.models.inspect.readings import readings
 from loquent.models.tokens.batch import TokenBatch, token_batch
 from loquent.models.values.networks import TokenValues
+from loquent.statistics.clustered import crossed_number
 
 # task, instruction, and (seat, reader, text) of each earlier turn
 State = tuple[str, str, tuple[tuple[str, str, str], ...]]
 # of one answer: each token with its Q by the online heads and by the target heads
 Tokens = list[tuple[int, float, float]]
+Compared = tuple[Tokens, Tokens, tuple[int, int]]
+"""The better answer, the other, and the rows of their episodes."""
 
 
 @dataclass(frozen=True)
@@ -34,21 +37,15 @@ class PlaceRanking:
 
     place: int  # from the end: 1 is the last token, the end marker
     n: int  # the number of pairs
+    rows: int  # the number of different rows of the better episodes
     online: float | None  # the share by the online heads; None if n is 0
     target: float | None  # the share by the target heads
-
-    @staticmethod
-    def error(share: float | None, n: int) -> float | None:
-        """The standard error of a share of n pairs, from `share_error`; None if n is 0."""
-        return None if share is None or not n else share_error(share, n)
+    online_error: float | None  # `share_error`, clustered by the rows of both episodes of a pair
+    target_error: float | None
 
     def as_json(self) -> dict[str, Any]:
-        """All fields by name, with the standard errors."""
-        errors = {
-            f"{name}_error": self.error(share, self.n)
-            for name, share in (("online", self.online), ("target", self.target))
-        }
-        return {"place": self.place, "n": self.n, "online": self.online, "target": self.target, **errors}
+        """All fields by name."""
+        return asdict(self)
 
 
 def q_ranking(
@@ -63,7 +60,8 @@ def q_ranking(
     """Compare the last answers of two batches, episode by episode and token by token from the end.
 
     Place 1 compares complete answers (in Wordle, all letters are known there). The largest place compares
-    only their first tokens.
+    only their first tokens. Errors are clustered by the rows of the episodes, because pairs on one row are
+    not independent.
 
     Args:
         module: the policy; the values may read its hidden states.
@@ -81,26 +79,45 @@ def q_ranking(
             f"{len(unpaired)} episodes have no counterpart, number {unpaired[0]} first; both batches must "
             "have the same episode numbers; make them with pair_batches"
         )
-    pairs = [(sides[0][number], sides[1][number]) for number in sorted(sides[0])]
+    rows = [_rows(batch) for batch in (better, other)]
+    pairs = [
+        (sides[0][number], sides[1][number], (rows[0][number], rows[1][number]))
+        for number in sorted(sides[0])
+    ]
     rankings = []
     for place in range(1, last + 1):
         differing = [
             pair
             for pair in pairs
-            if min(map(len, pair)) >= place and _ids_up_to(pair[0], place) != _ids_up_to(pair[1], place)
+            if min(len(pair[0]), len(pair[1])) >= place
+            and _ids_up_to(pair[0], place) != _ids_up_to(pair[1], place)
         ]
-        shares = (_share(differing, place, heads) for heads in (1, 2))
-        rankings.append(PlaceRanking(place, len(differing), *shares))
+        shares = [_share(differing, place, heads) for heads in (1, 2)]
+        (online, online_error), (target, target_error) = shares
+        count = len({row for *_, (row, _) in differing})
+        rankings.append(
+            PlaceRanking(place, len(differing), count, online, target, online_error, target_error)
+        )
     return tuple(rankings)
 
 
-def _share(pairs: Sequence[tuple[Tokens, Tokens]], place: int, heads: int) -> float | None:
-    """The share of pairs whose better answer has the higher Q at a place; None without pairs.
+def _rows(batch: TokenBatch) -> dict[int, int]:
+    """The row of each episode of a batch, by its number; without groups each episode is its own row."""
+    numbers = batch.episode.tolist()
+    return dict(zip(numbers, numbers if batch.group is None else batch.group.tolist(), strict=True))
+
+
+def _share(pairs: Sequence[Compared], place: int, heads: int) -> tuple[float | None, float | None]:
+    """The share of pairs whose better answer has the higher Q at a place, with its error; None without pairs.
 
     `heads` is the column of Q in `Tokens`.
     """
-    wins = sum(better[-place][heads] > other[-place][heads] for better, other in pairs)
-    return wins / len(pairs) if pairs else None
+    if not pairs:
+        return None, None
+    wins = [float(better[-place][heads] > other[-place][heads]) for better, other, _ in pairs]
+    first, second = zip(*(rows for *_, rows in pairs), strict=True)
+    share = sum(wins) / len(wins)
+    return share, share_error(share, crossed_number(wins, first, second))
 
 
 def shared_states(
