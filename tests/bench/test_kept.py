@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from loquent.bench import crew, html, pages, runner, work
+from loquent.bench.evidence import texts
 from loquent.bench.work import Outcome
 from loquent.cli import main as cli
 from loquent.errors import BadCheckpoint
 from loquent.files import manifest, names
 from loquent.files.run_folder import RunFolder
+from loquent.statistics.intervals import Interval
 from loquent.training.train import train
 
 torch = pytest.importorskip("torch")
@@ -255,13 +257,65 @@ def test_the_page_says_what_its_intervals_leave_out(here):
         assert "All seeds start from one base: the intervals leave out" in text
         assert "method corrects the tests of one table together (3 of One)" in text
         assert "smallest visible difference" in text
-    assert "(n = 2)" in pages.step_text(found.verdicts[0].steps[0])
+    assert "(n = 2; " in texts.step_text(found.verdicts[0].steps[0])
     one = found.rows["zero"]
     fewer = type(one)(
-        **{**vars(one), "intervals": {**one.intervals, "words": pages.Interval(3.0, None, None, None, 1)}}
+        **{**vars(one), "intervals": {**one.intervals, "words": Interval(3.0, None, None, None, 1)}}
     )
     assert pages.cell(fewer, "words") == "3.000 (n = 1)"
     assert "n =" not in pages.cell(one, "words")
+
+
+def test_tables_count_episodes_and_rows_everywhere(made):
+    out = made / "out"
+    evaluation = RunFolder(out / "zero-0").evaluation()
+    size = [str(evaluation["n"]), str(evaluation["rows"])]
+    markdown = (out / "table.md").read_text()
+    [head] = [line for line in markdown.splitlines() if line.startswith("|") and "words" in line]
+    assert [cell.strip() for cell in head.split("|")][-4:-1] == ["n", "episodes", "rows"]
+    line = next(line for line in markdown.splitlines() if line.startswith("| zero "))
+    assert [cell.strip() for cell in line.split("|")][-3:-1] == size
+    assert f"evaluated by {size[0]} episodes on {size[1]} rows." in markdown
+    assert f"{size[0]} episodes on {size[1]} rows" in next(
+        line for line in markdown.splitlines() if line.startswith("    - zero → expert")
+    )
+    page = (out / "table.html").read_text()
+    assert "<th>n</th><th>episodes</th><th>rows</th>" in page
+    assert f"<td>{size[0]}</td><td>{size[1]}</td></tr>" in page
+    cells = list(csv.DictReader((out / "table.csv").open()))
+    assert {(line["episodes"], line["rows"]) for line in cells} == {tuple(size)}
+    steps = list(csv.DictReader((out / "verdicts.csv").open()))
+    for side in ("low", "high"):
+        assert {(line[f"{side}_episodes"], line[f"{side}_rows"]) for line in steps} == {tuple(size)}
+    whole = json.loads((out / "table.json").read_text())
+    assert {(cell["episodes"], cell["rows"]) for cell in whole["cells"].values()} == {tuple(map(int, size))}
+    step = whole["verdicts"][0]["steps"][0]
+    assert (step["episodes"], step["rows"]) == ([int(size[0])] * 2, [int(size[1])] * 2)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_evaluation_without_rows_is_read_with_a_warning(here, kept):
+    """An earlier version wrote it: its rows come from its episodes; without these its errors are left out."""
+    folder = here / "out" / "zero-0"
+    before = _bench()[0].rows["zero"]
+    content = json.loads((folder / "evaluation.json").read_text())
+    older = {key: value for key, value in content.items() if key not in ("rows", "episodes", "samples")}
+    older["errors"] = {"return": 0.0001}
+    (folder / "evaluation.json").write_text(json.dumps(manifest.sealed(older)))
+    if not kept:
+        (folder / "episodes.jsonl").unlink()
+    found = _bench()[0]
+    [note] = found.notes
+    assert note in (here / "out" / "table.md").read_text()
+    assert note in (here / "out" / "table.html").read_text()
+    if kept:
+        assert "rows and standard errors are computed from their episodes" in note
+        assert found.rows["zero"].rows == before.rows > 0
+        assert found.rows["zero"].errors["sentiment"] == before.errors["sentiment"]
+    else:
+        assert "their standard errors count episodes on one row as independent, so they are left out" in note
+        assert (found.rows["zero"].rows, found.rows["zero"].errors["sentiment"]) == (0, {})
+        assert "| unknown |" in (here / "out" / "table.md").read_text()
 
 
 def test_a_column_may_be_of_the_log(here):

@@ -161,7 +161,7 @@ def test_a_suite_collects_learns_and_ranks(sets):
     text = pages.markdown(found)
     assert "## Recorded episodes" in text
     assert "exact value of wordle/optimal" in text
-    assert "one seed, over rows" in text
+    assert "over rows (one seed; 4 episodes on 4 rows)" in text
     assert "undecided about the methods (one seed); on these rows: " in text
     assert "Recorded episodes" in Path("out/table.html").read_text()
     assert json.loads(Path("out/table.json").read_text())["data"]["games"]["return"] == games["return"]

@@ -10,6 +10,7 @@ from loquent import recipes
 from loquent.bench import suite
 from loquent.cli import main as cli
 from loquent.core import episode
+from loquent.files.run_folder import RunFolder
 from loquent.rollout.loop import games, play
 from loquent.training.evaluate import held_out
 from loquent.training.run import load_run
@@ -385,7 +386,17 @@ def test_quickstart_gives_its_table_as_json(tmp_path, capsys):
     assert [row["method"] for row in found["rows"]] == ["zero-shot", "supervised", "ppo", "nlpo", "ppo-no-kl"]
     assert all({"sentiment", "perplexity", "judge", "distinct_2"} <= set(row) for row in found["rows"])
     assert found["seconds"]
+    sizes = {"episodes": found["n"], "rows": found["n"]}
+    assert found["evaluated"] == sizes, "each prompt is played once"
+    line = f"evaluated by {found['n']} episodes on {found['n']} rows."
+    assert line in (out / "table.md").read_text()
     assert json.loads((out / "table.json").read_text())["rows"] == found["rows"]
+    samples = RunFolder(out / "ppo-0").evaluation_samples()
+    evaluation = RunFolder(out / "ppo-0").evaluation()
+    assert {"sentiment/positive", "judge/positive"} <= samples.keys(), "metrics that are means over texts"
+    assert "perplexity" not in samples, "a score of all texts together"
+    for key, column in samples.items():
+        assert sum(column) / found["n"] == pytest.approx(evaluation["values"][key])
     games = {
         path.parent.name: [(one.row, one.number, one.seed, one.turns[0].text) for one in episode.read(path)]
         for path in out.glob("*/episodes.jsonl")
@@ -440,7 +451,9 @@ def test_quickstart_of_two_seeds_gives_means_and_deviations_from_one_base(tmp_pa
     ]
     assert len(lines) == 5
     assert all("±" in line for line in lines)
-    assert (out / "table.md").read_text().splitlines()[2:] == lines
+    *table, _, evaluated = (out / "table.md").read_text().splitlines()
+    assert table[2:] == lines
+    assert evaluated.endswith(" rows; ± is the standard deviation over seeds.")
 
 
 def test_the_methods_of_the_quickstart_are_compared_on_the_same_unseen_prompts():

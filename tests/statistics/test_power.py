@@ -18,15 +18,21 @@ def test_power_is_scipys(shift, freedom, level):
     assert power.power(0.0, freedom, level) == pytest.approx((1 - level) / 2, abs=1e-6)
 
 
-def test_the_smallest_difference_is_seen_four_times_in_five():
-    """600 pairs of five runs; the standard error of the share is 0.016, and Welch loses a little."""
-    shift = power.smallest_difference(1.0, 5)
+@pytest.mark.parametrize(("runs", "tests"), [(3, 1), (5, 6)])
+def test_the_smallest_difference_is_seen_four_times_in_five(runs, tests):
+    """1,000 pairs of cells by Welch's test; the standard error of the share is 0.013."""
+    shift, level = power.smallest_difference(1.0, runs, tests), 0.05 / tests
     seen = 0
-    for number in range(600):
-        cells = Key(number, ("power",)).generator().normal(size=(2, 5))
+    for cells in Key(runs, ("power",)).generator().normal(size=(1000, 2, runs)):
         low, high = (dict(enumerate(cell.tolist())) for cell in (cells[0], cells[1] + shift))
-        seen += between(low, high).above <= 0.025
-    assert 0.73 < seen / 600 < 0.85
+        seen += between(low, high).above <= level / 2
+    assert 0.76 < seen / 1000 < 0.84
+    pooled = power.smallest_shift(2 * runs - 2, 1 - level) * (2 / runs) ** 0.5
+    assert shift > (1.1 if runs == 3 else 1.0) * pooled, "the t test that knows the deviations to be equal"
+
+
+def test_smallest_differences_grow_with_tests_and_deviations():
+    shift = power.smallest_difference(1.0, 5)
     assert power.smallest_difference(1.0, 5, 10) > shift, "more tests, larger differences"
     assert power.smallest_difference(2.0, 5) == pytest.approx(2 * shift)
 

@@ -7,21 +7,24 @@ import io
 from dataclasses import asdict
 from typing import Any
 
+from loquent.bench.evidence.across import Across
 from loquent.bench.evidence.rows import Row
 from loquent.bench.evidence.verdicts import Step, Verdict
 from loquent.bench.pages import number_caution, one_line, start_caution, tables, visible_differences
 from loquent.bench.results import Results
 from loquent.bench.suite_schema import Table
 from loquent.machine.version import __version__
+from loquent.statistics.intervals import Interval
 
 CELL_COLUMNS = (
     *("table", "cell", "label", "task", "column", "metric", "better"),
-    *("mean", "low", "high", "deviation", "n", "episodes"),
+    *("mean", "low", "high", "deviation", "n", "episodes", "rows", "low_seeds_rows", "high_seeds_rows"),
     *("paper", "paper_quote", "paper_value", "paper_deviation", "paper_n", "failures"),
 )
 VERDICT_COLUMNS = (
     *("claim", "column", "verdict", "place", "quote", "part", "low_cell", "high_cell", "step_verdict"),
-    *("difference", "low", "high", "n", "paper_low", "paper_high"),
+    *("difference", "low", "high", "n", "low_seeds_rows", "high_seeds_rows", "over"),
+    *("low_episodes", "low_rows", "high_episodes", "high_rows", "paper_low", "paper_high"),
     *("table", "tests", "p", "p_corrected", "uncorrected", "on_these_rows"),
 )
 CURVE_COLUMNS = ("figure", "cell", "label", "key", "update", "mean", "low", "high", "n")
@@ -58,6 +61,8 @@ def as_csv(results: Results) -> str:
                         column.better,
                         *numbers,
                         row.episodes,
+                        row.rows or None,
+                        *_ends(row.both.get(name)),
                         *published,
                         "; ".join(failures),
                     ]
@@ -93,11 +98,22 @@ def verdicts_csv(results: Results) -> str:
             writer.writerow(
                 [
                     *head,
-                    *(step.low, step.high, step.verdict, *numbers, *(step.paper or (None, None))),
+                    *(step.low, step.high, step.verdict, *numbers, *_ends(step.both), _over(step)),
+                    *(step.episodes[0], step.rows[0] or None, step.episodes[1], step.rows[1] or None),
+                    *(step.paper or (None, None)),
                     *_decision(verdict).values(),
                 ]
             )
     return out.getvalue()
+
+
+def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
+    return (None, None) if interval is None else (interval.low, interval.high)
+
+
+def _over(step: Step) -> str:
+    """What varies in the interval of a difference."""
+    return "rows" if step.error is not None else "seeds"
 
 
 def curves_csv(results: Results) -> str:
@@ -133,6 +149,7 @@ def as_json(results: Results) -> dict[str, Any]:
             for name, column in results.suite.columns.items()
         },
         "tables": [_table(results, table) for table in tables(results)],
+        "across_tasks": _across(results.across),
         "data": {name: dict(figures) for name, figures in results.sets.items()},
         "cells": {name: _cell(row) for name, row in results.rows.items()},
         "verdicts": [
@@ -155,6 +172,21 @@ def as_json(results: Results) -> dict[str, Any]:
         "failures": dict(results.failures),
         "notes": list(results.notes),
         "cautions": [caution for caution in (start_caution(results), number_caution(results)) if caution],
+    }
+
+
+def _across(found: Across | None) -> dict[str, Any] | None:
+    """The methods over the tasks of a suite."""
+    if found is None:
+        return None
+    return {
+        "columns": dict(found.columns),
+        "interquartile_means": dict(found.means),
+        "runs": dict(found.runs),
+        "probabilities_of_improvement": [
+            {"better": better, "other": other, "probability": value}
+            for (better, other), value in found.improvements.items()
+        ],
     }
 
 
@@ -186,6 +218,7 @@ def _cell(row: Row) -> dict[str, Any]:
         "task": row.task,
         "n": row.n,
         "episodes": row.episodes,
+        "rows": row.rows or None,
         "seconds": row.seconds,
         "runs": list(row.folders),
         "values": {
@@ -198,6 +231,8 @@ def _cell(row: Row) -> dict[str, Any]:
             if by_seed
         },
         "intervals": {column: interval.as_json() for column, interval in row.intervals.items()},
+        "intervals_over": "seeds",
+        "over_seeds_and_rows": {column: interval.as_json() for column, interval in row.both.items()},
         "published": {
             "where": row.source,
             "quote": row.paper_quote,
@@ -219,6 +254,10 @@ def _step(step: Step) -> dict[str, Any]:
         "high": step.high,
         "verdict": step.verdict,
         "difference": step.difference.as_json() if step.difference else None,
+        "over": _over(step),
+        "over_seeds_and_rows": step.both.as_json() if step.both else None,
+        "episodes": list(step.episodes),
+        "rows": [rows or None for rows in step.rows],
         "error": step.error,
         "paper": list(step.paper) if step.paper else None,
     }

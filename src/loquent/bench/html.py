@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from importlib import resources
 
 from loquent.bench import pages
+from loquent.bench.evidence import texts
 from loquent.bench.evidence.rows import Row
 from loquent.bench.evidence.verdicts import CONTRADICTED, HOLDS
 from loquent.bench.results import Results
@@ -51,8 +52,9 @@ def page(results: Results) -> str:
             f"<code>{safe(results.profile)}</code>, {results.seeds} seeds; Loquent "
             f"{safe(__version__)}. {safe(results.about)}</p>",
             f"<p>{safe(pages.start_caution(results))}</p>",
-            '<p class="soft">Mean and 95 % interval over seeds (Student\'s t), if the numbers differ. '
-            f"{safe(pages.VARIES)} The bar is the interval and the dot the mean; each column has one scale. "
+            f'<p class="soft">{safe(texts.METHOD)} '
+            f"{safe(texts.VARIES)} {safe(pages.both_note(results))} The bar is the interval over seeds and "
+            "the dot the mean; each column has one scale. "
             + safe(pages.error_note(results))
             + ' <span class="paper">Published figures</span> stand in the rows that repeat them: mean ± '
             "standard deviation.</p>",
@@ -62,6 +64,7 @@ def page(results: Results) -> str:
                 for table in pages.tables(results)
                 for line in _table(results, table.title, [results.rows[name] for name in table.cells])
             ),
+            *_across(results),
             *_figures(results),
             *_sets(results),
             *_verdicts(results),
@@ -75,22 +78,28 @@ def page(results: Results) -> str:
 def _table(results: Results, title: str, rows: list[Row]) -> Iterator[str]:
     names = pages.columns(results, rows)
     scales = {name: _scale([row.intervals[name] for row in rows if name in row.intervals]) for name in names}
+    twice = pages.both_columns(names, rows)
     yield f'<h2>{safe(title)}</h2><div class="wide"><table><thead><tr><th></th>'
     yield (
         "".join(f"<th>{safe(head)}</th>" for head in pages.heads(results, names))
-        + "<th>n</th></tr></thead><tbody>"
+        + "".join(f"<th>{safe(head)}</th>" for head in pages.both_heads(twice))
+        + "<th>n</th><th>episodes</th><th>rows</th></tr></thead><tbody>"
     )
     for row in rows:
         cells = "".join(_cell(row, name, scales[name]) for name in names)
+        cells += "".join(f"<td>{safe(texts.both_text(row, name))}</td>" for name in twice)
         mark = ' class="failed"' if row.failures else ""
         yield (
             "<tr><td "
             f'title="{safe(row.task)}">{safe(row.label)}</td>{cells}'
-            f"<td{mark}>{safe(pages.state(row, results.seeds))}</td></tr>"
+            f"<td{mark}>{safe(pages.state(row, results.seeds))}</td>"
+            + "".join(f"<td>{safe(size)}</td>" for size in texts.sizes(row))
+            + "</tr>"
         )
     seen = pages.visible_differences(results, title, rows)
     cells = "".join(f"<td>{safe(pages.visible_text(seen.get(name)))}</td>" for name in names)
-    yield f'<tr class="soft"><td>{pages.VISIBLE}</td>{cells}<td></td></tr></tbody></table></div>'
+    yield f'<tr class="soft"><td>{pages.VISIBLE}</td>{cells}'
+    yield "<td></td>" * (len(twice) + 3) + "</tr></tbody></table></div>"
     yield f'<p class="soft">{safe(pages.visible_note(results, title))}</p>'
     tasks = sorted({row.task for row in rows if row.task})
     yield f'<p class="soft">Task {safe("; ".join(tasks) or "none")}.</p>'
@@ -136,6 +145,18 @@ def _bar(interval: Interval, scale: tuple[float, float]) -> str:
     return f'<svg width="{WIDTH}" height="{HEIGHT}" role="img" aria-label="interval">{line}{circle}</svg>'
 
 
+def _across(results: Results) -> Iterator[str]:
+    if results.across is None:
+        return
+    about, shown = pages.across_tables(results.across)
+    yield f'<h2>Over the tasks</h2><p class="soft">{safe(about)}</p>'
+    for head, *body in shown:
+        yield "<table><thead><tr>" + "".join(f"<th>{safe(text)}</th>" for text in head)
+        yield "</tr></thead><tbody>"
+        yield from ("<tr>" + "".join(f"<td>{safe(text)}</td>" for text in line) + "</tr>" for line in body)
+        yield "</tbody></table>"
+
+
 def _figures(results: Results) -> Iterator[str]:
     drawings = [drawing for drawing in results.suite.figures if results.curves.get(drawing.title)]
     ids = ChartIds()
@@ -178,10 +199,10 @@ def _verdicts(results: Results) -> Iterator[str]:
         ordering = verdict.ordering
         kind = verdict.verdict if verdict.verdict in (HOLDS, CONTRADICTED) else "soft"
         quote = f' <span class="soft">“{safe(ordering.quote)}” ({safe(ordering.place)})</span>'
-        steps = "".join(f"<li>{safe(pages.step_text(step))}</li>" for step in verdict.comparisons)
+        steps = "".join(f"<li>{safe(texts.step_text(step))}</li>" for step in verdict.comparisons)
         yield (
-            f"<li>{safe(ordering.claim)} ({safe(ordering.column)}): {safe(pages.effect_text(verdict))}; "
-            f'<strong class="{kind}">{safe(pages.decision_text(verdict))}</strong>.'
+            f"<li>{safe(ordering.claim)} ({safe(ordering.column)}): {safe(texts.effect_text(verdict))}; "
+            f'<strong class="{kind}">{safe(texts.decision_text(verdict))}</strong>.'
             f"{quote if ordering.quote else ''}"
         )
         yield f"<details><summary>step by step</summary><ul>{steps}</ul></details></li>"

@@ -8,12 +8,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from loquent.bench.evidence import visible
+from loquent.bench.evidence.across import Across
 from loquent.bench.evidence.rows import Row
-from loquent.bench.evidence.verdicts import HOLDS, Step, Verdict
+from loquent.bench.evidence.texts import (
+    BOTH,
+    METHOD,
+    VARIES,
+    both_text,
+    decision_text,
+    effect_text,
+    interval_text,
+    size_text,
+    sizes,
+    step_text,
+)
 from loquent.bench.results import Results
 from loquent.bench.suite_schema import Table
 from loquent.machine.version import __version__
-from loquent.statistics.intervals import LEVEL, Interval
+from loquent.statistics import two_way
+from loquent.statistics.intervals import LEVEL
 from loquent.statistics.tables import ARROWS, number, text_table
 
 
@@ -34,18 +47,6 @@ def heads(results: Results, names: list[str]) -> list[str]:
     return [name.replace("_", " ") + ARROWS[results.suite.columns[name].higher] for name in names]
 
 
-def interval_text(interval: Interval | None) -> str:
-    """A mean with its interval, such as "0.725 [0.701, 0.749]"; a dash for None.
-
-    Without an interval, the text is the mean alone.
-    """
-    if interval is None:
-        return "–"
-    if interval.low is None or interval.high is None:
-        return number(interval.mean)
-    return f"{number(interval.mean)} [{number(interval.low)}, {number(interval.high)}]"
-
-
 def cell(row: Row, column: str) -> str:
     """A row's number in a column, as text.
 
@@ -64,43 +65,6 @@ def state(row: Row, seeds: int) -> str:
     if row.n == seeds and not row.failures:
         return f"{row.n}"
     return f"{row.n} of {seeds}" + (", failed" if row.failures else "")
-
-
-def step_text(step: Step) -> str:
-    """One comparison as text: the difference with its interval and verdict, and the paper's figures."""
-    paper = f"; paper: {step.paper[0]} → {step.paper[1]}" if step.paper else ""
-    if step.difference is None:
-        return f"{step.low} → {step.high}: {step.verdict}{paper}"
-    varies = "one seed, over rows" if step.error else f"n = {step.difference.n}"
-    alone = "on these rows, uncorrected" if step.error else "uncorrected"
-    return (
-        f"{step.low} → {step.high}: difference {interval_text(step.difference)} ({varies}); {alone}: "
-        f"{step.verdict}{paper}"
-    )
-
-
-def effect_text(verdict: Verdict) -> str:
-    """The effect of a claim with its interval: the difference of its last cell and its first."""
-    difference = verdict.effect.difference
-    return "no difference" if difference is None else f"difference {interval_text(difference)}"
-
-
-def decision_text(verdict: Verdict) -> str:
-    """The decision about a claim, with its p-values and what it is about."""
-    decision = verdict.verdict
-    if verdict.on_rows:
-        decision = f"{verdict.verdict} about the methods (one seed); on these rows: {verdict.on_rows}"
-    if verdict.p is None or verdict.corrected is None:
-        return decision
-    uncorrected = "" if verdict.uncorrected == (verdict.on_rows or verdict.verdict) else verdict.uncorrected
-    also = f", uncorrected it {uncorrected}" if uncorrected == HOLDS else ""
-    also = f", uncorrected it is {uncorrected}" if uncorrected and not also else also
-    return f"{decision} (p = {p_text(verdict.p)}, of {verdict.tests} tests {p_text(verdict.corrected)}{also})"
-
-
-def p_text(p: float) -> str:
-    """A p-value with two significant digits."""
-    return "below 0.0001" if p < 1e-4 else f"{p:.2g}"
 
 
 def start_caution(results: Results) -> str:
@@ -130,10 +94,23 @@ def number_caution(results: Results) -> str:
 
 
 VISIBLE = "smallest visible difference"
-VARIES = (
-    "Intervals are over seeds on the same test rows: they say how much training varies, and leave out what "
-    "other rows would change."
-)
+
+
+def both_note(results: Results) -> str:
+    """What the intervals over seeds and rows are, or why there is none."""
+    if any(row.both for row in results.rows.values()):
+        return f"Intervals of all seeds and all rows stand in the columns {BOTH!r}, for means over episodes."
+    if results.seeds < two_way.SEEDS:
+        return (
+            f"Fewer than {two_way.SEEDS} seeds have no interval {BOTH}, because none holds the mean as often "
+            "as it says."
+        )
+    return f"No column has an interval {BOTH}: no column is a mean over episodes that the runs keep."
+
+
+def both_columns(names: list[str], rows: list[Row]) -> list[str]:
+    """The columns of a table that have an interval over seeds and rows."""
+    return [name for name in names if any(name in row.both for row in rows)]
 
 
 def visible_differences(results: Results, title: str, rows: list[Row]) -> dict[str, visible.Visible]:
@@ -176,6 +153,10 @@ def markdown(results: Results) -> str:
                 "",
             ]
             parts += [f'{place}: "{quote}"' for place, quote in quotes(rows)]
+    if results.across is not None:
+        about, shown = across_tables(results.across)
+        parts += ["", "## Over the tasks", "", about]
+        parts += [line for head, *body in shown for line in ("", text_table(head, body))]
     if results.sets:
         parts += [
             "",
@@ -232,15 +213,14 @@ def set_rows(results: Results) -> Iterator[list[str]]:
 
 def _preamble(results: Results) -> list[str]:
     tasks = sorted({row.task for row in results.rows.values() if row.task})
-    episodes = sorted({row.episodes for row in results.rows.values() if row.episodes})
+    played = sorted({(row.episodes, row.rows) for row in results.rows.values() if row.episodes})
     lines = [
         f"Suite `{results.suite.name}` version {results.suite.version}, profile `{results.profile}`, "
         f"{results.seeds} seeds; Loquent {__version__}.",
-        f"Task: {'; '.join(tasks) or 'none'}; {' or '.join(map(str, episodes)) or 0} held-out "
-        "episodes a run.",
-        "Mean and 95 % interval over seeds (Student's t); a single number, or equal numbers, have no "
-        f"interval.{error_note(results)}",
-        VARIES,
+        f"Task: {'; '.join(tasks) or 'none'}; each run is evaluated by "
+        f"{' or '.join(size_text(*size) for size in played) or '0 episodes'}.",
+        f"{METHOD}{error_note(results)}",
+        f"{VARIES} {both_note(results)}",
     ]
     lines += filter(None, (start_caution(results), results.about))
     return [*lines, *(f"Note: {note}." for note in results.notes)]
@@ -248,10 +228,43 @@ def _preamble(results: Results) -> list[str]:
 
 def _ours(results: Results, title: str, rows: list[Row]) -> str:
     names = columns(results, rows)
-    body = [[row.label, *(cell(row, name) for name in names), state(row, results.seeds)] for row in rows]
+    twice = both_columns(names, rows)
+    body = [
+        [
+            row.label,
+            *(cell(row, name) for name in names),
+            *(both_text(row, name) for name in twice),
+            state(row, results.seeds),
+            *sizes(row),
+        ]
+        for row in rows
+    ]
     seen = visible_differences(results, title, rows)
-    body.append([VISIBLE, *(visible_text(seen.get(name)) for name in names), ""])
-    return text_table(["", *heads(results, names), "n"], body)
+    body.append([VISIBLE, *(visible_text(seen.get(name)) for name in names), *[""] * len(twice), "", "", ""])
+    return text_table(["", *heads(results, names), *both_heads(twice), "n", "episodes", "rows"], body)
+
+
+def both_heads(names: list[str]) -> list[str]:
+    """The heads of the columns of intervals over seeds and rows."""
+    return [f"{name.replace('_', ' ')} {BOTH}" for name in names]
+
+
+def across_tables(found: Across) -> tuple[str, list[list[list[str]]]]:
+    """What is compared over tasks, and the tables of means and of probabilities, heads first."""
+    scores = ", ".join(f"{column} ({title})" for title, column in found.columns.items())
+    about = (
+        f"Over the tasks: {scores}. The interquartile mean is that of the middle half of all runs. The "
+        "probability of improvement is that of a run of one method against a run of another on a task drawn "
+        "at random (arXiv:2108.13264). Neither has an interval: with so few runs none holds the true value "
+        "as often as it says."
+    )
+    means = [[name, number(value), str(found.runs[name])] for name, value in found.means.items()]
+    chances = [[f"{a} better than {b}", number(value)] for (a, b), value in found.improvements.items()]
+    shown = [
+        [["", "interquartile mean ↑", "runs"], *means],
+        [["", "probability of improvement"], *chances],
+    ]
+    return about, [lines for lines in shown if len(lines) > 1]
 
 
 def _theirs(results: Results, rows: list[Row]) -> str:

@@ -24,7 +24,7 @@ from loquent.bench.suite_schema import Suite
 from loquent.bench.work import Outcome
 from loquent.data.ngram import NGram
 from loquent.errors import BadCheckpoint, LoquentError
-from loquent.files import atomic
+from loquent.files import atomic, final_evaluation
 from loquent.recipes import Recipe
 from loquent.statistics import tables
 from loquent.training.start import load_language, make_task
@@ -52,8 +52,9 @@ def quickstart(
         say: called with each line of progress and with the table.
 
     Returns:
-        `rows` (one per method), `seconds` by stage, `n` prompts per row, peak memory in GiB, and the
-        perplexities of the 5-gram model and of the base model.
+        `rows` (one per method), `seconds` by stage, `evaluated` with the `episodes` (also `n`) and the `rows`
+        of the task that each run was evaluated by, peak memory in GiB, and the perplexities of the 5-gram
+        model and of the base model.
 
     Raises:
         BadCheckpoint: `out` holds something else, or a run of other settings.
@@ -92,6 +93,7 @@ def quickstart(
         "rows": rows,
         "seeds": seeds,
         "n": base.training.final_episodes,
+        "evaluated": {"episodes": base.training.final_episodes, "rows": _rows(outcomes)},
         "seconds": seconds,
         "peak_gib": _peak(),
         **perplexities,
@@ -99,6 +101,7 @@ def quickstart(
     directions = {name: column.higher for name, column in suite.columns.items()}
     _save(folder, table, directions)
     say("\n" + tables.markdown(rows, directions))
+    say(f"\n{_evaluated(table)}")
     say(
         "\nperplexity per word on the test texts: "
         f"5-gram {perplexities['five_gram_per_word']:.2f}, "
@@ -120,6 +123,18 @@ def _seconds(plan: Plan, outcomes: Mapping[str, Outcome]) -> dict[str, float]:
             raise LoquentError(f"{job.folder}: {outcome.failure}")
         seconds[job.name] = round(seconds.get(job.name, 0.0) + outcome.seconds, 1)
     return seconds
+
+
+def _evaluated(table: Mapping[str, Any]) -> str:
+    """A sentence with the sizes of the evaluations."""
+    spread = "; ± is the standard deviation over seeds" if table["seeds"] > 1 else ""
+    size = final_evaluation.size({"n": table["n"], **table["evaluated"]})
+    return f"Each run was evaluated by {size}{spread}."
+
+
+def _rows(outcomes: Mapping[str, Outcome]) -> int:
+    """The largest number of rows of the task that a run was evaluated by."""
+    return max(outcome.played.count for outcome in outcomes.values() if outcome.played is not None)
 
 
 def _row(suite: Suite, method: str, evaluation: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,5 +165,6 @@ def _peak() -> float:
 
 def _save(folder: Path, table: dict[str, Any], directions: Mapping[str, bool | None]) -> None:
     atomic.write_text(folder / "table.json", json.dumps(table, indent=1))
-    atomic.write_text(folder / "table.md", tables.markdown(table["rows"], directions) + "\n")
+    text = f"{tables.markdown(table['rows'], directions)}\n\n{_evaluated(table)}\n"
+    atomic.write_text(folder / "table.md", text)
     atomic.write_text(folder / "table.csv", tables.as_csv(table["rows"]))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from loquent.bench import published
 from loquent.bench.evidence import verdicts
+from loquent.bench.evidence.across import Across, across
 from loquent.bench.evidence.rows import Row, row
 from loquent.bench.evidence.verdicts import Verdict
 from loquent.bench.jobs import Job, Plan
@@ -35,6 +36,11 @@ class Results:
     """Means over seeds, by figure and cell."""
     sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Figures of the sets of recorded episodes, in the suite's order."""
+
+    @property
+    def across(self) -> Across | None:
+        """The methods over the suite's tasks; None if it has one task."""
+        return across(self.suite, self.rows)
 
     @property
     def tested(self) -> dict[str, int]:
@@ -110,6 +116,7 @@ def _notes(suite: Suite, outcomes: Mapping[str, Outcome], planned: int) -> tuple
     notes = []
     if len(outcomes) < planned:
         notes.append(f"{len(outcomes)} of {planned} runs have ended so far")
+    notes += _without_rows(evaluated)
     for name, settings in (
         ("versions of Loquent", [outcome.version for outcome in evaluated]),
         ("numbers of torch's threads", [str(outcome.threads) for outcome in evaluated]),
@@ -128,6 +135,25 @@ def _notes(suite: Suite, outcomes: Mapping[str, Outcome], planned: int) -> tuple
             near = nearest(column.metric, {key for line in lines for key in line})
             notes.append(f"no run measured {column.metric!r}" + (f" (nearest: {near})" if near else ""))
     return tuple(notes)
+
+
+def _without_rows(evaluated: Sequence[Outcome]) -> list[str]:
+    """Notes on evaluations of earlier versions, which do not count rows."""
+    older = [outcome for outcome in evaluated if outcome.evaluation and "rows" not in outcome.evaluation]
+    lost = [outcome for outcome in older if outcome.played is None]
+    notes = []
+    if len(older) > len(lost):
+        notes.append(
+            f"an earlier version wrote {len(older) - len(lost)} evaluations without the number of rows; rows "
+            "and standard errors are computed from their episodes"
+        )
+    if lost:
+        notes.append(
+            f"an earlier version wrote {len(lost)} evaluations without the number of rows, and their "
+            "episodes cannot be read; their standard errors count episodes on one row as independent, so "
+            "they are left out; evaluate these runs again"
+        )
+    return notes
 
 
 def check(suite: Suite) -> None:

@@ -18,6 +18,8 @@ import torch
 
 from loquent import recipes
 from loquent.bench import collecting, ranking
+from loquent.bench.evidence import played
+from loquent.bench.evidence.played import Played
 from loquent.bench.jobs import Job
 from loquent.bench.sets import SetJob
 from loquent.core.agent import make as make_agent
@@ -49,6 +51,7 @@ class Outcome:
         threads: the number of torch's threads in the run; 0 if it is not recorded.
         logged: the last line of the run's metrics.jsonl.
         figures: the figures of a set of recorded episodes, which has no evaluation.
+        played: the numbers of the episodes of the evaluation; None if they cannot be read.
     """
 
     key: str
@@ -61,6 +64,7 @@ class Outcome:
     threads: int = 0
     logged: Mapping[str, Any] = EMPTY
     figures: Mapping[str, Any] | None = None
+    played: Played | None = None
 
 
 def finished(job: Job | SetJob) -> Outcome | None:
@@ -85,6 +89,7 @@ def finished(job: Job | SetJob) -> Outcome | None:
         return None
     if key != job.key:
         raise _other_settings(job)
+    numbers = played.read(RunFolder(job.folder), job.recipe, evaluation)
     if job.ranks:
         shares = ranking.load(job.folder, job.ranks)
         if shares is None:
@@ -98,6 +103,7 @@ def finished(job: Job | SetJob) -> Outcome | None:
         version=version,
         threads=threads,
         logged=_last_line(job.folder),
+        played=numbers,
     )
 
 
@@ -142,6 +148,7 @@ def make(job: Job | SetJob, progress: bool = False) -> Outcome:
             version=__version__,
             threads=torch.get_num_threads(),
             logged=_last_line(job.folder),
+            played=played.read(RunFolder(job.folder), job.recipe, evaluation),
         )
         outcome = replace(outcome, seconds=round(time.perf_counter() - start, 1))
         record = {
@@ -220,7 +227,7 @@ def _play(job: Job) -> dict[str, Any]:
         weights=weights,
     )
     content = {"agent": plain(job.agent), **evaluation.as_json()}
-    RunFolder(job.folder).write_evaluation(content, evaluation.episodes)
+    RunFolder(job.folder).write_evaluation(content, evaluation.episodes, evaluation.samples)
     return evaluation.as_json()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +12,28 @@ from loquent.files import manifest, names
 from loquent.files.records import FileRecord, check
 
 FILES = "files"  # the key of the records of files: of the episodes
+SAMPLES = "samples"  # the key of the scores per episode
+NO_ROWS = (
+    "on an unknown number of rows (an earlier version wrote this evaluation; its errors count episodes on "
+    "one row as independent, so evaluate again before you rely on them)"
+)
 MOST = 1.7976931348623157e308  # the largest finite float
 
 
-def sealed(folder: Path, evaluation: Mapping[str, Any]) -> dict[str, Any]:
-    """The content of `evaluation.json`: the evaluation, the record of its episodes, and a seal.
+def sealed(
+    folder: Path, evaluation: Mapping[str, Any], samples: Mapping[str, Sequence[float | None]]
+) -> dict[str, Any]:
+    """The content of `evaluation.json`: the evaluation, scores, the record of its episodes, and a seal.
 
     The file of the episodes must exist.
+
+    Args:
+        samples: by key, one score per episode.
     """
     episodes = FileRecord()
     episodes.read_on(folder / names.EPISODES)
-    return manifest.sealed({**evaluation, FILES: {names.EPISODES: episodes.as_json()}})
+    scores = {SAMPLES: {key: list(column) for key, column in samples.items()}} if samples else {}
+    return manifest.sealed({**evaluation, **scores, FILES: {names.EPISODES: episodes.as_json()}})
 
 
 def exists(folder: Path) -> bool:
@@ -46,7 +57,7 @@ def check_episodes(folder: Path) -> None:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """The evaluation, checked against its seal.
+    """The evaluation, checked against its seal, without the scores per episode.
 
     Raises:
         BadCheckpoint: it is torn.
@@ -54,6 +65,7 @@ def read(folder: Path) -> dict[str, Any]:
     """
     evaluation = _opened(folder)
     evaluation.pop(FILES, None)
+    evaluation.pop(SAMPLES, None)
     for name, kind in {"values": dict, "errors": dict, "task": str, "split": str, "n": int}.items():
         if not isinstance(evaluation.get(name), kind):
             raise _torn(folder, name, evaluation.get(name))
@@ -72,14 +84,35 @@ def read(folder: Path) -> dict[str, Any]:
     return evaluation
 
 
+def samples(folder: Path) -> dict[str, list[float | None]]:
+    """One score per episode by key, in the order of the episodes; None where a metric does not apply.
+
+    Metrics whose value is no mean over episodes have none, and so have evaluations of earlier versions.
+
+    Raises:
+        BadCheckpoint: the evaluation is torn.
+        Damaged: it has changed, or has no seal.
+    """
+    evaluation = _opened(folder)
+    columns, count = evaluation.get(SAMPLES, {}), evaluation.get("n")
+    if not isinstance(columns, dict):
+        raise _torn(folder, SAMPLES, columns)
+    for key, column in columns.items():
+        good = isinstance(column, list) and len(column) == count
+        if not good or not all(score is None or is_number(score) for score in column):
+            allowed = f"it must have a finite number or null for each of the {count} episodes; "
+            raise _torn(folder, f"{SAMPLES}.{key:.80}", column, allowed)
+    return dict(columns)
+
+
 def size(evaluation: Mapping[str, Any]) -> str:
     """The number of episodes and rows of an evaluation, such as "200 episodes on 50 rows".
 
-    Evaluations of earlier versions do not say the rows.
+    Evaluations of earlier versions do not have the number of rows; the text warns of their errors.
     """
     counts = [("episode", evaluation["n"]), ("row", evaluation.get("rows"))]
     texts = [f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts if count is not None]
-    return " on ".join(texts)
+    return " on ".join(texts) + ("" if "rows" in evaluation else f" {NO_ROWS}")
 
 
 def is_number(value: Any) -> bool:

@@ -199,15 +199,30 @@ class RunFolder:
         """The evaluation at the end, checked against its seal; BadCheckpoint if it is torn or has changed."""
         return final_evaluation.read(self.path)
 
+    def check_evaluation_episodes(self) -> None:
+        """Compare the episodes of the evaluation at the end with their record; Damaged if they differ."""
+        final_evaluation.check_episodes(self.path)
+
+    def evaluation_samples(self) -> dict[str, list[float | None]]:
+        """One score per episode of the evaluation at the end, by key; see `final_evaluation.samples`."""
+        return final_evaluation.samples(self.path)
+
     def write_evaluation(
-        self, evaluation: Mapping[str, Any], episodes: Sequence[Episode] | None = None
+        self,
+        evaluation: Mapping[str, Any],
+        episodes: Sequence[Episode] | None = None,
+        samples: Mapping[str, Sequence[float | None]] | None = None,
     ) -> None:
-        """Write the episodes of the evaluation at the end, if given, then the evaluation with its seal."""
+        """Write the episodes of the evaluation at the end, if given, then the evaluation with its seal.
+
+        Args:
+            samples: by key, one score per episode.
+        """
         if episodes is None:
             content = manifest.sealed(evaluation)
         else:
             _write_episodes(self.episodes, episodes)
-            content = final_evaluation.sealed(self.path, evaluation)
+            content = final_evaluation.sealed(self.path, evaluation, samples or {})
         atomic.write_json(self.evaluation_file, content)
 
 

@@ -74,6 +74,21 @@ def build(settings: Mapping[str, Any], context: Context) -> tuple[tuple[AnyTerm,
     return tuple(terms), Record(weights)
 
 
+def weights(settings: Mapping[str, Any], own: Record) -> Record:
+    """The weights that `build` returns, without making its terms.
+
+    Args:
+        own: the weights of the task's own rewards, which count without settings.
+    """
+    if not settings:
+        return own
+    chosen = {
+        name: value.get("weight", 1.0) if isinstance(value, Mapping) else value
+        for name, value in settings.items()
+    }
+    return Record({name: _weight(value, name) for name, value in chosen.items()})
+
+
 def apply(
     terms: Sequence[AnyTerm],
     episodes: Sequence[Episode],

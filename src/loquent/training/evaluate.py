@@ -9,7 +9,7 @@ from typing import Any
 
 from loquent.core.agent import Agent, Chooser
 from loquent.core.episode import Episode, Tokens
-from loquent.core.metric import Metric
+from loquent.core.metric import Measured, Metric, Scores
 from loquent.core.seeding import Key, as_integer
 from loquent.core.task import Row, Task
 from loquent.core.values import EMPTY, Record
@@ -29,6 +29,8 @@ class Evaluation:
         new evidence. A share has `outcomes.share_error` with the effective number of episodes. With a single
         row there is none.
     n: the number of episodes; `rows` is the number of different rows.
+    samples: by key, one score per episode of each metric whose value is the mean of such scores; None where
+        it does not apply.
     """
 
     task: str
@@ -36,6 +38,7 @@ class Evaluation:
     n: int
     values: dict[str, float]
     errors: dict[str, float] = field(default_factory=dict)
+    samples: Scores = field(default_factory=dict)
     episodes: tuple[Episode, ...] = ()
 
     @property
@@ -44,7 +47,7 @@ class Evaluation:
         return len({episode.row for episode in self.episodes})
 
     def as_json(self) -> dict[str, Any]:
-        """The part that is logged: everything except the episodes."""
+        """The part that is logged: everything except the episodes and their scores."""
         return {
             "task": self.task,
             "split": self.split,
@@ -89,8 +92,12 @@ def evaluate_agent(
     columns = {**outcomes.columns(played, task.spec, weights), **_divergences(played, choice)}
     values, errors = _means(columns, played)
     values |= _task_scores(task, played, by_id)
-    values |= measure(metrics, played, by_id)
-    return Evaluation(task.identity, split, len(played), values, errors, tuple(played))
+    measured = scores(metrics, played, by_id)
+    values |= measured.corpus
+    samples = {
+        key: column for key, column in measured.samples.items() if _is_mean(column, measured.corpus.get(key))
+    }
+    return Evaluation(task.identity, split, len(played), values, errors, samples, tuple(played))
 
 
 def evaluation_seed(seed: int) -> int:
@@ -125,7 +132,12 @@ def held_out(task: Task, split: str, count: int, only: Record = EMPTY) -> list[l
 def measure(
     metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping[str, Row]
 ) -> dict[str, float]:
-    """The corpus scores of all metrics on the last answers of the episodes.
+    """The corpus scores of `scores`."""
+    return scores(metrics, episodes, rows).corpus
+
+
+def scores(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping[str, Row]) -> Measured:
+    """The scores of all metrics on the last answers of the episodes: per episode and for the corpus.
 
     If a metric does not apply to some episodes, `scored/KEY` is the share of episodes that have a score under
     KEY; the mean is over these.
@@ -135,15 +147,25 @@ def measure(
     own = [rows[episode.row] for episode in episodes]
     references = [compose.references_of(row) for row in own]
     values: dict[str, float] = {}
+    samples: Scores = {}
     for metric in metrics:
         measured = metric(predictions, references, prompts, own)
         corpus = measured.corpus
         if twice := sorted(values.keys() & corpus.keys()):
             raise same_key(twice[0])
         values |= corpus
-        shares = {key: _scored(scores) for key, scores in measured.samples.items()}
+        samples |= measured.samples
+        shares = {key: _scored(column) for key, column in measured.samples.items()}
         values |= {f"scored/{key}": share for key, share in shares.items() if share < 1}
-    return values
+    return Measured(samples, values)
+
+
+def _is_mean(column: Sequence[float | None], value: float | None) -> bool:
+    """Whether a corpus score is the mean of the scores of the episodes that have one."""
+    present = [score for score in column if score is not None]
+    if not present or value is None:
+        return False
+    return math.isclose(math.fsum(present) / len(present), value, rel_tol=1e-9, abs_tol=1e-9)
 
 
 def _scored(scores: Sequence[float | None]) -> float:

@@ -79,7 +79,7 @@ class TrainingLoop:
             "higher_is_better": directions(trainer.metrics, trainer.weights, evaluation.values),
             "owners": owners(self.recipe.metrics, trainer.metrics, evaluation.values),
         }
-        self.folder.write_evaluation(content, evaluation.episodes)
+        self.folder.write_evaluation(content, evaluation.episodes, evaluation.samples)
 
     def _trackers(self) -> trackers.Trackers:
         first = self.trainer.updates + 1

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
+
+import numpy as np
 
 from loquent.bench import published
 from loquent.bench.published import Figure
 from loquent.bench.suite_schema import Column, Suite
 from loquent.bench.work import Outcome
 from loquent.core.logged import value as measured
+from loquent.statistics import two_way
 from loquent.statistics.intervals import Interval, interval
 
 
@@ -19,8 +22,9 @@ from loquent.statistics.intervals import Interval, interval
 class Row:
     """The results of a cell.
 
-    `values`, and their standard errors over rows (`errors`), are by column and seed. `paper` holds the
-    published figures by column.
+    `values`, and their standard errors over rows (`errors`), are by column and seed. `by_row` has, for the
+    columns that are means over episodes, the mean on each row by seed. `both` has the intervals over seeds
+    and rows of these columns, for 5 seeds or more. `paper` holds the published figures by column.
     """
 
     name: str
@@ -28,7 +32,7 @@ class Row:
     task: str
     n: int
     episodes: int
-    rows: int  # the number of different rows that a run played
+    rows: int  # the number of different rows that a run played; 0 if it is not known
     values: Mapping[str, Mapping[int, float]]
     intervals: Mapping[str, Interval]
     paper: Mapping[str, Figure]
@@ -40,6 +44,8 @@ class Row:
     paper_place: str = ""
     paper_quote: str = ""
     errors: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    by_row: Mapping[str, Mapping[int, Mapping[str, float]]] = field(default_factory=dict)
+    both: Mapping[str, Interval] = field(default_factory=dict)
 
     def error(self, column: str) -> float | None:
         """The standard error over rows of a single run's number.
@@ -61,6 +67,11 @@ def row(
     runs = {seed: outcomes[key] for seed, key in keys.items() if key in outcomes}
     evaluations = {seed: run.evaluation for seed, run in runs.items() if run.evaluation is not None}
     values = {column: _values(settings, runs, evaluations) for column, settings in suite.columns.items()}
+    by_row = {
+        column: own
+        for column, settings in suite.columns.items()
+        if (own := _by_row(settings, evaluations, runs))
+    }
     entry = suite.cells[name]
     table, paper = published.load(suite.paper).row(entry.published) if entry.published else (None, {})
     return Row(
@@ -68,9 +79,7 @@ def row(
         label=entry.label or name,
         task=", ".join(sorted({str(evaluation["task"]) for evaluation in evaluations.values()})),
         n=len(evaluations),
-        rows=max(
-            (int(evaluation.get("rows", evaluation["n"])) for evaluation in evaluations.values()), default=0
-        ),
+        rows=max((_rows(runs[seed]) for seed in evaluations), default=0),
         episodes=max((int(evaluation["n"]) for evaluation in evaluations.values()), default=0),
         values=values,
         intervals={column: interval(list(by_seed.values())) for column, by_seed in values.items() if by_seed},
@@ -82,7 +91,9 @@ def row(
         folders=tuple(folders[key] for key in keys.values() if key in folders),
         paper_place=f"{table.title}; {table.place}" if table else "",
         paper_quote=table.quote if table else "",
-        errors={column: _errors(settings, evaluations) for column, settings in suite.columns.items()},
+        errors={column: _errors(settings, runs, evaluations) for column, settings in suite.columns.items()},
+        by_row=by_row,
+        both={column: found for column, own in by_row.items() if (found := _both(own)) is not None},
     )
 
 
@@ -98,12 +109,66 @@ def _values(
     return values
 
 
-def _errors(column: Column, evaluations: Mapping[int, Mapping[str, Any]]) -> dict[int, float]:
-    """The standard errors over episodes of a column's values, by seed; logged values have none."""
+def _rows(run: Outcome) -> int:
+    """The number of rows that a run's evaluation played; 0 if it is not known."""
+    if run.played is not None:
+        return run.played.count
+    return int(run.evaluation.get("rows", 0)) if run.evaluation else 0
+
+
+def _errors(
+    column: Column, runs: Mapping[int, Outcome], evaluations: Mapping[int, Mapping[str, Any]]
+) -> dict[int, float]:
+    """The standard errors over rows of a column's values, by seed; logged values have none.
+
+    They are computed from the episodes. Without them, they are those of the evaluation, unless an earlier
+    version wrote it: its errors count all episodes on one row as independent.
+    """
     if column.logged:
         return {}
-    errors = {seed: item.get("errors", {}).get(column.metric) for seed, item in evaluations.items()}
-    return {seed: float(error) for seed, error in errors.items() if _is_finite(error)}
+    errors = {}
+    for seed, evaluation in evaluations.items():
+        played = runs[seed].played
+        error = played.error(column.metric) if played is not None else None
+        if error is None and "rows" in evaluation:
+            error = evaluation.get("errors", {}).get(column.metric)
+        if _is_finite(error):
+            errors[seed] = float(error)
+    return errors
+
+
+def _by_row(
+    column: Column, evaluations: Mapping[int, Any], runs: Mapping[int, Outcome]
+) -> dict[int, Mapping[str, float]]:
+    """A column's mean on each row, by seed; empty if a run does not have it."""
+    if column.logged:
+        return {}
+    played = {seed: runs[seed].played for seed in evaluations}
+    own = {seed: found.by_row(column.metric) for seed, found in played.items() if found is not None}
+    present: dict[int, Mapping[str, float]] = {
+        seed: numbers for seed, numbers in own.items() if numbers is not None
+    }
+    return present if len(present) == len(evaluations) else {}
+
+
+def table(by_row: Mapping[int, Mapping[str, float]], rows: Sequence[str]) -> two_way.Values:
+    """The numbers of these rows: float64[seeds, rows]."""
+    return np.array([[numbers[row] for row in rows] for numbers in by_row.values()])
+
+
+def shared(*cells: Mapping[int, Mapping[str, float]]) -> list[str]:
+    """The rows that all seeds of all cells played, if all played the same rows; else an empty list."""
+    sets = {frozenset(numbers) for by_seed in cells for numbers in by_seed.values()}
+    return sorted(next(iter(sets))) if len(sets) == 1 else []
+
+
+def _both(by_row: Mapping[int, Mapping[str, float]]) -> Interval | None:
+    """The interval over seeds and rows; None if there is none."""
+    rows = shared(by_row)
+    if len(by_row) < two_way.SEEDS or len(rows) < 2:
+        return None
+    found = two_way.interval(table(by_row, rows))
+    return None if found.low is None else found
 
 
 def _is_finite(value: Any) -> TypeGuard[float]:

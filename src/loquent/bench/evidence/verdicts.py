@@ -5,7 +5,11 @@ unless the ordering says `paired`. An ordering of several cells is one test. Hol
 of one table together: if no two cells of it differ, at most 5% of such tables have a decided claim.
 
 Cells with one seed each have no test about methods. Their difference is tested over the rows that they
-played, and its verdict is about these rows alone.
+played, and its verdict is about these rows alone. The rows are paired if both cells played the same rows and
+their episodes were kept. Unpaired, the test is a bound, and no interval is given.
+
+The test over seeds is about the rows that were played. Beside it stands the interval of the difference over
+seeds and rows, where the column is a mean over episodes.
 """
 
 from __future__ import annotations
@@ -15,9 +19,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from loquent.bench.evidence.rows import Row
+from loquent.bench.evidence.rows import Row, shared, table
 from loquent.bench.suite_schema import Ordering, Suite
-from loquent.statistics import comparing
+from loquent.statistics import comparing, two_way
 from loquent.statistics.comparing import Difference, OrderTest
 from loquent.statistics.intervals import LEVEL
 
@@ -30,7 +34,9 @@ class Step:
     """The comparison of two neighbours of an ordering, and the paper's figures for them.
 
     `verdict` is that of this comparison alone, without a correction. With a single seed, `error` is the
-    standard error of the difference over the rows, and the interval is about these rows.
+    standard error of the difference over the rows, and the interval is over rows. `both` is the difference
+    with its interval over seeds and rows. `rows` and `episodes` are the numbers that the evaluations of the
+    two cells played.
     """
 
     low: str
@@ -39,6 +45,9 @@ class Step:
     verdict: str
     paper: tuple[str, str] | None = None
     error: float | None = None
+    both: Difference | None = None
+    rows: tuple[int, int] = (0, 0)
+    episodes: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -114,7 +123,7 @@ def compare(low: Mapping[int, float], high: Mapping[int, float], paired: bool = 
 
 
 def compare_rows(values: Sequence[float], errors: Sequence[float], rows: Sequence[int]) -> Difference | None:
-    """The difference of two cells with one seed each, over the rows that they played.
+    """The difference of two cells with one seed each, over rows that are not paired; without an interval.
 
     Args:
         values: the values of the lower and of the higher cell.
@@ -126,7 +135,21 @@ def compare_rows(values: Sequence[float], errors: Sequence[float], rows: Sequenc
         return None
     parts = [(own**2, count - 1) for own, count in zip(errors, rows, strict=True)]
     scale = max(map(abs, values))
-    return comparing.of_means(values[1] - values[0], error, comparing.welch(parts), 1, scale=scale)
+    found = comparing.of_means(values[1] - values[0], error, comparing.welch(parts), 1, scale=scale)
+    return replace(found, low=None, high=None)
+
+
+def compare_paired_rows(low: Mapping[str, float], high: Mapping[str, float]) -> Difference | None:
+    """The difference of two cells with one seed each, over the rows that both played, by the mean on each.
+
+    None if they played other rows, or fewer than 2.
+    """
+    rows = shared({0: low}, {0: high})
+    if len(rows) < 2:
+        return None
+    first, second = ({i: numbers[row] for i, row in enumerate(rows)} for numbers in (low, high))
+    found = comparing.between(first, second, paired=True)
+    return None if found is None or found.error is None else replace(found, n=1)
 
 
 def decide(p: float | None, rises: bool) -> str:
@@ -179,11 +202,36 @@ def _step(ordering: Ordering, low: Row, high: Row) -> Step:
         verdict = decide(p, difference.mean > 0)
     low_figure, high_figure = low.paper.get(column), high.paper.get(column)
     paper = (low_figure.text, high_figure.text) if low_figure and high_figure else None
-    return Step(low.name, high.name, difference, verdict, paper, error)
+    return Step(
+        low.name,
+        high.name,
+        difference,
+        verdict,
+        paper,
+        error,
+        _over_both(low, high, column),
+        (low.rows, high.rows),
+        (low.episodes, high.episodes),
+    )
+
+
+def _over_both(low: Row, high: Row, column: str) -> Difference | None:
+    """The difference over seeds and rows; None if it has no interval."""
+    cells = [row.by_row.get(column, {}) for row in (low, high)]
+    rows = shared(*cells)
+    if len(rows) < 2 or min(map(len, cells)) < 2:
+        return None
+    found = two_way.difference(*(table(cell, rows) for cell in cells))
+    return None if found.low is None else found
 
 
 def _over_rows(low: Row, high: Row, column: str) -> Difference | None:
     """The difference of two cells over their rows; None if a cell has several seeds or an unknown error."""
+    cells = [row.by_row.get(column, {}) for row in (low, high)]
+    if all(len(cell) == 1 for cell in cells):
+        first, second = (next(iter(cell.values())) for cell in cells)
+        if (paired := compare_paired_rows(first, second)) is not None:
+            return paired
     errors = [error for row in (low, high) if (error := row.error(column)) is not None]
     if len(errors) < 2:
         return None

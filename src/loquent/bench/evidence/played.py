@@ -1,0 +1,96 @@
+"""The numbers of a run's episodes, row by row, from the files that the run keeps."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from loquent.core import episode, registry
+from loquent.core.metric import Scores
+from loquent.core.task import TaskSpec
+from loquent.data import outcomes
+from loquent.errors import LoquentError
+from loquent.files.run_folder import RunFolder
+from loquent.recipes import Recipe
+from loquent.rewards import compose
+
+
+@dataclass(frozen=True)
+class Played:
+    """The episodes of an evaluation: the row of each, and by key one number of each (None: it has none)."""
+
+    rows: tuple[str, ...]
+    columns: Mapping[str, tuple[float | None, ...]]
+
+    @property
+    def count(self) -> int:
+        """The number of different rows."""
+        return len(set(self.rows))
+
+    def by_row(self, key: str) -> dict[str, float] | None:
+        """The mean of the numbers on each row, whose mean is that over the episodes.
+
+        None if there are no such numbers, if an episode has none, or if the rows were not played equally
+        often.
+        """
+        present, rows = self._numbers(key)
+        if not present or len(present) < len(self.rows) or len(set(Counter(rows).values())) > 1:
+            return None
+        sums: dict[str, list[float]] = {}
+        for number, row in zip(present, rows, strict=True):
+            sums.setdefault(row, []).append(number)
+        return {row: math.fsum(own) / len(own) for row, own in sums.items()}
+
+    def error(self, key: str) -> float | None:
+        """The standard error of the mean, clustered by row; None for fewer than 2 rows."""
+        present, rows = self._numbers(key)
+        if not present:
+            return None
+        error = outcomes.mean_and_error(key, present, rows)[1]
+        return None if math.isnan(error) else error
+
+    def _numbers(self, key: str) -> tuple[list[float], list[str]]:
+        pairs = zip(self.columns.get(key, ()), self.rows, strict=False)
+        present = [(number, row) for number, row in pairs if number is not None]
+        return [number for number, _ in present], [row for _, row in present]
+
+
+def read(folder: RunFolder, recipe: Recipe, evaluation: Mapping[str, Any]) -> Played | None:
+    """The numbers of the episodes behind an evaluation.
+
+    A key is left out if its numbers do not have the mean that the evaluation gives. None if the episodes
+    cannot be read.
+    """
+    try:
+        folder.check_evaluation_episodes()
+        episodes = list(episode.read(folder.episodes))
+        spec, samples = _spec(recipe.task, recipe.options), folder.evaluation_samples()
+        weights = compose.weights(recipe.rewards, spec.rewards)
+    except (LoquentError, OSError, ValueError):
+        return None
+    own = {
+        key: list[float | None](column) for key, column in outcomes.columns(episodes, spec, weights).items()
+    }
+    columns: Scores = {**own, **samples}
+    values = evaluation["values"]
+    fitting = {key: tuple(column) for key, column in columns.items() if _fits(column, values.get(key))}
+    whole = {key: column for key, column in fitting.items() if len(column) == len(episodes)}
+    return Played(tuple(played.row for played in episodes), whole)
+
+
+@lru_cache(maxsize=64)
+def _spec(task: str, options: Any) -> TaskSpec:
+    """The specification of a task; runs of a suite share few tasks, and some read large files."""
+    spec: TaskSpec = registry.resolve("task", task)(options).spec
+    return spec
+
+
+def _fits(column: Sequence[float | None], value: Any) -> bool:
+    present = [number for number in column if number is not None]
+    if not present or not isinstance(value, int | float):
+        return False
+    return math.isclose(math.fsum(present) / len(present), value, rel_tol=1e-9, abs_tol=1e-9)

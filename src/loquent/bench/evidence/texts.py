@@ -1,0 +1,106 @@
+"""Effects, intervals, decisions and sizes as texts, which all pages of a suite share."""
+
+from __future__ import annotations
+
+from loquent.bench.evidence.rows import Row
+from loquent.bench.evidence.verdicts import HOLDS, Step, Verdict
+from loquent.statistics.intervals import Interval
+from loquent.statistics.tables import number
+
+VARIES = (
+    "Intervals in the columns of values are over seeds on the same test rows: they say how much training "
+    "varies, and leave out what other rows would change."
+)
+BOTH = "over seeds and rows"
+METHOD = (
+    "Mean and 95 % interval over seeds: Student's t, whose end on the long side of skewed values lies "
+    "further out. Fewer than 3 seeds, or equal numbers, have no interval. A rare outcome that no seed shows "
+    "is in no interval."
+)
+
+
+def interval_text(interval: Interval | None) -> str:
+    """A mean with its interval, such as "0.725 [0.701, 0.749]"; a dash for None.
+
+    Without an interval, the text is the mean alone.
+    """
+    if interval is None:
+        return "–"
+    if interval.low is None or interval.high is None:
+        return number(interval.mean)
+    return f"{number(interval.mean)} [{number(interval.low)}, {number(interval.high)}]"
+
+
+def step_text(step: Step) -> str:
+    """One comparison as text: the difference with its interval and verdict, and the paper's figures."""
+    paper = f"; paper: {step.paper[0]} → {step.paper[1]}" if step.paper else ""
+    if step.difference is None:
+        return f"{step.low} → {step.high}: {step.verdict}{paper}"
+    varies = "one seed" if step.error else f"n = {step.difference.n}"
+    alone = "on these rows, uncorrected" if step.error else "uncorrected"
+    return (
+        f"{step.low} → {step.high}: {difference_text(step)} ({varies}; {played_text(step)}); {alone}: "
+        f"{step.verdict}{paper}"
+    )
+
+
+def difference_text(step: Step) -> str:
+    """A difference with its intervals, each with what varies in it."""
+    difference, both = step.difference, step.both
+    if difference is None:
+        return "no difference"
+    text = f"difference {interval_text(difference)}"
+    if difference.low is not None:
+        text += " over rows" if step.error is not None else " over seeds"
+    elif step.error is not None:
+        text += f" ± {number(step.error)} over rows that are not paired, without an interval"
+    if both is not None and both.low is not None and both.high is not None:
+        text += f", [{number(both.low)}, {number(both.high)}] over seeds and rows"
+    return text
+
+
+def played_text(step: Step) -> str:
+    """The episodes and the rows of the evaluations of both cells."""
+    texts = [size_text(*sizes) for sizes in zip(step.episodes, step.rows, strict=True)]
+    return " and ".join(dict.fromkeys(texts))
+
+
+def size_text(episodes: int, rows: int) -> str:
+    """A number of episodes and rows, such as "200 episodes on 50 rows"."""
+    return f"{episodes} episodes on {rows or 'an unknown number of'} rows"
+
+
+def effect_text(verdict: Verdict) -> str:
+    """The effect of a claim with its intervals: the difference of its last cell and its first."""
+    return difference_text(verdict.effect)
+
+
+def decision_text(verdict: Verdict) -> str:
+    """The decision about a claim, with its p-values and what it is about."""
+    decision = verdict.verdict
+    if verdict.on_rows:
+        decision = f"{verdict.verdict} about the methods (one seed); on these rows: {verdict.on_rows}"
+    if verdict.p is None or verdict.corrected is None:
+        return decision
+    uncorrected = "" if verdict.uncorrected == (verdict.on_rows or verdict.verdict) else verdict.uncorrected
+    also = f", uncorrected it {uncorrected}" if uncorrected == HOLDS else ""
+    also = f", uncorrected it is {uncorrected}" if uncorrected and not also else also
+    return f"{decision} (p = {p_text(verdict.p)}, of {verdict.tests} tests {p_text(verdict.corrected)}{also})"
+
+
+def p_text(p: float) -> str:
+    """A p-value with two significant digits."""
+    return "below 0.0001" if p < 1e-4 else f"{p:.2g}"
+
+
+def both_text(row: Row, column: str) -> str:
+    """The interval over seeds and rows; a dash if there is none."""
+    found = row.both.get(column)
+    if found is None or found.low is None or found.high is None:
+        return "–"
+    return f"[{number(found.low)}, {number(found.high)}]"
+
+
+def sizes(row: Row) -> list[str]:
+    """The numbers of episodes and rows of a row's evaluations, as texts."""
+    return [str(row.episodes), str(row.rows or "unknown")]

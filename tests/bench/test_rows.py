@@ -1,0 +1,106 @@
+"""The numbers of episodes row by row, and scores over the tasks of a suite."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from loquent.bench.evidence.across import across
+from loquent.bench.evidence.played import Played
+from loquent.bench.evidence.rows import Row, row
+from loquent.bench.suite_schema import Column, Entry, Table
+from loquent.bench.work import Outcome
+
+
+def test_numbers_by_row_are_means_over_their_episodes():
+    played = Played(("a", "b", "a", "b"), {"return": (1.0, 4.0, 2.0, 6.0), "some": (1.0, None, 2.0, 3.0)})
+    assert played.by_row("return") == {"a": 1.5, "b": 5.0}
+    assert played.by_row("some") is None, "an episode has no number"
+    assert played.by_row("other") is None
+    # mean 3.25, sums of deviations -3.5 and 3.5: sqrt(2 / 1 * 24.5) / 4
+    assert played.error("return") == pytest.approx(1.75)
+    assert played.error("some") == pytest.approx(2 / 3), "1, 2 of a and 3 of b: sqrt(2 / 1 * (1 + 1)) / 3"
+    uneven = Played(("a", "b", "a"), {"return": (1.0, 4.0, 2.0)})
+    assert uneven.by_row("return") is None, "the mean of the rows is not that of the episodes"
+
+
+def cell(seeds, rows=20, played=True):
+    """The row of a cell whose value is that of the seed and of the row together."""
+    numbers = [[0.1 * seed + 0.5 * (i % 2) for i in range(rows)] for seed in range(seeds)]
+    outcomes = {
+        str(seed): Outcome(
+            str(seed),
+            evaluation={"task": "t-v1", "n": rows, "rows": rows, "values": {"return": sum(own) / rows}},
+            played=Played(tuple(map(str, range(rows))), {"return": tuple(own)}) if played else None,
+        )
+        for seed, own in enumerate(numbers)
+    }
+    suite = SimpleNamespace(
+        columns={"a": Column(metric="return", better="higher"), "b": Column(metric="kl", logged=True)},
+        cells={"x": Entry(recipe="r")},
+        paper="",
+    )
+    return row(suite, "x", {seed: str(seed) for seed in range(seeds)}, outcomes, {})
+
+
+def test_five_seeds_have_an_interval_over_seeds_and_rows():
+    found = cell(5)
+    assert list(found.both) == list(found.by_row) == ["a"]
+    both, alone = found.both["a"], found.intervals["a"]
+    assert both.mean == pytest.approx(alone.mean)
+    # seeds: deviation 0.1581, error 0.0707; rows: deviation 0.25649, error 0.05735
+    assert both.error == pytest.approx((0.005 + 0.25 / 3.8 / 20) ** 0.5)
+    assert both.low < alone.low < alone.high < both.high
+
+
+@pytest.mark.parametrize(("seeds", "played"), [(4, True), (1, True), (5, False)])
+def test_fewer_seeds_and_lost_episodes_have_none(seeds, played):
+    assert cell(seeds, played=played).both == {}
+
+
+def score(name, task, column, *values):
+    return Row(
+        name=name, label=name, task=task, n=len(values), episodes=10, rows=10,
+        values={"f1": {}, "accuracy": {}} | {column: dict(enumerate(values))}, intervals={}, paper={},
+        source="", paper_seeds=0, failures={}, seconds=0.0,
+    )  # fmt: skip
+
+
+def suite_of(cells):
+    titles = dict.fromkeys(name.partition("-")[0] for name in cells)
+    return SimpleNamespace(
+        columns={"f1": Column(metric="f1", better="higher"), "accuracy": Column(metric="a", better="higher")},
+        tables=tuple(
+            Table(title=title, cells=tuple(name for name in cells if name.startswith(title)))
+            for title in titles
+        ),
+    )
+
+
+def test_methods_are_compared_over_tasks_by_hand():
+    cells = {
+        "tag-ppo": score("tag-ppo", "tagging", "f1", 0.5, 0.7),
+        "tag-dqn": score("tag-dqn", "tagging", "f1", 0.6, 0.8),
+        "tag-most": score("tag-most", "tagging", "f1", 0.4),
+        "ask-ppo": score("ask-ppo", "asking", "accuracy", 0.9, 0.9),
+        "ask-dqn": score("ask-dqn", "asking", "accuracy", 0.1, 0.2),
+    }  # fmt: skip
+    found = across(suite_of(cells), cells)
+    assert found.columns == {"tag": "f1", "ask": "accuracy"}
+    # ppo: .5 .7 .9 .9, the middle half is .7 .9; dqn: .1 .2 .6 .8, the middle half is .2 .6
+    assert found.means == {"ppo": pytest.approx(0.8), "dqn": pytest.approx(0.4)}
+    assert found.runs == {"ppo": 4, "dqn": 4}
+    # tagging: .7 > .6 alone, 1 of 4; asking: 4 of 4
+    assert found.improvements == {("ppo", "dqn"): pytest.approx(0.625)}
+    large = cells | {"ask-ppo": score("ask-ppo", "asking", "accuracy", 90.0, 90.0)}
+    assert across(suite_of(large), large).means == {}, "scores of different scales have no common mean"
+    assert across(suite_of(large), large).improvements == found.improvements
+
+
+def test_one_task_has_no_scores_over_tasks():
+    cells = {
+        name: score(name, "tagging", "f1", 0.5, 0.7)
+        for name in ("tag-ppo", "tag-dqn", "more-ppo", "more-dqn")
+    }
+    assert across(suite_of(cells), cells) is None, "two tables on one task"
+    other = {name: score(name, name.partition("-")[0], "f1", 0.5) for name in ("tag-ppo", "ask-dqn")}
+    assert across(suite_of(other), other) is None, "no common method"
