@@ -45,7 +45,7 @@ class Picture(nn.Module):
     def forward(self, features: Mapping[str, Tensor]) -> Float[Tensor, "N d"]:
         """The state of each observation."""
         states, _, index = self.sentence(sentence_of(features))
-        parts = [relu(self.image(self._convolved(features["image"]))), states[index, 0]]
+        parts = [relu(self.image(self._convolved(features["image"]))), states[:, 0].index_select(0, index)]
         if self.numbers is not None:
             parts.append(self.numbers((features["numbers"] > 0).long()).flatten(1))
         state = torch.cat(parts, 1)

@@ -58,7 +58,7 @@ class Rows(nn.Module):
         """The state of each observation."""
         words, words_real, of_words = self.sentence(sentence_of(features))
         rows, rows_real, of_rows = self._encoded(features["rows"])
-        state = words[of_words, 0]
+        state = words[:, 0].index_select(0, of_words)
         if "numbers" in features:
             state = state + self.numbers(features["numbers"])
         for block in self.blocks:
