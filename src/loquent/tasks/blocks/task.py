@@ -100,6 +100,7 @@ class Blocks(Task):
         "both": "loquent.tasks.blocks.views:both",
         "ansi": "loquent.tasks.blocks.views:ansi",
     }
+    vector_view: ClassVar[str] = "loquent.tasks.blocks.vector_view:BlocksView"
     many: ClassVar[str] = "loquent.tasks.blocks.vector.episodes:Episodes"
     spec = TaskSpec(
         id="blocks",

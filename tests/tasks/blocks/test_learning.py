@@ -1,0 +1,162 @@
+"""Learners on blocks: vectors, networks of objects and images, stop forcing, MaskablePPO."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from loquent import features, recipes
+from loquent.core.actions import ActionSet
+from loquent.core.agent import Answer
+from loquent.core.seeding import Key
+from loquent.rollout.loop import games, play
+from loquent.tasks.blocks.task import Blocks, BlocksOptions
+from loquent.training.trainer import Trainer
+
+FEATURES = {"kind": "hashed", "dimension": 16}
+SMALL = {"kind": "turn_ppo", "width": 16, "layers": 1, "heads": 2, "minibatch": 32, "text": ["sentence"]}
+TRAINING = {"updates": 1, "episodes": 6, "evaluate_every": 0, "final_episodes": 4}
+
+
+def trainer(folder, algorithm, training=TRAINING, **task):
+    file = folder / "recipe.json.yaml"
+    file.write_text(
+        json.dumps({"task": {"kind": "blocks", **task}, "training": training, "algorithm": algorithm})
+    )
+    return Trainer(recipes.load(file))
+
+
+def after(task, *texts):
+    step = task.start(task.rows("train")[0], Key(0))
+    for text in texts:
+        step = task.act(step, text)
+    return step.observation
+
+
+def test_the_vector_of_towers_by_hand():
+    task = Blocks()
+    space, view = features.view(task, features.make(FEATURES))
+    seen = after(task, "add black left", "add blue left", "add yellow right")
+    array = view(seen)
+    assert space.contains(array)
+    assert array[16] == 1  # the statement is to become true
+    ones = np.flatnonzero(array[17:]).tolist()
+    # (box * 4 + level) * 3 + color, colors yellow 0, black 1, blue 2
+    assert ones == [1, 3 + 2, (2 * 4) * 3]
+    assert np.array_equal(array[:16], view.featurizer.vector(seen.fields["sentence"]))
+
+
+def test_the_vector_of_scattered_items_by_hand():
+    task = Blocks(BlocksOptions(appearance="scatter"))
+    space, view = features.view(task, features.make(FEATURES))
+    array = view(after(task, "add large blue triangle at 160 40"))
+    assert space.contains(array)
+    # box 1 of 3; triangle 2 of 3 + 3; blue 2 of 3 + 6; large 2 of 3 + 9
+    assert np.flatnonzero(array[17 : 17 + 12]).tolist() == [1, 5, 8, 11]
+    assert array[17 + 32 * 12 :][:2].tolist() == pytest.approx([0.2, 0.4])
+
+
+CONFIGURATIONS = {
+    "tower": {},
+    "scatter": {"appearance": "scatter"},
+    "native": {"appearance": "scatter", "actions": "native"},
+}
+
+
+@pytest.mark.parametrize("network", ["vector", "objects", "cnn", "patches"])
+@pytest.mark.parametrize("configuration", CONFIGURATIONS)
+def test_an_update_of_every_network(network, configuration, tmp_path):
+    more = {"features": FEATURES, "text": []} if network == "vector" else {"network": network}
+    numbers = {} if network == "vector" else {"numbers": ["target"]}
+    made = trainer(
+        tmp_path,
+        {**SMALL, **more, **numbers},
+        start="flip_it" if configuration == "scatter" else "scratch",
+        **CONFIGURATIONS[configuration],
+    )
+    logs = made.update()
+    assert logs["policy/ratio_error"] <= 1e-5
+    assert logs["gradient/norm"] > 0
+    assert logs.get("rollout/ended/invalid", 0.0) == 0  # only legal actions are taken
+    assert made.actor.dense == (configuration != "native")
+    assert (made.actor.tree is None) == (configuration != "scatter")
+
+
+def test_a_patch_is_a_cell_of_the_grid(tmp_path):
+    from loquent.models.turns.pictures import patches
+
+    made = trainer(tmp_path, {**SMALL, "network": "patches"}, appearance="scatter")
+    empty, one = (
+        made.actor.inputs(after(made.task, *texts))["image"]
+        for texts in ((), ("add medium black square at 160 40",))
+    )
+    cells = [patches(torch.tensor(image)[None], (10, 10))[0] for image in (empty, one)]
+    assert cells[0].shape == (5 * 19, 300)
+    changed = (cells[0] != cells[1]).any(1).nonzero()[:, 0].tolist()
+    assert changed == [2 * 19 + 8]  # row 2, column 8
+
+
+def test_maskable_ppo_learns_on_blocks(tmp_path):
+    pytest.importorskip("sb3_contrib")
+    for options in ({}, {"appearance": "scatter"}):
+        made = trainer(
+            tmp_path,
+            {
+                "kind": "sb3/maskable_ppo",
+                "features": FEATURES,
+                "network": [16],
+                "games": 2,
+                "rollout": 16,
+                "steps": 32,
+                "minibatch": 16,
+            },
+            **options,
+        )
+        logs = made.update()
+        assert logs["sb3/actions"] == 32
+        assert logs.get("rollout/ended/invalid", 0.0) == 0
+        assert made.evaluate("test", 3).n == 3
+
+
+class Uniform:
+    """Draws from all actions, legal or not, as the released code's action space does."""
+
+    name = "uniform"
+
+    def __init__(self, actions: ActionSet) -> None:
+        self.actions = actions
+
+    def answer(self, questions):
+        draws = [q.key.child("uniform").generator().integers(len(self.actions)) for q in questions]
+        return [Answer(self.actions.text(int(i))) for i in draws]
+
+
+# shares of success of a uniform random policy, without and with stop forcing, in per cent
+PUBLISHED = {
+    ("tower", "scratch", "train"): (7.4, 23.7),
+    ("tower", "flip_it", "dev"): (5.1, 29.1),
+    ("scatter", "scratch", "train"): (0.0, 14.6),
+    ("scatter", "flip_it", "dev"): (0.0, 5.0),
+}
+
+
+@pytest.mark.parametrize("configuration", PUBLISHED)
+def test_stop_forcing_raises_random_play_as_measured_on_the_released_code(configuration, beside):
+    from loquent.agents.turns import StopForcing
+
+    appearance, start, split = configuration
+    folder = beside / "data" / "lilgym"
+    if not folder.is_dir():
+        pytest.skip("the published files are not beside this checkout")
+    task = Blocks(
+        BlocksOptions(source="path", path=str(folder), appearance=appearance, start=start, rules="legacy")
+    )
+    rows = [*task.rows(split), *(task.rows("validation") if split == "train" else ())]
+    queue = games(rows, each=-(-1800 // len(rows)))
+    for agent, expected in zip(
+        (Uniform(task.actions), StopForcing(Uniform(task.actions), task)), PUBLISHED[configuration]
+    ):
+        episodes = play(task, queue, agent, seed=0, split=split)
+        share = 100 * np.mean([bool(task.succeeded(episode.ended)) for episode in episodes])
+        assert share == pytest.approx(expected, abs=3)
