@@ -51,6 +51,12 @@ NAMES = [
     "memory-vocabulary",
     "wordle-act",
     "wordle-optimal",
+    "blocks-tower",
+    "blocks-scatter",
+    "blocks-tower-image",
+    "blocks-scatter-image",
+    "blocks-tower-vector",
+    "blocks-scatter-vector",
 ]
 METRICS = [
     "meteor",
