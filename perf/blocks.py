@@ -13,7 +13,7 @@ from references.redrawn_blocks import Environment
 
 import loquent  # noqa: F401 - the environment is known once it is imported
 from loquent.core.seeding import Key
-from loquent.tasks.blocks import describe, legality
+from loquent.tasks.blocks import describe, legality, views
 from loquent.tasks.blocks.pictures import tiles
 from loquent.tasks.blocks.programs import program
 
@@ -99,7 +99,7 @@ def play_many(envs: Any, actions: list[np.ndarray]) -> None:
 
 def forget() -> None:
     """Empty the caches whose keys are boards: a long training meets new boards at every step."""
-    for cached in (legality.cells, tiles.box_tile, describe.line, program._truth):
+    for cached in (legality.cells, tiles.box_tile, describe.line, program._truth, views._rows):
         cached.cache_clear()
 
 

@@ -53,7 +53,7 @@ class InfoBuilder:
         if step.turn == 0 and spec.instruction:
             info["instruction"] = spec.instruction
         if observation.legal is not None:
-            info.update(self._choices(observation.legal))
+            self._add_choices(info, observation.legal)
         else:
             if self._legal is not None:
                 info["legal"] = self._legal
@@ -61,24 +61,26 @@ class InfoBuilder:
                 info["action_mask"] = self._mask.copy()
         if ended is not None and spec.success:
             info["is_success"] = self._task.succeeded(ended)
-        info.update(self._task.info(step.state, ended))
+        if own := self._task.info(step.state, ended):
+            info.update(own)
         return info
 
     def _constants(self) -> dict[str, Any]:
         """`legal` and `action_mask` of a task whose actions are all legal at every step; else empty."""
+        info: dict[str, Any] = {}
         try:
-            return self._choices(None)
+            self._add_choices(info, None)
         except LoquentError:
             return {}
+        return info
 
-    def _choices(self, legal: Any) -> dict[str, Any]:
+    def _add_choices(self, info: dict[str, Any], legal: Any) -> None:
+        """Add `legal` and `action_mask`."""
         actions = self._task.actions
-        info: dict[str, Any] = {}
         if actions is None:
-            return info
+            return
         size = len(actions)
         if size <= SHOWN_LEGAL:
             info["legal"] = actions.legal_texts(legal)
         if self._masked and size <= MASK_LIMIT:
-            info["action_mask"] = actions.mask(legal).astype(np.int8)
-        return info
+            info["action_mask"] = actions.mask(legal).view(np.int8)

@@ -6,7 +6,7 @@ arXiv:2211.01994, which moves the item without this check.
 
 from __future__ import annotations
 
-from loquent.tasks.blocks.board import BOX_SIDE, Board, Box, Item, tower_block
+from loquent.tasks.blocks.board import BOX_SIDE, COLORS, TOWER_Y, Board, Box, Item, tower_block
 from loquent.tasks.blocks.geometry.making import FAR
 from loquent.tasks.blocks.geometry.rings import kind_of
 from loquent.tasks.blocks.geometry.tables import snap_of_circles, tables
@@ -16,6 +16,9 @@ PITCH = 140  # pixels from a box to the next
 SEPARATOR, BOUNDS, OVERLAP = "separator", "bounds", "overlap"
 EMPTY_CELL, FULL_STACK, EMPTY_STACK = "empty cell", "full stack", "empty stack"
 INVALID = (SEPARATOR, BOUNDS, OVERLAP, EMPTY_CELL, FULL_STACK, EMPTY_STACK)
+_BLOCKS = tuple(
+    tuple(tower_block(level, color) for color in range(len(COLORS))) for level in range(len(TOWER_Y))
+)
 KIND = {(shape, size): kind_of(shape, size) for shape in range(3) for size in (10, 20, 30)}
 
 
@@ -29,7 +32,7 @@ def with_box(board: Board, i: int, box: Box) -> Board:
 
 def stacked(box: Box, color: int) -> Box:
     """The tower with a block on its top."""
-    return (*box, tower_block(len(box), color))
+    return (*box, _BLOCKS[len(box)][color])
 
 
 def misfit(box: Box, item: Item) -> str:

@@ -62,22 +62,16 @@ class BlocksOptions(rows.RowOptions):
 
 @dataclass(frozen=True)
 class State:
-    """An episode: its row, the board, the number of actions so far, and why the last one was invalid."""
+    """An episode: its row's fields, the board, the number of actions, and why the last one was invalid."""
 
-    sentence: str
-    program: str
-    target: bool
-    first: Board
+    row: Record
     board: Board
     turn: int
     invalid: str
 
-    def __init__(
-        self, sentence: str, program: str, target: bool, first: Board, board: Board, turn: int, invalid: str
-    ) -> None:
+    def __init__(self, row: Record, board: Board, turn: int, invalid: str = "") -> None:
         into = self.__dict__  # every step makes a state, and the generated __init__ takes twice as long
-        into["sentence"], into["program"], into["target"], into["first"] = sentence, program, target, first
-        into["board"], into["turn"], into["invalid"] = board, turn, invalid
+        into["row"], into["board"], into["turn"], into["invalid"] = row, board, turn, invalid
 
 
 class Blocks(Task):
@@ -116,6 +110,7 @@ class Blocks(Task):
         super().__init__(options)
         options = self.options
         self.legacy = options.rules == "legacy"
+        self._appearance, self._horizon = options.appearance, options.horizon
         self.tower = options.appearance == "tower"
         self.actions: Edits = (
             TowerEdits() if self.tower else GridEdits() if options.actions == "grid" else PlacedEdits(1)
@@ -149,9 +144,9 @@ class Blocks(Task):
 
     def first(self, row: Row, rng: Key) -> Opening:
         """Show the statement and the row's board; there is no randomness."""
-        sentence, target, board = row["sentence"], row["target"], row["board"]
-        state = State(sentence, row["program"], target, board, board, 0, "")
-        text = describe.opening(sentence, target, board, self.options.appearance)
+        fields = row.fields
+        state = State(fields, fields["board"], 0)
+        text = describe.opening(fields["sentence"], fields["target"], fields["board"], self._appearance)
         return Opening(state, self._observation(state, text))
 
     def read(self, state: State, text: str) -> int | Invalid:
@@ -171,30 +166,32 @@ class Blocks(Task):
         """
         turn = state.turn + 1
         if isinstance(move, Invalid):
-            after = self._after(state, state.board, turn, move.why)
+            after = State(state.row, state.board, turn, move.why)
             return Outcome(after, self._observation(after, f"invalid: {move.why}\n"), LOST, INVALID)
-        edit, last = self.actions.edit(move), turn >= self.options.horizon
+        edit, last = self.actions.edit(move), turn >= self._horizon
         if edit.type == STOP or last:
-            after = self._after(state, state.board, turn)
+            after = State(state.row, state.board, turn)
             observation = self._observation(after, "")
             if edit.type != STOP:
                 return Outcome(after, observation, EDITED if self.legacy else LOST, OUT_OF_TURNS)
             ended = RIGHT if self.satisfied(state) else WRONG
             rewards = WON if ended == RIGHT else LOST
             return Outcome(after, observation, rewards, LATE[ended] if last and self.legacy else ended)
-        after = self._after(state, self._applied(state.board, move), turn)
-        text = describe.line(edit.box, after.board[edit.box], self.options.appearance)
+        box = self.edited(state.board[edit.box], edit)
+        after = State(state.row, rules.with_box(state.board, edit.box, box), turn)
+        text = describe.line(edit.box, box, self._appearance)
         return Outcome(after, self._observation(after, text), EDITED)
 
     def expert(self, state: State) -> str:
         """The next edit of a plan that a bounded search finds, or `stop`; see `experts`."""
-        left = self.options.horizon - state.turn
-        program = compile_program(state.program)
-        return self.actions.text(self._planner.next(program, state.target, state.first, state.board, left))
+        row, left = state.row, self._horizon - state.turn
+        program = compile_program(row["program"])
+        return self.actions.text(self._planner.next(program, row["target"], row["board"], state.board, left))
 
     def solution(self, state: State) -> str | None:
         """Edits of the first board and `stop`, separated by "; "; None where the search finds none."""
-        plan = self._planner.plan(compile_program(state.program), state.target, state.first)
+        row = state.row
+        plan = self._planner.plan(compile_program(row["program"]), row["target"], row["board"])
         return None if plan is None else "; ".join([*(self.actions.text(i) for i, _ in plan), "stop"])
 
     def _applied(self, board: Board, i: int) -> Board:
@@ -213,7 +210,7 @@ class Blocks(Task):
     def coloured(self, observation: Observation) -> str:
         """The statement, the goal and the boxes in colours; scattered items are also listed."""
         fields = observation.fields
-        board, appearance = fields["board"], self.options.appearance
+        board, appearance = fields["board"], self._appearance
         goal = f"{fields['sentence']} -> {'true' if fields['target'] else 'false'}\n"
         items = (
             "" if self.tower else "".join(describe.line(i, box, appearance) for i, box in enumerate(board))
@@ -222,11 +219,11 @@ class Blocks(Task):
 
     def truth(self, state: State) -> bool:
         """The truth value of the statement on the current board."""
-        return compile_program(state.program)(state.board)
+        return compile_program(state.row["program"])(state.board)
 
     def satisfied(self, state: State) -> bool:
         """Whether the statement has the wanted truth value, so that `stop` earns 1."""
-        return self.truth(state) == state.target
+        return self.truth(state) == state.row["target"]
 
     def finishing(self, state: State) -> str | None:
         """`stop` where the statement has the wanted truth value."""
@@ -239,12 +236,10 @@ class Blocks(Task):
         right = bool(self.succeeded(ended))
         info = {"accuracy": float(right), "invalid_reason": state.invalid or None}
         if right or ended in (WRONG, LATE[WRONG]):
-            info["truth"] = state.target == right
+            info["truth"] = state.row["target"] == right
         return info
 
-    def _after(self, state: State, board: Board, turn: int, invalid: str = "") -> State:
-        return State(state.sentence, state.program, state.target, state.first, board, turn, invalid)
-
     def _observation(self, state: State, text: str) -> Observation:
-        fields = Record(sentence=state.sentence, target=state.target, board=state.board, turn=state.turn)
-        return Observation(text, fields, self.actions.legal(state.board))
+        row, board = state.row, state.board
+        fields = Record(sentence=row["sentence"], target=row["target"], board=board, turn=state.turn)
+        return Observation(text, fields, self.actions.legal(board))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,12 @@ from numpy.typing import NDArray
 
 from loquent.core.spaces import AnyText, check_lengths
 from loquent.core.task import Observation, Task
-from loquent.tasks.blocks.board import BOXES, COLORS, SHAPES, Board
+from loquent.tasks.blocks.board import BOXES, COLORS, SHAPES, Board, Box
 from loquent.tasks.blocks.pictures import terminal, tiles
 
 OBJECTS = 32  # rows of items; the largest published board has 21 items, and an episode adds at most 10
 COLUMNS = 7  # present, box, x, y, shape, color, size
+_BYTES = OBJECTS * COLUMNS * 2
 LONGEST_SENTENCE = 65_536  # characters
 View = tuple[spaces.Dict, Callable[[Observation], dict[str, Any]]]
 
@@ -29,11 +31,14 @@ def object_rows(board: Board) -> NDArray[np.int16]:
 
     Of more than 32 items, the first 32.
     """
-    array = np.zeros((OBJECTS, COLUMNS), dtype=np.int16)
-    items = [(1, i, *item) for i, box in enumerate(board) for item in box][:OBJECTS]
-    if items:
-        array[: len(items)] = items
-    return array
+    rows = b"".join([_rows(i, box) for i, box in enumerate(board) if box])[:_BYTES]
+    return np.frombuffer(bytearray(rows.ljust(_BYTES, b"\0")), dtype=np.int16).reshape(OBJECTS, COLUMNS)
+
+
+@lru_cache(maxsize=4096)
+def _rows(i: int, box: Box) -> bytes:
+    """The rows of one box."""
+    return np.array([(1, i, *item) for item in box], dtype=np.int16).tobytes()
 
 
 def objects(task: Task) -> View:
@@ -77,12 +82,16 @@ def _view(parts: dict[str, tuple[spaces.Box, Callable[[Board], NDArray[Any]]]]) 
         }
     )
 
+    arrays = tuple((name, array) for name, (_, array) in parts.items())
+
     def view(observation: Observation) -> dict[str, Any]:
         fields = observation.fields
+        sentence, board = fields["sentence"], fields["board"]
         if not fields["turn"]:
-            check_lengths("a statement", (fields["sentence"],), LONGEST_SENTENCE)
-        board = fields["board"]
-        arrays = {name: array(board) for name, (_, array) in parts.items()}
-        return {"sentence": fields["sentence"], "target": int(fields["target"]), **arrays}
+            check_lengths("a statement", (sentence,), LONGEST_SENTENCE)
+        seen = {"sentence": sentence, "target": int(fields["target"])}
+        for name, array in arrays:
+            seen[name] = array(board)
+        return seen
 
     return space, view

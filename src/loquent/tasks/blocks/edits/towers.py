@@ -60,8 +60,8 @@ class TowerEdits(Edits):
 
     def legal_texts(self, legal: Legal) -> tuple[str, ...]:
         """From a table."""
-        self._mask(legal)
-        return self._legal_texts[legal]
+        texts = self._legal_texts.get(legal)
+        return texts if texts is not None else super().legal_texts(legal)
 
     def mask(self, legal: Legal) -> NDArray[np.bool_]:
         return self._mask(legal).copy()
@@ -73,10 +73,10 @@ class TowerEdits(Edits):
         return self._edits[i]
 
     def problem(self, board: Board, i: int) -> str:
-        type, box, *_ = self._edits[i]
-        if type == ADD:
-            return FULL_STACK if len(board[box]) >= len(TOWER_Y) else ""
-        return EMPTY_STACK if type == REMOVE and not board[box] else ""
+        edit = self._edits[i]
+        if edit.type == ADD:
+            return FULL_STACK if len(board[edit.box]) >= len(TOWER_Y) else ""
+        return EMPTY_STACK if edit.type == REMOVE and not board[edit.box] else ""
 
     def factors(self, i: int) -> tuple[int, ...]:
         type, box, _, _, item = self._edits[i]
@@ -86,6 +86,7 @@ class TowerEdits(Edits):
         return number_of(factors, self.parts, 1, lambda box, color: 1 + 3 * box + color, lambda box: 10 + box)
 
     def _mask(self, legal: Legal) -> NDArray[np.bool_]:
-        if not isinstance(legal, bytes) or legal not in self._masks:
+        mask = self._masks.get(legal)
+        if mask is None:
             raise LoquentError(f"legal must be a bitset of a board of towers, got {legal!r:.80}")
-        return self._masks[legal]
+        return mask
