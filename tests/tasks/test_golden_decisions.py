@@ -37,6 +37,17 @@ GAMES = {
         ([0] * 4, "last choice"),
         ([0] * 8, "no answer"),
     ],
+    "reading": [
+        # the answer stands in sentence 2, which the first search finds
+        ([0, 1], "stopped"),
+        # sentences 2, 3, 8 and 10: the memory of three holds 3, 8 and 10
+        ([0] * 5, "stopped"),
+        ([0], "stopped"),
+        # two invalid commands, then sentences 1 and 2
+        ([0] * 4 + [1], "stopped"),
+        # 20 times next in 16 sentences: 2, 3 and 4 are in memory
+        ([0] * 19 + [1], "budget"),
+    ],
 }
 
 

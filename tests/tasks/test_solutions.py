@@ -11,6 +11,7 @@ from loquent.tasks.blocks.task import Blocks
 from loquent.tasks.generation.task import Generation
 from loquent.tasks.multilabel.task import MultiLabel
 from loquent.tasks.multiple_choice.task import MultipleChoice
+from loquent.tasks.reading.task import Reading
 from loquent.tasks.tagging.task import Tagging
 from loquent.tasks.wordle.task import Wordle, WordleOptions
 from tracers.echo import Echo
@@ -24,6 +25,7 @@ RIGHT = {
     MultipleChoice: lambda row: row["choices"][row["ids"].index(row["answer"])],
     Generation: lambda row: row["references"][0],
     Blocks: lambda row: Blocks().solution(Blocks().start(row, Key(0)).state),
+    Reading: lambda row: " | ".join(row["answers"]),
 }
 
 

@@ -7,6 +7,7 @@ WORLDS = (
     "multilabel",
     "multiple_choice",
     "blocks",
+    "reading",
 )  # each is a folder in tasks/
 DEFAULT_TASK = WORLDS[0]  # the task of a recipe that names none: text generation
 NAMES: dict[str, dict[str, str]] = {

@@ -1,0 +1,1 @@
+"""Paragraphs with questions: tokens, documents, and the sources that they are read from."""

@@ -1,0 +1,84 @@
+"""A game: a document with a question about it, and all that a step reads of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from loquent.core.values import Record
+from loquent.tasks.reading.commands import SEARCH, text_of
+from loquent.tasks.reading.corpus import stopwords, tokens
+from loquent.tasks.reading.corpus.documents import Document, document, joined
+from loquent.tasks.reading.scores import needles
+
+KEPT = 1 << 17  # games that are kept in memory
+
+
+@dataclass(frozen=True)
+class Game:
+    """A document and a question.
+
+    asked: the question as its source has it. question: its tokens in lower case, with spaces between them.
+    queries: the question's tokens that may be queries, each once, in order.
+    golds: the right answers as their source has them.
+    needles: what a normalised memory must contain to be sufficient (`scores.needles`).
+    """
+
+    document: Document
+    asked: str
+    question: str
+    queries: tuple[str, ...]
+    golds: tuple[str, ...]
+    needles: tuple[str, ...]
+
+
+@lru_cache(maxsize=KEPT)
+def game(fields: Record, splitter: str, match: str) -> Game:
+    """The game of a row; equal arguments give the same object.
+
+    Raises:
+        ValueError: the paragraph has no sentence.
+    """
+    paragraph = document(fields["context"], fields["places"], fields["tokenised"], splitter)
+    asked, answers, starts = fields["question"], fields["answers"], fields["starts"]
+    words = tuple(asked.lower().split()) if fields["tokenised"] else tokens.lowered(asked)
+    golds = [
+        paragraph.covering(start, start + len(answer)) if start >= 0 else " ".join(tokens.lowered(answer))
+        for answer, start in zip(answers, starts, strict=True)
+    ]
+    return Game(paragraph, asked, " ".join(words), stopwords.queries(words), answers, needles(golds, match))
+
+
+def with_distractors(game: Game, others: Iterable[Document], rng: np.random.Generator) -> Game:
+    """The game with all sentences of other documents inserted, one by one, at uniform random places."""
+    pieces = [(game.document, i) for i in range(len(game.document.ranges))]
+    for other in others:
+        for i in range(len(other.ranges)):
+            pieces.insert(int(rng.integers(len(pieces) + 1)), (other, i))
+    return replace(game, document=joined(pieces))
+
+
+@lru_cache(maxsize=KEPT)
+def searches(plain: tuple[str, ...], queries: tuple[str, ...], size: int) -> tuple[str, ...]:
+    """The texts of the plain commands, and of the searches for the first `size` queries."""
+    return (*plain, *(text_of(SEARCH, query) for query in queries[:size]))
+
+
+@lru_cache(maxsize=KEPT)
+def queries_of(sentence: str) -> tuple[str, ...]:
+    """The tokens of a sentence that may be queries, each once, in order."""
+    return stopwords.queries(sentence.split(" "))
+
+
+def with_memory(queries: tuple[str, ...], memory: Sequence[str]) -> tuple[str, ...]:
+    """The queries of the question, then those of the sentences in memory, each once."""
+    return tuple(dict.fromkeys(_chained(queries, memory)))
+
+
+def _chained(queries: tuple[str, ...], memory: Sequence[str]) -> Iterator[str]:
+    yield from queries
+    for sentence in memory:
+        yield from queries_of(sentence)

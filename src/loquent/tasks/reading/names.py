@@ -1,0 +1,20 @@
+"""The registered names of this task. The registry and Gymnasium read them without importing the task."""
+
+TASKS = {
+    "reading": "loquent.tasks.reading.task:Reading",
+}
+AGENTS: dict[str, str] = {
+    "reading/stop": "loquent.tasks.reading.players.experts:Stop",
+    "reading/random": "loquent.tasks.reading.players.experts:Random",
+    "reading/script": "loquent.tasks.reading.players.experts:Script",
+    "reading/read_all": "loquent.tasks.reading.players.experts:ReadAll",
+    "reading/words_in_order": "loquent.tasks.reading.players.experts:WordsInOrder",
+    "reading/words_at_random": "loquent.tasks.reading.players.experts:WordsAtRandom",
+    "reading/oracle": "loquent.tasks.reading.players.experts:Oracle",
+    "reading/full_document": "loquent.tasks.reading.players.experts:FullDocument",
+    "reading/person": "loquent.tasks.reading.players.person:Person",
+}
+DESIGNS: dict[str, str] = {}
+ENVIRONMENTS = {
+    "loquent/Reading-v0": {"task": "reading"},
+}

@@ -1,0 +1,1 @@
+"""Policies to compare with, the readers that answer for them, and a person at the terminal."""

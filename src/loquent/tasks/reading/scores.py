@@ -1,0 +1,54 @@
+"""Scores: whether the memory holds an answer, and F1 and exact match of an answer.
+
+Answers are normalised as SQuAD does (arXiv:1606.05250): lower case, without ASCII punctuation and articles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from loquent.metrics.lexical.squad import answer_words
+from loquent.metrics.text import bag_f1
+from loquent.tasks.reading.corpus import tokens
+
+MATCHES = ("token", "substring")
+
+
+def needles(golds: Iterable[str], match: str) -> tuple[str, ...]:
+    """What a normalised memory must contain, for golds that are tokens with single spaces between them.
+
+    Args:
+        match: "token": whole words one after the other, and a gold without a word never counts; "substring":
+            any characters, as in the paper's code, where a gold without a word always counts.
+    """
+    normalised = dict.fromkeys(" ".join(answer_words(gold)) for gold in golds)
+    return tuple(normalised) if match == "substring" else tuple(f" {gold} " for gold in normalised if gold)
+
+
+def sufficient(needles: Sequence[str], memory: Iterable[str], match: str = "token") -> bool:
+    """Whether normalised sentences, oldest first, contain one of the needles.
+
+    An answer may begin in one sentence and end in the next.
+    """
+    text = " ".join([sentence for sentence in memory if sentence])
+    if match == "token":
+        text = f" {text} "
+    return any(needle in text for needle in needles)
+
+
+def holds(golds: Sequence[str], memory: Sequence[str], match: str = "token") -> bool:
+    """`sufficient` for golds and sentences as raw texts."""
+    texts = [" ".join(answer_words(" ".join(tokens.lowered(sentence)))) for sentence in memory]
+    return sufficient(needles((" ".join(tokens.lowered(gold)) for gold in golds), match), texts, match)
+
+
+def f1(answer: str, golds: Iterable[str]) -> float:
+    """The best token F1 of an answer over the golds; 1 for two answers without a word (SQuAD)."""
+    words = answer_words(answer)
+    return max((bag_f1(words, answer_words(gold), empty=1.0) for gold in golds), default=0.0)
+
+
+def exact_match(answer: str, golds: Iterable[str]) -> float:
+    """1 if the normalised answer equals a normalised gold, else 0."""
+    words = answer_words(answer)
+    return float(any(words == answer_words(gold) for gold in golds))

@@ -1,0 +1,48 @@
+"""The state of a game, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loquent.tasks.reading.games import Game
+
+
+@dataclass(frozen=True)
+class State:
+    """A game and its progress.
+
+    cursor: the number of the current sentence.
+    memory: the numbers of the last different sentences, oldest first; of equal sentences, the first's number.
+    used: the commands so far, invalid ones and "stop" included.
+    searches, hits: the searches so far, and those that found their query.
+    last: the last command's search: (found, wrapped), or None if it was no search.
+    ended: "" while the agent gives commands; then the name of the ending.
+    answer: the answer after the game halted; None: there is none yet.
+    """
+
+    game: Game
+    cursor: int
+    memory: tuple[int, ...]
+    used: int = 0
+    searches: int = 0
+    hits: int = 0
+    last: tuple[bool, bool] | None = None
+    ended: str = ""
+    answer: str | None = None
+
+    def __init__(
+        self,
+        game: Game,
+        cursor: int,
+        memory: tuple[int, ...],
+        used: int = 0,
+        searches: int = 0,
+        hits: int = 0,
+        last: tuple[bool, bool] | None = None,
+        ended: str = "",
+        answer: str | None = None,
+    ) -> None:
+        into = self.__dict__  # every step makes a state, and the generated __init__ takes twice as long
+        into["game"], into["cursor"], into["memory"], into["used"] = game, cursor, memory, used
+        into["searches"], into["hits"], into["last"] = searches, hits, last
+        into["ended"], into["answer"] = ended, answer

@@ -1,0 +1,315 @@
+"""Reading by asking (iMRC): find the sentences that answer a question, then stop.
+
+Observation  at first the question and one sentence of the paragraph; then the sentence at the new place.
+Action       "previous", "next", "ctrl+f QUERY", "stop"; in hard mode only the last two. Any other text costs
+             a step. With an answer phase, the last text of the agent is its answer to the question.
+Memory       the last K different sentences. Observing a sentence again changes nothing.
+Reward       sufficient: 1 when the game halts and the memory holds a right answer, else 0. With an answer
+             phase, f1 and em of the answer. invalid: -1 for each invalid command (weight 0 by default).
+Ends         "stopped" or "budget" (after 20 commands); both are rules, so nothing is bootstrapped.
+Rows         `context`, `places`, `tokenised`, `question`, `answers`, `starts`: built-in paragraphs, SQuAD,
+             NewsQA, or samples.
+Paper        arXiv:1908.10449.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar
+
+from loquent.core.actions import ActionSet, Legal
+from loquent.core.seeding import Key
+from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.core.values import EMPTY, Record
+from loquent.data.annotated.rows import Rows
+from loquent.tasks.reading import games, measures, oracle, rows, scores, terminal
+from loquent.tasks.reading import options as settings
+from loquent.tasks.reading.actions import Slots, Vocabulary
+from loquent.tasks.reading.commands import (
+    HARD,
+    INVALID,
+    NEXT,
+    NOT_A_COMMAND,
+    NOT_ALLOWED,
+    NOT_IN_HARD_MODE,
+    SEARCH,
+    STOP,
+    Command,
+    parse,
+)
+from loquent.tasks.reading.corpus.documents import Document, document
+from loquent.tasks.reading.corpus.tokens import Span
+from loquent.tasks.reading.games import Game
+from loquent.tasks.reading.options import ANY, QUESTION, QUESTION_MEMORY, VOCABULARY
+from loquent.tasks.reading.search.backends import backend
+from loquent.tasks.reading.state import State
+
+STOPPED, BUDGET = "stopped", "budget"
+Context = tuple[str, tuple[Span, ...], bool]  # a paragraph: its text, its places, whether it is tokenised
+ANSWER = "answer"  # the verb of a move in the answer phase
+WRONG = Record(invalid=-1.0)
+NOW_ANSWER = "Answer the question.\n"
+NOT_FOUND = "not found\n"
+LISTED = {
+    "easy": "previous, next, ctrl+f QUERY (go to the next sentence with this word), stop",
+    "hard": "ctrl+f QUERY (go to the next sentence with this word), stop",
+}
+ALLOWED = {
+    QUESTION: "A query is a word of the question. ",
+    QUESTION_MEMORY: "A query is a word of the question or of the last sentences. ",
+}
+
+
+class Reading(Task):
+    """Find the sentences that answer a question.
+
+    Example:
+        >>> task = Reading()
+        >>> step = task.start(task.rows("train")[0], Key(0))
+        >>> task.act(step, "stop").ended
+        'stopped'
+    """
+
+    Options = settings.Options
+    options: settings.Options
+    views: ClassVar[Mapping[str, str]] = {
+        "dict": "loquent.tasks.reading.views:fields",
+        "ids": "loquent.tasks.reading.views:ids",
+        "ansi": "loquent.tasks.reading.terminal:render",
+    }
+    vector_view: ClassVar[str] = "loquent.tasks.reading.views:MemoryView"
+
+    def __init__(self, options: settings.Options | None = None) -> None:
+        super().__init__(options)
+        chosen = self.options
+        self.spec = _spec(chosen)
+        self.find = backend(chosen.search)
+        self._rows = Rows(self.spec.id, partial(rows.load, chosen), rows.check)
+        self._train: tuple[frozenset[str], tuple[Context, ...]] | None = None
+        self.actions: ActionSet | None = None
+        if chosen.queries in (QUESTION, QUESTION_MEMORY):
+            self.actions = Slots(chosen.mode, chosen.slots)
+        elif chosen.queries == VOCABULARY:
+            words = rows.query_words(self.rows("train"), chosen.splitter, chosen.vocabulary)
+            self.actions = Vocabulary(chosen.mode, words)
+        self._plain = Slots(chosen.mode, chosen.slots).plain
+
+    def rows(self, split: str) -> tuple[Row, ...]:
+        """The questions of a split; errors as in `data.annotated.rows.Rows.of`."""
+        return self._rows.of(split)
+
+    def row_from(self, fields: Mapping[str, Any]) -> Row:
+        """A row from `context`, `question` and `answers`, or from the fields of another row.
+
+        Raises:
+            BadRow: the fields are not valid for `rows.check`.
+        """
+        return self._rows.added(fields)
+
+    def game(self, row: Row) -> Game:
+        """The game of a row, without distractors."""
+        return games.game(row.fields, self.options.splitter, self.options.match)
+
+    def first(self, row: Row, rng: Key) -> Opening:
+        """Show the question and a sentence; draw the distractors and the first sentence, where asked to."""
+        game = self.game(row)
+        if self.options.distractors:
+            game = self._distracted(row, game, rng)
+        cursor = 0
+        if self.options.start == "random":
+            cursor = int(rng.draw(0, "start").integers(len(game.document.ranges)))
+        state = State(game, cursor, (game.document.first_equal[cursor],))
+        return Opening(state, self._observe(state, f"Question: {game.asked}\n{self._sentence(state)}"))
+
+    def read(self, state: State, text: str) -> Command | Invalid:
+        """The command of `commands.parse`; once the game has halted, the text is the answer."""
+        if state.ended:
+            return Command(ANSWER, text.strip())
+        command = parse(text)
+        if type(command) is str:
+            return Invalid(command, text)
+        assert isinstance(command, Command)
+        verb = command.verb
+        if verb == SEARCH:
+            return command if self._allowed(state, command.text) else Invalid(NOT_ALLOWED, text)
+        if verb == STOP:
+            return command if not command.text or self.options.answer_phase else Invalid(NOT_A_COMMAND, text)
+        return command if self.options.mode != HARD else Invalid(NOT_IN_HARD_MODE, text)
+
+    def play(self, state: State, move: Command | Invalid) -> Outcome:
+        """Move the cursor and put the sentence into memory, or halt, or take the answer."""
+        if state.ended:
+            assert isinstance(move, Command)
+            return self._answered(state, move.text, EMPTY)
+        used = state.used + 1
+        if isinstance(move, Invalid):
+            return self._went_on(_moved(state, used), f"{move.why}\n", WRONG)
+        if move.verb == STOP:
+            return self._halted(_moved(state, used), STOPPED, "", EMPTY, move.text)
+        return self._went_on(self._go(state, move, used), None, EMPTY)
+
+    def _go(self, state: State, move: Command, used: int) -> State:
+        """The state after previous, next or a search."""
+        document, cursor = state.game.document, state.cursor
+        searches, hits, last = state.searches, state.hits, None
+        if move.verb == SEARCH:
+            cursor, found, wrapped = self.find(document, cursor, move.text)
+            searches, hits, last = searches + 1, hits + found, (found, wrapped)
+        else:
+            cursor = (cursor + (1 if move.verb == NEXT else -1)) % len(document.ranges)
+        memory, number = state.memory, document.first_equal[cursor]
+        if number not in memory:
+            memory = (*memory, number)[-self.options.memory :]
+        return State(state.game, cursor, memory, used, searches, hits, last)
+
+    def _went_on(self, state: State, text: str | None, rewards: Record) -> Outcome:
+        if text is None:
+            missed = state.last is not None and not state.last[0]
+            text = NOT_FOUND if missed and self.options.expose_found else self._sentence(state)
+        if state.used >= self.options.steps:
+            return self._halted(state, BUDGET, text, rewards)
+        return Outcome(state, self._observe(state, text), rewards)
+
+    def _halted(self, state: State, why: str, text: str, rewards: Record, answer: str = "") -> Outcome:
+        """The outcome when the agent stops or has no command left: the reward for the memory."""
+        rewards = rewards.with_(sufficient=float(self.sufficient(state)))
+        halted = replace(state, ended=why)
+        if not self.options.answer_phase:
+            return Outcome(halted, self._observe(halted, text), rewards, why)
+        if answer:
+            return self._answered(halted, answer, rewards)
+        return Outcome(halted, self._observe(halted, text + NOW_ANSWER), rewards)
+
+    def _answered(self, state: State, answer: str, rewards: Record) -> Outcome:
+        golds, after = state.game.golds, replace(state, answer=answer)
+        rewards = rewards.with_(f1=scores.f1(answer, golds), em=scores.exact_match(answer, golds))
+        return Outcome(after, self._observe(after, ""), rewards, state.ended)
+
+    def sufficient(self, state: State) -> bool:
+        """Whether the memory of a state holds a right answer."""
+        normalised = state.game.document.normalised
+        memory = [normalised[i] for i in state.memory]
+        return scores.sufficient(state.game.needles, memory, self.options.match)
+
+    def queries(self, state: State) -> tuple[str, ...]:
+        """The queries that are legal in a state; with any text or a vocabulary, those of the question."""
+        if self.options.queries != QUESTION_MEMORY:
+            return state.game.queries
+        sentences = state.game.document.sentences
+        return games.with_memory(state.game.queries, [sentences[i] for i in state.memory])
+
+    def expert(self, state: State) -> str:
+        """The first command of a shortest way to a sufficient memory, then "stop" and a right answer."""
+        return oracle.command(self, state)
+
+    def solution(self, state: State) -> str | None:
+        """The right answers."""
+        return " | ".join(dict.fromkeys(state.game.golds))
+
+    def coloured(self, observation: Observation) -> str:
+        """The question, the memory with the current sentence, and the remaining commands."""
+        return terminal.coloured(observation)
+
+    def info(self, state: State, ended: str | None) -> dict[str, Any]:
+        """Further keys of `info`: the cursor, and whether the last search found its query and wrapped."""
+        found, wrapped = state.last or (None, None)
+        facts = {"cursor": state.cursor, "found": found, "wrapped": wrapped}
+        return facts if ended is None else {**facts, "golds": state.game.golds}
+
+    def measure(self, ended: Sequence[tuple[Row, Observation]]) -> Record:
+        """Over a corpus: the scores of `measures.summary` of which larger is better."""
+        return measures.better_when_larger(measures.summary(ended, self.options.steps))
+
+    def _observe(self, state: State, text: str) -> Observation:
+        """The observation of a state: `text` is what is new."""
+        game = state.game
+        sentences = game.document.sentences
+        legal: Legal = None
+        queries = game.queries
+        if self.options.queries == QUESTION:
+            legal = games.searches(self._plain, queries, self.options.slots)
+        elif self.options.queries == QUESTION_MEMORY:
+            queries = self.queries(state)
+            legal = games.searches(self._plain, queries, self.options.slots)
+        fields = Record(
+            question=game.question,
+            queries=queries,
+            sentence=sentences[state.cursor],
+            memory=tuple([sentences[i] for i in state.memory]),
+            left=self.options.steps - state.used,
+            found=state.last[0] if state.last is not None and self.options.expose_found else None,
+        )
+        if state.ended:
+            fields = fields.with_(
+                ended=state.ended,
+                sufficient=self.sufficient(state),
+                searches=state.searches,
+                hits=state.hits,
+                answer=state.answer,
+            )
+            if self.options.answer_phase and self.actions is not None:
+                legal = ()
+        return Observation(text, fields, legal)
+
+    def _sentence(self, state: State) -> str:
+        shown = state.game.document.shown
+        place = f"{state.cursor + 1}/{len(shown)} " if self.options.reveal_position else ""
+        return f"{place}{shown[state.cursor]}\n"
+
+    def _allowed(self, state: State, query: str) -> bool:
+        """Whether a query, or each word of a query of several words, is legal."""
+        source = self.options.queries
+        if source == ANY or query in state.game.queries:
+            return source != VOCABULARY or self.known(query)
+        if source == VOCABULARY:
+            return all(map(self.known, query.split()))
+        known = self.queries(state)
+        return all(part in known for part in query.split())
+
+    def known(self, word: str) -> bool:
+        """Whether a word is in the vocabulary of queries."""
+        return isinstance(self.actions, Vocabulary) and word in self.actions.numbers
+
+    def _distracted(self, row: Row, game: Game, rng: Key) -> Game:
+        """A training row's game with the sentences of other training paragraphs inserted."""
+        if self._train is None:
+            training = self.rows("train")
+            paragraphs = dict.fromkeys((row["context"], row["places"], row["tokenised"]) for row in training)
+            self._train = frozenset(row.id for row in training), tuple(paragraphs)
+        ids, contexts = self._train
+        if row.id not in ids:
+            return game
+        stream, count = rng.draw(0, "distractors"), self.options.distractors
+        drawn = stream.choice(len(contexts), size=min(count + 1, len(contexts)), replace=False).tolist()
+        others = [contexts[i] for i in drawn if contexts[i][0] != row["context"]][:count]
+        return games.with_distractors(game, [self._document(context) for context in others], stream)
+
+    def _document(self, context: Context) -> Document:
+        return document(*context, self.options.splitter)
+
+
+def _moved(state: State, used: int) -> State:
+    """The state after a command that moves nothing."""
+    return State(state.game, state.cursor, state.memory, used, state.searches, state.hits)
+
+
+def _spec(chosen: settings.Options) -> TaskSpec:
+    weights = {"sufficient": float(chosen.reward == "sufficient"), "invalid": chosen.invalid_penalty}
+    if chosen.answer_phase:
+        weights |= {"f1": float(chosen.reward == "f1"), "em": 0.0}
+    instruction = (
+        f"Find the sentence that answers the question. Commands: {LISTED[chosen.mode]}. "
+        f"{ALLOWED.get(chosen.queries, '')}Stop when the last {chosen.memory} sentences hold the answer; "
+        f"you have {chosen.steps} commands."
+    )
+    return TaskSpec(
+        id="reading",
+        instruction=instruction if chosen.instruct else "",
+        rewards=Record(weights),
+        invalid=INVALID,
+        return_range=(-chosen.invalid_penalty * chosen.steps, 1.0),
+        paper="arXiv:1908.10449",
+        licences=("Apache-2.0",) if chosen.source == "builtin" else (),
+    )
