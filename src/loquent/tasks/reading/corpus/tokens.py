@@ -74,11 +74,14 @@ def imrc(words: Sequence[str]) -> list[Span]:
 
 
 def whole(words: Sequence[str]) -> list[Span]:
-    """Sentences that keep their delimiters, closing quotes and brackets."""
+    """Sentences that keep their delimiters, closing quotes and brackets.
+
+    Words that end in a delimiter, and are no abbreviations, end a sentence too.
+    """
     sentences, first, i = [], 0, 0
     while i < len(words):
         i += 1
-        if words[i - 1] in DELIMITERS:
+        if words[i - 1] in DELIMITERS or _ends(words[i - 1]):
             while i < len(words) and (words[i] in DELIMITERS or words[i] in CLOSING):
                 i += 1
             sentences.append((first, i))
@@ -87,6 +90,18 @@ def whole(words: Sequence[str]) -> list[Span]:
 
 
 SPLITTERS = {"imrc": imrc, "whole": whole}
+
+
+def _ends(word: str) -> bool:
+    """Whether a word of a tokenised text has the delimiter of its sentence at its end."""
+    letters = word[:-1]
+    return (
+        len(letters) > 1
+        and word[-1] in DELIMITERS
+        and letters[-1].isalnum()
+        and letters.lower() not in ABBREVIATIONS
+        and not _initials(letters)
+    )
 
 
 def _cut(word: str) -> int:

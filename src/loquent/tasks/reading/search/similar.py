@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 ENDINGS = ("ations", "ation", "ings", "ing", "edly", "ies", "ied", "ers", "est", "ed", "es", "er", "ly", "s")
+DOUBLING = ("ings", "ing", "ers", "est", "ed", "er")  # they double a last letter, as in stopped
 STEM = 3  # the shortest stem, in letters
 EDITS = ((5, 1), (9, 2))  # (shortest word, edits): words of at least 5 letters may differ by 1, of 9 by 2
 
@@ -31,9 +32,9 @@ def stem(word: str) -> str:
     for ending in ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= STEM:
             word = word[: -len(ending)]
+            if ending in DOUBLING and word[-1] == word[-2] and word[-1] not in "lsz":
+                word = word[:-1]
             break
-    if len(word) > STEM and word[-1] == word[-2] and word[-1] not in "lsz":
-        word = word[:-1]  # stopped: stop
     return word[:-1] if len(word) > STEM and word[-1] in "eyi" else word
 
 

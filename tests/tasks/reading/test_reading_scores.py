@@ -1,0 +1,105 @@
+"""Sufficiency, F1 and the measures of a corpus: I-10 to I-12 of the specification of iMRC."""
+
+import pytest
+from harvard import play, start, task
+
+import loquent
+from loquent.core.agent import make
+from loquent.core.task import Row
+from loquent.core.values import Record
+from loquent.tasks.reading.measures import better_when_larger, summary
+from loquent.tasks.reading.scores import exact_match, f1, holds
+from loquent.training.evaluate import evaluate_agent
+
+
+@pytest.mark.parametrize(
+    ("golds", "memory", "token", "substring"),
+    [
+        (["32"], ["in 1932 it"], 0, 1),
+        (["the"], ["anything"], 0, 1),
+        (["$"], ["anything"], 0, 1),
+        ([""], ["anything"], 0, 1),
+        (["cat"], ["a catalog"], 0, 1),
+        (["$ 32 billion"], ["it was worth $ 32 billion in 2011"], 1, 1),
+        (["the $32 billion"], ["worth 32, billion"], 1, 1),
+        (["x", "billion in"], ["32 billion in"], 1, 1),
+        (["one two three four"], ["zero one two ,", "three four five"], 1, 1),
+        (["one two three four"], ["three four five", "zero one two ,"], 0, 0),
+        (["Straße"], ["die straße"], 1, 1),
+        (["é"], ["cafe e"], 0, 0),
+    ],
+)
+def test_i_10_sufficiency(golds, memory, token, substring):
+    assert (holds(golds, memory), holds(golds, memory, "substring")) == (token, substring)
+
+
+def test_i_10_an_answer_over_two_sentences():
+    sentences = ("zero", "one two", "three four")
+    for moves, right in ((("next", "next"), 1.0), (("previous", "previous"), 0.0)):
+        world = task()
+        step = start(world, sentences, "which ?", ["two three"])
+        assert dict(play(world, step, *moves, "stop")[-1].rewards) == {"sufficient": right}
+
+
+def test_an_answer_inside_a_token_is_covered_by_it():
+    world = task()
+    step = start(world, ("It lasted from 1854–1856 in all",), "when ?", ["1854"])
+    assert step.state.game.needles == (" 1854–1856 ",)
+    assert dict(play(world, step, "stop")[-1].rewards) == {"sufficient": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("answer", "score"),
+    [
+        ("$ 32 billion", 1),
+        ("32 billion in 2011", 2 / 3),
+        ("$ 28 billion", 0.5),
+        ("the $ 32 billion", 1),
+        ("", 0),
+        ("harvard", 0),
+    ],
+)
+def test_i_11_f1(answer, score):
+    assert f1(answer, ["$ 32 billion"]) == pytest.approx(score)
+    assert f1(answer, ["nothing", "$ 32 billion"]) == pytest.approx(score)
+    assert exact_match(answer, ["$ 32 billion"]) == (score == 1)
+
+
+def test_i_11_answers_without_a_word_are_equal():
+    assert (f1("the", ["$"]), exact_match("the", ["$"])) == (1.0, 1.0)
+
+
+def test_i_12_the_identity_of_f1_info():
+    world = loquent.task("reading", answer_phase=True)
+    found = evaluate_agent(world, make("reading/words_in_order", world), split="test", episodes=120)
+    ended = [(world.row("test", episode.row), episode.turns[-1].observation) for episode in found.episodes]
+    rest = [pair for pair in ended if not pair[1].fields["sufficient"]]
+    all_, others = summary(ended, 20), summary(rest, 20)
+    share = all_["sufficient"]
+    assert 0.1 < share < 0.9
+    assert all_["f1"] == pytest.approx(share * all_["f1_info"] + (1 - share) * others["f1"])
+    assert found.values["score/f1"] == pytest.approx(found.values["reward/f1"]) == pytest.approx(all_["f1"])
+    assert found.values["score/sufficient"] == found.values["reward/sufficient"] == share
+    assert "f1_info" not in others
+
+
+def test_the_summary_by_hand():
+    world = task(answer_phase=True)
+    row = start(world)
+    games = [("ctrl+f 2011", "ctrl+f 2011", "stop", "$28 billion"), (*["next"] * 20, "nothing")]
+    fields = Row("x", Record(answers=("$32 billion",)))
+    ended = [(fields, play(world, row, *game)[-1].observation) for game in games]
+    assert summary(ended, 20) == {
+        "sufficient": 1.0,
+        "steps_mean": 11.5,
+        "stop_rate": 0.5,
+        "n_games": 2.0,
+        "found_rate": 1.0,
+        "f1": 0.25,
+        "em": 0.0,
+        "steps_mean_penalised": 11.5,
+        "f1_info": 0.25,
+    }
+    assert summary([ended[0]], 20)["steps_mean_penalised"] == 3
+    assert set(better_when_larger(summary(ended, 20))) == {"sufficient", "found_rate", "f1", "em", "f1_info"}
+    assert summary([], 20) == {}
