@@ -79,7 +79,7 @@ class ReadingVector(gym.vector.VectorEnv[Any, Any, Any]):
             self._seed = int(self.np_random.integers(2**31)) if seed is None else Key(seed).seed
             self._number = [0] * self.num_envs
             self._blocks: list[list[float]] = [[] for _ in range(self.num_envs)]
-        self._games = [None] * self.num_envs  # type: ignore[list-item]  # filled by the next line
+        self._games = [self.task.game(self._rows[0])] * self.num_envs  # replaced below
         self._cursor, self._used = [0] * self.num_envs, [0] * self.num_envs
         self._memory: list[tuple[int, ...]] = [()] * self.num_envs
         self._over = [False] * self.num_envs

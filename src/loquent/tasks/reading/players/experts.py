@@ -13,6 +13,7 @@ from loquent.core.task import Task
 from loquent.data.sources import limited
 from loquent.errors import BadSetting, LoquentError
 from loquent.tasks.reading import oracle
+from loquent.tasks.reading.actions import Vocabulary
 from loquent.tasks.reading.commands import COMMANDS, NEXT, SEARCH, STOP, text_of
 from loquent.tasks.reading.corpus.stopwords import queries
 from loquent.tasks.reading.players import readers, scripts
@@ -105,8 +106,8 @@ class Random(Policy):
     def command(self, question: Question, number: int) -> str:
         rng = question.key.generator()
         words = question.observation.fields["queries"]
-        if self.task.options.queries == "vocabulary":
-            words = self.task.actions.words  # type: ignore[union-attr]  # the actions of this source are words
+        if isinstance(self.task.actions, Vocabulary):
+            words = self.task.actions.words
         verbs = [verb for verb in COMMANDS[self.task.options.mode] if words or verb != SEARCH]
         verb = verbs[int(rng.integers(len(verbs)))]
         return text_of(verb, words[int(rng.integers(len(words)))]) if verb == SEARCH else verb
