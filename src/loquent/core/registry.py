@@ -47,6 +47,17 @@ def environments() -> dict[str, dict[str, str]]:
     return ids
 
 
+def pictures() -> dict[str, str]:
+    """Task -> "module:Name" of a function that draws its recorded episodes.
+
+    The function maps the texts of the task, in order, to one SVG each, or "" for a text without a picture.
+    """
+    drawn: dict[str, str] = {}
+    for world in WORLDS:
+        drawn |= importlib.import_module(f"loquent.tasks.{world}.names").PICTURES
+    return drawn
+
+
 _names = _built_in()
 
 

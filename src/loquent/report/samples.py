@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from loquent.core import registry
 from loquent.core.episode import TASK, Episode
 from loquent.report.charts import COLOURS, safe, short
 from loquent.report.runs import Group
@@ -79,7 +80,7 @@ def _card(column: Mapping[str, tuple[int, Episode]]) -> str:
     prompts = {_prompt(episode) for _, episode in column.values()}
     differ = len(prompts) > 1  # other data under the same ids, or another cut of the same prompt
     answers = "".join(_answer(label, colour, episode, differ) for label, (colour, episode) in column.items())
-    prompt = "" if differ else _text(_prompt(first), "prompt")
+    prompt = "" if differ else _opening(first)
     return (
         f'<article class="sample"><p class="row">row {safe(first.row)}</p>{prompt}'
         f'<div class="answers">{answers}</div></article>'
@@ -96,20 +97,40 @@ def _answer(label: str, colour: int, episode: Episode, with_prompt: bool) -> str
 
     In an episode of several answers each turn names its seat.
     """
-    later = episode.turns[_first_answer(episode) :]
-    turns = [turn for turn in later if turn.seat != TASK or turn.text.strip()]
-    several = sum(turn.seat != TASK for turn in turns) > 1
+    first, pictures = _first_answer(episode), _pictures(episode)
+    turns = [
+        (i, turn)
+        for i, turn in enumerate(episode.turns)
+        if i >= first and (turn.seat != TASK or turn.text.strip())
+    ]
+    several = sum(turn.seat != TASK for _, turn in turns) > 1
     texts = "".join(
         _text(f"{turn.seat}: {turn.text}" if several else turn.text, "task" if turn.seat == TASK else "said")
-        for turn in turns
+        + pictures.get(i, "")
+        for i, turn in turns
     )
-    prompt = _text(_prompt(episode), "prompt") if with_prompt else ""
+    prompt = _opening(episode) if with_prompt else ""
     rewards = "".join(f"<li>{safe(name)} {short(value)}</li>" for name, value in episode.rewards.items())
     ended = f"<li>{safe(episode.ended)}</li>" if episode.ended else ""
     return (
         f'<section><h4 class="c{colour % COLOURS}">{safe(label)}</h4>{prompt}{texts}'
         f'<ul class="chips">{rewards}{ended}</ul></section>'
     )
+
+
+def _opening(episode: Episode) -> str:
+    """The prompt, and the picture of the last turn before the first answer, if the task draws one."""
+    return _text(_prompt(episode), "prompt") + _pictures(episode).get(_first_answer(episode) - 1, "")
+
+
+def _pictures(episode: Episode) -> dict[int, str]:
+    """The pictures that a built-in task draws of its own turns, by the number of the turn."""
+    target = registry.pictures().get(episode.task.partition("#")[0].rpartition("-v")[0])
+    if target is None:
+        return {}
+    numbers = [i for i, turn in enumerate(episode.turns) if turn.seat == TASK]
+    drawn = registry.import_name(target)([episode.turns[i].text for i in numbers])
+    return {i: picture for i, picture in zip(numbers, drawn, strict=True) if picture}
 
 
 def _first_answer(episode: Episode) -> int:

@@ -1,5 +1,6 @@
 """Pictures of boards, pixel by pixel against drawings with another library, and in terminals and files."""
 
+import dataclasses
 import io
 
 import numpy as np
@@ -7,10 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from loquent.core.agent import Answer
 from loquent.core.guards.terminal import escaped
+from loquent.core.live import Live
+from loquent.report import samples
 from loquent.tasks.blocks.board import EMPTY_BOARD, Item, tower_block
 from loquent.tasks.blocks.nlvr.png import SIGNATURE
-from loquent.tasks.blocks.pictures import terminal, tiles
+from loquent.tasks.blocks.pictures import episodes, terminal, tiles
 from loquent.tasks.blocks.pictures.png import png
 from loquent.tasks.blocks.pictures.sprites import covers, sprite
 from tasks.blocks.playing import SA, STOP, A, play, task
@@ -137,3 +141,46 @@ def test_a_board_in_a_terminal():
     shown = scattered.coloured(step.observation)
     assert "-> false" in shown
     assert "left: small black circle at 0 0\n" in shown
+
+
+def test_the_pictures_of_a_recorded_episode():
+    world = task(appearance="scatter")
+    start = ((Item(3, 4, 2, 1, 10), Item(50, 50, 0, 0, 30)), (), (Item(0, 0, 1, 2, 20),))
+    texts = [SA(7, 0, 0, 2, 1), "remove at 0 0", "remove at 20 20"]
+    steps = play(world, texts, board=start, sentence="left: or right?")
+    seen = [step.observation.text for step in steps]
+    boards = episodes.boards(seen)
+    assert boards[:3] == [step.state.board for step in steps[:3]]
+    assert boards[3] is None  # an invalid action has no board
+    drawn = episodes.pictures(seen)
+    assert drawn[0].count("<circle") == drawn[0].count("<polygon") == 1
+    assert drawn[0].count("<rect") == 5
+    assert '<polygon points="8,4 3,14 13,14" fill="#000000"/>' in drawn[0]
+    assert '<circle cx="150" cy="10" r="10" fill="#0f83ff"/>' in drawn[1]
+    assert drawn[3] == ""
+    towers = play(task(), [A(0, 0), A(0, 1), STOP])
+    assert episodes.boards([step.observation.text for step in towers])[:3] == [
+        step.state.board for step in towers[:3]
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["left: <script>", "left: black, red", "middle: small black circle at 1", "right: " + "black, " * 5],
+)
+def test_a_text_of_others_is_not_drawn(text):
+    assert episodes.pictures(["left: black\n", text, "left: black\n"])[1:] == ["", ""]
+    assert episodes.pictures(["left: black\n", "anything", "left: black\n"])[2].count("<rect") == 5
+
+
+def test_a_report_shows_the_boards():
+    world = task()
+    live = Live(world, world.rows("test")[0], 0, 0, "test")
+    for text in (A(0, 0), A(2, 1), STOP):
+        live.act(Answer(text))
+    recorded = live.episode()
+    page = samples._side_by_side({"a": (0, {("x", 0): recorded}), "b": (1, {("x", 0): recorded})})
+    assert page.count('<svg class="picture"') == 1 + 2 * 2
+    assert page.count('fill="#faff00"') == 2 * 2  # the yellow block, in two boards of each column
+    other = dataclasses.replace(recorded, task="wordle-v1")
+    assert "<svg" not in samples._side_by_side({"a": (0, {("x", 0): other})})

@@ -5,6 +5,9 @@ TASKS = {
 }
 AGENTS: dict[str, str] = {}
 DESIGNS: dict[str, str] = {}
+PICTURES: dict[str, str] = {
+    "blocks": "loquent.tasks.blocks.pictures.episodes:pictures",
+}
 ENVIRONMENTS = {
     "loquent/Blocks-v0": {
         "task": "blocks",

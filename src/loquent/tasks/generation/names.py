@@ -5,6 +5,7 @@ TASKS = {
 }
 AGENTS: dict[str, str] = {}
 DESIGNS: dict[str, str] = {}
+PICTURES: dict[str, str] = {}
 ENVIRONMENTS = {
     "loquent/Generation-v0": {"task": "generation"},
 }

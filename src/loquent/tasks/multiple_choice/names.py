@@ -5,6 +5,7 @@ TASKS = {
 }
 AGENTS: dict[str, str] = {}
 DESIGNS: dict[str, str] = {}
+PICTURES: dict[str, str] = {}
 ENVIRONMENTS = {
     "loquent/MultipleChoice-v0": {"task": "multiple_choice", "form": "index"},
 }
