@@ -141,6 +141,18 @@ BENCHMARKS = {
         5,
         {"appearance": "scatter"},
     ),
+    "reading-vector": Benchmark(
+        "20 games of reading by asking in one vector environment, against the released way",
+        "reading",
+        "vector",
+        1.0,
+    ),
+    "reading-vector-short": Benchmark(
+        "the same with paragraphs of 5 sentences, as SQuAD's", "reading", "vector", 1.0, {"sentences": 5}
+    ),
+    "reading-act": Benchmark(
+        "games of reading by asking through Task.act, against the released way's batch", "reading", "act", 0.5
+    ),
     "ilql-training": Benchmark(
         "a gradient step of ILQL, 50,257 words, against a plain reading of its loss",
         "offline",

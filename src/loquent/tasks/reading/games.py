@@ -25,6 +25,7 @@ class Game:
     queries: the question's tokens that may be queries, each once, in order.
     golds: the right answers as their source has them.
     needles: what a normalised memory must contain to be sufficient (`scores.needles`).
+    legal: the texts of the plain commands, and of the searches for the queries.
     """
 
     document: Document
@@ -33,11 +34,15 @@ class Game:
     queries: tuple[str, ...]
     golds: tuple[str, ...]
     needles: tuple[str, ...]
+    legal: tuple[str, ...]
 
 
 @lru_cache(maxsize=KEPT)
-def game(fields: Record, splitter: str, match: str) -> Game:
+def game(fields: Record, splitter: str, match: str, plain: tuple[str, ...], slots: int) -> Game:
     """The game of a row; equal arguments give the same object.
+
+    Args:
+        plain: the commands without a query. slots: the most searches in `legal`.
 
     Raises:
         ValueError: the paragraph has no sentence.
@@ -49,7 +54,9 @@ def game(fields: Record, splitter: str, match: str) -> Game:
         paragraph.covering(start, start + len(answer)) if start >= 0 else " ".join(tokens.lowered(answer))
         for answer, start in zip(answers, starts, strict=True)
     ]
-    return Game(paragraph, asked, " ".join(words), stopwords.queries(words), answers, needles(golds, match))
+    queries, found = stopwords.queries(words), needles(golds, match)
+    legal = searches(plain, queries, slots)
+    return Game(paragraph, asked, " ".join(words), queries, answers, found, legal)
 
 
 def with_distractors(game: Game, others: Iterable[Document], rng: np.random.Generator) -> Game:

@@ -110,7 +110,8 @@ class Reading(Task):
 
     def game(self, row: Row) -> Game:
         """The game of a row, without distractors."""
-        return games.game(row.fields, self.options.splitter, self.options.match)
+        chosen = self.options
+        return games.game(row.fields, chosen.splitter, chosen.match, self._plain, chosen.slots)
 
     def first(self, row: Row, rng: Key) -> Opening:
         """Show the question and a sentence; draw the distractors and the first sentence, where asked to."""
@@ -229,7 +230,7 @@ class Reading(Task):
         legal: Legal = None
         queries = game.queries
         if self.options.queries == QUESTION:
-            legal = games.searches(self._plain, queries, self.options.slots)
+            legal = game.legal
         elif self.options.queries == QUESTION_MEMORY:
             queries = self.queries(state)
             legal = games.searches(self._plain, queries, self.options.slots)
@@ -254,9 +255,13 @@ class Reading(Task):
         return Observation(text, fields, legal)
 
     def _sentence(self, state: State) -> str:
-        shown = state.game.document.shown
-        place = f"{state.cursor + 1}/{len(shown)} " if self.options.reveal_position else ""
-        return f"{place}{shown[state.cursor]}\n"
+        return self.line(state.game.document, state.cursor)
+
+    def line(self, document: Document, cursor: int) -> str:
+        """The text of an observation that shows a sentence."""
+        if self.options.reveal_position:
+            return f"{cursor + 1}/{len(document.lines)} {document.lines[cursor]}"
+        return document.lines[cursor]
 
     def _allowed(self, state: State, query: str) -> bool:
         """Whether a query, or each word of a query of several words, is legal."""

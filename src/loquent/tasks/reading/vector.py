@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,17 +15,21 @@ from numpy.typing import NDArray
 
 from loquent.core.seeding import Key
 from loquent.core.spaces import AnyText
+from loquent.core.task import Row
 from loquent.errors import BadSetting, InvalidAction
 from loquent.tasks.reading import games
 from loquent.tasks.reading.actions import Commands, Vocabulary
 from loquent.tasks.reading.commands import NEXT, NOT_A_COMMAND, STOP
+from loquent.tasks.reading.corpus.documents import Document
 from loquent.tasks.reading.games import Game
 from loquent.tasks.reading.options import QUESTION_MEMORY
 from loquent.tasks.reading.scores import sufficient
-from loquent.tasks.reading.task import Reading
+from loquent.tasks.reading.search.backends import exact
+from loquent.tasks.reading.task import NOT_FOUND, Reading
 
 BLOCK = 256  # rows are drawn in blocks of episodes, as single environments draw them
 MOST_CHARACTERS = 65_536
+_INVALID = f"{NOT_A_COMMAND}\n"
 
 
 class ReadingVector(gym.vector.VectorEnv[Any, Any, Any]):
@@ -34,8 +39,8 @@ class ReadingVector(gym.vector.VectorEnv[Any, Any, Any]):
     `seed + i`: equal actions give equal texts, rewards and ends. An action is a number of `task.actions`; a
     factored policy makes it with `task.actions.number(command, query)`.
 
-    `infos` is empty at most steps, for speed; what a network reads is asked for: `question`, `memory`,
-    `queries`, `action_masks`.
+    `infos` is empty at most steps, for speed; what a network reads is asked for: `row`, `question`,
+    `memory`, `queries`, `action_masks`.
 
     Raises:
         BadSetting: the task has an answer phase, or takes any text.
@@ -61,6 +66,9 @@ class ReadingVector(gym.vector.VectorEnv[Any, Any, Any]):
         self._plain = task.actions.plain
         self._words = task.actions.words if isinstance(task.actions, Vocabulary) else ()
         self._dynamic = task.options.queries == QUESTION_MEMORY
+        self._size, self._slots = len(task.actions), task.options.memory
+        self._exact, self._revealed = task.find is exact, task.options.reveal_position
+        self._simple = task.options.start == "first" and not task.options.distractors
         self._seed = 0
         self._games: list[Game] = []
 
@@ -80,6 +88,8 @@ class ReadingVector(gym.vector.VectorEnv[Any, Any, Any]):
             self._number = [0] * self.num_envs
             self._blocks: list[list[float]] = [[] for _ in range(self.num_envs)]
         self._games = [self.task.game(self._rows[0])] * self.num_envs  # replaced below
+        self._documents = [game.document for game in self._games]
+        self._row = [self._rows[0]] * self.num_envs
         self._cursor, self._used = [0] * self.num_envs, [0] * self.num_envs
         self._memory: list[tuple[int, ...]] = [()] * self.num_envs
         self._over = [False] * self.num_envs
@@ -93,12 +103,17 @@ class ReadingVector(gym.vector.VectorEnv[Any, Any, Any]):
         if not place:
             draws = Key(seed, ("reset", self.split, block)).generator().random(BLOCK)
             self._blocks[i] = draws.tolist()
-        row = self._rows[int(self._blocks[i][place] * len(self._rows))]
-        step = self.task.start(row, Key(seed, (row.id, number, "task")))
-        state = step.state
-        self._games[i], self._cursor[i], self._memory[i] = state.game, state.cursor, state.memory
+        row = self._row[i] = self._rows[int(self._blocks[i][place] * len(self._rows))]
         self._used[i], self._over[i] = 0, False
-        return step.observation.text
+        if self._simple:  # as `task.start`, without its key and observation
+            game, cursor = self.task.game(row), 0
+        else:
+            state = self.task.start(row, Key(seed, (row.id, number, "task"))).state
+            game, cursor = state.game, state.cursor
+        document = game.document
+        self._games[i], self._documents[i], self._cursor[i] = game, document, cursor
+        self._memory[i] = (document.first_equal[cursor],)
+        return f"Question: {game.asked}\n{self.task.line(document, cursor)}"
 
     def step(
         self, actions: Sequence[int] | NDArray[np.integer[Any]]
@@ -109,63 +124,58 @@ class ReadingVector(gym.vector.VectorEnv[Any, Any, Any]):
             InvalidAction: an action is not a number in the action space, or there are too few or too many.
         """
         numbers = actions.tolist() if isinstance(actions, np.ndarray) else actions
-        if len(numbers) != self.num_envs or not all(0 <= n < len(self._actions) for n in numbers):
+        if len(numbers) != self.num_envs or min(numbers) < 0 or max(numbers) >= self._size:
             raise InvalidAction(
                 f"the actions {numbers!r:.80} are wrong; there must be {self.num_envs} numbers from 0 to "
-                f"{len(self._actions) - 1}"
+                f"{self._size - 1}"
             )
-        cursors, memories, budget = self._cursor, self._memory, self.task.options.steps
         rewards, ended = [0.0] * self.num_envs, [False] * self.num_envs
         texts = []
+        plain, m, over, used, cursors = self._plain, len(self._plain), self._over, self._used, self._cursor
+        documents, memories, budget = self._documents, self._memory, self.task.options.steps
         for i, action in enumerate(numbers):
-            if self._over[i]:
+            if over[i]:
                 texts.append(self._begin(i))
                 continue
-            used = self._used[i] = self._used[i] + 1
-            moved = self._moved(i, action)
-            if moved is None:  # the action is "stop"
-                texts.append("")
-            elif moved < 0:
-                rewards[i] = -self.task.spec.rewards["invalid"]
-                texts.append(f"{NOT_A_COMMAND}\n")
+            count = used[i] = used[i] + 1
+            document, moved, halted = documents[i], cursors[i], False
+            if action >= m:
+                moved, text = self._searched(i, action - m, document, moved)
             else:
-                document, memory = self._games[i].document, memories[i]
-                texts.append(self._text(i, moved, action))
-                cursors[i], place = moved, document.first_equal[moved]
+                verb = plain[action]
+                if verb == STOP:
+                    halted, text = True, ""
+                else:
+                    moved = (moved + (1 if verb == NEXT else -1)) % len(document.ranges)
+                    text = None
+            if text is None:
+                cursors[i] = moved
+                text = self.task.line(document, moved) if self._revealed else document.lines[moved]
+                place, memory = document.first_equal[moved], memories[i]
                 if place not in memory:
-                    memories[i] = (*memory, place)[-self.task.options.memory :]
-            if moved is None or used >= budget:
+                    memories[i] = (*memory, place)[-self._slots :]
+            elif text == _INVALID:
+                rewards[i] = -self.task.spec.rewards["invalid"]
+            texts.append(text)
+            if halted or count >= budget:
                 rewards[i] += self.task.spec.rewards["sufficient"] * self._sufficient(i)
-                ended[i] = self._over[i] = True
-        flags = np.array(ended)
-        return tuple(texts), np.array(rewards), flags, np.zeros(self.num_envs, np.bool_), {}
+                ended[i] = over[i] = True
+        return tuple(texts), np.array(rewards), np.array(ended), np.zeros(self.num_envs, np.bool_), {}
 
-    def _moved(self, i: int, action: int) -> int | None:
-        """The cursor after an action; None for "stop", -1 for a slot without a query."""
-        cursor, document, m = self._cursor[i], self._games[i].document, len(self._plain)
-        if action < m:
-            verb = self._plain[action]
-            if verb == STOP:
-                return None
-            return (cursor + (1 if verb == NEXT else -1)) % len(document.ranges)
-        queries = self._words or self._games[i].queries
-        if self._dynamic:
-            queries = self.queries(i)
-        if action - m >= min(len(queries), self._actions.size):
-            return -1
-        found = self.task.find(document, cursor, queries[action - m])
-        self._missed = not found[1]
-        return found[0]
-
-    def _text(self, i: int, cursor: int, action: int) -> str:
-        options, shown = self.task.options, self._games[i].document.shown
-        if options.expose_found and action >= len(self._plain) and self._missed:
-            return "not found\n"
-        return (
-            f"{cursor + 1}/{len(shown)} {shown[cursor]}\n"
-            if options.reveal_position
-            else f"{shown[cursor]}\n"
-        )
+    def _searched(self, i: int, slot: int, document: Document, cursor: int) -> tuple[int, str | None]:
+        """The cursor after a search, and the text if it is not the sentence there."""
+        queries = self.queries(i) if self._dynamic else self._words or self._games[i].queries
+        if slot >= len(queries):
+            return cursor, _INVALID
+        if self._exact:
+            places = document.index.get(queries[slot])
+            if places is not None:
+                after = bisect_right(places, cursor)
+                return (places[after] if after < len(places) else places[0]), None
+            found = False
+        else:
+            cursor, found, _ = self.task.find(document, cursor, queries[slot])
+        return cursor, NOT_FOUND if self.task.options.expose_found and not found else None
 
     def _sufficient(self, i: int) -> bool:
         game = self._games[i]
@@ -173,9 +183,17 @@ class ReadingVector(gym.vector.VectorEnv[Any, Any, Any]):
         memory = [normalised[place] for place in self._memory[i]]
         return sufficient(game.needles, memory, self.task.options.match)
 
+    def row(self, i: int) -> Row:
+        """The row of a game."""
+        return self._row[i]
+
     def question(self, i: int) -> str:
         """The question of a game: its tokens with spaces between them."""
         return self._games[i].question
+
+    def sentence(self, i: int) -> str:
+        """The current sentence of a game: its tokens with spaces between them."""
+        return self._games[i].document.sentences[self._cursor[i]]
 
     def memory(self, i: int) -> tuple[str, ...]:
         """The sentences in the memory of a game, oldest first."""

@@ -63,6 +63,11 @@ class Document:
         )
 
     @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """Each sentence as in `shown`, with a line break at its end: the text of an observation."""
+        return tuple(f"{sentence}\n" for sentence in self.shown)
+
+    @cached_property
     def index(self) -> dict[str, tuple[int, ...]]:
         """The inverted index: the sentences of each token, in order."""
         index: dict[str, tuple[int, ...]] = {}

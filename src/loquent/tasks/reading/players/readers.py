@@ -16,24 +16,27 @@ def overlap(question: str, sentences: Sequence[str]) -> str:
     """An answer without a model: from the sentence that shares most words with the question, oldest first.
 
     The answer is the run of at most 6 tokens that are neither stop words nor words of the question, and that
-    stands nearest to the last shared word. Words are compared by their stems.
+    begins nearest to a shared word. Words are compared by their stems. It is "" where no sentence has such a
+    run.
 
     Args:
         question, sentences: tokens with single spaces between them.
     """
     wanted = {stem(word) for word in question.split() if is_query(word)}
-    best, most = "", -1
+    best: tuple[int, str] = (-1, "")
     for sentence in sentences:
-        shared = len({stem(word) for word in sentence.split()} & wanted)
-        if shared > most:
-            best, most = sentence, shared
-    words = best.split()
-    shared_at = [i for i, word in enumerate(words) if stem(word) in wanted] or [0]
-    runs = _runs(words, wanted)
-    if not runs:
-        return best
-    first, last = min(runs, key=lambda run: (min(abs(run[0] - i) for i in shared_at), -(run[1] - run[0])))
-    return " ".join(words[first : min(last, first + LONGEST)])
+        words = sentence.split()
+        shared_at = [i for i, word in enumerate(words) if stem(word) in wanted]
+        shared, runs = len({stem(words[i]) for i in shared_at}), _runs(words, wanted)
+        if shared > best[0] and runs:
+            first, last = min(runs, key=lambda run: _distance(run, shared_at))
+            best = shared, " ".join(words[first : min(last, first + LONGEST)])
+    return best[1]
+
+
+def _distance(run: tuple[int, int], shared_at: Sequence[int]) -> tuple[int, int]:
+    """How far a run is from the nearest shared word; of equally near runs, the longer one comes first."""
+    return min((abs(run[0] - i) for i in shared_at), default=0), run[0] - run[1]
 
 
 def _runs(words: Sequence[str], wanted: set[str]) -> list[tuple[int, int]]:

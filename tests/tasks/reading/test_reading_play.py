@@ -1,0 +1,50 @@
+"""`loquent play reading`: shortcuts, bad commands, the end of the budget (I-25 of iMRC's specification)."""
+
+import io
+
+import pytest
+
+from loquent.cli.main import main
+
+
+def played(monkeypatch, capsys, typed, *arguments):
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    code = main(["play", "reading", "--split", "test", "--row", "test-0-2", *arguments])
+    return code, capsys.readouterr().out
+
+
+def test_i_25_shortcuts(monkeypatch, capsys):
+    code, out = played(monkeypatch, capsys, "n\np\ncf belney\ns\n")
+    assert code == 0
+    assert "Belney's boat carries broken lanterns" in out
+    assert "The game ended: stopped. Rewards: sufficient 1." in out
+    assert "What was right: broken lanterns" in out
+
+
+def test_i_25_a_bad_command_asks_again(monkeypatch, capsys):
+    code, out = played(monkeypatch, capsys, "jump\ncf lion\ncf\nnext\nstop\n")
+    assert code == 0
+    assert [out.count(why) for why in ("not a command", "query not allowed", "no query")] == [1, 1, 1]
+    assert "The game ended: stopped. Rewards: sufficient 0." in out
+
+
+def test_i_25_the_end_of_the_budget_shows_the_golds(monkeypatch, capsys):
+    code, out = played(monkeypatch, capsys, "n\n" * 25)
+    assert code == 0
+    assert "The game ended: budget. Rewards: sufficient 1." in out
+    assert "What was right: broken lanterns" in out
+
+
+@pytest.mark.parametrize("answer", ["broken lanterns", "lanterns"])
+def test_i_25_a_typed_answer_is_scored(monkeypatch, capsys, answer):
+    code, out = played(monkeypatch, capsys, f"cf belney\ns\n{answer}\n", "answer_phase=true")
+    assert code == 0
+    assert ("f1 1, em 1" in out) == (answer == "broken lanterns")
+    assert ("f1 0.666667, em 0" in out) == (answer == "lanterns")
+
+
+def test_a_hint(monkeypatch, capsys):
+    code, out = played(monkeypatch, capsys, "?\n?\n")
+    assert code == 0
+    assert "hint: ctrl+f boat" in out
+    assert "hint: stop" in out
