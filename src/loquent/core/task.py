@@ -209,6 +209,7 @@ class Task(ABC):
     actions: ActionSet | None = None
     # the labels that the rows are annotated with; empty: the task has no labels
     labels: tuple[str, ...] = ()
+    _checked_rewards: Record = EMPTY  # the last rewards that were checked; tasks often return the same object
 
     def __init__(self, options: Any = None) -> None:
         self.options = self.Options() if options is None else options
@@ -333,19 +334,24 @@ class Task(ABC):
 
     def _close(self, outcome: Outcome, turn: int, stopped: Stopped, invalid: str) -> Step:
         spec = self.spec
-        for name, value in outcome.rewards.items():
-            if name not in spec.rewards or not math.isfinite(value):
-                known = ", ".join(spec.rewards) or "none"
-                raise BrokenTask(
-                    f"{self.identity}: play returned the reward {name} = {value!r}; a reward must be "
-                    f"a finite number with one of these names: {known}"
-                )
+        if outcome.rewards is not self._checked_rewards:
+            self._check_rewards(outcome.rewards)
         ended = outcome.ended
         if ended is None and spec.turn_limit is not None and turn >= spec.turn_limit:
             ended = OUT_OF_TURNS
         if stopped == "length" and spec.horizon == "cut":
             ended = CUT
         return Step(outcome.state, turn, outcome.observation, outcome.rewards, ended, invalid)
+
+    def _check_rewards(self, rewards: Record) -> None:
+        for name, value in rewards.items():
+            if name not in self.spec.rewards or not math.isfinite(value):
+                known = ", ".join(self.spec.rewards) or "none"
+                raise BrokenTask(
+                    f"{self.identity}: play returned the reward {name} = {value!r}; a reward must be "
+                    f"a finite number with one of these names: {known}"
+                )
+        self._checked_rewards = rewards
 
     @final
     def row(self, split: str, id: str) -> Row:

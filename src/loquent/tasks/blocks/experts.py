@@ -27,6 +27,16 @@ PLANS = 4096  # cached plans
 REPEATS = 0.5  # the probability that a random edit adds an item that looks like the last one
 NEARBY = 0.5  # the probability that it is made in the box of the last one
 
+_COLUMN, _ROW = np.divmod(np.arange(legality.CELLS), legality.SIDE)
+_EDGES = [_COLUMN == 0, _COLUMN == legality.SIDE - 1, _ROW == 0, _ROW == legality.SIDE - 1]
+# where the items of one random sequence are placed: anywhere, or at one side, at all sides, in the corners
+REGIONS = [
+    *[np.ones(legality.CELLS, dtype=np.bool_)] * 4,
+    *_EDGES,
+    np.any(_EDGES, axis=0),
+    np.sum(_EDGES, axis=0) == 2,
+]
+
 Apply = Callable[[Board, int], Board]
 Plan = tuple[tuple[int, Board], ...]  # edits, each with the board after it
 
@@ -124,13 +134,13 @@ class Planner:
     ) -> tuple[Plan | None, int]:
         """Random legal edits until the statement has the value, at most `most`; and how many were tried."""
         plan: Plan = ()
-        box, look = int(rng.integers(3)), rng.integers(3, size=3)
+        box, look, region = int(rng.integers(3)), rng.integers(3, size=3), REGIONS[rng.integers(len(REGIONS))]
         for tried in range(most):
             if rng.random() > NEARBY:
                 box = int(rng.integers(3))
             if rng.random() > REPEATS:
                 look = rng.integers(3, size=3)
-            i = _drawn(edits, board, box, look, rng)
+            i = _drawn(edits, board, box, look, region, rng)
             if i is None:
                 return None, tried
             board = self.apply(board, i)
@@ -188,7 +198,12 @@ def _candidates(edits: PlacedEdits, board: Board) -> Iterator[int]:
 
 
 def _drawn(
-    edits: PlacedEdits, board: Board, box: int, look: NDArray[np.int64], rng: np.random.Generator
+    edits: PlacedEdits,
+    board: Board,
+    box: int,
+    look: NDArray[np.int64],
+    region: NDArray[np.bool_],
+    rng: np.random.Generator,
 ) -> int | None:
     """A random legal edit of a box: mostly an addition of an item with this look."""
     adds, removals = legality.cells(board[box])
@@ -199,7 +214,8 @@ def _drawn(
         if len(cells):
             column, row = divmod(int(cells[rng.integers(len(cells))]), legality.SIDE)
             return _known(edits, REMOVE, first + column, row)
-    cells = np.flatnonzero(adds.reshape(legality.CELLS, len(SHAPES), 3, 3)[:, shape, color, size])
+    legal = adds.reshape(legality.CELLS, len(SHAPES), 3, 3)[:, shape, color, size]
+    cells = np.flatnonzero(legal & region)
     if not len(cells):
         return None
     column, row = divmod(int(cells[rng.integers(len(cells))]), legality.SIDE)

@@ -7,9 +7,9 @@ arXiv:2211.01994, which moves the item without this check.
 from __future__ import annotations
 
 from loquent.tasks.blocks.board import BOX_SIDE, COLORS, TOWER_Y, Board, Box, Item, tower_block
-from loquent.tasks.blocks.geometry.making import FAR
+from loquent.tasks.blocks.geometry.making import FAR, REACH
 from loquent.tasks.blocks.geometry.rings import kind_of
-from loquent.tasks.blocks.geometry.tables import snap_of_circles, tables
+from loquent.tasks.blocks.geometry.tables import WIDTH, snap_of_circles, tables
 from loquent.tasks.blocks.pictures.sprites import covers
 
 PITCH = 140  # pixels from a box to the next
@@ -40,9 +40,11 @@ def misfit(box: Box, item: Item) -> str:
     x, y, shape, _, size = item
     if x < 0 or y < 0 or x + size > BOX_SIDE or y + size > BOX_SIDE:
         return BOUNDS
-    kind, meet = KIND[shape, size], tables().meet
-    for other in box:
-        if meet(kind, KIND[other.shape, other.size], other.x - x, other.y - y):
+    meets, left, top = tables().overlap_bytes[KIND[shape, size]], x - REACH, y - REACH
+    for other_x, other_y, other_shape, _, other_size in box:
+        column, row = other_x - left, other_y - top
+        near = 0 <= column < WIDTH and 0 <= row < WIDTH
+        if near and meets[KIND[other_shape, other_size]][column * WIDTH + row]:
             return OVERLAP
     return ""
 
@@ -56,18 +58,23 @@ def snapped(box: Box, item: Item, number: int, legacy: bool) -> Item:
         number: the box's number, for its place in the picture.
     """
     x, y, shape, color, size = item
-    kind, gap = KIND[shape, size], tables().gap
+    if not box:
+        return item
+    kind = KIND[shape, size]
+    gaps, left, top = tables().distance_bytes[kind], x - REACH, y - REACH
     nearest, least = None, FAR
     for other in box:
-        distance = gap(kind, KIND[other.shape, other.size], other.x - x, other.y - y)
-        if distance < least:
-            nearest, least = other, distance
+        column, row = other[0] - left, other[1] - top
+        if 0 <= column < WIDTH and 0 <= row < WIDTH:
+            distance = gaps[KIND[other[2], other[4]]][column * WIDTH + row]
+            if distance < least:
+                nearest, least = other, distance
     if nearest is None:
         return item
     if legacy and shape == nearest.shape == 0:
-        left = PITCH * number
+        place = PITCH * number
         move_x, move_y = snap_of_circles(
-            kind, left + x, y, KIND[0, nearest.size], left + nearest.x, nearest.y
+            kind, place + x, y, KIND[0, nearest.size], place + nearest.x, nearest.y
         )
     else:
         near_kind = KIND[nearest.shape, nearest.size]

@@ -47,8 +47,10 @@ class Tables:
             )
             self.distance, self.snap, self.area = file["gap"][..., 0], file["gap"][..., 1:], file["area"]
         # bytes and nested tuples answer a single question many times faster than arrays
-        self._overlap = tuple(tuple(self.overlap[a, b].tobytes() for b in range(KINDS)) for a in range(KINDS))
-        self._distance = tuple(
+        self.overlap_bytes = tuple(
+            tuple(self.overlap[a, b].tobytes() for b in range(KINDS)) for a in range(KINDS)
+        )
+        self.distance_bytes = tuple(
             tuple(np.ascontiguousarray(self.distance[a, b]).tobytes() for b in range(KINDS))
             for a in range(KINDS)
         )
@@ -58,13 +60,13 @@ class Tables:
         """Whether the interiors of kind `a` and kind `b` at the offset (x, y) meet."""
         if not (-REACH <= x <= REACH and -REACH <= y <= REACH):
             return False
-        return self._overlap[a][b][(x + REACH) * WIDTH + y + REACH] == 1
+        return self.overlap_bytes[a][b][(x + REACH) * WIDTH + y + REACH] == 1
 
     def gap(self, a: int, b: int, x: int, y: int) -> int:
         """The distance without its decimals; FAR for more than 4 pixels."""
         if not (-REACH <= x <= REACH and -REACH <= y <= REACH):
             return FAR
-        return self._distance[a][b][(x + REACH) * WIDTH + y + REACH]
+        return self.distance_bytes[a][b][(x + REACH) * WIDTH + y + REACH]
 
     def move(self, a: int, b: int, x: int, y: int) -> tuple[int, int]:
         """The vector by which kind `a` moves to touch kind `b` at the offset (x, y)."""

@@ -26,6 +26,7 @@ class ScatterBoards:
 
     def __init__(self, count: int, edits: GridEdits, pictures: bool, legacy: bool) -> None:
         self.count, self.edits, self.legacy = count, edits, legacy
+        self._edits = [edits.edit(i) for i in range(len(edits))]
         self.boards: list[Board] = [EMPTY_BOARD] * count
         self._objects = np.zeros((count, OBJECTS, COLUMNS), dtype=np.int16)
         self._masks = np.zeros((count, len(edits)), dtype=np.int8)
@@ -33,7 +34,11 @@ class ScatterBoards:
         shape = (tiles.HEIGHT // 2, tiles.WIDTH // 2, 3)
         self._images = np.zeros((count, *shape), dtype=np.uint8) if pictures else None
         self._whole: set[int] = set()  # environments whose pictures may show items out of their boxes
-        self._slices = [_slices(edits, b) for b in range(3)]
+        parts = [_slices(edits, b) for b in range(3)]
+        # views of the arrays: an edit then costs no indexing
+        self._additions = [[mask[adds] for adds, _ in parts] for mask in self._masks]
+        self._removals = [[mask[removals] for _, removals in parts] for mask in self._masks]
+        self._rows = list(self._objects)
 
     def set(self, i: int, board: Board) -> None:
         """Give environment `i` a board."""
@@ -58,23 +63,25 @@ class ScatterBoards:
         """Make the edits of the environments `which` (bool[n])."""
         chosen = actions.tolist()
         for i in np.flatnonzero(which).tolist():
-            edit = self.edits.edit(chosen[i])
+            edit = self._edits[chosen[i]]
             if edit.type == STOP:
                 continue
             board = self.boards[i]
             box = board[edit.box]
             before = sum(map(len, board[: edit.box]))
+            count = before + sum(map(len, board[edit.box :]))
             if edit.type == ADD and edit.item is not None:
                 item = rules.snapped(box, edit.item, edit.box, self.legacy)
-                self._insert(i, before + len(box), edit.box, item)
+                self._insert(i, before + len(box), count, (1, edit.box, *item))
                 self._block(i, edit.box, item)
                 box = (*box, item)
             else:
                 removed = rules.item_of_cell(box, edit.x, edit.y)
                 box = rules.without(box, removed)
-                self._delete(i, before + removed)
                 self._refresh_mask(i, edit.box, box)
-            self.boards[i] = rules.with_box(board, edit.box, box)
+            self.boards[i] = board = rules.with_box(board, edit.box, box)
+            if edit.type != ADD:
+                self._objects[i] = object_rows(board)
             if self._images is not None:
                 self._refresh_image(i, edit.box, box)
 
@@ -91,15 +98,13 @@ class ScatterBoards:
         """i8[n, 2661]: 1 for legal actions."""
         return self._masks.copy()
 
-    def _insert(self, i: int, row: int, box: int, item: Item) -> None:
-        rows = self._objects[i]
-        rows[row + 1 :] = rows[row:-1].copy()
-        rows[row] = (1, box, *item)
-
-    def _delete(self, i: int, row: int) -> None:
-        rows = self._objects[i]
-        rows[row:-1] = rows[row + 1 :].copy()
-        rows[-1] = 0
+    def _insert(self, i: int, row: int, count: int, numbers: tuple[int, ...]) -> None:
+        """Put a row into the `count` rows of environment `i`; what does not fit is left out."""
+        rows = self._rows[i]
+        if row < count:
+            rows[row + 1 : count + 1] = rows[row : min(count, OBJECTS - 1)].copy()
+        if row < OBJECTS:
+            rows[row] = numbers
 
     def _refresh_image(self, i: int, b: int, box: Box) -> None:
         """Copy the tile of the changed box; a whole picture where an item leaves its box (rules "legacy")."""
@@ -115,15 +120,14 @@ class ScatterBoards:
         self._images[i, :, left : left + BOX_SIDE // 2] = tiles.box_tile(box).half
 
     def _refresh_mask(self, i: int, b: int, box: Box) -> None:
-        mask, (adds, removals) = self._masks[i], self._slices[b]
-        mask[adds], mask[removals] = legality.cells(box)
+        self._additions[i][b][:], self._removals[i][b][:] = legality.cells(box)
 
     def _block(self, i: int, b: int, item: Item) -> None:
         """Refresh the mask after an addition to a box."""
-        mask, (adds, removals) = self._masks[i], self._slices[b]
         free, filled = legality.effect(item)
-        mask[adds] &= free
-        mask[removals] |= filled
+        additions, removals = self._additions[i][b], self._removals[i][b]
+        np.bitwise_and(additions, free, additions)
+        np.bitwise_or(removals, filled, removals)
 
 
 def _slices(edits: GridEdits, box: int) -> tuple[slice, slice]:
