@@ -49,6 +49,13 @@ def test_layers_and_texts(folder):
         Contextual(model=str(folder), layer=5)(["the"])
 
 
+def test_the_mean_of_all_layers(folder):
+    found = Contextual(model=str(folder), average=True)(["the cat"])[0]
+    right = np.mean([states(folder, [2, 4, 5, 3], layer=layer)[1:3].mean(0) for layer in range(3)], axis=0)
+    np.testing.assert_allclose(found, right, atol=1e-5)
+    assert np.abs(found - Contextual(model=str(folder))(["the cat"])[0]).max() > 1e-3
+
+
 def test_a_batch_is_what_its_texts_are_alone(folder):
     texts = ["the", "the cat sat .", "cat", "", "mid - july the cat sat the cat sat the cat"]
     together, alone = Contextual(model=str(folder)), Contextual(model=str(folder))

@@ -62,7 +62,7 @@ class _Encoding(Featurizer):
         return vectors
 
     @property
-    def _layer(self) -> int:
+    def _layer(self) -> int | None:
         return -1
 
     @abstractmethod
@@ -77,6 +77,11 @@ class Contextual(_Encoding):
     layer: int = setting(
         -1, "the layer of the hidden states: 0 is the embeddings, -1 the last layer", low=-100, high=100
     )
+    average: bool = setting(
+        False,
+        "the mean of all layers, the embeddings included, in place of `layer`",
+        source="2211.01994 code",
+    )
     cut: float = setting(
         32.0, "clip numbers to [-cut, cut], because an observation space has bounds", low=0.1
     )
@@ -90,7 +95,7 @@ class Contextual(_Encoding):
         """float32[tokens, dimension] for each sentence; zeros for a token beyond the context."""
         vectors = [np.zeros((len(tokens), self.dimension), dtype=np.float32) for tokens in sentences]
         encoded = [self._network.ids(" ".join(tokens)) for tokens in sentences]
-        for i, states in self._network.states([ids for ids, _ in encoded], self.layer):
+        for i, states in self._network.states([ids for ids, _ in encoded], self._layer):
             for row, (start, stop) in zip(vectors[i], spans(sentences[i]), strict=True):
                 pieces = [k for k, (begin, end) in enumerate(encoded[i][1]) if begin < stop and end > start]
                 if pieces:
@@ -98,8 +103,8 @@ class Contextual(_Encoding):
         return vectors
 
     @property
-    def _layer(self) -> int:
-        return self.layer
+    def _layer(self) -> int | None:
+        return None if self.average else self.layer
 
     def _pool(self, states: NDArray[np.float32], is_text: list[bool]) -> Vectors:
         inside = states[is_text] if any(is_text) else np.zeros((1, self.dimension), dtype=np.float32)

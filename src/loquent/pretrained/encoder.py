@@ -67,9 +67,11 @@ class Encoder:
         return list(encoded["input_ids"])
 
     def states(
-        self, rows: Sequence[Sequence[int]], layer: int = -1, *, token_budget: int = 8192
+        self, rows: Sequence[Sequence[int]], layer: int | None = -1, *, token_budget: int = 8192
     ) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Pairs (i, hidden states float32[tokens, dimension] of row i), not in order; empty rows are omitted.
+
+        `layer` None gives the mean of all layers, the embeddings included.
 
         Raises:
             BadModel: the network has no such layer.
@@ -80,11 +82,12 @@ class Encoder:
 
     @torch.no_grad()
     def batches(
-        self, rows: Sequence[Sequence[int]], layer: int = -1, *, token_budget: int = 8192
+        self, rows: Sequence[Sequence[int]], layer: int | None = -1, *, token_budget: int = 8192
     ) -> Iterator[tuple[list[int], torch.Tensor]]:
         """Pairs (indices of rows of similar length, their hidden states [rows, tokens, dimension]).
 
-        The states are padded and stay on the network's device. Empty rows are omitted.
+        The states are padded and stay on the network's device. Empty rows are omitted. `layer` None gives the
+        mean of all layers.
 
         Raises:
             BadModel: the network has no such layer.
@@ -97,6 +100,9 @@ class Encoder:
             layers = self.module(
                 input_ids=ids, attention_mask=real.long(), output_hidden_states=True
             ).hidden_states
+            if layer is None:
+                yield chosen, torch.stack(layers).mean(0)
+                continue
             if not -len(layers) <= layer < len(layers):
                 raise BadModel(
                     f"layer = {layer}: the network has no such layer; use 0 (the embeddings) to "

@@ -160,7 +160,8 @@ def _check_settings(file: Path) -> None:
             )
         if file.name not in ("config.json", "generation_config.json"):
             continue
-        if type(value) is int and name.startswith(("num_", "n_")) and value < 0:
+        unlimited = name == "num_images" and value == -1  # every ViLT model has it
+        if type(value) is int and name.startswith(("num_", "n_")) and value < 0 and not unlimited:
             raise BadModel(f"{file}: {name} = {value} must be an integer of at least 0; correct the file")
         if type(value) is int and value > MOST_LAYERS and _counts_layers(name):
             raise BadModel(

@@ -116,6 +116,14 @@ class TrainingSettings:
         "that value",
         low=0.0,
     )
+    groups: tuple[str, ...] = setting(
+        (), "fields of rows; evaluations also give the success of each group of rows with equal values"
+    )
+    seen: tuple[str, ...] = setting(
+        (),
+        "fields of rows; evaluations also give the success on rows whose value a training row has, and on "
+        "the others, as for sentences that occur in both",
+    )
     checkpoint_every: int = setting(10, "updates between checkpoints; 0: only at the end", low=0)
     keep: int = setting(2, "checkpoints to keep, besides the best one", low=1)
     trackers: tuple[str, ...] = setting(

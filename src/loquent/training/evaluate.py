@@ -17,6 +17,7 @@ from loquent.data import outcomes
 from loquent.errors import LoquentError
 from loquent.rewards import compose
 from loquent.rollout.loop import games, play
+from loquent.training.groups import Groups
 from loquent.training.metrics import same_key
 
 
@@ -70,6 +71,7 @@ def evaluate_agent(
     terms: Sequence[Any] = (),
     weights: Record | None = None,
     only: Record = EMPTY,
+    groups: Groups | None = None,
     learning: str = "agent",
     live: int = 256,
 ) -> Evaluation:
@@ -91,6 +93,9 @@ def evaluate_agent(
     choice = acting.kl_of_choice if isinstance(acting, Chooser) else None
     columns = {**outcomes.columns(played, task.spec, weights), **_divergences(played, choice)}
     values, errors = _means(columns, played)
+    if groups is not None:
+        shares, of_groups = groups.values(task, played, by_id)
+        values, errors = values | shares, errors | of_groups
     values |= _task_scores(task, played, by_id)
     measured = scores(metrics, played, by_id)
     values |= measured.corpus

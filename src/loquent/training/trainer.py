@@ -40,6 +40,7 @@ from loquent.rollout.loop import Game, play
 from loquent.training import identity, rollout_summary
 from loquent.training.early_stopping import EarlyStopping
 from loquent.training.evaluate import Evaluation, chosen_rows, evaluate_agent
+from loquent.training.groups import Groups
 from loquent.training.metrics import build_metrics
 from loquent.training.recorded import draws
 from loquent.training.recorded.draws import Draws
@@ -162,6 +163,7 @@ class Trainer:
             terms=self.terms,
             weights=self.weights,
             only=only,
+            groups=Groups(self.settings.groups, self.settings.seen, self.settings.split),
         )
 
     def state(self) -> dict[str, Any]:

@@ -88,18 +88,19 @@ class Reader(nn.Module):
 
 
 class Words(nn.Module):
-    """Residual convolutions over the words of sentences; equal sentences of a batch are encoded once.
+    """Residual convolutions over the words of sentences, then one block of attention among the words.
 
-    The first state, the mean of the words' states, stands for the sentence. Attention to the words is left to
-    the layers that read them, because attention among words took most of the time of a gradient step.
+    Equal sentences of a batch are encoded once. The first state, which begins as the mean of the words'
+    states, stands for the sentence.
     """
 
-    def __init__(self, vocabulary: int, length: int, width: int, layers: int) -> None:
+    def __init__(self, vocabulary: int, length: int, width: int, layers: int, heads: int) -> None:
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, width, padding_idx=0)
         self.place = nn.Parameter(torch.randn(length, width) * 0.1)
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(layers))
         self.windows = nn.ModuleList(nn.Conv1d(width, width, WINDOW, padding=WINDOW // 2) for _ in self.norms)
+        self.among = Block(width, heads)
         self.norm = nn.LayerNorm(width)
 
     def forward(
@@ -115,11 +116,8 @@ class Words(nn.Module):
             near = window((norm(states) * inside).transpose(1, 2)).transpose(1, 2)
             states = states + gelu(near) * inside
         mean = states.sum(1, keepdim=True) / real.sum(1)[:, None, None].clamp(min=1)
-        return (
-            self.norm(torch.cat([mean, states], 1)),
-            torch.cat([real.new_ones(mean.shape[:2]), real], 1),
-            index,
-        )
+        real = torch.cat([real.new_ones(mean.shape[:2]), real], 1)
+        return self.norm(self.among(torch.cat([mean, states], 1), real)), real, index
 
 
 class Frozen(nn.Module):
@@ -144,7 +142,8 @@ def sentence_encoder(inputs: Inputs) -> nn.Module:
     if inputs.featurizer is not None:
         return Frozen(inputs.featurizer.dimension, settings.width)
     assert inputs.vocabulary is not None
-    return Words(len(inputs.vocabulary), settings.words, settings.width, settings.layers)
+    heads = settings.heads if settings.width % settings.heads == 0 else 1
+    return Words(len(inputs.vocabulary), settings.words, settings.width, settings.layers, heads)
 
 
 def sentence_of(features: Mapping[str, Tensor]) -> Tensor:

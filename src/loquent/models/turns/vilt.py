@@ -12,6 +12,7 @@ from torch.nn.functional import interpolate
 from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadModel
 from loquent.models.turns.inputs import Inputs
+from loquent.pretrained.folder import from_pretrained
 from loquent.pretrained.language import load_module, transformers_library
 
 LONGEST = 1333 / 800  # the longest edge of an image, as a multiple of the shortest (the model's processor)
@@ -29,13 +30,11 @@ class Vilt(nn.Module):
         super().__init__()
         settings = inputs.settings
         assert inputs.space is not None
-        library = transformers_library()
-        self.model = load_module(
-            library.AutoModel, settings.path, settings.revision or None, "cpu", "float32"
-        )
-        config = self.model.config
+        library, revision = transformers_library(), settings.revision or None
+        config = from_pretrained(library.AutoConfig, settings.path, revision, "configuration")
         if config.model_type != "vilt":
             raise BadModel(f"{settings.path} is a {config.model_type} model; path must name a ViLT model")
+        self.model = load_module(library.AutoModel, settings.path, revision, "cpu", "float32")
         height, wide = (int(edge) for edge in inputs.space.shape[:2])
         self.edges = scaled(height, wide, int(config.image_size), int(config.patch_size))
         self.length = int(config.max_position_embeddings)
@@ -57,7 +56,9 @@ class Vilt(nn.Module):
 
 def scaled(height: int, wide: int, shortest: int, patch: int) -> tuple[int, int]:
     """The size in which ViLT's processor gives an image of height x wide pixels to the model."""
-    factor = shortest / min(height, wide)
-    factor *= min(1.0, int(LONGEST * shortest) / (max(height, wide) * factor))
-    edges = (int(height * factor + 0.5), int(wide * factor + 0.5))
-    return max(patch, edges[0] // patch * patch), max(patch, edges[1] // patch * patch)
+    factor, longest = shortest / min(height, wide), int(LONGEST * shortest)
+    edges = factor * height, factor * wide
+    if max(edges) > longest:
+        edges = longest / max(edges) * edges[0], longest / max(edges) * edges[1]
+    high, broad = (int(edge + 0.5) // patch * patch for edge in edges)
+    return max(patch, high), max(patch, broad)
