@@ -83,6 +83,8 @@ OTHER = {  # where the next value by type would be refused or mean nothing
     "training.only": "{label: negative}",
     "training.teacher": "random",
     "training.stop_metric": "return",
+    "training.groups": "[label]",
+    "training.seen": "[label]",
     **{
         f"training.{name}": None for name in ("data", "data_top", "data_bottom")
     },  # with recorded episodes, in test_settings_matter_offline

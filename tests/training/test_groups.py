@@ -5,9 +5,9 @@ import pytest
 from loquent.core.agent import Answer
 from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
+from loquent.data.groups import Groups
 from loquent.errors import BadSetting
 from loquent.training.evaluate import evaluate_agent
-from loquent.training.groups import Groups
 
 
 class Echo(Task):

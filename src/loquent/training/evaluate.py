@@ -14,10 +14,10 @@ from loquent.core.seeding import Key, as_integer
 from loquent.core.task import Row, Task
 from loquent.core.values import EMPTY, Record
 from loquent.data import outcomes
+from loquent.data.groups import Groups
 from loquent.errors import LoquentError
 from loquent.rewards import compose
 from loquent.rollout.loop import games, play
-from loquent.training.groups import Groups
 from loquent.training.metrics import same_key
 
 

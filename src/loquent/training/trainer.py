@@ -25,6 +25,7 @@ from loquent.core.metric import Context
 from loquent.core.seeding import Key
 from loquent.core.task import Row
 from loquent.core.values import EMPTY, Record
+from loquent.data.groups import Groups
 from loquent.data.pools import Pool, Sampler
 from loquent.errors import BadSetting
 from loquent.files import saved_state
@@ -40,7 +41,6 @@ from loquent.rollout.loop import Game, play
 from loquent.training import identity, rollout_summary
 from loquent.training.early_stopping import EarlyStopping
 from loquent.training.evaluate import Evaluation, chosen_rows, evaluate_agent
-from loquent.training.groups import Groups
 from loquent.training.metrics import build_metrics
 from loquent.training.recorded import draws
 from loquent.training.recorded.draws import Draws
