@@ -3,6 +3,7 @@ face that leaks nothing.
 """
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -173,6 +174,15 @@ def test_every_world_has_the_same_files():
             "README.md",
             "golden.jsonl",
         } <= files, world
+
+
+def test_every_world_has_the_same_names():
+    from loquent.core.catalogue import WORLDS
+
+    for world in WORLDS:
+        names = importlib.import_module(f"loquent.tasks.{world}.names")
+        found = {name for name in vars(names) if name.isupper()}
+        assert {"TASKS", "AGENTS", "DESIGNS", "PICTURES", "ENVIRONMENTS"} <= found, world
 
 
 def test_few_lines_leave_the_types_and_each_says_why():

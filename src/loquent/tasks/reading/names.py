@@ -15,6 +15,7 @@ AGENTS: dict[str, str] = {
     "reading/person": "loquent.tasks.reading.players.person:Person",
 }
 DESIGNS: dict[str, str] = {}
+PICTURES: dict[str, str] = {}
 ENVIRONMENTS = {
     "loquent/Reading-v0": {"task": "reading"},
 }
