@@ -95,6 +95,9 @@ class Reading(Task):
             words = rows.query_words(self.rows("train"), chosen.splitter, chosen.vocabulary)
             self.actions = Vocabulary(chosen.mode, words)
         self._plain = Slots(chosen.mode, chosen.slots).plain
+        # read at every step
+        self._steps, self._slots, self._source = chosen.steps, chosen.memory, chosen.queries
+        self._exposed, self._revealed = chosen.expose_found, chosen.reveal_position
 
     def rows(self, split: str) -> tuple[Row, ...]:
         """The questions of a split; errors as in `data.annotated.rows.Rows.of`."""
@@ -162,14 +165,14 @@ class Reading(Task):
             cursor = (cursor + (1 if move.verb == NEXT else -1)) % len(document.ranges)
         memory, number = state.memory, document.first_equal[cursor]
         if number not in memory:
-            memory = (*memory, number)[-self.options.memory :]
+            memory = (*memory, number)[-self._slots :]
         return State(state.game, cursor, memory, used, searches, hits, last)
 
     def _went_on(self, state: State, text: str | None, rewards: Record) -> Outcome:
         if text is None:
-            missed = state.last is not None and not state.last[0]
-            text = NOT_FOUND if missed and self.options.expose_found else self._sentence(state)
-        if state.used >= self.options.steps:
+            missed = self._exposed and state.last is not None and not state.last[0]
+            text = NOT_FOUND if missed else self.line(state.game.document, state.cursor)
+        if state.used >= self._steps:
             return self._halted(state, BUDGET, text, rewards)
         return Outcome(state, self._observe(state, text), rewards)
 
@@ -229,9 +232,9 @@ class Reading(Task):
         sentences = game.document.sentences
         legal: Legal = None
         queries = game.queries
-        if self.options.queries == QUESTION:
+        if self._source == QUESTION:
             legal = game.legal
-        elif self.options.queries == QUESTION_MEMORY:
+        elif self._source == QUESTION_MEMORY:
             queries = self.queries(state)
             legal = games.searches(self._plain, queries, self.options.slots)
         fields = Record(
@@ -239,8 +242,8 @@ class Reading(Task):
             queries=queries,
             sentence=sentences[state.cursor],
             memory=tuple([sentences[i] for i in state.memory]),
-            left=self.options.steps - state.used,
-            found=state.last[0] if state.last is not None and self.options.expose_found else None,
+            left=self._steps - state.used,
+            found=state.last[0] if self._exposed and state.last is not None else None,
         )
         if state.ended:
             fields = fields.with_(
@@ -259,13 +262,13 @@ class Reading(Task):
 
     def line(self, document: Document, cursor: int) -> str:
         """The text of an observation that shows a sentence."""
-        if self.options.reveal_position:
+        if self._revealed:
             return f"{cursor + 1}/{len(document.lines)} {document.lines[cursor]}"
         return document.lines[cursor]
 
     def _allowed(self, state: State, query: str) -> bool:
         """Whether a query, or each word of a query of several words, is legal."""
-        source = self.options.queries
+        source = self._source
         if source == ANY or query in state.game.queries:
             return source != VOCABULARY or self.known(query)
         if source == VOCABULARY:

@@ -95,7 +95,7 @@ def _walk(
             else:
                 number = int(symbol.partition("#")[2]) - 1
                 exists = number < len(game.queries)
-                to = task.find(document, cursor, game.queries[number]).cursor if exists else cursor
+                to = task.find(document, cursor, game.queries[number])[0] if exists else cursor
             place = document.first_equal[to]
             after = memory if place in memory else (*memory, place)[-slots:]
             waiting.append(((*script, symbol), to, after))
