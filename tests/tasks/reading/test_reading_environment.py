@@ -135,13 +135,29 @@ def test_the_vector_environment_refuses_what_it_cannot_play():
 def test_flat_and_factored_numbers():
     for actions in (Slots("easy", 8), Vocabulary("hard", ["b", "a"])):
         assert isinstance(actions, ActionSet)
-        assert [actions.number(*actions.pair(i)) for i in range(len(actions))] == list(range(len(actions)))
-        with pytest.raises(IndexError):
-            actions.number(actions.parts[0], 0)
-        with pytest.raises(IndexError):
-            actions.number(0, actions.size)
+        assert [actions.join(actions.split(i)) for i in range(len(actions))] == list(range(len(actions)))
     assert (Slots("easy", 8).parts, Vocabulary("hard", ["b", "a"]).parts) == ((4, 8), (2, 2))
-    assert [Slots("easy", 8).pair(i) for i in (0, 2, 3, 5)] == [(0, 0), (2, 0), (3, 0), (3, 2)]
+    assert [Slots("easy", 8).split(i) for i in (0, 2, 3, 5)] == [(0,), (2,), (3, 0), (3, 2)]
+
+
+@pytest.mark.parametrize(
+    ("actions", "legal"),
+    [
+        (Slots("easy", 4), ("previous", "next", "stop", "ctrl+f a", "ctrl+f b")),
+        (Slots("hard", 4), ("stop",)),
+        (Slots("hard", 4), ()),
+        (Vocabulary("easy", ["b", "a"]), None),
+        (Vocabulary("easy", ["b", "a"]), ()),
+    ],
+)
+def test_the_parts_of_legal_actions(actions, legal):
+    found = [actions.split(i) for i in np.flatnonzero(actions.mask(legal)).tolist()]
+    for k, numbers in enumerate([(), (len(actions.plain),)]):
+        begins = {parts[k] for parts in found if parts[:k] == numbers and len(parts) > k}
+        assert np.flatnonzero(actions.following(legal, numbers)).tolist() == sorted(begins)
+        assert len(actions.following(legal, numbers)) == actions.parts[k]
+    for whole in ((0,), (len(actions.plain), 0)):
+        assert len(actions.following(legal, whole)) == 0
 
 
 def test_large_vocabularies():

@@ -1,18 +1,19 @@
-"""Numbered commands: a flat number, or a factored pair of command and query.
+"""Numbered commands: a flat number, or the parts (command, query).
 
 The numbers of the commands without a query come first, in the order of `commands.COMMANDS`; number m + j is
-the search for query j. The factored pair of a number i is (i, 0) for i < m, else (m, i - m).
+the search for query j. Its parts are (m, j); those of a command without a query are (i,).
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from loquent.core import actions
 from loquent.core.actions import MASK_LIMIT, ActionSet, Legal
-from loquent.errors import LoquentError
 from loquent.tasks.reading.commands import COMMANDS, SEARCH, text_of
 
 
@@ -33,19 +34,29 @@ class Commands(ActionSet):
     def parts(self) -> tuple[int, ...]:
         return len(self.plain) + 1, self.size
 
-    def pair(self, i: int) -> tuple[int, int]:
-        """(command, query) of a number; the query of a command without one is 0."""
+    def split(self, i: int) -> tuple[int, ...]:
+        """(command,), or for a search (command, query)."""
         m = len(self.plain)
-        return (i, 0) if i < m else (m, i - m)
+        return (i,) if i < m else (m, i - m)
 
-    def number(self, command: int, query: int = 0) -> int:
-        """The number of a pair (command, query); IndexError when there is no such pair."""
-        if not (0 <= command < self.parts[0] and 0 <= query < self.size):
-            raise IndexError(f"({command}, {query}) is no pair of {self.parts} commands and queries")
-        return command if command < len(self.plain) else command + query
+    def join(self, numbers: Sequence[int]) -> int:
+        """The number of (command,) or (command, query)."""
+        return sum(numbers)
+
+    def following(self, legal: Legal, numbers: Sequence[int]) -> NDArray[np.bool_]:
+        m, count = len(self.plain), self.legal_queries(legal)
+        if not numbers:
+            return np.arange(m + 1) < (m if count >= 0 else 0) + (count > 0)
+        if tuple(numbers) == (m,):
+            return np.arange(self.size) < count
+        return np.zeros(0, dtype=np.bool_)
+
+    @abstractmethod
+    def legal_queries(self, legal: Legal) -> int:
+        """How many queries are legal, from the first on; -1 when no command is legal."""
 
 
-class Slots(Commands):
+class Slots(Commands, actions.Slots):
     """Queries that change from turn to turn; `legal` is the tuple of the texts of the legal commands.
 
     The plain commands come first; an empty tuple means that no command is legal.
@@ -54,22 +65,14 @@ class Slots(Commands):
     def text(self, i: int, legal: Legal = None) -> str:
         if i < 0:
             raise IndexError(f"action {i} is not in 0..{len(self) - 1}")
-        return _texts(legal)[i]
-
-    def index(self, text: str, legal: Legal = None) -> int | None:
-        texts = _texts(legal)
-        return texts.index(text) if text in texts else None
-
-    def contains(self, legal: Legal, i: int) -> bool:
-        return 0 <= i < len(_texts(legal))
-
-    def draw(self, legal: Legal, rng: np.random.Generator) -> int:
-        if not _texts(legal):
-            raise LookupError("no action is legal")
-        return int(rng.integers(len(_texts(legal))))
+        return super().text(i, legal)
 
     def mask(self, legal: Legal) -> NDArray[np.bool_]:
-        return np.arange(len(self)) < len(_texts(legal))
+        count = self.legal_queries(legal)
+        return np.arange(len(self)) < (len(self.plain) + count if count >= 0 else 0)
+
+    def legal_queries(self, legal: Legal) -> int:
+        return len(legal) - len(self.plain) if isinstance(legal, tuple) and legal else -1
 
 
 class Vocabulary(Commands):
@@ -106,8 +109,5 @@ class Vocabulary(Commands):
             return super().mask(legal)
         return np.full(len(self), legal is None)
 
-
-def _texts(legal: Legal) -> tuple[str, ...]:
-    if not isinstance(legal, tuple):
-        raise LoquentError(f"legal must be the tuple of the texts of the legal commands, got {legal!r:.80}")
-    return legal
+    def legal_queries(self, legal: Legal) -> int:
+        return self.size if legal is None else -1

@@ -37,7 +37,7 @@ class ReadingVector(gym.vector.VectorEnv[Any, Any, Any]):
 
     Game i is the single environment `loquent/Reading-v0` (form "index", view "text") with the seed
     `seed + i`: equal actions give equal texts, rewards and ends. An action is a number of `task.actions`; a
-    factored policy makes it with `task.actions.number(command, query)`.
+    factored policy makes it with `task.actions.join((command, query))`.
 
     `infos` is empty at most steps, for speed; what a network reads is asked for: `row`, `question`,
     `memory`, `queries`, `action_masks`.
