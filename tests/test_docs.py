@@ -145,7 +145,7 @@ def test_every_registered_name_has_its_section(kind):
 def logged():
     """Every key that a run logs, with its definition."""
     from loquent.algorithms.imitation import supervised
-    from loquent.algorithms.policy_gradient import a2c, grpo, nlpo, ppo, rloo, trpo
+    from loquent.algorithms.policy_gradient import a2c, grpo, nlpo, ppo, rloo, trpo, turn_ppo
     from loquent.algorithms.sb3 import cloning, learners
     from loquent.algorithms.value_learning import chai, ilql_utterance, value_learner
     from loquent.annotation import session
