@@ -145,7 +145,7 @@ def test_every_registered_name_has_its_section(kind):
 def logged():
     """Every key that a run logs, with its definition."""
     from loquent.algorithms.imitation import supervised
-    from loquent.algorithms.policy_gradient import a2c, grpo, nlpo, ppo, rloo, trpo, turn_ppo
+    from loquent.algorithms.policy_gradient import a2c, grpo, nlpo, ppo, rloo, trpo
     from loquent.algorithms.sb3 import cloning, learners
     from loquent.algorithms.value_learning import chai, ilql_utterance, value_learner
     from loquent.annotation import session
@@ -166,6 +166,13 @@ def logged():
     return LOGGED | own | learners.LOGGED | cloning.LOGGED | session.LOGGED
 
 
+def turn_ppo_keys():
+    """The keys of PPO over turns, some of which mean something else for PPO over tokens."""
+    from loquent.algorithms.policy_gradient import turn_ppo
+
+    return turn_ppo.LOGGED.items()
+
+
 def test_every_logged_key_is_defined_on_its_page():
     page = (HERE / "docs" / "logged.md").read_text()
     lines = {
@@ -173,6 +180,8 @@ def test_every_logged_key_is_defined_on_its_page():
         for key, (unit, meaning) in logged().items()
     }
     assert [key for key, line in lines.items() if line not in page] == []
+    turns = (f"| `{key}` | {unit} | {meaning} |" for key, (unit, meaning) in turn_ppo_keys())
+    assert [line for line in turns if line.replace("|r_t - 1|", r"\|r_t - 1\|") not in page] == []
     assert "| `policy/forgotten` |" not in page, "it can fail"
 
 

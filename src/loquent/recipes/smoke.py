@@ -76,6 +76,7 @@ def overrides_of(profile: str | None, root: Node, overrides: Sequence[str]) -> S
     algorithm = sections.get("algorithm", {})
     if "kind" in algorithm and algorithm["kind"].value == "filtered_cloning":
         texts.append("algorithm.top=1.0")  # a small share of a few episodes is empty
+    texts += _networks(algorithm)
     rows = _rows(sections, overrides)
     small = _algorithm(override(copy.deepcopy(root), overrides))
     return (*SMOKE, *texts, *small, *rows, *_scores(sections, bool(rows)))
@@ -105,6 +106,17 @@ def _rows(sections: Sections, overrides: Sequence[str]) -> list[str]:
     if kind == DEFAULT_TASK:  # the built-in rows have their own labels
         texts += [f"task.{name}={value}" for name, value in BUILT_IN_LABELS if name in task]
         texts += ["training.only={}"] if "only" in sections.get("training", {}) else []
+    return texts
+
+
+def _networks(algorithm: Mapping[str, Node]) -> list[str]:
+    """Overrides that put small new networks in place of the pretrained ones of an algorithm."""
+    texts = []
+    if "path" in algorithm and "network" in algorithm:
+        texts += ["algorithm.path=", "algorithm.network=patches"]
+    features = algorithm["features"].value if "features" in algorithm else None
+    if isinstance(features, dict) and "model" in features:
+        texts.append("algorithm.features={}")
     return texts
 
 

@@ -11,6 +11,7 @@ from loquent.core.actions import ActionSet
 from loquent.core.agent import Answer
 from loquent.core.seeding import Key
 from loquent.rollout.loop import games, play
+from loquent.tasks.blocks.fixed_agent import FixedSequence
 from loquent.tasks.blocks.task import Blocks, BlocksOptions
 from loquent.training.trainer import Trainer
 
@@ -160,3 +161,34 @@ def test_stop_forcing_raises_random_play_as_measured_on_the_released_code(config
         episodes = play(task, queue, agent, seed=0, split=split)
         share = 100 * np.mean([bool(task.succeeded(episode.ended)) for episode in episodes])
         assert share == pytest.approx(expected, abs=3)
+
+
+def test_the_fixed_sequence_is_as_good_as_it_says():
+    task = Blocks(BlocksOptions(limit=60))
+    agent = FixedSequence(task)
+    assert agent.texts[-1] == "stop"
+    rows = task.rows("train")
+    episodes = play(task, games(rows), agent, seed=0)
+    share = np.mean([bool(task.succeeded(episode.ended)) for episode in episodes])
+    assert share == pytest.approx(agent.share)
+    stopping = play(task, games(rows), Stop(), seed=0)
+    assert share > np.mean([bool(task.succeeded(episode.ended)) for episode in stopping])
+
+
+@pytest.mark.slow
+def test_a_fixed_sequence_from_boards_with_items():
+    task = Blocks(BlocksOptions(start="flip_it", limit=40))
+    agent = FixedSequence(task)
+    rows = task.rows("train")
+    share = np.mean(
+        [bool(task.succeeded(episode.ended)) for episode in play(task, games(rows), agent, seed=0)]
+    )
+    assert share > 0
+    assert share == pytest.approx(agent.share)
+
+
+class Stop:
+    name = "stop"
+
+    def answer(self, questions):
+        return [Answer("stop")] * len(questions)

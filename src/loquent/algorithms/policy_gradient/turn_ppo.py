@@ -186,7 +186,7 @@ class TurnPPO(TurnAlgorithm):
     name = "turn_ppo"
     scored = True
     reads = ("play",)
-    smoke = ("algorithm.width=16", "algorithm.layers=1", "algorithm.minibatch=16", "algorithm.path=")
+    smoke = ("algorithm.width=16", "algorithm.layers=1", "algorithm.heads=2", "algorithm.minibatch=16")
 
     def __init__(self, config: Any, model: TurnActor, *, key: Key = START) -> None:
         self.config, self.key, self.actor = config, key, model

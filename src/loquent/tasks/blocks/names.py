@@ -3,7 +3,9 @@
 TASKS = {
     "blocks": "loquent.tasks.blocks.task:Blocks",
 }
-AGENTS: dict[str, str] = {}
+AGENTS = {
+    "blocks/fixed": "loquent.tasks.blocks.fixed_agent:FixedSequence",
+}
 DESIGNS: dict[str, str] = {}
 PICTURES: dict[str, str] = {
     "blocks": "loquent.tasks.blocks.pictures.episodes:pictures",
