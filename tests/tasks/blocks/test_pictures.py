@@ -130,11 +130,13 @@ def test_a_board_in_a_terminal():
     step = play(world, [A(0, 0), A(0, 1), A(2, 2)], sentence="It is so.")[-1]
     picture = world.coloured(step.observation)
     assert picture.startswith("It is so. -> true\n")
-    assert [picture.count(color) > 0 for color in terminal.PAINT] == [True] * 3
+    assert [picture.count(color) > 0 for color in (*terminal.UPPER, *terminal.LOWER)] == [True] * 8
+    assert picture.count("\u2580") == 3 * 20 * 10
     assert "\x1b[" not in escaped(picture)
     letters = terminal.letters(step.observation.fields["board"]).splitlines()
     assert [len(line) for line in letters] == [64] * 10
     assert letters[-1] == "........yyyy........  ....................  ........bbbb........"
+    assert set("".join(letters[:4])) == {".", " "}
     assert [line.strip(". ") for line in letters[-4:-2]] == ["kkkk", "kkkk"]
     scattered = task(appearance="scatter")
     step = play(scattered, [SA(0, 0, 0, 1, 0), STOP], target=False)[-1]
@@ -184,3 +186,16 @@ def test_a_report_shows_the_boards():
     assert page.count('fill="#faff00"') == 2 * 2  # the yellow block, in two boards of each column
     other = dataclasses.replace(recorded, task="wordle-v1")
     assert "<svg" not in samples._side_by_side({"a": (0, {("x", 0): other})})
+
+
+@given(BOX)
+def test_every_item_alone_is_seen_in_a_terminal(box):
+    for item in box:
+        board = ((), (item,), ())
+        shown = [line[22:42] for line in terminal.letters(board).splitlines()]
+        own = [(row, column) for row in range(10) for column in range(20) if shown[row][column] != "."]
+        assert own
+        assert {shown[row][column] for row, column in own} == {"ykb"[item.color]}
+        for row, column in own:
+            assert item.x - 5 < 5 * column < item.x + item.size
+            assert item.y - 10 < 10 * row < item.y + item.size
