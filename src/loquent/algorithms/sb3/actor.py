@@ -17,6 +17,7 @@ from safetensors.torch import save_file
 from loquent import features
 from loquent.algorithms.sb3.settings import Shared, arguments
 from loquent.core import registry
+from loquent.core.actions import Slots
 from loquent.core.seeding import Key, borrowed
 from loquent.core.task import Observation, Task
 from loquent.core.values import digest
@@ -102,7 +103,8 @@ def build(kind: str, library: type, policy: str, config: Shared, task: Task, key
     }
     with borrowed(key.child("network")):
         model = library(policy, games, policy_kwargs=layers, **arguments(config))
-    texts = [task.actions.text(i) for i in range(len(task.actions))] if len(task.actions) <= 1000 else []
+    known = len(task.actions) <= 1000 and not isinstance(task.actions, Slots)  # texts of slots change
+    texts = [task.actions.text(i) for i in range(len(task.actions))] if known else []
     described = {
         "kind": kind,
         "task": task.identity,
