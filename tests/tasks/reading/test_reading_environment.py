@@ -116,6 +116,19 @@ def test_i_16_the_vector_environment_equals_single_environments(options):
     assert ends > count
 
 
+def test_i_23_the_vector_environment_of_gymnasium():
+    envs = gymnasium.make_vec(
+        "loquent/Reading-v0", 3, vectorization_mode="vector_entry_point", mode="hard", split="test"
+    )
+    texts, _ = envs.reset(seed=0)
+    assert texts == ReadingVector(loquent.task("reading", mode="hard"), 3, split="test").reset(seed=0)[0]
+    assert texts in envs.observation_space
+    assert envs.step(envs.action_space.sample())[1].shape == (3,)
+    assert gymnasium.make_vec("loquent/Reading-v0", 2, limit=20).num_envs == 2  # one by one, by default
+    with pytest.raises(BadSetting, match="mod"):
+        gymnasium.make_vec("loquent/Reading-v0", 2, vectorization_mode="vector_entry_point", mod="hard")
+
+
 def test_the_vector_environment_refuses_what_it_cannot_play():
     for options in ({"queries": "any"}, {"answer_phase": True}):
         with pytest.raises(BadSetting):

@@ -17,5 +17,5 @@ AGENTS: dict[str, str] = {
 DESIGNS: dict[str, str] = {}
 PICTURES: dict[str, str] = {}
 ENVIRONMENTS = {
-    "loquent/Reading-v0": {"task": "reading"},
+    "loquent/Reading-v0": {"task": "reading", "vector_entry_point": "loquent.tasks.reading.vector:make"},
 }

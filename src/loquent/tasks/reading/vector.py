@@ -13,6 +13,8 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from loquent.core import registry
+from loquent.core.options import from_values
 from loquent.core.seeding import Key
 from loquent.core.spaces import AnyText
 from loquent.core.task import Row
@@ -211,3 +213,16 @@ class ReadingVector(gym.vector.VectorEnv[Any, Any, Any]):
         """bool[num_envs, actions]: True for legal actions."""
         counts = [len(self._plain) + len(self.queries(i)) for i in range(self.num_envs)]
         return np.arange(len(self._actions))[None] < np.array(counts)[:, None]
+
+
+def make(num_envs: int = 1, *, task: str = "reading", split: str = "train", **options: Any) -> ReadingVector:
+    """The vector environment of `gymnasium.make_vec(id, n, vectorization_mode="vector_entry_point")`.
+
+    Args:
+        options: those of the task.
+
+    Raises:
+        BadSetting: an option is unknown or has a wrong type.
+    """
+    kind = registry.resolve("task", task)
+    return ReadingVector(kind(from_values(kind.Options, options, f"task {task}")), num_envs, split=split)
