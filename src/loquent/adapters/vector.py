@@ -34,6 +34,9 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
     episodes ended also `ended` (names of rules), `bootstrap` and, where the task declares success,
     `is_success`, each with a mask whose name begins with "_".
 
+    `rows` holds the rows of the running episodes, and `many` the episodes themselves, for a wrapper that knows
+    the task.
+
     Example:
         >>> import gymnasium, loquent
         >>> envs = gymnasium.make_vec("loquent/Blocks-v0", num_envs=64, view="objects")
@@ -75,7 +78,7 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
         check_lengths(num_envs=num_envs)
         check_players((), None, weights)
         self.num_envs, self.split = num_envs, split
-        self._many = self._build(form, view, render_mode)
+        self.many = self._build(form, view, render_mode)
         self.weights = Record(self.task.spec.rewards if weights is None else weights)
         assert self.task.actions is not None
         self._size = len(self.task.actions)
@@ -123,7 +126,7 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
         chosen = reset_options(options)
         for place in range(self.num_envs):
             self._begin(place, chosen)
-        return self._many.observation(), self._infos()
+        return self.many.observation(), self._infos()
 
     def step(
         self, actions: NDArray[np.int64]
@@ -138,7 +141,7 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
             raise ResetNeeded(NO_EPISODE)
         actions = self._checked(actions)
         begins, active = np.flatnonzero(self._over), ~self._over
-        named, ended = self._many.step(actions, active)
+        named, ended = self.many.step(actions, active)
         self._turns += active
         rewards = np.zeros(self.num_envs)
         for name, values in named.items():
@@ -149,7 +152,7 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
         self._over = terminated | truncated
         for place in begins.tolist():
             self._begin(place, {})
-        return self._many.observation(), rewards, terminated, truncated, self._infos(ended)
+        return self.many.observation(), rewards, terminated, truncated, self._infos(ended)
 
     def _seed(self, seed: int | list[int | None] | None) -> None:
         """Set the seeds of the places, and number their episodes from 0 where a seed is new."""
@@ -176,7 +179,7 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
         if "sample" not in options:
             self._counts[place] += 1
         row = row or drawn.draw(split, number, self._seeds[place])
-        self._many.start(place, row)
+        self.many.start(place, row)
         self.rows[place], self._turns[place], self._over[place] = row, 0, False
 
     def _checked(self, actions: Any) -> NDArray[np.int64]:
@@ -194,7 +197,7 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
         return array.astype(np.int64)
 
     def _infos(self, ended: Any = ()) -> dict[str, Any]:
-        infos: dict[str, Any] = {"action_mask": self._many.masks(), "turn": self._turns.copy()}
+        infos: dict[str, Any] = {"action_mask": self.many.masks(), "turn": self._turns.copy()}
         every = np.ones(self.num_envs, dtype=np.bool_)
         infos["_action_mask"] = infos["_turn"] = every
         if self._over.any():
