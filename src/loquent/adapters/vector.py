@@ -34,8 +34,8 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
     episodes ended also `ended` (names of rules), `bootstrap` and, where the task declares success,
     `is_success`, each with a mask whose name begins with "_".
 
-    `rows` holds the rows of the running episodes, and `many` the episodes themselves, for a wrapper that knows
-    the task.
+    `rows` holds the rows of the running episodes, and `many` the episodes themselves, for a wrapper that
+    knows the task.
 
     Example:
         >>> import gymnasium, loquent
