@@ -1,13 +1,19 @@
 """How often the intervals and verdicts of benchmarks are right, by simulation through their own code.
 
-Run: python tests/bench/study.py        (minutes; writes docs/results/evidence.jsonl, prints the tables)
+Run: python tests/bench/study.py                 (a quarter of an hour; writes docs/results/evidence.jsonl and
+                                                  the tables of docs/evidence.md)
+     python tests/bench/study.py power verdicts  (computes these tables alone again)
+     python tests/bench/study.py page            (writes the tables of the page from the results)
 """
 
 from __future__ import annotations
 
 import json
+import math
+import re
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,107 +23,334 @@ from loquent.bench.evidence import verdicts
 from loquent.bench.evidence.rows import Row
 from loquent.bench.suite_schema import Ordering
 from loquent.core.seeding import Key
-from loquent.statistics import intervals, power, two_way
+from loquent.statistics import comparing, intervals, power, resampling, two_way
+from loquent.statistics.resampling import Resampling
 from loquent.statistics.tables import text_table
 
-RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results" / "evidence.jsonl"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 SEEDS = (3, 5, 10, 30)
 ROWS = (50, 200, 1000)
-SPREADS = {"mostly rows": (0.02, 0.5, 0.1), "both": (0.05, 0.3, 0.3), "mostly seeds": (0.1, 0.1, 0.4)}
-"""The deviations of the effects of seed, row, and seed and row together."""
+TIMES = 1600
+"""Samples a cell, or a multiple or half of it; the standard error of a share of 95% is half a point."""
+
+SPREADS = {"rows": (0.02, 0.5, 0.1), "both": (0.05, 0.3, 0.3), "seeds": (0.1, 0.1, 0.4)}
+"""What varies most; the deviations of the effects of seed, row, and seed and row together."""
+LOGITS = {"rows": (0.1, 2.0), "both": (0.3, 1.0), "seeds": (0.8, 0.3)}
+"""Of successes: the deviations of the effects of seed and row, in logits."""
+CENTRES = {"half succeed": 0.0, "most succeed": 2.2}
+KINDS = ("normal", "skewed", *CENTRES)
+DRAWS: dict[str, Callable[..., np.ndarray]] = {
+    "normal": lambda stream, size: stream.normal(size=size),
+    "uniform": lambda stream, size: stream.uniform(-(3**0.5), 3**0.5, size=size),
+    "skewed": lambda stream, size: stream.exponential(size=size) - 1,
+}
 PAIRS = tuple(Ordering(claim=str(i), column="a", rising=(f"c{i}", f"c{i + 1}")) for i in range(0, 10, 2))
 FOUR = Ordering(claim="four", column="a", rising=("c10", "c11", "c12", "c13"))
+Line = dict[str, float | str]
 
 
 def main() -> None:
-    """Compute all tables, print them and write them."""
+    """Compute all tables or those that are named, write them, and write the tables of the page."""
+    results, page, names = DOCS / "results" / "evidence.jsonl", DOCS / "evidence.md", sys.argv[1:]
+    earlier = json.loads(results.read_text(encoding="utf-8")) if names else {"seconds": 0}
+    record = {**earlier, "samples": TIMES, "command": "python tests/bench/study.py"}
     start = time.perf_counter()
-    record = {
-        "seed_intervals": [seed_intervals(count, 4000) for count in SEEDS],
-        "two_way": [two_way_intervals(count, 1000) for count in SEEDS],
-        "verdicts": [wrong_decisions(count, 1000) for count in SEEDS],
-        "power": [seen(count, 1000) for count in SEEDS],
-    }
-    record["seconds"] = round(time.perf_counter() - start)
-    record["command"] = "python tests/bench/study.py"
-    RESULTS.write_text(json.dumps(record) + "\n", encoding="utf-8")
-    for name in ("seed_intervals", "two_way", "verdicts", "power"):
-        head = list(record[name][0])
-        body = [[str(line[key]) for key in head] for line in record[name]]
-        sys.stdout.write(f"{name}\n{text_table(head, body)}\n\n")
+    for name, lines in tables(TIMES):
+        if not names or name in names:
+            record[name] = list(lines)
+            sys.stdout.write(f"{name}, {time.perf_counter() - start:.0f} s\n{markdown(record[name])}\n\n")
+            sys.stdout.flush()
+    record["seconds"] += round(time.perf_counter() - start)
+    results.write_text(json.dumps(record) + "\n", encoding="utf-8")
+    page.write_text(with_tables(page.read_text(encoding="utf-8"), record), encoding="utf-8")
 
 
-def seed_intervals(count: int, times: int) -> dict[str, float | str]:
+def tables(times: int) -> Iterator[tuple[str, Iterator[Line]]]:
+    """The lines of each table, by name."""
+    both = [(count, rows) for count in SEEDS for rows in ROWS if count >= two_way.SEEDS]
+    yield "seed_intervals", (seed_intervals(count, 20 * times) for count in SEEDS)
+    yield "seed_differences", (seed_differences(count, 2 * times) for count in SEEDS)
+    yield "row_differences", (row_differences(rows, times) for rows in ROWS)
+    yield "power", (seen(count, 2 * times) for count in SEEDS)
+    yield "two_way_few", (too_few_seeds(two_way_intervals, rows, times // 2) for rows in ROWS)
+    few = (too_few_seeds(two_way_differences, rows, times // 2) for rows in ROWS)
+    yield "two_way_differences_few", few
+    yield "two_way", (two_way_intervals(*size, times) for size in both)
+    yield "two_way_differences", (two_way_differences(*size, times // 2) for size in both)
+    yield "over_tasks", (over_tasks(count, times // 2) for count in SEEDS)
+    yield "verdicts", (wrong_decisions(count, times) for count in SEEDS)
+    yield "bootstrap", (bootstrap(rows, times // 2) for rows in ROWS)
+
+
+def seed_intervals(count: int, times: int) -> Line:
     """The share of intervals over seeds that hold the mean on the same rows, in per cent."""
-    stream = Key(count, ("seed intervals",)).generator()
-    normal = stream.normal(size=(times, count))
-    uniform = stream.uniform(-1, 1, size=(times, count))
-    skewed = stream.exponential(size=(times, count)) - 1
-    return {
-        "seeds": f"{count} seeds",
-        "normal": held(intervals.interval(line.tolist()) for line in normal),
-        "uniform": held(intervals.interval(line.tolist()) for line in uniform),
-        "skewed": held(intervals.interval(line.tolist()) for line in skewed),
-    }
-
-
-def two_way_intervals(count: int, times: int) -> dict[str, float | str]:
-    """The share of intervals that hold the mean over all rows: two-way, and over seeds alone."""
-    line: dict[str, float | str] = {"seeds": f"{count} seeds"}
-    for rows, (name, (seed, row, rest)) in zip(ROWS, SPREADS.items(), strict=True):
-        stream = Key(count, ("two-way", name)).generator()
-        both, alone = [], []
-        for _ in range(times):
-            values = seed * stream.normal(size=(count, 1)) + row * stream.normal(size=(1, rows))
-            values = values + rest * stream.normal(size=(count, rows))
-            both.append(two_way.interval(values))
-            alone.append(intervals.interval(values.mean(1).tolist()))
-        line[f"{name}, {rows} rows"] = held(both)
-        line[f"{name}, {rows} rows, seeds alone"] = held(alone)
+    line: Line = {"": f"{count} seeds"}
+    for name, draw in DRAWS.items():
+        samples = draw(Key(count, ("seeds", name)).generator(), (times, count))
+        line[name] = held(intervals.interval(sample.tolist()) for sample in samples)
+        line[f"{name}, Student's"] = held(students(sample) for sample in samples)
+    for rows in (ROWS[0], ROWS[-1]):
+        stream = Key(count, ("seeds", "successes", rows)).generator()
+        chances = logistic(CENTRES["most succeed"] + 0.8 * stream.normal(size=(times, count)))
+        shares = stream.binomial(rows, chances) / rows
+        mean = population("most succeed", 0.8)
+        found = [intervals.interval((sample - mean).tolist()) for sample in shares]
+        line[f"successes on {rows} rows"] = held(item for item in found if item.low is not None)
     return line
 
 
-def held(found) -> float:
-    """The share of intervals that hold 0, in per cent."""
-    return share([item.low is not None and item.low <= 0 <= item.high for item in found])
+def students(sample: np.ndarray) -> intervals.Interval:
+    """Student's t without stretching."""
+    half = intervals.student(len(sample) - 1) * sample.std(ddof=1) / math.sqrt(len(sample))
+    return intervals.Interval(sample.mean(), sample.mean() - half, sample.mean() + half, None, len(sample))
 
 
-def share(outcomes) -> float:
+def seed_differences(count: int, times: int) -> Line:
+    """The share of intervals of differences over seeds that hold 0, in per cent.
+
+    The deviations of the two cells differ by up to four times.
+    """
+    line: Line = {"": f"{count} seeds"}
+    for name, draw in DRAWS.items():
+        stream = Key(count, ("differences", name)).generator()
+        values = np.exp2(stream.uniform(-1, 1, size=(times, 2, 1))) * draw(stream, (times, 2, count))
+        line[name] = held(difference(*cells) for cells in values)
+        equal = draw(stream, (times, 2, count))
+        line[f"{name}, equal deviations"] = held(difference(*cells) for cells in equal)
+        apart = np.array([[1.0], [4.0]]) * draw(stream, (times, 2, count))
+        line[f"{name}, four times"] = held(difference(*cells) for cells in apart)
+    return line
+
+
+def difference(first: np.ndarray, second: np.ndarray) -> comparing.Difference:
+    """The difference of two cells over seeds, as verdicts compute it."""
+    found = verdicts.compare(dict(enumerate(first.tolist())), dict(enumerate(second.tolist())))
+    assert found is not None
+    return found
+
+
+def row_differences(rows: int, times: int) -> Line:
+    """The share of intervals of differences over paired rows that hold 0, in per cent.
+
+    They are about two runs, so seeds have no effect.
+    """
+    line: Line = {"": f"{rows} rows"}
+    for kind in KINDS:
+        stream = Key(rows, ("rows", kind)).generator()
+        found = []
+        for _ in range(times):
+            shared = rows_of(kind, stream, rows)
+            own = [0.8 * shared + 0.6 * rows_of(kind, stream, rows) for _ in range(2)]
+            cells = [values(kind, "rows", stream, 1, effect, 0.0)[0] for effect in own]
+            named = [dict(zip(map(str, range(rows)), cell.tolist(), strict=True)) for cell in cells]
+            found.append(verdicts.compare_paired_rows(*named))
+        line[kind] = held(item for item in found if item is not None)
+    return line
+
+
+def two_way_intervals(count: int, rows: int, times: int) -> Line:
+    """The share of intervals that hold the mean over all rows and seeds, in per cent."""
+    line: Line = {"": f"{count} seeds, {rows} rows"}
+    for varies in SPREADS:
+        for kind in KINDS:
+            stream = Key(count, ("two-way", varies, kind, rows)).generator()
+            mean = population(kind, *LOGITS[varies]) if kind in CENTRES else 0.0
+            cells = (values(kind, varies, stream, count, rows_of(kind, stream, rows)) for _ in range(times))
+            found = [two_way.interval(cell - mean) for cell in cells]
+            line[f"{varies}: {kind}"] = held(found)
+    return line
+
+
+def too_few_seeds(table: Callable[[int, int, int], Line], rows: int, times: int) -> Line:
+    """The line of a table for 3 seeds, if the code gave an interval there."""
+    fewest, two_way.SEEDS = two_way.SEEDS, 3
+    try:
+        return table(3, rows, times)
+    finally:
+        two_way.SEEDS = fewest
+
+
+def two_way_differences(count: int, rows: int, times: int) -> Line:
+    """The share of intervals of differences over seeds and rows that hold 0, in per cent.
+
+    Both cells play the same rows; three fifths of the effect of a row are the cell's own.
+    """
+    line: Line = {"": f"{count} seeds, {rows} rows"}
+    for varies in SPREADS:
+        for kind in KINDS:
+            stream = Key(count, ("two-way differences", varies, kind, rows)).generator()
+            found = []
+            for _ in range(times):
+                shared = rows_of(kind, stream, rows)
+                own = [0.8 * shared + 0.6 * rows_of(kind, stream, rows) for _ in range(2)]
+                scales = np.ones(2) if kind in CENTRES else np.exp2(stream.uniform(-1, 1, size=2))
+                cells = [
+                    values(kind, varies, stream, count, effect, scale)
+                    for effect, scale in zip(own, scales, strict=True)
+                ]
+                found.append(two_way.difference(*cells))
+            line[f"{varies}: {kind}"] = held(found)
+    return line
+
+
+def rows_of(kind: str, stream: np.random.Generator, rows: int) -> np.ndarray:
+    """The effects of rows, with deviation 1: float64[1, rows]."""
+    return DRAWS["skewed" if kind == "skewed" else "normal"](stream, (1, rows))
+
+
+def values(
+    kind: str, varies: str, stream: np.random.Generator, count: int, rows: np.ndarray, scale: float = 1.0
+) -> np.ndarray:
+    """One value for each seed and row: float64[seeds, rows]; successes are 0 or 1.
+
+    Args:
+        scale: a factor of the effects of seeds.
+    """
+    if kind in CENTRES:
+        seed, row = LOGITS[varies]
+        logits = CENTRES[kind] + scale * seed * stream.normal(size=(count, 1)) + row * rows
+        return (stream.random(logits.shape) < logistic(logits)).astype(float)
+    seed, row, rest = SPREADS[varies]
+    draw = DRAWS[kind]
+    effects = scale * seed * draw(stream, (count, 1)) + row * rows
+    return effects + rest * draw(stream, (count, rows.shape[1]))
+
+
+def logistic(logits: np.ndarray) -> np.ndarray:
+    """The chances of logits."""
+    return 1 / (1 + np.exp(-logits))
+
+
+def population(kind: str, *deviations: float) -> float:
+    """The mean chance over normal effects with these deviations, by 200-point quadrature."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(200)
+    chances = logistic(CENTRES[kind] + math.hypot(*deviations) * nodes)
+    return float(weights @ chances / weights.sum())
+
+
+def bootstrap(samples: int, times: int) -> Line:
+    """The share of bootstrap intervals that hold the mean of a score, in per cent."""
+    line: Line = {"": f"{samples} samples"}
+    chances = {"half score 1": 0.5, "one in ten scores 0": 0.9, "one in fifty scores 0": 0.98}
+    for method in ("percentile", "bca"):
+        settings = Resampling(method=method, resamples=500)
+        for name in (*DRAWS, *chances):
+            stream = Key(samples, ("bootstrap", name)).generator()
+            found = []
+            for _ in range(times):
+                if name in chances:
+                    sample = (stream.random(samples) < chances[name]) - chances[name]
+                else:
+                    sample = DRAWS[name](stream, samples)
+                found.append(bootstrapped(sample, settings))
+            line[f"{method}: {name}"] = held(item for item in found if item.low is not None)
+    return line
+
+
+def bootstrapped(sample: np.ndarray, settings: Resampling) -> resampling.Bounds:
+    """The interval of the mean of a sample."""
+
+    def mean(numbers: np.ndarray) -> dict[str, float]:
+        return {"a": float(sample[numbers].mean())}
+
+    return resampling.bounds(mean, len(sample), {"a": float(sample.mean())}, settings)["a"]
+
+
+def over_tasks(count: int, times: int) -> Line:
+    """The share of stratified bootstrap intervals over three tasks that hold the value, in per cent.
+
+    The code gives none. Runs are drawn again within each task, as in arXiv:2108.13264; 500 draws.
+    """
+    line: Line = {"": f"{count} runs a task"}
+    places, spread = np.array([[0.3], [0.5], [0.6]]), 0.1
+    for kind in ("normal", "skewed"):
+        stream, draw = Key(count, ("tasks", kind)).generator(), DRAWS[kind]
+        many = places + spread * draw(stream, (2, 3, 200_000))
+        many[1] += spread / 2
+        truth = (
+            middle(many[0].reshape(1, -1))[0],
+            improvement(many[1][None, :, :400], many[0][None, :, :400])[0],
+        )
+        means, chances = [], []
+        for _ in range(times):
+            values = places + spread * draw(stream, (2, 3, count))
+            values[1] += spread / 2
+            drawn = [
+                own[np.arange(3)[:, None], stream.integers(count, size=(500, 3, count))] for own in values
+            ]
+            means.append(quantiles(middle(drawn[0].reshape(500, -1)) - truth[0]))
+            chances.append(quantiles(improvement(drawn[1], drawn[0]) - truth[1]))
+        line[f"interquartile mean, {kind}"], line[f"improvement, {kind}"] = held(means), held(chances)
+    return line
+
+
+def middle(values: np.ndarray) -> np.ndarray:
+    """Interquartile means, as `across_tasks.interquartile_mean`: [draws, values] to [draws]."""
+    cut = values.shape[1] // 4
+    return np.sort(values, axis=1)[:, cut : values.shape[1] - cut].mean(1)
+
+
+def improvement(better: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Probabilities of improvement, as in `across_tasks`: [draws, tasks, runs] to [draws]."""
+    return (better[..., None] > other[..., None, :]).mean((1, 2, 3))
+
+
+def quantiles(draws: np.ndarray) -> resampling.Bounds:
+    """The percentile interval of draws."""
+    return resampling.Bounds(*map(float, np.quantile(draws, (0.025, 0.975))))
+
+
+def held(found: Iterable[object]) -> float:
+    """The share of intervals that hold 0, in per cent; an interval that is not given holds nothing."""
+    ends = [(item.low, item.high) for item in found]
+    return share([low is not None and low <= 0 <= high for low, high in ends])
+
+
+def share(outcomes: list[bool]) -> float:
     """The share of true outcomes, in per cent."""
-    return round(100 * sum(outcomes) / len(outcomes), 1)
+    return round(100 * float(np.mean(outcomes)), 1)
 
 
-def wrong_decisions(count: int, times: int) -> dict[str, float | str]:
+def wrong_decisions(count: int, times: int) -> Line:
     """The share of tables of equal cells with a decided claim, in per cent.
 
     A table has five claims on two cells and one on four; deviations over seeds differ by up to four times.
     """
-    stream = Key(count, ("verdicts",)).generator()
-    corrected, uncorrected = [], []
-    for _ in range(times):
-        spread = np.exp2(stream.uniform(-1, 1, size=(14, 1)))
-        values = spread * stream.normal(size=(14, count))
-        found = verdicts.judge(
-            suite((*PAIRS, FOUR)), {f"c{i}": row(f"c{i}", own) for i, own in enumerate(values)}
-        )
-        corrected.append(any(item.verdict != verdicts.UNDECIDED for item in found))
-        uncorrected.append(any(item.uncorrected != verdicts.UNDECIDED for item in found))
-    return {"seeds": f"{count} seeds", "Holm": share(corrected), "uncorrected": share(uncorrected)}
+    line: Line = {"": f"{count} seeds"}
+    for name in ("normal", "skewed"):
+        draw, stream = DRAWS[name], Key(count, ("verdicts", name)).generator()
+        corrected, uncorrected = [], []
+        for _ in range(times):
+            spread = np.exp2(stream.uniform(-1, 1, size=(14, 1)))
+            cells = {f"c{i}": row(f"c{i}", own) for i, own in enumerate(spread * draw(stream, (14, count)))}
+            found = verdicts.judge(suite((*PAIRS, FOUR)), cells)
+            corrected.append(any(item.verdict != verdicts.UNDECIDED for item in found))
+            uncorrected.append(any(item.uncorrected != verdicts.UNDECIDED for item in found))
+        line[f"Holm, {name}"], line[f"uncorrected, {name}"] = share(corrected), share(uncorrected)
+    return line
 
 
-def seen(count: int, times: int) -> dict[str, float | str]:
-    """How often a claim is decided if the smallest visible difference is true, and an order of four cells."""
+def seen(count: int, times: int) -> Line:
+    """How often a claim is decided if the smallest visible difference is true, and an order of four cells.
+
+    `seen of six` is a claim that Holm corrects together with five others, which have no effect.
+    """
     stream = Key(count, ("power",)).generator()
-    difference = power.smallest_difference(1.0, count)
-    pair, four = [], []
+    alone, in_table = (power.smallest_difference(1.0, count, tests) for tests in (1, len(PAIRS) + 1))
+    pair, four, beside = [], [], []
+    first = Ordering(claim="pair", column="a", rising=("c10", "c11"))
     for _ in range(times):
-        values = stream.normal(size=(4, count)) + difference * np.arange(4)[:, None]
-        cells = {f"c{10 + i}": row(f"c{10 + i}", own) for i, own in enumerate(values)}
-        first = Ordering(claim="pair", column="a", rising=("c10", "c11"))
+        noise = stream.normal(size=(14, count))
+        steps = noise[:4] + alone * np.arange(4)[:, None]
+        cells = {f"c{10 + i}": row(f"c{10 + i}", own) for i, own in enumerate(steps)}
         pair.append(verdicts.judge(suite((first,)), cells)[0].verdict == verdicts.HOLDS)
         four.append(verdicts.judge(suite((FOUR,)), cells)[0].verdict == verdicts.HOLDS)
+        noise[1] += in_table
+        cells = {f"c{i}": row(f"c{i}", own) for i, own in enumerate(noise)}
+        beside.append(verdicts.judge(suite((*PAIRS, FOUR)), cells)[0].verdict == verdicts.HOLDS)
     return {
-        "seeds": f"{count} seeds", "smallest difference": round(difference, 2), "seen": share(pair),
+        "": f"{count} seeds", "smallest difference": round(alone, 2), "seen": share(pair),
+        "smallest difference of six claims": round(in_table, 2), "seen of six": share(beside),
         "order of four seen": share(four),
     }  # fmt: skip
 
@@ -134,6 +367,24 @@ def row(name, values):
         values={"a": dict(enumerate(values.tolist()))}, intervals={}, paper={}, source="", paper_seeds=0,
         failures={}, seconds=0.0,
     )  # fmt: skip
+
+
+def markdown(lines: list[Line]) -> str:
+    """The lines as a table."""
+    head = list(lines[0])
+    return text_table(head, [[str(line[key]) for key in head] for line in lines])
+
+
+def with_tables(page: str, record: dict[str, object]) -> str:
+    """The page with the tables of a record in the place of its own."""
+
+    def table(match: re.Match[str]) -> str:
+        lines = record[match[3]]
+        chosen = [key for key in lines[0] if not key or key.startswith(match[2] or "")]
+        return f"{match[1]}\n{markdown([{key: line[key] for key in chosen} for line in lines])}\n"
+
+    pattern = r"((?:<!-- only: (.*?) -->)?<!-- table: evidence\.jsonl 1 (\w+) -->)\n(?:\|.*\n)*"
+    return re.sub(pattern, table, page)
 
 
 if __name__ == "__main__":

@@ -160,6 +160,8 @@ def test_a_suite_collects_learns_and_ranks(sets):
     assert found.verdicts[0].verdict == UNDECIDED, "one seed decides nothing about methods"
     text = pages.markdown(found)
     assert "## Recorded episodes" in text
+    [line] = [line for line in text.splitlines() if line.startswith("| half ")]
+    assert [cell.strip() for cell in line.split("|")][3:5] == ["20", str(games["rows"])]
     assert "exact value of wordle/optimal" in text
     assert "over rows (one seed; 4 episodes on 4 rows)" in text
     assert "undecided about the methods (one seed); on these rows: " in text

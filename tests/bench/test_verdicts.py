@@ -130,14 +130,14 @@ def test_a_difference_has_an_interval_over_seeds_and_rows_beside():
     shifts = {name: [i % 2 * 2.0 * (name == "y") for i in range(20)] for name in "xy"}
     cells = {}
     for name, shift in shifts.items():
-        seeds = {seed: {f"r{i}": 0.01 * seed + number for i, number in enumerate(shift)} for seed in range(3)}
+        seeds = {seed: {f"r{i}": 0.01 * seed + number for i, number in enumerate(shift)} for seed in range(5)}
         means = [sum(own.values()) / 20 for own in seeds.values()]
         cells[name] = dataclasses.replace(row(name, *means), by_row={"a": seeds})
     (found,) = judge("xy", **cells)
     step = found.steps[0]
-    assert step.difference.low == pytest.approx(1 - 2.776 * 0.01 * (2 / 3) ** 0.5, abs=1e-4)
-    # rows: deviation sqrt(20 / 19), error sqrt(1 / 19) = 0.2294; the seeds add 0.0082²
-    assert step.both.error == pytest.approx((1 / 19 + 2 * 0.0001 / 3) ** 0.5)
+    assert step.difference.low == pytest.approx(1 - 2.306 * 0.01, abs=1e-4)
+    # rows: deviation sqrt(20 / 19), error sqrt(1 / 19) = 0.2294; the seeds add 0.01²
+    assert step.both.error == pytest.approx((1 / 19 + 0.0001) ** 0.5)
     assert step.both.low < 0.55 < step.difference.low
     assert texts.effect_text(found) == (
         f"difference 1.000 [0.977, 1.023] over seeds, [{step.both.low:.3f}, {step.both.high:.3f}] over seeds "

@@ -37,7 +37,7 @@ def test_an_interval_by_hand():
 def test_the_long_side_reaches_further_by_hand():
     # [0, 0, 3]: mean 1, deviations -1, -1, 2; variance 6 / 2 = 3, error sqrt(3 / 3) = 1
     # third moment of the mean: (-1 - 1 + 8) / (3 * 2 * 1) = 1, so its skewness is 1
-    # c = 1/2 + 40 / 9 is more than 3: the upper end is 1 + 3 = 4 times as far as Student's
+    # c = 2/5 + 40 / 9 is more than 3: the upper end is 1 + 3 = 4 times as far as Student's
     found = interval([0.0, 0.0, 3.0])
     assert third_moment([0.0, 0.0, 3.0]) == pytest.approx(1)
     assert (found.low, found.high) == pytest.approx((1 - 4.302652729696142, 1 + 4 * 4.302652729696142))

@@ -189,6 +189,7 @@ def set_heads(results: Results) -> list[str]:
         "",
         "made by",
         "episodes",
+        "rows",
         "return ↑",
         "best tenth",
         "exact value of its player",
@@ -197,7 +198,7 @@ def set_heads(results: Results) -> list[str]:
 
 
 def set_rows(results: Results) -> Iterator[list[str]]:
-    """One row for each set: episodes, mean return with standard error, best tenth, and exact values."""
+    """One row for each set: episodes and rows, mean return with standard error, best tenth, exact values."""
     for figures in results.sets.values():
         error = f" ± {number(figures['error'])}" if figures["error"] is not None else ""
         exact = [figures["exact"], *([figures["optimum"]] if figures["optimum_of"] else [])]
@@ -205,6 +206,7 @@ def set_rows(results: Results) -> Iterator[list[str]]:
             figures["label"],
             figures["made_by"],
             str(figures["episodes"]),
+            str(figures.get("rows", "unknown")),
             number(figures["return"]) + error,
             number(figures["best"]),
             *("–" if value is None else number(value) for value in exact),
