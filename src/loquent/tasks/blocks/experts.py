@@ -26,6 +26,7 @@ TOWER_WORK, SCATTER_WORK = 30_000, 6_000  # boards whose truth value is computed
 PLANS = 4096  # cached plans
 REPEATS = 0.5  # the probability that a random edit adds an item that looks like the last one
 NEARBY = 0.5  # the probability that it is made in the box of the last one
+REMOVALS = (0.15, 0.15, 0.15, 0.7)  # the probability of a removal, one of these for each random sequence
 
 _COLUMN, _ROW = np.divmod(np.arange(legality.CELLS), legality.SIDE)
 _EDGES = [_COLUMN == 0, _COLUMN == legality.SIDE - 1, _ROW == 0, _ROW == legality.SIDE - 1]
@@ -135,12 +136,17 @@ class Planner:
         """Random legal edits until the statement has the value, at most `most`; and how many were tried."""
         plan: Plan = ()
         box, look, region = int(rng.integers(3)), rng.integers(3, size=3), REGIONS[rng.integers(len(REGIONS))]
+        removals = REMOVALS[rng.integers(len(REMOVALS))]
         for tried in range(most):
             if rng.random() > NEARBY:
                 box = int(rng.integers(3))
             if rng.random() > REPEATS:
                 look = rng.integers(3, size=3)
-            i = _drawn(edits, board, box, look, region, rng)
+            if board[box] and rng.random() < removals:
+                choices = list(_removals(edits, board, box))
+                i = choices[rng.integers(len(choices))] if choices else None
+            else:
+                i = _drawn(edits, board, box, look, region, rng)
             if i is None:
                 return None, tried
             board = self.apply(board, i)
@@ -177,19 +183,26 @@ def _unordered(board: Board) -> Board:
     return left, middle, right
 
 
-def _candidates(edits: PlacedEdits, board: Board) -> Iterator[int]:
-    """The legal edits at cells of the grid; a removal of every item where actions are pixels."""
-    step = CELL // edits.step
-    for b, box in enumerate(board):
-        adds, removals = legality.cells(box)
-        first = rules.PITCH // edits.step * b
-        for place in np.flatnonzero(removals).tolist() if edits.step == CELL else ():
+def _removals(edits: PlacedEdits, board: Board, b: int) -> Iterator[int]:
+    """The removals at cells of a box; the removal of every item where actions are pixels."""
+    first, box = rules.PITCH // edits.step * b, board[b]
+    if edits.step == CELL:
+        for place in np.flatnonzero(legality.cells(box)[1]).tolist():
             column, row = divmod(place, legality.SIDE)
             yield _known(edits, REMOVE, first + column, row)
-        for item in box if edits.step != CELL else ():
-            x, y = item.x + item.size // 2, item.y + item.size // 2
-            if rules.item_of_pixel(box, x, y) >= 0:
-                yield _known(edits, REMOVE, rules.PITCH * b + x, y)
+        return
+    for item in box:
+        x, y = item.x + item.size // 2, item.y + item.size // 2
+        if rules.item_of_pixel(box, x, y) >= 0:
+            yield _known(edits, REMOVE, first + x, y)
+
+
+def _candidates(edits: PlacedEdits, board: Board) -> Iterator[int]:
+    """The legal edits at cells of the grid, where removals may be at pixels."""
+    step = CELL // edits.step
+    for b, box in enumerate(board):
+        yield from _removals(edits, board, b)
+        adds, first = legality.cells(box)[0], rules.PITCH // edits.step * b
         for place in np.flatnonzero(adds).tolist():
             cell, look = divmod(place, 27)
             column, row = divmod(cell, legality.SIDE)
@@ -205,15 +218,10 @@ def _drawn(
     region: NDArray[np.bool_],
     rng: np.random.Generator,
 ) -> int | None:
-    """A random legal edit of a box: mostly an addition of an item with this look."""
-    adds, removals = legality.cells(board[box])
+    """A random legal addition of an item with this look to a box, at a cell of the region."""
+    adds = legality.cells(board[box])[0]
     step, first = CELL // edits.step, rules.PITCH // edits.step * box
     shape, color, size = look.tolist()
-    if board[box] and rng.random() < 0.15 and edits.step == CELL:
-        cells = np.flatnonzero(removals)
-        if len(cells):
-            column, row = divmod(int(cells[rng.integers(len(cells))]), legality.SIDE)
-            return _known(edits, REMOVE, first + column, row)
     legal = adds.reshape(legality.CELLS, len(SHAPES), 3, 3)[:, shape, color, size]
     cells = np.flatnonzero(legal & region)
     if not len(cells):
