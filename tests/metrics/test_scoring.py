@@ -227,6 +227,35 @@ def test_repeated_prompts_are_no_new_evidence(metric):
     assert wrong.high - wrong.low < 0.75 * (found.high - found.low)
 
 
+class Right(Words):
+    """Whether a text is its reference: 0 or 1."""
+
+    def __call__(self, predictions, references, prompts, rows):
+        samples = [float(text == own[0]) for text, own in zip(predictions, references, strict=True)]
+        return Measured({"right": samples}, {"right": sum(samples) / len(samples)})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "caution"), [(4, "4 of 80 scores differ"), (9, "9 of 80"), (10, ""), (40, "")]
+)
+def test_shares_of_which_few_differ_have_a_caution(wrong, caution):
+    rows = [Row(str(i), {"prompt": str(i)}) for i in range(80)]
+    said = ["no" if i < wrong else "yes" for i in range(80)]
+    pairs = Pairs(said, [["yes"]] * 80, [str(i) for i in range(80)], rows)
+    found = score({"right": Right()}, pairs, DRAWS).bounds["right"]
+    assert found.low < 1 - wrong / 80 < found.high
+    assert found.caution.startswith(caution)
+    assert bool(found.caution) == bool(caution)
+
+
+def test_answers_to_one_prompt_count_once_for_the_caution():
+    """Twenty wrong answers to two prompts are two."""
+    prompts = [str(i // 10) for i in range(600)]
+    rows = [Row(str(i), {"prompt": prompt}) for i, prompt in enumerate(prompts)]
+    pairs = Pairs(["no" if i < 20 else "yes" for i in range(600)], [["yes"]] * 600, prompts, rows)
+    assert score({"right": Right()}, pairs, DRAWS).bounds["right"].caution.startswith("2 of 60 scores differ")
+
+
 def test_one_prompt_has_no_interval():
     pairs = replace(texts(), prompts=("the same",) * 30)
     found = score({"words": Average()}, pairs, DRAWS).bounds["words"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from loquent.core.seeding import Key
 from loquent.data.pairs import Pairs
 from loquent.errors import BadSetting, BrokenMetric
 from loquent.statistics.clustered import members
-from loquent.statistics.resampling import Bounds, Numbers, Resampling, Statistic, bounds
+from loquent.statistics.resampling import Bounds, Numbers, Resampling, Statistic, bounds, rare
 
 Column = NDArray[np.float64]
 # small draws that test whether a corpus score is a mean
@@ -140,7 +140,17 @@ def _bounds(
         return scores
 
     accepted = {key: value for key, value in measured.corpus.items() if key not in refused}
-    return refused | intervals(statistic, accepted)
+    found = refused | intervals(statistic, accepted)
+    return {key: _cautioned(own, means.get(key), prompts) for key, own in found.items()}
+
+
+def _cautioned(found: Bounds, scores: Column | None, prompts: list[Numbers]) -> Bounds:
+    """The interval with a caution if few of its scores of 0 and 1 differ; scores on one prompt count once."""
+    if scores is None or found.low is None or found.caution:
+        return found
+    by_prompt = [set(scores[own][~np.isnan(scores[own])].tolist()) for own in prompts]
+    caution = rare([next(iter(own)) for own in by_prompt if len(own) == 1])
+    return replace(found, caution=caution)
 
 
 def _tallied(metric: Tallied, pairs: Pairs) -> Statistic:

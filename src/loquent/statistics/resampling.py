@@ -12,13 +12,15 @@ that count distinct items, such as a vocabulary, because drawn texts repeat. `Bo
 Quantiles of draws are too narrow for few samples: a draw spreads by sqrt((n - 1) / n) less than the samples,
 and its spread is itself an estimate. Both methods take quantiles further out, which makes the interval of
 a mean as wide as Student's t (Hesterberg 2015, arXiv:1411.5279, sec. 4.3, "expanded percentile interval").
-Below `FEW` samples a caution says that scores with skewed distributions still leave the interval too often.
+Below `FEW` samples a caution says that scores with skewed distributions still leave the interval too often,
+and `rare` has one for shares. How often intervals are right is in docs/evidence.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, Literal
@@ -36,6 +38,7 @@ Statistic = Callable[[Numbers], dict[str, float]]
 """Scores the drawn samples: values by key."""
 GROUPS = 200  # the largest number of groups that bca leaves out, one at a time
 FEW = 50  # below this number of samples, intervals have a caution
+RARE = 10  # a mean of 0 and 1 has one if the rarer of them is less frequent
 SPREADLESS = 1e-12  # a difference below this share of a number is rounding
 ONE_SIDED = (
     "all draws lie on one side of the value: it is an extreme, or it depends on how many different texts "
@@ -139,6 +142,18 @@ def few(samples: int) -> str:
     return (
         f"{samples} samples are few: intervals of skewed scores hold the true value less often than they "
         f"say; take at least {FEW}"
+    )
+
+
+def rare(scores: Sequence[float]) -> str:
+    """The caution on the mean of scores that are 0 or 1, of which few differ; empty for other scores."""
+    counts = Counter(scores)
+    least = min(counts.values(), default=0)
+    if len(counts) != 2 or counts.keys() != {0.0, 1.0} or least >= RARE:
+        return ""
+    return (
+        f"{least} of {len(scores)} scores differ from the others, which are all equal; the interval may hold "
+        f"the true share less often than it says; take samples until at least {RARE} differ"
     )
 
 
