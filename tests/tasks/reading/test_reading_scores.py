@@ -2,13 +2,16 @@
 
 import pytest
 from harvard import play, start, task
+from hypothesis import given
+from hypothesis import strategies as st
 
 import loquent
 from loquent.core.agent import make
 from loquent.core.task import Row
 from loquent.core.values import Record
+from loquent.tasks.reading.corpus.tokens import lowered
 from loquent.tasks.reading.measures import better_when_larger, summary
-from loquent.tasks.reading.scores import exact_match, f1, holds
+from loquent.tasks.reading.scores import exact_match, f1, holds, needles, spans
 from loquent.training.evaluate import evaluate_agent
 
 
@@ -46,6 +49,38 @@ def test_an_answer_inside_a_token_is_covered_by_it():
     step = start(world, ("It lasted from 1854–1856 in all",), "when ?", ["1854"])
     assert step.state.game.needles == (" 1854–1856 ",)
     assert dict(play(world, step, "stop")[-1].rewards) == {"sufficient": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("golds", "memory", "found"),
+    [
+        (["32 billion"], ["it was worth $ 32 billion", "32 , billion"], [(4, 6), (6, 9)]),
+        (["the cat", "cat sat"], ["the cat sat"], [(1, 2), (1, 3)]),
+        (["two three"], ["one two .", "the three"], [(1, 5)]),
+        (["three two"], ["one two .", "the three"], []),
+        (["the", "$"], ["the $"], []),
+        (["a a"], ["x"], []),
+    ],
+)
+def test_where_the_answers_stand(golds, memory, found):
+    assert spans(needles(golds, "token"), memory) == found
+
+
+@given(
+    st.lists(st.text("ab .,", max_size=8), max_size=3), st.lists(st.text("ab .,", max_size=12), max_size=3)
+)
+def test_answers_stand_where_the_memory_is_sufficient(golds, memory):
+    texts = [" ".join(lowered(sentence)) for sentence in memory]
+    found = spans(needles((" ".join(lowered(gold)) for gold in golds), "token"), texts)
+    assert bool(found) == holds(golds, memory)
+
+
+def test_spans_in_a_game():
+    for row in (world := loquent.task("reading")).rows("test")[:50]:
+        game = world.game(row)
+        [(first, last)] = spans(game.needles, game.document.sentences)
+        tokens = " ".join(game.document.sentences).split(" ")
+        assert f1(" ".join(tokens[first:last]), row["answers"]) == 1
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ Answers are normalised as SQuAD does (arXiv:1606.05250): lower case, without ASC
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from loquent.metrics.lexical.squad import answer_words
 from loquent.metrics.text import bag_f1
@@ -40,6 +41,37 @@ def holds(golds: Sequence[str], memory: Sequence[str], match: str = "token") -> 
     """`sufficient` for golds and sentences as raw texts."""
     texts = [" ".join(answer_words(" ".join(tokens.lowered(sentence)))) for sentence in memory]
     return sufficient(needles((" ".join(tokens.lowered(gold)) for gold in golds), match), texts, match)
+
+
+def spans(needles: Iterable[str], memory: Iterable[str]) -> list[tuple[int, int]]:
+    """Where the answers stand in the memory: half-open ranges of its tokens, in order, each once.
+
+    Tokens are counted through all sentences. There is a range exactly where `sufficient` with whole words is
+    True. The first and the last token of a range are never punctuation or an article.
+
+    Args:
+        needles: as `needles(..., "token")` makes them.
+        memory: sentences as tokens with single spaces between them, oldest first.
+    """
+    words: list[str] = []
+    places: list[int] = []  # the token of each word
+    for place, token in enumerate(token for sentence in memory for token in sentence.split(" ")):
+        own = token_words(token)
+        words += own
+        places += [place] * len(own)
+    found = set()
+    for needle in needles:
+        wanted = needle.split()
+        for i in range(len(words) - len(wanted) + 1):
+            if wanted and words[i : i + len(wanted)] == wanted:
+                found.add((places[i], places[i + len(wanted) - 1] + 1))
+    return sorted(found)
+
+
+@lru_cache(maxsize=1 << 16)
+def token_words(token: str) -> tuple[str, ...]:
+    """The words of one token by which answers are compared; () for punctuation and articles."""
+    return tuple(answer_words(token))
 
 
 def f1(answer: str, golds: Iterable[str]) -> float:
