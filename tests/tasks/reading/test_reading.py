@@ -210,12 +210,25 @@ def test_e_6_distractors():
     assert places == sorted(places)
     assert sum(sentence in document.sentences for sentence in sentences) == builtin.FACTS
     assert world.start(own, Key(3)) == step != world.start(own, Key(4))
+    around = [world.start(own, Key(seed)).state.game.document.sentences for seed in range(30)]
+    assert 0 < sum(found[0] in sentences for found in around) < 20  # 10 of 30 are expected
+    assert 0 < sum(found[-1] in sentences for found in around) < 20
     oracle = step
     while oracle.ended is None:
         oracle = world.act(oracle, world.expert(oracle.state))
     assert world.total(oracle.rewards) == 1
     held_out = plain.rows("test")[0]
     assert world.start(held_out, Key(0)).state == plain.start(held_out, Key(0)).state
+
+
+def test_the_expert_looks_no_further_than_the_budget():
+    for steps, first, total in ((1, "stop", 0), (2, "ctrl+f 2011", 1)):
+        world = task(mode="hard", steps=steps)
+        step = start(world)
+        assert world.expert(step.state) == first
+        while step.ended is None:
+            step = world.act(step, world.expert(step.state))
+        assert (world.total(step.rewards), step.turn) == (total, steps)
 
 
 def test_e_7_punctuation_is_a_query_only_among_any():

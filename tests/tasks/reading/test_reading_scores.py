@@ -136,5 +136,8 @@ def test_the_summary_by_hand():
         "f1_info": 0.25,
     }
     assert summary([ended[0]], 20)["steps_mean_penalised"] == 3
+    wrong = play(world, row, "next", "stop", "nothing")[-1].observation
+    assert summary([(fields, wrong)], 20)["steps_mean_penalised"] == 20
+    assert summary([(fields, wrong)], 20)["steps_mean"] == 2
     assert set(better_when_larger(summary(ended, 20))) == {"sufficient", "found_rate", "f1", "em", "f1_info"}
     assert summary([], 20) == {}
