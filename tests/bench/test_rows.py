@@ -6,9 +6,10 @@ import pytest
 
 from loquent.bench.evidence.across import across
 from loquent.bench.evidence.played import Played
-from loquent.bench.evidence.rows import Row, row
+from loquent.bench.evidence.rows import Row, moved, row
 from loquent.bench.suite_schema import Column, Entry, Table
 from loquent.bench.work import Outcome
+from loquent.statistics.intervals import Interval
 
 
 def test_numbers_by_row_are_means_over_their_episodes():
@@ -21,6 +22,8 @@ def test_numbers_by_row_are_means_over_their_episodes():
     assert played.error("some") == pytest.approx(2 / 3), "1, 2 of a and 3 of b: sqrt(2 / 1 * (1 + 1)) / 3"
     uneven = Played(("a", "b", "a"), {"return": (1.0, 4.0, 2.0)})
     assert uneven.by_row("return") is None, "the mean of the rows is not that of the episodes"
+    rounds = Played(tuple("ab" * 10 + "a"), {"return": (1.0, 3.0) * 10 + (1.0,)})
+    assert rounds.by_row("return") == {"a": 1.0, "b": 3.0}, "11 and 10 times are about equally often"
 
 
 def cell(seeds, rows=20, played=True):
@@ -55,6 +58,12 @@ def test_five_seeds_have_an_interval_over_seeds_and_rows():
 @pytest.mark.parametrize(("seeds", "played"), [(4, True), (1, True), (5, False)])
 def test_fewer_seeds_and_lost_episodes_have_none(seeds, played):
     assert cell(seeds, played=played).both == {}
+
+
+def test_an_interval_stands_about_the_mean_of_the_episodes():
+    found = moved(Interval(2.0, 1.0, 4.0, 0.5, 5), 2.25)
+    assert (found.mean, found.low, found.high, found.deviation) == (2.25, 1.25, 4.25, 0.5)
+    assert moved(Interval(2.0, None, None, None, 1), 3.0) == Interval(3.0, None, None, None, 1)
 
 
 def score(name, task, column, *values):

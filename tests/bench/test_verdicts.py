@@ -111,7 +111,7 @@ def test_the_rows_of_one_seed_are_paired():
     numbers = {f"r{i}": float(i % 2) for i in range(50)}
     higher = {name: number + 0.1 + 0.001 * (i % 3) for i, (name, number) in enumerate(numbers.items())}
     cells = {
-        name: dataclasses.replace(row(name, 0.5, error=0.07), by_row={"a": {0: own}})
+        name: dataclasses.replace(row(name, sum(own.values()) / 50, error=0.07), by_row={"a": {0: own}})
         for name, own in (("x", numbers), ("y", higher))
     }
     (found,) = judge("xy", **cells)

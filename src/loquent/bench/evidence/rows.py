@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeGuard
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from loquent.bench.work import Outcome
 from loquent.core.logged import value as measured
 from loquent.statistics import two_way
 from loquent.statistics.intervals import Interval, interval
+
+Found = TypeVar("Found", bound=Interval)
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,11 @@ def row(
         paper_quote=table.quote if table else "",
         errors={column: _errors(settings, runs, evaluations) for column, settings in suite.columns.items()},
         by_row=by_row,
-        both={column: found for column, own in by_row.items() if (found := _both(own)) is not None},
+        both={
+            column: found
+            for column, own in by_row.items()
+            if (found := _both(own, values[column])) is not None
+        },
     )
 
 
@@ -162,13 +168,19 @@ def shared(*cells: Mapping[int, Mapping[str, float]]) -> list[str]:
     return sorted(next(iter(sets))) if len(sets) == 1 else []
 
 
-def _both(by_row: Mapping[int, Mapping[str, float]]) -> Interval | None:
-    """The interval over seeds and rows; None if there is none."""
+def _both(by_row: Mapping[int, Mapping[str, float]], values: Mapping[int, float]) -> Interval | None:
+    """The interval over seeds and rows of the mean of these values; None if there is none."""
     rows = shared(by_row)
     if len(by_row) < two_way.SEEDS or len(rows) < 2:
         return None
     found = two_way.interval(table(by_row, rows))
-    return None if found.low is None else found
+    return None if found.low is None else moved(found, sum(values.values()) / len(values))
+
+
+def moved(found: Found, mean: float) -> Found:
+    """The same interval about another mean: that of all episodes, where rows are not played equally often."""
+    low, high = (None if end is None else end + mean - found.mean for end in (found.low, found.high))
+    return replace(found, mean=mean, low=low, high=high)
 
 
 def _is_finite(value: Any) -> TypeGuard[float]:

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from loquent.bench.evidence.rows import Row, shared, table
+from loquent.bench.evidence.rows import Row, moved, shared, table
 from loquent.bench.suite_schema import Ordering, Suite
 from loquent.statistics import comparing, two_way
 from loquent.statistics.comparing import Difference, OrderTest
@@ -222,7 +222,13 @@ def _over_both(low: Row, high: Row, column: str) -> Difference | None:
     if len(rows) < 2 or min(map(len, cells)) < 2:
         return None
     found = two_way.difference(*(table(cell, rows) for cell in cells))
-    return None if found.low is None else found
+    return None if found.low is None else moved(found, _mean(high, column) - _mean(low, column))
+
+
+def _mean(row: Row, column: str) -> float:
+    """The mean of a column over the seeds of a cell."""
+    values = row.values[column].values()
+    return sum(values) / len(values)
 
 
 def _over_rows(low: Row, high: Row, column: str) -> Difference | None:
@@ -231,9 +237,9 @@ def _over_rows(low: Row, high: Row, column: str) -> Difference | None:
     if all(len(cell) == 1 for cell in cells):
         first, second = (next(iter(cell.values())) for cell in cells)
         if (paired := compare_paired_rows(first, second)) is not None:
-            return paired
+            return moved(paired, _mean(high, column) - _mean(low, column))
     errors = [error for row in (low, high) if (error := row.error(column)) is not None]
     if len(errors) < 2:
         return None
-    values = [next(iter(row.values[column].values())) for row in (low, high)]
+    values = [_mean(row, column) for row in (low, high)]
     return compare_rows(values, errors, [low.rows, high.rows])
