@@ -163,8 +163,7 @@ class TaskSpec:
     # endings that count as success: rules of `play`, or "out of turns"; empty: the task defines no success
     success: tuple[str, ...] = ()
     truncates: tuple[str, ...] = ()  # rules that Gymnasium's flags report as truncation, so values bootstrap
-    # rules of `truncates` that the flags also report as termination, as some released code does
-    terminates_too: tuple[str, ...] = ()
+    terminates_too: tuple[str, ...] = ()  # rules of `truncates` that the flags also report as termination
     return_range: tuple[float, float] | None = None
     paper: str = ""
     licences: tuple[str, ...] = ()
@@ -347,10 +346,8 @@ class Task(ABC):
         for name, value in rewards.items():
             if name not in self.spec.rewards or not math.isfinite(value):
                 known = ", ".join(self.spec.rewards) or "none"
-                raise BrokenTask(
-                    f"{self.identity}: play returned the reward {name} = {value!r}; a reward must be "
-                    f"a finite number with one of these names: {known}"
-                )
+                what = f"{self.identity}: play returned the reward {name} = {value!r}; a reward must be"
+                raise BrokenTask(f"{what} a finite number with one of these names: {known}")
         self._checked_rewards = rewards
 
     @final
@@ -389,8 +386,7 @@ class Task(ABC):
     def flags(self, ended: str | None) -> tuple[bool, bool]:
         """Gymnasium's (terminated, truncated) for an ending.
 
-        The episode is truncated for "cut" and for the rules in `spec.truncates`. It is terminated for all
-        other endings and for the rules in `spec.terminates_too`.
+        "cut" and the rules in `spec.truncates` truncate. All others and `spec.terminates_too` terminate.
         """
         truncated = ended is not None and (ended == CUT or ended in self.spec.truncates)
         terminated = ended is not None and (not truncated or ended in self.spec.terminates_too)
