@@ -63,6 +63,7 @@ def test_i_8_no_sentence_is_an_error(text):
         ("Harvard's endowment wasn't $25.7 billion.", "harvard 's endowment was n't $ 25.7 billion ."),
         ("about 30% less (in U.S. dollars)", "about 30 % less ( in u.s. dollars )"),
         ("Mr. J. Smith cannot go.", "mr. j. smith can not go ."),
+        ("She ate figs. He said no. See no. 5.", "she ate figs . he said no . see no. 5 ."),
         ("It ended in the U.S. The rest went on.", "it ended in the u.s . the rest went on ."),
         ('"Well-known" 1990–91, 1,000; e.g. this', '" well-known " 1990–91 , 1,000 ; e.g. this'),
         ("“No!” he said...", "“ no ! ” he said ..."),

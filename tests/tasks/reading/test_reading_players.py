@@ -112,8 +112,9 @@ def test_builtin_games_need_reading(mode):
 
 def test_only_the_answer_s_sentence_has_the_person_and_the_thing():
     world = loquent.task("reading")
-    for row in world.rows("test"):
+    for row in (*world.rows("train"), *world.rows("validation"), *world.rows("test")):
         game = world.game(row)
+        assert len(game.document.ranges) == 16
         answer = [i for i, text in enumerate(game.document.normalised) if game.needles[0] in f" {text} "]
         assert len(answer) == 1
         own = set(game.document.sentences[answer[0]].split()) & set(game.queries)

@@ -19,11 +19,11 @@ CLITIC = re.compile(r"(?<=\w)(n['’]t|['’](?:s|re|ve|ll|d|m))$", re.IGNORECAS
 INITIALS = re.compile(r"(?:\w\.)*\w")  # the letters of "J." or "U.S."
 NEXT = re.compile(r"\s+[\"'“‘(\[]*(\w+)?")
 _ABBREVIATIONS = """
-mr mrs ms dr prof rev hon gen col lt sgt capt maj gov sen rep st jr sr vs etc al inc ltd co corp dept univ no
-nos vol ed eds pp fig figs approx ca cf e.g i.e jan feb mar apr jun jul aug sep sept oct nov dec ave blvd mt
-ft esp est
+mr mrs ms dr prof rev hon gen col lt sgt capt maj gov sen rep st jr sr vs etc al inc ltd co corp dept univ ed
+eds approx ca cf e.g i.e jan feb mar apr jun jul aug sep sept oct nov dec ave blvd mt ft esp est
 """
 ABBREVIATIONS = frozenset(_ABBREVIATIONS.split())
+NUMBERED = frozenset(("no", "nos", "fig", "figs", "vol", "pp"))  # abbreviations only before a number
 _STARTERS = """
 The It In He She They This These Those A An However But On At As For After By His Her Its
 """
@@ -120,7 +120,8 @@ def _abbreviated(text: str, word: Span, end: int) -> bool:
     letters, after = text[slice(*word)], following.group(1) or ""
     if end == len(text.rstrip()):
         return False
-    if letters.lower() in ABBREVIATIONS or after[:1].islower():
+    numbered = letters.lower() in NUMBERED and after[:1].isdigit()
+    if letters.lower() in ABBREVIATIONS or numbered or after[:1].islower():
         return letters[0].isalnum()
     return _initials(letters) and after not in STARTERS
 
