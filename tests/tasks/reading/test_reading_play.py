@@ -2,6 +2,7 @@
 
 import io
 
+import harvard
 import pytest
 
 from loquent.cli.main import main
@@ -17,6 +18,7 @@ def test_i_25_shortcuts(monkeypatch, capsys):
     code, out = played(monkeypatch, capsys, "n\np\ncf belney\ns\n")
     assert code == 0
     assert "Belney's boat carries broken lanterns" in out
+    assert [out.count(f"{left} commands left") for left in (20, 19, 18, 17, 16)] == [1, 1, 1, 1, 0]
     assert "The game ended: stopped. Rewards: sufficient 1." in out
     assert "What was right: broken lanterns" in out
 
@@ -48,3 +50,12 @@ def test_a_hint(monkeypatch, capsys):
     assert code == 0
     assert "hint: ctrl+f boat" in out
     assert "hint: stop" in out
+
+
+def test_a_coloured_picture_marks_the_words_of_the_question():
+    world = harvard.task()
+    [after] = harvard.play(world, harvard.start(world), "ctrl+f 2011")
+    picture = world.coloured(after.observation)
+    assert picture.splitlines()[0] == "\x1b[1mwhat was the harvard endowment total in 2011 ?\x1b[0m"
+    assert "\x1b[1;33m2011\x1b[0m , it had" in picture
+    assert [line[0] for line in picture.splitlines()[1:]] == [" ", ">"]

@@ -213,7 +213,7 @@ class Reading(Task):
         return " | ".join(dict.fromkeys(state.game.golds))
 
     def coloured(self, observation: Observation) -> str:
-        """The question, the memory with the current sentence, and the remaining commands."""
+        """The question, and the memory with the current sentence."""
         return terminal.coloured(observation)
 
     def info(self, state: State, ended: str | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import re
 from loquent.core.guards.terminal import escaped
 from loquent.core.task import Observation
 
-BOLD, DIM, MARKED, PLAIN = "\x1b[1m", "\x1b[90m", "\x1b[1;33m", "\x1b[0m"
+BOLD, MARKED, PLAIN = "\x1b[1m", "\x1b[1;33m", "\x1b[0m"
 
 
 def render(observation: Observation) -> str:
@@ -20,7 +20,7 @@ def render(observation: Observation) -> str:
 
 
 def coloured(observation: Observation) -> str:
-    """The same in colours: the question is bold, and its words are marked in the sentences."""
+    """The question and the memory in colours: the words of the question are marked in the sentences."""
     fields = observation.fields
     words = [re.escape(escaped(word)) for word in fields["queries"] if word in fields["question"].split()]
     mark = re.compile(rf"(?<!\S)({'|'.join(words)})(?!\S)") if words else None
@@ -28,7 +28,6 @@ def coloured(observation: Observation) -> str:
     for line in _memory(observation):
         text = escaped(line)
         lines.append(mark.sub(rf"{MARKED}\1{PLAIN}", text) if mark else text)
-    lines.append(f"{DIM}{fields['left']} commands left{PLAIN}")
     return "\n".join(lines) + "\n"
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from loquent.core.agent import Answer, Question, make
 from loquent.core.episode import Episode
+from loquent.core.guards.terminal import write_own
 from loquent.core.settings import setting
 from loquent.core.task import Task
 from loquent.core.values import Record
@@ -38,7 +40,11 @@ class Person:
         self._human = make("human", task, {"hint": hint, "again": True})
 
     def answer(self, asked: Sequence[Question]) -> list[Answer]:
-        """One command per question; PlayerLeft where the person leaves."""
+        """One command per question, after the number of commands left; PlayerLeft where the person leaves."""
+        for question in asked:
+            fields = question.observation.fields
+            if "ended" not in fields:
+                write_own(sys.stdout, f"{fields['left']} commands left\n")
         answers: list[Answer] = self._human.answer(asked)
         return answers
 
