@@ -4,10 +4,10 @@ import json
 
 import numpy as np
 import pytest
+import random_play
 import torch
 
 from loquent import features, recipes
-from loquent.core.actions import ActionSet
 from loquent.core.agent import Answer
 from loquent.core.seeding import Key
 from loquent.rollout.loop import games, play
@@ -120,47 +120,13 @@ def test_maskable_ppo_learns_on_blocks(tmp_path):
         assert made.evaluate("test", 3).n == 3
 
 
-class Uniform:
-    """Draws from all actions, legal or not, as the released code's action space does."""
-
-    name = "uniform"
-
-    def __init__(self, actions: ActionSet) -> None:
-        self.actions = actions
-
-    def answer(self, questions):
-        draws = [q.key.child("uniform").generator().integers(len(self.actions)) for q in questions]
-        return [Answer(self.actions.text(int(i))) for i in draws]
-
-
-# shares of success of a uniform random policy, without and with stop forcing, in per cent
-PUBLISHED = {
-    ("tower", "scratch", "train"): (7.4, 23.7),
-    ("tower", "flip_it", "dev"): (5.1, 29.1),
-    ("scatter", "scratch", "train"): (0.0, 14.6),
-    ("scatter", "flip_it", "dev"): (0.0, 5.0),
-}
-
-
-@pytest.mark.parametrize("configuration", PUBLISHED)
+@pytest.mark.parametrize("configuration", random_play.RELEASED)
 def test_stop_forcing_raises_random_play_as_measured_on_the_released_code(configuration, beside):
-    from loquent.agents.turns import StopForcing
-
-    appearance, start, split = configuration
     folder = beside / "data" / "lilgym"
     if not folder.is_dir():
         pytest.skip("the published files are not beside this checkout")
-    task = Blocks(
-        BlocksOptions(source="path", path=str(folder), appearance=appearance, start=start, rules="legacy")
-    )
-    rows = [*task.rows(split), *(task.rows("validation") if split == "train" else ())]
-    queue = games(rows, each=-(-1800 // len(rows)))
-    for agent, expected in zip(
-        (Uniform(task.actions), StopForcing(Uniform(task.actions), task)), PUBLISHED[configuration]
-    ):
-        episodes = play(task, queue, agent, seed=0, split=split)
-        share = 100 * np.mean([bool(task.succeeded(episode.ended)) for episode in episodes])
-        assert share == pytest.approx(expected, abs=3)
+    found = random_play.shares(folder, configuration, 1800)
+    assert found == pytest.approx(random_play.RELEASED[configuration], abs=3)
 
 
 def test_the_fixed_sequence_is_as_good_as_it_says():
