@@ -1,4 +1,4 @@
-"""GRPO and RLOO by TRL 1.16: advantages, losses and gradients of its own code, as golden numbers of the tests.
+"""GRPO and RLOO by TRL 1.16: advantages, losses and gradients of its own code, as golden numbers.
 
 Log-probabilities and rewards are made up, so that ratios leave the clipping range; no network is needed. The
 losses are those of `_compute_loss`, the advantages those of the lines of TRL that compute them. It is no
