@@ -227,3 +227,16 @@ def test_several_seeds_take_their_time_and_disk(tmp_path, monkeypatch, capsys):
     said = capsys.readouterr().out
     assert "time, 3 seeds, each 2 updates" in said
     assert json.loads(said.splitlines()[-1])["sizes"]["seeds"] == 3
+
+
+def test_a_learner_of_turns_is_estimated(tmp_path, monkeypatch):
+    from loquent.estimate.language_models import estimate
+
+    small = ["task.limit=20", "training.updates=4", "training.episodes=6", "training.final_episodes=4"]
+    one = recipes.load("blocks_objects", [*small, "training.evaluate_every=0", "algorithm.width=16"])
+    found = estimate(one)
+    twice = estimate(recipes.load("blocks_objects", [*small, "training.evaluate_every=0"]))
+    assert 0 < found.parameters["network"] < twice.parameters["network"]
+    assert {"start", "collect", "score", "learn", "evaluate"} == set(found.seconds)
+    assert found.memory["optimizer"] == 2 * found.memory["weights"]
+    assert found.sizes["actions"] >= 6
