@@ -27,7 +27,7 @@ def test_every_epoch_and_update_has_an_order_of_its_own():
     rows = torch.arange(24)
 
     def orders():
-        drawn = torch.cat(list(algorithm._schedule(rows))).tolist()
+        drawn = torch.cat(list(algorithm.schedule(rows))).tolist()
         return [tuple(drawn[:24]), tuple(drawn[24:])]
 
     first = orders()

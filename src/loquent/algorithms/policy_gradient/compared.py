@@ -136,7 +136,7 @@ class ComparedAnswers(OnPolicy):
         """The rows of each gradient step: those of whole episodes."""
         episodes = episodes_of(batch)
         learned = self.learned(batch, episodes)
-        for chosen in self._schedule(learned) if len(learned) else ():
+        for chosen in self.schedule(learned) if len(learned) else ():
             yield rows[torch.isin(episodes.number[rows], chosen)]
 
     def micro_batches(self, minibatch: TokenBatch) -> Sequence[Sequence[int]]:

@@ -128,7 +128,7 @@ class OnPolicy(BatchAlgorithm):
 
     def minibatches(self, batch: TokenBatch, rows: Tensor) -> Iterator[Tensor]:
         """The rows of each gradient step, of `rows`, which have an action token."""
-        yield from self._schedule(rows)
+        yield from self.schedule(rows)
 
     def centred(self, minibatch: TokenBatch) -> TokenBatch:
         """The minibatch as its gradient step uses it; unchanged here."""
@@ -152,7 +152,7 @@ class OnPolicy(BatchAlgorithm):
             return scores.policy, of(batch.policy_logprob, batch.is_action)
         return scores.drawn, of(batch.drawn_logprob, batch.is_action)
 
-    def _schedule(self, items: Tensor) -> Iterator[Tensor]:
+    def schedule(self, items: Tensor) -> Iterator[Tensor]:
         """The items of each minibatch of all epochs; each epoch has its own order."""
         for epoch in range(self.config.epochs):
             yield from minibatches(
