@@ -305,3 +305,26 @@ def test_recipes_beside_a_suite_are_found(suite, tmp_path):
     (tmp_path / "own.yaml").write_text(recipes.load("reviews_base").yaml())
     suite.write_text(suite.read_text().replace("recipe: reviews_base", "recipe: own.yaml"))
     assert planned(suite).jobs[0].recipe.model.layers == recipes.load("reviews_base").model.layers
+
+
+@pytest.mark.data
+def test_lilgym_s_table_stands_in_the_paper(beside):
+    """Each row of table 1 is one line of eight figures in per cent; here they are shares by table."""
+    text = " ".join((beside / "papers" / "lilgym.txt").read_text().split())
+    tables = published.load("lilgym").tables
+    assert [name for name, table in tables.items() if table.quote not in text] == []
+    order = [
+        f"{appearance}-{start}-{split}"
+        for appearance in ("tower", "scatter")
+        for start in ("scratch", "flip-it")
+        for split in ("dev", "test")
+    ]
+    assert list(tables) == order
+    for algorithm, model in (("PPO", "C+BERT"), ("", "ViLT"), ("PPO+SF", "C+BERT"), ("", "ViLT")):
+        kind = algorithm or kind
+        row = [100 * float(tables[name].rows[f"{kind}/{model}"][0]) for name in order]
+        line = " ".join([*([algorithm] if algorithm else []), model, *(f"{figure:.2f}" for figure in row)])
+        assert line in text
+        assert line.replace("7", "8", 1) not in text, "a wrong figure would be caught"
+    quotes = [ordering.quote for ordering in suites.load("lilgym").orderings if ordering.quote]
+    assert [quote for quote in quotes if quote not in text] == []

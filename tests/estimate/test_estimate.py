@@ -233,9 +233,10 @@ def test_a_learner_of_turns_is_estimated(tmp_path, monkeypatch):
     from loquent.estimate.language_models import estimate
 
     small = ["task.limit=20", "training.updates=4", "training.episodes=6", "training.final_episodes=4"]
-    one = recipes.load("blocks_objects", [*small, "training.evaluate_every=0", "algorithm.width=16"])
+    small += ["training.evaluate_every=0", "training.stop_metric="]
+    one = recipes.load("blocks_objects", [*small, "algorithm.width=16"])
     found = estimate(one)
-    twice = estimate(recipes.load("blocks_objects", [*small, "training.evaluate_every=0"]))
+    twice = estimate(recipes.load("blocks_objects", small))
     assert 0 < found.parameters["network"] < twice.parameters["network"]
     assert {"start", "collect", "score", "learn", "evaluate"} == set(found.seconds)
     assert found.memory["optimizer"] == 2 * found.memory["weights"]
