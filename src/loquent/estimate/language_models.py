@@ -180,7 +180,8 @@ def _learning(trainer: Trainer, measured: Slice, minibatch: int) -> dict[str, in
     trunk = max(0, measured.saved - measured.logits_saved) * share
     return {
         "gradients": bytes_of(learned),
-        "optimizer": bytes_of([*copies.values(), *state_tensors]),
+        "optimizer": bytes_of([*copies.values(), *state_tensors])
+        + algorithm.working_copies * bytes_of(trainer.actor.policy.parameters()),
         "activations": int(trunk + (measured.logits_saved * share if at_once else 0)),
         "logits": int((logits if at_once else min(logits, score.CHUNK)) * LOGIT_BYTES),
     }

@@ -98,6 +98,8 @@ class TRPO(ActorCritic):
 
     Config: ClassVar[type] = Config
     name = "trpo"
+    # the old policy and its vector, the gradient, the step, and the four vectors of conjugate gradients
+    working_copies = 8
 
     def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
         super().__init__(config, model, key=key)
