@@ -29,7 +29,11 @@ from loquent.training.checkpoint import load
 from loquent.training.train import train
 from states import same
 
-LEARNERS = {name: () for name in registry.names("algorithm") if not name.startswith("sb3/")}
+LEARNERS = {
+    name: ()
+    for name in registry.names("algorithm")
+    if "model" not in registry.find("algorithm", name).unused  # the others have no language model
+}
 VARIANTS = {
     "ilql, sign, turns": ("ilql", "algorithm.awac_mode=sign", "algorithm.awac_beta=0.3",
         "algorithm.discount=turn", "algorithm.tau=0.7",

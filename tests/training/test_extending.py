@@ -8,6 +8,7 @@ from loquent import recipes
 from loquent.agents.scripted import Random
 from loquent.cli import main as cli
 from loquent.core import episode, registry
+from loquent.core.algorithm import TurnAlgorithm
 from loquent.errors import BadCheckpoint, BadSetting, Damaged
 from loquent.files.run_folder import RunFolder
 from loquent.rollout.loop import games, play
@@ -41,7 +42,7 @@ def recorded(tmp_path_factory):
 def recipe_of(learner, recorded, *more):
     """A small recipe of a learner, of one update."""
     own = (f"algorithm={{kind: {learner}}}", *CONSTANT.get(learner, ()), *more)
-    if learner.startswith("sb3/"):
+    if learner.startswith("sb3/") or issubclass(registry.find("algorithm", learner), TurnAlgorithm):
         small = registry.find("algorithm", learner).smoke
         return recipes.load("labels_dqn_masked", [*own, *small, *SMALL[1:]], profile="smoke")
     reads = registry.find("algorithm", learner).reads
