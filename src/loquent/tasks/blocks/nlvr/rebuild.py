@@ -1,0 +1,173 @@
+"""The flip-it sets of lilGym, built again from NLVR's examples and the statements from scratch.
+
+An example belongs to the towers if all its items are blocks of towers, otherwise to the scattered items. Its
+program is that of the same sentence, letter by letter, in the scratch file of its appearance and split. One
+whose sentence has no program is dropped. The label is the program's value on the board, not NLVR's, because
+some of NLVR's labels are wrong.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from loquent.tasks.blocks import published
+from loquent.tasks.blocks.board import SIZES, TOWER_X, Board, board_to_json
+from loquent.tasks.blocks.nlvr import examples
+from loquent.tasks.blocks.nlvr.decoder import decode_file
+from loquent.tasks.blocks.nlvr.examples import Example, Folder
+from loquent.tasks.blocks.programs.program import compile_program
+
+# the first 12 digits of the SHA-256 of NLVR's files (lil-lab/nlvr at 18924841); of train only the git hash is known
+SHA256 = MappingProxyType({"dev": "0d312c3d7309", "test": "9a337ac01645", "hidden": "d54d7060ea80"})
+GIT_BLOB = MappingProxyType({"train": "f61bcfa8c0b0094e9f219cb0994e46775cfba7b5"})
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """A flip-it set built again.
+
+    Attributes:
+        name: the published name, such as `tower_flipit_dev`.
+        entries: the statements in the published form, by id.
+        dropped: the identifiers of examples whose sentence has no program.
+        corrected: the identifiers of examples whose label differs from the program's value.
+        complete: whether all files were there and the set has the published number of initial states and
+            contexts.
+    """
+
+    name: str
+    entries: dict[str, dict[str, Any]]
+    dropped: tuple[str, ...]
+    corrected: tuple[str, ...]
+    complete: bool
+
+    @property
+    def contexts(self) -> int:
+        """The number of distinct pairs of a sentence and a label."""
+        return len({(entry["sentence"], entry["label"]) for entry in self.entries.values()})
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was built, and what is missing or differs.
+
+    Attributes:
+        sets: the sets that could be built.
+        missing: the names of files that are not there.
+        unknown: NLVR's files whose hash is not the known one.
+        pictures: the number of pictures that were decoded and compared with an example's board.
+        differing: the pictures that show another board than the example says.
+        decoded: the number of examples whose board comes from a picture alone.
+    """
+
+    sets: tuple[Rebuilt, ...]
+    missing: tuple[str, ...]
+    unknown: tuple[str, ...]
+    pictures: int
+    differing: tuple[str, ...]
+    decoded: int
+
+
+def rebuild(nlvr: Path, scratch: Path) -> Report:
+    """All flip-it sets for which files are there.
+
+    Args:
+        nlvr: a folder with NLVR's JSON files, and pictures if there are any.
+        scratch: a folder with lilGym's files from scratch.
+
+    Raises:
+        BadSetting: a folder does not hold the files. BadRow: a file or an example is bad.
+    """
+    folder = examples.find(nlvr)
+    read = {name: list(examples.read(folder, name)) for name in folder.files}
+    missing = [f"{name}.json" for names in examples.FILES.values() for name in names if name not in read]
+    sets = []
+    for appearance in published.APPEARANCES:
+        for split, names in examples.FILES.items():
+            file = published.find(scratch, appearance, "scratch", split)
+            if file is None:
+                missing.append(f"{appearance}_scratch_{split}.json")
+            elif members := [example for name in names for example in read.get(name, ())]:
+                whole = all(name in read for name in names)
+                sets.append(_set(f"{appearance}_flipit_{split}", members, published.read(file), whole))
+    compared, differing = _compared(folder, read)
+    return Report(
+        tuple(sets),
+        tuple(missing),
+        tuple(sorted(name for name, file in folder.files.items() if not is_known(name, file))),
+        compared,
+        differing,
+        sum(example.decoded for members in read.values() for example in members),
+    )
+
+
+def is_tower(board: Board) -> bool:
+    """Whether all items are medium squares in the middle column, which makes an example one of towers."""
+    return all(
+        item[:1] == (TOWER_X,) and item[2] == 1 and item.size == SIZES[1] for box in board for item in box
+    )
+
+
+def is_known(name: str, file: Path) -> bool:
+    """Whether an NLVR file is, byte for byte, the one that the published counts were measured on."""
+    with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
+        content = stream.read()
+    if name in GIT_BLOB:
+        blob = b"blob %d\0" % len(content) + content
+        return hashlib.sha1(blob, usedforsecurity=False).hexdigest() == GIT_BLOB[name]
+    return hashlib.sha256(content).hexdigest().startswith(SHA256[name])
+
+
+def _set(name: str, members: list[Example], scratch: published.PublishedFile, whole: bool) -> Rebuilt:
+    appearance = name.partition("_")[0]
+    statements = {statement.sentence: statement for statement in scratch.statements.values()}
+    entries: dict[str, dict[str, Any]] = {}
+    dropped, corrected = [], []
+    for example in members:
+        if is_tower(example.board) != (appearance == "tower"):
+            continue
+        statement = statements.get(example.sentence)
+        if statement is None:
+            dropped.append(example.identifier)
+            continue
+        truth = compile_program(statement.program)(example.board)
+        if truth != example.label:
+            corrected.append(example.identifier)
+        entries[f"{example.identifier}-0"] = {
+            "sentence": example.sentence,
+            "lf": statement.program,
+            "label": "true" if truth else "false",
+            "structured_rep": board_to_json(example.board),
+            "uid": statement.uid,
+            "identifier": example.identifier,
+            **example.extra,
+        }
+    known = published.KNOWN[name]
+    built = Rebuilt(name, entries, tuple(dropped), tuple(corrected), whole)
+    same = (len(entries), built.contexts) == (known.statements, known.contexts)
+    return Rebuilt(name, entries, built.dropped, built.corrected, whole and same)
+
+
+def _compared(folder: Folder, read: dict[str, list[Example]]) -> tuple[int, tuple[str, ...]]:
+    """The number of pictures beside examples with boards, and the names of those that show another board."""
+    pairs = list(_pairs(folder, read))
+    differing = [
+        picture.name
+        for example, picture in pairs
+        if [sorted(box) for box in decode_file(picture)] != [sorted(box) for box in example.board]
+    ]
+    return len(pairs), tuple(differing)
+
+
+def _pairs(folder: Folder, read: dict[str, list[Example]]) -> Iterator[tuple[Example, Path]]:
+    for name, members in read.items():
+        for example in members:
+            picture = examples.picture_of(folder, name, example.identifier)
+            if picture and not example.decoded:
+                yield example, picture
