@@ -23,7 +23,7 @@ from loquent.tasks.blocks.nlvr.decoder import decode_file
 from loquent.tasks.blocks.nlvr.examples import Example, Folder
 from loquent.tasks.blocks.programs.program import compile_program
 
-# the first 12 digits of the SHA-256 of NLVR's files (lil-lab/nlvr at 18924841); of train only the git hash is known
+# the first 12 digits of the SHA-256 of the files of lil-lab/nlvr at 18924841; of train, the hash of git
 SHA256 = MappingProxyType({"dev": "0d312c3d7309", "test": "9a337ac01645", "hidden": "d54d7060ea80"})
 GIT_BLOB = MappingProxyType({"train": "f61bcfa8c0b0094e9f219cb0994e46775cfba7b5"})
 
