@@ -1,9 +1,12 @@
 """The built-in statements: distinct, split by content, and read a second time without their programs."""
 
+import numpy as np
 import pytest
-from tower_reading import read
+from tower_reading import COLORS, STACKS, read
 
 from loquent.tasks.blocks import rows
+from loquent.tasks.blocks.board import tower_block
+from loquent.tasks.blocks.programs.program import compile_program
 from loquent.tasks.blocks.rows import RowOptions, load
 from loquent.tasks.blocks.sources import builtin
 from loquent.tasks.blocks.sources.builtin import parts
@@ -49,3 +52,13 @@ def test_the_statements_are_equal_in_every_process(appearance):
     once = load(RowOptions(appearance=appearance))
     forget()
     assert load(RowOptions(appearance=appearance)) == once
+
+
+def test_programs_about_towers_agree_with_the_second_reading_on_random_boards():
+    rng = np.random.default_rng(0)
+    boxes = [rng.integers(0, len(STACKS), 100) for _ in range(3)]
+    towers = [tuple(tower_block(i, COLORS.index(c)) for i, c in enumerate(stack)) for stack in STACKS]
+    boards = [tuple(towers[box[i]] for box in boxes) for i in range(100)]
+    for row in load(RowOptions())["train"][::12]:
+        program = compile_program(row["program"])
+        assert list(read(row["sentence"])(boxes)) == [program(board) for board in boards], row["sentence"]
