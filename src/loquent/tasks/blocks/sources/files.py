@@ -42,8 +42,8 @@ def found(path: str, appearance: str, start: str) -> dict[str, Path]:
     if not there:
         raise BadSetting(
             f"path = {path!r} has no file {appearance}_{FILE_STARTS[start]}_train.json, _dev.json or "
-            "_test.json (also .json.gz); put lilGym's files there, or build the flip-it files with "
-            "`loquent import nlvr`"
+            "_test.json (also .json.gz); put lilGym's files there, or build the flip-it files from NLVR's "
+            "with loquent.tasks.blocks.nlvr.rebuild"
         )
     return there
 
