@@ -6,11 +6,13 @@ A message says what is wrong, with the value and the place; what is allowed; and
 from __future__ import annotations
 
 import difflib
+import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-MANY, FEW = 60, 5  # with more than MANY known names, an error lists only the nearest FEW
+MANY, FEW = 12, 5  # with more than MANY known names, an error lists only the nearest FEW
 EXTRAS = dict.fromkeys(
     ("torch", "transformers", "tokenizers", "safetensors", "sklearn", "jaxtyping"), "train"
 ) | {
@@ -164,12 +166,8 @@ class UnknownName(LoquentError, KeyError):
         known = sorted(known)
         near = nearest(name, known)
         hint = f" Did you mean {near!r}?" if near else ""
-        close = difflib.get_close_matches(name, known, n=FEW, cutoff=0.5) or known[:FEW]
-        shown = known if len(known) <= MANY else close
-        more += len(known) - len(shown)
-        listed = ", ".join(shown) + (f", and {more} more" if more else "")
         super().__init__(
-            f"no {kind} is named {name!r}.{hint} Known: {listed or 'none'}"
+            f"no {kind} is named {name!r}.{hint} Known: {listed(known, name, more=more)}"
             + (f". {advice}" if advice else "")
         )
 
@@ -197,6 +195,34 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name closest in spelling; None when no name is close."""
     matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     return matches[0] if matches else None
+
+
+def listed(known: Iterable[str], name: str = "", *, more: int = 0) -> str:
+    """The known names, for an error; of more than 12 names the five nearest to `name`, and a count.
+
+    Args:
+        more: the number of names that exist beside those in `known`.
+    """
+    names = list(known)
+    shown = names
+    if len(names) > MANY:
+        close = difflib.get_close_matches(name, names, n=FEW, cutoff=0.3)
+        shown = [*close, *(other for other in names if other not in close)][:FEW]
+    more += len(names) - len(shown)
+    return (", ".join(shown) or "none") + (f", and {more} more" if more else "")
+
+
+def place_of(error: BaseException) -> str:
+    """File and line of the deepest frame outside this package and its libraries, as "FILE:LINE: ", or ""."""
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename).is_file()
+        and Path(__file__).parent not in Path(frame.filename).parents
+        and "site-packages" not in Path(frame.filename).parts
+        and Path(traceback.__file__).parent not in Path(frame.filename).parents
+    ]
+    return f"{frames[-1].filename}:{frames[-1].lineno}: " if frames else ""
 
 
 def kind_of(thing: object) -> str:

@@ -12,6 +12,7 @@ import importlib
 import json
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,8 +21,9 @@ from typing import Any
 from loquent.cli.grammar import parser
 from loquent.core.guards.terminal import guarded
 from loquent.core.settings import Remark
-from loquent.errors import LoquentError, naming_extras
+from loquent.errors import LoquentError, naming_extras, nearest
 
+DEBUG = "LOQUENT_DEBUG"  # the environment variable; --debug sets it
 MODULES = {"import": "import_recipe"}  # a Python keyword cannot name a module
 ELSEWHERE = "give another path"
 PERMIT = "give another path, or change its permissions"
@@ -45,8 +47,22 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Control characters in other people's text are escaped before they reach the terminal.
     """
-    with guarded():
-        return _run(parsed(argv))
+    arguments = parsed(argv)
+    with guarded(), _debugging(arguments.debug):
+        return _run(arguments)
+
+
+@contextmanager
+def _debugging(asked: bool) -> Iterator[None]:
+    """Inside, errors show their traceback if it is asked for, also those of your own code."""
+    before = os.environ.get(DEBUG)
+    if asked:
+        os.environ[DEBUG] = "1"
+    try:
+        yield
+    finally:
+        if asked and before is None:
+            del os.environ[DEBUG]
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -72,6 +88,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _failed(kind: str, message: object) -> int:
+    if os.environ.get(DEBUG):
+        traceback.print_exc()
     print(f"{kind}: {_indented(message)}", file=sys.stderr)
     return 2
 
@@ -110,6 +128,7 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     `key=value` settings may also follow options, where argparse alone would refuse them.
     """
     top = parser()
+    _check_command(top, sys.argv[1:] if argv is None else argv)
     arguments, rest = top.parse_known_args(argv)
     if not hasattr(arguments, "command"):
         top.print_help(sys.stderr)
@@ -125,6 +144,16 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
             "the known ones"
         )
     return arguments
+
+
+def _check_command(top: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    """End with an error that names the nearest command if the first word is no command."""
+    word = next(iter(words), "-")
+    [commands] = [action.choices for action in top._actions if isinstance(action.choices, dict)]
+    if not word.startswith("-") and word not in commands:
+        near = nearest(word, commands)
+        hint = f" Did you mean {near!r}?" if near else ""
+        top.error(f"no command is named {word!r}.{hint} Known: {', '.join(commands)}")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ WORLDS = (
     "blocks",
     "reading",
 )  # each is a folder in tasks/
+CORPUS_METRICS = ("diversity", "perplexity", "self_bleu")  # no scores of single texts, so never a reward
 DEFAULT_TASK = WORLDS[0]  # the task of a recipe that names none: text generation
 NAMES: dict[str, dict[str, str]] = {
     "algorithm": {
@@ -47,8 +48,8 @@ NAMES: dict[str, dict[str, str]] = {
         "replay": "loquent.agents.replay:Replay",
     },
     "reward": {
-        "sentiment": "loquent.rewards.terms:sentiment",
-        "lexicon": "loquent.rewards.terms:lexicon",
+        "sentiment": "loquent.metrics.sentiment.sentiment:sentiment",
+        "lexicon": "loquent.metrics.sentiment.lexicon:lexicon",
         "callable": "loquent.rewards.terms:dotted",
         "repetition": "loquent.rewards.penalties:repetition",
         "length": "loquent.rewards.penalties:length",

@@ -13,7 +13,7 @@ from typing import Any
 from loquent.core.guards.safe_yaml import Node, dump, parse, read
 from loquent.core.settings import range_problem, range_text
 from loquent.core.values import frozen
-from loquent.errors import BadSetting, NotImported, nearest
+from loquent.errors import BadSetting, NotImported, listed, nearest
 
 COMMAND_LINE = "command line"
 TYPE_NAMES = {int: "an integer", float: "a number", str: "a text", bool: "true or false", type(None): "none"}
@@ -115,7 +115,7 @@ def unknown(node: Node, key: str, known: Sequence[str], section: str) -> BadSett
     """The error for an unknown key: its place, the nearest known key and all known keys."""
     near = nearest(key, known)
     hint = f" Nearest: {near}." if near else ""
-    return BadSetting(f"{node.place}: {section} has no setting {key!r}.{hint} Known: {', '.join(known)}")
+    return BadSetting(f"{node.place}: {section} has no setting {key!r}.{hint} Known: {listed(known, key)}")
 
 
 def _place_of(

@@ -90,7 +90,7 @@ class Watch:
 
 @takes(WatchOptions)
 def watch(context: Context, options: WatchOptions) -> Watch:
-    """The registered metric `watch`: overlap with references, repetition, copying, diversity and length."""
+    """Signs of a gamed reward: overlap with references, repetition, copying, diversity and length."""
     return Watch()
 
 

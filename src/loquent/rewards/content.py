@@ -98,13 +98,13 @@ class MissingConcepts:
 
 @takes(CopyingOptions)
 def copying(context: Context, options: CopyingOptions) -> Copying:
-    """The registered reward `copying`."""
+    """Minus the share of an answer's n-grams that occur in its prompt."""
     return Copying(options.n)
 
 
 @takes(MissingConceptsOptions)
 def missing_concepts(context: Context, options: MissingConceptsOptions) -> MissingConcepts:
-    """The registered reward `missing_concepts`.
+    """Minus the share of the required concepts that an answer does not mention.
 
     Raises:
         BadSetting: `concepts` holds a value that is not a word.

@@ -88,13 +88,13 @@ class Length:
 
 @takes(RepetitionOptions)
 def repetition(context: Context, options: RepetitionOptions) -> Repetition:
-    """The registered reward `repetition`."""
+    """Minus the share of an answer's n-grams that repeat an earlier one of it."""
     return Repetition(options.n)
 
 
 @takes(LengthOptions)
 def length(context: Context, options: LengthOptions) -> Length:
-    """The registered reward `length`.
+    """Minus the number of words by which an answer is shorter than `low` or longer than `high`.
 
     Raises:
         BadSetting: the range is empty, or neither end is set, so nothing would be penalised.

@@ -17,12 +17,8 @@ from loquent.core.metric import Context, Measured, Metric, traits
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
-from loquent.errors import BadReward, BadSetting, LoquentError, kind_of
-from loquent.metrics.sentiment.lexicon import lexicon
-from loquent.metrics.sentiment.sentiment import sentiment
+from loquent.errors import BadReward, BadSetting, LoquentError, kind_of, place_of
 from loquent.rewards.counting import Counting
-
-__all__ = ["Function", "Term", "TokenFunction", "TokenTerm", "dotted", "lexicon", "sentiment"]
 
 Scores = list[float | None]
 
@@ -66,7 +62,8 @@ class Term:
             raise
         except Exception as error:
             raise BadReward(
-                f"reward {self.name!r} raised {type(error).__name__}: {error}; {self._culprit(*samples)}"
+                f"{place_of(error)}reward {self.name!r} raised {type(error).__name__}: {error}; "
+                f"{self._culprit(*samples)}"
             ) from error
         return numbers(self._chosen(measured), rows, self.name)
 
@@ -123,7 +120,7 @@ class TokenTerm:
         except LoquentError:
             raise
         except Exception as error:
-            raise BadReward(f"{place}: it raised {type(error).__name__}: {error}") from error
+            raise BadReward(f"{place_of(error)}{place}: it raised {type(error).__name__}: {error}") from error
         scores = _listed(returned)
         if scores is None or len(scores) != count:
             got = kind_of(returned) if scores is None else f"{len(scores)} scores"
@@ -178,7 +175,7 @@ class DottedOptions:
 
 @takes(DottedOptions, "callable")
 def dotted(context: Context, options: DottedOptions) -> Function | TokenFunction:
-    """The registered reward `callable`: any Python function by its dotted path.
+    """Your own Python function as module:function, on a batch of episodes or per token.
 
     With per="episode", the function is `f(predictions, references, prompts, rows) -> a float or None per
     sample`; with per="token", it is `f(episode, turn) -> a float per token`.

@@ -57,13 +57,13 @@ class ByToken:
 
 @takes(ConstantOptions)
 def token_constant(context: Context, options: ConstantOptions) -> TokenFunction:
-    """The registered reward `token_constant`."""
+    """The same reward for every token of an answer, such as a cost of length."""
     return TokenFunction(ByToken({}, shift=options.value))
 
 
 @takes(SpecifiedOptions)
 def token_specified(context: Context, options: SpecifiedOptions) -> TokenFunction:
-    """The registered reward `token_specified`.
+    """A reward per token by its id, from a table in the recipe or in a file.
 
     Raises:
         BadSetting: a key is not a token id, a value is not a finite number, the file cannot be read, or not

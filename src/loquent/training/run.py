@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from loquent.core.agent import Agent
 from loquent.core.metric import Context
 from loquent.core.seeding import Key
 from loquent.core.task import Task
-from loquent.errors import BadCheckpoint
+from loquent.errors import BadCheckpoint, BadSetting
 from loquent.files import names, saved_state
 from loquent.files.run_folder import RunFolder
 from loquent.files.run_logs import read_log
@@ -26,6 +27,8 @@ from loquent.training.evaluate import Evaluation, evaluate_agent
 from loquent.training.metrics import build_metrics
 from loquent.training.policies import policy_folder
 from loquent.training.start import make_actor, make_task
+
+EVALUATED = ("evaluation", "metrics", "rewards", "task")  # sections that an evaluation may change
 
 
 @dataclass(frozen=True)
@@ -93,27 +96,43 @@ class Run:
         Args:
             decoding: fields of the recipe's `evaluation` to replace, such as `max_new_tokens=5`.
         """
-        return self._acting(**decoding)[0]
+        recipe = self.recipe
+        return self._acting(replace(recipe, evaluation=replace(recipe.evaluation, **decoding)))[0]
 
-    def evaluate(self, *, split: str = "test", episodes: int = 200, seed: int = 0) -> Evaluation:
-        """Evaluate the best or newest policy on held-out rows, with the recipe's rewards and metrics."""
-        agent, language = self._acting()
-        return _evaluated(self.recipe, agent, language, split, episodes, seed)
+    def evaluate(
+        self, *, split: str = "test", episodes: int = 200, seed: int = 0, overrides: Sequence[str] = ()
+    ) -> Evaluation:
+        """Evaluate the best or newest policy on held-out rows, with the recipe's rewards and metrics.
 
-    def _acting(self, **decoding: Any) -> tuple[Agent, LanguageModel | None]:
+        Args:
+            overrides: `key.path=value` for the sections `evaluation`, `metrics`, `rewards` and `task`.
+
+        Raises:
+            BadSetting: an override is of another section, or its value is refused.
+        """
+        for text in overrides:
+            if text.partition("=")[0].strip().partition(".")[0] not in EVALUATED:
+                raise BadSetting(
+                    f"{text!r:.100} cannot change when a run is evaluated; settings of "
+                    f"{', '.join(EVALUATED)} can"
+                )
+        recipe = self.recipe.replace(*overrides)
+        agent, language = self._acting(recipe)
+        return _evaluated(recipe, agent, language, split, episodes, seed)
+
+    def _acting(self, settings: Recipe) -> tuple[Agent, LanguageModel | None]:
         """The algorithm's agent in the state of the chosen checkpoint, and its language model, if any.
 
         Only learning needs the reference. A copy of the policy replaces it here, so its files may be deleted.
         """
-        chosen, settings = policy_folder(self.folder).parent, self.recipe
+        chosen = policy_folder(self.folder).parent
         state = checkpoint.load(chosen, reference=False)
         update = names.update_of(chosen.name)
         saved_state.count(saved_state.part(state, "counters"), "updates", update, least=update)
         reference = "none" if settings.model.reference == "none" else "copy"
         model = replace(settings.model, path=str(chosen), revision="", reference=reference)
-        evaluation = replace(settings.evaluation, **decoding)
-        start = replace(settings, model=model, evaluation=evaluation)
-        actor = make_actor(start, self.task(), Key(settings.training.seed))
+        start = replace(settings, model=model)
+        actor = make_actor(start, make_task(settings), Key(settings.training.seed))
         learned = {
             name: tensor
             for name, tensor in saved_state.part(state, "actor").items()

@@ -16,6 +16,7 @@ from loquent.training import by_name
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     """Play held-out rows, print the scores and return them."""
+    save = _free(arguments.save)
     settings = {"split": arguments.split, "episodes": arguments.episodes, "seed": arguments.seed}
     if arguments.task is None:
         if arguments.option:
@@ -33,11 +34,11 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
             f"with {policy_folder(finished.folder).parent}"
             + ("" if at_end else "; the run has not come to its end")
         )
-        evaluation = finished.evaluate(**settings)
+        evaluation = finished.evaluate(**settings, overrides=arguments.overrides)
     else:
         from loquent.training.evaluate import evaluate_agent
 
-        of_task, of_agent = by_name.split(arguments.option)
+        of_task, of_agent = by_name.split([*arguments.option, *arguments.overrides])
         task = by_name.task(arguments.task, of_task)
         evaluation = evaluate_agent(
             task,
@@ -49,7 +50,22 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
         name: None if math.isnan(value) else value for name, value in evaluation.values.items()
     }
     scores(result)
+    if save is not None:
+        save.path.mkdir(parents=True, exist_ok=True)
+        save.write_evaluation(result, evaluation.episodes)
+        print(f"the evaluation and its episodes are in {save.path}")
     return 0, {"who": arguments.who, **result}
+
+
+def _free(folder: str | None) -> RunFolder | None:
+    """The folder to save into; BadSetting if it holds a run or an evaluation already."""
+    if folder is None:
+        return None
+    files = RunFolder(folder)
+    for file in (files.config, files.evaluation_file, files.episodes):
+        if file.exists():
+            raise BadSetting(f"--save {folder}: {file} exists already; name a new folder")
+    return files
 
 
 def _check_run(who: str) -> None:

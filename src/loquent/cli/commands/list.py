@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 from argparse import Namespace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from loquent.core import registry
+from loquent.core.catalogue import CORPUS_METRICS
 from loquent.errors import BadSetting
 
 PACKAGE = Path(str(resources.files("loquent")))
@@ -18,7 +20,7 @@ RECIPES, SUITES = PACKAGE / "recipes", PACKAGE / "bench" / "suites"
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     """Print and return the names of a kind."""
     kind = arguments.kind.removesuffix("s")
-    pages = {"recipe": _recipes, "suite": _suites}
+    pages = {"recipe": _recipes, "suite": _suites, "reward": _rewards}
     summaries = (
         pages[kind]()
         if kind in pages
@@ -36,11 +38,11 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
 def summary(dotted: str) -> str:
     """The first line of the docstring of "module:Name", or of its module if the thing has none.
 
-    Returns "" for a name outside this package.
+    Returns "" if the module has no source file.
     """
     module, _, name = dotted.partition(":")
-    file = PACKAGE.joinpath(*module.split(".")[1:]).with_suffix(".py")
-    if not module.startswith("loquent.") or not file.is_file():
+    file = _source(module)
+    if file is None:
         return ""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     thing = next(
@@ -55,9 +57,34 @@ def summary(dotted: str) -> str:
     return text.partition("\n")[0]
 
 
+def _source(module: str) -> Path | None:
+    """The file of a module, found without importing it."""
+    top, *rest = module.split(".")
+    try:
+        spec = importlib.util.find_spec(top)
+    except (ImportError, ValueError):
+        return None
+    if spec is None or spec.origin is None:
+        return None
+    path = Path(spec.origin).parent.joinpath(*rest) if rest else Path(spec.origin)
+    files = (path / "__init__.py", path.with_suffix(".py"), path)
+    return next((file for file in files if file.is_file() and file.suffix == ".py"), None)
+
+
 def needs(summary: str) -> str:
     """What a thing needs beside the plain install: the end of a summary "... Needs X.", or ""."""
     return summary.rpartition("Needs ")[2].rstrip(".") if "Needs " in summary else ""
+
+
+def _rewards() -> dict[str, str]:
+    """The registered rewards, then each metric that scores single texts and so is a reward too."""
+    rewards = {name: summary(registry.target("reward", name)) for name in registry.names("reward")}
+    metrics = {
+        name: summary(registry.target("metric", name))
+        for name in registry.names("metric")
+        if name not in rewards and name not in CORPUS_METRICS
+    }
+    return rewards | metrics
 
 
 def _recipes() -> dict[str, str]:

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from loquent.core.guards.terminal import line
 from loquent.files import final_evaluation
 
+MOST_OF_METRIC = 4  # values of one metric in a short list
 
-def scores(evaluation: dict[str, Any]) -> None:
-    """Print the values of an evaluation, with standard errors where they are known."""
+
+def scores(evaluation: dict[str, Any], *, short: bool = False) -> None:
+    """Print the values of an evaluation, with standard errors where they are known.
+
+    Args:
+        short: print the first 4 values of each metric only, and count the others.
+    """
     print(f"{line(evaluation['task'])}, {line(evaluation['split'])}, {final_evaluation.size(evaluation)}")
     width = max((len(line(name)) for name in evaluation["values"]), default=0)
+    owners, printed = evaluation.get("owners", {}) if short else {}, Counter[str]()
     for name, value in evaluation["values"].items():
+        if owner := owners.get(name):
+            printed[owner] += 1
+            if printed[owner] > MOST_OF_METRIC:
+                continue
         error = evaluation["errors"].get(name)
         number = "none" if value is None else f"{value:.4g}"
         print(f"  {line(name):<{width}}  {number}" + (f" ± {error:.2g}" if error is not None else ""))
+    for owner, count in printed.items():
+        if count > MOST_OF_METRIC:
+            print(f"  ... and {count - MOST_OF_METRIC} more values of {line(owner)}, in evaluation.json")
 
 
 def estimated(estimate: Any) -> None:

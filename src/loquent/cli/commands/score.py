@@ -21,7 +21,7 @@ from loquent.core.guards.terminal import line
 from loquent.core.metric import Context, Metric
 from loquent.core.values import Record, plain
 from loquent.data import pairs
-from loquent.errors import BadSetting, BrokenMetric, LoquentError
+from loquent.errors import BadSetting, BrokenMetric, LoquentError, listed
 from loquent.metrics import scoring
 from loquent.statistics.resampling import Bounds, Resampling
 from loquent.training import by_name
@@ -63,7 +63,9 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     if out:
         _write(out, texts, scored)
     _print(scored, texts, metrics, resampling)
-    return 0, {
+    if not scored.corpus:
+        print("nothing was scored: no metric applies to these texts", file=sys.stderr)
+    return 0 if scored.corpus else 1, {
         "predictions": str(predictions),
         "references": [str(path) for path in references],
         "n": len(texts),
@@ -95,7 +97,7 @@ def parse_metrics(text: str) -> dict[str, dict[str, Any]]:
 
 
 def _known() -> str:
-    return f"Known: {', '.join(registry.names('metric'))}"
+    return f"Known: {listed(registry.names('metric'))}; `loquent list metrics` shows all"
 
 
 def _split(texts: Sequence[str], names: dict[str, Any]) -> tuple[dict[str, str], list[Path]]:

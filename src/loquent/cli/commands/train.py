@@ -53,7 +53,7 @@ def resumable(out: Path) -> Iterator[None]:
 def report(finished: Run) -> dict[str, Any]:
     """Print a run's final evaluation, write its report, and return both."""
     evaluation = finished.evaluation
-    scores(evaluation)
+    scores(evaluation, short=True)
     print(f"its report is {write_report([finished.folder], finished.files.report)}")
     print(f"the run is in {finished.folder}")
     return {

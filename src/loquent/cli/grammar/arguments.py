@@ -21,6 +21,7 @@ def command(commands: Any, name: str, summary: str, *examples: str) -> argparse.
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object as the last line")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.set_defaults(command=name)
     return parser
 

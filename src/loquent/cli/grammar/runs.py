@@ -41,12 +41,22 @@ def _evaluate(commands: Any) -> None:
         "evaluate",
         "play held-out rows and print scores with their standard errors",
         "loquent evaluate runs/ppo --episodes 500",
+        'loquent evaluate runs/ppo evaluation.temperature=0.5 "metrics={rouge: {}}" --save evaluated/cooler',
+        "loquent evaluate random --task wordle task.limit=100",
     )
     parser.add_argument("who", metavar="WHO", help="a run's folder, a model's folder, or an agent's name")
     parser.add_argument(
         "--task", metavar="TASK", help="the task, if WHO is not a run or another task is wanted"
     )
     parser.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help=OPTION)
+    parser.add_argument(
+        "overrides",
+        nargs="*",
+        metavar="key.path=value",
+        help="of a run: settings of evaluation, metrics, rewards or task that replace its own; with --task: "
+        "options as after --option",
+    )
+    parser.add_argument("--save", metavar="FOLDER", help="write evaluation.json and episodes.jsonl there")
     parser.add_argument("--split", default="test", help="the split to take rows from (default test)")
     parser.add_argument(
         "--episodes", type=positive, default=200, metavar="N", help="episodes to play (default 200)"
