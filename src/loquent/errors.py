@@ -198,7 +198,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def listed(known: Iterable[str], name: str = "", *, more: int = 0) -> str:
-    """The known names, for an error; of more than 12 names the five nearest to `name`, and a count.
+    """The known names, for an error; of more than 12 names up to five near `name`, and a count.
 
     Args:
         more: the number of names that exist beside those in `known`.
@@ -206,8 +206,7 @@ def listed(known: Iterable[str], name: str = "", *, more: int = 0) -> str:
     names = list(known)
     shown = names
     if len(names) > MANY:
-        close = difflib.get_close_matches(name, names, n=FEW, cutoff=0.3)
-        shown = [*close, *(other for other in names if other not in close)][:FEW]
+        shown = difflib.get_close_matches(name, names, n=FEW, cutoff=0.5) or names[:FEW]
     more += len(names) - len(shown)
     return (", ".join(shown) or "none") + (f", and {more} more" if more else "")
 

@@ -205,7 +205,7 @@ def test_a_metric_that_needs_references_says_so(files, capsys, metrics):
 def test_a_metric_that_reads_no_references_may_have_no_score(files, capsys):
     (files / "neutral.txt").write_text("a dog\n")
     code, lines, said = run(capsys, "--metrics", "lexicon", "neutral.txt")
-    assert (code, said) == (0, "")
+    assert (code, said) == (1, "nothing was scored: no metric applies to these texts\n")
     assert "lexicon: no score" in lines[1]
 
 
