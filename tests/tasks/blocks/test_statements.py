@@ -1,15 +1,19 @@
 """The built-in statements: distinct, split by content, and read a second time without their programs."""
 
+import hashlib
+import json
+
 import numpy as np
 import pytest
-from tower_reading import COLORS, STACKS, read
+from tower_reading import COLORS, HEIGHTS, STACKS, read
 
-from loquent.tasks.blocks import rows
-from loquent.tasks.blocks.board import tower_block
+from loquent.tasks.blocks import published, rows
+from loquent.tasks.blocks.board import board_to_json, tower_block
 from loquent.tasks.blocks.programs.program import compile_program
 from loquent.tasks.blocks.rows import RowOptions, load
 from loquent.tasks.blocks.sources import builtin
 from loquent.tasks.blocks.sources.builtin import parts
+from loquent.tasks.blocks.statements import drawn
 
 BOTH = pytest.mark.parametrize("appearance", ["tower", "scatter"])
 
@@ -62,3 +66,53 @@ def test_programs_about_towers_agree_with_the_second_reading_on_random_boards():
     for row in load(RowOptions())["train"][::12]:
         program = compile_program(row["program"])
         assert list(read(row["sentence"])(boxes)) == [program(board) for board in boards], row["sentence"]
+
+
+FLIPS = {
+    "tower": "a0f6f0e4dfd9",
+    "scatter": "ba729ad097dd",
+}
+
+
+@BOTH
+def test_boards_of_flip_it_rows_are_fixed_and_differ_in_the_truth_value(appearance):
+    chosen = drawn.statements(appearance)[::60]
+    pairs = [pair for each in chosen if (pair := tuple(builtin._flips(each, appearance)))]
+    assert len(pairs) > 0.9 * len(chosen)
+    for one, other in pairs:
+        assert one["program"] == other["program"]
+        truth = compile_program(one["program"])
+        assert {truth(one["board"]), truth(other["board"])} == {False, True}
+        assert all(row["target"] is not truth(row["board"]) for row in (one, other))
+    boards = [[row.id, row["target"], board_to_json(row["board"])] for pair in pairs for row in pair]
+    assert hashlib.sha256(json.dumps(boards).encode()).hexdigest()[:12] == FLIPS[appearance]
+
+
+def test_no_board_makes_more_than_a_quarter_of_the_sentences_about_towers_true():
+    """The best that an agent without the sentence can reach, over all boards of at most ten blocks.
+
+    The sentences do not tell the boxes apart, so each board stands for all orders of its boxes.
+    """
+    grid = np.meshgrid(*[np.arange(len(STACKS))] * 3, indexing="ij")
+    boxes = np.stack([each.ravel() for each in grid])
+    boxes = boxes[:, (np.diff(boxes, axis=0) >= 0).all(0) & (HEIGHTS[boxes].sum(0) <= 10)]
+    sentences = [row["sentence"] for split in load(RowOptions()).values() for row in split]
+    true = sum(read(sentence)(boxes).astype(int) for sentence in sentences)
+    assert round(true.max() / len(sentences) * 100, 1) == 21.9
+
+
+@pytest.mark.data
+@BOTH
+def test_few_sentences_are_also_published(beside, appearance):
+    files = [
+        published.find(beside / "data/lilgym", appearance, "scratch", split) for split in ("train", "dev")
+    ]
+    there = {plain(each.sentence) for file in files for each in published.read(file).statements.values()}
+    sentences = [
+        row["sentence"] for split in load(RowOptions(appearance=appearance)).values() for row in split
+    ]
+    assert sum(plain(sentence) in there for sentence in sentences) == {"tower": 13, "scatter": 4}[appearance]
+
+
+def plain(sentence):
+    return sentence.lower().rstrip(".")
