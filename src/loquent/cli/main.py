@@ -47,9 +47,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Control characters in other people's text are escaped before they reach the terminal.
     """
-    arguments = parsed(argv)
-    with guarded(), _debugging(arguments.debug):
-        return _run(arguments)
+    with guarded():
+        arguments = parsed(argv)
+        with _debugging(arguments.debug):
+            return _run(arguments)
 
 
 @contextmanager
