@@ -75,7 +75,7 @@ def test_an_evil_file_name_or_line_is_named_escaped(seen, folder):
     (folder / f"a{EVIL}.jsonl").write_text(f'{{"task": "{EVIL}\n')
     assert "\\x1b[2J" in seen("play", "counting:Count", "--replay", f"a{EVIL}.jsonl")[1]
     assert "\\x1b[2J" in seen("play", "counting:Count", "--save", f"{EVIL}/x", "--agent", "expert")[1]
-    (folder / "evil.txt").write_text(f"the {EVIL} film\n")
+    (folder / "evil.txt").write_text(f"a good {EVIL} film\n")
     assert seen("score", "--metrics", "lexicon", "evil.txt")[0] == 0
 
 
