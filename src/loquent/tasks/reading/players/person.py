@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from loquent.core.agent import Answer, Question, make
 from loquent.core.episode import Episode
-from loquent.core.guards.terminal import write_own
 from loquent.core.settings import setting
 from loquent.core.task import Task
 from loquent.core.values import Record
@@ -44,7 +42,7 @@ class Person:
         for question in asked:
             fields = question.observation.fields
             if "ended" not in fields:
-                write_own(sys.stdout, f"{fields['left']} commands left\n")
+                print(f"{fields['left']} commands left", flush=True)
         answers: list[Answer] = self._human.answer(asked)
         return answers
 
