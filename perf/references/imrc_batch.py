@@ -1,5 +1,7 @@
 """A batch of games stepped in the way of iMRC's released environment, written anew from its description.
 
+Follows the notes on iMRC, §1 (the environment) and §9 (the costs of its steps).
+
 Every game has its own list of lower-case sentences. A search splits sentence after sentence into tokens. A
 step returns the sentences and a dictionary for each game.
 """

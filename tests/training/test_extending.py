@@ -41,7 +41,8 @@ def recorded(tmp_path_factory):
 
 def recipe_of(learner, recorded, *more):
     """A small recipe of a learner, of one update."""
-    own = (f"algorithm={{kind: {learner}}}", *CONSTANT.get(learner, ()), *more)
+    answers = ("training.answers=2",) * (registry.find("algorithm", learner).least_answers > 1)
+    own = (f"algorithm={{kind: {learner}}}", *answers, *CONSTANT.get(learner, ()), *more)
     if learner.startswith("sb3/") or issubclass(registry.find("algorithm", learner), TurnAlgorithm):
         small = registry.find("algorithm", learner).smoke
         return recipes.load("labels_dqn_masked", [*own, *small, *SMALL[1:]], profile="smoke")

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from loquent.cli.grammar import parser
+from loquent.cli.grammar import with_commands
 from loquent.core.guards.terminal import guarded
 from loquent.core.settings import Remark
 from loquent.errors import LoquentError, naming_extras, nearest
@@ -128,8 +128,8 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
 
     `key=value` settings may also follow options, where argparse alone would refuse them.
     """
-    top = parser()
-    _check_command(top, sys.argv[1:] if argv is None else argv)
+    top, commands = with_commands()
+    _check_command(top, commands, sys.argv[1:] if argv is None else argv)
     arguments, rest = top.parse_known_args(argv)
     if not hasattr(arguments, "command"):
         top.print_help(sys.stderr)
@@ -147,10 +147,9 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     return arguments
 
 
-def _check_command(top: argparse.ArgumentParser, words: Sequence[str]) -> None:
+def _check_command(top: argparse.ArgumentParser, commands: list[str], words: Sequence[str]) -> None:
     """End with an error that names the nearest command if the first word is no command."""
     word = next(iter(words), "-")
-    [commands] = [action.choices for action in top._actions if isinstance(action.choices, dict)]
     if not word.startswith("-") and word not in commands:
         near = nearest(word, commands)
         hint = f" Did you mean {near!r}?" if near else ""

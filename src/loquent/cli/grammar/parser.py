@@ -10,6 +10,11 @@ from loquent.machine.version import __version__
 
 def parser() -> argparse.ArgumentParser:
     """The parser of the whole command line. It builds no task and imports no heavy library."""
+    return with_commands()[0]
+
+
+def with_commands() -> tuple[argparse.ArgumentParser, list[str]]:
+    """The parser of the whole command line, and the names of the commands."""
     top = argparse.ArgumentParser(
         prog="loquent",
         description="Reinforcement learning on language: write a task once, play it with any agent.",
@@ -18,4 +23,4 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
     for group in (training, runs, episodes, scores, names):
         group.add(commands)
-    return top
+    return top, list(commands.choices)
