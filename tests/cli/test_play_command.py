@@ -63,7 +63,8 @@ def test_a_game_left_by_ctrl_c_is_kept_too(command, folder):
     while shown.count(b"agent> ") < 2:
         shown += game.stdout.read1()
     game.send_signal(signal.SIGINT)
-    errors = game.communicate(timeout=60)[1]
+    game.wait(timeout=60)  # before its input is closed: the end of the input is another way to leave
+    errors = game.communicate()[1]
     assert game.returncode == 130
     assert b"Traceback" not in errors
     assert [turn.text for turn in next(episode.read(folder / "kept.jsonl")).answers()] == ["3"]

@@ -283,3 +283,9 @@ def test_global_generators_are_left_alone(tmp_path):
     for form in FORMS:
         there_and_back(tmp_path, [PLAIN], form)
     assert (random.getstate(), np.random.get_state()[1].tolist()) == before  # noqa: NPY002
+
+
+@pytest.mark.parametrize("seed", [-(2**63) - 1, -(2**63), 2**63 - 1, 2**63, 2**70])
+def test_a_seed_of_any_size_is_kept_by_minari(seed, tmp_path):
+    played = Episode("t", "r", "s", seed, 0, (Turn("agent", "x"),), None)
+    assert [one.seed for one in there_and_back(tmp_path, [played], "minari")] == [seed]

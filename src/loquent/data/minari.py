@@ -130,7 +130,7 @@ def _buffer(episode: Episode, steps: tuple[list[str], list[str], list[float]]) -
     observations, actions, rewards = steps
     before = [False] * (len(actions) - 1)
     return {
-        "seed": episode.seed if episode.seed < 2**63 else None,
+        "seed": episode.seed if -(2**63) <= episode.seed < 2**63 else None,
         "observations": observations,
         "actions": actions,
         "rewards": rewards,
