@@ -58,6 +58,17 @@ def pictures() -> dict[str, str]:
     return drawn
 
 
+def checks() -> dict[str, str]:
+    """Task -> "module:Name" of a function that checks the published files of the task.
+
+    The function maps a folder to lines to print and to JSON data whose `problems` is a list of texts.
+    """
+    targets: dict[str, str] = {}
+    for world in WORLDS:
+        targets |= getattr(importlib.import_module(f"loquent.tasks.{world}.names"), "CHECKS", {})
+    return targets
+
+
 _names = _built_in()
 
 

@@ -1,16 +1,24 @@
-"""`loquent check`: checks the laws of the task contract on any task."""
+"""`loquent check`: checks the laws of the task contract on any task, or the published files of a task."""
 
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
 from typing import Any
 
 from loquent.conformance.check import findings
+from loquent.core import registry
+from loquent.errors import BadSetting
 from loquent.training import by_name
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
-    """Print one line per law and the number of broken laws; the exit code is 1 if a law is broken."""
+    """Print one line per law and the number of broken laws; the exit code is 1 if a law is broken.
+
+    With --path, no law is checked but the published files of the folder; the exit code is 1 for a problem.
+    """
+    if arguments.path is not None:
+        return _files(arguments)
     task = by_name.task(arguments.task, (*arguments.overrides, *arguments.option))
     results = findings(task, arguments.episodes)
     for finding in results:
@@ -32,3 +40,17 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
         for finding in results
     ]
     return int(bool(broken)), {"task": task.identity, "broken": broken, "not_checked": skipped, "laws": laws}
+
+
+def _files(arguments: Namespace) -> tuple[int, dict[str, Any]]:
+    task = by_name.task(arguments.task, (*arguments.overrides, *arguments.option))
+    checks = registry.checks()
+    if arguments.task not in checks:
+        raise BadSetting(
+            f"--path: the task {arguments.task!r} has no check of published files; tasks with one: "
+            f"{', '.join(sorted(checks))}; leave --path out to check the laws of the task"
+        )
+    lines, report = registry.import_name(checks[arguments.task])(Path(arguments.path))
+    for line in lines:
+        print(line)
+    return int(bool(report["problems"])), {"task": task.identity, "path": arguments.path, **report}

@@ -168,9 +168,15 @@ def _check(commands: Any) -> None:
         "check that a task, built-in or your own, obeys the laws of the task contract",
         "loquent check my_task:Echo",
         "loquent check wordle",
+        "loquent check blocks --path DIR",
     )
     parser.add_argument("task", metavar="TASK", help="a task's name (loquent list tasks) or module:Class")
     options(parser, "options of the task")
+    parser.add_argument(
+        "--path",
+        metavar="DIR",
+        help="check the published files of the task in this folder instead: their counts, hashes and labels",
+    )
     parser.add_argument(
         "--episodes", type=positive, default=20, metavar="N", help="episodes per law (default 20)"
     )

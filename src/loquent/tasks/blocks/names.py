@@ -10,6 +10,9 @@ DESIGNS: dict[str, str] = {}
 PICTURES: dict[str, str] = {
     "blocks": "loquent.tasks.blocks.pictures.episodes:pictures",
 }
+CHECKS = {
+    "blocks": "loquent.tasks.blocks.examined:examine",
+}
 ENVIRONMENTS = {
     "loquent/Blocks-v0": {
         "task": "blocks",

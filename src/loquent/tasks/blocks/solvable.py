@@ -74,6 +74,18 @@ def solution(program: str, target: bool, board: Board, appearance: str) -> Solut
     return Solution(_nearest(truth, target, board, is_symmetric(program)), True)
 
 
+def is_constant(program: str, value: bool) -> bool:
+    """Whether a program has this value on all boards of towers, those of eleven and twelve blocks included.
+
+    Raises:
+        ProgramError: the program cannot be compiled or computed.
+    """
+    if solution(program, not value, EMPTY_BOARD, "tower").edits is not None:
+        return False
+    truth = compile_program(program).compute
+    return all(truth(each) == value for blocks, each in _boards(is_symmetric(program)) if blocks > EDITS)
+
+
 def is_symmetric(program: str) -> bool:
     """Whether a program cannot tell the boxes apart by their places: it neither indexes nor minimises."""
     return "[" not in program and "min(" not in program
@@ -96,10 +108,15 @@ def _built(symmetric: bool) -> tuple[tuple[int, Board], ...]:
     Args:
         symmetric: whether one order of the boxes is enough.
     """
+    counted = sorted((each for each in _boards(symmetric) if each[0] <= EDITS), key=itemgetter(0))
+    return tuple(counted)
+
+
+def _boards(symmetric: bool) -> Iterator[tuple[int, Board]]:
+    """All boards of towers with their numbers of blocks; with one order of the boxes if `symmetric`."""
     chosen = combinations_with_replacement(_stacks(), 3) if symmetric else product(_stacks(), repeat=3)
-    counted = [(sum(map(len, boxes)), boxes) for boxes in chosen]
-    counted.sort(key=itemgetter(0))
-    return tuple((n, (left, middle, right)) for n, (left, middle, right) in counted if n <= EDITS)
+    for left, middle, right in chosen:
+        yield len(left) + len(middle) + len(right), (left, middle, right)
 
 
 def _nearest(truth: Truth, target: bool, board: Board, symmetric: bool) -> int | None:

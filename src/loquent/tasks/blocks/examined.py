@@ -1,0 +1,108 @@
+"""The published files of a folder, examined: hashes, labels, and which statements can be made true."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from loquent.errors import ProgramError
+from loquent.tasks.blocks import published, solvable
+from loquent.tasks.blocks.programs.program import compile_program
+from loquent.tasks.blocks.published import PublishedFile
+
+NONE = "none"  # the number of edits of a statement that no board within ten edits makes true
+
+
+def examine(folder: Path) -> tuple[list[str], dict[str, Any]]:
+    """Lines to print, and the same as JSON data.
+
+    The data have, over all files with boards, `total` labels and `agree`, those that the programs give.
+    `constant_true` and `constant_false` list programs about towers with one value on all 1,771,561 boards.
+    `files` has for each file its counts, its `differences` from the published one, and the ids that
+    `disagree` with their labels. Files from scratch also have `edits`, the number of statements by their
+    additions, and the ids that are `true_at_start` or `unsolvable` within ten edits, or whose programs
+    `failed`. For towers, additions are the fewest and the unsolvable ones are proved; for scattered items, a
+    search found them. `problems` is empty if all labels agree, no program failed, and no file differs.
+
+    Raises:
+        BadRow: the folder has no published file, or one cannot be read.
+    """
+    report: dict[str, Any] = {"total": 0, "agree": 0, "constant_true": [], "constant_false": []}
+    files: dict[str, dict[str, Any]] = {}
+    lines, problems = [], []
+    for path in published.find_all(folder):
+        file = published.read(path)
+        found = _solved(file, report) if file.name.split("_")[1] == "scratch" else _agreeing(file, report)
+        contexts = len({(each.sentence, each.label) for each in file.statements.values()})
+        counts = {"statements": len(file.statements), "contexts": contexts, "partial": file.partial}
+        files[path.name] = {**counts, "differences": file.differences, **found}
+        lines += [f"{path.name}: {len(file.statements):,} statements, {contexts:,} contexts", *_shown(found)]
+        wrong = [f"{each}: the program disagrees with the label" for each in found["disagree"]]
+        problems += [f"{path.name}: {each}" for each in (*file.differences, *wrong, *found["failed"])]
+    lines += [f"{name}: {_joined(report[name])}" for name in ("constant_true", "constant_false")]
+    lines += problems
+    lines.append(f"agree: {report['agree']:,} of {report['total']:,} labels")
+    return lines, {**report, "files": files, "problems": problems}
+
+
+def _agreeing(file: PublishedFile, report: dict[str, Any]) -> dict[str, Any]:
+    """The statements of a file with boards whose label is not the program's value."""
+    disagree, failed = [], []
+    for each in file.statements.values():
+        try:
+            if compile_program(each.program)(each.board) is not each.label:
+                disagree.append(each.id)
+        except ProgramError as error:
+            failed.append(f"{each.id}: {error}")
+    agree = len(file.statements) - len(disagree) - len(failed)
+    report["total"] += len(file.statements)
+    report["agree"] += agree
+    return {"agree": agree, "disagree": disagree, "failed": failed}
+
+
+def _solved(file: PublishedFile, report: dict[str, Any]) -> dict[str, Any]:
+    """The additions of the statements of a file from scratch; constant programs go to the report."""
+    appearance = file.name.split("_")[0]
+    edits: dict[str, int | None] = {}
+    failed = []
+    for each in file.statements.values():
+        try:
+            number = solvable.solution(each.program, True, each.board, appearance).edits
+            if (
+                appearance == "tower"
+                and number in (0, None)
+                and solvable.is_constant(each.program, number == 0)
+            ):
+                report["constant_true" if number == 0 else "constant_false"].append(f"{file.name}:{each.id}")
+        except ProgramError as error:
+            failed.append(f"{each.id}: {error}")
+        else:
+            edits[each.id] = number
+    counts = Counter(edits.values())
+    histogram = {str(number): counts[number] for number in sorted(n for n in counts if n is not None)}
+    if counts[None]:
+        histogram[NONE] = counts[None]
+    return {
+        "edits": histogram,
+        "true_at_start": [id for id, number in edits.items() if number == 0],
+        "unsolvable": [id for id, number in edits.items() if number is None],
+        "disagree": [],
+        "failed": failed,
+    }
+
+
+def _shown(found: dict[str, Any]) -> Iterator[str]:
+    if "agree" in found:
+        yield f"  labels that the programs give: {found['agree']:,}"
+        return
+    yield "  statements by additions: " + ", ".join(
+        f"{edits}: {count}" for edits, count in found["edits"].items()
+    )
+    yield f"  true at the start: {_joined(found['true_at_start'])}"
+    yield f"  unsolvable: {_joined(found['unsolvable'])}"
+
+
+def _joined(ids: list[str]) -> str:
+    return " ".join(ids) or NONE

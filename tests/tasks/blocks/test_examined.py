@@ -1,0 +1,105 @@
+"""`loquent check blocks --path`: counts, labels, and what can be made true."""
+
+import json
+
+import pytest
+
+from loquent.cli.main import main
+from loquent.tasks.blocks import solvable
+from loquent.tasks.blocks.board import board_to_json, tower_block
+from loquent.tasks.blocks.examined import examine
+
+BLACK = {"sentence": "There is a black block", "lf": "exist(filter_obj(all_items, is_black))"}
+NONE = {"sentence": "There is no black block", "lf": "count(filter_obj(all_items, is_black)) == 0"}
+BOARD = board_to_json(((tower_block(0, 1),), (), ()))
+
+
+def written(folder, **files):
+    for name, entries in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(entries))
+    return folder
+
+
+def test_labels_and_additions_are_reported(tmp_path):
+    boards = {"label": "true", "uid": "7", "structured_rep": BOARD}
+    folder = written(
+        tmp_path,
+        tower_scratch_dev={"7": BLACK, "8": NONE, "9": {**BLACK, "lf": "unique(all_items) == 1"}},
+        scatter_scratch_dev={"7": BLACK},
+        tower_flipit_train_partial={"1-0-0": {**BLACK, **boards}, "1-1-0": {**NONE, **boards}},
+    )
+    lines, report = examine(folder)
+    assert (report["agree"], report["total"]) == (1, 2)
+    assert report["constant_true"] == report["constant_false"] == []
+    scratch = report["files"]["tower_scratch_dev.json"]
+    assert scratch["edits"] == {"0": 1, "1": 1}
+    assert (scratch["true_at_start"], scratch["unsolvable"]) == (["8"], [])
+    assert scratch["differences"][0] == "statements: 3, the published file has 163"
+    assert scratch["failed"][0].startswith("9: program 'unique(all_items) == 1': unique needs exactly 1")
+    assert sum(report["files"]["scatter_scratch_dev.json"]["edits"].values()) == 1
+    boards = report["files"]["tower_flipit_train_partial.json"]
+    assert (boards["agree"], boards["disagree"], boards["differences"]) == (1, ["1-1-0"], [])
+    assert (
+        "tower_flipit_train_partial.json: 1-1-0: the program disagrees with the label" in report["problems"]
+    )
+    assert lines[-1] == "agree: 1 of 2 labels"
+
+
+def test_a_program_that_fails_on_its_board_does_not_agree(tmp_path):
+    entry = {**BLACK, "lf": "unique(all_boxes) == 1", "label": "false", "uid": "7", "structured_rep": BOARD}
+    _, report = examine(written(tmp_path, tower_flipit_train_partial={"1-0-0": entry}))
+    assert (report["agree"], report["total"], len(report["problems"])) == (0, 1, 1)
+
+
+def test_the_command_prints_json_and_ends_with_1_where_a_file_has_a_problem(tmp_path, capsys):
+    entry = {**BLACK, "label": "true", "uid": "7", "structured_rep": BOARD}
+    written(tmp_path, tower_flipit_train_partial={"1-0-0": entry})
+    assert main(["check", "blocks", "--path", str(tmp_path), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (report["task"], report["agree"], report["total"]) == ("blocks-v1", 1, 1)
+    written(tmp_path, tower_flipit_train_partial={"1-0-0": {**entry, "label": "false"}})
+    assert main(["check", "blocks", "--path", str(tmp_path)]) == 1
+    assert "agree: 0 of 1 labels" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        ("wordle", "has no check of published files; tasks with one: blocks"),
+        ("blocks", "no published file is here"),
+    ],
+)
+def test_a_task_or_a_folder_without_published_files_is_an_error(tmp_path, capsys, task, message):
+    assert main(["check", task, "--path", str(tmp_path)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_program_that_only_low_boards_decide_is_not_constant():
+    assert not solvable.is_constant("count(all_items) < 3", True)
+    assert not solvable.is_constant("exist(all_items)", False)
+
+
+@pytest.mark.slow
+def test_programs_that_only_full_boards_decide_are_not_constant():
+    assert not solvable.is_constant("count(all_items) == 12", False)
+    assert not solvable.is_constant("count(all_items) < 12", True)
+    assert solvable.is_constant("1 == 2", False)
+    assert solvable.is_constant("count(all_items) < 13", True)
+
+
+@pytest.mark.slow
+@pytest.mark.data
+def test_the_published_files_have_the_measured_figures(beside):
+    _, report = examine(beside / "data/lilgym")
+    assert (report["agree"], report["total"], report["problems"]) == (4511, 4511, [])
+    assert report["constant_true"] == []
+    assert report["constant_false"] == ["tower_scratch_train:30", "tower_scratch_train:1786"]
+    files = {name.removesuffix(".json.gz"): file for name, file in report["files"].items()}
+    assert files["tower_scratch_train"]["edits"] == dict(
+        zip("012345678", (25, 233, 406, 186, 124, 3, 6, 2, 2), strict=True), none=2
+    )
+    assert files["tower_scratch_dev"]["edits"] == {"0": 4, "1": 39, "2": 71, "3": 36, "4": 11, "7": 1, "8": 1}
+    starts = {name: len(file["true_at_start"]) for name, file in files.items() if "true_at_start" in file}
+    assert list(starts.values()) == [25, 4, 64, 4]
+    unsolvable = [file["unsolvable"] for file in files.values() if "unsolvable" in file]
+    assert unsolvable == [["30", "1786"], [], ["76"], []]
