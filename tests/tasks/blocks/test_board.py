@@ -82,6 +82,7 @@ def test_towers_are_recognized():
     assert not is_tower_board(BOARD)
 
 
+@pytest.mark.data
 def test_published_boards_survive_reading_and_writing(beside):
     for name, tower in (("tower_flipit_dev", True), ("scatter_flipit_dev", False)):
         rows = json.loads(gzip.decompress((beside / "data/lilgym" / f"{name}.json.gz").read_bytes()))

@@ -15,6 +15,7 @@ def test_mutated_programs_end_in_a_bool_or_in_a_typed_error():
     checked(fuzz(3_000, 16, corpus(), covered=3_000), 0.95)
 
 
+@pytest.mark.data
 @pytest.mark.slow
 def test_a_hundred_thousand_mutated_published_programs(beside):
     checked(fuzz(100_000, 1, corpus(beside / "data/lilgym"), covered=10_000), 0.95)

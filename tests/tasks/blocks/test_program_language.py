@@ -230,6 +230,7 @@ def _calls_a_name(node):
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("appearance", ["tower", "scatter"])
 def test_published_programs_have_their_labels(beside, appearance):
     """All states with boards; training labels are the programs' values already."""
@@ -241,6 +242,7 @@ def test_published_programs_have_their_labels(beside, appearance):
     assert checked == {"tower": 676 + 1656, "scatter": 313 + 1866}[appearance]
 
 
+@pytest.mark.data
 @pytest.mark.parametrize(
     ("appearance", "split", "right"),
     [("tower", "train", 25), ("tower", "dev", 4), ("scatter", "train", 64), ("scatter", "dev", 4)],

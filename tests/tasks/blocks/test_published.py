@@ -17,6 +17,7 @@ def lilgym(beside):
     return beside / "data/lilgym"
 
 
+@pytest.mark.data
 def test_the_files_are_the_published_ones(lilgym):
     files = {file.name: read(file) for file in find_all(lilgym)}
     assert len(files) == 8
@@ -27,6 +28,7 @@ def test_the_files_are_the_published_ones(lilgym):
     assert partial == {"tower_flipit_train": 1656, "scatter_flipit_train": 1866}
 
 
+@pytest.mark.data
 def test_labels_and_states_per_context_are_as_counted(lilgym):
     for appearance, true, most in (("tower", 381, 10), ("scatter", 164, 4)):
         statements = read(find(lilgym, appearance, "flipit", "dev")).statements.values()
@@ -34,6 +36,7 @@ def test_labels_and_states_per_context_are_as_counted(lilgym):
         assert max(Counter((each.sentence, each.label) for each in statements).values()) == most
 
 
+@pytest.mark.data
 def test_numbers_of_statements_are_one_to_one_with_sentences(lilgym):
     sentences = {}
     for appearance in ("tower", "scatter"):
@@ -44,6 +47,7 @@ def test_numbers_of_statements_are_one_to_one_with_sentences(lilgym):
     assert {int(uid) for uid in sentences} <= set(range(1, 2667)) - MISSING
 
 
+@pytest.mark.data
 def test_boards_join_with_the_statements_by_uid(lilgym):
     for appearance in ("tower", "scatter"):
         for split in ("train", "dev"):
@@ -53,6 +57,7 @@ def test_boards_join_with_the_statements_by_uid(lilgym):
                 assert (each.sentence, each.program) == (same.sentence, same.program)
 
 
+@pytest.mark.data
 def test_blanks_around_a_program_are_removed(lilgym):
     program = read(find(lilgym, "scatter", "scratch", "train")).statements["307"].program
     assert program == program.strip()
