@@ -8,7 +8,7 @@ from loquent import recipes
 from loquent.agents.scripted import Random
 from loquent.cli import main as cli
 from loquent.core import episode, registry
-from loquent.core.algorithm import TurnAlgorithm
+from loquent.core.algorithm import BatchAlgorithm, TurnAlgorithm
 from loquent.errors import BadCheckpoint, BadSetting, Damaged
 from loquent.files.run_folder import RunFolder
 from loquent.rollout.loop import games, play
@@ -41,7 +41,9 @@ def recorded(tmp_path_factory):
 
 def recipe_of(learner, recorded, *more):
     """A small recipe of a learner, of one update."""
-    answers = ("training.answers=2",) * (registry.find("algorithm", learner).least_answers > 1)
+    algorithm = registry.find("algorithm", learner)
+    groups = issubclass(algorithm, BatchAlgorithm) and algorithm.least_answers > 1
+    answers = ("training.answers=2",) * groups
     own = (f"algorithm={{kind: {learner}}}", *answers, *CONSTANT.get(learner, ()), *more)
     if learner.startswith("sb3/") or issubclass(registry.find("algorithm", learner), TurnAlgorithm):
         small = registry.find("algorithm", learner).smoke
