@@ -38,14 +38,14 @@ GAMES = {
         ([0] * 8, "no answer"),
     ],
     "reading": [
-        # the answer stands in sentence 2, which the first search finds
+        # the answer stands in sentence 20, which the first search finds
         ([0, 1], "stopped"),
-        # sentences 2, 3, 8 and 10: the memory of three holds 3, 8 and 10
+        # sentences 20, 21, 22 and 23: the memory of three holds 21, 22 and 23
         ([0] * 5, "stopped"),
         ([0], "stopped"),
-        # two invalid commands, then sentences 1 and 2
+        # two invalid commands, then sentences 20 and 19
         ([0] * 4 + [1], "stopped"),
-        # 20 times next in 16 sentences: 2, 3 and 4 are in memory
+        # 20 times next in 25 sentences: 18, 19 and 20 are in memory
         ([0] * 19 + [1], "budget"),
     ],
 }

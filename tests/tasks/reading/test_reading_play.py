@@ -10,17 +10,17 @@ from loquent.cli.main import main
 
 def played(monkeypatch, capsys, typed, *arguments):
     monkeypatch.setattr("sys.stdin", io.StringIO(typed))
-    code = main(["play", "reading", "--split", "test", "--row", "test-0-2", *arguments])
+    code = main(["play", "reading", "--split", "test", "--row", "test-50-20", *arguments])
     return code, capsys.readouterr().out
 
 
 def test_i_25_shortcuts(monkeypatch, capsys):
-    code, out = played(monkeypatch, capsys, "n\np\ncf belney\ns\n")
+    code, out = played(monkeypatch, capsys, "n\np\ncf dowry\ns\n")
     assert code == 0
-    assert "Belney's boat carries broken lanterns" in out
+    assert "Torlow's dowry came to 115 coins" in out
     assert [out.count(f"{left} commands left") for left in (20, 19, 18, 17, 16)] == [1, 1, 1, 1, 0]
     assert "The game ended: stopped. Rewards: sufficient 1." in out
-    assert "What was right: broken lanterns" in out
+    assert "What was right: 115 coins" in out
 
 
 def test_i_25_a_bad_command_asks_again(monkeypatch, capsys):
@@ -34,21 +34,21 @@ def test_i_25_the_end_of_the_budget_shows_the_golds(monkeypatch, capsys):
     code, out = played(monkeypatch, capsys, "n\n" * 25)
     assert code == 0
     assert "The game ended: budget. Rewards: sufficient 1." in out
-    assert "What was right: broken lanterns" in out
+    assert "What was right: 115 coins" in out
 
 
-@pytest.mark.parametrize("answer", ["broken lanterns", "lanterns"])
+@pytest.mark.parametrize("answer", ["115 coins", "coins"])
 def test_i_25_a_typed_answer_is_scored(monkeypatch, capsys, answer):
-    code, out = played(monkeypatch, capsys, f"cf belney\ns\n{answer}\n", "answer_phase=true")
+    code, out = played(monkeypatch, capsys, f"cf dowry\ns\n{answer}\n", "answer_phase=true")
     assert code == 0
-    assert ("f1 1, em 1" in out) == (answer == "broken lanterns")
-    assert ("f1 0.666667, em 0" in out) == (answer == "lanterns")
+    assert ("f1 1, em 1" in out) == (answer == "115 coins")
+    assert ("f1 0.666667, em 0" in out) == (answer == "coins")
 
 
 def test_a_hint(monkeypatch, capsys):
     code, out = played(monkeypatch, capsys, "?\n?\n")
     assert code == 0
-    assert "hint: ctrl+f boat" in out
+    assert "hint: ctrl+f dowry" in out
     assert "hint: stop" in out
 
 

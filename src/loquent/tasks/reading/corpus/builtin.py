@@ -1,7 +1,7 @@
 """Made paragraphs with questions: what people of a village own and do, by a seeded grammar.
 
-A paragraph has 16 facts, one in a sentence: a thing of a person with a value, with a time and a witness.
-Every person and every thing stands in four sentences, every time and witness in about as many. A question
+A paragraph has 25 facts, one in a sentence: a thing of a person with a value, with a time and a witness.
+Every person and every thing stands in five sentences, every time and witness in about as many. A question
 names a person, a thing, a time and a witness. Only the answer's sentence has both the person and the thing;
 the time and the witness stand in other sentences. So single searches and fixed scripts often miss the answer,
 and a reader who compares a sentence with the question finds it.
@@ -18,7 +18,7 @@ from loquent.data.sources import Splits
 
 PARAGRAPHS = {"train": 320, "validation": 60, "test": 80}
 QUESTIONS = 5  # for each paragraph
-PEOPLE, THINGS, TIMES, WITNESSES = 4, 4, 4, 4  # of one paragraph
+PEOPLE, THINGS, TIMES, WITNESSES = 5, 5, 5, 5  # of one paragraph
 FACTS = PEOPLE * THINGS
 POOL = 120  # names of people, shared by all splits, so that a word-level network knows them
 
