@@ -313,14 +313,16 @@ class Task(ABC):
             raise EpisodeOver(
                 f"{self.identity} ended at turn {step.turn} ({step.ended}); start(row, rng) begins another"
             )
-        rule, argument = "read", text
+        rule, argument, why = "read", text, ""
         try:
             move = self.read(step.state, text)
-            if isinstance(move, Invalid) and move.why not in self.spec.invalid:
-                raise BrokenTask(
-                    f"{self.identity}: read returned the reason {move.why!r}; spec.invalid allows only "
-                    f"{list(self.spec.invalid)}"
-                )
+            if isinstance(move, Invalid):
+                why = move.why
+                if why not in self.spec.invalid:
+                    raise BrokenTask(
+                        f"{self.identity}: read returned the reason {why!r}; spec.invalid allows only "
+                        f"{list(self.spec.invalid)}"
+                    )
             rule, argument = "play", move
             outcome = self.play(step.state, move)
         except LoquentError:
@@ -329,18 +331,14 @@ class Task(ABC):
             raise BrokenTask(
                 f"{self.identity}: {rule} raised {type(error).__name__} ({error}) on {argument!r:.200}"
             ) from error
-        return self._close(outcome, step.turn + 1, stopped, move.why if isinstance(move, Invalid) else "")
-
-    def _close(self, outcome: Outcome, turn: int, stopped: Stopped, invalid: str) -> Step:
-        spec = self.spec
-        if outcome.rewards is not self._checked_rewards:
-            self._check_rewards(outcome.rewards)
-        ended = outcome.ended
-        if ended is None and spec.turn_limit is not None and turn >= spec.turn_limit:
+        turn, ended, rewards = step.turn + 1, outcome.ended, outcome.rewards
+        if rewards is not self._checked_rewards:
+            self._check_rewards(rewards)
+        if ended is None and self.spec.turn_limit is not None and turn >= self.spec.turn_limit:
             ended = OUT_OF_TURNS
-        if stopped == "length" and spec.horizon == "cut":
+        if stopped == "length" and self.spec.horizon == "cut":
             ended = CUT
-        return Step(outcome.state, turn, outcome.observation, outcome.rewards, ended, invalid)
+        return Step(outcome.state, turn, outcome.observation, rewards, ended, why)
 
     def _check_rewards(self, rewards: Record) -> None:
         for name, value in rewards.items():

@@ -98,6 +98,7 @@ class Reading(Task):
         # read at every step
         self._steps, self._slots, self._source = chosen.steps, chosen.memory, chosen.queries
         self._exposed, self._revealed = chosen.expose_found, chosen.reveal_position
+        self._asks = chosen.queries in (QUESTION, QUESTION_MEMORY)
 
     def rows(self, split: str) -> tuple[Row, ...]:
         """The questions of a split; errors as in `data.annotated.rows.Rows.of`."""
@@ -137,6 +138,8 @@ class Reading(Task):
         assert isinstance(command, Command)
         verb = command.verb
         if verb == SEARCH:
+            if self._asks and command.text in state.game.queries:  # the usual case
+                return command
             return command if self._allowed(state, command.text) else Invalid(NOT_ALLOWED, text)
         if verb == STOP:
             return command if not command.text or self.options.answer_phase else Invalid(NOT_A_COMMAND, text)
@@ -149,32 +152,34 @@ class Reading(Task):
             return self._answered(state, move.text, EMPTY)
         used = state.used + 1
         if isinstance(move, Invalid):
-            return self._went_on(_moved(state, used), f"{move.why}\n", WRONG)
-        if move.verb == STOP:
+            after, text, rewards = _moved(state, used), f"{move.why}\n", WRONG
+        elif move.verb == STOP:
             return self._halted(_moved(state, used), STOPPED, "", EMPTY, move.text)
-        return self._went_on(self._go(state, move, used), None, EMPTY)
+        else:
+            after, rewards = self._go(state, move, used), EMPTY
+            if self._exposed and after.last is not None and not after.last[0]:
+                text = NOT_FOUND
+            elif self._revealed:
+                text = self._sentence(after)
+            else:
+                text = state.game.document.lines[after.cursor]
+        if used >= self._steps:
+            return self._halted(after, BUDGET, text, rewards)
+        return Outcome(after, self._observe(after, text), rewards)
 
     def _go(self, state: State, move: Command, used: int) -> State:
         """The state after previous, next or a search."""
-        document, cursor = state.game.document, state.cursor
-        searches, hits, last = state.searches, state.hits, None
+        game, cursor, memory = state.game, state.cursor, state.memory
+        document, searches, hits, last = game.document, state.searches, state.hits, None
         if move.verb == SEARCH:
             cursor, found, wrapped = self.find(document, cursor, move.text)
             searches, hits, last = searches + 1, hits + found, (found, wrapped)
         else:
             cursor = (cursor + (1 if move.verb == NEXT else -1)) % len(document.ranges)
-        memory, number = state.memory, document.first_equal[cursor]
+        number = document.first_equal[cursor]
         if number not in memory:
             memory = (*memory, number)[-self._slots :]
-        return State(state.game, cursor, memory, used, searches, hits, last)
-
-    def _went_on(self, state: State, text: str | None, rewards: Record) -> Outcome:
-        if text is None:
-            missed = self._exposed and state.last is not None and not state.last[0]
-            text = NOT_FOUND if missed else self.line(state.game.document, state.cursor)
-        if state.used >= self._steps:
-            return self._halted(state, BUDGET, text, rewards)
-        return Outcome(state, self._observe(state, text), rewards)
+        return State(game, cursor, memory, used, searches, hits, last)
 
     def _halted(self, state: State, why: str, text: str, rewards: Record, answer: str = "") -> Outcome:
         """The outcome when the agent stops or has no command left: the reward for the memory."""
@@ -228,13 +233,10 @@ class Reading(Task):
 
     def _observe(self, state: State, text: str) -> Observation:
         """The observation of a state: `text` is what is new."""
-        game = state.game
-        sentences = game.document.sentences
-        legal: Legal = None
-        queries = game.queries
-        if self._source == QUESTION:
-            legal = game.legal
-        elif self._source == QUESTION_MEMORY:
+        game, last = state.game, state.last
+        sentences, queries, source = game.document.sentences, game.queries, self._source
+        legal: Legal = game.legal if source == QUESTION else None
+        if source == QUESTION_MEMORY:
             queries = self.queries(state)
             legal = games.searches(self._plain, queries, self.options.slots)
         fields = Record(
@@ -243,7 +245,7 @@ class Reading(Task):
             sentence=sentences[state.cursor],
             memory=tuple([sentences[i] for i in state.memory]),
             left=self._steps - state.used,
-            found=state.last[0] if self._exposed and state.last is not None else None,
+            found=last[0] if last is not None and self._exposed else None,
         )
         if state.ended:
             fields = fields.with_(
