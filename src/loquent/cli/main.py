@@ -24,7 +24,7 @@ from loquent.core.settings import Remark
 from loquent.errors import LoquentError, naming_extras, nearest
 
 DEBUG = "LOQUENT_DEBUG"  # the environment variable; --debug sets it
-MODULES = {"import": "import_recipe"}  # a Python keyword cannot name a module
+MODULES = {"import": "importing"}  # a Python keyword cannot name a module
 ELSEWHERE = "give another path"
 PERMIT = "give another path, or change its permissions"
 MAKE_ROOM = "free some space, then run the same command again"

@@ -69,6 +69,17 @@ def checks() -> dict[str, str]:
     return targets
 
 
+def imports() -> dict[str, str]:
+    """Name of a data set of others -> "module:Name" of a function that makes files of it for a task.
+
+    The function maps folders and the folder for the files to lines to print and to JSON data.
+    """
+    targets: dict[str, str] = {}
+    for world in WORLDS:
+        targets |= getattr(importlib.import_module(f"loquent.tasks.{world}.names"), "IMPORTS", {})
+    return targets
+
+
 _names = _built_in()
 
 

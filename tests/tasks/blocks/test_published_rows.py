@@ -1,11 +1,14 @@
 """The flip-it sets built again from NLVR, and the solvability of the published statements (spec figures)."""
 
+import hashlib
 import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 import loquent
+from loquent.cli import main as cli
 from loquent.errors import BadRow, BadSetting
 from loquent.tasks.blocks import published, solvable
 from loquent.tasks.blocks.nlvr.rebuild import rebuild
@@ -28,6 +31,21 @@ def test_the_development_sets_are_built_again_from_nlvr(beside, tmp_path):
         (tmp_path / f"{each.name}.json").write_text(json.dumps(each.entries))
         built = published.read(tmp_path / f"{each.name}.json")
         assert built.statements == published.read(file).statements
+
+
+@pytest.mark.data
+def test_nlvr_beside_the_statements_from_scratch_is_a_source_of_rows(beside, tmp_path):
+    data = beside / "data"
+    (tmp_path / "nlvr").mkdir()
+    (tmp_path / "nlvr" / "dev.json.gz").symlink_to(data / "nlvr" / "dev.json.gz")
+    for file in (data / "lilgym").glob("*_scratch_*"):
+        (tmp_path / file.name).symlink_to(file)
+    for appearance, count in (("tower", 676), ("scatter", 313)):
+        options = {"source": "path", "appearance": appearance, "start": "flip_it"}
+        rows = loquent.task("blocks", path=str(tmp_path), **options).rows("dev")
+        published_rows = loquent.task("blocks", path=str(data / "lilgym"), **options).rows("dev")
+        assert len(rows) == count
+        assert {row.id: row for row in rows} == {row.id: row for row in published_rows}
 
 
 @pytest.mark.data
@@ -109,6 +127,49 @@ def test_a_bad_example_is_refused_with_its_file_and_line(tmp_path, line, message
     with pytest.raises(BadRow, match=message) as caught:
         rebuild(*folders(tmp_path, [EXAMPLE, line]))
     assert "dev.json:2" in str(caught.value)
+
+
+def test_import_writes_the_sets_and_reports_what_is_missing(tmp_path, capsys):
+    nlvr, scratch = folders(tmp_path, [EXAMPLE, {**EXAMPLE, "identifier": "2-0", "sentence": "No program"}])
+    command = ["import", "nlvr", str(nlvr), str(scratch), "--out", str(tmp_path / "out"), "--json"]
+    assert cli.main(command) == 0
+    printed = capsys.readouterr().out
+    assert "1 statements, 1 contexts; the published file has 676 and 317" in printed
+    report = json.loads(printed.splitlines()[-1])
+    (built,) = report["sets"].values()
+    file = Path(built["file"])
+    assert file == tmp_path / "out" / "tower_flipit_dev_partial.json"
+    assert built["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert (built["dropped"], built["corrected"], built["complete"]) == (["2-0"], [], False)
+    assert report["unknown"] == ["dev"]
+    assert {"train.json", "tower_scratch_test.json"} <= set(report["missing"])
+    rows = loquent.task("blocks", source="path", path=str(file.parent), start="flip_it").rows("dev")
+    assert [(row.id, row["target"]) for row in rows] == [("dev-1-0-0", False)]
+    assert cli.main(command) == 2
+    assert "exists already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["nlvr", "nlvr", "scratch", "more"], "got 3 folders"),
+        (["nlvr", "nlvr", "nlvr"], "no flip-it set can be built"),
+        (["nlvr", "scratch"], "holds none of NLVR's files"),
+        (["nlvr", "nlvr", "scratch", "--accept-changes"], "--accept-changes belongs to import rl4lms"),
+        (["rl4lms", "a.yml", "b.yml"], "takes one file, got 2"),
+    ],
+)
+def test_import_refuses_other_folders_and_arguments(tmp_path, monkeypatch, capsys, words, message):
+    folders(tmp_path, [EXAMPLE])
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["import", *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_folder_with_nlvr_alone_has_no_rows(tmp_path):
+    nlvr, _ = folders(tmp_path, [EXAMPLE])
+    with pytest.raises(BadSetting, match=r"has no file tower_flipit_train\.json"):
+        loquent.task("blocks", source="path", path=str(nlvr), start="flip_it").rows("dev")
 
 
 def test_a_folder_without_nlvr_is_refused(tmp_path):

@@ -2,18 +2,21 @@
 
 import hashlib
 import json
+from collections import defaultdict
 
 import numpy as np
 import pytest
+import scatter_reading
 from tower_reading import COLORS, HEIGHTS, STACKS, read
 
+from loquent.core.seeding import Key
 from loquent.tasks.blocks import published, rows
 from loquent.tasks.blocks.board import board_to_json, tower_block
 from loquent.tasks.blocks.programs.program import compile_program
 from loquent.tasks.blocks.rows import RowOptions, load
 from loquent.tasks.blocks.sources import builtin
 from loquent.tasks.blocks.sources.builtin import parts
-from loquent.tasks.blocks.statements import drawn
+from loquent.tasks.blocks.statements import boards, drawn
 
 BOTH = pytest.mark.parametrize("appearance", ["tower", "scatter"])
 
@@ -40,9 +43,11 @@ def test_held_out_templates_combine_constructions_and_properties_that_training_h
     assert templates["validation"].isdisjoint(templates["test"])
 
 
-def test_every_sentence_about_towers_has_a_second_reading():
-    for row in (row for split in load(RowOptions()).values() for row in split):
-        read(row["sentence"])
+@BOTH
+def test_every_sentence_has_a_second_reading(appearance):
+    reading = read if appearance == "tower" else scatter_reading.read
+    for row in (row for split in load(RowOptions(appearance=appearance)).values() for row in split):
+        reading(row["sentence"])
 
 
 def forget():
@@ -62,10 +67,35 @@ def test_programs_about_towers_agree_with_the_second_reading_on_random_boards():
     rng = np.random.default_rng(0)
     boxes = [rng.integers(0, len(STACKS), 100) for _ in range(3)]
     towers = [tuple(tower_block(i, COLORS.index(c)) for i, c in enumerate(stack)) for stack in STACKS]
-    boards = [tuple(towers[box[i]] for box in boxes) for i in range(100)]
-    for row in load(RowOptions())["train"][::12]:
+    random = [tuple(towers[box[i]] for box in boxes) for i in range(100)]
+    chosen = load(RowOptions())["train"][::12]
+    assert len(chosen) == 138
+    for row in chosen:
         program = compile_program(row["program"])
-        assert list(read(row["sentence"])(boxes)) == [program(board) for board in boards], row["sentence"]
+        assert list(read(row["sentence"])(boxes)) == [program(board) for board in random], row["sentence"]
+
+
+def test_programs_about_scattered_items_agree_with_the_second_reading_on_random_boards():
+    """Six statements of each construction, on 60 boards that know nothing of them and on two of their own.
+
+    The two boards of a flip-it pair differ in the truth value.
+    """
+    draw = boards.Draw(Key(0, ("test", "boards")))
+    common = [boards._scattered((), draw) for _ in range(60)]
+    of_construction = defaultdict(list)
+    for each in drawn.statements("scatter"):
+        of_construction[each.template.partition(":")[0]].append(each)
+    assert set(of_construction) == set(drawn.COUNTS["scatter"])
+    statements = [each for members in of_construction.values() for each in members[:6]]
+    assert len(statements) == 126
+    both = 0
+    for each in statements:
+        program, meaning = compile_program(each.program), scatter_reading.read(each.sentence)
+        own = [row["board"] for row in builtin._flips(each, "scatter")]
+        values = [program(board) for board in common + own]
+        assert [meaning(scatter_reading.shown(board)) for board in common + own] == values, each.sentence
+        both += len(set(values)) == 2
+    assert both > 0.95 * len(statements)
 
 
 FLIPS = {
@@ -84,8 +114,8 @@ def test_boards_of_flip_it_rows_are_fixed_and_differ_in_the_truth_value(appearan
         truth = compile_program(one["program"])
         assert {truth(one["board"]), truth(other["board"])} == {False, True}
         assert all(row["target"] is not truth(row["board"]) for row in (one, other))
-    boards = [[row.id, row["target"], board_to_json(row["board"])] for pair in pairs for row in pair]
-    assert hashlib.sha256(json.dumps(boards).encode()).hexdigest()[:12] == FLIPS[appearance]
+    content = [[row.id, row["target"], board_to_json(row["board"])] for pair in pairs for row in pair]
+    assert hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12] == FLIPS[appearance]
 
 
 def test_no_board_makes_more_than_a_quarter_of_the_sentences_about_towers_true():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from loquent.cli.grammar.arguments import allow_imports, command, overrides
+from loquent.core import registry
 
 
 def add(commands: Any) -> None:
@@ -38,20 +39,31 @@ def _import(commands: Any) -> None:
     parser = command(
         commands,
         "import",
-        "convert another library's settings into a recipe, and report each key that has no counterpart",
+        "convert another library's settings or data, and report what is missing",
         "loquent import rl4lms gpt2_nlpo.yml",
+        "loquent import nlvr nlvr lilgym --out data",
     )
-    parser.add_argument("library", choices=["rl4lms"], help="the library that the settings belong to")
-    parser.add_argument("file", metavar="FILE", help="a YAML file of RL4LMs")
+    parser.add_argument(
+        "library",
+        choices=["rl4lms", *sorted(registry.imports())],
+        help="rl4lms: settings, which become a recipe; nlvr: examples, which become lilGym's flip-it files",
+    )
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="rl4lms: a YAML file; nlvr: NLVR's folder, and the folder with lilGym's files from scratch",
+    )
     parser.add_argument(
         "--out",
-        metavar="RECIPE",
-        help="the recipe's file (default: the name of FILE with .yaml, in the current folder)",
+        metavar="OUT",
+        help="rl4lms: the recipe's file (default: the name of FILE with .yaml, in the current folder); "
+        "nlvr: the folder for the files (default: the current folder)",
     )
     parser.add_argument(
         "--accept-changes",
         action="store_true",
-        help="write the recipe even if its objective or its algorithm differs",
+        help="rl4lms: write the recipe even if its objective or its algorithm differs",
     )
 
 

@@ -13,6 +13,9 @@ PICTURES: dict[str, str] = {
 CHECKS = {
     "blocks": "loquent.tasks.blocks.examined:examine",
 }
+IMPORTS = {
+    "nlvr": "loquent.tasks.blocks.nlvr.importing:write",
+}
 ENVIRONMENTS = {
     "loquent/Blocks-v0": {
         "task": "blocks",

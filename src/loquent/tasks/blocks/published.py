@@ -152,11 +152,22 @@ def read(file: Path) -> PublishedFile:
         raise BadRow(str(error), file=file, line=error.line or None) from None
     if not isinstance(entries, dict):
         raise BadRow(f"it must hold a JSON object of statements, got {shown(entries)}", file=file)
-    appearance, start, _ = name.split("_")
     try:
-        statements = {key: _statement(key, entry, appearance, start) for key, entry in entries.items()}
+        return from_entries(name, entries, partial=partial, content=content)
     except BadRow as error:
         raise BadRow(str(error), file=file) from None
+
+
+def from_entries(
+    name: str, entries: Mapping[str, Any], *, partial: bool, content: bytes = b""
+) -> PublishedFile:
+    """The statements of the entries of a file, with the hash of its uncompressed content.
+
+    Raises:
+        BadRow: a statement is not as published; names it.
+    """
+    appearance, start, _ = name.split("_")
+    statements = {key: _statement(key, entry, appearance, start) for key, entry in entries.items()}
     return PublishedFile(name, partial, hashlib.sha256(content).hexdigest(), MappingProxyType(statements))
 
 

@@ -25,7 +25,9 @@ class RowOptions:
         "builtin", "built-in statements, or the published files in `path`", choices=("builtin", "path")
     )
     path: str = setting(
-        "", "source path: a folder with the published files, such as tower_scratch_train.json (also .gz)"
+        "",
+        "source path: a folder with the published files, such as tower_scratch_train.json (also .gz), or for "
+        "flip it NLVR's files beside those from scratch",
     )
     appearance: str = setting(
         "tower", "tower: squares in stacks; scatter: items anywhere in a box", choices=APPEARANCES

@@ -17,6 +17,9 @@ from loquent.tasks.blocks.nlvr.decoder import decode_file
 
 # the files of each split of lilGym; "hidden" is NLVR's second test set
 FILES = {"train": ("train",), "dev": ("dev",), "test": ("test", "hidden")}
+KNOWN_FILES = {
+    f"{name}{ending}": name for names in FILES.values() for name in names for ending in (".json", ".json.gz")
+}
 IDENTIFIER = re.compile(r"\d+-\d+")
 
 
@@ -62,18 +65,12 @@ def find(path: Path) -> Folder:
         raise BadSetting(f"{str(path)!r} is no folder; name the folder with NLVR's train.json and the others")
     files: dict[str, Path] = {}
     pictures: dict[str, Path] = {}
-    known = {
-        f"{name}{ending}": name
-        for names in FILES.values()
-        for name in names
-        for ending in (".json", ".json.gz")
-    }
     for folder, _, members in sorted(os.walk(path)):
         for member in members:
             file = Path(folder) / member
             if member.endswith(".png"):
                 pictures[member] = file
-            elif name := known.get(member):
+            elif name := KNOWN_FILES.get(member):
                 if name in files:
                     raise BadSetting(
                         f"{str(path)!r} holds {files[name]} and {file}; keep one file with NLVR's {name} "
@@ -82,9 +79,14 @@ def find(path: Path) -> Folder:
                 files[name] = file
     if not files:
         raise BadSetting(
-            f"{str(path)!r} holds none of NLVR's files {', '.join(sorted(known))}; name NLVR's folder"
+            f"{str(path)!r} holds none of NLVR's files {', '.join(sorted(KNOWN_FILES))}; name NLVR's folder"
         )
     return Folder(path, files, pictures)
+
+
+def holds_any(path: Path) -> bool:
+    """Whether a folder or a folder below it holds one of NLVR's JSON files."""
+    return any(member in KNOWN_FILES for _, _, members in os.walk(path) for member in members)
 
 
 def read(folder: Folder, name: str) -> Iterator[Example]:

@@ -11,11 +11,13 @@ from __future__ import annotations
 import gzip
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from loquent.errors import BadSetting
 from loquent.tasks.blocks import published
 from loquent.tasks.blocks.board import SIZES, TOWER_X, Board, board_to_json
 from loquent.tasks.blocks.nlvr import examples
@@ -94,15 +96,16 @@ def rebuild(nlvr: Path, scratch: Path) -> Report:
     folder = examples.find(nlvr)
     read = {name: list(examples.read(folder, name)) for name in folder.files}
     missing = [f"{name}.json" for names in examples.FILES.values() for name in names if name not in read]
-    sets = []
-    for appearance in published.APPEARANCES:
-        for split, names in examples.FILES.items():
-            file = published.find(scratch, appearance, "scratch", split)
-            if file is None:
-                missing.append(f"{appearance}_scratch_{split}.json")
-            elif members := [example for name in names for example in read.get(name, ())]:
-                whole = all(name in read for name in names)
-                sets.append(_set(f"{appearance}_flipit_{split}", members, published.read(file), whole))
+    missing += [
+        f"{appearance}_scratch_{split}.json"
+        for appearance, split in product(published.APPEARANCES, examples.FILES)
+        if published.find(scratch, appearance, "scratch", split) is None
+    ]
+    sets = [
+        built
+        for appearance, split in product(published.APPEARANCES, examples.FILES)
+        if (built := _set(appearance, split, read, scratch))
+    ]
     compared, differing = _compared(folder, read)
     return Report(
         tuple(sets),
@@ -112,6 +115,36 @@ def rebuild(nlvr: Path, scratch: Path) -> Report:
         differing,
         sum(example.decoded for members in read.values() for example in members),
     )
+
+
+def splits(nlvr: Path, scratch: Path, appearance: str) -> tuple[str, ...]:
+    """The splits of an appearance for which both folders have files; nothing is read.
+
+    Raises:
+        BadSetting: `nlvr` does not hold NLVR's files.
+    """
+    there = examples.find(nlvr).files
+    return tuple(
+        split
+        for split, names in examples.FILES.items()
+        if any(name in there for name in names) and published.find(scratch, appearance, "scratch", split)
+    )
+
+
+def read(nlvr: Path, scratch: Path, appearance: str, split: str) -> published.PublishedFile:
+    """The flip-it set of an appearance and a split, as if it were read from its published file.
+
+    Raises:
+        BadSetting: the folders do not have its files. BadRow: a file or an example is bad.
+    """
+    folder = examples.find(nlvr)
+    members = {
+        name: list(examples.read(folder, name)) for name in examples.FILES[split] if name in folder.files
+    }
+    built = _set(appearance, split, members, scratch)
+    if built is None:
+        raise BadSetting(f"{str(nlvr)!r} and {str(scratch)!r} have no files of {appearance}_flipit_{split}")
+    return published.from_entries(built.name, built.entries, partial=not built.complete)
 
 
 def is_tower(board: Board) -> bool:
@@ -141,9 +174,15 @@ def is_known(name: str, file: Path) -> bool:
     return hashlib.sha256(content).hexdigest().startswith(SHA256[name])
 
 
-def _set(name: str, members: list[Example], scratch: published.PublishedFile, whole: bool) -> Rebuilt:
-    appearance = name.partition("_")[0]
-    statements = {statement.sentence: statement for statement in scratch.statements.values()}
+def _set(appearance: str, split: str, read: dict[str, list[Example]], scratch: Path) -> Rebuilt | None:
+    """The set of an appearance and a split; None without examples or without programs."""
+    file = published.find(scratch, appearance, "scratch", split)
+    names = examples.FILES[split]
+    members = [example for name in names for example in read.get(name, ())]
+    if file is None or not members:
+        return None
+    statements = {each.sentence: each for each in published.read(file).statements.values()}
+    set_name = f"{appearance}_flipit_{split}"
     entries: dict[str, dict[str, Any]] = {}
     dropped, corrected = [], []
     for example in members:
@@ -153,7 +192,7 @@ def _set(name: str, members: list[Example], scratch: published.PublishedFile, wh
         if statement is None:
             dropped.append(example.identifier)
             continue
-        board = moved(name, example)
+        board = moved(set_name, example)
         truth = compile_program(statement.program)(board)
         if truth != example.label:
             corrected.append(example.identifier)
@@ -166,10 +205,11 @@ def _set(name: str, members: list[Example], scratch: published.PublishedFile, wh
             "identifier": example.identifier,
             **example.extra,
         }
-    known = published.KNOWN[name]
-    built = Rebuilt(name, entries, tuple(dropped), tuple(corrected), whole)
+    whole = all(name in read for name in names)
+    known = published.KNOWN[set_name]
+    built = Rebuilt(set_name, entries, tuple(dropped), tuple(corrected), whole)
     same = (len(entries), built.contexts) == (known.statements, known.contexts)
-    return Rebuilt(name, entries, built.dropped, built.corrected, whole and same)
+    return replace(built, complete=whole and same)
 
 
 def _compared(folder: Folder, read: dict[str, list[Example]]) -> tuple[int, tuple[str, ...]]:

@@ -1,4 +1,7 @@
-"""Rows of the published files in a folder, with a fixed tenth of the training statements for validation."""
+"""Rows of the published files in a folder, with a fixed tenth of the training statements for validation.
+
+Flip-it rows come from the flip-it files, or from NLVR's files beside those from scratch (`nlvr.rebuild`).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from loquent.core.values import Record
 from loquent.data.sources import Splits, draw_of
 from loquent.errors import BadSetting
 from loquent.tasks.blocks import published
+from loquent.tasks.blocks.nlvr import examples, rebuild
 from loquent.tasks.blocks.programs.program import compile_program
 
 VALIDATION = 0.1  # of the training sentences
@@ -28,10 +32,10 @@ NAMES = re.compile(
 
 
 def found(path: str, appearance: str, start: str) -> dict[str, Path]:
-    """The files of a configuration by published split.
+    """The places of a configuration by published split: files, or the folder if NLVR's files give the split.
 
     Raises:
-        BadSetting: the folder has none.
+        BadSetting: the folder has neither.
     """
     folder = Path(path).expanduser()
     there = {
@@ -39,11 +43,13 @@ def found(path: str, appearance: str, start: str) -> dict[str, Path]:
         for split in published.SPLITS
         if (file := published.find(folder, appearance, FILE_STARTS[start], split))
     }
+    if not there and start == FLIP_IT and folder.is_dir() and examples.holds_any(folder):
+        there = dict.fromkeys(rebuild.splits(folder, folder, appearance), folder)
     if not there:
+        name = f"{appearance}_{FILE_STARTS[start]}"
         raise BadSetting(
-            f"path = {path!r} has no file {appearance}_{FILE_STARTS[start]}_train.json, _dev.json or "
-            "_test.json (also .json.gz); put lilGym's files there, or build the flip-it files from NLVR's "
-            "with loquent.tasks.blocks.nlvr.rebuild"
+            f"path = {path!r} has no file {name}_train.json, _dev.json or _test.json (also .json.gz); put "
+            "lilGym's files there, or for flip it NLVR's files and lilGym's from scratch"
         )
     return there
 
@@ -68,7 +74,8 @@ def splits(path: str, appearance: str, start: str) -> Splits:
     """
     rows: Splits = {}
     for split, file in found(path, appearance, start).items():
-        members = [_row(split, each, start) for each in published.read(file).statements.values()]
+        source = published.read(file) if file.is_file() else rebuild.read(file, file, appearance, split)
+        members = [_row(split, each, start) for each in source.statements.values()]
         if split == "train":
             rows["train"] = tuple(row for row in members if not is_validation(row["sentence"]))
             rows["validation"] = tuple(row for row in members if is_validation(row["sentence"]))
