@@ -10,6 +10,7 @@ from loquent import recipes
 from loquent.bench import jobs, published, results
 from loquent.bench import suite as suites
 from loquent.errors import BadSetting, UnknownName
+from loquent.recipes import kinds
 
 
 def planned(suite, profile="cpu", seeds=2, overrides=()):
@@ -328,3 +329,33 @@ def test_lilgym_s_table_stands_in_the_paper(beside):
         assert line.replace("7", "8", 1) not in text, "a wrong figure would be caught"
     quotes = [ordering.quote for ordering in suites.load("lilgym").orderings if ordering.quote]
     assert [quote for quote in quotes if quote not in text] == []
+
+
+@pytest.mark.data
+def test_imrc_s_table_stands_in_the_paper(beside):
+    """A row of table 3 has a pair of figures for each data set and memory; the query stands once."""
+    text = (beside / "papers" / "imrc.txt").read_text().replace("<b>", "").replace("</b>", "")
+    tables = published.load("imrc").tables
+    assert list(tables) == [f"{data}-{memory}" for data in ("iSQuAD", "iNewsQA") for memory in (1, 3, 5)]
+    assert {table.quote in text for table in tables.values()} == {True}
+    modes = dict(zip(("easy", "hard"), text.split("Easy Mode\t")[1].split("Hard Mode\t"), strict=True))
+    for row in tables["iSQuAD-1"].rows:
+        mode, queries, agent = row.split("/")
+        cells = [f"{f1} ({informed})" for f1, informed in (table.rows[row] for table in tables.values())]
+        line = "\t".join([agent, *cells])
+        block = modes[mode].split(f"\n{queries}\t")[1]
+        assert line in block[: block.index("\n", block.index("\tDQN\t"))], row
+        assert line.replace("0.", "1.", 1) not in text, "a wrong figure would be caught"
+
+
+def test_language_models_that_read_a_memory_task_are_labelled_full_transcript():
+    """A language model reads all turns, which a memory of K sentences does not hold."""
+    whole = suites.load("imrc")
+    plan = jobs.plan(whole, Path("out"), "cpu", 1, {})
+    language = {job.name for job in plan.jobs if isinstance(job, jobs.Job) and reads_turns(job)}
+    assert {"easy-lm-clone", "easy-lm-ppo", "hard-lm-clone", "hard-lm-ppo"} <= language
+    assert {name for name, cell in whole.cells.items() if "full transcript" in cell.label} == language
+
+
+def reads_turns(job):
+    return not job.agent and "model" not in kinds.unused_sections(job.recipe.algorithm)
