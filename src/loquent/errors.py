@@ -27,6 +27,7 @@ EXTRAS = dict.fromkeys(
     "rouge_score": "metrics",
     "nltk": "metrics",
     "scipy": "metrics",
+    "pandas": "pandas",
 }
 
 

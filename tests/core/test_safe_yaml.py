@@ -15,7 +15,6 @@ from loquent.convert import rl4lms
 from loquent.core.guards import safe_yaml
 from loquent.core.options import COMMAND_LINE, dump, parse
 from loquent.errors import BadSetting, LoquentError
-from loquent.report import runs
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{new}: &{new} [{', '.join(['*' + old] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
@@ -131,7 +130,7 @@ def test_every_file_is_read_by_the_one_reader(tmp_path, reader, content):
 def test_a_runs_config_too(tmp_path):
     (tmp_path / "config.yaml").write_text(BOMB)
     with pytest.raises(BadSetting, match=r"config\.yaml:\d+: "):
-        runs.ReportedRun(tmp_path).config  # noqa: B018
+        ReportedRun(tmp_path).config  # noqa: B018
 
 
 def test_a_large_file_is_not_read_whole(tmp_path):

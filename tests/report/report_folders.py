@@ -86,6 +86,7 @@ def line(update, seed, shift):
     )
     return {
         "update": update, "episodes": update * 8, "rollout/ended/cut": 0.0,
+        "rollout/tokens": 10.0 + update,
         "rollout/return": rise, "rollout/reward/sentiment": rise, "rollout/weighted/sentiment": rise,
         "rollout/words": 20 + update, "rollout/repetition": 0.05 * update,
         "rollout/distinct_2": 0.6 - 0.02 * update, "kl/reference": 0.02 * update,

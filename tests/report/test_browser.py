@@ -2,6 +2,8 @@
 phone can show it.
 """
 
+import re
+
 import chromium as browser
 import pytest
 import report_folders as made
@@ -30,14 +32,54 @@ def page(tmp_path_factory):
     return write_report([where / "ppo", where / "nlpo"], where / "report.html")
 
 
+def drawn(tab, number):
+    """One chart, after the page has scrolled to it: its width, its description, and the pixels with ink."""
+    return tab.value(
+        f"""(async () => {{
+        const place = document.querySelectorAll('.plot')[{number}];
+        for (let fold = place.closest('details'); fold; fold = fold.parentElement.closest('details'))
+            fold.open = true;
+        place.scrollIntoView({{ behavior: 'instant', block: 'center' }});
+        for (let i = 0; i < 100 && !place.querySelector('canvas'); i++)
+            await new Promise(requestAnimationFrame);
+        await new Promise(requestAnimationFrame);
+        const canvas = place.querySelector('canvas');
+        const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+        let ink = 0;
+        for (let i = 0; i < pixels.length; i += 4) if (pixels[i + 3] > 200) ink++;
+        return {{ width: place.querySelector('.u-over').clientWidth, ink, label: place.ariaLabel }};
+        }})()"""
+    )
+
+
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360], ids=["desktop", "phone"])
+@pytest.mark.parametrize("width", [1280, 390], ids=["desktop", "phone"])
 def test_the_page_opens_by_itself(tab, page, width, dark):
     tab.open(page, width=width, dark=dark)
     assert [url for url in tab.requests if not url.startswith("data:")] == [page.resolve().as_uri()]
     assert tab.messages == []
     assert tab.value("document.title").startswith("Loquent: "), "nothing in a sample was run"
-    charts = "[...document.querySelectorAll('section > .charts svg[role=img]')]"
+    assert tab.value("document.documentElement.scrollWidth") <= width, (
+        "nothing makes the page wider than the screen"
+    )
+    charts = tab.value("document.querySelectorAll('.plot').length")
+    assert charts > 12
+    for number in range(charts):
+        canvas = drawn(tab, number)
+        assert canvas["width"] > 200, number
+        assert canvas["ink"] > 100, "lines are drawn"
+        assert canvas["label"], "and described for who cannot see them"
+    assert tab.messages == []
+    assert tab.value("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("width", [1280, 390], ids=["desktop", "phone"])
+def test_without_scripts_the_charts_are_static(tab, page, width):
+    static = page.with_name("static.html")
+    static.write_text(re.sub("<script>.*?</script>", "", page.read_text(), flags=re.DOTALL))
+    tab.open(static, width=width)
+    assert tab.value("document.querySelector('.controls').hidden")
+    charts = "[...document.querySelectorAll('section .plot svg[role=img]')]"
     assert tab.value(f"{charts}.length") > 12
     assert tab.value(f"{charts}.every(svg => svg.getBoundingClientRect().width > 200)")
     size = "(drawn => drawn.getBoundingClientRect().width)"
@@ -45,9 +87,7 @@ def test_the_page_opens_by_itself(tab, page, width, dark):
         f"{charts}.every(svg => [...svg.querySelectorAll('.line, .mark')].some(drawn => {size}(drawn) > 4))"
     )
     assert tab.value("document.querySelectorAll('.band').length") > 3, "bands over seeds"
-    assert tab.value("document.documentElement.scrollWidth") <= width, (
-        "nothing makes the page wider than the screen"
-    )
+    assert tab.value("document.documentElement.scrollWidth") <= width
     assert tab.value(
         f"{charts}.every(svg => parseFloat(getComputedStyle(svg.querySelector('.tick')).fontSize) * "
         "svg.clientWidth / 480 >= 9)"
@@ -75,7 +115,8 @@ def test_text_and_lines_can_be_told_from_the_paper(tab, page, dark):
         assert (
             contrast(tab.value(f"getComputedStyle(document.querySelector('{what}')).color"), paper) >= least
         ), what
-    assert contrast(tab.value("getComputedStyle(document.querySelector('svg .tick')).fill"), paper) >= 4.5
+    tick = "getComputedStyle(document.querySelector('figure svg .tick')).fill"
+    assert contrast(tab.value(tick), paper) >= 4.5
     for i in range(8):
         probe = (
             f"(() => {{ const p = document.createElement('i'); p.className = 'dot c{i}'; "

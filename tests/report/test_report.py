@@ -1,5 +1,7 @@
 """The report: what it groups, what it says, and that nothing a model wrote can be more than text on it."""
 
+import base64
+import hashlib
 import json
 import re
 from dataclasses import replace
@@ -12,10 +14,10 @@ from loquent import load_run
 from loquent.cli import main as cli
 from loquent.core import episode
 from loquent.errors import AnotherRun, BadCheckpoint, Damaged
-from loquent.report import charts, runs, write_report
+from loquent.report import charts, write_report
 from loquent.report.charts import ChartIds, Curve, Dot, Scale
+from loquent.report.groups import Point, read, thinned
 from loquent.report.page import html
-from loquent.report.runs import Point
 
 
 @pytest.fixture(scope="module")
@@ -29,20 +31,20 @@ def folder(tmp_path_factory):
 
 
 def test_runs_that_differ_in_their_seed_alone_are_one_group(folder, tmp_path):
-    groups = runs.read([folder / "ppo", folder / "nlpo"])
+    groups = read([folder / "ppo", folder / "nlpo"])
     assert [(group.label, group.seeds) for group in groups] == [
         ("reviews_ppo", [0, 1]),
         ("reviews_nlpo", [0]),
     ]
     other = made.run(tmp_path / "other", overrides=["algorithm.clip=0.1"])
-    groups = runs.read([folder / "ppo" / "seed-0", folder / "ppo" / "seed-1", folder / "ppo", other])
+    groups = read([folder / "ppo" / "seed-0", folder / "ppo" / "seed-1", folder / "ppo", other])
     assert [(group.label, group.seeds) for group in groups] == [("ppo", [0, 1]), ("other", [0])], (
         "named by folder where names are equal; none twice"
     )
 
 
 def test_curves_are_means_with_one_deviation(folder):
-    [group] = runs.read([folder / "ppo"])
+    [group] = read([folder / "ppo"])
     first = group.curve("rollout/return")[0]
     low, high = made.line(1, 0, 0.0)["rollout/return"], made.line(1, 1, 0.0)["rollout/return"]
     assert first.n == 2
@@ -52,21 +54,21 @@ def test_curves_are_means_with_one_deviation(folder):
     assert [point.update for point in group.curve("evaluation/return")] == [3, 6]
     assert group.curve("critic/explained_variance") == [], "null is no number"
     assert group.final("return") == (pytest.approx(0.55), pytest.approx(0.1 / 2**0.5), 2)
-    [single] = runs.read([folder / "ppo" / "seed-0"])
+    [single] = read([folder / "ppo" / "seed-0"])
     assert single.final("return") == (0.5, 0.02, 1), "of one run: its standard error over episodes"
     assert single.final("nothing") is None
 
 
 def test_a_long_run_is_thinned_by_means():
     points = [Point(update, float(update), float(update), float(update), 1) for update in range(1, 1001)]
-    thin = runs.thinned(points, 240)
+    thin = thinned(points, 240)
     assert len(thin) == 200
     assert thin[0].mean == 3.0 == (1 + 2 + 3 + 4 + 5) / 5
-    assert runs.thinned(points, 1000) == points
+    assert thinned(points, 1000) == points
 
 
 def test_every_section_is_there_and_every_chart_says_what_it_shows(folder):
-    page = html(runs.read([folder / "ppo", folder / "nlpo"]))
+    page = html(read([folder / "ppo", folder / "nlpo"]))
     for name in (
         "Learning",
         "How episodes ended",
@@ -99,9 +101,13 @@ def test_every_section_is_there_and_every_chart_says_what_it_shows(folder):
 def test_what_a_model_wrote_is_text(tmp_path):
     said = made.run(tmp_path / "run", said=made.HOSTILE)
     page = write_report([said], tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "<script" not in page
+    data, code = re.findall(r"<script[^>]*>.*?</script>", page, re.DOTALL)
+    assert data.startswith('<script type="application/json" id="chart-data">{"axes":')
+    assert code.startswith("<script>/*!\nThe MIT License")
     assert "<img" not in page
     assert "&lt;script&gt;" in page
+    digest = base64.b64encode(hashlib.sha256(code[8:-9].encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}';" in page, "no other script runs"
     assert not re.search("[\x00\x1b\u202e\ud800]", page)
     assert r"\x1b[31m" in page, "control characters are shown, not obeyed"
     assert "default-src &#x27;none&#x27;" not in page
@@ -117,7 +123,7 @@ def test_names_of_rewards_and_recipes_are_text_too(tmp_path):
     (said / "metrics.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
     config = (said / "config.yaml").read_text().replace("name: reviews_ppo", "name: '<i>x</i>'")
     (said / "config.yaml").write_text(config)
-    page = html(runs.read([said]))
+    page = html(read([said]))
     assert "<b>" not in page
     assert "<i>" not in page
     assert "&lt;i&gt;" in page
@@ -128,7 +134,7 @@ def test_a_run_that_has_hardly_begun_has_its_page(tmp_path, updates):
     begun = made.run(tmp_path / "run", updates=updates, finished=False)
     with (begun / "metrics.jsonl").open("a") as file:
         file.write('{"update": 2, "roll')  # being written
-    page = html(runs.read([begun]))
+    page = html(read([begun]))
     assert "not at its end" in page
     assert ('class="mark' in page) == (updates == 1)
 
@@ -141,7 +147,7 @@ def test_the_command_writes_the_page(folder, tmp_path, capsys):
     assert cli.main(["report", str(tmp_path / "nowhere"), "--out", str(out)]) == 2
     assert "nowhere is no run" in capsys.readouterr().err
     with pytest.raises(BadCheckpoint):
-        runs.read([tmp_path])
+        read([tmp_path])
 
 
 def test_scales_have_round_ticks():
@@ -175,7 +181,7 @@ def test_one_seed_in_two_folders_is_two_groups(tmp_path):
     for place in ("one", "two"):
         for seed in (0, 1):
             made.run(tmp_path / place / f"seed-{seed}", seed=seed)
-    groups = runs.read([tmp_path / "one" / "seed-0", tmp_path / "two", tmp_path / "one"])
+    groups = read([tmp_path / "one" / "seed-0", tmp_path / "two", tmp_path / "one"])
     assert [(group.label, group.seeds) for group in groups] == [("one", [0, 1]), ("two", [0, 1])]
     assert {run.folder.parent.name for run in groups[1].runs} == {"two"}, "and folders stay together"
     assert groups[0].curve("rollout/return")[0].n == 2
@@ -189,7 +195,7 @@ def test_labels_are_lengthened_until_they_differ(tmp_path):
             said=f"said by {clip}",
         )
     made.run(tmp_path / "plain")
-    groups = runs.read([tmp_path / "clipa" / "run", tmp_path / "clipb" / "run", tmp_path / "plain"])
+    groups = read([tmp_path / "clipa" / "run", tmp_path / "clipb" / "run", tmp_path / "plain"])
     assert [group.label for group in groups] == ["clipa/run", "clipb/run", "plain"]
     page = html(groups)
     for clip in "ab":
@@ -197,7 +203,7 @@ def test_labels_are_lengthened_until_they_differ(tmp_path):
         assert f"said by {clip} after 3" in page, "nor from those in training"
     made.run(tmp_path / "both" / "seed-0")
     made.run(tmp_path / "both" / "seed-1", seed=1, overrides=["algorithm.clip=0.4"])
-    assert [group.label for group in runs.read([tmp_path / "both"])] == ["seed-0", "seed-1"], (
+    assert [group.label for group in read([tmp_path / "both"])] == ["seed-0", "seed-1"], (
         "one folder over two recipes names neither"
     )
 
@@ -222,10 +228,10 @@ def test_prompts_that_differ_stand_over_their_own_answers(tmp_path):
         made.run(tmp_path / name, overrides=overrides)
         for name, overrides in (("one", []), ("two", ["algorithm.clip=0.1"]))
     ]
-    page = _samples(html(runs.read(folders)))
+    page = _samples(html(read(folders)))
     assert page.count("row 1 begins") == 1, "one prompt is shown once"
     _rewrite(folders[1], instruction="Say it in Latin.")
-    page = _samples(html(runs.read(folders)))
+    page = _samples(html(read(folders)))
     assert (page.count("row 1 begins"), page.count("Say it in Latin.")) == (2, 3)
 
 
@@ -235,11 +241,11 @@ def test_tasks_are_not_set_side_by_side_and_rows_that_are_not_shared_are_said(tm
         for i, name in enumerate(("one", "two", "three"), 1)
     ]
     _rewrite(folders[2], task="wordle-v1")
-    page = _samples(html(runs.read(folders)))
+    page = _samples(html(read(folders)))
     assert "<h3>wordle-v1</h3>" in page
     assert page.count("row 1 begins") == 2, "one for each task"
     _rewrite(folders[1], row="other {old}")
-    page = _samples(html(runs.read(folders[:2])))
+    page = _samples(html(read(folders[:2])))
     assert "No row occurs in all of these runs" in page
     assert "one, two" in page
 
@@ -247,7 +253,7 @@ def test_tasks_are_not_set_side_by_side_and_rows_that_are_not_shared_are_said(tm
 def test_a_line_ends_where_a_seed_does(tmp_path):
     for seed, updates in ((0, 6), (1, 6), (2, 3)):
         made.run(tmp_path / f"seed-{seed}", seed=seed, updates=updates)
-    [group] = runs.read([tmp_path])
+    [group] = read([tmp_path])
     points = group.curve("rollout/return")
     assert [point.n for point in points] == [3, 3, 3, 2, 2, 2]
     svg = charts.curves(ChartIds(), "x", "", [Curve("a", 0, points)])
@@ -259,7 +265,7 @@ def test_a_line_ends_where_a_seed_does(tmp_path):
     assert "of 2 seeds from update 4 on" in svg
     assert "3 seeds, 2 where the line is dotted" in html([group])
     assert 'fewer"' not in charts.curves(ChartIds(), "x", "", [Curve("a", 0, points[:3])])
-    assert [(point.n, point.update) for point in runs.thinned(points, 2)] == [(3, 2.0), (2, 5.0)], (
+    assert [(point.n, point.update) for point in thinned(points, 2)] == [(3, 2.0), (2, 5.0)], (
         "no mean over both"
     )
     lone = charts.curves(
@@ -273,7 +279,7 @@ def test_a_line_ends_where_a_seed_does(tmp_path):
 
 def test_success_comes_first_with_its_standard_error(tmp_path):
     said = made.run(tmp_path / "run", success=0.35)
-    [group] = runs.read([said])
+    [group] = read([said])
     point = group.curve("rollout/success")[0]
     assert (point.mean, point.low, point.high) == pytest.approx((0.35, 0.3, 0.4)), (
         "one run: one standard error to each side"
@@ -298,14 +304,14 @@ def test_each_key_has_one_chart_in_the_section_on_learning(tmp_path):
         for line in (folder / "metrics.jsonl").read_text().splitlines()
     ]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    learning = html(runs.read([folder])).partition('id="learning"')[2].partition("</section>")[0]
+    learning = html(read([folder])).partition('id="learning"')[2].partition("</section>")[0]
     assert learning.count('<h4 class="mono">evaluation/success</h4>') == 1
 
 
 def test_an_ending_that_no_episode_of_a_seed_came_to_counts_0(tmp_path):
     made.run(tmp_path / "seed-0", seed=0, success=0.4)
     made.run(tmp_path / "seed-1", seed=1)
-    [group] = runs.read([tmp_path])
+    [group] = read([tmp_path])
     assert group.curve("rollout/ended/left")[0].mean == pytest.approx(0.2)
     assert group.final("ended/left")[0] == pytest.approx(0.2)
 
@@ -333,7 +339,7 @@ def test_an_evaluation_without_its_seal_is_refused(tmp_path):
     (folder / "evaluation.json").write_text(json.dumps(told))
     with pytest.raises(Damaged, match=r"evaluation\.json has no seal"):
         _ = load_run(folder).evaluation
-    [group] = runs.read([folder])
+    [group] = read([folder])
     page = html([group])
     assert group.final("return") is None
     assert "evaluation.json has no seal" in page

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from loquent import recipes
 from loquent.core.values import EMPTY
 from loquent.files import manifest
-from loquent.report import runs, watch
+from loquent.report import watch
 from loquent.report.divergence import Fall, diverging, width
+from loquent.report.groups import read
 from loquent.report.page import html
 
 UPDATES = [2, 4, 6, 8, 10, 12]
@@ -235,7 +236,7 @@ def section(page):
 
 
 def test_the_page_says_plainly_that_a_reward_is_gamed(tmp_path):
-    page = section(html(runs.read([folder(tmp_path / "run", [0.5, 0.45, 0.4, 0.3, 0.2, 0.1])])))
+    page = section(html(read([folder(tmp_path / "run", [0.5, 0.45, 0.4, 0.3, 0.2, 0.1])])))
     assert "The reward is being gamed." in page
     assert "Nothing measured outside it got better." in page
     assert "watch/distinct_2 went from 0.475 to 0.15" in page
@@ -260,7 +261,7 @@ def test_the_page_says_plainly_that_a_reward_is_gamed(tmp_path):
     ],
 )
 def test_a_price_is_told_from_a_game(held_out, perplexity, said, tmp_path):
-    page = section(html(runs.read([folder(tmp_path / "run", held_out, perplexity=perplexity)])))
+    page = section(html(read([folder(tmp_path / "run", held_out, perplexity=perplexity)])))
     assert said in page
     assert ("Got better with it: perplexity went from 4.95 to 4.35." in page) == (perplexity[0] == 5.0)
 
@@ -277,7 +278,7 @@ def test_a_deep_fall_is_a_quarter_and_a_tenth():
 
 
 def test_the_page_says_that_nothing_fell(tmp_path):
-    page = section(html(runs.read([folder(tmp_path / "run", [0.5, 0.52, 0.5, 0.51, 0.5, 0.52])])))
+    page = section(html(read([folder(tmp_path / "run", [0.5, 0.52, 0.5, 0.51, 0.5, 0.52])])))
     assert "gamed" not in page.replace("may be gamed", "")
     assert "bought" not in page
     assert (
@@ -295,11 +296,11 @@ def test_the_page_says_that_nothing_fell(tmp_path):
     ],
 )
 def test_the_page_says_what_it_cannot_tell(how, said, tmp_path):
-    assert said in section(html(runs.read([folder(tmp_path / "run", how.pop("held_out"), **how)])))
+    assert said in section(html(read([folder(tmp_path / "run", how.pop("held_out"), **how)])))
 
 
 def test_a_run_without_rewards_has_no_watch(tmp_path):
-    assert section(html(runs.read([made.run(tmp_path / "run", "reviews_base")]))) == ""
+    assert section(html(read([made.run(tmp_path / "run", "reviews_base")]))) == ""
 
 
 def test_a_recipe_with_rewards_that_names_no_metric_is_watched(tmp_path):
@@ -330,7 +331,7 @@ def test_a_value_that_some_evaluations_have_not_is_named(where, tmp_path):
         told = json.loads((run / "evaluation.json").read_text())
         del told["higher_is_better"]["watch/distinct_2"]
         (run / "evaluation.json").write_text(json.dumps(manifest.sealed(told)))
-    page = section(html(runs.read([run])))
+    page = section(html(read([run])))
     assert (
         "Looked at: perplexity. Not looked at, because some evaluations have no value of it: "
         "watch/distinct_2." in page

@@ -17,7 +17,7 @@ import sys
 from types import SimpleNamespace
 
 from loquent.report import watch
-from loquent.report.runs import Point
+from loquent.report.groups import Point
 
 EVALUATIONS = (5, 6, 8, 10, 15, 20, 30, 40)
 WITNESSES = (1, 2, 3, 5, 7, 10)

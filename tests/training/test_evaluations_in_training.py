@@ -10,8 +10,9 @@ from loquent import recipes
 from loquent.bench import jobs
 from loquent.bench import suite as suites
 from loquent.errors import BadCheckpoint
-from loquent.report import runs, watch, write_report
+from loquent.report import watch, write_report
 from loquent.report.divergence import FEWEST
+from loquent.report.groups import read
 from loquent.training.train import train
 
 IMITATION = {"supervised", "cloning", "filtered_cloning", "sb3/cloning"}
@@ -102,7 +103,7 @@ def whole(tmp_path_factory):
 
 
 def test_the_watch_gives_a_verdict(whole):
-    [group] = runs.read([whole.folder])
+    [group] = read([whole.folder])
     keys = list(dict.fromkeys(key for line in whole.metrics for key in line))
     found = watch.verdict(group, keys, whole.evaluation["higher_is_better"])
     assert found.evaluations == whole.recipe.training.evaluations == 10

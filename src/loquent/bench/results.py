@@ -16,7 +16,8 @@ from loquent.bench.suite_schema import Suite
 from loquent.bench.work import Outcome
 from loquent.core.logged import value as measured
 from loquent.errors import BadSetting, nearest
-from loquent.report.runs import Group, Point, ReportedRun
+from loquent.report.groups import Group, Point
+from loquent.report.runs import ReportedRun
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 """Reports: HTML pages about runs."""
 
-from loquent.report.page import write_report
+from loquent.report.page import plot, write_report
 
-__all__ = ["write_report"]
+__all__ = ["plot", "write_report"]

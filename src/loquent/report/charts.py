@@ -1,7 +1,7 @@
 """Charts as inline SVG: curves with bands over seeds, and dots with error bars.
 
 Every chart has a title and a description for screen readers, axes with units, and tooltips with its values.
-Colours come from the page's style sheet.
+Colours come from the page's style sheet. `interactive` draws the same curves with a script.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from html import escape
 from itertools import count, groupby, pairwise
 
 from loquent.core.guards.terminal import escaped
-from loquent.report.runs import Point, thinned
+from loquent.report.groups import Point, Progress, thinned
 
 WIDTH, HEIGHT = 480, 270
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 26, 40
@@ -28,6 +28,8 @@ class Curve:
     label: str
     colour: int
     points: Sequence[Point]
+    progress: Progress | None = None
+    """The other horizontal axes, by update."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +60,29 @@ class ChartIds:
         )
 
 
-def curves(ids: ChartIds, title: str, unit: str, lines: Sequence[Curve]) -> str:
+def curves(
+    ids: ChartIds,
+    title: str,
+    unit: str,
+    lines: Sequence[Curve],
+    *,
+    most: int = MOST_POINTS,
+    tips: int = MOST_TIPS,
+) -> str:
     """Curves over updates.
 
     The mean over several seeds has a band of one standard deviation to each side. If some seeds have ended,
     the line ends; the means of the other seeds are a new, dotted line that is not joined to the first.
+
+    Args:
+        ids: the ids of the page.
+        title: the name of the chart.
+        unit: the unit of the values.
+        lines: the curves.
+        most: the points of a curve; neighbours are averaged if there are more.
+        tips: the places that have a tooltip.
     """
-    drawn = [
-        Curve(line.label, line.colour, thinned(line.points, MOST_POINTS)) for line in lines if line.points
-    ]
+    drawn = [Curve(line.label, line.colour, thinned(line.points, most)) for line in lines if line.points]
     points = [point for line in drawn for point in line.points]
     x = Scale(*_update_range([point.update for point in points]), LEFT, WIDTH - RIGHT)
     values = [point.low for point in points] + [point.high for point in points]
@@ -74,7 +90,7 @@ def curves(ids: ChartIds, title: str, unit: str, lines: Sequence[Curve]) -> str:
     parts = [_axes(x, y, unit)]
     for line in drawn:
         parts += _curve(x, y, line)
-    parts += _tips(x, drawn)
+    parts += _tips(x, drawn, tips) if tips else []
     texts = "; ".join(f"{line.label}: {_description(line.points)}" for line in drawn)
     return ids.chart(
         "".join(parts),
@@ -235,10 +251,10 @@ def _path(x: Scale, y: Scale, points: Sequence[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x(a):.1f} {y(b):.1f}" for a, b in points)
 
 
-def _tips(x: Scale, lines: Sequence[Curve]) -> Iterator[str]:
+def _tips(x: Scale, lines: Sequence[Curve], most: int) -> Iterator[str]:
     """Invisible columns whose tooltips give the values at an update."""
     places = sorted({point.update for line in lines for point in line.points})
-    places = places[:: math.ceil(len(places) / MOST_TIPS)]
+    places = places[:: math.ceil(len(places) / most)]
     by_update = [{point.update: point for point in line.points} for line in lines]
     edges = [x.start, *((x(a) + x(b)) / 2 for a, b in pairwise(places)), x.end]
     for i, place in enumerate(places):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from loquent.core import registry
 from loquent.core.episode import TASK, Episode
 from loquent.report.charts import COLOURS, safe, short
-from loquent.report.runs import Group
+from loquent.report.groups import Group
 
 ROWS = 8
 LONGEST = 1200  # characters shown of one text

@@ -13,8 +13,8 @@ from loquent.core.values import EMPTY
 from loquent.report.ceiling import ceiling
 from loquent.report.charts import Curve, safe, short
 from loquent.report.divergence import FEWEST, Fall, diverging, improving, width
+from loquent.report.groups import Group, Point
 from loquent.report.quantities import Quantity, quantity
-from loquent.report.runs import Group, Point
 
 PROXY = "evaluation/return"
 DRIFTS = ("kl/reference", "evaluation/perplexity", "rollout/words", "evaluation/watch/words")
@@ -221,7 +221,7 @@ def beside(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None])
         up = higher.get(name) is not False
         points = _scaled(group.curve(key), up)
         if points:
-            lines.append(Curve(name + ("" if up else " (turned)"), len(lines), points))
+            lines.append(Curve(name + ("" if up else " (turned)"), len(lines), points, group.progress))
     return lines
 
 

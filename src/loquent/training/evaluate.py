@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 from loquent.core.agent import Agent, Chooser
 from loquent.core.episode import Episode, Tokens
+from loquent.core.guards.tables import html_table, plain_table
+from loquent.core.guards.terminal import escaped
 from loquent.core.metric import Measured, Metric, Scores
 from loquent.core.seeding import Key, as_integer
 from loquent.core.task import Row, Task
@@ -16,14 +19,15 @@ from loquent.core.values import EMPTY, Record
 from loquent.data import outcomes
 from loquent.data.groups import Groups
 from loquent.errors import LoquentError
+from loquent.files import final_evaluation
 from loquent.rewards import compose
 from loquent.rollout.loop import games, play
 from loquent.training.metrics import same_key
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
-    """The result of an evaluation.
+    """The result of an evaluation, which prints as a table.
 
     values: the values of `data.outcomes` and of the metrics, by key.
     errors: by key, the standard error of a mean over episodes, clustered by row: playing a row again is no
@@ -46,6 +50,24 @@ class Evaluation:
     def rows(self) -> int:
         """The number of different rows that were played."""
         return len({episode.row for episode in self.episodes})
+
+    @property
+    def size(self) -> str:
+        """The task, the split, and the number of episodes and rows."""
+        return f"{self.task}, {self.split}, {final_evaluation.size({'n': self.n, 'rows': self.rows})}"
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """The head and the lines of a table: key, value, standard error."""
+        lines = [
+            [key, _written(value, 4), _written(self.errors.get(key), 2)] for key, value in self.values.items()
+        ]
+        return ["value", "", "± standard error"], lines
+
+    def __repr__(self) -> str:
+        return f"{escaped(self.size)}\n{plain_table(*self.table())}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(escaped(self.size))}</p>{html_table(*self.table())}"
 
     def as_json(self) -> dict[str, Any]:
         """The part that is logged: everything except the episodes and their scores."""
@@ -163,6 +185,11 @@ def scores(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping
         shares = {key: _scored(column) for key, column in measured.samples.items()}
         values |= {f"scored/{key}": share for key, share in shares.items() if share < 1}
     return Measured(samples, values)
+
+
+def _written(value: float | None, digits: int) -> str:
+    """A number with so many significant digits; a dash for None and NaN."""
+    return "–" if value is None or math.isnan(value) else f"{value:.{digits}g}"
 
 
 def _is_mean(column: Sequence[float | None], value: float | None) -> bool:

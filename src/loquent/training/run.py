@@ -1,4 +1,7 @@
-"""A run on disk: its recipe, its logs and its model. `load_run(folder)` returns one."""
+"""A run on disk: its recipe, its logs and its model. `load_run(folder)` returns one.
+
+Reading the logs and drawing them needs no torch, so what does is imported where it is used.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +10,30 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loquent import recipes
-from loquent.core import registry
+from loquent.core import episode, registry
 from loquent.core.agent import Agent
+from loquent.core.episode import Episode
 from loquent.core.metric import Context
 from loquent.core.seeding import Key
 from loquent.core.task import Task
 from loquent.errors import BadCheckpoint, BadSetting
 from loquent.files import names, saved_state
+from loquent.files.columns import Metrics
 from loquent.files.run_folder import RunFolder
 from loquent.files.run_logs import read_log
-from loquent.pretrained import LanguageModel
 from loquent.recipes import Recipe
 from loquent.rewards import compose
-from loquent.training import checkpoint
 from loquent.training.evaluate import Evaluation, evaluate_agent
 from loquent.training.metrics import build_metrics
-from loquent.training.policies import policy_folder
-from loquent.training.start import make_actor, make_task
+
+if TYPE_CHECKING:
+    import pandas
+
+    from loquent.pretrained import LanguageModel
+    from loquent.report.page import Plot
 
 EVALUATED = ("evaluation", "metrics", "rewards", "task")  # sections that an evaluation may change
 
@@ -55,10 +62,77 @@ class Run:
         return recipes.load(self.files.config, overrides, imports="all" if self.allow_imports else "trusted")
 
     @property
-    def metrics(self) -> list[dict[str, Any]]:
-        """The logged values, one object per update."""
+    def metrics(self) -> Metrics:
+        """The logged values: a list with one object per update, and a column per key (`metrics[KEY]`)."""
         self._compare(names.METRICS)
-        return list(read_log(self.files.logs.metrics))
+        return Metrics(read_log(self.files.logs.metrics))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The logged values as a data frame: one row per update, one column per key.
+
+        Raises:
+            MissingExtra: pandas is not installed (`loquent[pandas]`).
+        """
+        return self.metrics.to_pandas()
+
+    def episodes(self, split: str | None = None, *, update: int | None = None) -> list[Episode]:
+        """The episodes of the evaluation at the end, or of an evaluation in training.
+
+        Args:
+            split: the split of the episodes. By default that of the evaluation at the end.
+            update: the update of an evaluation in training. By default the evaluation at the end if it has
+                episodes of the split, else the newest evaluation in training.
+
+        Raises:
+            BadSetting: the run has no such episodes; names those that it has.
+            Damaged: the file of the episodes has changed.
+        """
+        known = self._episode_files()
+        fitting = [path for of, at, path in known if split in (None, of) and (update is None or update == at)]
+        if not fitting:
+            wanted = f"split={split!r}, update={update}"
+            has = ", ".join(
+                f"{of} {'at the end' if at is None else f'at update {at}'}" for of, at, _ in known
+            )
+            raise BadSetting(f"{self.folder} has no episodes for {wanted}; it has: {has or 'none'}")
+        if fitting[-1] == self.files.episodes:
+            self.files.check_evaluation_episodes()
+        else:
+            self._compare(fitting[-1].relative_to(self.folder).as_posix())
+        return list(episode.read(fitting[-1]))
+
+    def _episode_files(self) -> list[tuple[str, int | None, Path]]:
+        """The split, the update (None: at the end) and the file of each evaluation, the newest last."""
+        from loquent.report.runs import ReportedRun
+
+        of = ReportedRun(self.folder).config["training"]["evaluate_split"]
+        found: list[tuple[str, int | None, Path]] = [
+            (of, update, path) for update, path in self.files.evaluations().items()
+        ]
+        if self.files.has_ended and self.files.episodes.is_file():
+            found.append((self.files.evaluation()["split"], None, self.files.episodes))
+        return found
+
+    def plot(self, keys: str | Sequence[str]) -> Plot:
+        """Charts of logged keys, as the report draws them: a notebook shows them, `save(path)` writes a page.
+
+        Raises:
+            UnknownName: the run did not log a key.
+        """
+        from loquent.report import plot
+
+        return plot([self.folder], [keys] if isinstance(keys, str) else keys)
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """Write the report of the run, by default to `report.html` in its folder; returns the path."""
+        from loquent.report import write_report
+
+        return write_report([self.folder], path or self.files.report)
+
+    def _repr_html_(self) -> str:
+        from loquent.report.headlines import brief
+
+        return brief(self.folder)
 
     @property
     def evaluation(self) -> dict[str, Any]:
@@ -78,6 +152,8 @@ class Run:
 
         Equal runs have equal fingerprints.
         """
+        from loquent.training.policies import policy_folder
+
         digest = hashlib.sha256()
         for path in sorted(policy_folder(self.folder).glob("*.safetensors")):
             digest.update(path.read_bytes())
@@ -86,6 +162,8 @@ class Run:
 
     def task(self) -> Task:
         """The task the run was trained on."""
+        from loquent.training.start import make_task
+
         return make_task(self.recipe)
 
     def agent(self, **decoding: Any) -> Agent:
@@ -125,6 +203,10 @@ class Run:
 
         Only learning needs the reference. A copy of the policy replaces it here, so its files may be deleted.
         """
+        from loquent.training import checkpoint
+        from loquent.training.policies import policy_folder
+        from loquent.training.start import make_actor, make_task
+
         chosen = policy_folder(self.folder).parent
         state = checkpoint.load(chosen, reference=False)
         update = names.update_of(chosen.name)
@@ -152,6 +234,8 @@ class Run:
 def _evaluated(
     recipe: Recipe, agent: Agent, language: LanguageModel | None, split: str, episodes: int, seed: int
 ) -> Evaluation:
+    from loquent.training.start import make_task
+
     task = make_task(recipe)
     context = Context(task=task, model=language)
     terms, weights = compose.build(recipe.rewards, context)

@@ -1,0 +1,281 @@
+"""The sections of a report: their charts, captions and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from loquent.core import logged
+from loquent.core.logged import Logged
+from loquent.files import final_evaluation
+from loquent.report import samples, watch
+from loquent.report.charts import Dot, dots, safe, short
+from loquent.report.groups import Group
+from loquent.report.interactive import Chart, Charts
+from loquent.report.keys import SUCCESS, chart_of, definitions, directions, logged_keys
+from loquent.report.markup import figure, fold, table_of
+
+KL = ("kl/reference", "kl/reference_k3", "kl/coefficient", "reward/penalty", "policy/kl_old")
+DRIFT = (
+    "rollout/words",
+    "rollout/repetition",
+    "rollout/distinct_2",
+    "policy/entropy",
+    "rollout/tokens",
+    "rollout/ended/cut",
+)
+HELD_OUT_DRIFT = (
+    "evaluation/diversity/mean_length",
+    "evaluation/diversity/distinct-2",
+    "evaluation/diversity/msttr-100",
+)
+MOST_NOTES = 50
+ARROWS = {True: " ↑", False: " ↓", None: ""}
+
+
+class Sections:
+    """The sections of one page as markup; `drawn` has the keys that have a chart already."""
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self.groups, self.charted = groups, Charts()
+        self.definitions: dict[str, Logged] = {}
+        for group in groups:
+            self.definitions |= definitions(group)
+        self.keys = logged_keys(groups)
+        self.higher = directions(groups)
+        self.drawn = {"update", "episodes", *(f"{key}_error" for key in SUCCESS)}
+
+    def overview(self) -> str:
+        """A table with one line per group: its recipe, and the updates it reached."""
+        rows = []
+        for i, group in enumerate(self.groups):
+            config, runs = group.runs[0].config, group.runs
+            done = ", ".join(str(run.metrics[-1]["update"]) if run.metrics else "0" for run in runs)
+            ended = "" if all(run.evaluation for run in runs) else " (not at its end)"
+            rows.append(
+                [
+                    f'<span class="dot c{i % 8}"></span>{safe(group.label)}',
+                    safe(config["algorithm"]["kind"]),
+                    safe(_task(group)),
+                    ", ".join(map(str, group.seeds)),
+                    done + ended,
+                    safe(str(runs[0].machine.get("device", "–"))),
+                ]
+            )
+        return table_of(["recipe", "algorithm", "task", "seeds", "updates", "device"], rows)
+
+    def left_out(self) -> str:
+        """The notes on files that could not be read or checked; empty if there are none."""
+        notes = [note for group in self.groups for run in group.runs for note in run.notes]
+        if not notes:
+            return ""
+        items = "".join(f"<li>{safe(note)}</li>" for note in notes[:MOST_NOTES])
+        more = f"<p>And {len(notes) - MOST_NOTES} more.</p>" if len(notes) > MOST_NOTES else ""
+        return (
+            "<p>These files are damaged, could not be checked, or hold values that cannot be drawn:</p>"
+            f"<ul>{items}</ul>{more}"
+        )
+
+    def learning(self) -> str:
+        """The return that was optimised, and beside it the values on held-out rows."""
+        aside = ("evaluation/diversity/", "evaluation/answers", "evaluation/ended/")
+        held_out = [key for key in self.keys if key.startswith("evaluation/") and not key.startswith(aside)]
+        curves_ = f"<p>{_rows_and_bands(self.groups)}</p>" + self.charts(
+            (*SUCCESS, "rollout/return", *held_out)
+        )
+        final = [key for key in self.higher if any(group.final(key) for group in self.groups)]
+        if not final:
+            return curves_
+        main = [
+            key
+            for key in final
+            if f"evaluation/{key}" in HELD_OUT_DRIFT
+            or not key.startswith(("diversity/", "answers", "ended/"))
+        ]
+        figures = "".join(self._dots(key) for key in main) if len(self.groups) > 1 else ""
+        values = f"<div class=charts>{figures}</div>" if figures else self._scores(main)
+        return (
+            f"{curves_}<h3>Held-out values at the end</h3>"
+            f"<p>{_spread(self.groups)} {_split(self.groups)}</p>{values}"
+            + fold("All of them as numbers", self._scores(final))
+        )
+
+    def endings(self) -> str:
+        """The share of episodes by ending: a table for the end, and curves over the updates.
+
+        An ending that no episode reached has no curve.
+        """
+        at_end = [key for key in self.higher if key.startswith("ended/")]
+        table = "<p>Shares of all held-out episodes at the end.</p>" + self._scores(at_end) if at_end else ""
+        keys = [key for key in self.keys if key.startswith(("rollout/ended/", "evaluation/ended/"))]
+        never = [
+            key for key in keys if not any(point.mean for group in self.groups for point in group.curve(key))
+        ]
+        self.drawn |= set(never)
+        return table + self.charts(sorted(set(keys) - set(never), key=keys.index))
+
+    def charts(self, keys: Iterable[str]) -> str:
+        """A chart for each key that was logged and has no chart yet."""
+        wanted = [key for key in dict.fromkeys(keys) if key in self.keys and key not in self.drawn]
+        figures = "".join(self._curves(key) for key in wanted)
+        return f'<div class="charts">{figures}</div>' if figures else ""
+
+    def rewards(self) -> str:
+        """Each named reward: as it was measured, and as it counts in the return."""
+        kinds = ("reward", "reward_where_present", "weighted")
+        split = [key.split("/", 2) for key in self.keys]
+        names = dict.fromkeys(
+            parts[2] for parts in split if len(parts) == 3 and parts[0] == "rollout" and parts[1] in kinds
+        )
+        return self.charts([f"rollout/{kind}/{name}" for name in names for kind in kinds] + ["reward/task"])
+
+    def watch(self) -> str:
+        """For each group the return beside the values outside the reward; then the drifts of all groups."""
+        watched = [group for group in self.groups if watch.rewarded(group.runs[0].config)]
+        if not watched:
+            return ""
+        parts = "".join(self._watched(group) for group in watched)
+        drifts = "".join(self._curves(key) for key in watch.DRIFTS if key in self.keys)
+        return parts + (f'<h3>Drift</h3><div class="charts">{drifts}</div>' if drifts else "")
+
+    def _watched(self, group: Group) -> str:
+        lines = watch.beside(group, self.keys, self.higher)
+        title = f"{group.label}: the reward and what is outside it"
+        caption = (
+            "each line on its own range, turned so that up is better; parts of the reward are of the "
+            "episodes learned from"
+        )
+        chart = self.charted.figure(Chart(title, "share of its range", lines, caption))
+        head = f"<h3>{safe(group.label)}</h3>" if len(self.groups) > 1 else ""
+        numbers = fold("As numbers", watch.table(group, self.keys, self.higher, table_of))
+        statement = watch.statement(group, self.keys, self.higher)
+        return f"{head}{statement}<div class=charts>{chart}</div>{numbers}"
+
+    def samples_in_training(self) -> str:
+        """One fold per group, with samples over its updates."""
+        cards = [(group.label, samples.over_updates(i, group)) for i, group in enumerate(self.groups)]
+        return "".join(fold(label, body) for label, body in cards if body)
+
+    def rest(self) -> str:
+        """The charts of all other keys, which mainly help to debug an algorithm."""
+        learner = self.charts([key for key in self.keys if not key.startswith("evaluation/")])
+        folds = {"Learner and collection": learner, "Held-out, the rest": self.charts(self.keys)}
+        return "".join(fold(title, body) for title, body in folds.items() if body)
+
+    def settings(self) -> str:
+        """The settings that differ between the groups, and each recipe as a whole."""
+        recipes = [_flat(group.runs[0].config) for group in self.groups]
+        keys = dict.fromkeys(key for recipe in recipes for key in recipe)
+        rows = [
+            [safe(key), *(safe(str(recipe.get(key, "–"))) for recipe in recipes)]
+            for key in keys
+            if key not in ("name", "training.seed") and len({str(recipe.get(key)) for recipe in recipes}) > 1
+        ]
+        head = ["setting", *(safe(group.label) for group in self.groups)]
+        table = f"<h3>What differs</h3>{table_of(head, rows)}" if rows else ""
+        return table + "".join(
+            fold(group.label, f"<pre>{safe(_as_yaml(group.runs[0].config))}</pre>") for group in self.groups
+        )
+
+    def time(self) -> str:
+        """A table of the seconds by stage."""
+        stages = list(
+            dict.fromkeys(
+                name
+                for group in self.groups
+                for run in group.runs
+                for line in run.timings
+                for name in line
+                if name != "update"
+            )
+        )
+        rows = []
+        for group in self.groups:
+            lines = [line for run in group.runs for line in run.timings]
+            sums = [sum(line.get(stage, 0.0) for line in lines) / len(group.runs) for stage in stages]
+            rows.append([safe(group.label), *map(short, sums), short(sum(sums))])
+        note = "<p>Seconds of a whole run, as a mean over seeds, without the evaluation at the end.</p>"
+        return note + table_of(["recipe", *map(safe, stages), "all"], rows) if stages else ""
+
+    def _curves(self, key: str) -> str:
+        self.drawn.add(key)
+        return self.charted.figure(chart_of(self.groups, key, self.definitions, self.higher))
+
+    def _dots(self, key: str) -> str:
+        finals = [(i, group.label, group.final(key)) for i, group in enumerate(self.groups)]
+        values = [Dot(label, i, *final) for i, label, final in finals if final is not None]
+        unit = (logged.definition(f"evaluation/{key}", self.definitions) or Logged("", "")).unit
+        return figure(key + ARROWS[self.higher[key]], dots(self.charted.ids, key, unit, values))
+
+    def _scores(self, keys: Sequence[str]) -> str:
+        rows = [
+            [safe(key) + ARROWS[self.higher[key]], *(_final(group, key) for group in self.groups)]
+            for key in keys
+        ]
+        return table_of(["value", *(safe(group.label) for group in self.groups)], rows)
+
+
+def _final(group: Group, key: str) -> str:
+    final = group.final(key)
+    if final is None:
+        return "–"
+    value, error, n = final
+    fewer = f" (n = {n})" if n != len(group.runs) else ""
+    return short(value) + (f" ± {short(error)}" if error is not None else "") + fewer
+
+
+def _spread(groups: Sequence[Group]) -> str:
+    several = [len(group.runs) > 1 for group in groups]
+    if all(several):
+        return "Bars are one standard deviation over seeds."
+    return "Bars are one standard error, clustered by row" + (
+        ", or one standard deviation over seeds where there are several." if any(several) else "."
+    )
+
+
+def _rows_and_bands(groups: Sequence[Group]) -> str:
+    """The splits that the curves come from, and the meaning of a band."""
+    training = [group.runs[0].config["training"] for group in groups]
+    splits = safe(", ".join(sorted({settings["split"] for settings in training})))
+    held_out = safe(", ".join(sorted({settings["evaluate_split"] for settings in training})))
+    every = {settings["evaluate_every"] for settings in training if settings["evaluate_every"]}
+    text = f"Keys of rollout are of the episodes learned from (split {splits})"
+    if every:
+        updates = ", ".join(map(str, sorted(every)))
+        text += f", keys of evaluation of held-out episodes (split {held_out}, every {updates} updates)"
+    if any(len(group.runs) > 1 for group in groups):
+        text += "; a line is the mean over seeds, a band one standard deviation to each side"
+    single_error = any(
+        line.get(f"{key}_error")
+        for group in groups
+        if len(group.runs) == 1
+        for line in group.runs[0].metrics
+        for key in SUCCESS
+    )
+    if single_error:
+        text += "; a band of a single run's success is one standard error, clustered by row"
+    return text + "."
+
+
+def _split(groups: Sequence[Group]) -> str:
+    evaluations = [run.evaluation for group in groups for run in group.runs if run.evaluation]
+    splits = {(evaluation["split"], final_evaluation.size(evaluation)) for evaluation in evaluations}
+    return " ".join(f"Split {safe(split)}, {size}." for split, size in sorted(splits))
+
+
+def _task(group: Group) -> str:
+    run = group.runs[0]
+    return str(run.evaluation["task"] if run.evaluation else run.config["task"]["kind"])
+
+
+def _flat(tree: Any, path: str = "") -> dict[str, Any]:
+    if not isinstance(tree, Mapping):
+        return {path: tree}
+    branches = (_flat(item, f"{path}.{name}" if path else str(name)) for name, item in tree.items())
+    return {key: value for branch in branches for key, value in branch.items()}
+
+
+def _as_yaml(settings: Any) -> str:
+    return yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
