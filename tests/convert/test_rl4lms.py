@@ -730,3 +730,10 @@ def test_defaults_that_differ_and_a_device_that_is_not_here_are_said(tmp_path):
 def test_steps_go_before_shares_and_epochs(tmp_path, more, updates, warmup):
     _, made = converted(tmp_path, SUPERVISED.replace("lr_scheduler_type:", f"{more}, lr_scheduler_type:"))
     assert (made.training.updates, made.config.warmup) == (updates, warmup)
+
+
+def test_the_target_of_an_update_gets_the_factor_of_the_library(tmp_path):
+    """RL4LMs, like SB3, ends an update at 1.5 times `target_kl`."""
+    text = IMDB.replace("target_kl: null", "target_kl: 0.02")
+    _, made = converted(tmp_path, text)
+    assert made.config.stop_kl == pytest.approx(0.03)

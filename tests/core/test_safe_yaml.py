@@ -15,6 +15,7 @@ from loquent.convert import rl4lms
 from loquent.core.guards import safe_yaml
 from loquent.core.options import COMMAND_LINE, dump, parse
 from loquent.errors import BadSetting, LoquentError
+from loquent.report.runs import ReportedRun
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{new}: &{new} [{', '.join(['*' + old] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)

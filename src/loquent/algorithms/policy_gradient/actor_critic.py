@@ -58,7 +58,7 @@ class ActorCriticConfig(OnPolicyConfig):
     kl_target: float | None = setting(
         None,
         "target of the KL per token, to which beta adapts; none, inf: beta is fixed",
-        source="1909.08593 sec. 2.2",
+        source="1909.08593 sec. 2.2; none: RL4LMs, KLController",
         low=0.0,
         infinite=True,
     )

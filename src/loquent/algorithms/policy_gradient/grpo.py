@@ -63,6 +63,20 @@ PRESETS = {
         kl="loss",
         beta=0.0,
     ),
+    "trl": Record(  # TRL 1.12.0, GRPOConfig: loss_type dapo, scale_rewards group
+        learning_rate=1e-6,
+        weight_decay=0.0,
+        max_grad_norm=1.0,
+        epochs=1,
+        deviation="group",
+        length="token",
+        importance="token",
+        clip=0.2,
+        clip_high=None,
+        drop_equal=False,
+        kl="loss",
+        beta=0.0,
+    ),
 }
 
 

@@ -7,6 +7,7 @@ on a batch the ratio of whole answers is clipped as in PPO. An episode of many t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,17 +20,32 @@ from loquent.algorithms.policy_gradient.compared import ComparedAnswers, Compare
 from loquent.algorithms.policy_gradient.on_policy import of
 from loquent.algorithms.shared import groups, kl, losses
 from loquent.core.settings import setting
+from loquent.core.values import Record
 from loquent.models.actor import Actor
 from loquent.models.score.tokens import action_scores
 from loquent.models.tokens.batch import TokenBatch
 
 LOGGED = logged_keys.RLOO
 
+PRESETS = {
+    "trl": Record(  # TRL 1.12.0, RLOOConfig
+        learning_rate=1e-6,
+        weight_decay=0.0,
+        max_grad_norm=1.0,
+        epochs=1,
+        clip=0.2,
+        clip_high=None,
+        beta=0.05,
+        normalize_advantages=False,
+    )
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Config(ComparedConfig):
     """Settings of `rloo`."""
 
+    presets: ClassVar[Mapping[str, Record]] = PRESETS
     beta: float = setting(
         0.05, "coefficient of the KL penalty in returns; 0: none", source="TRL, RLOOConfig", low=0.0
     )

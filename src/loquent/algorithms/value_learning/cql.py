@@ -8,16 +8,19 @@ because acting uses advantages. It is an expectile of the target Q of the action
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from jaxtyping import Float
 from torch import Tensor
 
+from loquent.algorithms.value_learning import released
 from loquent.algorithms.value_learning import value_losses as losses
 from loquent.algorithms.value_learning.offline_learner import CODE, PolicyConfig
 from loquent.algorithms.value_learning.value_learner import LOGGED, LossInputs, ValueConfig, ValueLearner
 from loquent.core.settings import setting
+from loquent.core.values import Record
 from loquent.models.actor import Actor
 
 __all__ = ["CQL", "LOGGED", "Config"]
@@ -27,6 +30,7 @@ __all__ = ["CQL", "LOGGED", "Config"]
 class Config(ValueConfig, PolicyConfig):
     """Settings of `cql`."""
 
+    presets: ClassVar[Mapping[str, Record]] = released.CQL
     cql_weight: float = setting(
         0.1, "weight of the conservative term, which lowers Q of other tokens", source=CODE, low=0.0
     )

@@ -6,12 +6,14 @@ The target of Q is r + γ V(next state). Targets never use the values of tokens 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from jaxtyping import Float
 from torch import Tensor
 
+from loquent.algorithms.value_learning import released
 from loquent.algorithms.value_learning import value_losses as losses
 from loquent.algorithms.value_learning.offline_learner import CODE, PAPER, PolicyConfig
 from loquent.algorithms.value_learning.value_learner import (
@@ -22,6 +24,7 @@ from loquent.algorithms.value_learning.value_learner import (
     with_returns,
 )
 from loquent.core.settings import setting
+from loquent.core.values import Record
 from loquent.models.actor import Actor
 from loquent.models.tokens.batch import TokenBatch
 
@@ -32,6 +35,7 @@ __all__ = ["ILQL", "LOGGED", "Config"]
 class Config(ValueConfig, PolicyConfig):
     """Settings of `ilql`."""
 
+    presets: ClassVar[Mapping[str, Record]] = released.ILQL
     tau: float = setting(
         0.7,
         "expectile of V: 0.5 is the mean over the actions in the data; near 1, their maximum",

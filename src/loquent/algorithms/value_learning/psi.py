@@ -7,6 +7,7 @@ clone of the data.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,10 +15,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from loquent.algorithms.value_learning import released
 from loquent.algorithms.value_learning import value_losses as losses
 from loquent.algorithms.value_learning.offline_learner import CODE
 from loquent.algorithms.value_learning.value_learner import LOGGED, LossInputs, ValueConfig, ValueLearner
 from loquent.core.settings import setting
+from loquent.core.values import Record
 from loquent.models.actor import Actor
 from loquent.models.score.tokens import action_scores
 
@@ -28,6 +31,7 @@ __all__ = ["LOGGED", "Config", "Psi"]
 class Config(ValueConfig):
     """Settings of `psi`."""
 
+    presets: ClassVar[Mapping[str, Record]] = released.PSI
     reward_scale: float = setting(
         0.1, "divisor c of rewards; a larger one keeps the policy closer to the prior", source=CODE, low=1e-6
     )
