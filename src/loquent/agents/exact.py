@@ -13,7 +13,7 @@ from loquent.agents.prompts import clean
 from loquent.core.agent import Question
 from loquent.core.guards import json_files
 from loquent.core.settings import Remark
-from loquent.errors import BadSetting
+from loquent.errors import BadModel, BadSetting
 from loquent.models.exported import format_name, read_note
 
 AUTO, PLAIN, CHAT, ILQL = "auto", "plain", "chat", "ilql"
@@ -42,8 +42,13 @@ class Exact:
         note = read_note(folder)
         name = format_name(note, folder, CHAT if api == CHAT else PLAIN) if format == AUTO else format
         self.tokenizer = load_tokenizer(folder, None)
-        self.format = FORMATS[name](self.tokenizer)
         config = from_pretrained(transformers_library().AutoConfig, folder, None, "config")
+        if config.is_encoder_decoder:
+            raise BadModel(
+                f"{folder}: {config.model_type} is an encoder-decoder, and servers of exact prompts run "
+                "causal models; play it with the agent `model` instead"
+            )
+        self.format = FORMATS[name](self.tokenizer)
         longest = context(SimpleNamespace(config=config))
         self.room = longest - max_tokens
         if self.room < 1:

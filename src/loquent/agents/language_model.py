@@ -12,7 +12,7 @@ from loquent.models.decode.loop import Decoding, Nucleus, decode
 from loquent.models.format.names import Format
 from loquent.models.support import Trie, legal_words
 from loquent.models.values.perturb import Perturbation, best_of_kl
-from loquent.pretrained import context
+from loquent.pretrained import prompt_room
 
 
 class LanguageModelAgent:
@@ -59,11 +59,12 @@ class LanguageModelAgent:
                 f"the best of {best_of.number} answers with method = {self.decoding.method!r}: all are the "
                 "same; use method = 'sample', which draws different answers"
             )
-        self.room = context(module) - self.decoding.max_new_tokens
+        new = self.decoding.max_new_tokens
+        self.room = prompt_room(module, new)
         if self.room < 1:
             raise BadSetting(
-                f"max_new_tokens = {self.decoding.max_new_tokens} leaves no room for a prompt in the model's "
-                f"context of {context(module)}; it must be less than the context"
+                f"max_new_tokens = {new} leaves no room for a prompt in the model's "
+                f"context of {new + self.room}; it must be less than the context"
             )
         self.room = min(self.room, self.decoding.max_prompt_tokens or self.room)
 

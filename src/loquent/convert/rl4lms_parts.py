@@ -53,7 +53,7 @@ def task(source: Source) -> dict[str, Any]:
         section |= {"source": "path", "path": pool}
         _own_rows(source, pool)
     source.left(
-        "env.args.context_start_token", "it belongs to encoder-decoder models, which Loquent does not train"
+        "env.args.context_start_token", "the model's configuration names the first token of its decoder"
     )
     section["horizon"] = "terminal"
     return section
@@ -102,8 +102,7 @@ def model(source: Source, kind: str) -> dict[str, Any]:
     _side(source, "tokenizer.truncation_side")
     place = "alg.model_type" if kind == "supervised" else "alg.policy.id"
     if encoder_decoder(source):
-        why = f"Loquent does not train encoder-decoder models: name a causal model in place of {path}"
-        source.missing(place, "model.path", why)
+        source.taken(place, "model.path", "an encoder-decoder is known by its configuration")
     elif kind == "supervised":
         why = (
             "the loss is on prompt and answer (learn_on: all), as in RL4LMs; unlike RL4LMs, Loquent also "

@@ -15,10 +15,10 @@ from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadModel, BadSetting
 from loquent.models.conditioning import Conditioning
 from loquent.models.decoding_settings import Decoding
-from loquent.models.format.names import Format, Plain
+from loquent.models.format.names import Format, of_model
 from loquent.models.tokens.batch import TokenBatch
 from loquent.models.values.networks import TokenValues
-from loquent.pretrained import LanguageModel
+from loquent.pretrained import LanguageModel, pairs
 from loquent.pretrained.trunk import trunk, width
 
 CRITICS = ("network", "head", "none")
@@ -126,7 +126,7 @@ class Actor(nn.Module):
         """
         module = language.module
         rows = module.get_input_embeddings().weight.shape[0]
-        format = Plain(language.tokenizer) if format is None else format
+        format = of_model("plain", module, language.tokenizer) if format is None else format
         if format.vocabulary > rows:
             raise BadModel(
                 f"the format's tokenizer has ids up to {format.vocabulary - 1}, but the model has only "
@@ -187,7 +187,7 @@ class Actor(nn.Module):
         return values
 
     def networks(self) -> dict[str, nn.Module]:
-        """The trunks by role; a critic that is a head has no trunk.
+        """The trunks by role (of an encoder-decoder the decoder); a critic that is a head has no trunk.
 
         A hook on each of them sees every forward pass.
         """
@@ -196,7 +196,7 @@ class Actor(nn.Module):
             trunks["critic"] = self.critic.trunk
         if self.reference is not None:
             trunks["reference"] = trunk(self.reference)
-        return trunks
+        return {name: pairs.reader(network) for name, network in trunks.items()}
 
     @property
     def device(self) -> torch.device:
@@ -213,19 +213,21 @@ class Actor(nn.Module):
     def room(self) -> int:
         """The longest prompt of a rollout in tokens.
 
-        It is the context less the new tokens, and at most the decoding's `max_prompt_tokens`.
+        It is the context less the new tokens (of an encoder-decoder, the encoder's context), and at most the
+        decoding's `max_prompt_tokens`.
 
         Raises:
             BadSetting: the new tokens take the whole context.
         """
         new = 0 if self.decoding is None else self.decoding.max_new_tokens
-        if self.context - new < 1:
+        room = pretrained.prompt_room(self.policy, new)
+        if room < 1:
             raise BadSetting(
-                f"max_new_tokens = {new} leaves no room for a prompt in a context of {self.context}; it "
-                f"must be at most {self.context - 1}; lower it"
+                f"max_new_tokens = {new} leaves no room for a prompt in a context of {new + room}; it "
+                f"must be at most {new + room - 1}; lower it"
             )
         limit = 0 if self.decoding is None else self.decoding.max_prompt_tokens
-        return min(self.context - new, limit or self.context)
+        return min(room, limit or room)
 
     def train(self, mode: bool = True) -> Actor:
         """Turn dropout on or off in the policy and the critic; the reference model never has dropout."""
@@ -263,6 +265,11 @@ class Actor(nn.Module):
         return shared
 
 
+def _longest(module: Any) -> int:
+    """The most tokens of a row, or of the shorter side of an encoder-decoder."""
+    return min(pairs.limits(module)) if pairs.is_pair(module) else pretrained.context(module)
+
+
 def _reference(language: LanguageModel, reference: str | LanguageModel) -> nn.Module | None:
     """The frozen reference model of `Actor.build`, checked against the policy."""
     if reference == "none":
@@ -279,7 +286,7 @@ def _reference(language: LanguageModel, reference: str | LanguageModel) -> nn.Mo
                 "the reference has another vocabulary than the policy, so the KL between them is undefined; "
                 "it must have the same tokenizer; take another model"
             )
-        longest, needed = pretrained.context(reference.module), pretrained.context(language.module)
+        longest, needed = (_longest(model.module) for model in (reference, language))
         if longest < needed:
             raise BadModel(
                 f"the reference takes {longest} tokens and the policy {needed}, so it cannot score long "

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from loquent import pretrained
-from loquent.pretrained import exact
+from loquent.pretrained import exact, pairs
 from loquent.pretrained.trunk import trunk
 
 
@@ -38,10 +38,13 @@ def conditioned(module: Any, shift: Float[Tensor, "B H"]) -> Iterator[None]:
     """Inside this context, every forward pass adds the shift to the embeddings at position 0.
 
     `shift` has one row for each row of the batch, or one row for all. Caches and shapes stay as they are:
-    later positions read position 0 by attention, like a prefix.
+    later positions read position 0 by attention, like a prefix. Of an encoder-decoder it is the position 0
+    of the decoder, in each pair of sides of a row.
     """
     head = pretrained.head(module)
     inner: Any = trunk(module) if head is None else head.trunk
+    paired = pairs.is_pair(module)
+    inner = module.get_decoder() if paired else inner
 
     def add_shift(
         _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -50,8 +53,11 @@ def conditioned(module: Any, shift: Float[Tensor, "B H"]) -> Iterator[None]:
         ids = args[0] if args else kwargs["input_ids"]
         embedded = inner.get_input_embeddings()(ids) if ids is not None else kwargs["inputs_embeds"]
         is_first = _is_first(embedded, kwargs)
+        of_rows = shift
+        if paired and len(shift) > 1:
+            of_rows = shift[pairs.rows_read()]
         kwargs["inputs_embeds"] = embedded + torch.where(
-            is_first[..., None], shift[:, None].to(embedded), 0.0
+            is_first[..., None], of_rows[:, None].to(embedded), 0.0
         )
         if args:
             return (None, *args[1:]), kwargs

@@ -19,16 +19,16 @@ from loquent.pretrained.classifier import (
 )
 from loquent.pretrained.devices import DTYPES, device, dtype, exact, threads
 from loquent.pretrained.encoder import Encoder, load_encoder
-from loquent.pretrained.language import LanguageModel, context, end_ids, load, save
+from loquent.pretrained.language import LanguageModel, context, end_ids, load, prompt_room, save
 from loquent.pretrained.likelihood import nll, plain_ids, strided
 from loquent.pretrained.matching import match
-from loquent.pretrained.networks import drops_out, evaluating, groups, hidden, padded
+from loquent.pretrained.networks import drops_out, evaluating, groups, hidden, logits, padded
 from loquent.pretrained.output import OutputLayer, head
 
 __all__ = [
     "DTYPES", "END", "ClassifierNetwork", "Encoder", "LanguageModel", "OutputLayer", "SequenceClassifier",
     "build", "context", "device",
     "drops_out", "dtype", "end_ids", "evaluating", "exact", "groups", "head", "hidden", "load",
-    "load_classifier", "load_encoder", "match", "nll",
-    "padded", "plain_ids", "save", "sequence_classifier", "strided", "threads",
+    "load_classifier", "load_encoder", "logits", "match", "nll",
+    "padded", "plain_ids", "prompt_room", "save", "sequence_classifier", "strided", "threads",
 ]  # fmt: skip

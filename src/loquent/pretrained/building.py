@@ -1,4 +1,4 @@
-"""Small untrained language models (GPT-2 or Llama) and byte-level BPE tokenizers trained on texts."""
+"""Small untrained language models (GPT-2, Llama, T5, BART) and byte-level BPE tokenizers made from texts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from loquent.errors import BadSetting
 from loquent.pretrained import devices
 from loquent.pretrained.language import LanguageModel, transformers_library
 
+SHAPES = ("gpt2", "llama", "t5", "bart")
 END = "<|end|>"  # the only special token of these tokenizers: start, end and padding
 
 
@@ -35,7 +36,9 @@ def build(
         key: determines the initial weights; global random generators stay unchanged.
         dropout: the rate in training mode.
         shape: the architecture. "gpt2" (Radford et al. 2019) has absolute positions; "llama"
-            (arXiv:2302.13971) has relative positions, with which a small model learns to copy earlier.
+            (arXiv:2302.13971) has relative positions, with which a small model learns to copy earlier. "t5"
+            (arXiv:1910.10683, relative positions) and "bart" (arXiv:1910.13461, absolute positions) are
+            encoder-decoders with `layers` blocks on each side.
 
     Raises:
         BadSetting: a size or the shape is not possible.
@@ -70,12 +73,59 @@ def build(
         rates = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), dropout)
         fused = {"activation_function": "gelu_pytorch_tanh"}  # GPT-2's "gelu_new" as a single kernel
         config = transformers.GPT2Config(**sizes, max_position_embeddings=context, **rates, **marks, **fused)
+    elif shape in ("t5", "bart"):
+        config = _pair_config(shape, size, layers, width, heads, context, dropout, marks)
     else:
-        raise BadSetting(f"shape = {shape!r}; it must be 'gpt2' or 'llama'")
+        raise BadSetting(f"shape = {shape!r}; it must be one of {', '.join(SHAPES)}")
+    kind = transformers.AutoModelForCausalLM
+    if shape in ("t5", "bart"):
+        kind = transformers.AutoModelForSeq2SeqLM
     with borrowed(key.child("initialisation")):
-        module = transformers.AutoModelForCausalLM.from_config(config, trust_remote_code=False)
+        module = kind.from_config(config, trust_remote_code=False)
     return LanguageModel(
         module.to(device=devices.device(device), dtype=devices.dtype(dtype)).eval(), tokenizer
+    )
+
+
+def _pair_config(
+    shape: str,
+    size: int,
+    layers: int,
+    width: int,
+    heads: int,
+    context: int,
+    dropout: float,
+    marks: dict[str, Any],
+) -> Any:
+    """The configuration of an encoder-decoder; its decoder starts with the padding id."""
+    transformers = transformers_library()
+    marks = {**marks, "decoder_start_token_id": marks["pad_token_id"]}
+    if shape == "t5":
+        return transformers.T5Config(
+            vocab_size=size,
+            d_model=width,
+            d_kv=width // heads,
+            d_ff=4 * width,
+            num_layers=layers,
+            num_heads=heads,
+            dropout_rate=dropout,
+            **marks,
+        )
+    sides = {
+        f"{side}_{name}": value
+        for side in ("encoder", "decoder")
+        for name, value in (("layers", layers), ("attention_heads", heads), ("ffn_dim", 4 * width))
+    }
+    rates = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), dropout)
+    return transformers.BartConfig(
+        vocab_size=size,
+        d_model=width,
+        max_position_embeddings=context,
+        init_std=0.02 * (768 / width) ** 0.5,
+        forced_eos_token_id=None,
+        **sides,
+        **rates,
+        **marks,
     )
 
 

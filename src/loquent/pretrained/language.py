@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
 
 from loquent.core.settings import Remark
 from loquent.errors import BadModel, MissingExtra
-from loquent.pretrained import devices
+from loquent.pretrained import devices, pairs
 from loquent.pretrained.folder import from_pretrained
 
 TOKENIZER_FILES = (
@@ -81,7 +82,7 @@ def load(
     dtype: str = "float32",
     advice: str = "",
 ) -> LanguageModel:
-    """A causal model by folder or Hugging Face name, in evaluation mode.
+    """A causal model or an encoder-decoder by folder or Hugging Face name, in evaluation mode.
 
     Only safetensors weights are read, and no code of a model is run. With HF_HUB_OFFLINE=1 the network is
     not used.
@@ -95,7 +96,12 @@ def load(
     """
     transformers = transformers_library()
     tokenizer = load_tokenizer(path, revision, advice)
-    module = load_module(transformers.AutoModelForCausalLM, path, revision, device, dtype)
+    config = from_pretrained(transformers.AutoConfig, path, revision, "config")
+    kind = transformers.AutoModelForCausalLM
+    if pairs.is_pair(SimpleNamespace(config=config)):
+        pairs.check(config, path)
+        kind = transformers.AutoModelForSeq2SeqLM
+    module = load_module(kind, path, revision, device, dtype)
     return LanguageModel(module, tokenizer)
 
 
@@ -115,12 +121,27 @@ def save(language_model: LanguageModel, folder: str | Path) -> None:
 
 
 def context(module: Any) -> int:
-    """The length of the longest sequence for a model, from its config.
+    """The length of the longest row for a model, from its config.
 
-    The result is 2**30 if the config has no limit (XLNet has -1).
+    The result is 2**30 if the config has no limit (XLNet has -1), and for an encoder-decoder, whose limits
+    are those of its sides.
     """
+    if pairs.is_pair(module):
+        return 1 << 30
     longest = getattr(module.config, "max_position_embeddings", None) or 0
     return longest if longest > 0 else 1 << 30
+
+
+def prompt_room(module: Any, new: int) -> int:
+    """The most ids of a prompt before `new` ids of an answer; of an encoder-decoder, of its source.
+
+    Below 1 if the answer takes the whole context.
+    """
+    if not pairs.is_pair(module):
+        return context(module) - new
+    source, target = pairs.limits(module)
+    left = target - new - pairs.MOST_START  # the decoder also reads its start
+    return source if left >= 0 else left
 
 
 def room(module: Any, tokenizer: Any) -> int:

@@ -8,9 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from loquent.errors import BadSetting
+from loquent.errors import BadModel, BadSetting
+from loquent.pretrained import pairs
 from loquent.pretrained.language import LanguageModel, context, plain
 from loquent.pretrained.networks import evaluating, groups, hidden, padded
+from loquent.pretrained.networks import logits as own_logits
 from loquent.pretrained.output import head
 
 CHUNK = 1 << 22  # the most logits in memory at once
@@ -32,6 +34,9 @@ def nll(
     the text. A row beyond the context loses the oldest tokens of its prompt. A text beyond the context is
     scored in windows that overlap by half.
 
+    An encoder-decoder reads the prompt in its encoder, and its decoder scores the text, which is tokenised on
+    its own.
+
     Raises:
         BadSetting: the numbers of prompts and texts differ.
     """
@@ -46,6 +51,9 @@ def nll(
     start = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else close
     windows: list[tuple[int, list[int], int]] = []
     for i, (prompt, text) in enumerate(zip(prompts, texts, strict=True)):
+        if pairs.is_pair(module):
+            windows += [(i, *window) for window in _paired_windows(language_model, prompt, text, close, end)]
+            continue
         ids, first = _split(tokenizer, prompt, text)
         row = [start, *ids, *([close] if end else [])]
         windows += [(i, *window) for window in _windows(row, first + 1, context(module))]
@@ -73,8 +81,14 @@ def strided(
 
     Raises:
         BadSetting: the stride is less than 1, or leaves no token of context.
+        BadModel: the model is an encoder-decoder.
     """
     tokenizer, module = language_model.tokenizer, language_model.module
+    if pairs.is_pair(module):
+        raise BadModel(
+            f"{module.config.model_type} is an encoder-decoder, which has no likelihood of a joined text "
+            "without a prompt; use a causal model, or the perplexity of answers after their prompts"
+        )
     if not 1 <= stride < context(module):
         raise BadSetting(
             f"stride = {stride}; it must be in [1, {context(module) - 1}], because a window of "
@@ -130,8 +144,7 @@ def _logprobs(module: Any, rows: Sequence[tuple[list[int], int]], pad: int) -> l
     scored = real[:, 1:] & (torch.arange(1, ids.shape[1], device=ids.device) >= first)
     layer, chosen = head(module), ids[:, 1:][scored]
     if layer is None:
-        ones = torch.ones_like(ids)
-        states = module(input_ids=ids, attention_mask=ones, use_cache=False).logits[:, :-1][scored]
+        states = own_logits(module, ids)[:, :-1][scored]
     else:
         states = hidden(module, ids)[:, :-1][scored]
     step = max(1, CHUNK // module.get_input_embeddings().weight.shape[0])
@@ -141,6 +154,22 @@ def _logprobs(module: Any, rows: Sequence[tuple[list[int], int]], pad: int) -> l
         logits = logits if logits.dtype == torch.float64 else logits.float()
         parts.append(logits.log_softmax(-1).gather(1, chosen[i : i + step, None])[:, 0].cpu())
     return list(torch.cat([*parts, torch.empty(0)]).split(scored.sum(1).tolist()))
+
+
+def _paired_windows(
+    language_model: LanguageModel, prompt: str, text: str, close: int, end: bool
+) -> Iterator[tuple[list[int], int]]:
+    """The windows of an encoder-decoder: each has the whole source, and a part of the decoder's ids."""
+    module, tokenizer = language_model.module, language_model.tokenizer
+    before, after = pairs.around(tokenizer)
+    longest, widest = pairs.limits(module)
+    after = after or (close,)
+    room = longest - len(before) - len(after)
+    source = pairs.source_ids([*before, *plain_ids(tokenizer, prompt)[-room:], *after])
+    start = pairs.start_ids(module, tokenizer)
+    row = [*start, *plain_ids(tokenizer, text), *([close] if end else [])]
+    for ids, first in _windows(row, len(start), widest):
+        yield [*source, *ids], len(source) + first
 
 
 def _windows(ids: list[int], first: int, context: int) -> Iterator[tuple[list[int], int]]:

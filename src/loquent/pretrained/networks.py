@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from loquent.pretrained import gpt2
+from loquent.pretrained import gpt2, pairs
 from loquent.pretrained.torch_private import is_dropout
 
 
@@ -42,16 +42,19 @@ def _dropout_rates(part: nn.Module) -> list[float]:
 
 
 def hidden(module: Any, tokens: Tensor, wanted: Tensor | None = None) -> Tensor:
-    """The last hidden states [B, T, D] of right-padded rows of ids, for a causal model or its trunk.
+    """The last hidden states [B, T, D] of right-padded rows of ids, for a language model or its trunk.
 
-    One forward pass. The padding follows all real positions, so in a causal model it does not affect them.
-    So the mask is all ones, and the model counts the positions itself.
+    One forward pass. The hidden states of an encoder-decoder are its decoder's (`pairs.hidden`). The padding
+    follows all real positions, so in a causal model it does not affect them. So the mask is all ones, and the
+    model counts the positions itself.
 
     Args:
         wanted: the positions that are read, bool[B, T]; all by default. The states at other positions are
             undefined.
     """
     inner = module.base_model
+    if pairs.is_pair(inner):
+        return pairs.hidden(inner, tokens, wanted)
     if gpt2.serves(inner):
         return gpt2.last_hidden(inner, tokens) if wanted is None else gpt2.hidden_where(inner, tokens, wanted)
     inputs: dict[str, Any] = {
@@ -66,6 +69,21 @@ def hidden(module: Any, tokens: Tensor, wanted: Tensor | None = None) -> Tensor:
         inputs["logits_to_keep"] = 1  # the logits are unused, and all of them would be large
     last: Tensor = inner(**inputs, output_hidden_states=True).hidden_states[-1]
     return last
+
+
+def logits(module: Any, tokens: Tensor) -> Tensor:
+    """The logits [B, T, V] of right-padded rows of ids by the model's own forward pass."""
+    if not pairs.is_pair(module):
+        output = module(input_ids=tokens, attention_mask=torch.ones_like(tokens), use_cache=False).logits
+        return output  # type: ignore[no-any-return]  # transformers has no types
+    parts = pairs.split(tokens)
+    memory, real = pairs.encoded(module, parts.source, parts.real)
+    output = module(
+        encoder_outputs=(memory,), attention_mask=real.long(), decoder_input_ids=parts.target, use_cache=False
+    ).logits
+    result = output.new_zeros(*tokens.shape, output.shape[2])
+    read = parts.decodes
+    return result.index_put(read.nonzero(as_tuple=True), output[parts.pair[read], parts.place[read]])
 
 
 def groups(lengths: Sequence[int], token_budget: int) -> list[list[int]]:

@@ -17,8 +17,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from loquent.pretrained.pairs import is_pair
 from loquent.pretrained.recorder import Place, Recorder, Step, Unrecognised, flat, run, same
-from loquent.pretrained.stand_in import StandIn, forward
+from loquent.pretrained.stand_in import DecoderStandIn, StandIn, forward
 from loquent.pretrained.torch_private import children, is_changed
 
 
@@ -66,7 +67,7 @@ def head(module: Any) -> OutputLayer | None:
     casts and normalisations of a row. It does not recognise models with hooks, replaced `forward`s, active
     dropout, quantised layers, or a trunk that reads other inputs than the ids.
     """
-    trunk = next((name for name, part in children(module).items() if part is module.base_model), None)
+    trunk = _trunk(module)
     if trunk is None or is_changed(module) or any(is_changed(part) for part in _parts(module, trunk)):
         return None
     for width in _widths(module):
@@ -75,6 +76,15 @@ def head(module: Any) -> OutputLayer | None:
         except Exception:  # a model's own code may raise anything when its trunk is a stand-in
             continue
     return None
+
+
+def _trunk(module: Any) -> str | None:
+    """The name of the direct submodule that returns the hidden states."""
+    parts = children(module)
+    inner = module.base_model
+    if inner is module and is_pair(module):  # T5's names no trunk: the model itself calls its decoder
+        inner = module.get_decoder()
+    return next((name for name, part in parts.items() if part is inner), None)
 
 
 def _recorded(module: Any, trunk: str, width: int) -> OutputLayer:
@@ -87,7 +97,10 @@ def _recorded(module: Any, trunk: str, width: int) -> OutputLayer:
 def _of_shape(module: Any, trunk: str, width: int, shape: tuple[int, int]) -> OutputLayer:
     hidden = torch.zeros(*shape, width, dtype=module.dtype, device=module.device)
     ids = torch.zeros(*shape, dtype=torch.long, device=module.device)
-    stand_in = StandIn(module.base_model, hidden, ids, torch.ones_like(ids))
+    if is_pair(module):
+        stand_in: StandIn = DecoderStandIn(module.get_submodule(trunk), hidden, ids, torch.zeros_like(hidden))
+    else:
+        stand_in = StandIn(module.base_model, hidden, ids, torch.ones_like(ids))
     # with gradients enabled, tensors computed from weights differ from weights
     with torch.enable_grad(), Recorder(hidden) as recorder:
         output = forward(module, trunk, stand_in)

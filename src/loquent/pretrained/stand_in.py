@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from torch import Tensor, nn
@@ -61,6 +61,30 @@ class StandIn:
         return inner
 
 
+class DecoderStandIn(StandIn):
+    """A replacement of the decoder of an encoder-decoder, or of its trunk.
+
+    It checks that the model passes only the decoder's ids and the encoder's states (here `mask`).
+    """
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Output:
+        """The output of the decoder, in the form that models read."""
+        passed = {**{str(number): value for number, value in enumerate(args)}, **kwargs}
+        for name, value in passed.items():
+            if value is None or isinstance(value, bool) or value is self.ids or value is self.mask:
+                continue
+            if not (isinstance(value, Sequence | Mapping) and self._from_encoder(value)):
+                raise Unrecognised(f"the decoder reads the argument {name}")
+        if not any(value is self.ids for value in passed.values()):
+            raise Unrecognised("the decoder does not read the ids")
+        self.called.append(self._trunk)
+        return Output(self.hidden)
+
+    def _from_encoder(self, value: Any) -> bool:
+        parts = value.values() if isinstance(value, Mapping) else value
+        return all(part is self.mask for part in parts)
+
+
 class Part:
     """A part of a trunk. Its attributes may be read, but it may not be called."""
 
@@ -107,4 +131,7 @@ def _passes_on(trunk: Any, name: str, inner: StandIn) -> bool:
 def forward(module: Any, trunk: str, stand_in: StandIn) -> Any:
     """Run the module's own forward on a shallow copy of it, with the stand-in as its trunk."""
     twin = with_child(module, trunk, stand_in)
+    if isinstance(stand_in, DecoderStandIn):
+        inputs = {"encoder_outputs": (stand_in.mask,), "decoder_input_ids": stand_in.ids}
+        return type(module).forward(twin, **inputs, use_cache=False)
     return type(module).forward(twin, input_ids=stand_in.ids, attention_mask=stand_in.mask, use_cache=False)

@@ -21,8 +21,9 @@ class ModelSettings:
     revision: str = setting("", "the revision of a Hugging Face name")
     shape: str = setting(
         "gpt2",
-        "the architecture of a new model: absolute (gpt2) or relative (llama) positions",
-        choices=("gpt2", "llama"),
+        "the architecture of a new model: absolute (gpt2) or relative (llama) positions, or an "
+        "encoder-decoder with relative (t5) or absolute (bart) ones",
+        choices=("gpt2", "llama", "t5", "bart"),
     )
     layers: int = setting(4, "transformer blocks of a new model", low=1)
     width: int = setting(128, "hidden size of a new model", low=8)

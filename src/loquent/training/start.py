@@ -15,7 +15,7 @@ from loquent.errors import BadSetting
 from loquent.machine import parallel
 from loquent.models.actor import Actor
 from loquent.models.exported import format_name, read_note
-from loquent.models.format.names import FORMATS, Format
+from loquent.models.format.names import Format, of_model
 from loquent.pretrained import LanguageModel
 from loquent.recipes import Recipe
 from loquent.recipes.pages import maker
@@ -67,7 +67,7 @@ def load_language(path: str, device: str, dtype: str, *, revision: str | None = 
 
 def make_format(name: str, language: LanguageModel) -> Format:
     """The format of this name, with the model's tokenizer."""
-    return FORMATS[name](language.tokenizer)
+    return of_model(name, language.module, language.tokenizer)
 
 
 def folder_format(folder: str | Path, language: LanguageModel) -> Format:

@@ -89,6 +89,8 @@ class Supervised(BatchAlgorithm):
             return replace(batch, support=None)
         learned = batch.real.clone()
         learned[:, 0] = False  # no state precedes the first token
+        learned &= batch.tokens >= 0  # an encoder reads the others,
+        learned[:, 1:] &= batch.tokens[:, :-1] >= 0  # and no state precedes the decoder's first token
         return replace(batch, is_action=learned, support=None)
 
     def update(self, model: Actor, batch: TokenBatch) -> dict[str, float]:

@@ -28,7 +28,7 @@ from loquent.core.settings import setting
 from loquent.errors import BadSetting
 from loquent.models.actor import Actor
 from loquent.models.choose.best_of import BestOf
-from loquent.models.choose.candidates import Candidates, FeatureScore, FeatureValues, name_of, running_mean
+from loquent.models.choose.candidates import Candidates, FeatureScore, FeatureValues, mean_states, name_of
 from loquent.models.tokens.batch import TokenBatch
 from loquent.models.tokens.utterances import utterances
 from loquent.pretrained.trunk import width
@@ -118,9 +118,7 @@ class Chai(OfflineLearner):
         config, values, view = self.config, attached(model), utterances(batch)
         answers, alive = int(utterances(minibatch).real.sum()), view.alive[view.real]
         with torch.no_grad():
-            means = running_mean(
-                pretrained.hidden(model.policy, batch.tokens).to(pretrained.exact(model.policy.dtype))
-            )
+            means = mean_states(model.policy, batch.tokens)
         row = view.real.nonzero()[:, 0]
         q = values.q(means[row, view.action[view.real]])
         best = torch.zeros_like(q[0])

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from loquent.core import episode
+from loquent.core.guards import json_files
 from loquent.core.options import read
-from loquent.errors import BadSetting
+from loquent.errors import BadModel, BadSetting
 from loquent.files import names
 from loquent.files.run_folder import RunFolder
 from loquent.machine.version import __version__
@@ -22,6 +23,7 @@ from loquent.training import policies
 # of the recipe: what the model was trained for, and how it answers
 SECTIONS = ("task", "evaluation", "algorithm")
 
+SEQ2SEQ = "AutoModelForSeq2SeqLM"
 EPISODES = 20  # recorded episodes on which the chat template is tried
 
 
@@ -33,7 +35,7 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
         _serve(folder, run_folder)
     print(
         f"the model is in {folder}; transformers loads it with "
-        f"AutoModelForCausalLM.from_pretrained({str(folder)!r})"
+        f"{_kind(folder)}.from_pretrained({str(folder)!r})"
     )
     return 0, {"run": str(arguments.run), "folder": str(folder)}
 
@@ -48,6 +50,9 @@ def _serve(folder: Path, run_folder: RunFolder) -> None:
     name = str(model["format"].value) if "format" in model else "plain"
     if name not in FORMATS:
         raise BadSetting(f"{run_folder.config}: model.format = {name!r} is none of {', '.join(FORMATS)}")
+    if _kind(folder) == SEQ2SEQ:
+        print("it has no chat template, because servers of chats run causal models")
+        return
     tokenizer = load_tokenizer(folder, None)
     about = {
         "loquent": __version__,
@@ -56,6 +61,12 @@ def _serve(folder: Path, run_folder: RunFolder) -> None:
     }
     about |= {section: recipe[section].bare() for section in SECTIONS if section in recipe}
     serving.write(folder, tokenizer, FORMATS[name](tokenizer), about, _histories(run_folder))
+
+
+def _kind(folder: Path) -> str:
+    """The class of transformers that loads a folder's model."""
+    config = json_files.load_object(folder / "config.json", error=BadModel)
+    return SEQ2SEQ if config.get("is_encoder_decoder") else "AutoModelForCausalLM"
 
 
 def _histories(run: RunFolder) -> Iterator[serving.History]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from loquent.core.seeding import Key, borrowed
@@ -21,7 +21,7 @@ from loquent.models.decode.loop import decode
 from loquent.models.decoding_settings import Decoding
 from loquent.models.format.names import Format
 from loquent.models.values.networks import Head
-from loquent.pretrained import context, evaluating, exact, groups, hidden, padded
+from loquent.pretrained import evaluating, exact, groups, hidden, padded, pairs, prompt_room
 from loquent.pretrained.torch_private import lerp_
 
 Ids = Sequence[int]
@@ -31,6 +31,15 @@ def running_mean(states: Float[Tensor, "B T H"]) -> Float[Tensor, "B T H"]:
     """The mean of a row's states up to each position."""
     count = torch.arange(1, states.shape[1] + 1, device=states.device, dtype=states.dtype)
     return states.cumsum(1) / count[:, None]
+
+
+def mean_states(module: Any, tokens: Int64[Tensor, "B T"]) -> Float[Tensor, "B T H"]:
+    """The mean of a model's last hidden states of a row up to each position.
+
+    Those of an encoder-decoder are its decoder's, from its start before the answer on.
+    """
+    states = hidden(module, tokens).to(exact(module.dtype))
+    return pairs.means(states, tokens) if pairs.is_pair(module) else running_mean(states)
 
 
 class FeatureValues(nn.Module):
@@ -78,7 +87,7 @@ def features_of(module: Any, rows: Sequence[Ids], pad: int, token_budget: int) -
     with evaluating(module):
         for group in groups([len(row) for row in rows], token_budget):
             tokens, real = padded([rows[i] for i in group], pad, module.device)
-            means = running_mean(hidden(module, tokens).to(exact(module.dtype)))
+            means = mean_states(module, tokens)
             for i, mean in zip(group, means[torch.arange(len(group)), real.sum(1) - 1], strict=True):
                 features[i] = mean
     return torch.stack(features)
@@ -133,7 +142,7 @@ class Candidates:
     ) -> None:
         self.module, self.format, self.decoding = module, format, Decoding() if decoding is None else decoding
         self.number, self.token_budget, self.key = number, token_budget, key
-        self.room = context(module) - self.decoding.max_new_tokens
+        self.room = prompt_room(module, self.decoding.max_new_tokens)
         self._megabytes, self._left = megabytes, megabytes << 20
         self._stored: dict[str, tuple[Tensor, Tensor]] = {}
 
@@ -145,7 +154,7 @@ class Candidates:
 
         Of a state that is too long only the newest ids count.
         """
-        cut = [tuple(ids[-self.room :]) for ids in states]
+        cut = [self._cut(ids) for ids in states]
         names = [name_of(ids) for ids in cut]
         missing = {name: ids for name, ids in zip(names, cut, strict=True) if name not in self._stored}
         candidates = self._stored | self._drawn(missing) if missing else self._stored
@@ -180,6 +189,12 @@ class Candidates:
             )
         for name, *pair in zip(names, features, logprob, strict=True):
             self._store(name, (pair[0].clone(), pair[1].clone()))
+
+    def _cut(self, ids: Ids) -> tuple[int, ...]:
+        if not pairs.is_pair(self.module):
+            return tuple(ids[-self.room :])
+        last = pairs.last_pair(ids)
+        return tuple(last[max(0, sum(i < 0 for i in last) - self.room) :])
 
     def _drawn(self, states: Mapping[str, Ids]) -> dict[str, tuple[Tensor, Tensor]]:
         prompts = [list(ids) for ids in states.values() for _ in range(self.number)]

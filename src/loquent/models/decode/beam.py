@@ -12,11 +12,13 @@ import numpy as np
 import torch
 
 from loquent.core.episode import Tokens
+from loquent.errors import BadModel
 from loquent.models.decode.drawn import Drawn
 from loquent.models.score.acted import acting_at, padded_answers
 from loquent.models.trie import Trie
 from loquent.models.values.perturb import Perturbation
 from loquent.pretrained import padded
+from loquent.pretrained.pairs import is_pair, sides
 
 
 def beam_search(
@@ -84,8 +86,9 @@ def _search(
 
     from loquent.models.decode.processor import PerturbedLogits
 
-    ids, real = padded(prompts, pad, module.device, left=True)
-    width, rows = ids.shape[1], module.get_input_embeddings().weight.shape[0]
+    inputs, sources = _inputs(module, prompts, pad)
+    width = inputs["input_ids" if sources is None else "decoder_input_ids"].shape[1]
+    rows = module.get_input_embeddings().weight.shape[0]
     limit = rows if vocabulary is None else min(vocabulary, rows)
     is_restricted = limit < rows or any(trie is not None for trie in allowed)
     config = GenerationConfig(
@@ -95,18 +98,19 @@ def _search(
         min_new_tokens=decoding.min_new_tokens or None,
         eos_token_id=end or None,
         pad_token_id=pad,
+        decoder_start_token_id=None if sources is None else int(inputs["decoder_input_ids"][0, 0]),
         **({} if perturbation is None or decoding.beams == 1 else {"length_penalty": 0.0}),
     )
-    mask = real.long()
     processors = LogitsProcessorList()
     if perturbation is not None:
-        processors.append(PerturbedLogits(module, perturbation, decoding, attention_mask=mask))
+        own: dict[str, Any] = {"sources": sources, "attention_mask": inputs["attention_mask"]}
+        own["attention_mask" if sources is not None else "sources"] = None
+        processors.append(PerturbedLogits(module, perturbation, decoding, **own))
     original = module.generation_config
     module.generation_config = config  # else `generate` would take unset options from the model's own
     try:
         output = module.generate(
-            input_ids=ids,
-            attention_mask=mask,
+            **inputs,
             logits_processor=processors,
             prefix_allowed_tokens_fn=_allowed_ids(allowed, width, limit, end) if is_restricted else None,
         )
@@ -116,6 +120,29 @@ def _search(
         _cut(row, end, function, decoding.max_new_tokens)
         for row, function in zip(output[:, width:].tolist(), stop, strict=True)
     ]
+
+
+def _inputs(
+    module: Any, prompts: Sequence[Sequence[int]], pad: int
+) -> tuple[dict[str, torch.Tensor], list[list[int]] | None]:
+    """The inputs of `generate`, and the sources of an encoder-decoder, whose decoder's ids have no padding.
+
+    Raises:
+        BadModel: the decoder's ids of the prompts differ in length.
+    """
+    if not is_pair(module):
+        ids, real = padded(prompts, pad, module.device, left=True)
+        return {"input_ids": ids, "attention_mask": real.long()}, None
+    split = [sides(prompt) for prompt in prompts]
+    sources, starts = [source for source, _ in split], [start for _, start in split]
+    if len({len(start) for start in starts}) > 1:
+        raise BadModel(
+            "the prompts of a beam search give the decoder different numbers of ids; all need one start; "
+            "write them with one format"
+        )
+    ids, real = padded(sources, pad, module.device)
+    first = torch.tensor(starts, device=module.device)
+    return {"input_ids": ids, "attention_mask": real.long(), "decoder_input_ids": first}, sources
 
 
 def _allowed_ids(

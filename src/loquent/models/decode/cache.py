@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from transformers.cache_utils import DynamicCache, DynamicLayer
 
 from loquent.models.decode.last import Gives, Last
-from loquent.pretrained import context, head, hidden, padded
+from loquent.pretrained import context, head, hidden, logits, padded
 
 BLOCK = 32  # columns that a slab grows by
 
@@ -196,8 +196,7 @@ class Uncached:
             return Last(None, states)
         if layer is not None and states is not None:
             return Last(layer(states), states if self.gives == "both" else None)
-        output = self.module(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False)
-        return Last(output.logits[row, last], states)
+        return Last(logits(self.module, ids)[row, last], states)
 
 
 def may_serve(module: Any) -> bool:

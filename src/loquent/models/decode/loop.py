@@ -25,6 +25,7 @@ from loquent.models.decoding_settings import Decoding
 from loquent.models.support import Trie, filter_top_k, filter_top_p
 from loquent.models.values.perturb import Perturbation
 from loquent.pretrained import context, evaluating
+from loquent.pretrained.pairs import is_pair, limits, sides
 
 __all__ = ["Decoding", "Drawn", "Nucleus", "decode"]
 
@@ -325,17 +326,30 @@ def _check(
             f"{len(prompts)} prompts and {len(keys)} keys do not match; there must be one key for each "
             "prompt; pass as many keys as prompts"
         )
-    room = context(module) - decoding.max_new_tokens + 1  # the model never reads the last drawn token
+    # the model never reads the last drawn token
+    longest, room = context(module), context(module) - decoding.max_new_tokens + 1
+    paired = is_pair(module)
+    if paired:
+        room, longest = limits(module)
+        room = room if decoding.max_new_tokens <= longest else 0
     for number, prompt in enumerate(prompts):
-        if not len(prompt):
+        ids: Sequence[int] = prompt
+        if paired:
+            ids, first = sides(prompt)
+            if not ids or not first or prompt[-1] < 0:
+                raise BadModel(
+                    f"prompt {number} has {len(ids)} ids for the encoder and {len(first)} for the decoder; "
+                    "each side needs at least one; write it with the format of the model"
+                )
+        if not len(ids):
             raise BadModel(f"prompt {number} is empty; it must have a start token; write it with a format")
-        if len(prompt) > room:
+        if len(ids) > room:
             raise BadModel(
-                f"prompt {number} has {len(prompt)} tokens; with max_new_tokens = "
-                f"{decoding.max_new_tokens} the model's context of {context(module)} takes at most {room}; "
+                f"prompt {number} has {len(ids)} tokens; with max_new_tokens = "
+                f"{decoding.max_new_tokens} the model's context of {longest} takes at most {room}; "
                 "shorten the prompt or lower max_new_tokens"
             )
-        if min(prompt) < 0 or max(prompt) >= rows:
+        if min(ids) < 0 or max(ids) >= rows:
             raise BadModel(
                 f"prompt {number} has an id outside 0..{rows - 1}, the model's vocabulary; use the model's "
                 "tokenizer"

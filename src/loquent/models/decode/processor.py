@@ -5,6 +5,7 @@ It gives the same distribution as our own decoding.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -12,12 +13,13 @@ from torch import Tensor
 from transformers import LogitsProcessor
 
 from loquent.models.decode.cache import Rows
-from loquent.models.decode.readers import sources
+from loquent.models.decode.readers import sources as trunks_of
 from loquent.models.decode.rows import rows_of
 from loquent.models.decoding_settings import Decoding
 from loquent.models.support import filter_top_k, filter_top_p
 from loquent.models.values.perturb import Perturbation, perturbed_logprob
 from loquent.pretrained import context, evaluating
+from loquent.pretrained.pairs import source_ids
 
 
 class PerturbedLogits(LogitsProcessor):  # type: ignore[misc]  # transformers has no types
@@ -33,6 +35,7 @@ class PerturbedLogits(LogitsProcessor):  # type: ignore[misc]  # transformers ha
         decoding: has the temperature, top_k and top_p (by default only the perturbation applies); greedy and
             beam search ignore them.
         attention_mask: the mask of prompts padded on the left; None if no prompt is padded.
+        sources: for an encoder-decoder, the ids that the encoder reads for each prompt.
     """
 
     def __init__(
@@ -42,10 +45,12 @@ class PerturbedLogits(LogitsProcessor):  # type: ignore[misc]  # transformers ha
         decoding: Decoding | None = None,
         *,
         attention_mask: Tensor | None = None,
+        sources: Sequence[Sequence[int]] | None = None,
     ) -> None:
         self.perturbation, self.attention_mask = perturbation, attention_mask
+        self.prefixes = None if sources is None else [source_ids(source) for source in sources]
         self.decoding = Decoding() if decoding is None else decoding
-        target, value, reads_policy = sources(perturbation)
+        target, value, reads_policy = trunks_of(perturbation)
         trunks = (target, value, module.base_model if reads_policy else None)
         self.trunks = [trunk for trunk in trunks if trunk is not None]
         self.target = module.base_model if target is None else target
@@ -88,6 +93,9 @@ class PerturbedLogits(LogitsProcessor):  # type: ignore[misc]  # transformers ha
                 mask = mask.repeat_interleave(len(ids) // len(mask), 0)  # the beams of a prompt are adjacent
                 real[:, : mask.shape[1]] = mask[:, : ids.shape[1]]
             prompts = [row[is_real].tolist() for row, is_real in zip(ids, real, strict=True)]
+            if self.prefixes is not None:
+                beams = len(ids) // len(self.prefixes)
+                prompts = [[*self.prefixes[i // beams], *prompt] for i, prompt in enumerate(prompts)]
             outputs = {trunk: rows.join(prompts) for trunk, rows in self.rows.items()}
         else:
             moved = not torch.equal(origin, torch.arange(len(ids), device=ids.device))
@@ -106,4 +114,7 @@ class PerturbedLogits(LogitsProcessor):  # type: ignore[misc]  # transformers ha
         if torch.equal(before, ids[:, :-1]):
             return torch.arange(len(ids), device=ids.device)
         same = (before[None] == ids[:, None, :-1]).all(-1)
+        if self.prefixes is not None:  # rows of other prompts may have read the same ids
+            prompt = torch.arange(len(ids), device=ids.device) // (len(ids) // len(self.prefixes))
+            same &= prompt[None] == prompt[:, None]
         return same.to(torch.uint8).argmax(1) if bool(same.any(1).all()) else None

@@ -13,8 +13,10 @@ from torch import Tensor, nn
 
 from loquent.models.decode.cache import Cached, Rows, Uncached, may_serve
 from loquent.models.decode.last import Gives, Last
+from loquent.models.decode.paired import Paired
 from loquent.models.decode.slots import Slots
-from loquent.pretrained import gpt2
+from loquent.pretrained import gpt2, head
+from loquent.pretrained.pairs import is_pair, source_ids
 
 # the configuration with which each model's cache passed the comparison
 _passed: weakref.WeakKeyDictionary[nn.Module, str] = weakref.WeakKeyDictionary()
@@ -28,6 +30,8 @@ def rows_of(module: Any, pad: int, rows: int, columns: int, gives: Gives = "logi
         rows: the most live rows.
         columns: the longest row, in tokens that are read.
     """
+    if is_pair(module):
+        return Paired(module, pad, gives) if pair_serves(module, gives) else Uncached(module, pad, gives)
     if gpt2.serves(module):
         return Slots(module, pad, rows, columns, gives)
     return Cached(module, pad, gives) if serves(module, gives) else Uncached(module, pad, gives)
@@ -62,6 +66,28 @@ def serves(module: Any, gives: Gives = "logits") -> bool:
     return error <= 100 * torch.finfo(plain.dtype).eps
 
 
+def pair_serves(module: Any, gives: Gives = "logits") -> bool:
+    """Whether an encoder-decoder works with our cache: a comparison with plain passes must confirm it.
+
+    The positive result is stored for this configuration.
+    """
+    if gives != "states" and head(module) is None:
+        return False
+    config = module.config.to_json_string(use_diff=False)
+    if _passed.get(module) == config:
+        return True
+    gives = "states" if gives == "states" else "logits"
+    with torch.no_grad():
+        plain, ours = (_probe(kind(module, 0, gives)) for kind in (Uncached, Paired))
+    if plain is None or ours is None:
+        return False
+    exact = plain.dtype in (torch.float32, torch.float64)
+    if not _distance(ours, plain) <= (1e-4 if exact else 5e-2):
+        return False
+    _passed[module] = config
+    return True
+
+
 class _Displaced(Cached):
     """A cache with wrong positions: 0 for every token."""
 
@@ -82,6 +108,8 @@ def _probe(rows: Rows) -> Tensor | None:
     module: Any = rows.module  # type: ignore[attr-defined]  # transformers has no types
     vocabulary = module.get_input_embeddings().weight.shape[0]
     prompts = [[i % vocabulary for i in ids] for ids in ([1, 2, 3, 4], [5, 6], [7])]
+    if is_pair(module):
+        prompts = [[*source_ids(ids), ids[0]] for ids in prompts]
     try:
         rows.join(prompts[:2])
         rows.join(prompts[2:])

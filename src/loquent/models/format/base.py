@@ -99,6 +99,7 @@ class Format(ABC):
         vocabulary: the number of ids of the tokenizer.
         closing: the ids after the last turn of an episode that a rule ended.
         takes_system: whether an instruction is a message of its own before the first turn.
+        longest_answer: the most ids of an answer, where a reader of its own reads it.
     """
 
     end: frozenset[int]
@@ -106,6 +107,7 @@ class Format(ABC):
     vocabulary: int
     closing: Ids = ()
     takes_system: bool = True
+    longest_answer: int = 1 << 30
 
     _observation_open: Ids = ()
     _observation_close: Ids = ()
@@ -114,6 +116,7 @@ class Format(ABC):
     _after: Ids = ()  # the ids between an end marker and the next turn
     _lead: str = ""  # the white space before the text of an answer; it is tokenised with the text
     _observation_lead: str = ""  # the same for an observation
+    _fresh_answers: bool = False  # whether an answer is the first text of what its reader reads
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
@@ -149,11 +152,11 @@ class Format(ABC):
         """
         fit = self.fit(instruction, turns, seat, room)
         written = self.write(instruction, turns[fit.first :], seat, fit.keep)
-        return tuple(i for piece in written.pieces for i in piece.ids) + written.opening, fit.first
+        return self._prompt_of(written), fit.first
 
     def answer(self, text: str) -> Ids:
         """The action ids of an answer with this text, end marker included, anywhere but first in a row."""
-        return self.encoder.encode(self._lead + text) + self._ending
+        return self.encoder.encode(self._lead + text, self._fresh_answers) + self._ending
 
     def text(self, ids: Sequence[int], before: Sequence[int] = ()) -> str:
         """The text of an answer drawn after `before`, without its end marker and special tokens.
@@ -164,8 +167,14 @@ class Format(ABC):
         text_ids = list(ids)
         while text_ids and text_ids[-1] in self.end:
             text_ids.pop()
-        text = self.encoder.decode(text_ids, first=not self.encoder.is_text(before))
+        read = [i for i in before if i >= 0]  # an encoder reads the others
+        text = self.encoder.decode(text_ids, first=not self.encoder.is_text(read))
         return text.removeprefix(self._lead)
+
+    def prompt_lengths(self, written: Written) -> list[int]:
+        """For each turn, the number of ids before its answer; of an observation, before what follows it."""
+        lengths = accumulate(len(piece.ids) for piece in written.pieces)
+        return [end - sum(piece.is_action) for end, piece in zip(lengths, written.pieces, strict=True)][1:]
 
     def spoken(self, text: str) -> str:
         """The text of an answer from a server, without the white space that a template writes before it."""
@@ -181,7 +190,7 @@ class Format(ABC):
         Raises:
             BadModel: the instruction and the markers alone do not fit.
         """
-        written = self.write(instruction, turns, seat)
+        written = Format.write(self, instruction, turns, seat)
         if written.length + len(written.opening) <= room:
             return Fit()
         observations = [number for number, turn in enumerate(turns) if turn.seat != seat]
@@ -191,10 +200,10 @@ class Format(ABC):
         slack = len(self._observation_open + self._ending + self._after) + 2  # a first turn may be shorter
         for first in observations:
             if first and dropped[-1] - dropped[first] + head + len(written.opening) - slack <= room:
-                shorter = self.write(instruction, turns[first:], seat)
+                shorter = Format.write(self, instruction, turns[first:], seat)
                 if shorter.length + len(shorter.opening) <= room:
                     return Fit(first)
-        shortest = self.write(instruction, turns[newest:], seat)
+        shortest = Format.write(self, instruction, turns[newest:], seat)
         spare = room - shortest.length - len(shortest.opening)
         if spare >= 0:
             return Fit(newest)
@@ -222,6 +231,9 @@ class Format(ABC):
                 pieces.append(self._write_observation(turn, number, pen, keep if number == 0 else None))
         return Written(tuple(pieces), self._before_answer(pen), pen.owed)
 
+    def _prompt_of(self, written: Written) -> Ids:
+        return tuple(i for piece in written.pieces for i in piece.ids) + written.opening
+
     def _write_observation(self, turn: Turn, number: int, pen: _Pen, keep: int | None) -> Piece:
         if not turn.text and not pen.open:
             return Piece((), (), number)
@@ -237,7 +249,7 @@ class Format(ABC):
         if turn.tokens is not None:
             ids = tuple(turn.tokens.ids.tolist())
         else:
-            ids = self.encoder.encode(self._lead + turn.text, pen.fresh) + (
+            ids = self.encoder.encode(self._lead + turn.text, pen.fresh or self._fresh_answers) + (
                 self._ending if turn.stopped == "end" else ()
             )
         ended = bool(ids) and ids[-1] in self.end

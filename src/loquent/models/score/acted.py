@@ -15,6 +15,7 @@ from loquent.models.support import Support, entropy
 from loquent.models.tokens.batch import TokenBatch
 from loquent.models.values.perturb import Perturbation, kl, perturbed_logprob
 from loquent.pretrained import evaluating, head, hidden, padded
+from loquent.pretrained import logits as own_logits
 
 
 class Acting(NamedTuple):
@@ -69,8 +70,7 @@ def acting_at(
     layer = head(module)
     networks = [module, module if target is None else target, module if value is None else value]
     if layer is None:
-        ones = torch.ones_like(tokens)
-        logits = module(input_ids=tokens, attention_mask=ones, use_cache=False).logits[where]
+        logits = own_logits(module, tokens)[where]
     if perturbation is None:
         networks = networks[:1] if layer is not None else []
     read = states(networks, tokens, where)

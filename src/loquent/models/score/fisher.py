@@ -23,9 +23,7 @@ def action_logits(module: Any, batch: TokenBatch) -> Float[Tensor, "N V"]:
     """The logits that action tokens were drawn from, at least float32, in one forward pass."""
     decided, layer = batch.is_action[:, 1:], head(module)
     if layer is None:
-        ones = torch.ones_like(batch.tokens)
-        logits = module(input_ids=batch.tokens, attention_mask=ones, use_cache=False).logits
-        rows = logits[:, :-1][decided]
+        rows = pretrained.logits(module, batch.tokens)[:, :-1][decided]
     else:
         rows = layer(pretrained.hidden(module, batch.tokens, deciding(batch))[:, :-1][decided])
     return rows if rows.dtype == torch.float64 else rows.float()

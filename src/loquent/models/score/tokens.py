@@ -68,8 +68,7 @@ def action_scores(
         hidden = pretrained.hidden(module, batch.tokens, deciding(batch)) if hidden is None else hidden
         states = hidden[:, :-1][decided]
     else:
-        ones = torch.ones_like(batch.tokens)
-        states = module(input_ids=batch.tokens, attention_mask=ones, use_cache=False).logits[:, :-1][decided]
+        states = pretrained.logits(module, batch.tokens)[:, :-1][decided]
     chosen = batch.tokens[:, 1:][decided]
     sets = batch.support if support else None
     vocabulary = module.get_input_embeddings().weight.shape[0]

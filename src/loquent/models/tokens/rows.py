@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,16 +59,20 @@ def rows_of(
     view = [(number, turn) for number, turn in enumerate(episode.turns) if seat in (turn.seat, turn.to)]
     numbers, turns = [number for number, _ in view], tuple(turn for _, turn in view)
     complete = format.write(episode.instruction, turns, seat)
-    lengths = [len(piece.ids) for piece in complete.pieces]
-    before = list(accumulate(lengths))  # ids before the piece of turn i
+    lengths = format.prompt_lengths(complete)
     counts = [sum(piece.is_action) for piece in complete.pieces[1:]]
     rewards = _rewards(episode, view, counts, weights, seat)
     fits: list[tuple[int, Fit]] = []
     for i, count in enumerate(counts):
         if count:
-            length = before[i] + lengths[i + 1] - count
             budget, fit = min(room, max_length - count), Fit()
-            if length > budget:
+            if count > format.longest_answer:
+                raise BadModel(
+                    f"turn {numbers[i]} of the episode {episode.row}#{episode.number} of {episode.task} is "
+                    f"an answer of {count} tokens; the decoder takes at most {format.longest_answer}; use a "
+                    "larger context or shorter texts (task.text_words)"
+                )
+            if lengths[i] > budget:
                 fit = _fit(episode, format, turns[:i], seat, budget, numbers[i], count)
             fits.append((i, fit))
     groups = [(fit, [i for i, _ in group]) for fit, group in groupby(fits, key=lambda pair: pair[1])]
@@ -126,7 +130,8 @@ class _Layout:
             )
         if not ended or self.format.closing:
             rest = [(i, numbers[n]) for n, piece in enumerate(written.pieces) if n > last for i in piece.ids]
-            after = written.owed + self.format.closing if ended else written.opening if rest else ()
+            follows = rest or any(self.episode.turns[number].text for number in numbers[last + 1 :])
+            after = written.owed + self.format.closing if ended else written.opening if follows else ()
             rest = (rest + [(i, HEAD) for i in after])[: self.max_length - len(ids)]
             ids += [i for i, _ in rest]
             turn += [number for _, number in rest]
