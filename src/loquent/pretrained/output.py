@@ -134,10 +134,11 @@ def _product(steps: tuple[Step, ...]) -> Product | None:
     )
 
 
-def _parts(module: nn.Module, trunk: str) -> Iterator[nn.Module]:
-    """All modules outside the trunk."""
+def _parts(module: Any, trunk: str) -> Iterator[nn.Module]:
+    """All modules outside the trunk and the encoder."""
+    encoder = module.get_encoder() if is_pair(module) else None
     for name, part in children(module).items():
-        if name != trunk and part is not None:
+        if name != trunk and part is not None and part is not encoder:
             yield from part.modules()
 
 
