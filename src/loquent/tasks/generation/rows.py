@@ -1,34 +1,67 @@
-"""The options and rows of text generation: texts split into a prompt and its continuation."""
+"""The options and rows of text generation: prompts of a dataset, or texts split into two parts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Row
+from loquent.core.values import Record
 from loquent.data import duplicates
-from loquent.data.sources import Source, limited, load
-from loquent.errors import BadRow, UnknownName
+from loquent.data.sources import SPLITS, Source, Splits, limited, load
+from loquent.errors import BadRow, BadSetting, UnknownName
+from loquent.tasks.generation.corpora import loading
+from loquent.tasks.generation.corpora.dataset import Form, Hub, check_prompt
+from loquent.tasks.generation.corpora.table import CONSTANT, DATASETS, IMDB, IMDB_HUB, NAMES, TEXTS
+
+OF_TEXTS = ("text_field", "label_field", "labels", "prompt_words", "prompt_fraction", "text_words")
+OF_DATASETS = ("prompt", "source_words", "representation", "context")
+IMDB_TEST = 5_000  # test rows of the dataset imdb (2210.01241)
+CONSTANT_ROWS = 100  # per split
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """The settings under `task:` for text generation."""
 
+    dataset: str = setting(
+        TEXTS,
+        "the rows: texts of any source (builtin: film reviews), a dataset in its published format (builtin: "
+        "rows of the same form, written here), or one constant prompt without references",
+        choices=NAMES,
+    )
     source: str = setting(
         "builtin",
-        "builtin: Loquent's reviews; path: files; hub: a dataset of the hub",
+        "builtin: Loquent's rows; path: files; hub: a dataset of the hub",
         choices=("builtin", "path", "hub"),
     )
     path: str = setting(
         "", "source path: a file, a folder with train, validation and test files, or the IMDB folders"
     )
-    name: str = setting("", "source hub: the dataset's name, or a local folder in the hub's format")
+    name: str = setting(
+        "",
+        "source hub: the dataset's name, or a local folder in the hub's format; empty: the pinned one of "
+        "`dataset`",
+    )
     subset: str = setting("", "source hub: the dataset's configuration, if it has several")
     revision: str = setting("", "source hub: the commit, 40 hexadecimal digits")
+    prompt: str = setting(
+        "",
+        "the form of the prompts of a dataset, with its parts in braces; empty: the published one. For the "
+        "dataset constant: the prompt itself",
+    )
+    source_words: int = setting(
+        0, "the most words of the article, summary, table or sentence in a prompt; 0: all of them", low=0
+    )
+    representation: str = setting(
+        "subtable", "dataset totto: the highlighted cells, or all cells", choices=("subtable", "fulltable")
+    )
+    context: int = setting(
+        5, "dataset daily_dialog: the utterances in a prompt", source="RL4LMs, context_size", low=1
+    )
     text_field: str = setting("text", "the field of the text")
     label_field: str = setting("", "the field of the label; empty: `label`, if it exists")
     labels: tuple[str, ...] = setting((), "the allowed labels; empty: any")
@@ -57,39 +90,80 @@ class Options:
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        entry = DATASETS.get(self.dataset)
+        read = (*entry.settings, "prompt") if entry else ("prompt",) if self.dataset == CONSTANT else OF_TEXTS
+        for option in fields(self):
+            unread = option.name in (*OF_TEXTS, *OF_DATASETS) and option.name not in read
+            if unread and getattr(self, option.name) != option.default:
+                raise BadSetting(
+                    f"{option.name} = {getattr(self, option.name)!r} is set, but the dataset "
+                    f"{self.dataset!r} does not read it; it reads {', '.join(read)}"
+                )
+        if entry and self.prompt:
+            check_prompt(self.prompt, entry.parts)
+        if self.dataset == CONSTANT and (self.source != "builtin" or not self.prompt):
+            raise BadSetting("the dataset 'constant' needs a prompt, and reads no source; set prompt alone")
         _ = self.text_source
 
     @property
     def text_source(self) -> Source:
-        """The source of the texts."""
+        """The source of the rows; a hub source without a name is the pinned one of the dataset."""
+        hub = Hub(self.name, self.subset, self.revision)
+        if self.source == "hub" and not self.name and self.dataset != TEXTS:
+            pinned = IMDB_HUB if self.dataset == IMDB else DATASETS[self.dataset].hub
+            hub = Hub(pinned.name, self.subset or pinned.subset, self.revision or pinned.revision)
         return Source(
             kind=self.source,
             path=self.path,
-            name=self.name,
-            subset=self.subset,
-            revision=self.revision,
+            name=hub.name,
+            subset=hub.subset,
+            revision=hub.revision,
             text_field=self.text_field,
             label_field=self.label_field,
             labels=self.labels,
             drop_duplicates=self.drop_duplicates,
         )
 
+    @property
+    def form(self) -> Form:
+        """The form of a dataset's prompts."""
+        return Form(self.prompt, self.source_words, self.representation, self.context)
+
 
 @lru_cache(maxsize=32)
 def rows(options: Options, split: str) -> tuple[Row, ...]:
     """The rows of a split: `prompt`, `references`, `text`, `label` and the other fields of the source.
 
+    `text` is the prompt and the first reference. Where references are secret, `references` is empty.
+
     Raises:
         UnknownName: the source has no such split.
         BadRow: a text has fewer than two words, so it cannot be split into prompt and continuation.
     """
-    splits = load(options.text_source)
+    splits = _splits(options)
     if split not in splits:
         raise UnknownName(
             f"split of the source {options.source} {options.path or options.name}".rstrip(), split, splits
         )
-    pieces = (piece for row in splits[split] for piece in _pieces(row, options))
-    return tuple(_cut_row(row, options) for row in limited(tuple(pieces), options.limit))
+    pieces = tuple(piece for row in splits[split] for piece in _pieces(row, options))
+    if options.dataset == IMDB and split == "test":
+        pieces = limited(pieces, IMDB_TEST)
+    return tuple(_cut_row(row, options) for row in limited(pieces, options.limit))
+
+
+def _splits(options: Options) -> Splits:
+    """The rows of all splits, not yet cut and limited; kept for all splits and limits."""
+    return _loaded(replace(options, limit=0, max_words=0, horizon="cut"))
+
+
+@lru_cache(maxsize=16)
+def _loaded(options: Options) -> Splits:
+    if options.dataset == CONSTANT:
+        record = Record(prompt=options.prompt, references=())
+        return {split: tuple(Row(f"{split}-{i}", record) for i in range(CONSTANT_ROWS)) for split in SPLITS}
+    if options.dataset in DATASETS:
+        return loading.load(DATASETS[options.dataset], options.text_source, options.form)
+    return load(options.text_source)
 
 
 def cut(text: str, words: int) -> tuple[str, str]:
@@ -114,7 +188,9 @@ def _cut_row(row: Row, options: Options) -> Row:
         prompt, references = row["prompt"], row["references"]
         return Row(
             row.id,
-            row.fields.with_(prompt=prompt, references=references, text=prompt + references[0], label=label),
+            row.fields.with_(
+                prompt=prompt, references=references, text="".join((prompt, *references[:1])), label=label
+            ),
         )
     text = row["text"]
     length = len(text.split())

@@ -1,0 +1,242 @@
+"""Tables with highlighted cells and sentences, in the form of ToTTo's files.
+
+A table lists the seasons of a player, the towers of a town, the films of an actor, the trains of a line, the
+votes of a village or the rivers of a country. The sentences describe the highlighted cells of one row.
+Rivers occur in validation and test only, which is ToTTo's non-overlap subset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from loquent.data.annotated.drawn import Drawn, names
+from loquent.data.annotated.drawn import words as split
+from loquent.tasks.generation.builtin.drawing import SIZES, Records, distinct, written
+
+NAMES = names("tables", 560)
+FIRST = split(
+    "Anna Boris Clara David Elena Felix Greta Hugo Ines Jonas Karla Liam Mona Nils Olga Pavel Rita Stefan"
+)
+Row = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A kind of table: its titles, its columns, and sentences about the columns that they need."""
+
+    page: str
+    section: str
+    columns: tuple[str, ...]
+    row: Callable[[Drawn, int], Row]
+    sentences: dict[tuple[str, ...], tuple[str, ...]]
+    count: int = 3  # sentences of a table
+
+
+def _year(number: int, start: int = 1961) -> str:
+    return str(start + number)
+
+
+def _season(draw: Drawn, number: int) -> Row:
+    games = 8 + int(draw.uniform() * 30)
+    return {
+        "Year": _year(number, 1980 + int(draw.uniform() * 30)),
+        "Club": draw.choice(NAMES) + draw.choice((" United", " Rovers", " City", " Athletic")),
+        "Games": str(games),
+        "Goals": str(int(draw.uniform() * games)),
+    }
+
+
+def _tower(draw: Drawn, number: int) -> Row:
+    return {
+        "Rank": str(number + 1),
+        "Name": draw.choice(NAMES) + draw.choice((" Tower", " House", " Plaza")),
+        "Metres": str(240 - 9 * number - int(draw.uniform() * 8)),
+        "Finished": str(1950 + int(draw.uniform() * 70)),
+    }
+
+
+def _film(draw: Drawn, number: int) -> Row:
+    return {
+        "Year": _year(number, 1970 + int(draw.uniform() * 40)),
+        "Title": f"The {draw.choice(NAMES)} {draw.choice(split('Letter Garden Affair Road Winter Case'))}",
+        "Role": f"{draw.choice(FIRST)} {draw.choice(NAMES)}",
+        "Director": f"{draw.choice(FIRST)} {draw.choice(NAMES)}",
+    }
+
+
+def _train(draw: Drawn, number: int) -> Row:
+    return {
+        "Train": str(100 + int(draw.uniform() * 800)),
+        "Departs": f"{6 + number}:{10 + int(draw.uniform() * 49)}",
+        "Platform": str(1 + int(draw.uniform() * 12)),
+        "Destination": draw.choice(NAMES),
+    }
+
+
+def _vote(draw: Drawn, number: int) -> Row:
+    return {
+        "Candidate": f"{draw.choice(FIRST)} {draw.choice(NAMES)}",
+        "Party": draw.choice(split("Liberal Green Farmers Labour Unity Civic")),
+        "Votes": f"{int(draw.uniform() * 8) + 1},{100 + int(draw.uniform() * 899)}",
+        "Share": f"{1 + int(draw.uniform() * 60)}.{int(draw.uniform() * 10)}",
+    }
+
+
+def _river(draw: Drawn, number: int) -> Row:
+    return {
+        "River": draw.choice(NAMES),
+        "Length": f"{40 + int(draw.uniform() * 900)}",
+        "Source": f"Mount {draw.choice(NAMES)}",
+        "Mouth": f"Lake {draw.choice(NAMES)}",
+    }
+
+
+DOMAINS = {
+    "seasons": Domain(
+        "{first} {name}",
+        "Career statistics",
+        ("Year", "Club", "Games", "Goals"),
+        _season,
+        {
+            ("Year", "Club", "Goals"): (
+                "in {Year}, {first} {name} scored {Goals} goals for {Club}.",
+                "{first} {name} scored {Goals} goals for {Club} in {Year}.",
+                "{first} {name} scored {Goals} goals in {Year} when playing for {Club}.",
+            ),
+            ("Year", "Club", "Games"): (
+                "in {Year}, {first} {name} played {Games} games for {Club}.",
+                "{first} {name} played {Games} games for {Club} in {Year}.",
+                "{first} {name} appeared in {Games} games for {Club} in {Year}.",
+            ),
+        },
+    ),
+    "towers": Domain(
+        "List of tallest buildings in {name}",
+        "Tallest buildings",
+        ("Rank", "Name", "Metres", "Finished"),
+        _tower,
+        {
+            ("Name", "Metres"): (
+                "{Name} in {name} is {Metres} metres tall.",
+                "{Name}, a building in {name}, is {Metres} metres tall.",
+                "with {Metres} metres, {Name} is one of the tallest buildings in {name}.",
+            ),
+            ("Name", "Metres", "Finished"): (
+                "{Name} in {name} was finished in {Finished} and is {Metres} metres tall.",
+                "{Name}, finished in {Finished}, is a building of {Metres} metres in {name}.",
+                "{Name} in {name}, which was finished in {Finished}, is {Metres} metres tall.",
+            ),
+        },
+    ),
+    "films": Domain(
+        "{first} {name}",
+        "Filmography",
+        ("Year", "Title", "Role", "Director"),
+        _film,
+        {
+            ("Year", "Title", "Role"): (
+                "in {Year}, {first} {name} played {Role} in {Title}.",
+                "{first} {name} played {Role} in the {Year} film {Title}.",
+                "{first} {name} appeared as {Role} in the film {Title} in {Year}.",
+            ),
+            ("Year", "Title", "Director"): (
+                "in {Year}, {first} {name} appeared in {Title}, directed by {Director}.",
+                "{first} {name} appeared in the {Year} film {Title} by {Director}.",
+                "{first} {name} had a role in {Title}, which was directed by {Director} in {Year}.",
+            ),
+        },
+    ),
+    "trains": Domain(
+        "{name} railway station",
+        "Departures",
+        ("Train", "Departs", "Platform", "Destination"),
+        _train,
+        {
+            ("Train", "Departs", "Destination"): (
+                "train {Train} departs from {name} for {Destination} at {Departs}.",
+                "at {Departs}, train {Train} departs from {name} for {Destination}.",
+                "train {Train} from {name} to {Destination} departs at {Departs}.",
+            ),
+            ("Train", "Platform", "Destination"): (
+                "train {Train} to {Destination} departs from platform {Platform} in {name}.",
+                "in {name}, train {Train} to {Destination} departs from platform {Platform}.",
+                "train {Train} from {name} to {Destination} uses platform {Platform}.",
+            ),
+        },
+    ),
+    "votes": Domain(
+        "{name} local election",
+        "Results",
+        ("Candidate", "Party", "Votes", "Share"),
+        _vote,
+        {
+            ("Candidate", "Party", "Votes"): (
+                "{Candidate} of the {Party} party won {Votes} votes in {name}.",
+                "in {name}, {Candidate} of the {Party} party won {Votes} votes.",
+                "the {Party} candidate {Candidate} received {Votes} votes in {name}.",
+            ),
+            ("Candidate", "Share"): (
+                "{Candidate} won {Share} percent of the votes in {name}.",
+                "in {name}, {Candidate} won {Share} percent of the votes.",
+                "{Candidate} received {Share} percent of the votes in the {name} election.",
+            ),
+        },
+    ),
+    "rivers": Domain(
+        "List of rivers of {name}",
+        "Rivers",
+        ("River", "Length", "Source", "Mouth"),
+        _river,
+        {
+            ("River", "Length", "Mouth"): (
+                "the {River} in {name} flows {Length} kilometres into {Mouth}.",
+                "in {name}, the {River} flows {Length} kilometres into {Mouth}.",
+                "the {River}, a river of {Length} kilometres in {name}, flows into {Mouth}.",
+            ),
+            ("River", "Source", "Mouth"): (
+                "the {River} in {name} flows from {Source} into {Mouth}.",
+                "from {Source}, the {River} flows into {Mouth} in {name}.",
+                "the {River} of {name} rises at {Source} and flows into {Mouth}.",
+            ),
+        },
+    ),
+}
+UNSEEN = "rivers"
+OVERLAP_SHARE = 0.7
+
+
+@lru_cache(maxsize=1)
+def records() -> Records:
+    """The records of all splits; no two describe the same cells of the same page."""
+    return distinct("tables", _write, SIZES)
+
+
+def _write(draw: Drawn, part: str) -> tuple[Any, dict[str, Any]]:
+    overlap = part == "train" or draw.below(OVERLAP_SHARE)
+    domain = DOMAINS[draw.choice([name for name in DOMAINS if name != UNSEEN]) if overlap else UNSEEN]
+    subject = {"first": draw.choice(FIRST), "name": draw.choice(NAMES)}
+    rows = [domain.row(draw, number) for number in range(3 + int(draw.uniform() * 4))]
+    chosen, needed = int(draw.uniform() * len(rows)), draw.choice(tuple(domain.sentences))
+    found = written(draw, domain.sentences[needed], domain.count, subject | rows[chosen])
+    page = domain.page.format(**subject)
+    record: dict[str, Any] = {
+        "table_page_title": page,
+        "table_section_title": domain.section,
+        "table_section_text": "",
+        "table": [
+            _line(domain.columns, header=True),
+            *(_line([row[c] for c in domain.columns]) for row in rows),
+        ],
+        "highlighted_cells": [[chosen + 1, domain.columns.index(column)] for column in needed],
+        "sentence_annotations": [{"final_sentence": sentence} for sentence in found],
+    }
+    if part != "train":
+        record["overlap_subset"] = overlap
+    return (page, tuple(rows[chosen].items())), record
+
+
+def _line(values: Any, header: bool = False) -> list[dict[str, Any]]:
+    return [{"value": value, "is_header": header, "column_span": 1, "row_span": 1} for value in values]

@@ -1,0 +1,1 @@
+"""Datasets of text generation: the files of each as prompts, references and other fields."""

@@ -1,0 +1,86 @@
+"""From the records of a dataset to rows by split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from loquent.core.task import Row
+from loquent.core.values import Record, frozen
+from loquent.data import duplicates
+from loquent.data.annotated.placed import Placed
+from loquent.data.sources import SPLITS, Source, Splits, split_by_id, tables, with_validation
+from loquent.errors import BadRow, BadSetting
+from loquent.tasks.generation.corpora.dataset import Dataset, Form, filled, shortened
+
+
+def load(dataset: Dataset, source: Source, form: Form) -> Splits:
+    """The rows of a dataset by split, with `prompt`, `references` and the dataset's own fields.
+
+    A row's id is its split and line, followed by its number where a record makes several rows. A file without
+    a split is split by a hash of the ids, 80/10/10; without validation, a fifth of train becomes validation.
+
+    Raises:
+        BadRow: a record is bad; names file and line.
+        BadSetting: there is nothing to read. MissingExtra: a hub source without the extra "hub".
+    """
+    if source.kind == "builtin":
+        return {split: tuple(_rows(dataset, raw, split, form)) for split, raw in _builtin(dataset).items()}
+    found = {split: _raw(records, split) for split, records in _records(dataset, source).items()}
+    found = with_validation(split_by_id(found[""]) if "" in found else found)
+    splits = {split: tuple(_rows(dataset, raw, split, form)) for split, raw in found.items()}
+    splits = duplicates.checked(splits, source.path or source.pinned, source.drop_duplicates)
+    if not any(splits.values()):
+        raise BadSetting(
+            f"the source {source.path or source.pinned} has no row; check the path and its files"
+        )
+    return {split: splits[split] for split in SPLITS if splits.get(split)}
+
+
+def _raw(records: Placed, split: str) -> tuple[Row, ...]:
+    """Records as rows, before they are made into rows of the task, so that splits keep a record together."""
+    return tuple(
+        Row(f"{split or 'row'}-{line}", Record(place=(file, line), record=record))
+        for (file, line), record in records
+    )
+
+
+def _builtin(dataset: Dataset) -> Splits:
+    if dataset.builtin is None:
+        raise BadSetting("this dataset has no built-in rows; set source: path or source: hub")
+    return {
+        split: _raw((((split, i), dict(record)) for i, record in enumerate(records)), split)
+        for split, records in dataset.builtin().items()
+    }
+
+
+def _records(dataset: Dataset, source: Source) -> dict[str, Placed]:
+    if source.kind == "hub":
+        return {
+            split: _numbered(table, f"{source.pinned}/{split}") for split, table in tables(source).items()
+        }
+    path = Path(source.path).expanduser()
+    if not path.exists():
+        raise BadSetting(f"path = {source.path!r}: there is no such file or folder")
+    return dataset.files(path)
+
+
+def _numbered(table: Iterable[Any], place: str) -> Placed:
+    return (((place, number), record) for number, record in enumerate(table, 1))
+
+
+def _rows(dataset: Dataset, raw: tuple[Row, ...], split: str, form: Form) -> Iterator[Row]:
+    prompt = form.prompt or dataset.prompt
+    for record in raw:
+        try:
+            examples = dataset.examples(record["record"], split, form)
+        except ValueError as error:
+            file, line = record["place"]
+            raise BadRow(str(error), file=file, line=line) from error
+        for number, (parts, references, fields) in enumerate(examples):
+            if form.source_words:
+                parts = {**parts, dataset.long: shortened(parts[dataset.long], form.source_words)}
+            kept = {name: frozen(value) for name, value in fields.items()}
+            fields_of_row = Record(prompt=filled(prompt, parts), references=references, **kept)
+            yield Row(record.id + (f"/{number}" if len(examples) > 1 else ""), fields_of_row)
