@@ -79,7 +79,10 @@ def logits(module: Any, tokens: Tensor) -> Tensor:
     parts = pairs.split(tokens)
     memory, real = pairs.encoded(module, parts.source, parts.real)
     output = module(
-        encoder_outputs=(memory,), attention_mask=real.long(), decoder_input_ids=parts.target, use_cache=False
+        encoder_outputs=pairs.encoder_output(memory),
+        attention_mask=real.long(),
+        decoder_input_ids=parts.target,
+        use_cache=False,
     ).logits
     result = output.new_zeros(*tokens.shape, output.shape[2])
     read = parts.decodes

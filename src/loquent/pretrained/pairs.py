@@ -24,7 +24,14 @@ from loquent.errors import BadModel
 
 MOST_START = 2  # ids, the longest start of a decoder
 _rows: ContextVar[Tensor] = ContextVar("rows")
-REFUSED: dict[str, str] = {}
+REFUSED = {
+    "encoder-decoder": "it joins two models, of which the decoder has an output layer of its own",
+    "fsmt": "its decoder hides later tokens only where the encoder's ids are passed along",
+    "prophetnet": "its decoder predicts several tokens at once, and reads how much padding follows",
+    "seamless_m4t": "it is a model of speech, and its texts need a language that no row names",
+    "seamless_m4t_v2": "it is a model of speech, and its texts need a language that no row names",
+    "t5gemma2": "it is a model of pictures, and its configuration holds several models",
+}  # architecture -> why
 
 
 def is_pair(module: Any) -> bool:
@@ -222,6 +229,13 @@ def decoded(
     )
     states: Tensor = output.last_hidden_state
     return states
+
+
+def encoder_output(memory: Tensor) -> Any:
+    """The encoder's last hidden states in a form that all models take, also those of experts."""
+    from transformers.modeling_outputs import MoeModelOutputWithPast
+
+    return MoeModelOutputWithPast(last_hidden_state=memory)
 
 
 def _encoder(module: Any, source: Tensor, real: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from loquent.pretrained.pairs import encoder_output
 from loquent.pretrained.recorder import Unrecognised
 from loquent.pretrained.torch_private import is_changed, with_child
 
@@ -132,6 +133,6 @@ def forward(module: Any, trunk: str, stand_in: StandIn) -> Any:
     """Run the module's own forward on a shallow copy of it, with the stand-in as its trunk."""
     twin = with_child(module, trunk, stand_in)
     if isinstance(stand_in, DecoderStandIn):
-        inputs = {"encoder_outputs": (stand_in.mask,), "decoder_input_ids": stand_in.ids}
+        inputs = {"encoder_outputs": encoder_output(stand_in.mask), "decoder_input_ids": stand_in.ids}
         return type(module).forward(twin, **inputs, use_cache=False)
     return type(module).forward(twin, input_ids=stand_in.ids, attention_mask=stand_in.mask, use_cache=False)

@@ -47,6 +47,7 @@ class _Cohort:
                     layer.grow()
             mask = self.memory.new_zeros(1, 1, 1, slab.keys.shape[2])
             mask[..., slab.used + 1 :] = -torch.inf
+            mask = mask.expand(len(ids), -1, -1, -1)
         output = self.module.get_decoder()(
             input_ids=ids,
             attention_mask=mask,
