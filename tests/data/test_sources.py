@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import loquent
-from loquent.data.sources import Source, draw_of, fingerprint, load
+from loquent.core.task import Row
+from loquent.core.values import Record
+from loquent.data.sources import Source, draw_of, fingerprint, load, split_by_id
 from loquent.errors import BadRow, BadSetting
 
 
@@ -49,6 +51,26 @@ def test_one_file_is_split_by_a_hash_of_ids_and_appending_moves_no_row(tmp_path)
     write(longer / "all.jsonl", [f"text {i}" for i in range(1100)])
     after = ids(load(Source(kind="path", path=str(longer / "all.jsonl"))))
     assert all(set(before[split]) <= set(after[split]) for split in before)
+
+
+def test_a_file_of_few_rows_fills_train_then_test_then_validation():
+    names = [f"row-{i}" for i in range(60)]
+    filled = {1: {"train"}, 2: {"train", "test"}}
+    for size in (1, 2, 3, 4):
+        for start in range(0, 60 - size):
+            rows = [Row(name, Record()) for name in names[start : start + size]]
+            splits = split_by_id(rows)
+            assert set(splits) == filled.get(size, {"train", "test", "validation"})
+            assert sorted(row.id for part in splits.values() for row in part) == sorted(r.id for r in rows)
+            turned = {split: names[::-1] for split, names in ids(split_by_id(rows[::-1])).items()}
+            assert turned == ids(splits), "the same rows, whatever their order"
+    assert split_by_id([]) == {}
+
+
+def test_a_file_of_two_rows_is_a_source(tmp_path):
+    write(tmp_path / "two.jsonl", ["a b", "c d"])
+    splits = load(Source(kind="path", path=str(tmp_path / "two.jsonl")))
+    assert {split: len(rows) for split, rows in splits.items()} == {"train": 1, "test": 1}
 
 
 def test_the_draw_of_an_id_never_changes():

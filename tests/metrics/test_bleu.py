@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import pytest
@@ -113,6 +114,20 @@ def test_unequal_numbers_of_references_and_empty_texts(make):
     )
     cut = [[own[0] for own in references[:4]]]  # what zip would leave of them
     assert oracle.corpus_score(predictions[:4], cut).score / 100 != pytest.approx(found.corpus[metric.name])
+
+
+@pytest.mark.parametrize("word_order", [0, 2])
+def test_chrf_of_empty_texts_is_the_packages(word_order):
+    texts = ["", " ", "\n", "a", "abc", "a b."]
+    metric, oracle = chrf(Context(), word_order=word_order), library.CHRF(word_order=word_order)
+    for prediction, first, second in itertools.product(texts, repeat=3):
+        wanted = oracle.sentence_score(prediction, [first, second]).score / 100
+        found = run(metric, [prediction], [[first, second]])
+        assert found.samples["chrf"] == [pytest.approx(wanted, abs=1e-12)]
+        both = [prediction, "abc"], [[first], [second]]
+        wanted = oracle.corpus_score(both[0], [[first, second]]).score / 100
+        assert run(metric, *both).corpus["chrf"] == pytest.approx(wanted, abs=1e-12)
+    assert run(metric, [""], [[""]]).corpus == {"chrf": 0.0}, "also of two empty texts"
 
 
 def test_of_equally_good_references_chrf_takes_the_shortest():

@@ -306,6 +306,7 @@ def test_a_task_of_ones_own_is_named_by_its_path(tmp_path):
         ("evaluation", "evaluation.temperature (default 1.0"),
         ("evaluation.top_k", "evaluation.top_k (default 0"),
         ("nlpo", "algorithm.nlpo.preset (one of paper, rl4lms)"),
+        ("ppo", "algorithm.ppo.preset (one of paper, rl4lms, trl)"),
         ("algorithm.nlpo.preset", "algorithm.nlpo.preset (one of paper, rl4lms)"),
         ("preset", "algorithm.nlpo.preset (one of paper, rl4lms)"),
         ("diversity", "metric.diversity.window (default 100"),
@@ -315,7 +316,7 @@ def test_a_task_of_ones_own_is_named_by_its_path(tmp_path):
 )
 def test_describe_knows_every_section(name, said):
     assert said in recipes.describe(name)
-    assert "preset" not in recipes.describe("ppo")
+    assert "preset" not in recipes.describe("supervised")
 
 
 @pytest.mark.parametrize("name", ["algorithm.ppo.clip", "ppo.clip", "clip"])

@@ -16,6 +16,7 @@ from loquent.core.agent import Answer, Question
 from loquent.core.live import Live
 from loquent.core.seeding import Key
 from loquent.core.task import Row, Step, Task
+from loquent.errors import UnknownName
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -157,8 +158,17 @@ class Bench:
 
     @cached_property
     def rows(self) -> dict[str, Sequence[Row]]:
-        """The rows of every split."""
-        return {split: self.watch("rows", self.task.rows, split) for split in self.task.spec.splits}
+        """The rows of every split; a split that the source does not have, such as train, is left out."""
+        found: dict[str, Sequence[Row]] = {}
+        missing: UnknownName | None = None
+        for split in self.task.spec.splits:
+            try:
+                found[split] = self.watch("rows", self.task.rows, split)
+            except UnknownName as error:
+                missing = error
+        if missing and not found:
+            raise missing
+        return found
 
     @cached_property
     def games(self) -> list[tuple[str, Row, int]]:

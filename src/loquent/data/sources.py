@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +20,7 @@ from loquent.data import duplicates
 from loquent.data.columns import Columns, Place
 from loquent.data.readers import FORMATS, imdb, is_imdb, reader
 from loquent.errors import BadRow, BadSetting, MissingExtra
+from loquent.machine.network import hub_or_cache
 
 Splits = dict[str, tuple[Row, ...]]
 
@@ -32,6 +35,8 @@ ALIASES = {
 }
 # Without validation rows, one in 5 train rows becomes one: 25,000 reviews give 20,000 and 5,000 (2210.01241).
 VALIDATION_ONE_IN = 5
+# The splits that a file of few rows fills, in this order; single rows come from the splits behind them.
+GIVERS = {"train": ("validation", "test"), "test": ("validation",), "validation": ()}
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -89,7 +94,7 @@ def load(source: Source) -> Splits:
 
     Their ids are stable, and unique within the source.
 
-    A hash of each row's id splits a single file: about 80 % train, 10 % validation, 10 % test. Where a source
+    A hash of each row's id splits a single file (`split_by_id`). Where a source
     has train and no validation, the same hash moves a fifth of train to validation. A split without rows is
     absent. Rows that stand in two splits are reported with a `Remark`, or left out of the earlier one
     (`drop_duplicates`).
@@ -124,12 +129,27 @@ def draw_of(id: str) -> float:
 
 
 def split_by_id(rows: Iterable[Row]) -> Splits:
-    """The splits of rows by a hash of each id: about 80 % train, 10 % validation, 10 % test."""
-    splits: dict[str, list[Row]] = {split: [] for split in SPLITS}
-    for row in rows:
-        uniform = draw_of(row.id)
-        splits["train" if uniform < 0.8 else "validation" if uniform < 0.9 else "test"].append(row)
-    return {split: tuple(members) for split, members in splits.items() if members}
+    """The splits of rows by a hash of each id: about 80 % train, 10 % validation, 10 % test.
+
+    Few rows may leave a split empty. It then gets one row of the largest split, by the hash: train first,
+    then test, then validation. So one row is of train, and two rows are of train and test. Where the
+    hash fills all splits, appending rows moves no row.
+    """
+    members = list(rows)
+    split_of = {row.id: _split_of(draw_of(row.id)) for row in members}
+    for empty, others in GIVERS.items():
+        counts = Counter(split_of.values())
+        giver = max(SPLITS, key=counts.__getitem__)
+        if counts[giver] < 2:
+            giver = next((split for split in others if counts[split]), "")
+        if giver and not counts[empty]:
+            split_of[max((id for id in split_of if split_of[id] == giver), key=draw_of)] = empty
+    found = {split: tuple(row for row in members if split_of[row.id] == split) for split in SPLITS}
+    return {split: part for split, part in found.items() if part}
+
+
+def _split_of(uniform: float) -> str:
+    return "train" if uniform < 0.8 else "validation" if uniform < 0.9 else "test"
 
 
 def with_validation(splits: Splits) -> Splits:
@@ -247,15 +267,21 @@ def tables(source: Source) -> dict[str, Any]:
         import datasets
     except ImportError as error:
         raise MissingExtra("a source of kind 'hub'", "hub") from error
+    missing = ""
     try:
-        with borrowed(Key(0, ("hub",))):
+        with borrowed(Key(0, ("hub",))), ExitStack() as stack:
+            if not Path(source.name).exists():
+                missing = stack.enter_context(hub_or_cache())
             loaded = datasets.load_dataset(
                 source.name, source.subset or None, revision=source.revision or None
             )
     except Exception as error:  # the library raises many kinds: connection, format, missing configuration
-        raise BadSetting(
-            f"the hub source {source.pinned} cannot be loaded ({type(error).__name__}: {error})"
-        ) from error
+        why = (
+            f"{missing}; connect to the network, or name files on this machine with source.kind=path"
+            if missing
+            else f"{type(error).__name__}: {error}"
+        )
+        raise BadSetting(f"the hub source {source.pinned} cannot be loaded ({why})") from error
     splits = {ALIASES[name]: rows for name, rows in loaded.items() if name in ALIASES}
     if not splits:
         raise BadSetting(

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from loquent.core.guards import json_files
 from loquent.core.guards.json_files import shown
 from loquent.errors import BadModel
+from loquent.machine.network import hub_or_cache
 
 MEGABYTE = 1 << 20
 SETTINGS = (
@@ -58,8 +59,12 @@ def from_pretrained(kind: Any, path: str | Path, revision: str | None, what: str
         BadModel: the folder has a file that is not allowed, or loading fails.
     """
     check(path)
+    missing = ""
     try:
-        with _without_questions():
+        with ExitStack() as stack:
+            stack.enter_context(_without_questions())
+            if not Path(path).exists():
+                missing = stack.enter_context(hub_or_cache())
             return kind.from_pretrained(str(path), revision=revision, trust_remote_code=False, **more)
     except BaseException as error:  # OSError, ValueError, SafetensorError, RuntimeError and more
         # the library's Rust parts raise PanicException, a BaseException, for some files
@@ -67,6 +72,9 @@ def from_pretrained(kind: Any, path: str | Path, revision: str | None, what: str
             raise
         if "trust_remote_code" in str(error):
             raise BadModel(f"{path}: the {what} needs Python code that comes with it. {NO_CODE}") from error
+        if missing:
+            advice = "connect to the network, or name a folder on this machine"
+            raise BadModel(f"{path}: no {what} could be loaded: {missing}; {advice}") from error
         raise BadModel(
             f"{path}: no {what} could be loaded ({type(error).__name__}: {_first_line(error)})"
         ) from error

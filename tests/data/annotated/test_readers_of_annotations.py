@@ -8,6 +8,7 @@ import zipfile
 
 import pytest
 
+from loquent import check, play
 from loquent.adapters.gymnasium import Environment
 from loquent.annotation.forms import form_of
 from loquent.core.settings import Remark
@@ -68,6 +69,42 @@ def test_columns_by_tabs_and_by_spaces(tmp_path):
     assert tagging(tmp_path, prefixes="strip").labels == ("O", "ORG", "PER")
 
 
+COMMENTED = """# newdoc
+# sent_id = 1
+# text = a b
+a{0}X{0}O
+b{0}Y{0}O
+
+# {0}Z{0}O
+c{0}Y{0}O
+
+# comment with five cells
+#tag{0}X{0}O
+"""
+
+
+@pytest.mark.parametrize("separator", [" ", "\t"])
+def test_comments_before_a_sentence_are_no_tokens(tmp_path, separator):
+    world = tagging(folder(tmp_path, train__conll=COMMENTED.format(separator)))
+    hash_sign = "#" if separator == " " else "# "
+    assert [(row.id, row["tokens"]) for row in every(world)] == [
+        ("train-4", ("a", "b")),
+        ("train-7", (hash_sign, "c")),
+        ("train-11", ("#tag",)),
+    ]
+
+
+def test_a_comment_with_as_many_cells_as_a_line_is_known_by_its_equals_sign(tmp_path):
+    world = tagging(folder(tmp_path, train__conll="# id = 7\nEU NNP I-NP B-ORG\n"))
+    assert [row["tokens"] for row in every(world)] == [("EU",)]
+    assert world.labels == ("B-ORG",)
+    (tmp_path / "b").mkdir()
+    with pytest.raises(BadRow, match=r"train\.conll:2: this line has 4 columns"):
+        tagging(folder(tmp_path / "b", train__conll="a O\n# not between sentences\nb O\n"))
+    (tmp_path / "c").mkdir()
+    assert [row["tokens"] for row in every(tagging(folder(tmp_path / "c", train__conll="# O\n")))] == [("#",)]
+
+
 def test_other_columns(tmp_path):
     path = folder(tmp_path, train__conll="a\tX\tO\nb\tY\tO\n", dev__conll="c\tX\tO\n")
     world = tagging(path, label_field="1")
@@ -120,6 +157,7 @@ def test_conllu_words_without_ranges_and_empty_nodes(tmp_path):
         "train-9": (("10 000",), ("NUM",)),
     }
     assert tagging(path, label_field="xpos").labels == ("T1", "T2", "T3")
+    assert tagging(path, label_field="XPOS").labels == ("T1", "T2", "T3"), "as the format writes it"
     with pytest.raises(BadSetting, match="did you mean 'upos'"):
         tagging(path, label_field="upo")
 
@@ -318,6 +356,29 @@ def test_a_torn_archive_of_reuters_is_named(tmp_path):
     (tmp_path / "a.sgm.gz").write_bytes(raw)
     with pytest.raises(BadRow, match="this file cannot be read"):
         labelling(tmp_path)
+
+
+def test_a_test_part_of_reuters_alone(tmp_path):
+    (tmp_path / "reut2-021.sgm").write_text(SGML.replace('LEWISSPLIT="TRAIN"', 'LEWISSPLIT="TEST"'))
+    world = labelling(tmp_path / "reut2-021.sgm")
+    assert [row.id for row in world.rows("test")] == ["1", "5"]
+    assert world.labels == ("corn", "grain")
+    with pytest.raises(UnknownName, match=r"no split of multilabel is named 'train'.*Known: test"):
+        world.rows("train")
+    assert check(world, episodes=4) == []
+    assert len(play(world, "expert", episodes=2, split="test")) == 2
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_part_of_reuters_that_nltks_list_names_may_be_missing_as_a_whole(tmp_path, packed):
+    with zipfile.ZipFile(tmp_path / "reuters.zip", "w") as archive:
+        archive.writestr("reuters/cats.txt", "training/1 grain corn\ntraining/3 oil\ntest/2 oil\n")
+        archive.writestr("reuters/test/2", "OIL\n  fell")
+        if not packed:
+            archive.extractall(tmp_path)
+    with pytest.warns(Remark, match="the folder training is missing, so its 2 documents are left out"):
+        world = labelling(tmp_path / ("reuters.zip" if packed else "reuters"))
+    assert [(row.id, row["labels"]) for row in every(world)] == [("2", ("oil",))]
 
 
 def test_reuters_as_nltk_has_it(tmp_path):

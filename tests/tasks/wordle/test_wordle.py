@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from loquent.core import episode
 from loquent.core.seeding import Key
+from loquent.core.settings import Remark
 from loquent.errors import BadRow, BadSetting, EpisodeOver, UnknownName
 from loquent.rollout.loop import games, play, replay
 from loquent.tasks.wordle import rows
@@ -301,6 +302,33 @@ def test_a_bad_list_names_file_and_line(tmp_path, text, words):
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(BadRow, match=re.escape(words)):
         Wordle(WordleOptions(words=str(file)))
+
+
+def test_the_five_letter_lines_of_a_general_vocabulary(tmp_path):
+    file = tmp_path / "10k_words.txt"
+    file.write_text("the\nabout\nof\nUSA\nother\nwhich\nand\nthen\n")
+    with pytest.warns(Remark, match="its 3 lines with five characters are used, the other 5 are left out"):
+        assert Wordle(WordleOptions(words=str(file))).words == ("about", "other", "which")
+    torn = tmp_path / "torn.txt"
+    torn.write_text("the\nof\nAbout\nand\n")
+    with (
+        pytest.warns(Remark, match="vocabulary"),
+        pytest.raises(BadRow, match=r"torn\.txt:3: 'About' is not a word of five letters a-z"),
+    ):
+        Wordle(WordleOptions(words=str(torn)))
+    none = tmp_path / "none.txt"
+    none.write_text("the\nof\n")
+    with pytest.raises(BadRow, match=r"none\.txt:1: 'the' is not a word"):
+        Wordle(WordleOptions(words=str(none)))
+
+
+@pytest.mark.data
+def test_the_vocabulary_of_ilqls_release():
+    file = Path(__file__).resolve().parents[4] / "shared" / "data" / "wordle" / "10k_words.txt"
+    if not file.is_file():
+        pytest.skip(f"no {file}")
+    with pytest.warns(Remark, match="its 1,379 lines with five characters are used"):
+        assert len(Wordle(WordleOptions(words=str(file))).words) == 1379  # as the release counts
 
 
 def test_no_list_at_all(tmp_path):

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from loquent.data.readers import Fields, Records, lines
 from loquent.errors import BadRow, BadSetting, nearest
 
 DOCUMENT = "-DOCSTART-"  # begins a document in CoNLL-2003; it is not a token
+COMMENT = re.compile(r"# *[\w.:-]+ *=")
 CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 
 
 def conll(path: Path, token: str = "", label: str = "") -> Records:
     """The sentences of a file in columns, each with its first line; empty lines end a sentence.
 
-    Tabs separate the columns of a line if it has any, else spaces.
+    Tabs separate the columns of a line if it has any, else spaces. Comments before a sentence are ignored:
+    lines such as `# sent_id = 3`, and lines that begin with "# " and have another number of columns than the
+    file. Other lines that begin with # are tokens, such as `#hashtag O` or `# O`.
 
     Args:
         token, label: column numbers, counted from 0, or from the end if negative; "" for the first and the
@@ -24,7 +28,9 @@ def conll(path: Path, token: str = "", label: str = "") -> Records:
         BadRow: a line has another number of columns than the first. BadSetting: there is no such column.
     """
     columns = (_number(token, "token_field", 0), _number(label, "label_field", -1))
-    width = 0
+    width = _width(path)
+    if width:
+        _check_width(width, columns, path)
     sentence: list[tuple[str, str]] = []
     start = 1
     for number, line in lines(path):
@@ -33,8 +39,9 @@ def conll(path: Path, token: str = "", label: str = "") -> Records:
                 yield start, _record(sentence)
             sentence = []
             continue
-        cells = line.split("\t") if "\t" in line else [cell for cell in line.split(" ") if cell]
-        width = width or _check_width(len(cells), columns, path)
+        cells = _cells(line)
+        if not sentence and line.startswith("# ") and (len(cells) != width or COMMENT.match(line)):
+            continue
         if len(cells) != width:
             raise BadRow(
                 f"this line has {len(cells)} columns: {line[:60]!r}; it must have {width}, as the "
@@ -54,7 +61,7 @@ def conllu(path: Path, token: str = "", label: str = "") -> Records:
     Ranges such as 3-4 and empty nodes such as 8.1 are ignored.
 
     Args:
-        token, label: names of columns, as in `CONLLU`; "" for form and upos.
+        token, label: names of columns, as in `CONLLU`, in any case; "" for form and upos.
 
     Raises:
         BadRow: a line has another number of columns, or an id is not the next one. BadSetting: there is no
@@ -111,7 +118,21 @@ def _number(value: str, name: str, default: int) -> int:
         ) from None
 
 
-def _check_width(width: int, columns: tuple[int, int], path: Path) -> int:
+def _cells(line: str) -> list[str]:
+    return line.split("\t") if "\t" in line else [cell for cell in line.split(" ") if cell]
+
+
+def _width(path: Path) -> int:
+    """The number of columns of a file: of its first line that cannot be a comment; 0 if there is none."""
+    found = (line for _, line in lines(path) if line.strip() and not line.startswith((DOCUMENT, "# ")))
+    first = next(found, None)
+    if first is None:  # every line may be a comment
+        maybe = (line for _, line in lines(path) if line.startswith("# ") and not COMMENT.match(line))
+        first = next(maybe, "")
+    return len(_cells(first))
+
+
+def _check_width(width: int, columns: tuple[int, int], path: Path) -> None:
     for column in columns:
         if not -width <= column < width:
             raise BadSetting(
@@ -120,12 +141,11 @@ def _check_width(width: int, columns: tuple[int, int], path: Path) -> int:
             )
     if width < 2:
         raise BadSetting(f"{path} has one column; it must have a column of tokens and a column of labels")
-    return width
 
 
 def _index(column: str, name: str) -> int:
-    if column not in CONLLU:
-        near = nearest(column, CONLLU)
+    if column.lower() not in CONLLU:
+        near = nearest(column.lower(), CONLLU)
         hint = f"did you mean {near!r}? " if near else ""
         raise BadSetting(f"{name} = {column!r} is not a column of CoNLL-U; {hint}Known: {', '.join(CONLLU)}")
-    return CONLLU.index(column)
+    return CONLLU.index(column.lower())

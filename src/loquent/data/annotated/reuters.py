@@ -10,11 +10,14 @@ from __future__ import annotations
 import gzip
 import html
 import re
+import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Set
 from pathlib import Path
 
+from loquent.core.settings import Remark
 from loquent.data.annotated.placed import Placed
 from loquent.data.readers import Fields
 from loquent.errors import BadRow
@@ -44,7 +47,9 @@ def read(path: Path) -> dict[str, Placed]:
             names file and line.
     """
     if path.is_dir() and (path / "cats.txt").is_file():
-        return _nltk(lambda name: (path / name).read_bytes(), str(path))
+        return _nltk(
+            lambda name: (path / name).read_bytes(), str(path), {part.name for part in path.iterdir()}
+        )
     if path.name.lower().endswith(".zip"):
         return _zip(path)
     splits: dict[str, list[tuple[tuple[object, int | None], Fields]]] = {}
@@ -142,13 +147,19 @@ def _zip(path: Path) -> dict[str, Placed]:
             )
             raise BadRow(why, file=path)
         folder = lists[0].removesuffix("cats.txt")
-        return _nltk(lambda name: archive.read(folder + name), str(path))
+        parts = {name.removeprefix(folder).split("/")[0] for name in archive.namelist()}
+        return _nltk(lambda name: archive.read(folder + name), str(path), parts)
 
 
-def _nltk(content: Callable[[str], bytes], place: str) -> dict[str, Placed]:
+def _nltk(content: Callable[[str], bytes], place: str, parts: Set[str]) -> dict[str, Placed]:
+    """The documents that cats.txt lists.
+
+    A part whose folder is missing as a whole, such as `training`, is left out with a `Remark`.
+    """
     splits: dict[str, list[tuple[tuple[object, int | None], Fields]]] = {}
     place_of: dict[str, str] = {}
     cats = f"{place}/cats.txt"
+    omitted: Counter[str] = Counter()
     for line, entry in enumerate(content("cats.txt").decode("latin-1").splitlines(), 1):
         name, *labels = entry.split() or [""]
         folder, slash, number = name.partition("/")
@@ -156,6 +167,9 @@ def _nltk(content: Callable[[str], bytes], place: str) -> dict[str, Placed]:
             allowed = "it must have the form training/NUMBER CATEGORY ... or test/NUMBER CATEGORY ..."
             raise BadRow(f"this line is {entry[:60]!r}; {allowed}", file=cats, line=line)
         _check_unique(number, place_of, cats, line)
+        if folder not in parts and parts & SPLITS.keys():
+            omitted[folder] += 1
+            continue
         try:
             text = content(name).decode("latin-1").strip()
         except (OSError, KeyError) as error:
@@ -163,5 +177,11 @@ def _nltk(content: Callable[[str], bytes], place: str) -> dict[str, Placed]:
             raise BadRow(why, file=cats, line=line) from error
         splits.setdefault(SPLITS[folder], []).append(
             ((cats, line), {"id": number, "text": text, "labels": sorted(labels)})
+        )
+    for folder, count in omitted.items():
+        warnings.warn(
+            f"{place}: the folder {folder} is missing, so its {count:,} documents are left out",
+            Remark,
+            stacklevel=2,
         )
     return {split: iter(records) for split, records in splits.items()}

@@ -28,7 +28,8 @@ class Options(Labelled):
         "format's usual column",
     )
     label_field: str = setting(
-        "", "the column of the labels; empty: the last column (CoNLL), UPOS (CoNLL-U) or `labels`"
+        "",
+        "the column of the labels; empty: the last column (CoNLL), UPOS (CoNLL-U; XPOS is another) or `labels`",
     )
     prefixes: str = setting(
         "keep",

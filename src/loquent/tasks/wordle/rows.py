@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import warnings
 from functools import lru_cache
 from pathlib import Path
 
 from loquent.core.seeding import Key
+from loquent.core.settings import Remark
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.errors import BadRow, BadSetting
 
+LENGTH = 5
 WORD = re.compile("[a-z]{5}")
 BUILTIN = "builtin"
 DRAWN_ONCE = Key(0, ("wordle", "limit"))  # the same smaller list in every run
@@ -23,12 +26,16 @@ def read(words: str, limit: int = 0) -> tuple[str, ...]:
 
     Args:
         words: "builtin", or the path of a file with one word of five letters a-z per line (empty lines are
-            skipped).
+            skipped). Of a general vocabulary, where fewer than half of the lines have five characters, these
+            lines are used.
 
     Raises:
         BadRow: the file cannot be read or is empty, or a line is not a word or repeats one;
             names file and line.
         BadSetting: the limit is larger than the list.
+
+    Warns:
+        Remark: the file is a general vocabulary; says how many lines are used.
     """
     listed = tuple(_BUILTIN.split()) if words == BUILTIN else _file(words)
     if limit > len(listed):
@@ -55,11 +62,18 @@ def _file(path: str) -> tuple[str, ...]:
     except (OSError, ValueError) as error:
         why = f"the word list cannot be read ({error}); use 'builtin' or a file with one word per line"
         raise BadRow(why, file=path) from error
+    listed = [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
+    of_five = [(number, word) for number, word in listed if len(word) == LENGTH]
+    if of_five and 2 * len(of_five) < len(listed):
+        warnings.warn(
+            f"{path} is a general vocabulary: its {len(of_five):,} lines with five characters are used, the "
+            f"other {len(listed) - len(of_five):,} are left out",
+            Remark,
+            stacklevel=2,
+        )
+        listed = of_five
     lines_of: dict[str, int] = {}
-    for number, line in enumerate(lines, 1):
-        word = line.strip()
-        if not word:
-            continue
+    for number, word in listed:
         if not WORD.fullmatch(word):
             raise BadRow(f"{word[:40]!r} is not a word of five letters a-z", file=path, line=number)
         if word in lines_of:
