@@ -29,7 +29,7 @@ class Options(Labelled):
     )
     label_field: str = setting(
         "",
-        "the column of the labels; empty: the last column (CoNLL), UPOS (CoNLL-U; XPOS is another) or `labels`",
+        "the column of the labels, such as XPOS; empty: the last (CoNLL), UPOS (CoNLL-U) or `labels`",
     )
     prefixes: str = setting(
         "keep",
