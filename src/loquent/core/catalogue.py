@@ -56,6 +56,7 @@ NAMES: dict[str, dict[str, str]] = {
         "ter": "loquent.metrics.lexical.sacre:ter_reward",
         "copying": "loquent.rewards.content:copying",
         "missing_concepts": "loquent.rewards.content:missing_concepts",
+        "concept_preference": "loquent.rewards.preference:concept_preference",
         "token_constant": "loquent.rewards.tokens:token_constant",
         "token_specified": "loquent.rewards.tokens:token_specified",
     },

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from loquent.cli.grammar import episodes, names, runs, scores, training
+from loquent.cli.grammar import episodes, names, runs, scores, studies, training
 from loquent.machine.version import __version__
 
 
@@ -21,6 +21,6 @@ def with_commands() -> tuple[argparse.ArgumentParser, list[str]]:
     )
     top.add_argument("--version", action="version", version=f"loquent {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
-    for group in (training, runs, episodes, scores, names):
+    for group in (training, runs, episodes, scores, studies, names):
         group.add(commands)
     return top, list(commands.choices)

@@ -1,0 +1,95 @@
+"""`loquent study`: statistics of people's judgements, and blinded sheets for judging runs."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from loquent.core.guards.terminal import line
+from loquent.errors import BadSetting
+from loquent.files import atomic
+from loquent.statistics.resampling import Bounds, Resampling
+from loquent.study import judgements, page, sheets
+from loquent.study.judgements import Judgements
+from loquent.study.summary import Study, study
+
+PREPARE = "prepare"
+
+
+def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
+    """Write sheets (`prepare RUN ...`), or print the statistics of files and write their page."""
+    if arguments.files[0] == PREPARE:
+        return _prepare(arguments)
+    judged = _read([Path(name) for name in arguments.files])
+    settings = Resampling(level=arguments.level, seed=arguments.seed)
+    found = study(judged, settings)
+    _print(found)
+    if arguments.out:
+        atomic.write_text(Path(arguments.out), page.html(found, arguments.level))
+        print(f"the page is in {line(arguments.out)}; any browser opens it")
+    return 0, found.as_json()
+
+
+def _prepare(arguments: Namespace) -> tuple[int, dict[str, Any]]:
+    if len(arguments.files) < 2 or not arguments.out:
+        raise BadSetting("name the runs and --out: loquent study prepare RUN ... --out DIR")
+    plan = sheets.Plan(
+        rows=arguments.rows,
+        raters=arguments.raters,
+        questions=tuple(arguments.question) or sheets.Plan().questions,
+        pairs=arguments.pairs,
+        seed=arguments.seed,
+    )
+    folder = sheets.prepare([Path(name) for name in arguments.files[1:]], Path(arguments.out), plan)
+    where = line(str(folder / sheets.SHEETS))
+    print(f"sheets for {plan.raters} raters are in {where}; {sheets.KEY} stays with you")
+    print(f"when they are filled in: loquent study {line(str(folder))} --out study.html")
+    return 0, {"folder": str(folder), "raters": plan.raters}
+
+
+def _read(paths: list[Path]) -> Judgements:
+    """The judgements of files and of folders of sheets."""
+    found = judgements.read([path for path in paths if not path.is_dir()])
+    ratings, preferences = list(found.ratings), list(found.preferences)
+    for folder in (path for path in paths if path.is_dir()):
+        judged, empty = sheets.read(folder)
+        ratings += judged.ratings
+        preferences += judged.preferences
+        if empty:
+            print(f"{line(str(folder))}: {empty:,} cells are still empty")
+    if not ratings and not preferences:
+        raise BadSetting("there is no judgement yet; fill in the sheets, or name a file with judgements")
+    return Judgements(tuple(ratings), tuple(preferences))
+
+
+def _print(found: Study) -> None:
+    for question, rated in found.ratings.items():
+        alphas = ", ".join(f"{level} {_number(value)}" for level, value in rated.alpha.items())
+        print(f"{line(question)}: Krippendorff's alpha {alphas}")
+        for system, mean in rated.systems.items():
+            size = f"{mean.n} ratings of {mean.items} items"
+            print(f"  {line(system)}: {mean.mean:.4g} ({page.interval(mean.bounds)}), {size}")
+        print(f"  {page.variance(rated.anova)}")
+        for one in rated.tukey:
+            print(
+                f"  {line(one.second)} - {line(one.first)}: {one.difference:.4g} "
+                f"({one.low:.4g} to {one.high:.4g}), p = {one.p:.4g} (Tukey HSD)"
+            )
+        _caution([mean.bounds for mean in rated.systems.values()])
+    for question, wins in found.wins.items():
+        print(f"{line(question)}: preferences")
+        for won in wins:
+            score = f"{won.wins} to {won.losses}, {won.ties} ties"
+            pair = f"{line(won.first)} against {line(won.second)}"
+            print(f"  {pair}: {score}, p = {won.p:.4g} (binomial, two-sided)")
+        _caution([won.bounds for won in wins])
+
+
+def _caution(bounds: list[Bounds]) -> None:
+    for caution in page.cautions(bounds):
+        print(f"  caution: {caution}")
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3f}"

@@ -1,0 +1,54 @@
+"""The command about people's judgements: study."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from loquent.cli.grammar.arguments import command
+from loquent.cli.grammar.numbers import positive, seed, share
+
+
+def add(commands: Any) -> None:
+    """Add this command."""
+    parser = command(
+        commands,
+        "study",
+        "print agreement and tests of people's judgements; prepare blinded sheets of runs to be judged",
+        "loquent study ratings.csv --out study.html",
+        "loquent study prepare runs/ppo runs/nlpo --out study --question coherence --question sentiment",
+        "loquent study study --out study.html",
+    )
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="judgements (.jsonl or .csv), or a prepared folder; or the word prepare and the folders of runs",
+    )
+    parser.add_argument(
+        "--out", metavar="PATH", help="the page to write; of prepare: the folder for the sheets"
+    )
+    parser.add_argument(
+        "--level", type=share, default=0.95, metavar="SHARE", help="the level of intervals (default 0.95)"
+    )
+    parser.add_argument("--seed", type=seed, default=0, help="the seed of draws and of orders (default 0)")
+    _of_prepare(parser)
+
+
+def _of_prepare(parser: Any) -> None:
+    """Add the arguments of `prepare`."""
+    parser.add_argument(
+        "--rows", type=positive, default=100, metavar="N", help="of prepare: rows to judge (default 100)"
+    )
+    parser.add_argument(
+        "--raters", type=positive, default=3, metavar="N", help="of prepare: sheets, one a rater (default 3)"
+    )
+    parser.add_argument(
+        "--question",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="of prepare: a column to fill in with 1 to 5; may be repeated (default rating)",
+    )
+    parser.add_argument(
+        "--pairs", action="store_true", help="of prepare: two answers side by side, to choose between"
+    )

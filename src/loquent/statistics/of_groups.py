@@ -1,0 +1,107 @@
+"""Tests of differences between groups of ratings, and of a share of wins, by scipy's distributions."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from types import ModuleType
+
+from loquent.errors import BadSetting, MissingExtra
+from loquent.statistics.intervals import LEVEL
+
+
+@dataclass(frozen=True)
+class Anova:
+    """A one-way analysis of variance: F with its degrees of freedom, and p."""
+
+    f: float
+    between: int
+    within: int
+    p: float
+
+
+@dataclass(frozen=True)
+class Pairwise:
+    """The difference of the means of two groups, second - first, with its simultaneous interval and p."""
+
+    first: str
+    second: str
+    difference: float
+    low: float
+    high: float
+    p: float
+
+
+def anova(groups: Mapping[str, Sequence[float]]) -> Anova | None:
+    """One-way ANOVA of groups of numbers.
+
+    None with fewer than two groups, without a degree of freedom within groups, or if all numbers are equal.
+
+    Raises:
+        MissingExtra: scipy is not installed.
+    """
+    stats = _scipy()
+    count = sum(map(len, groups.values()))
+    if not _testable(groups):
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # groups without spread: F is infinite, which is the answer
+        result = stats.f_oneway(*groups.values())
+    return Anova(float(result.statistic), len(groups) - 1, count - len(groups), float(result.pvalue))
+
+
+def tukey(groups: Mapping[str, Sequence[float]], level: float = LEVEL) -> list[Pairwise]:
+    """Tukey's HSD for all pairs of groups (Tukey-Kramer where their sizes differ), with exact p values.
+
+    Empty where `anova` is None, or where no group has any spread.
+
+    Raises:
+        MissingExtra: scipy is not installed.
+    """
+    stats = _scipy()
+    if not _testable(groups) or all(len(set(numbers)) == 1 for numbers in groups.values()):
+        return []
+    result = stats.tukey_hsd(*groups.values())
+    interval = result.confidence_interval(level)
+    return [
+        Pairwise(
+            first,
+            second,
+            float(result.statistic[j, i]),
+            float(interval.low[j, i]),
+            float(interval.high[j, i]),
+            float(result.pvalue[j, i]),
+        )
+        for (i, first), (j, second) in combinations(enumerate(groups), 2)
+    ]
+
+
+def binomial(wins: int, losses: int) -> float:
+    """The two-sided p of an exact binomial test that wins and losses are equally likely; 1 without either.
+
+    Raises:
+        BadSetting: a number is negative. MissingExtra: scipy is not installed.
+    """
+    if wins < 0 or losses < 0:
+        raise BadSetting(f"wins = {wins} and losses = {losses}; neither may be negative")
+    return float(_scipy().binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
+
+
+def _testable(groups: Mapping[str, Sequence[float]]) -> bool:
+    numbers = [number for group in groups.values() for number in group]
+    if not all(map(math.isfinite, numbers)):
+        raise BadSetting("a number is not finite; tests take finite numbers")
+    full = len(groups) > 1 and all(len(group) > 0 for group in groups.values())
+    return full and len(numbers) > len(groups) and len(set(numbers)) > 1
+
+
+def _scipy() -> ModuleType:
+    try:
+        from scipy import stats
+    except ImportError as error:
+        raise MissingExtra("the tests of a study (scipy)", "metrics") from error
+    module: ModuleType = stats
+    return module

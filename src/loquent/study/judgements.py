@@ -1,0 +1,129 @@
+"""Ratings and preferences from files of JSON lines or CSV, one judgement a line.
+
+A rating has `item`, `system`, `rating` (a number), and optionally `rater` and `question`. A preference has
+`item`, `first` and `second` (two systems), `preferred` ("first", "second" or "tie"), and optionally `rater`
+and `question`. One file may hold both kinds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from loquent.data.readers import csv_rows, jsonl, reader
+from loquent.errors import BadRow, BadSetting
+
+QUESTION = "rating"  # the question of a judgement that names none
+PREFERRED = ("first", "second", "tie")
+
+
+@dataclass(frozen=True)
+class Rating:
+    """A rater's number for a system's answer to an item."""
+
+    item: str
+    rater: str
+    system: str
+    question: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Preference:
+    """A rater's choice between the answers of two systems to an item."""
+
+    item: str
+    rater: str
+    first: str
+    second: str
+    question: str
+    preferred: str
+
+
+@dataclass(frozen=True)
+class Judgements:
+    """All judgements of a study."""
+
+    ratings: tuple[Rating, ...] = ()
+    preferences: tuple[Preference, ...] = ()
+
+
+def read(paths: Sequence[Path]) -> Judgements:
+    """The judgements of files that end in .jsonl or .csv (also .gz).
+
+    Raises:
+        BadRow: a line is neither a rating nor a preference, or judges again what the rater has judged.
+        BadSetting: a file has another ending, or does not exist.
+    """
+    ratings: list[Rating] = []
+    preferences: list[Preference] = []
+    seen: dict[Any, str] = {}
+    for path in paths:
+        for line, record in _records(path):
+            try:
+                judged = preference(record) if "preferred" in record else rating(record)
+            except ValueError as error:
+                raise BadRow(str(error), file=path, line=line) from error
+            what: Any = (type(judged), judged.item, judged.rater, judged.question)
+            if isinstance(judged, Rating):
+                ratings.append(judged)
+                what = (*what, judged.system)
+            else:
+                preferences.append(judged)
+                what = (*what, frozenset((judged.first, judged.second)))
+            if what in seen:
+                why = f"rater {judged.rater!r} judged this at {seen[what]} already; a rater judges once"
+                raise BadRow(why, file=path, line=line)
+            seen[what] = f"{path.name}:{line}"
+    return Judgements(tuple(ratings), tuple(preferences))
+
+
+def rating(record: Mapping[str, Any]) -> Rating:
+    """A rating from its fields; ValueError if one is missing or wrong."""
+    item, rater, system, question = (_name(record, name) for name in ("item", "rater", "system", "question"))
+    return Rating(item, rater, system, question, number(record.get("rating"), "the rating"))
+
+
+def preference(record: Mapping[str, Any]) -> Preference:
+    """A preference from its fields; ValueError if one is missing or wrong."""
+    item, rater, question = (_name(record, name) for name in ("item", "rater", "question"))
+    first, second, chosen = _name(record, "first"), _name(record, "second"), record["preferred"]
+    if chosen not in PREFERRED:
+        raise ValueError(f"preferred = {chosen!r:.60}; it must be one of {', '.join(PREFERRED)}")
+    if first == second:
+        raise ValueError(f"first and second are both {first!r}; they must be two systems")
+    return Preference(item, rater, first, second, question, chosen)
+
+
+def number(value: Any, noun: str) -> float:
+    """A finite number from a number or its text; ValueError for anything else."""
+    try:
+        found = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else None
+    except ValueError:
+        found = None
+    if found is None or not math.isfinite(found):
+        raise ValueError(f"{noun} is {value!r:.60}; it must be a finite number")
+    return found
+
+
+def _name(record: Mapping[str, Any], field: str) -> str:
+    defaults = {"rater": "", "question": QUESTION}
+    value = record.get(field, defaults.get(field))
+    if isinstance(value, bool) or not isinstance(value, str | int) or (value == "" and field not in defaults):
+        found = f"is {value!r:.60}" if field in record else "is missing"
+        raise ValueError(f"the field {field!r} {found}; it must be a name. Fields here: {', '.join(record)}")
+    return str(value) or defaults.get(field, "")
+
+
+def _records(path: Path) -> Iterable[tuple[int, dict[str, Any]]]:
+    read = reader(path)
+    if read not in (jsonl, csv_rows) or not path.is_file():
+        what = "there is no such file" if not path.exists() else "its name must end in .jsonl or .csv"
+        raise BadSetting(
+            f"{path}: {what}; a study reads judgements, or the folder of `loquent study prepare`"
+        )
+    assert read is not None
+    return read(path)

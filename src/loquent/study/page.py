@@ -1,0 +1,170 @@
+"""The page of a study: means, distributions and differences as plots, and all numbers as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import count
+
+from loquent.report.charts import COLOURS, HEIGHT, ChartIds, Dot, dots, safe, short
+from loquent.report.charts import WIDTH as WIDE
+from loquent.report.markup import figure, table_of
+from loquent.report.page import head
+from loquent.statistics.of_groups import Anova, Pairwise
+from loquent.statistics.resampling import Bounds
+from loquent.study.summary import Alphas, QuestionRatings, Study, Wins
+
+LEFT, BASE, TOP = 40, 40, 26  # of a chart of bars
+
+
+def html(study: Study, level: float) -> str:
+    """The page as text; `level` is the confidence level of its intervals."""
+    ids = ChartIds()
+    parts = [_question(ids, name, found, level) for name, found in study.ratings.items()]
+    parts += [_pairs(ids, name, found, level) for name, found in study.wins.items()]
+    title = "Loquent: a study"
+    return (
+        f"{head(title)}<header><h1>{safe(title)}</h1></header><main>{''.join(parts)}</main></body></html>\n"
+    )
+
+
+def interval(bounds: Bounds) -> str:
+    """An interval as text, or the reason why there is none."""
+    if bounds.low is None or bounds.high is None:
+        return f"none: {bounds.why}"
+    return f"{short(bounds.low)} to {short(bounds.high)}"
+
+
+def cautions(bounds: Iterable[Bounds]) -> list[str]:
+    """Why some intervals may be too narrow, each reason once."""
+    return list(dict.fromkeys(one.caution for one in bounds if one.caution))
+
+
+def _cautioned(bounds: Iterable[Bounds]) -> str:
+    return "".join(f"<p>Caution: {safe(caution)}.</p>" for caution in cautions(bounds))
+
+
+def _question(ids: ChartIds, name: str, found: QuestionRatings, level: float) -> str:
+    means = [
+        Dot(system, colour % COLOURS, one.mean, _half(one.bounds), one.n)
+        for colour, (system, one) in enumerate(found.systems.items())
+    ]
+    rows = [
+        [
+            safe(system),
+            str(one.n),
+            str(one.items),
+            str(one.raters),
+            short(one.mean),
+            safe(interval(one.bounds)),
+        ]
+        + [short(value) for value in one.alpha.values()]
+        for system, one in found.systems.items()
+    ]
+    columns = ["system", "ratings", "items", "raters", "mean", f"{level:.0%} interval", *_names(found.alpha)]
+    charts = figure("means", dots(ids, f"{name}: means", "rating", means))
+    charts += figure("ratings", _bars(ids, name, found))
+    tests = ""
+    kinds = {
+        "each rating a number": (found.anova, found.tukey),
+        "the mean of each item": (found.items_anova, found.items_tukey),
+    }
+    for kind, (anova, tukey) in kinds.items():
+        tests += f"<h3>Tests, {kind}</h3><p>{safe(variance(anova))}</p>"
+        if tukey:
+            half = [
+                Dot(_label(one), i, one.difference, (one.high - one.low) / 2, 2)
+                for i, one in enumerate(tukey)
+            ]
+            tests += figure(
+                "differences (Tukey HSD)", dots(ids, f"{name}: differences, {kind}", "difference", half)
+            )
+            tests += table_of(
+                ["pair", "difference", f"{level:.0%} interval", "p"],
+                [
+                    [
+                        safe(_label(one)),
+                        short(one.difference),
+                        f"{short(one.low)} to {short(one.high)}",
+                        short(one.p),
+                    ]
+                    for one in tukey
+                ],
+            )
+    cautious = _cautioned(one.bounds for one in found.systems.values())
+    alphas = ", ".join(f"{level} {short(value)}" for level, value in found.alpha.items())
+    return (
+        f"<section><h2>{safe(name)}</h2><p>Krippendorff's alpha over all answers: {safe(alphas)}.</p>"
+        f'<div class="charts">{charts}</div>{table_of(columns, rows)}{cautious}{tests}</section>'
+    )
+
+
+def _pairs(ids: ChartIds, name: str, found: Sequence[Wins], level: float) -> str:
+    shares = [
+        Dot(f"{one.first} against {one.second}", i, one.share, _half(one.bounds), one.wins + one.losses)
+        for i, one in enumerate(found)
+        if one.share is not None
+    ]
+    rows = [
+        [
+            safe(f"{one.first} against {one.second}"),
+            *(str(number) for number in (one.wins, one.losses, one.ties)),
+            short(one.share),
+            safe(interval(one.bounds)),
+            short(one.p),
+            short(one.alpha),
+        ]
+        for one in found
+    ]
+    cautious = _cautioned(one.bounds for one in found)
+    columns = ["pair", "wins", "losses", "ties", "share", f"{level:.0%} interval", "p", "alpha"]
+    chart = (
+        figure("shares of wins", dots(ids, f"{name}: shares of wins", "share of wins", shares))
+        if shares
+        else ""
+    )
+    return f"<section><h2>{safe(name)}: preferences</h2>{chart}{table_of(columns, rows)}{cautious}</section>"
+
+
+def variance(anova: Anova | None) -> str:
+    """A one-way ANOVA as text."""
+    if anova is None:
+        return "One-way ANOVA: none; it takes two systems with differing ratings."
+    return f"One-way ANOVA: F({anova.between}, {anova.within}) = {short(anova.f)}, p = {short(anova.p)}."
+
+
+def _bars(ids: ChartIds, name: str, found: QuestionRatings) -> str:
+    """The share of each rating, one bar for each system."""
+    values = sorted({value for one in found.systems.values() for value in one.counts})
+    systems = list(found.systems.items())
+    step = (WIDE - LEFT - 10) / len(values)
+    width = 0.8 * step / len(systems)
+    body, texts, places = [], [], count()
+    for value in values:
+        left = LEFT + step * next(places)
+        for i, (system, one) in enumerate(systems):
+            share = one.counts.get(value, 0) / one.n
+            height = share * (HEIGHT - BASE - TOP)
+            text = f"{system}: {share:.0%} of its ratings are {value:g}"
+            texts.append(text)
+            body.append(
+                f'<g><title>{safe(text)}</title><path class="line c{i % COLOURS} d0" '
+                f'stroke-width="{width:.1f}" style="stroke-width:{width:.1f}" '
+                f'd="M{left + (i + 0.75) * width:.1f} {HEIGHT - BASE}v{-height:.1f}"/></g>'
+            )
+        body.append(
+            f'<text class="axis" x="{left + 0.4 * step:.1f}" y="{HEIGHT - BASE + 16}" '
+            f'text-anchor="middle">{value:g}</text>'
+        )
+    return ids.chart("".join(body), HEIGHT, f"{name}: shares of ratings", "; ".join(texts))
+
+
+def _names(alphas: Alphas) -> list[str]:
+    return [f"alpha, {level}" for level in alphas]
+
+
+def _half(bounds: Bounds) -> float | None:
+    return None if bounds.low is None or bounds.high is None else (bounds.high - bounds.low) / 2
+
+
+def _label(one: Pairwise) -> str:
+    return f"{one.second} − {one.first}"

@@ -1,0 +1,182 @@
+"""What judgements say: agreement, means with intervals, tests between systems, and shares of wins."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from loquent.core.guards.json_files import finite
+from loquent.statistics import agreement, of_groups, resampling
+from loquent.statistics.of_groups import Anova, Pairwise
+from loquent.statistics.resampling import Bounds, Numbers, Resampling
+from loquent.study.judgements import Judgements, Preference, Rating
+
+Alphas = dict[str, float | None]
+
+
+@dataclass(frozen=True)
+class SystemRatings:
+    """The ratings of one system on one question; the interval resamples items."""
+
+    n: int
+    items: int
+    raters: int
+    mean: float
+    bounds: Bounds
+    alpha: Alphas
+    counts: dict[float, int]
+
+
+@dataclass(frozen=True)
+class QuestionRatings:
+    """The ratings on one question.
+
+    `anova` and `tukey` take each rating as an independent number, as arXiv:2210.01241 does. Ratings of one
+    item by several raters are not independent: `items_anova` and `items_tukey` take the mean of each item.
+    """
+
+    systems: dict[str, SystemRatings]
+    alpha: Alphas
+    anova: Anova | None
+    tukey: list[Pairwise]
+    items_anova: Anova | None
+    items_tukey: list[Pairwise]
+
+
+@dataclass(frozen=True)
+class Wins:
+    """How often the first of two systems was preferred; ties count for neither.
+
+    `p` is two-sided, of an exact binomial test; `share` is wins / (wins + losses), None without either.
+    `alpha` is the nominal agreement of the raters.
+    """
+
+    first: str
+    second: str
+    wins: int
+    losses: int
+    ties: int
+    p: float
+    share: float | None
+    bounds: Bounds
+    alpha: float | None
+
+
+@dataclass(frozen=True)
+class Study:
+    """The ratings by question, and the wins by question."""
+
+    ratings: dict[str, QuestionRatings] = field(default_factory=dict)
+    wins: dict[str, list[Wins]] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """All numbers by name; None for those that are not finite, such as F without spread in groups."""
+        numbers: dict[str, Any] = finite(asdict(self))
+        return numbers
+
+
+def study(judgements: Judgements, settings: Resampling | None = None) -> Study:
+    """The summary of judgements.
+
+    Args:
+        settings: of the bootstrap; its `level` is that of Tukey's intervals too.
+
+    Raises:
+        MissingExtra: scipy is not installed.
+    """
+    settings = settings or Resampling()
+    ratings = {question: _ratings(found, settings) for question, found in _by(judgements.ratings).items()}
+    wins = {question: _wins(found, settings) for question, found in _by(judgements.preferences).items()}
+    return Study(ratings, wins)
+
+
+def _by(judged: Sequence[Any], name: str = "question") -> dict[str, list[Any]]:
+    groups: dict[str, list[Any]] = defaultdict(list)
+    for one in judged:
+        groups[getattr(one, name)].append(one)
+    return dict(groups)
+
+
+def _ratings(ratings: list[Rating], settings: Resampling) -> QuestionRatings:
+    by_system = _by(ratings, "system")
+    values = {system: [one.value for one in found] for system, found in by_system.items()}
+    items = {system: [float(np.mean(unit)) for unit in _units(found)] for system, found in by_system.items()}
+    return QuestionRatings(
+        {system: _system(found, settings) for system, found in by_system.items()},
+        _alphas([unit for found in by_system.values() for unit in _units(found)]),
+        of_groups.anova(values),
+        of_groups.tukey(values, settings.level),
+        of_groups.anova(items),
+        of_groups.tukey(items, settings.level),
+    )
+
+
+def _system(ratings: list[Rating], settings: Resampling) -> SystemRatings:
+    values = [one.value for one in ratings]
+    units = _units(ratings)
+    sums = np.array([sum(unit) for unit in units])
+    sizes = np.array([len(unit) for unit in units])
+
+    def mean(chosen: Numbers) -> dict[str, float]:
+        return {"mean": float(sums[chosen].sum() / sizes[chosen].sum())}
+
+    everything = float(sums.sum() / sizes.sum())
+    return SystemRatings(
+        len(values),
+        len(units),
+        len({one.rater for one in ratings}),
+        everything,
+        resampling.bounds(mean, len(units), {"mean": everything}, settings)["mean"],
+        _alphas(units),
+        {value: values.count(value) for value in sorted(set(values))},
+    )
+
+
+def _units(ratings: Sequence[Rating]) -> list[list[float]]:
+    """The values of each item of one system, in the order of the items."""
+    units: dict[str, list[float]] = defaultdict(list)
+    for one in ratings:
+        units[one.item].append(one.value)
+    return list(units.values())
+
+
+def _alphas(units: Sequence[Sequence[float]]) -> Alphas:
+    return {level: agreement.alpha(units, level) for level in agreement.LEVELS}
+
+
+def _wins(preferences: list[Preference], settings: Resampling) -> list[Wins]:
+    systems = list(dict.fromkeys(name for one in preferences for name in (one.first, one.second)))
+    found = []
+    for first, second in combinations(systems, 2):
+        items: dict[str, list[float]] = defaultdict(list)
+        for one in preferences:
+            if {one.first, one.second} == {first, second}:
+                chosen = {"first": one.first, "second": one.second}.get(one.preferred)
+                items[one.item].append(0.0 if chosen is None else 1.0 if chosen == first else -1.0)
+        if items:
+            found.append(_pair(first, second, items, settings))
+    return found
+
+
+def _pair(first: str, second: str, items: dict[str, list[float]], settings: Resampling) -> Wins:
+    """The wins of `first`; `items` has 1, -1 or 0 (a tie) for each judgement of an item."""
+    wins = np.array([values.count(1.0) for values in items.values()])
+    losses = np.array([values.count(-1.0) for values in items.values()])
+    won, lost = int(wins.sum()), int(losses.sum())
+
+    def share(chosen: Numbers) -> dict[str, float]:
+        decided = int(wins[chosen].sum() + losses[chosen].sum())
+        return {"share": float(wins[chosen].sum() / decided)} if decided else {}
+
+    value = won / (won + lost) if won + lost else None
+    bounds = Bounds(why="no judgement prefers either")
+    if value is not None:
+        bounds = resampling.bounds(share, len(items), {"share": value}, settings)["share"]
+    ties = sum(values.count(0.0) for values in items.values())
+    alpha = agreement.alpha(list(items.values()), "nominal")
+    return Wins(first, second, won, lost, ties, of_groups.binomial(won, lost), value, bounds, alpha)

@@ -1,0 +1,65 @@
+"""ANOVA, Tukey's HSD and the binomial test on published worked examples."""
+
+import math
+
+import pytest
+
+from loquent.errors import BadSetting
+from loquent.statistics.of_groups import anova, binomial, tukey
+
+pytest.importorskip("scipy")
+
+# the example of SAS's and SciPy's pages on Tukey's test: minutes to relief by three brands of medication
+BRANDS = {
+    "a": [24.5, 23.5, 26.4, 27.1, 29.9],
+    "b": [28.4, 34.2, 29.5, 32.2, 30.1],
+    "c": [26.1, 28.3, 24.3, 26.2, 27.8],
+}
+
+
+def test_tukey_on_the_published_example():
+    first, second, third = tukey(BRANDS)
+    for pair, names, values in (
+        (first, "ab", (4.600, 0.951, 8.249, 0.014)),
+        (second, "ac", (0.260, -3.389, 3.909, 0.980)),
+        (third, "bc", (-4.340, -7.989, -0.691, 0.020)),
+    ):
+        assert (pair.first, pair.second) == tuple(names)
+        found = (pair.difference, pair.low, pair.high, pair.p)
+        assert found == pytest.approx(values, abs=5e-4)
+    assert tukey(BRANDS, 0.8)[0].low > first.low  # it can fail: another level, another interval
+
+
+def test_anova_by_hand():
+    """Means 2, 3 and 7 of {1, 2, 3}, {2, 3, 4} and {6, 7, 8}: between 42 on 2, within 6 on 6, F = 21."""
+    found = anova({"a": [1, 2, 3], "b": [2, 3, 4], "c": [6, 7, 8]})
+    assert (found.f, found.between, found.within) == (pytest.approx(21), 2, 6)
+    # F with 2 and m degrees of freedom has the tail (1 + 2 F / m)^(-m / 2)
+    assert found.p == pytest.approx((1 + 2 * 21 / 6) ** -3)
+
+
+def test_without_two_groups_or_spread_there_is_no_test():
+    for groups in (
+        {"a": [1, 2]},
+        {"a": [1], "b": [2]},
+        {"a": [3, 3], "b": [3, 3]},
+        {"a": [1, 2], "b": []},
+        {},
+    ):
+        assert anova(groups) is None
+        assert tukey(groups) == []
+    apart = {"a": [1, 1], "b": [2, 2]}
+    assert (anova(apart).f, anova(apart).p, tukey(apart)) == (math.inf, 0.0, [])
+    with pytest.raises(BadSetting, match="not finite"):
+        anova({"a": [1, math.nan], "b": [2]})
+
+
+def test_the_paper_s_head_to_head():
+    """2210.01241 prints 682 wins against 587 with p < .01."""
+    assert binomial(682, 587) == pytest.approx(0.0083, abs=5e-5)
+    assert binomial(682, 587) == binomial(587, 682)
+    assert binomial(641, 628) > 0.5  # it can fail
+    assert binomial(0, 0) == 1.0
+    assert binomial(5, 0) == pytest.approx(2 / 2**5)
+    with pytest.raises(BadSetting, match="negative"):
+        binomial(-1, 3)
