@@ -86,12 +86,12 @@ class Table:
         """The current observation of each episode."""
         return [game.step.observation for game in self.games]
 
-    def act(self, choices: Sequence[int]) -> list[Transition]:
-        """Take one action in each episode.
+    def act(self, choices: Sequence[int | str]) -> list[Transition]:
+        """Take one action in each episode: the action with a number, or a text.
 
         The number of an empty slot gives the answer "", which the task judges.
         """
-        rewards = [self._step(game, int(choice)) for game, choice in zip(self.games, choices, strict=True)]
+        rewards = [self._step(game, choice) for game, choice in zip(self.games, choices, strict=True)]
         over = [i for i, game in enumerate(self.games) if game.step.ended is not None]
         before = [self.games[i].episode(Record(agent="table")) for i in over]
         rows = {self.games[i].row.id: self.games[i].row for i in over}
@@ -178,11 +178,12 @@ class Table:
                     )
                 game.act(Answer(text))
 
-    def _step(self, game: Live, choice: int) -> float:
+    def _step(self, game: Live, choice: int | str) -> float:
         actions = self.task.actions
         assert actions is not None
         try:
-            text = actions.text(choice, game.step.observation.legal)
+            legal = game.step.observation.legal
+            text = choice if isinstance(choice, str) else actions.text(int(choice), legal)
         except LookupError:
             text = ""
         return self.task.total(game.act(Answer(text)), self.weights)

@@ -242,6 +242,23 @@ TURN_PPO = {
     "learning_rate": Logged("", "learning rate of AdamW in this update"),
 }
 
+QA_ANSWERS = {
+    "answer/loss": Logged("nats", "mean negative log-likelihood of the right ranges of answers"),
+    "answer/replay": Logged("memories", "memories with an answer that are kept to learn from"),
+}
+
+QA_DQN = {
+    "dqn/actions": Logged("actions", "actions so far, over all games"),
+    "dqn/exploration": Logged("share of actions", "the share of random actions at the end of the update"),
+    "dqn/replay": Logged("transitions", "transitions in the replay"),
+    "dqn/loss": Logged("", "mean Huber loss of the drawn transitions, before weights of importance"),
+    "dqn/value": Logged("", "mean target of the drawn transitions"),
+    "dqn/error": Logged("", "mean absolute difference of target and value"),
+    "gradient/norm": Logged("", "mean norm of the gradient of Q before clipping"),
+    "gradient/steps": Logged("steps", "gradient steps of Q so far"),
+    **QA_ANSWERS,
+}
+
 SB3 = {
     "sb3/actions": Logged("actions", "actions so far, over all games"),
     "sb3/learning_rate": Logged("", "the optimizer's learning rate at the end of the update"),
@@ -284,6 +301,7 @@ SB3_CLONING = {
 BUILT_IN: Mapping[str, Mapping[str, Logged]] = {
     "ppo": PPO,
     "turn_ppo": TURN_PPO,
+    "qa_dqn": QA_DQN,
     "nlpo": NLPO,
     "a2c": A2C,
     "trpo": TRPO,

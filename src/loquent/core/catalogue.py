@@ -30,6 +30,7 @@ NAMES: dict[str, dict[str, str]] = {
         "decision_transformer": "loquent.algorithms.imitation.decision_transformer:DecisionTransformer",
         "chai": "loquent.algorithms.value_learning.chai:Chai",
         "ilql_utterance": "loquent.algorithms.value_learning.ilql_utterance:UtteranceILQL",
+        "qa_dqn": "loquent.algorithms.asking.dqn:QADQN",
         "sb3/double_dqn": "loquent.algorithms.sb3.learners:DoubleDQN",
         "sb3/maskable_double_dqn": "loquent.algorithms.sb3.learners:MaskableDoubleDQN",
         "sb3/ppo": "loquent.algorithms.sb3.learners:PPO",

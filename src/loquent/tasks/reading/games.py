@@ -48,15 +48,19 @@ def game(fields: Record, splitter: str, match: str, plain: tuple[str, ...], slot
         ValueError: the paragraph has no sentence.
     """
     paragraph = document(fields["context"], fields["places"], fields["tokenised"], splitter)
-    asked, answers, starts = fields["question"], fields["answers"], fields["starts"]
+    asked = fields["question"]
     words = tuple(asked.lower().split()) if fields["tokenised"] else tokens.lowered(asked)
-    golds = [
-        paragraph.covering(start, start + len(answer)) if start >= 0 else " ".join(tokens.lowered(answer))
-        for answer, start in zip(answers, starts, strict=True)
-    ]
-    queries, found = stopwords.queries(words), needles(golds, match)
+    queries, found = stopwords.queries(words), needles(golds(fields, paragraph), match)
     legal = searches(plain, queries, slots)
-    return Game(paragraph, asked, " ".join(words), queries, answers, found, legal)
+    return Game(paragraph, asked, " ".join(words), queries, fields["answers"], found, legal)
+
+
+def golds(fields: Record, paragraph: Document) -> list[str]:
+    """The right answers of a row as tokens of its paragraph, with single spaces between them."""
+    return [
+        paragraph.covering(start, start + len(answer)) if start >= 0 else " ".join(tokens.lowered(answer))
+        for answer, start in zip(fields["answers"], fields["starts"], strict=True)
+    ]
 
 
 def with_distractors(game: Game, others: Iterable[Document], rng: np.random.Generator) -> Game:

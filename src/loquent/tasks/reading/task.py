@@ -278,6 +278,18 @@ class Reading(Task):
         known = self.queries(state)
         return all(part in known for part in query.split())
 
+    def words(self) -> tuple[str, ...]:
+        """The tokens of the training paragraphs and questions in lower case, in order of their first use."""
+        return rows.all_words(self.rows("train"), self.options.splitter)
+
+    def spans(self, row: Row, observation: Observation) -> list[tuple[int, int]]:
+        """Where right answers to a row's question stand among the tokens of an observation's memory.
+
+        Half-open ranges in order, as `scores.spans`, whatever `match` is.
+        """
+        golds = games.golds(row.fields, self.game(row).document)
+        return scores.spans(scores.needles(golds, "token"), observation.fields["memory"])
+
     def known(self, word: str) -> bool:
         """Whether a word is in the vocabulary of queries."""
         return isinstance(self.actions, Vocabulary) and word in self.actions.numbers

@@ -1,0 +1,1 @@
+"""Learners of QA-DQN's network: deep Q-learning, and policy gradients."""

@@ -1,0 +1,110 @@
+"""The network of QA-DQN: encoder, blocks, heads and pointer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from loquent.core.seeding import Key
+from loquent.models.asking.blocks import Stack
+from loquent.models.asking.heads import Heads, Rows, Scores
+from loquent.models.asking.inputs import Batch, Inputs
+from loquent.models.asking.noisy import Noisy
+from loquent.models.asking.pointer import Pointer
+from loquent.models.asking.settings import NetworkSettings
+from loquent.models.asking.words import QANet
+
+
+class Network(nn.Module):
+    """Scores commands and queries of situations, and points at answers.
+
+    Args:
+        critic: whether it has a value function beside them, as learners by policy gradients need.
+    """
+
+    def __init__(self, inputs: Inputs, *, critic: bool) -> None:
+        super().__init__()
+        self.settings = settings = inputs.settings
+        listed = inputs.listed is not None
+        self.encoder = _encoder(inputs)
+        self.blocks = _stack(settings)
+        words = inputs.slots if listed else len(inputs.lexicon.words) + 1
+        self.heads = Heads(settings, inputs.plain + 1, words, listed=listed, critic=critic)
+        own = settings.pointer == "stacks"
+        self.pointer = Pointer(settings, [_stack(settings) for _ in range(2 * own)])
+
+    def forward(self, batch: Batch) -> Scores:
+        """The scores of commands and queries."""
+        memory, question, words = self._states(batch)
+        pooled = _pooled(memory, batch.real, self.settings.pool)
+        return self.heads(pooled, batch, memory, question, words)
+
+    def point(self, batch: Batch) -> tuple[Float[Tensor, "N L"], Float[Tensor, "N L"]]:
+        """Log-probabilities of the first and of the last token of the answer."""
+        return self.pointer(self._states(batch)[0], batch.real, self.blocks)
+
+    def stir(self, key: Key | None) -> None:
+        """Give every noisy layer noise of its own from a key; None: no noise."""
+        layers = [layer for layer in self.heads.modules() if isinstance(layer, Noisy | Rows)]
+        for number, layer in enumerate(layers):
+            layer.seed = None if key is None else key.child(number).integer()
+
+    def sparse(self) -> list[nn.Parameter]:
+        """The parameters of which a batch reads, and changes, a few rows."""
+        query = self.heads.query
+        return list(query.parameters()) if isinstance(query, Rows) and query.sparse else []
+
+    def _states(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+        memory, question, words = self.encoder(batch)
+        return self.blocks(memory, batch.real), question, words
+
+
+def values(scores: Scores, combine: str) -> Float[Tensor, "N B"]:
+    """Q of every action: of the plain commands Q_command, of the searches Q_command + Q_query (eq. 5).
+
+    B is A - 1 + C, in the order of the task's actions. With `combine` "mean", a search has half of the sum.
+    Illegal searches have -inf.
+    """
+    search = scores.command[:, -1:] + scores.query
+    return torch.cat([scores.command[:, :-1], search / 2 if combine == "mean" else search], 1)
+
+
+def log_probabilities(scores: Scores) -> Float[Tensor, "N B"]:
+    """log π of every action: log π(command), and for a search log π(search) + log π(query | search).
+
+    Without a legal query the search has the probability 0.
+    """
+    possible = scores.query.isfinite().any(1, keepdim=True) if scores.query.shape[1] else None
+    search = scores.command[:, -1:]
+    search = torch.full_like(search, -torch.inf) if possible is None else search.where(possible, -torch.inf)
+    command = torch.cat([scores.command[:, :-1], search], 1).log_softmax(1)
+    if possible is None:
+        return command[:, :-1]
+    query = scores.query.where(possible, 0.0).log_softmax(1).where(possible, -torch.inf)
+    return torch.cat([command[:, :-1], command[:, -1:] + query], 1)
+
+
+def _stack(settings: NetworkSettings) -> Stack:
+    return Stack(
+        settings.width,
+        blocks=settings.blocks,
+        convolutions=settings.convolutions,
+        window=settings.window,
+        heads=settings.heads,
+        dropout=settings.dropout,
+        skip=settings.skip,
+    )
+
+
+def _encoder(inputs: Inputs) -> Any:
+    return QANet(len(inputs.lexicon.letters), inputs.settings)
+
+
+def _pooled(states: Tensor, real: Tensor, pool: str) -> Tensor:
+    """One state from those of the real tokens."""
+    if pool == "max":
+        return states.masked_fill(~real[:, :, None], -torch.inf).amax(1)
+    return (states * real[:, :, None]).sum(1) / real.sum(1)[:, None]

@@ -1,0 +1,176 @@
+"""QA-DQN in the training loop: it learns, it is resumed to the bit, and it refuses other games."""
+
+import copy
+import json
+import random
+
+import pytest
+
+import killed
+from loquent import recipes
+from loquent.errors import BadCheckpoint
+from loquent.files.run_folder import RunFolder
+from loquent.training import checkpoint
+from loquent.training.trainer import Trainer
+from states import at, difference, goes_on, is_in, leaves, put, same, without
+
+SENTENCES = ("Ada built the mill.", "Ben sold the boat.", "Cara wrote songs.", "Dora fed the hens.")
+QUESTIONS = {
+    "Who built the mill?": "Ada",
+    "Who sold the boat?": "Ben",
+    "Who wrote songs?": "Cara",
+    "Who fed the hens?": "Dora",
+}
+SAMPLES = [
+    {"context": " ".join(SENTENCES), "question": question, "answers": [answer], "split": split}
+    for split in ("train", "validation", "test")
+    for question, answer in QUESTIONS.items()
+]
+SMALL = {
+    "kind": "qa_dqn",
+    "games": 4,
+    "steps": 40,
+    "minibatch": 16,
+    "learn_every": 1,
+    "learning_starts": 10,
+    "target_every": 10,
+    "explore_games": 150,
+    "learning_rate": 0.004,
+    "width": 16,
+    "word_size": 16,
+    "character_size": 4,
+    "encoder_convolutions": 1,
+    "blocks": 1,
+    "convolutions": 1,
+    "hidden": 32,
+    "pool": "max",
+    "queries": "states",
+    "matches": True,
+    "pointer_hidden": 16,
+    "dropout": 0.0,
+    "skip": 0.0,
+    "answers": 8,
+    "replay": 4000,
+}
+TASK = {
+    "kind": "reading",
+    "source": "samples",
+    "samples": SAMPLES,
+    "memory": 1,
+    "mode": "hard",
+    "instruct": False,
+    "answer_phase": True,
+}
+TRAINING = {
+    "updates": 5,
+    "evaluate_every": 2,
+    "evaluate_episodes": 4,
+    "final_episodes": 4,
+    "checkpoint_every": 1,
+    "keep": 2,
+    "stop_metric": "return",
+    "patience": 99,
+}
+MOMENTS = {"in_tensors": 1, "after_rename": 1, "after_log": 1, "in_backward": 6, "in_table": 12}
+
+
+def write(folder, *, task=None, algorithm=None, training=None):
+    file = folder / "qa.yaml"
+    content = {
+        "task": {**TASK, **(task or {})},
+        "algorithm": {**SMALL, **(algorithm or {})},
+        "training": {**TRAINING, **(training or {})},
+    }
+    file.write_text(json.dumps(content))
+    return file
+
+
+def test_it_learns_where_to_look_when_to_stop_and_what_to_answer(tmp_path):
+    trainer = Trainer(recipes.load(write(tmp_path, task={"start": "random"})))
+    for _ in range(16):
+        logs = trainer.update()
+    evaluation = trainer.evaluate("train", 16)
+    assert evaluation.values["score/sufficient"] == 1.0
+    assert evaluation.values["score/f1"] == 1.0
+    assert evaluation.values["answers"] <= 2.75  # a search, where needed, a stop, and the answer
+    assert logs["dqn/exploration"] == pytest.approx(0.1)
+    assert logs["answer/loss"] < 0.1
+
+
+EXTRAS = {
+    "queries": "rows",
+    "noisy": True,
+    "explore_first": 0.0,
+    "explore_last": 0.0,
+    "dropout": 0.1,
+    "skip": 0.1,
+    "games": 2,
+    "steps": 8,
+    "learning_starts": 1,
+    "minibatch": 4,
+    "answers": 2,
+    "width": 4,
+    "hidden": 4,
+    "target_every": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The recipe's file and the run that was not killed, with noise, dropout and prioritized replay."""
+    folder = tmp_path_factory.mktemp("whole")
+    file = write(folder, algorithm=EXTRAS)
+    assert killed.loquent("train", str(file), "--out", str(folder / "run")) == 0
+    return file, folder / "run"
+
+
+def test_a_run_killed_at_several_moments_is_the_same_run(whole, tmp_path):
+    file, right = whole
+    draw = random.Random("qa_dqn")
+    run, words = tmp_path / "run", ("train", str(file), "--out", str(tmp_path / "run"))
+    moments = [
+        (name, draw.randint(1, often)) for name, often in draw.sample(sorted(MOMENTS.items()), len(MOMENTS))
+    ]
+    for moment, call in moments:
+        assert killed.loquent(*words, point=moment, count=call) == -9, (moment, call)
+        if (run / "config.yaml").exists():
+            words = ("resume", str(run))
+    assert killed.loquent(*words) == 0
+    assert difference(right, run) is None
+
+
+def test_no_leaf_of_the_state_can_be_missing_or_stale(whole):
+    file, right = whole
+    trainer = Trainer(recipes.load(file))
+    fresh = copy.deepcopy(trainer.state())
+    state = checkpoint.load(RunFolder(right).checkpoints.all()[0])
+    expected = goes_on(trainer, state)
+    assert same(expected, goes_on(trainer, state)) is None
+    paths = [path for path in leaves(state) if path[:2] != ("algorithm", "optimizer")]
+    assert len(paths) > 30
+    assert [path for path in paths if same(expected, goes_on(trainer, without(state, path))) is None] == []
+    moved = [path for path in paths if is_in(fresh, path) and same(at(state, path), at(fresh, path))]
+    assert {("algorithm", "counters", "rounds"), ("algorithm", "counters", "learned")} <= set(moved)
+    stale = (put(state, path, at(fresh, path)) for path in moved)
+    assert [same(expected, goes_on(trainer, each)) for each in stale].count(None) == 0
+
+
+@pytest.mark.parametrize("draws", ["uniform", "queues"])
+def test_other_replays_are_resumed_to_the_bit(draws, tmp_path):
+    file = write(tmp_path, algorithm={"draws": draws})
+    one, two = Trainer(recipes.load(file)), Trainer(recipes.load(file))
+    for _ in range(2):
+        one.update()
+    two.restore(copy.deepcopy(one.state()))
+    for _ in range(2):
+        assert same(one.update(), two.update()) is None
+    assert same(one.state(), two.state()) is None
+
+
+def test_a_network_of_easy_games_is_refused_in_hard_ones(whole):
+    """E-13."""
+    file, right = whole
+    state = checkpoint.load(RunFolder(right).checkpoints.all()[0])
+    easy = Trainer(recipes.load(write(file.parent, task={"mode": "easy"}, algorithm=EXTRAS)))
+    with pytest.raises(BadCheckpoint, match=r"the commands of the saved network: 2; those of this one: 4"):
+        easy.algorithm.load_state_dict(state["algorithm"])

@@ -1,0 +1,284 @@
+"""The network of QA-DQN: shapes, padding, noise, pointers and gradients."""
+
+import numpy as np
+import pytest
+import torch
+
+from loquent.core.options import from_values
+from loquent.core.seeding import Key
+from loquent.core.task import Observation
+from loquent.core.values import Record
+from loquent.errors import BadSetting
+from loquent.models.asking.actor import AskingActor
+from loquent.models.asking.heads import Scores
+from loquent.models.asking.inputs import Situation
+from loquent.models.asking.network import log_probabilities, values
+from loquent.models.asking.noisy import Noisy, noise, uniform
+from loquent.models.asking.pointer import answer_loss, best_spans
+from loquent.models.asking.settings import NetworkSettings
+from loquent.tasks.reading.task import Reading
+
+SMALL = {
+    "width": 8,
+    "word_size": 6,
+    "character_size": 4,
+    "blocks": 1,
+    "hidden": 10,
+    "pointer_hidden": 5,
+    "encoder_convolutions": 2,
+}
+SAMPLES = [
+    {
+        "context": "Ada built the mill. It has two wheels. Ben sold it.",
+        "question": "Who built the mill?",
+        "answers": ["Ada"],
+    },
+    {"context": "Cara plays the lute in Rome.", "question": "Lute?", "answers": ["lute"]},
+]
+LONG = Situation(
+    "who built the mill ?", ("ada built the mill", "it has two wheels", "ben sold it ."), "built mill"
+)
+SHORT = Situation("lute", ("lute",), "lute")
+
+
+def task(**options):
+    chosen = {"source": "samples", "samples": tuple(map(Record, SAMPLES)), **options}
+    return Reading(from_values(Reading.Options, chosen, "task"))
+
+
+def actor(settings=None, *, critic=False, options=None):
+    return AskingActor(
+        task(**(options or {})), NetworkSettings(**{**SMALL, **(settings or {})}), Key(1), critic=critic
+    )
+
+
+EVERY = [
+    {},
+    {"queries": "states", "matches": True, "noisy": True},
+    {"pool": "max", "combine": "mean", "pointer": "shared", "noisy": True, "dueling": False},
+]
+
+
+@pytest.mark.parametrize("settings", EVERY)
+def test_padding_and_other_situations_change_nothing(settings):
+    made = actor(settings)
+    both = made.scores([LONG, SHORT])
+    assert both.shape == (2, 3 + 2)
+    assert torch.allclose(made.scores([LONG])[0], both[0], atol=1e-5)
+    assert torch.allclose(made.scores([SHORT])[0], both[1, :4], atol=1e-5)
+    assert both[1, 4] == -torch.inf
+    assert both[0].isfinite().all()
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_one_token_of_memory_and_question_is_enough(count):
+    """E-11, and long and short words (E-10)."""
+    made = actor()
+    situations = [SHORT, Situation("a" * 300, ("b",), "a" * 300)][:count]
+    assert made.scores(situations)[:, :4].isfinite().all()
+    observations = [
+        Observation("", Record(question=each.question, memory=each.memory, queries=())) for each in situations
+    ]
+    assert made.answers(observations) == ["lute", "b"][:count]
+
+
+@pytest.mark.parametrize("settings", EVERY)
+@pytest.mark.parametrize("critic", [False, True])
+def test_gradients_reach_every_parameter(settings, critic):
+    made = actor(settings, critic=critic)
+    network = made.policy.train()
+    for stack in network.modules():
+        if hasattr(stack, "skip"):
+            stack.skip = 0.0
+    network.stir(Key(3))
+    batch = made.inputs.batch([LONG, SHORT])
+    scores = network(batch)
+    first, last = network.point(batch)
+    spans = torch.tensor([[[0, 1]], [[0, 1]]])
+    (
+        (values(scores, "sum")[:, :4] ** 2).sum() + scores.value.sum() + answer_loss(first, last, spans).sum()
+    ).backward()
+    without = [name for name, p in network.named_parameters() if p.grad is None]
+    assert without == []
+    zero = [name for name, p in network.named_parameters() if not p.grad.to_dense().abs().sum()]
+    # dueling centres the scores of queries, so a bias that all of them share has no effect
+    assert [name for name in zero if not name.startswith("heads.query.out.bias")] == []
+
+
+def test_a_search_is_worth_the_sum_of_command_and_query():
+    scores = Scores(
+        torch.tensor([[1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0]]),
+        torch.tensor([[0.5, -1.0], [2.0, -torch.inf]]),
+        torch.zeros(2),
+    )
+    assert values(scores, "sum").tolist() == [[1, 2, 3, 4.5, 3], [1, 2, 3, 6, -torch.inf]]
+    assert values(scores, "mean").tolist() == [[1, 2, 3, 2.25, 1.5], [1, 2, 3, 3, -torch.inf]]
+
+
+def test_log_probabilities_are_of_the_command_and_of_its_query():
+    command, query = (
+        torch.tensor([[1.0, 2.0]] * 3),
+        torch.tensor([[0.0, 0.0], [3.0, -torch.inf], [-torch.inf] * 2]),
+    )
+    command.requires_grad_()
+    found = log_probabilities(Scores(command, query, torch.zeros(3)))
+    search = float(torch.tensor([1.0, 2.0]).softmax(0)[1])
+    assert found.exp().tolist() == [
+        pytest.approx([1 - search, search / 2, search / 2]),
+        pytest.approx([1 - search, search, 0]),
+        pytest.approx([1, 0, 0]),
+    ]
+    assert log_probabilities(Scores(command, torch.zeros(3, 0), torch.zeros(3))).exp().tolist() == [[1]] * 3
+    found[0].sum().backward()
+    assert command.grad.isfinite().all()
+
+
+def test_uniform_numbers_by_hand_and_their_shape():
+    # splitmix64 of 0: the first output of its published C code is 0xE220A8397B1DCDAF
+    assert float(uniform(0, torch.tensor(0))) == pytest.approx(0xE220A8397B1DCDAF / 2**64, abs=1e-15)
+    many = uniform(5, torch.arange(20_000))
+    assert float(many.mean()) == pytest.approx(0.5, abs=0.01)
+    assert 0 < float(many.min()) < float(many.max()) < 1
+    found = noise(7, torch.arange(20_000))
+    assert float(found.mean()) == pytest.approx(0.0, abs=0.02)
+    assert float((found**2).mean()) == pytest.approx(np.sqrt(2 / np.pi), abs=0.02)  # E|ε|
+    assert torch.equal(noise(7, torch.tensor([9, 11])), found[[9, 11]])
+
+
+def test_noise_differs_by_key_and_is_absent_in_evaluation():
+    made = actor({"noisy": True, "queries": "rows"})
+    calm = made.scores([LONG, SHORT])
+    made.policy.stir(Key(1))
+    one = made.scores([LONG, SHORT])
+    made.policy.stir(Key(2))
+    two = made.scores([LONG, SHORT])
+    made.policy.stir(Key(1))
+    assert torch.equal(made.scores([LONG, SHORT]), one)
+    assert not torch.allclose(one, two)
+    made.policy.stir(None)
+    assert torch.equal(made.scores([LONG, SHORT]), calm)
+    layers = [layer for layer in made.policy.modules() if hasattr(layer, "seed")]
+    made.policy.stir(Key(4))
+    assert len({layer.seed for layer in layers}) == len(layers) == 5  # each has noise of its own
+    again = actor({"noisy": True, "queries": "rows"})
+    again.load_state_dict({name: x + 0 for name, x in made.state_dict().items()})
+    again.policy.stir(Key(4))
+    assert torch.equal(again.scores([LONG]), made.scores([LONG]))
+
+
+def test_a_noisy_layer_by_hand():
+    layer = Noisy(2, 3, 0.5)
+    assert torch.allclose(layer.weight_sigma, torch.tensor(0.5 / 2**0.5))
+    assert torch.allclose(layer.bias_sigma, torch.tensor(0.5 / 3**0.5))
+    layer.seed = 11
+    into, out = noise(11, torch.arange(2)), noise(11, torch.arange(2, 5))
+    weight = layer.weight + layer.weight_sigma * torch.outer(out, into)
+    x = torch.tensor([[1.0, -2.0]])
+    assert torch.allclose(layer(x), x @ weight.T + layer.bias + layer.bias_sigma * out)
+
+
+def test_both_ends_of_an_answer_are_chosen_together():
+    first = torch.tensor([[0.0, -5.0, -1.0, -9.0]])
+    last = torch.tensor([[-9.0, -1.0, -9.0, 0.0]])
+    assert best_spans(first, last, 30).tolist() == [[0, 4]]
+    assert best_spans(first, last, 2).tolist() == [[0, 2]]  # -1 against -1 for [2, 4): the first
+    assert best_spans(first, last, 1).tolist() == [[1, 2]]
+    backwards = torch.tensor([[-9.0, 0.0]]), torch.tensor([[0.0, -9.0]])
+    assert best_spans(*backwards, 30).tolist() == [[0, 1]]
+    padded = torch.tensor([[0.0, -torch.inf]])
+    assert best_spans(padded, padded, 30).tolist() == [[0, 1]]
+
+
+def test_the_loss_of_answers_by_hand():
+    first, last = torch.tensor([[0.5, 0.3, 0.2]]).log(), torch.tensor([[0.1, 0.6, 0.3]]).log()
+    one = answer_loss(first, last, torch.tensor([[[0, 2], [0, 0]]]))
+    assert one.tolist() == pytest.approx([-np.log(0.5 * 0.6)])
+    two = answer_loss(first, last, torch.tensor([[[0, 2], [2, 3]]]))
+    assert two.tolist() == pytest.approx([-np.log(0.5 * 0.6 + 0.2 * 0.3)])
+
+
+def test_scores_of_queries_depend_on_their_own_rows_only():
+    made = actor({"queries": "rows", "dueling": False})
+    before = made.scores([LONG])
+    with torch.no_grad():
+        made.policy.heads.query.weight[made.inputs.lexicon.rows[made.inputs.lexicon("mill")[0]]] += 1
+    after = made.scores([LONG])
+    assert torch.equal(after[0, :4], before[0, :4])
+    assert after[0, 4] != before[0, 4]
+
+
+def test_unknown_words_are_searched_as_they_are_written():
+    """E-12: their score has the row of unknown words, and the action's text is the word."""
+    made = actor()
+    lexicon = made.inputs.lexicon
+    words = lexicon("zeppelin zither mill")
+    assert lexicon.rows[words].tolist()[:2] == [0, 0]
+    assert lexicon.rows[words[2]] > 0
+    assert len(set(words.tolist())) == 3
+    assert not np.array_equal(*lexicon.vectors[words[:2]])
+    batch = made.inputs.batch([Situation("zeppelin ?", ("a zeppelin",), "zeppelin")])
+    assert int(batch.queries[0, 0]) == int(batch.question[0, 0]) == int(batch.memory[0, 1])
+
+
+def test_a_batch_depends_on_its_situations_alone():
+    one, two = actor(), actor()
+    two.inputs.batch([Situation("other words here", ("some more",), "other")])
+    batches = [made.inputs.batch([LONG, SHORT]) for made in (one, two)]
+    for name in ("question", "memory", "queries", "rows", "characters", "vectors"):
+        assert torch.equal(*(getattr(batch, name) for batch in batches)), name
+
+
+def test_arrays_of_fixed_sizes_make_the_same_batch():
+    made = actor()
+    fields = {"question": LONG.question, "memory": LONG.memory, "queries": tuple(LONG.queries.split())}
+    arrays = made.inputs(Observation("", Record(fields)))
+    batch = made.inputs.of_arrays({name: torch.from_numpy(array)[None] for name, array in arrays.items()})
+    expected = made.inputs.batch([LONG])
+    for name in ("question", "memory", "queries", "vectors"):
+        assert torch.equal(getattr(batch, name), getattr(expected, name)), name
+
+
+def test_a_long_memory_loses_its_oldest_tokens():
+    made = actor({"memory_tokens": 5})
+    assert made.inputs.cut(LONG.memory) == 4 + 4 + 4 - 5
+    assert made.inputs.batch([LONG]).memory.shape == (1, 5)
+    observation = Observation("", Record(question=LONG.question, memory=LONG.memory, queries=()))
+    assert made.answers([observation])[0] in "wheels ben sold it ."
+
+
+def test_word_vectors_of_a_file(tmp_path):
+    file = tmp_path / "vectors.vec"
+    file.write_text("3 2\nada 1.0 0.5\nmill 0 -1\nada 9 9\n")
+    lexicon = actor({"vectors": str(file), "word_size": 2}).inputs.lexicon
+    words = lexicon("ada mill zither")
+    assert lexicon.vectors[words].tolist() == [[1, 0.5], [0, -1], [0, 0]]
+    with pytest.raises(BadSetting, match=r"line 2 has 2 numbers, not 3; set word_size"):
+        actor({"vectors": str(file), "word_size": 3})
+    with pytest.raises(BadSetting, match="cannot be read"):
+        actor({"vectors": str(tmp_path / "none")})
+
+
+def test_a_vocabulary_of_queries_scores_each_word():
+    made = actor(options={"queries": "vocabulary"})
+    scores = made.scores([LONG, SHORT])
+    assert scores.shape == (2, len(made.actions))
+    assert scores.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"width": 9}, "even multiple of heads"),
+        ({"window": 4}, "must be odd"),
+        ({"encoder": "x", "matches": True}, "matches = True has no effect"),
+        ({"revision": "main"}, "has no effect with encoder"),
+    ],
+)
+def test_contradictions_are_refused(settings, problem):
+    with pytest.raises(BadSetting, match=problem):
+        NetworkSettings(**settings).check_network()
+
+
+def test_a_task_without_searches_is_refused():
+    with pytest.raises(BadSetting, match="no commands with queries"):
+        actor(options={"queries": "any"})
