@@ -97,7 +97,8 @@ class Options:
             if unread and getattr(self, option.name) != option.default:
                 raise BadSetting(
                     f"{option.name} = {getattr(self, option.name)!r} is set, but the dataset "
-                    f"{self.dataset!r} does not read it; it reads {', '.join(read)}"
+                    f"{self.dataset!r} does not read it; it reads {', '.join(read)}. Leave {option.name} at "
+                    f"{option.default!r}"
                 )
         if entry and self.prompt:
             check_prompt(self.prompt, entry.parts)

@@ -9,7 +9,8 @@ Ends         "end" after the answer; "length" where the answer has more than `ma
              "cut", and its value is bootstrapped; with `horizon="terminal"` it ends by the rules above, as in
              the paper's code.
 Rows         `prompt`, `references` (continuations; prompt + reference == text), `text`, `label` (or None).
-             Built in: 24,000 synthetic film reviews; or files, or a dataset of the hub.
+             Built in: 24,000 synthetic film reviews; or files, or a dataset of the hub. `dataset` names one of
+             GRUE's datasets (`corpora/`), whose rows have `prompt`, `references` and fields of their own.
 Paper        arXiv:2210.01241.
 """
 
@@ -22,6 +23,9 @@ from loquent.core.seeding import Key
 from loquent.core.task import Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
 from loquent.tasks.generation import experts, rows
+from loquent.tasks.generation.corpora.table import DATASETS
+
+PAPER = "arXiv:2210.01241"
 
 
 @dataclass(frozen=True)
@@ -48,10 +52,11 @@ class Generation(Task):
 
     def __init__(self, options: rows.Options | None = None) -> None:
         super().__init__(options)
+        entry = DATASETS.get(self.options.dataset)
         self.spec = TaskSpec(
             id="generation",
             horizon="cut" if self.options.horizon == "cut" else "end",
-            paper="arXiv:2210.01241",
+            paper=PAPER if entry is None else f"{PAPER}, {entry.paper}",
             licences=("Apache-2.0",) if self.options.source == "builtin" else (),
         )
 
