@@ -439,3 +439,13 @@ def test_the_real_tables_of_totto(beside):
 def test_the_names_are_listed_in_the_docs_order():
     assert NAMES[:2] == ("texts", "imdb")
     assert set(BUILTIN) == set(DATASETS) - {"scitldr"}
+
+
+def test_a_loading_script_is_never_run(tmp_path):
+    pytest.importorskip("datasets")
+    folder = tmp_path / "scripted"
+    folder.mkdir()
+    (folder / "scripted.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
+    with pytest.raises(BadSetting, match="cannot be loaded"):
+        rows(dataset="commongen", source="hub", name=str(folder))
+    assert not (tmp_path / "ran").exists()

@@ -9,8 +9,8 @@ Ends         "end" after the answer; "length" where the answer has more than `ma
              "cut", and its value is bootstrapped; with `horizon="terminal"` it ends by the rules above, as in
              the paper's code.
 Rows         `prompt`, `references` (continuations; prompt + reference == text), `text`, `label` (or None).
-             Built in: 24,000 synthetic film reviews; or files, or a dataset of the hub. `dataset` names one of
-             GRUE's datasets (`corpora/`), whose rows have `prompt`, `references` and fields of their own.
+             Built in: 24,000 synthetic film reviews; or files, or a dataset of the hub. `dataset` names one
+             of GRUE's datasets (`corpora/`), whose rows have `prompt`, `references` and fields of their own.
 Paper        arXiv:2210.01241.
 """
 
