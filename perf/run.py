@@ -81,6 +81,14 @@ BENCHMARKS = {
         {"critic": "head"},
         5,
     ),
+    "grpo-trl": Benchmark(
+        "a GRPO iteration against TRL 1.16's, 64 episodes in groups of 8",
+        "comparing_answers",
+        "against_trl",
+        1.5,
+        {},
+        5,
+    ),
     "ilql-acting": Benchmark(
         "acting with values on 32 games of mixed lengths against ILQL's way", "acting", "acting", 10
     ),

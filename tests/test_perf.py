@@ -149,7 +149,9 @@ def test_without_its_reference_a_metrics_benchmark_says_so(perf, monkeypatch, ca
 
 def test_all_benchmarks_are_tried_and_listed(perf):
     run = perf("run")
-    assert {*NAMES, *(f"metric-{name}" for name in METRICS), "ppo-trl", "ppo-trl-head"} == set(run.BENCHMARKS)
+    assert {*NAMES, *(f"metric-{name}" for name in METRICS), "ppo-trl", "ppo-trl-head", "grpo-trl"} == set(
+        run.BENCHMARKS
+    )
     page = (PERF.parent / "docs" / "speed.md").read_text()
     assert all(f"`{name}`" in page for name in run.BENCHMARKS)
     for path in sorted((PERF / "references").glob("*.py")):
@@ -163,6 +165,20 @@ def test_without_trl_the_benchmark_says_how_to_get_it(perf, monkeypatch):
     monkeypatch.setitem(sys.modules, "trl", None)
     with pytest.raises(SystemExit, match=r"TRL 1.12.0 is missing"):
         perf("run").main(["ppo-trl", "--quick"])
+
+
+def test_without_trl_116_the_benchmark_says_how_to_get_it(perf, monkeypatch):
+    monkeypatch.setitem(sys.modules, "trl", None)
+    with pytest.raises(SystemExit, match=r"TRL 1.16.0 is missing"):
+        perf("run").main(["grpo-trl", "--quick"])
+
+
+def test_our_side_of_grpo_plays_groups_of_eight(perf):
+    ours = perf("comparing_answers").Ours("quick", 8, 6, 2)
+    batch = ours.batch()
+    assert batch.group.bincount().tolist() == [8, 8]
+    assert int(batch.is_action.sum()) == 16 * 6
+    ours.update()
 
 
 def test_the_json_alone(perf, capsys):

@@ -44,17 +44,33 @@ def dense(model, batch):
     return total / len(logprob)
 
 
-def test_a12_conjugate_gradients_solve_a_system_of_twenty():
-    draw = Key(3, ("system",)).generator()
+def system(seed, shift=1.0):
+    draw = Key(seed, ("system",)).generator()
     square = torch.from_numpy(draw.normal(size=(20, 20)))
-    matrix = square @ square.T / 20 + torch.eye(20, dtype=torch.float64)
-    right = torch.from_numpy(draw.normal(size=20))
-    solution, residual = conjugate_gradients(lambda v: matrix @ v, right, 20)
-    assert torch.allclose(solution, torch.linalg.solve(matrix, right), atol=1e-6)
-    assert residual < 1e-6
-    few, left = conjugate_gradients(lambda v: matrix @ v, right, 4)
-    assert not torch.allclose(few, torch.linalg.solve(matrix, right), atol=1e-6)
-    assert left == pytest.approx(float((right - matrix @ few).norm() / right.norm()), rel=1e-6)
+    matrix = square @ square.T + shift * torch.eye(20, dtype=torch.float64)
+    return matrix, torch.from_numpy(draw.normal(size=20))
+
+
+@pytest.mark.parametrize("shift", [1.0, 0.1])
+def test_a12_conjugate_gradients_solve_every_system_of_twenty(shift):
+    missed = []
+    for seed in range(200):
+        matrix, right = system(seed, shift)
+        solution, residual = conjugate_gradients(lambda v, matrix=matrix: matrix @ v, right, 20)
+        assert float((solution - torch.linalg.solve(matrix, right)).abs().max()) < 1e-6
+        assert float((right - matrix @ solution).norm() / right.norm()) < 1e-6
+        assert residual < 1e-6
+        plain, _ = conjugate_gradients(lambda v, matrix=matrix: matrix @ v, right, 20, orthogonal=False)
+        missed.append(float((right - matrix @ plain).norm() / right.norm()) > 1e-6)
+    assert sum(missed) > 100  # what rounding does to residuals that are not kept orthogonal
+
+
+def test_the_residual_is_what_is_left():
+    matrix, right = system(3)
+    for orthogonal in (True, False):
+        few, left = conjugate_gradients(lambda v: matrix @ v, right, 4, orthogonal=orthogonal)
+        assert not torch.allclose(few, torch.linalg.solve(matrix, right), atol=1e-6)
+        assert left == pytest.approx(float((right - matrix @ few).norm() / right.norm()), rel=1e-6)
 
 
 def test_conjugate_gradients_end_where_there_is_nothing_left():
@@ -89,9 +105,10 @@ def test_fisher_vector_products_are_those_of_the_dense_matrix():
     assert float(torch.linalg.eigvalsh(matrix)[0]) > -1e-12
 
 
+@pytest.mark.parametrize("orthogonal", [True, False])
 @pytest.mark.parametrize("decoding", [None, Decoding(max_new_tokens=6, top_k=4, temperature=0.7)])
-def test_the_step_is_that_of_the_dense_fisher_matrix(decoding):
-    config = Config(iterations=300, normalize_advantages=False)
+def test_the_step_is_that_of_the_dense_fisher_matrix(decoding, orthogonal):
+    config = Config(iterations=300, normalize_advantages=False, orthogonal=orthogonal)
     algorithm, model, batch = collected(config, decoding=decoding)
     own = list(trainable(policy=model.policy).values())
     loss = -algorithm.loss(model, batch)["total"].mean()

@@ -202,7 +202,11 @@ MALFORMED = {
         "x" * (1 << 18),
         "at most 131,072 are allowed",
     ),
-    "adapter": ("adapter_config.json", '{"base_model_name_or_path": "else/where"}', "holds an adapter"),
+    "adapter": (
+        "adapter_config.json",
+        '{"base_model_name_or_path": "else/where"}',
+        r"adapter_config.json: r = ",
+    ),
     "shards outside": (
         "model.safetensors.index.json",
         '{"weight_map": {"a": "../other.safetensors"}}',

@@ -88,7 +88,7 @@ class BatchAlgorithm(Algorithm):
 
     least_answers: ClassVar[int] = 1
     """The least `training.answers`; at least 2 if it compares the answers to one row."""
-    working_copies: ClassVar[int] = 0
+    working_copies: int = 0
     """Tensors of the policy's size that an update holds beside networks, gradients and the optimizer."""
     parameters: Any = EMPTY
     """The parameters that learn, by name."""

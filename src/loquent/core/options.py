@@ -139,6 +139,8 @@ def _place_of(
 
 def _coerced(node: Node, hint: Any, field: dataclasses.Field[Any], name: str) -> Any:
     """The node's value as the type `hint` of a field; raises BadSetting when it does not fit."""
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        return fill(hint, node, name)
     types_ = typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
     for option in types_:
         fits, value = _fits(node.plain(), option)

@@ -154,7 +154,12 @@ def _peak(memory: Mapping[str, int]) -> int:
 def _disk(trainer: Trainer, recipe: Recipe) -> dict[str, int]:
     """The bytes of checkpoints; the reference model never changes and is written once."""
     roles = networks(trainer)
-    reference = bytes_of(tensors(roles["reference"])) if "reference" in roles else 0
+    saved = {id(tensor) for tensor in tree(trainer.state())}
+    reference = (
+        sum(bytes_of([t]) for t in unique(tensors(roles["reference"])) if id(t) in saved)
+        if "reference" in roles
+        else 0
+    )
     checkpoint = bytes_of(tree(trainer.state())) - reference
     at_end, at_most = _checkpoints(recipe)
     return {
@@ -181,7 +186,8 @@ def _learning(trainer: Trainer, measured: Slice, minibatch: int) -> dict[str, in
     return {
         "gradients": bytes_of(learned),
         "optimizer": bytes_of([*copies.values(), *state_tensors])
-        + algorithm.working_copies * bytes_of(trainer.actor.policy.parameters()),
+        + algorithm.working_copies
+        * bytes_of(p for p in trainer.actor.policy.parameters() if p.requires_grad),
         "activations": int(trunk + (measured.logits_saved * share if at_once else 0)),
         "logits": int((logits if at_once else min(logits, score.CHUNK)) * LOGIT_BYTES),
     }

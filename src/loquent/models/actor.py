@@ -18,7 +18,7 @@ from loquent.models.decoding_settings import Decoding
 from loquent.models.format.names import Format, of_model
 from loquent.models.tokens.batch import TokenBatch
 from loquent.models.values.networks import TokenValues
-from loquent.pretrained import LanguageModel, pairs
+from loquent.pretrained import LanguageModel, lora, pairs
 from loquent.pretrained.trunk import trunk, width
 
 CRITICS = ("network", "head", "none")
@@ -114,7 +114,8 @@ class Actor(nn.Module):
         Args:
             critic: "network": on its own copy of the trunk; "head": on the policy's trunk, which both train;
                 or "none".
-            reference: "copy": a frozen copy of the policy; another language model with the same vocabulary;
+            reference: "copy": a frozen copy of the policy, or with adapters the policy's own weights without
+                them, which are in memory once; another language model with the same vocabulary;
                 or "none".
             format: `Plain` by default.
             key: alone decides the initial weights of the value head; no global generator is changed.
@@ -138,9 +139,10 @@ class Actor(nn.Module):
         value_function = None
         if critic != "none":
             with borrowed(key.child("value head")):
-                own_trunk = copy.deepcopy(trunk(module)) if critic == "network" else None
+                own_trunk = pretrained.twin(trunk(module)) if critic == "network" else None
                 value_function = Critic(own_trunk, width(module))
-            value_function.to(device=module.device, dtype=pretrained.exact(module.dtype))
+            value_function = pretrained.exactly(value_function, pretrained.exact(module.dtype))
+            value_function.to(device=module.device)
         return cls(
             language,
             value_function,
@@ -237,10 +239,13 @@ class Actor(nn.Module):
         return self
 
     def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # type: ignore[override]  # torch overloads it
-        """All parameters and buffers; a tensor with several names (tied embeddings) has its first one."""
+        """All parameters and buffers; a tensor with several names (tied embeddings) has its first one.
+
+        With adapters the weights under them are left out: they never change.
+        """
         state: dict[str, Any] = super().state_dict(*args, **kwargs)
         prefix = str(kwargs.get("prefix", ""))
-        for name in self._shared():
+        for name in (*self._shared(), *self._under_adapters()):
             state.pop(prefix + name, None)
         return state
 
@@ -249,7 +254,14 @@ class Actor(nn.Module):
     ) -> Any:
         """Load the result of `state_dict`."""
         shared = {name: state_dict[first] for name, first in self._shared().items() if first in state_dict}
-        return super().load_state_dict({**shared, **state_dict}, strict=strict, assign=assign)
+        unchanged = self._under_adapters()
+        return super().load_state_dict({**unchanged, **shared, **state_dict}, strict=strict, assign=assign)
+
+    def _under_adapters(self) -> dict[str, Tensor]:
+        """The frozen weights under adapters, by each of their names; empty without adapters."""
+        frozen = lora.base_tensors(self.policy)
+        everything = self.named_parameters(remove_duplicate=False) if frozen else ()
+        return {name: tensor for name, tensor in everything if id(tensor) in frozen}
 
     def _shared(self) -> dict[str, str]:
         """A dict from each further name of a tensor to the tensor's first name."""
@@ -279,7 +291,8 @@ def _reference(language: LanguageModel, reference: str | LanguageModel) -> nn.Mo
             raise BadSetting(
                 f"reference = {reference!r} must be 'copy', 'none' or a language model; choose one of them"
             )
-        frozen = copy.deepcopy(language.module)
+        adapted = lora.is_adapted(language.module)
+        frozen = lora.base(language.module) if adapted else copy.deepcopy(language.module)
     else:
         if reference.tokenizer.get_vocab() != language.tokenizer.get_vocab():
             raise BadModel(

@@ -22,13 +22,22 @@ from loquent.pretrained.encoder import Encoder, load_encoder
 from loquent.pretrained.language import LanguageModel, context, end_ids, load, prompt_room, save
 from loquent.pretrained.likelihood import nll, plain_ids, strided
 from loquent.pretrained.matching import match
-from loquent.pretrained.networks import drops_out, evaluating, groups, hidden, logits, padded
+from loquent.pretrained.networks import (
+    drops_out,
+    evaluating,
+    exactly,
+    groups,
+    hidden,
+    logits,
+    padded,
+    twin,
+)
 from loquent.pretrained.output import OutputLayer, head
 
 __all__ = [
     "DTYPES", "END", "ClassifierNetwork", "Encoder", "LanguageModel", "OutputLayer", "SequenceClassifier",
     "build", "context", "device",
-    "drops_out", "dtype", "end_ids", "evaluating", "exact", "groups", "head", "hidden", "load",
+    "drops_out", "dtype", "end_ids", "evaluating", "exact", "exactly", "groups", "head", "hidden", "load",
     "load_classifier", "load_encoder", "logits", "match", "nll",
-    "padded", "plain_ids", "prompt_room", "save", "sequence_classifier", "strided", "threads",
+    "padded", "plain_ids", "prompt_room", "save", "sequence_classifier", "strided", "threads", "twin",
 ]  # fmt: skip

@@ -114,11 +114,6 @@ def check(path: str | Path) -> None:
     for index in place.glob("*.safetensors.index.json"):
         if index.is_file():
             _check_index(index)
-    if (place / "adapter_config.json").is_file():
-        raise BadModel(
-            f"{place} holds an adapter (adapter_config.json), which needs another model; merge the adapter "
-            "into that model and save the result"
-        )
 
 
 def _sized(place: Path) -> Iterator[tuple[Path, int]]:

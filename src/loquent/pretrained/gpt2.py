@@ -19,7 +19,8 @@ from loquent.pretrained.torch_private import is_changed
 
 HOME = "transformers.models.gpt2.modeling_gpt2"
 OWN = ("GPT2LMHeadModel", "GPT2Model", "GPT2Block", "GPT2Attention", "GPT2MLP")
-PARTS = {*((HOME, name) for name in OWN), ("transformers.pytorch_utils", "Conv1D")}
+CONV1D = ("transformers.pytorch_utils", "Conv1D")
+PARTS = {*((HOME, name) for name in OWN), CONV1D}
 SLOPE, CUBE = 2 * math.sqrt(2 / math.pi), 2 * math.sqrt(2 / math.pi) * 0.044715  # 2 z = x (SLOPE + CUBE x^2)
 LAYERS = {nn.Embedding, nn.LayerNorm, nn.Linear, nn.Dropout, nn.ModuleList}
 
@@ -27,8 +28,8 @@ LAYERS = {nn.Embedding, nn.LayerNorm, nn.Linear, nn.Dropout, nn.ModuleList}
 def serves(module: Any) -> bool:
     """Whether this forward pass computes the same function as the module.
 
-    All parts must be the library's classes. Active dropout, adapters, quantised layers, cross-attention,
-    upcast attention, hooks and replaced `forward`s make it False.
+    All parts must be the library's classes, or peft's plain LoRA around them. Active dropout, quantised
+    layers, cross-attention, upcast attention, hooks and replaced `forward`s make it False.
     """
     if _name(module) not in {(HOME, "GPT2LMHeadModel"), (HOME, "GPT2Model")}:
         return False
@@ -36,8 +37,11 @@ def serves(module: Any) -> bool:
         return False
     return all(
         (
-            _name(part) in PARTS or type(part) in LAYERS or "act" in path.split(".")
-        )  # an activation is called as it is
+            _name(part) in PARTS
+            or type(part) in LAYERS
+            or "act" in path.split(".")
+            or _of_adapter(part, path)
+        )  # an activation and an adapter are called as they are
         and not (_drops(part) or is_changed(part))
         for path, part in module.named_modules()
     )
@@ -123,7 +127,10 @@ def feed_forward(block: Any, hidden: Tensor) -> Tensor:
 
 
 def product(layer: Any, inputs: Tensor) -> Tensor:
-    """The output of the library's Conv1D layer, whose weight is [inputs, outputs]."""
+    """The output of the library's Conv1D layer, whose weight is [inputs, outputs], or of its adapter."""
+    if _name(layer) != CONV1D:
+        outputs: Tensor = layer(inputs)
+        return outputs
     return torch.addmm(layer.bias, inputs.reshape(-1, inputs.shape[-1]), layer.weight).view(
         *inputs.shape[:-1], -1
     )
@@ -137,6 +144,13 @@ def _drops(part: Any) -> bool:
     dropout = part if isinstance(part, nn.Dropout) else getattr(part, "attn_dropout", None)
     rate = getattr(dropout, "p", 0.0)
     return bool(part.training and rate > 0)
+
+
+def _of_adapter(part: Any, path: str) -> bool:
+    """Whether a part is peft's layer around a Conv1D, or inside such a layer."""
+    inside = {"lora_A", "lora_B", "lora_dropout", "lora_embedding_A", "lora_embedding_B",
+              "lora_magnitude_vector"}  # fmt: skip
+    return _name(part) == ("peft.tuners.lora.layer", "Linear") or bool(inside & set(path.split(".")))
 
 
 def _name(part: Any) -> tuple[str, str]:

@@ -12,7 +12,7 @@ import torch
 
 from loquent.core.settings import Remark
 from loquent.errors import BadModel, MissingExtra
-from loquent.pretrained import devices, pairs
+from loquent.pretrained import devices, lora, pairs
 from loquent.pretrained.folder import from_pretrained
 
 TOKENIZER_FILES = (
@@ -84,8 +84,8 @@ def load(
 ) -> LanguageModel:
     """A causal model or an encoder-decoder by folder or Hugging Face name, in evaluation mode.
 
-    Only safetensors weights are read, and no code of a model is run. With HF_HUB_OFFLINE=1 the network is
-    not used.
+    The folder of an adapter (LoRA) gives the model that it names, with the adapter. Only safetensors weights
+    are read, and no code of a model is run. With HF_HUB_OFFLINE=1 the network is not used.
 
     Args:
         advice: the end of the error for a missing folder: what to do.
@@ -95,25 +95,35 @@ def load(
             tokenizer does not fit.
     """
     transformers = transformers_library()
-    tokenizer = load_tokenizer(path, revision, advice)
-    config = from_pretrained(transformers.AutoConfig, path, revision, "config")
+    adapter = lora.is_adapter(path)
+    place, revision = lora.base_of(path) if adapter else (path, revision)
+    # adapters of others may have no tokenizer of their own
+    own = not adapter or (Path(path) / "tokenizer_config.json").is_file()
+    tokenizer = load_tokenizer(path if own else place, revision, advice)
+    config = from_pretrained(transformers.AutoConfig, place, revision, "config")
     kind = transformers.AutoModelForCausalLM
     if pairs.is_pair(SimpleNamespace(config=config)):
-        pairs.check(config, path)
+        pairs.check(config, place)
         kind = transformers.AutoModelForSeq2SeqLM
-    module = load_module(kind, path, revision, device, dtype)
-    return LanguageModel(module, tokenizer)
+    module = load_module(kind, place, revision, device, dtype)
+    return LanguageModel(lora.load(path, module) if adapter else module, tokenizer)
 
 
 def save(language_model: LanguageModel, folder: str | Path) -> None:
-    """Write a Hugging Face folder (config, safetensors, tokenizer), which `transformers` can load."""
+    """Write a Hugging Face folder (config, safetensors, tokenizer), which `transformers` can load.
+
+    Of a model with adapters only these are written, in the form of peft.
+    """
     from transformers.utils import logging
 
     Path(folder).mkdir(parents=True, exist_ok=True)
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()  # its bar at each checkpoint would disturb ours
     try:
-        language_model.module.save_pretrained(folder)
+        if lora.is_adapted(language_model.module):
+            lora.save(language_model.module, folder)
+        else:
+            language_model.module.save_pretrained(folder)
         language_model.tokenizer.save_pretrained(folder)
     finally:
         if shown:
@@ -187,6 +197,11 @@ def load_module(
     Raises:
         BadModel: loading fails, or weights are missing.
     """
+    if lora.is_adapter(path):
+        raise BadModel(
+            f"{path} holds an adapter of another model, which cannot be used here; merge the adapter into "
+            "that model and save the result"
+        )
     place, weights = str(path), devices.dtype(dtype)
     on, more = devices.device(device), {} if layers is None else {"config": _shallow(place, revision, layers)}
     bars = transformers_library().utils.logging

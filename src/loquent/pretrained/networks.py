@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -87,6 +88,22 @@ def logits(module: Any, tokens: Tensor) -> Tensor:
     result = output.new_zeros(*tokens.shape, output.shape[2])
     read = parts.decodes
     return result.index_put(read.nonzero(as_tuple=True), output[parts.pair[read], parts.place[read]])
+
+
+def twin(module: nn.Module) -> Any:
+    """A copy that shares the frozen parameters, such as those under low-rank adapters."""
+    shared = {id(parameter): parameter for parameter in module.parameters() if not parameter.requires_grad}
+    return copy.deepcopy(module, shared)
+
+
+def exactly(module: nn.Module, dtype: torch.dtype) -> Any:
+    """The module with the parameters that learn in a type; frozen ones may be shared and keep theirs."""
+    if all(parameter.requires_grad for parameter in module.parameters()):
+        return module.to(dtype)
+    for parameter in module.parameters():
+        if parameter.requires_grad:
+            parameter.data = parameter.data.to(dtype)
+    return module
 
 
 def groups(lengths: Sequence[int], token_budget: int) -> list[list[int]]:

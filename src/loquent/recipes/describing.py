@@ -14,6 +14,7 @@ from loquent.core.options import options_of
 from loquent.core.settings import range_text
 from loquent.errors import BadSetting, UnknownName
 from loquent.models.decoding_settings import Decoding
+from loquent.models.lora_settings import Lora
 from loquent.recipes import kinds
 from loquent.recipes.sections import ModelSettings, TrainingSettings
 
@@ -84,6 +85,7 @@ def _schemas() -> dict[str, Callable[[], type]]:
     schemas: dict[str, Callable[[], type]] = {
         "rewards": lambda: Counting,
         "model": lambda: ModelSettings,
+        "model.lora": lambda: Lora,
         "training": lambda: TrainingSettings,
         "decoding": lambda: Decoding,
         "evaluation": lambda: Decoding,

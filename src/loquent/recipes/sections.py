@@ -8,6 +8,7 @@ from loquent.core.settings import check_ranges, setting
 from loquent.core.values import EMPTY, Record
 from loquent.errors import BadSetting
 from loquent.files import trackers
+from loquent.models.lora_settings import Lora
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +44,9 @@ class ModelSettings:
     reference: str = setting(
         "copy", "the reference model of the KL: a copy of the initial model, none, or a name or folder"
     )
+    lora: Lora = setting(
+        Lora(), "low-rank adapters on the policy, in place of its weights; a section of its own"
+    )
     device: str = setting("auto", "the device of the networks", choices=("auto", "cpu", "cuda"))
     dtype: str = setting(
         "float32",
@@ -52,6 +56,11 @@ class ModelSettings:
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        if not self.path and self.lora.rank:
+            raise BadSetting(
+                f"ModelSettings.lora.rank = {self.lora.rank} needs an existing model, whose weights it "
+                "freezes; name one in path, or set lora.rank to 0"
+            )
         if not self.path and self.width % self.heads:
             raise BadSetting(
                 f"ModelSettings.width = {self.width} must be a multiple of heads = {self.heads}; change "

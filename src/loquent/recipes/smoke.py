@@ -30,6 +30,7 @@ SMOKE = (
     "decoding.min_new_tokens=0",
     "model.path=",  # the run that a recipe starts from may not exist yet
     "model.revision=",
+    "model.lora.rank=0",  # adapters need an existing model
     "model.format=plain",  # the only format of a tokenizer that is trained here
     "model.layers=1",
     "model.width=32",

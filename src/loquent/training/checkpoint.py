@@ -2,7 +2,8 @@
 
 A checkpoint is a folder `checkpoints/update-N/` with these files:
 
-policy/             an ordinary Hugging Face folder, if the policy is a language model.
+policy/             an ordinary Hugging Face folder, if the policy is a language model; of a policy with
+                    adapters only these, in peft's form.
 state.safetensors   every other tensor, by its path.
 state.json          everything else.
 logs.json           the records of the run's files.
@@ -28,7 +29,7 @@ from loquent.core.values import EMPTY
 from loquent.errors import BadCheckpoint, Damaged
 from loquent.files import atomic, manifest, names, tensor_tree
 from loquent.files.tensor_files import digest_of, read_reference, read_tensors, save_reference
-from loquent.pretrained import LanguageModel
+from loquent.pretrained import LanguageModel, lora
 
 # the prefixes of the paths of both networks' tensors in a trainer's state
 POLICY, REFERENCE = "/actor/policy.", "/actor/reference."
@@ -151,7 +152,7 @@ def _check_policy(
 def _policy(folder: Path) -> dict[str, torch.Tensor]:
     """The weights in a checkpoint's Hugging Face folder, by their names there."""
     files = sorted((folder / names.POLICY).glob("*.safetensors"))
-    return {name: tensor for file in files for name, tensor in read_tensors(file).items()}
+    return {lora.own_name(name): tensor for file in files for name, tensor in read_tensors(file).items()}
 
 
 def _leave_out(

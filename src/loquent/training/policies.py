@@ -6,11 +6,13 @@ import shutil
 import warnings
 from pathlib import Path
 
+from loquent import pretrained
 from loquent.core.guards import json_files
 from loquent.core.settings import Remark
-from loquent.errors import BadCheckpoint, Damaged
+from loquent.errors import BadCheckpoint, BadSetting, Damaged
 from loquent.files import manifest, names
 from loquent.files.run_folder import RunFolder
+from loquent.pretrained import lora
 from loquent.training import checkpoint
 
 MODEL = "config.json"  # the file that every Hugging Face folder has
@@ -74,8 +76,13 @@ def best(run: RunFolder) -> Path:
     return chosen
 
 
-def export(run: str | Path, folder: str | Path) -> Path:
+def export(run: str | Path, folder: str | Path, *, adapter: bool = False) -> Path:
     """Copy a run's best or newest policy into an ordinary Hugging Face folder; returns that folder.
+
+    Adapters are merged into the weights of their model.
+
+    Args:
+        adapter: copy the adapters alone, in peft's form.
 
     Raises:
         BadCheckpoint: there is no language model in the run, or the target folder is not empty.
@@ -86,7 +93,16 @@ def export(run: str | Path, folder: str | Path) -> Path:
         raise BadCheckpoint(f"{what}; only language models are exported")
     if target.exists() and any(target.iterdir()):
         raise BadCheckpoint(f"{target} is not empty; name a new folder")
-    shutil.copytree(source, target, dirs_exist_ok=True)
+    if lora.is_adapter(source) and not adapter:
+        language = pretrained.load(source, device="cpu", dtype=lora.dtype_of(source))
+        lora.merge(language.module)
+        pretrained.save(language, target)
+    elif adapter and not lora.is_adapter(source):
+        raise BadSetting(
+            f"{run} has no adapters, because its recipe has model.lora.rank = 0; export it without --adapter"
+        )
+    else:
+        shutil.copytree(source, target, dirs_exist_ok=True)
     return target
 
 

@@ -214,7 +214,7 @@ class Run:
         reference = "none" if settings.model.reference == "none" else "copy"
         model = replace(settings.model, path=str(chosen), revision="", reference=reference)
         start = replace(settings, model=model)
-        actor = make_actor(start, make_task(settings), Key(settings.training.seed))
+        actor = make_actor(start, make_task(settings), Key(settings.training.seed), own=True)
         learned = {
             name: tensor
             for name, tensor in saved_state.part(state, "actor").items()

@@ -16,10 +16,10 @@ from loquent.machine import parallel
 from loquent.models.actor import Actor
 from loquent.models.exported import format_name, read_note
 from loquent.models.format.names import Format, of_model
-from loquent.pretrained import LanguageModel
+from loquent.pretrained import LanguageModel, lora
 from loquent.recipes import Recipe
 from loquent.recipes.pages import maker
-from loquent.recipes.sections import TrainingSettings
+from loquent.recipes.sections import ModelSettings, TrainingSettings
 from loquent.rollout.loop import games, play
 from loquent.training.policies import policy_folder
 
@@ -32,16 +32,23 @@ def make_task(recipe: Recipe) -> Task:
     return task
 
 
-def make_language(recipe: Recipe, task: Task, key: Key) -> LanguageModel:
+def make_language(recipe: Recipe, task: Task, key: Key, *, own: bool = False) -> LanguageModel:
     """The language model at the start: loaded from a name, a folder or a run, or newly made.
 
-    A new model gets a tokenizer that is trained here.
+    A new model gets a tokenizer that is trained here. Adapters are added if the recipe has them.
+
+    Args:
+        own: `model.path` is a checkpoint of this recipe's own run, whose adapters are kept as they are.
+
+    Raises:
+        BadSetting: the recipe adds adapters to a model that has some.
     """
     settings = recipe.model
     if settings.path:
-        return load_language(
+        language = load_language(
             settings.path, settings.device, settings.dtype, revision=settings.revision or None
         )
+        return language if own else _adapted(language, settings, key)
     return pretrained.build(
         texts(task, settings.tokenizer_texts, key),
         vocabulary=settings.vocabulary,
@@ -80,14 +87,43 @@ def folder_format(folder: str | Path, language: LanguageModel) -> Format:
     return make_format(name, language)
 
 
-def make_actor(recipe: Recipe, task: Task, key: Key) -> Any:
-    """An `Actor`: a policy with its critic and its reference; or the model that the algorithm makes."""
+def _adapted(language: LanguageModel, settings: ModelSettings, key: Key) -> LanguageModel:
+    """The loaded model with new adapters; or all of its weights learn, into which its adapters are merged."""
+    adapters, module = settings.lora, language.module
+    if not adapters.rank:
+        if lora.is_adapted(module):
+            lora.merge(module)
+        return language
+    if lora.is_adapted(module):
+        raise BadSetting(
+            f"model.lora.rank = {adapters.rank}: the model {settings.path} has adapters already; merge them "
+            f"with `loquent export {settings.path} FOLDER`, then set model.path=FOLDER"
+        )
+    folder = Path(settings.path)
+    lora.adapt(
+        module,
+        rank=adapters.rank,
+        alpha=adapters.alpha,
+        dropout=adapters.dropout,
+        targets=adapters.targets,
+        path=str(policy_folder(folder).resolve()) if folder.is_dir() else settings.path,
+        revision=settings.revision,
+        key=key.child("adapters"),
+    )
+    return language
+
+
+def make_actor(recipe: Recipe, task: Task, key: Key, *, own: bool = False) -> Any:
+    """An `Actor`: a policy with its critic and its reference; or the model that the algorithm makes.
+
+    `own`: as in `make_language`.
+    """
     algorithm = registry.resolve("algorithm", recipe.algorithm)
     actor = algorithm.make_actor(recipe.config, task, key)
     if actor is not None:
         return actor
     settings = recipe.model
-    language = make_language(recipe, task, key)
+    language = make_language(recipe, task, key, own=own)
     reference: Any = settings.reference
     if reference not in ("copy", "none"):
         reference = load_language(reference, settings.device, settings.dtype)

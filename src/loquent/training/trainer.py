@@ -69,7 +69,9 @@ class Trainer:
         _check_processes(recipe)
         _check_answers(recipe, kind)
         self.task = make_task(recipe)
-        self.actor: Any = make_actor(_from_policy(recipe, policy), self.task, self.key)
+        self.actor: Any = make_actor(
+            _from_policy(recipe, policy), self.task, self.key, own=policy is not None
+        )
         self.algorithm = kind(recipe.config, self.actor, key=self.key.child("algorithm"))
         context = Context(task=self.task, model=self.actor.language)
         self.terms, self.weights = compose.build(recipe.rewards, context)

@@ -10,7 +10,6 @@ equals PPO bit for bit.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -19,6 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from loquent import pretrained
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms import logged_keys
 from loquent.algorithms.policy_gradient import ppo
@@ -32,6 +32,7 @@ from loquent.files import saved_state
 from loquent.models.actor import Actor
 from loquent.models.decode.loop import Nucleus
 from loquent.models.score.tokens import Scores
+from loquent.pretrained import lora
 
 LOGGED = logged_keys.NLPO
 
@@ -203,13 +204,21 @@ class NLPO(PPO):
 
 
 def frozen_copy(module: nn.Module) -> nn.Module:
-    """A copy in evaluation mode without gradients."""
-    return copy.deepcopy(module).eval().requires_grad_(False)
+    """A copy in evaluation mode without gradients. It shares the weights that are frozen already."""
+    copied: nn.Module = pretrained.twin(module)
+    return copied.eval().requires_grad_(False)
 
 
 def tensors(module: nn.Module) -> dict[str, Tensor]:
-    """Parameters and buffers of a module by name; shared tensors appear once."""
-    return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    """Parameters and buffers of a module by name; shared tensors appear once.
+
+    The weights under adapters, which never change, are left out.
+    """
+    named, unchanged = (
+        {**dict(module.named_parameters()), **dict(module.named_buffers())},
+        lora.base_tensors(module),
+    )
+    return {name: tensor for name, tensor in named.items() if id(tensor) not in unchanged}
 
 
 @torch.no_grad()

@@ -68,6 +68,11 @@ class Config(ActorCriticConfig):
     damping: float = setting(
         0.1, "added to the diagonal of the Fisher matrix", source="sb3-contrib; RL4LMs", low=0.0
     )
+    orthogonal: bool = setting(
+        False,
+        "keep the residuals of conjugate gradients orthogonal; takes the memory of `iterations` gradients",
+        source="Golub and Van Loan, sec. 10.3.1",
+    )
     shrink: float = setting(
         0.8,
         "factor from one length of the line search to the next",
@@ -103,6 +108,8 @@ class TRPO(ActorCritic):
 
     def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
         super().__init__(config, model, key=key)
+        if config.orthogonal:
+            self.working_copies = TRPO.working_copies + config.iterations
         policy = trainable(policy=model.policy)
         self._critic = trainable(critic=model.critic)
         self.parameters = policy | self._critic
@@ -159,7 +166,9 @@ class TRPO(ActorCritic):
             images = fisher.product(parts(vector, self._policy))
             return flat(images, self._type) + self.config.damping * vector
 
-        solution, residual = conjugate_gradients(product, gradient, self.config.iterations)
+        solution, residual = conjugate_gradients(
+            product, gradient, self.config.iterations, orthogonal=self.config.orthogonal
+        )
         return solution * longest(solution, product(solution), self.config.radius), residual
 
     def _step(self, model: Actor, batch: TokenBatch) -> dict[str, float]:

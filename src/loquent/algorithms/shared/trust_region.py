@@ -16,28 +16,45 @@ Vector = Float[Tensor, " P"]
 
 
 def conjugate_gradients(
-    product: Callable[[Vector], Vector], right: Vector, iterations: int, tolerance: float = 1e-20
+    product: Callable[[Vector], Vector],
+    right: Vector,
+    iterations: int,
+    tolerance: float = 1e-20,
+    *,
+    orthogonal: bool = True,
 ) -> tuple[Vector, float]:
     """The solution x of A x = b by conjugate gradients, and the norm of what is left, |b - A x| / |b|.
+
+    In exact arithmetic the residuals are orthogonal, so P steps solve a system of P unknowns. Rounding
+    destroys this property, and `orthogonal` restores it (Golub and Van Loan, Matrix Computations, sec.
+    10.3.1).
 
     Args:
         product: A v of a symmetric positive definite A.
         right: b.
         iterations: the most products.
         tolerance: of the squared norm of the residual, at which it ends, as a share of |b|².
+        orthogonal: whether each residual is made orthogonal to all earlier ones, which are kept: one vector
+            for each step.
     """
     solution, residual = torch.zeros_like(right), right.clone()
     direction, size = residual.clone(), float(residual @ residual)
     start = size
+    kept: list[Vector] = []  # the earlier residuals, of length 1
     for _ in range(iterations):
         if size <= tolerance * start:
             break
+        if orthogonal:
+            kept.append(residual / math.sqrt(size))
         image = product(direction)
         curvature = float(direction @ image)
         if not curvature > 0:  # rounding has used up the directions
             break
         solution += (size / curvature) * direction
         residual -= (size / curvature) * image
+        for _ in range(2 if orthogonal else 0):  # once leaves rounding errors of the size of the residual
+            for earlier in kept:
+                residual -= (earlier @ residual) * earlier
         shrunk = float(residual @ residual)
         direction = residual + (shrunk / size) * direction
         size = shrunk

@@ -29,7 +29,7 @@ EPISODES = 20  # recorded episodes on which the chat template is tried
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     """Copy the model, write what a server needs, and print the folder."""
-    folder = policies.export(arguments.run, arguments.folder)
+    folder = policies.export(arguments.run, arguments.folder, adapter=arguments.adapter)
     run_folder = RunFolder.around(Path(arguments.run))
     if run_folder is not None:
         _serve(folder, run_folder)

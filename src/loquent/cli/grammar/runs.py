@@ -160,3 +160,8 @@ def _export(commands: Any) -> None:
     )
     parser.add_argument("run", metavar="RUN", help="a run's folder")
     parser.add_argument("folder", metavar="FOLDER", help="a new or empty folder")
+    parser.add_argument(
+        "--adapter",
+        action="store_true",
+        help="copy the adapters of a run with model.lora alone; by default they are merged into the model",
+    )

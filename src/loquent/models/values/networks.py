@@ -15,7 +15,7 @@ from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadSetting
 from loquent.models.values.chunked import Columns, Rows, summed
 from loquent.models.values.low_rank import adapted
-from loquent.pretrained import exact
+from loquent.pretrained import exact, exactly, lora, twin
 from loquent.pretrained.torch_private import lerp_
 from loquent.pretrained.trunk import trunk, width
 
@@ -128,16 +128,21 @@ class TokenValues(nn.Module):
         """
         if backbones not in BACKBONES:
             raise BadSetting(f"backbones = {backbones!r}; it must be one of {', '.join(BACKBONES)}")
+        if backbones == "lora" and lora.is_adapted(policy):
+            raise BadSetting(
+                "backbones = 'lora' with model.lora.rank above 0: the policy has adapters already; set "
+                "backbones to 'separate', whose trunks then share the frozen weights, or model.lora.rank to 0"
+            )
         body = trunk(policy)
         value_trunk: nn.Module | None = None
         if backbones in ("lora", "frozen"):
             policy.requires_grad_(False)
         with borrowed(key.child("values")):
             if backbones == "separate":
-                value_trunk = copy.deepcopy(body).to(exact(policy.dtype))
+                value_trunk = exactly(twin(body), exact(policy.dtype))
             elif backbones == "lora":
                 value_trunk = adapted(body, rank)
-            target_trunk = None if value_trunk is None else _twin(value_trunk)
+            target_trunk = None if value_trunk is None else twin(value_trunk)
             size = policy.get_input_embeddings().weight.shape[0] if outputs is None else outputs
             limits = {"value_min": value_min, "value_max": value_max}
             values = cls(
@@ -219,9 +224,3 @@ class TokenValues(nn.Module):
         if self.value_min is None and self.value_max is None:
             return values
         return values.clamp(self.value_min, self.value_max)
-
-
-def _twin(module: nn.Module) -> nn.Module:
-    """A copy that shares the frozen parameters."""
-    shared = {id(parameter): parameter for parameter in module.parameters() if not parameter.requires_grad}
-    return copy.deepcopy(module, shared)

@@ -1,0 +1,105 @@
+"""Estimated against measured peak memory, with all weights and with LoRA.
+
+Run: python perf/estimating.py [CASE ...]
+
+Each case is a dry run and a run, in processes of their own. A line of JSON says how far the estimate is from
+the measured peak.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+LORA = ("model.lora.rank=8",)
+CASES = {
+    f"{name}{suffix}": (f"reviews_{name}", more)
+    for name in ("ppo", "grpo", "supervised", "trpo")
+    for suffix, more in (("", ()), ("-lora", LORA))
+}
+RUN = (
+    "task.limit=60", "training.updates=2", "training.episodes=32", "training.final_episodes=32",
+    "training.evaluate_every=0", "training.checkpoint_every=0", "training.stop_metric=",
+    "decoding.max_new_tokens=24", "metrics={diversity: {}}",
+)  # fmt: skip
+STEPS = ("algorithm.epochs=1", "algorithm.minibatch=32")
+
+
+def overrides(case: str, base: Path) -> list[str]:
+    """The settings of a case: two updates of 32 episodes, and minibatches of all episodes."""
+    recipe, more = CASES[case]
+    by_reward = () if recipe == "reviews_supervised" else ("rewards={lexicon: 1.0}",)
+    steps = ("algorithm.critic_minibatch=32",) if recipe == "reviews_trpo" else STEPS
+    return [*RUN, *by_reward, *steps, f"model.path={base}", *more]
+
+
+def run(*arguments: str) -> None:
+    """Train in this process and print its peak of memory in bytes."""
+    from loquent import recipes
+    from loquent.training.train import train
+
+    recipe, folder, *settings = arguments
+    train(recipes.load(recipe, settings), folder, progress=False)
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    print(int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024)  # type: ignore[index]  # every process has it
+
+
+def make_base(folder: Path) -> None:
+    """A GPT-2-shaped model of 8 million parameters without training."""
+    from loquent import pretrained
+    from loquent.core.seeding import Key
+
+    texts = [f"the film number {i} was good and the actor of it was number {i + 1}" for i in range(999)]
+    made = pretrained.build(
+        texts, vocabulary=2000, layers=4, width=384, heads=4, context=192, key=Key(0), dropout=0.0
+    )
+    pretrained.save(made, folder)
+
+
+def last_line(*words: str) -> str:
+    """The last line that a Python process prints."""
+    done = subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, check=True, env=os.environ
+    )
+    return done.stdout.strip().splitlines()[-1]
+
+
+def measured(case: str, base: Path) -> dict[str, Any]:
+    """The estimate and the measured peak of a case, in megabytes, and their ratio."""
+    begun, settings = time.perf_counter(), overrides(case, base)
+    recipe = CASES[case][0]
+    found = json.loads(last_line("-m", "loquent.cli.main", "train", recipe, *settings, "--dry-run", "--json"))
+    with tempfile.TemporaryDirectory() as folder:
+        peak = int(last_line(__file__, "run", recipe, f"{folder}/run", *settings))
+    runtime = found["memory"]["runtime"]
+    return {
+        "case": case,
+        "estimated_megabytes": round(found["peak"] / 1e6, 1),
+        "measured_megabytes": round(peak / 1e6, 1),
+        "ratio": round(found["peak"] / peak, 3),
+        "above_runtime_megabytes": round((peak - runtime) / 1e6, 1),
+        "estimated_above_runtime_megabytes": round((found["peak"] - runtime) / 1e6, 1),
+        "seconds": round(time.perf_counter() - begun, 1),
+    }
+
+
+def main(names: list[str]) -> None:
+    """Measure the named cases, or all."""
+    with tempfile.TemporaryDirectory() as folder:
+        make_base(base := Path(folder) / "base")
+        for case in names or CASES:
+            print(json.dumps(measured(case, base)), flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["run"]:
+        run(*sys.argv[2:])
+    else:
+        main(sys.argv[1:])

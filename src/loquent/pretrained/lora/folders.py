@@ -1,0 +1,163 @@
+"""Folders of adapters, in peft's form: `adapter_config.json` and `adapter_model.safetensors`.
+
+`config.json` of the model and `base.json` lie beside them. `base.json` has the digest of the model's own
+weights, so that the adapter is not used with others.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from loquent.core.guards import json_files
+from loquent.core.guards.json_files import shown
+from loquent.errors import BadModel
+from loquent.pretrained.lora.injecting import NAME, digest, inject, is_own, peft_library
+
+CONFIG, WEIGHTS, BASE = "adapter_config.json", "adapter_model.safetensors", "base.json"
+PREFIX = "base_model.model."  # of names in peft's files
+USED = (
+    "r",
+    "lora_alpha",
+    "lora_dropout",
+    "target_modules",
+    "task_type",
+    "revision",
+    "base_model_name_or_path",
+)
+# settings of peft that change what an adapter computes; None, False and empty mean that they are off
+REFUSED = (
+    "use_dora", "modules_to_save", "rank_pattern", "alpha_pattern", "use_rslora", "layer_replication",
+    "layers_to_transform", "trainable_token_indices", "target_parameters", "lora_bias",
+)  # fmt: skip
+
+
+def is_adapter(path: str | Path) -> bool:
+    """Whether a path is the folder of an adapter."""
+    return (Path(path) / CONFIG).is_file()
+
+
+def save(module: Any, folder: str | Path) -> None:
+    """Write the adapters of a model, and the config of the model."""
+    folder, config = Path(folder), module.peft_config[NAME]
+    config.save_pretrained(folder)
+    tensors = {
+        PREFIX + name.replace(f".{NAME}.", "."): tensor.detach().cpu().contiguous()
+        for name, tensor in module.named_parameters()
+        if is_own(name)
+    }
+    save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
+    module.config.save_pretrained(folder)
+    if getattr(module, "generation_config", None) is not None:
+        module.generation_config.save_pretrained(folder)
+    note = {"digest": config.base_digest, "dtype": str(module.dtype)}
+    (folder / BASE).write_text(json.dumps(note, indent=1) + "\n", encoding="utf-8")
+
+
+def load(folder: str | Path, module: Any) -> Any:
+    """Add the adapters of a folder to their model, in place, and return it.
+
+    Args:
+        module: the model that `base_of` names.
+
+    Raises:
+        BadModel: the model has other weights than those the adapters learned with; or the folder's files
+            are damaged or not plain LoRA.
+        MissingExtra: peft is not installed.
+    """
+    folder = Path(folder)
+    settings, note = _settings(folder), _note(folder)
+    own = digest(module)
+    if note.get("dtype") == str(module.dtype) and note.get("digest") != own:
+        raise BadModel(
+            f"{folder / CONFIG}: base_model_name_or_path = {settings['base_model_name_or_path']!r} has other "
+            "weights than those that the adapter learned with; restore that model"
+        )
+    conv = any(type(part).__name__ == "Conv1D" for part in module.modules())
+    config = peft_library().LoraConfig(**settings, fan_in_fan_out=conv)
+    config.base_digest = own
+    inject(module, config)
+    try:
+        tensors = load_file(folder / WEIGHTS)
+    except (OSError, SafetensorError) as error:
+        raise BadModel(f"{folder / WEIGHTS} cannot be read ({error}); get the adapter again") from error
+    wanted = {name: p for name, p in module.named_parameters() if is_own(name)}
+    found = {own_name(name): tensor for name, tensor in tensors.items()}
+    wrong = sorted(
+        name
+        for name in {*wanted, *found}
+        if name not in wanted or name not in found or wanted[name].shape != found[name].shape
+    )
+    if wrong:
+        raise BadModel(
+            f"{folder / WEIGHTS}: the tensor {wrong[0]!r} is missing, unknown or of another shape than "
+            f"{CONFIG} says; get the adapter again"
+        )
+    with torch.no_grad():
+        for name, parameter in wanted.items():
+            parameter.copy_(found[name])
+    return module.eval()
+
+
+def base_of(folder: str | Path) -> tuple[str, str | None]:
+    """The folder or name of the model of an adapter, and its revision.
+
+    Raises:
+        BadModel: `adapter_config.json` names none, or the adapter is not plain LoRA.
+    """
+    settings = _settings(Path(folder))
+    return settings["base_model_name_or_path"], settings["revision"]
+
+
+def dtype_of(folder: str | Path) -> str:
+    """The type of the weights that an adapter learned with; float32 for an adapter of others."""
+    return str(_note(Path(folder)).get("dtype", "torch.float32")).removeprefix("torch.")
+
+
+def own_name(name: str) -> str:
+    """The name in an adapted model of a tensor in an adapter's file."""
+    name = name.removeprefix(PREFIX)
+    for part in ("lora_A", "lora_B"):
+        name = name.replace(f".{part}.", f".{part}.{NAME}.")
+    return name
+
+
+def _note(folder: Path) -> dict[str, Any]:
+    """What `base.json` has; {} for an adapter of others."""
+    file = folder / BASE
+    return json_files.load_object(file, "get the adapter again", error=BadModel) if file.is_file() else {}
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    """The settings of plain LoRA in a folder, checked."""
+    file = folder / CONFIG
+    found = json_files.load_object(file, "get the adapter again", error=BadModel)
+    for name in REFUSED:
+        if found.get(name):
+            raise BadModel(f"{file}: {name} = {shown(found[name])} is not supported; only plain LoRA is")
+    if found.get("peft_type", "LORA") != "LORA" or found.get("bias", "none") != "none":
+        kind, bias = shown(found.get("peft_type", "LORA")), shown(found.get("bias", "none"))
+        raise BadModel(f"{file}: peft_type = {kind} and bias = {bias}; they must be 'LORA' and 'none'")
+    settings: dict[str, Any] = {name: found.get(name) for name in USED}
+    targets = settings["target_modules"]
+    texts = targets if isinstance(targets, list) else [None]  # a text would be a regular expression
+    checks = {
+        "r": type(settings["r"]) is int and 1 <= settings["r"] <= 1 << 14,
+        "lora_alpha": type(settings["lora_alpha"]) in (int, float) and settings["lora_alpha"] > 0,
+        "lora_dropout": type(settings["lora_dropout"]) in (int, float) and 0 <= settings["lora_dropout"] < 1,
+        "target_modules": targets == "all-linear"
+        or (bool(texts) and all(isinstance(text, str) and text for text in texts)),
+        "task_type": settings["task_type"] in (None, "CAUSAL_LM", "SEQ_2_SEQ_LM"),
+        "revision": settings["revision"] is None or isinstance(settings["revision"], str),
+        "base_model_name_or_path": isinstance(settings["base_model_name_or_path"], str)
+        and bool(settings["base_model_name_or_path"]),
+    }
+    for name, right in checks.items():
+        if not right:
+            raise BadModel(f"{file}: {name} = {shown(settings[name])} is not allowed; correct the file")
+    return settings
