@@ -1,6 +1,7 @@
 (() => {
   "use strict";
   const COLOURS = 8, HEIGHT = 230, DASHES = [[], [6, 3], [2, 3]];
+  const STEPS = Array.from({ length: 36 }, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3));
   const data = JSON.parse(document.getElementById("chart-data").textContent);
   const form = document.querySelector("form.controls");
   const view = { axis: data.axes[0], smoothing: 0, range: null };
@@ -13,6 +14,11 @@
     const text = size >= 1e6 || (size > 0 && size < 1e-4)
       ? value.toExponential(3).replace("e+", "e") : String(Number(value.toPrecision(4)));
     return text.replace("-", "−");
+  }
+
+  // A place on a horizontal axis; thinned curves have places between updates.
+  function whole(value) {
+    return String(Math.round(value * 10) / 10);
   }
 
   // An exponential moving average without the bias of its start; it begins again where the seeds change.
@@ -84,7 +90,7 @@
     return low > 0 && place - places[low - 1] <= places[low] - place ? low - 1 : low;
   }
 
-  // The values at the cursor, in a box beside it.
+  // The values at the cursor, in a box below the chart, where it covers no line.
   function hover(lines, columns) {
     const box = document.createElement("div");
     box.className = "values";
@@ -101,30 +107,26 @@
     };
     return {
       hooks: {
-        init: plot => plot.over.append(box),
+        init: plot => plot.root.append(box),
         setCursor: plot => {
-          const { left, top } = plot.cursor;
+          const { left } = plot.cursor;
           box.hidden = left === undefined || left < 0;
           if (box.hidden) return;
           const place = plot.posToVal(left, "x");
           const at = columns.map(own => nearest(own.x, place));
           const first = at.reduce((a, b, i) =>
             Math.abs(columns[i].x[b] - place) < Math.abs(columns[a].x[at[a]] - place) ? i : a, 0);
-          const head = view.axis === "update" ? "" : `${view.axis} ${number(columns[first].x[at[first]])}, `;
+          const head = view.axis === "update" ? "" : `${view.axis} ${whole(columns[first].x[at[first]])}, `;
           const rows = lines.map((line, i) => {
             const own = columns[i], k = at[i];
             let text = number(own.raw[k]);
             if (own.spread && own.spread[k]) text += ` ± ${number(own.spread[k])}`;
             if (own.n[k] > 1) text += ` (${own.n[k]} seeds)`;
             if (view.smoothing) text += `, smoothed ${number(own.mean[k])}`;
-            if (own.update[k] !== columns[first].update[at[first]]) text += ` at update ${number(own.update[k])}`;
+            if (own.update[k] !== columns[first].update[at[first]]) text += ` at update ${whole(own.update[k])}`;
             return row([`dot c${line.colour % COLOURS}`, ""], ["name", line.label], ["", text]);
           });
-          box.replaceChildren(row(["head", `${head}update ${number(columns[first].update[at[first]])}`]), ...rows);
-          const width = plot.over.clientWidth, own = box.offsetWidth;
-          const beside = left + 14 + own <= width ? left + 14 : left - own - 14;
-          box.style.left = `${Math.max(-40, Math.min(beside, width - own))}px`;
-          box.style.top = `${Math.max(0, Math.min(top + 10, plot.over.clientHeight - box.offsetHeight))}px`;
+          box.replaceChildren(row(["head", `${head}update ${whole(columns[first].update[at[first]])}`]), ...rows);
         },
       },
     };
@@ -149,7 +151,7 @@
       width: place.clientWidth, height: HEIGHT, series, bands, legend: { show: false },
       scales: { x: { time: false, range: (_, low, high) => low === high ? [low - 1, high + 1] : [low, high] }, y: { range: limits } },
       axes: [
-        { ...axis, ...label, label: view.axis, size: 34, values: (_, ticks) => ticks.map(number) },
+        { ...axis, ...label, label: view.axis, size: 34, incrs: STEPS, values: (_, ticks) => ticks.map(whole) },
         { ...axis, ...label, label: chart.unit || undefined, labelSize: chart.unit ? 18 : 0, size: 52,
           values: (_, ticks) => ticks.map(number) },
       ],
@@ -176,9 +178,9 @@
 
   function zoomed(plot) {
     const { min, max } = plot.scales.x;
-    const whole = plot.whole && min <= plot.whole[0] && max >= plot.whole[1];
-    view.range = whole ? null : { min, max };
-    form.elements.whole.disabled = whole;
+    const all = plot.whole && min <= plot.whole[0] && max >= plot.whole[1];
+    view.range = all ? null : { min, max };
+    form.elements.whole.disabled = all;
     refresh(plot);
   }
 
