@@ -14,6 +14,7 @@ from loquent.statistics.resampling import Bounds
 from loquent.study.summary import Alphas, QuestionRatings, Study, Wins
 
 LEFT, BASE, TOP = 40, 40, 26  # of a chart of bars
+SMALLEST = 1e-12
 
 
 def html(study: Study, level: float) -> str:
@@ -62,40 +63,46 @@ def _question(ids: ChartIds, name: str, found: QuestionRatings, level: float) ->
     ]
     columns = ["system", "ratings", "items", "raters", "mean", f"{level:.0%} interval", *_names(found.alpha)]
     charts = figure("means", dots(ids, f"{name}: means", "rating", means))
-    charts += figure("ratings", _bars(ids, name, found))
-    tests = ""
-    kinds = {
-        "each rating a number": (found.anova, found.tukey),
-        "the mean of each item": (found.items_anova, found.items_tukey),
-    }
-    for kind, (anova, tukey) in kinds.items():
-        tests += f"<h3>Tests, {kind}</h3><p>{safe(variance(anova))}</p>"
-        if tukey:
-            half = [
-                Dot(_label(one), i, one.difference, (one.high - one.low) / 2, 2)
-                for i, one in enumerate(tukey)
-            ]
-            tests += figure(
-                "differences (Tukey HSD)", dots(ids, f"{name}: differences, {kind}", "difference", half)
-            )
-            tests += table_of(
-                ["pair", "difference", f"{level:.0%} interval", "p"],
-                [
-                    [
-                        safe(_label(one)),
-                        short(one.difference),
-                        f"{short(one.low)} to {short(one.high)}",
-                        short(one.p),
-                    ]
-                    for one in tukey
-                ],
-            )
+    order = "In each group from left to right: " + ", ".join(found.systems)
+    charts += figure("shares of ratings", _bars(ids, name, found), order)
+    tests = _tests(ids, name, "each rating a number", found.anova, found.tukey, level)
+    tests += _tests(ids, name, "the mean of each item", found.items_anova, found.items_tukey, level)
     cautious = _cautioned(one.bounds for one in found.systems.values())
     alphas = ", ".join(f"{level} {short(value)}" for level, value in found.alpha.items())
     return (
         f"<section><h2>{safe(name)}</h2><p>Krippendorff's alpha over all answers: {safe(alphas)}.</p>"
-        f'<div class="charts">{charts}</div>{table_of(columns, rows)}{cautious}{tests}</section>'
+        f"{_charts(charts)}{table_of(columns, rows)}{cautious}{tests}</section>"
     )
+
+
+def _tests(
+    ids: ChartIds, name: str, unit: str, anova: Anova | None, tukey: Sequence[Pairwise], level: float
+) -> str:
+    """The ANOVA and the differences of all pairs, with `unit` as what a number stands for."""
+    text = f"<h3>Tests, {unit}</h3><p>{safe(variance(anova))}</p>"
+    if not tukey:
+        return text
+    labels = [f"{one.second} − {one.first}" for one in tukey]
+    drawn = [
+        Dot(label, colour, one.difference, (one.high - one.low) / 2, 2)
+        for colour, (label, one) in enumerate(zip(labels, tukey, strict=True))
+    ]
+    chart = dots(ids, f"{name}: differences, {unit}", "difference", drawn)
+    rows = [
+        [
+            safe(label),
+            short(one.difference),
+            f"{short(one.low)} to {short(one.high)}",
+            safe(probability(one.p).removeprefix("= ")),
+        ]
+        for label, one in zip(labels, tukey, strict=True)
+    ]
+    columns = ["pair", "difference", f"{level:.0%} interval", "p"]
+    return text + _charts(figure("differences (Tukey HSD)", chart)) + table_of(columns, rows)
+
+
+def _charts(figures: str) -> str:
+    return f'<div class="charts">{figures}</div>'
 
 
 def _pairs(ids: ChartIds, name: str, found: Sequence[Wins], level: float) -> str:
@@ -110,7 +117,7 @@ def _pairs(ids: ChartIds, name: str, found: Sequence[Wins], level: float) -> str
             *(str(number) for number in (one.wins, one.losses, one.ties)),
             short(one.share),
             safe(interval(one.bounds)),
-            short(one.p),
+            safe(probability(one.p).removeprefix("= ")),
             short(one.alpha),
         ]
         for one in found
@@ -118,18 +125,23 @@ def _pairs(ids: ChartIds, name: str, found: Sequence[Wins], level: float) -> str
     cautious = _cautioned(one.bounds for one in found)
     columns = ["pair", "wins", "losses", "ties", "share", f"{level:.0%} interval", "p", "alpha"]
     chart = (
-        figure("shares of wins", dots(ids, f"{name}: shares of wins", "share of wins", shares))
+        _charts(figure("shares of wins", dots(ids, f"{name}: shares of wins", "share of wins", shares)))
         if shares
         else ""
     )
     return f"<section><h2>{safe(name)}: preferences</h2>{chart}{table_of(columns, rows)}{cautious}</section>"
 
 
+def probability(p: float) -> str:
+    """A p value as text; scipy's are not known better than 1e-12."""
+    return "< 1e-12" if p < SMALLEST else f"= {short(p)}"
+
+
 def variance(anova: Anova | None) -> str:
     """A one-way ANOVA as text."""
     if anova is None:
         return "One-way ANOVA: none; it takes two systems with differing ratings."
-    return f"One-way ANOVA: F({anova.between}, {anova.within}) = {short(anova.f)}, p = {short(anova.p)}."
+    return f"One-way ANOVA: F({anova.between}, {anova.within}) = {short(anova.f)}, p {probability(anova.p)}."
 
 
 def _bars(ids: ChartIds, name: str, found: QuestionRatings) -> str:
@@ -148,7 +160,7 @@ def _bars(ids: ChartIds, name: str, found: QuestionRatings) -> str:
             texts.append(text)
             body.append(
                 f'<g><title>{safe(text)}</title><path class="line c{i % COLOURS} d0" '
-                f'stroke-width="{width:.1f}" style="stroke-width:{width:.1f}" '
+                f'style="stroke-width:{width:.1f};stroke-linecap:butt" '
                 f'd="M{left + (i + 0.75) * width:.1f} {HEIGHT - BASE}v{-height:.1f}"/></g>'
             )
         body.append(
@@ -164,7 +176,3 @@ def _names(alphas: Alphas) -> list[str]:
 
 def _half(bounds: Bounds) -> float | None:
     return None if bounds.low is None or bounds.high is None else (bounds.high - bounds.low) / 2
-
-
-def _label(one: Pairwise) -> str:
-    return f"{one.second} − {one.first}"

@@ -74,7 +74,7 @@ def _print(found: Study) -> None:
         for one in rated.tukey:
             print(
                 f"  {line(one.second)} - {line(one.first)}: {one.difference:.4g} "
-                f"({one.low:.4g} to {one.high:.4g}), p = {one.p:.4g} (Tukey HSD)"
+                f"({one.low:.4g} to {one.high:.4g}), p {page.probability(one.p)} (Tukey HSD)"
             )
         _caution([mean.bounds for mean in rated.systems.values()])
     for question, wins in found.wins.items():
@@ -82,7 +82,7 @@ def _print(found: Study) -> None:
         for won in wins:
             score = f"{won.wins} to {won.losses}, {won.ties} ties"
             pair = f"{line(won.first)} against {line(won.second)}"
-            print(f"  {pair}: {score}, p = {won.p:.4g} (binomial, two-sided)")
+            print(f"  {pair}: {score}, p {page.probability(won.p)} (binomial, two-sided)")
         _caution([won.bounds for won in wins])
 
 
