@@ -36,7 +36,7 @@ It returns -5.51 ± 0.04 in 8 minutes with a setting of 0.5.
 | `ppo` | 0.684 | 4.31 |
 
 <!-- verdicts: imdb-ablations.jsonl 1 -->
-    - ppo-kl-0.02 → ppo-kl-0.05: difference 0.052 [0.026, 0.079] (n = 3)
+    - ppo-kl-0.02 → ppo-kl-0.05: difference 0.052 ± 0.009 (n = 3)
 
 Published (rl4lms; mean ± standard deviation):
 
@@ -63,7 +63,7 @@ def test_a_true_page_has_no_faults():
         ("| 0.684 |", "| 0.685 |", "0.685 is not in"),
         ("| 0.684 | 4.31", "| 4.31 | 0.684", "sentiment: 4.31 is not in"),
         ("| `ppo` |", "| `other` |", "0.684 has no source"),
-        ("[0.026", "[0.027", "0.027"),
+        ("± 0.009 (n", "± 0.010 (n", "0.010"),
         ("difference 0.052", "difference -0.052", "-0.052"),
         ("0.602 ± 0.012", "0.603 ± 0.012", "PPO/0.1 of rl4lms"),
     ],

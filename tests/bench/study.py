@@ -39,6 +39,14 @@ LOGITS = {"rows": (0.1, 2.0), "both": (0.3, 1.0), "seeds": (0.8, 0.3)}
 """Of successes: the deviations of the effects of seed and row, in logits."""
 CENTRES = {"half succeed": 0.0, "most succeed": 2.2}
 KINDS = ("normal", "skewed", *CENTRES)
+RARE = {
+    "half score 0": 0.5,
+    "one in five": 0.2,
+    "one in ten": 0.1,
+    "one in twenty": 0.05,
+    "one in fifty": 0.02,
+}
+"""The shares of scores that are 0."""
 DRAWS: dict[str, Callable[..., np.ndarray]] = {
     "normal": lambda stream, size: stream.normal(size=size),
     "uniform": lambda stream, size: stream.uniform(-(3**0.5), 3**0.5, size=size),
@@ -68,18 +76,21 @@ def main() -> None:
 def tables(times: int) -> Iterator[tuple[str, Iterator[Line]]]:
     """The lines of each table, by name."""
     both = [(count, rows) for count in SEEDS for rows in ROWS if count >= two_way.SEEDS]
+    pairs = [(count, rows) for count, rows in both if count >= comparing.RUNS]
     yield "seed_intervals", (seed_intervals(count, 20 * times) for count in SEEDS)
-    yield "seed_differences", (seed_differences(count, 2 * times) for count in SEEDS)
+    many = [count for count in SEEDS if count >= comparing.RUNS]
+    yield "seed_differences", (seed_differences(count, 8 * times) for count in many)
+    few = (too_few_runs(count, 2 * times) for count in SEEDS if count < comparing.RUNS)
+    yield "seed_differences_few", few
     yield "row_differences", (row_differences(rows, times) for rows in ROWS)
     yield "power", (seen(count, 2 * times) for count in SEEDS)
-    yield "two_way_few", (too_few_seeds(two_way_intervals, rows, times // 2) for rows in ROWS)
-    few = (too_few_seeds(two_way_differences, rows, times // 2) for rows in ROWS)
-    yield "two_way_differences_few", few
+    yield "two_way_few", (too_few_seeds(rows, times // 2) for rows in ROWS)
     yield "two_way", (two_way_intervals(*size, times) for size in both)
-    yield "two_way_differences", (two_way_differences(*size, times // 2) for size in both)
+    yield "two_way_differences", (two_way_differences(*size, times // 2) for size in pairs)
     yield "over_tasks", (over_tasks(count, times // 2) for count in SEEDS)
     yield "verdicts", (wrong_decisions(count, times) for count in SEEDS)
     yield "bootstrap", (bootstrap(rows, times // 2) for rows in ROWS)
+    yield "shares", (shares(rows) for rows in ROWS)
 
 
 def seed_intervals(count: int, times: int) -> Line:
@@ -119,7 +130,18 @@ def seed_differences(count: int, times: int) -> Line:
         line[f"{name}, equal deviations"] = held(difference(*cells) for cells in equal)
         apart = np.array([[1.0], [4.0]]) * draw(stream, (times, 2, count))
         line[f"{name}, four times"] = held(difference(*cells) for cells in apart)
+    opposite = np.array([[1.0], [-1.0]]) * draw(stream, (times, 2, count))
+    line["skewed, opposite sides"] = held(difference(*cells) for cells in opposite)
     return line
+
+
+def too_few_runs(count: int, times: int) -> Line:
+    """The line of `seed_differences`, if the code gave an interval for so few runs."""
+    fewest, comparing.RUNS = comparing.RUNS, count
+    try:
+        return seed_differences(count, times)
+    finally:
+        comparing.RUNS = fewest
 
 
 def difference(first: np.ndarray, second: np.ndarray) -> comparing.Difference:
@@ -161,11 +183,11 @@ def two_way_intervals(count: int, rows: int, times: int) -> Line:
     return line
 
 
-def too_few_seeds(table: Callable[[int, int, int], Line], rows: int, times: int) -> Line:
-    """The line of a table for 3 seeds, if the code gave an interval there."""
+def too_few_seeds(rows: int, times: int) -> Line:
+    """The line of `two_way_intervals` for 3 seeds, if the code gave an interval there."""
     fewest, two_way.SEEDS = two_way.SEEDS, 3
     try:
-        return table(3, rows, times)
+        return two_way_intervals(3, rows, times)
     finally:
         two_way.SEEDS = fewest
 
@@ -231,20 +253,42 @@ def population(kind: str, *deviations: float) -> float:
 def bootstrap(samples: int, times: int) -> Line:
     """The share of bootstrap intervals that hold the mean of a score, in per cent."""
     line: Line = {"": f"{samples} samples"}
-    chances = {"half score 1": 0.5, "one in ten scores 0": 0.9, "one in fifty scores 0": 0.98}
     for method in ("percentile", "bca"):
         settings = Resampling(method=method, resamples=500)
-        for name in (*DRAWS, *chances):
+        for name, draw in DRAWS.items():
             stream = Key(samples, ("bootstrap", name)).generator()
-            found = []
-            for _ in range(times):
-                if name in chances:
-                    sample = (stream.random(samples) < chances[name]) - chances[name]
-                else:
-                    sample = DRAWS[name](stream, samples)
-                found.append(bootstrapped(sample, settings))
+            found = [bootstrapped(draw(stream, samples), settings) for _ in range(times)]
             line[f"{method}: {name}"] = held(item for item in found if item.low is not None)
     return line
+
+
+def shares(samples: int) -> Line:
+    """Of intervals of scores that are 0 or 1, in per cent: how many are printed, and how many of these hold.
+
+    They are exact: sums of binomial probabilities over all numbers of scores that are 0. Equal scores have no
+    interval.
+    """
+    rows, line = range(samples), {"": f"{samples} samples"}
+    found = [resampling.share([float(row >= k) for row in rows], rows, 0.95) for k in range(1, samples)]
+    for name, rare in RARE.items():
+        chances = binomial(samples, rare)[1:-1]
+        right = [item.low <= 1 - rare <= item.high for item in found]
+        held = sum(chance for chance, holds in zip(chances, right, strict=True) if holds)
+        line[f"{name}: printed"] = round(100 * sum(chances), 1)
+        line[f"{name}: held"] = round(100 * held / sum(chances), 1)
+    return line
+
+
+def binomial(samples: int, chance: float) -> list[float]:
+    """The probabilities of 0, 1, ..., `samples`."""
+    ways = (
+        math.lgamma(samples + 1) - math.lgamma(k + 1) - math.lgamma(samples - k + 1)
+        for k in range(samples + 1)
+    )
+    return [
+        math.exp(way + k * math.log(chance) + (samples - k) * math.log1p(-chance))
+        for k, way in enumerate(ways)
+    ]
 
 
 def bootstrapped(sample: np.ndarray, settings: Resampling) -> resampling.Bounds:
@@ -314,15 +358,17 @@ def share(outcomes: list[bool]) -> float:
 def wrong_decisions(count: int, times: int) -> Line:
     """The share of tables of equal cells with a decided claim, in per cent.
 
-    A table has five claims on two cells and one on four; deviations over seeds differ by up to four times.
+    A table has five claims on two cells and one on four; deviations over seeds differ by up to four times, as
+    chance has it. `four times`: in each pair, the second cell varies four times as much as the first.
     """
     line: Line = {"": f"{count} seeds"}
-    for name in ("normal", "skewed"):
-        draw, stream = DRAWS[name], Key(count, ("verdicts", name)).generator()
+    apart = np.array([[1.0], [4.0]] * 7)
+    for name, spread in (("normal", None), ("skewed", None), ("skewed, four times", apart)):
+        draw, stream = DRAWS[name.partition(",")[0]], Key(count, ("verdicts", name)).generator()
         corrected, uncorrected = [], []
         for _ in range(times):
-            spread = np.exp2(stream.uniform(-1, 1, size=(14, 1)))
-            cells = {f"c{i}": row(f"c{i}", own) for i, own in enumerate(spread * draw(stream, (14, count)))}
+            scale = np.exp2(stream.uniform(-1, 1, size=(14, 1))) if spread is None else spread
+            cells = {f"c{i}": row(f"c{i}", own) for i, own in enumerate(scale * draw(stream, (14, count)))}
             found = verdicts.judge(suite((*PAIRS, FOUR)), cells)
             corrected.append(any(item.verdict != verdicts.UNDECIDED for item in found))
             uncorrected.append(any(item.uncorrected != verdicts.UNDECIDED for item in found))

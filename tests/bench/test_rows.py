@@ -7,9 +7,11 @@ import pytest
 from loquent.bench.evidence.across import across
 from loquent.bench.evidence.played import Played
 from loquent.bench.evidence.rows import Row, moved, row
+from loquent.bench.evidence.texts import further_text
+from loquent.bench.pages import further_columns
 from loquent.bench.suite_schema import Column, Entry, Table
 from loquent.bench.work import Outcome
-from loquent.statistics.intervals import Interval
+from loquent.statistics.intervals import Interval, interval
 
 
 def test_numbers_by_row_are_means_over_their_episodes():
@@ -58,6 +60,21 @@ def test_five_seeds_have_an_interval_over_seeds_and_rows():
 @pytest.mark.parametrize(("seeds", "played"), [(4, True), (1, True), (5, False)])
 def test_fewer_seeds_and_lost_episodes_have_none(seeds, played):
     assert cell(seeds, played=played).both == {}
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 4])
+def test_fewer_seeds_have_an_interval_over_rows(seeds):
+    """It is that of the rows' means over these runs."""
+    found = cell(seeds)
+    alone = interval([0.05 * (seeds - 1) + 0.5 * (i % 2) for i in range(20)])
+    assert (found.over_rows["a"].low, found.over_rows["a"].high) == pytest.approx((alone.low, alone.high))
+    assert further_columns(["a", "b"], [found]) == [("a", "over rows")]
+    assert further_text(found, "a", "over rows") == f"[{alone.low:.3f}, {alone.high:.3f}]"
+
+
+@pytest.mark.parametrize(("seeds", "played"), [(1, True), (5, True), (3, False)])
+def test_one_seed_and_five_and_lost_episodes_have_none_over_rows_alone(seeds, played):
+    assert cell(seeds, played=played).over_rows == {}
 
 
 def test_an_interval_stands_about_the_mean_of_the_episodes():

@@ -126,21 +126,24 @@ def test_the_rows_of_one_seed_are_paired():
 
 
 def test_a_difference_has_an_interval_over_seeds_and_rows_beside():
-    """Each seed plays 20 rows, on which y is above x by 0, 2, 0, 2, ...: rows vary more than seeds."""
+    """Ten seeds play 20 rows, on which y is above x by 0, 2, 0, 2, ...: rows vary more than seeds."""
     shifts = {name: [i % 2 * 2.0 * (name == "y") for i in range(20)] for name in "xy"}
     cells = {}
     for name, shift in shifts.items():
-        seeds = {seed: {f"r{i}": 0.01 * seed + number for i, number in enumerate(shift)} for seed in range(5)}
+        seeds = {
+            seed: {f"r{i}": 0.01 * seed + number for i, number in enumerate(shift)} for seed in range(10)
+        }
         means = [sum(own.values()) / 20 for own in seeds.values()]
         cells[name] = dataclasses.replace(row(name, *means), by_row={"a": seeds})
     (found,) = judge("xy", **cells)
     step = found.steps[0]
-    assert step.difference.low == pytest.approx(1 - 2.306 * 0.01, abs=1e-4)
-    # rows: deviation sqrt(20 / 19), error sqrt(1 / 19) = 0.2294; the seeds add 0.01²
-    assert step.both.error == pytest.approx((1 / 19 + 0.0001) ** 0.5)
+    # seeds: variance 9.1667e-4 of each cell, squared error 1.8333e-4 of the difference, 18 degrees of freedom
+    assert step.difference.low == pytest.approx(1 - 2.1009 * 1.83333e-4**0.5, abs=1e-4)
+    # rows: deviation sqrt(20 / 19), error sqrt(1 / 19) = 0.2294
+    assert step.both.error == pytest.approx((1 / 19 + 1.83333e-4) ** 0.5)
     assert step.both.low < 0.55 < step.difference.low
     assert texts.effect_text(found) == (
-        f"difference 1.000 [0.977, 1.023] over seeds, [{step.both.low:.3f}, {step.both.high:.3f}] over seeds "
+        f"difference 1.000 [0.972, 1.028] over seeds, [{step.both.low:.3f}, {step.both.high:.3f}] over seeds "
         "and rows"
     )
 
@@ -156,8 +159,11 @@ def test_a_comparison_names_episodes_and_rows():
 
 def test_the_effect_stands_before_the_verdict():
     (found,) = judge("xy", x=NEAR, y=FAR)
-    assert texts.effect_text(found).startswith("difference 1.000 [0.7")
-    assert texts.effect_text(found).endswith("] over seeds")
+    assert texts.effect_text(found) == "difference 1.000 ± 0.082 (standard error over seeds)"
+    ten = [i / 100 for i in range(10)]
+    (many,) = judge("xy", x=ten, y=[1 + number for number in ten])
+    assert texts.effect_text(many).startswith("difference 1.000 [0.97")
+    assert texts.effect_text(many).endswith("] over seeds")
     assert texts.decision_text(found).startswith("holds (p = 0.00026, of 1 tests")
 
 

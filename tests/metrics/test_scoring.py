@@ -235,25 +235,38 @@ class Right(Words):
         return Measured({"right": samples}, {"right": sum(samples) / len(samples)})
 
 
-@pytest.mark.parametrize(
-    ("wrong", "caution"), [(4, "4 of 80 scores differ"), (9, "9 of 80"), (10, ""), (40, "")]
-)
-def test_shares_of_which_few_differ_have_a_caution(wrong, caution):
+@pytest.mark.parametrize(("wrong", "method"), [(1, "exact"), (4, "exact"), (5, "wilson"), (40, "wilson")])
+def test_shares_have_wilsons_interval_or_an_exact_one_by_scipy(wrong, method):
+    stats = pytest.importorskip("scipy.stats")
     rows = [Row(str(i), {"prompt": str(i)}) for i in range(80)]
     said = ["no" if i < wrong else "yes" for i in range(80)]
     pairs = Pairs(said, [["yes"]] * 80, [str(i) for i in range(80)], rows)
     found = score({"right": Right()}, pairs, DRAWS).bounds["right"]
-    assert found.low < 1 - wrong / 80 < found.high
-    assert found.caution.startswith(caution)
-    assert bool(found.caution) == bool(caution)
+    theirs = stats.binomtest(80 - wrong, 80).proportion_ci(0.95, method=method)
+    tolerance = (
+        1e-12 if method == "exact" else 0.003
+    )  # theirs has the normal quantile in place of Student's t
+    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=tolerance)
+    assert (found.method, found.caution, found.why) == (method, "", "")
 
 
-def test_answers_to_one_prompt_count_once_for_the_caution():
-    """Twenty wrong answers to two prompts are two."""
+def test_equal_scores_have_no_interval():
+    rows = [Row(str(i), {"prompt": str(i)}) for i in range(80)]
+    pairs = Pairs(["yes"] * 80, [["yes"]] * 80, [str(i) for i in range(80)], rows)
+    found = score({"right": Right()}, pairs, DRAWS).bounds["right"]
+    assert (found.low, found.high, found.why) == (None, None, "all draws have the same score")
+
+
+def test_answers_to_one_prompt_count_once_in_shares():
+    """Twenty wrong answers to two of sixty prompts are two."""
     prompts = [str(i // 10) for i in range(600)]
     rows = [Row(str(i), {"prompt": prompt}) for i, prompt in enumerate(prompts)]
     pairs = Pairs(["no" if i < 20 else "yes" for i in range(600)], [["yes"]] * 600, prompts, rows)
-    assert score({"right": Right()}, pairs, DRAWS).bounds["right"].caution.startswith("2 of 60 scores differ")
+    found = score({"right": Right()}, pairs, DRAWS).bounds["right"]
+    alone = Pairs(["no" if i < 2 else "yes" for i in range(60)], [["yes"]] * 60, prompts[::10], rows[::10])
+    once = score({"right": Right()}, alone, DRAWS).bounds["right"]
+    assert found.method == "exact"
+    assert (found.low, found.high) == pytest.approx((once.low, once.high))
 
 
 def test_one_prompt_has_no_interval():

@@ -7,21 +7,52 @@ import pytest
 from loquent.core.seeding import Key
 from loquent.errors import BadSetting
 from loquent.statistics.comparing import between, holm, order
+from loquent.statistics.intervals import interval, student, student_tail
 
 LOW, HIGH = {0: 1.0, 1: 2.0, 2: 4.0}, {0: 3.0, 1: 3.5, 2: 9.0, 3: 7.0}
 
 
 def test_a_difference_is_welchs_by_scipy():
+    """Three runs show nothing of their skewness, so the test is Welch's; their interval is left out."""
     stats = pytest.importorskip("scipy.stats")
     found = between(LOW, HIGH)
     theirs = stats.ttest_ind(list(HIGH.values()), list(LOW.values()), equal_var=False)
     assert 2 * min(found.above, 1 - found.above) == pytest.approx(theirs.pvalue, rel=1e-9)
     assert found.freedom == pytest.approx(theirs.df)
-    interval = theirs.confidence_interval(0.95)
-    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
-    assert found.n == 3
+    assert (found.low, found.high, found.n) == (None, None, 3)
     pooled = stats.ttest_ind(list(HIGH.values()), list(LOW.values()))
     assert found.freedom != pytest.approx(pooled.df), "equal variances would be caught"
+
+
+def test_ten_runs_have_an_interval_that_skewness_stretches():
+    stats = pytest.importorskip("scipy.stats")
+    even = {seed: float(value) for seed, value in enumerate((-3, -2, -1, -1, 0, 0, 1, 1, 2, 3))}
+    higher = {seed: value / 2 + 1 for seed, value in even.items()}
+    found = between(even, higher)
+    theirs = stats.ttest_ind(list(higher.values()), list(even.values()), equal_var=False)
+    interval = theirs.confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high)), "nothing is skewed"
+    assert between(dict(list(even.items())[:9]), higher).low is None
+    # deviations -1 (nine times) and 9: variance 10, squared error 1, third moment of the mean 720 / 720
+    outlier = {seed: 10.0 if seed == 9 else 0.0 for seed in range(10)}
+    found = between(even, outlier)
+    spread = 30 / 9 / 10
+    error, skewness = (1 + spread) ** 0.5, 1 / (1 + spread) ** 1.5
+    assert (found.error, found.third) == pytest.approx((error, 1.0))
+    assert found.mean - found.low == pytest.approx(student(found.freedom) * error)
+    assert found.high - found.mean == pytest.approx(student(found.freedom) * error * (1 + 5 * skewness**2))
+    welch = stats.ttest_ind(list(outlier.values()), list(even.values()), equal_var=False).pvalue / 2
+    assert found.above == pytest.approx(welch), "0 lies on the short side"
+    assert between(outlier, even).above == pytest.approx(1 - welch)
+    falling = between(even, {seed: value - 3 for seed, value in outlier.items()})
+    stretched = abs(falling.mean) / (1 + (3 - 9 / 10) * skewness)
+    assert 1 - falling.above == pytest.approx(student_tail(stretched / error, falling.freedom) / 2)
+
+
+def test_paired_differences_have_the_interval_of_a_mean():
+    low, high = {0: 0.0, 1: 1.0, 2: 5.0, 3: 2.0}, {0: 1.0, 1: 2.5, 2: 9.0, 3: 2.5}
+    found, alone = between(low, high, paired=True), interval([1.0, 1.5, 4.0, 0.5])
+    assert (found.low, found.high) == (alone.low, alone.high)
 
 
 def test_pairing_is_by_seed_and_on_request():
@@ -31,7 +62,7 @@ def test_pairing_is_by_seed_and_on_request():
     assert (round(found.mean, 6), found.n, found.freedom) == (1.0, 3, 2)
     assert 0 < found.low < found.high < 1.3
     assert between(low, {5: 1.0}, paired=True) is None
-    assert between(low, high).low < 0
+    assert between(low, high).above < 0.9, "unpaired it is lost"
     assert between({}, high) is None
 
 
@@ -46,7 +77,7 @@ def test_noise_of_rounding_decides_nothing(noise, paired):
     larger = between(
         low, {seed: value + 1e-4 * (1 + seed / 10) for seed, value in low.items()}, paired=paired
     )
-    assert larger.low > 0, "a difference beyond rounding is decided"
+    assert larger.above < 0.05, "a difference beyond rounding is decided"
 
 
 def test_numbers_that_are_not_finite_are_refused():

@@ -19,6 +19,7 @@ from loquent.statistics.intervals import Interval
 CELL_COLUMNS = (
     *("table", "cell", "label", "task", "column", "metric", "better"),
     *("mean", "low", "high", "deviation", "n", "episodes", "rows", "low_seeds_rows", "high_seeds_rows"),
+    *("low_rows", "high_rows"),
     *("paper", "paper_quote", "paper_value", "paper_deviation", "paper_n", "failures"),
 )
 VERDICT_COLUMNS = (
@@ -63,6 +64,7 @@ def as_csv(results: Results) -> str:
                         row.episodes,
                         row.rows or None,
                         *_ends(row.both.get(name)),
+                        *_ends(row.over_rows.get(name)),
                         *published,
                         "; ".join(failures),
                     ]
@@ -233,6 +235,7 @@ def _cell(row: Row) -> dict[str, Any]:
         "intervals": {column: interval.as_json() for column, interval in row.intervals.items()},
         "intervals_over": "seeds",
         "over_seeds_and_rows": {column: interval.as_json() for column, interval in row.both.items()},
+        "over_rows": {column: interval.as_json() for column, interval in row.over_rows.items()},
         "published": {
             "where": row.source,
             "quote": row.paper_quote,

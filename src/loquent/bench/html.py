@@ -78,16 +78,16 @@ def page(results: Results) -> str:
 def _table(results: Results, title: str, rows: list[Row]) -> Iterator[str]:
     names = pages.columns(results, rows)
     scales = {name: _scale([row.intervals[name] for row in rows if name in row.intervals]) for name in names}
-    twice = pages.both_columns(names, rows)
+    further = pages.further_columns(names, rows)
     yield f'<h2>{safe(title)}</h2><div class="wide"><table><thead><tr><th></th>'
     yield (
         "".join(f"<th>{safe(head)}</th>" for head in pages.heads(results, names))
-        + "".join(f"<th>{safe(head)}</th>" for head in pages.both_heads(twice))
+        + "".join(f"<th>{safe(head)}</th>" for head in pages.further_heads(further))
         + "<th>n</th><th>episodes</th><th>rows</th></tr></thead><tbody>"
     )
     for row in rows:
         cells = "".join(_cell(row, name, scales[name]) for name in names)
-        cells += "".join(f"<td>{safe(texts.both_text(row, name))}</td>" for name in twice)
+        cells += "".join(f"<td>{safe(texts.further_text(row, *column))}</td>" for column in further)
         mark = ' class="failed"' if row.failures else ""
         yield (
             "<tr><td "
@@ -99,7 +99,7 @@ def _table(results: Results, title: str, rows: list[Row]) -> Iterator[str]:
     seen = pages.visible_differences(results, title, rows)
     cells = "".join(f"<td>{safe(pages.visible_text(seen.get(name)))}</td>" for name in names)
     yield f'<tr class="soft"><td>{pages.VISIBLE}</td>{cells}'
-    yield "<td></td>" * (len(twice) + 3) + "</tr></tbody></table></div>"
+    yield "<td></td>" * (len(further) + 3) + "</tr></tbody></table></div>"
     yield f'<p class="soft">{safe(pages.visible_note(results, title))}</p>'
     tasks = sorted({row.task for row in rows if row.task})
     yield f'<p class="soft">Task {safe("; ".join(tasks) or "none")}.</p>'

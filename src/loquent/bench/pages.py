@@ -13,10 +13,11 @@ from loquent.bench.evidence.rows import Row
 from loquent.bench.evidence.texts import (
     BOTH,
     METHOD,
+    ROWS,
     VARIES,
-    both_text,
     decision_text,
     effect_text,
+    further_text,
     interval_text,
     size_text,
     sizes,
@@ -101,16 +102,20 @@ def both_note(results: Results) -> str:
     if any(row.both for row in results.rows.values()):
         return f"Intervals of all seeds and all rows stand in the columns {BOTH!r}, for means over episodes."
     if results.seeds < two_way.SEEDS:
+        beside = any(row.over_rows for row in results.rows.values())
         return (
             f"Fewer than {two_way.SEEDS} seeds have no interval {BOTH}, because none holds the mean as often "
             "as it says."
+            + f" Intervals of all rows for the mean of these runs stand in the columns {ROWS!r}."
+            * beside
         )
     return f"No column has an interval {BOTH}: no column is a mean over episodes that the runs keep."
 
 
-def both_columns(names: list[str], rows: list[Row]) -> list[str]:
-    """The columns of a table that have an interval over seeds and rows."""
-    return [name for name in names if any(name in row.both for row in rows)]
+def further_columns(names: list[str], rows: list[Row]) -> list[tuple[str, str]]:
+    """The columns of a table that have an interval over rows too, and what varies in it."""
+    both = [(name, BOTH) for name in names if any(name in row.both for row in rows)]
+    return both + [(name, ROWS) for name in names if any(name in row.over_rows for row in rows)]
 
 
 def visible_differences(results: Results, title: str, rows: list[Row]) -> dict[str, visible.Visible]:
@@ -230,25 +235,27 @@ def _preamble(results: Results) -> list[str]:
 
 def _ours(results: Results, title: str, rows: list[Row]) -> str:
     names = columns(results, rows)
-    twice = both_columns(names, rows)
+    further = further_columns(names, rows)
     body = [
         [
             row.label,
             *(cell(row, name) for name in names),
-            *(both_text(row, name) for name in twice),
+            *(further_text(row, *column) for column in further),
             state(row, results.seeds),
             *sizes(row),
         ]
         for row in rows
     ]
     seen = visible_differences(results, title, rows)
-    body.append([VISIBLE, *(visible_text(seen.get(name)) for name in names), *[""] * len(twice), "", "", ""])
-    return text_table(["", *heads(results, names), *both_heads(twice), "n", "episodes", "rows"], body)
+    body.append(
+        [VISIBLE, *(visible_text(seen.get(name)) for name in names), *[""] * len(further), "", "", ""]
+    )
+    return text_table(["", *heads(results, names), *further_heads(further), "n", "episodes", "rows"], body)
 
 
-def both_heads(names: list[str]) -> list[str]:
-    """The heads of the columns of intervals over seeds and rows."""
-    return [f"{name.replace('_', ' ')} {BOTH}" for name in names]
+def further_heads(further: list[tuple[str, str]]) -> list[str]:
+    """The heads of the columns of `further_columns`."""
+    return [f"{name.replace('_', ' ')} {varies}" for name, varies in further]
 
 
 def across_tables(found: Across) -> tuple[str, list[list[list[str]]]]:

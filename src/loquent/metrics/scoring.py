@@ -4,6 +4,8 @@ Each draw of the bootstrap computes the corpus score itself. If a metric has a t
 counts), a draw sums tallies. If the corpus score is the mean of the sample scores, on all samples and on a
 few small test draws, a draw takes the mean. Any other metric is called again on each draw.
 
+Means of scores that are 0 or 1 have intervals of shares, and are not drawn.
+
 Samples with the same prompt are answers to one row, so they are no independent evidence. The bootstrap draws
 prompts, each with all its samples; a sample without a prompt is drawn alone.
 """
@@ -11,8 +13,8 @@ prompts, each with all its samples; a sample without a prompt is drawn alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +24,7 @@ from loquent.core.seeding import Key
 from loquent.data.pairs import Pairs
 from loquent.errors import BadSetting, BrokenMetric
 from loquent.statistics.clustered import members
-from loquent.statistics.resampling import Bounds, Numbers, Resampling, Statistic, bounds, rare
+from loquent.statistics.resampling import Bounds, Numbers, Resampling, Statistic, bounds, share
 
 Column = NDArray[np.float64]
 # small draws that test whether a corpus score is a mean
@@ -139,18 +141,24 @@ def _bounds(
             scores |= _measured(name, metric, pairs.chosen(numbers.tolist())).corpus
         return scores
 
-    accepted = {key: value for key, value in measured.corpus.items() if key not in refused}
-    found = refused | intervals(statistic, accepted)
-    return {key: _cautioned(own, means.get(key), prompts) for key, own in found.items()}
+    shares = {
+        key: _share(column, rows(pairs), resampling) for key, column in means.items() if _is_share(column)
+    }
+    drawn = {key: value for key, value in measured.corpus.items() if key not in refused | shares}
+    return refused | shares | (intervals(statistic, drawn) if drawn else {})
 
 
-def _cautioned(found: Bounds, scores: Column | None, prompts: list[Numbers]) -> Bounds:
-    """The interval with a caution if few of its scores of 0 and 1 differ; scores on one prompt count once."""
-    if scores is None or found.low is None or found.caution:
-        return found
-    by_prompt = [set(scores[own][~np.isnan(scores[own])].tolist()) for own in prompts]
-    caution = rare([next(iter(own)) for own in by_prompt if len(own) == 1])
-    return replace(found, caution=caution)
+def _is_share(column: Column) -> bool:
+    """Whether the scores are 0 and 1, and no other."""
+    return set(column[~np.isnan(column)].tolist()) == {0.0, 1.0}
+
+
+def _share(column: Column, rows: Sequence[str | int], resampling: Resampling) -> Bounds:
+    present = np.flatnonzero(~np.isnan(column)).tolist()
+    scored = [rows[number] for number in present]
+    if len(set(scored)) < 2:
+        return Bounds(why=ONE_PROMPT)
+    return share(column[present].tolist(), scored, resampling.level)
 
 
 def _tallied(metric: Tallied, pairs: Pairs) -> Statistic:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loquent.errors import LoquentError
+from loquent.statistics.intervals import incomplete_beta
 
 
 def mean_and_error(numbers: Sequence[float], rows: Sequence[Hashable]) -> tuple[float, float]:
@@ -113,6 +114,27 @@ def wilson(share: float, n: float, z: float) -> tuple[float, float]:
     centre = share + z * z / (2 * n)
     half = z * math.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)
     return (centre - half) / (1 + z * z / n), (centre + half) / (1 + z * z / n)
+
+
+def exact(share: float, n: float, level: float) -> tuple[float, float]:
+    """The interval of Clopper and Pearson of a share of n episodes, which holds it at least so often.
+
+    An effective number n need not be whole (Korn and Graubard 1998, Survey Methodology 24).
+    Source: Clopper and Pearson 1934, doi:10.1093/biomet/26.4.404.
+    """
+    return _exact_low(share * n, n, level), 1 - _exact_low((1 - share) * n, n, level)
+
+
+def _exact_low(count: float, n: float, level: float) -> float:
+    """The share of which so many of n or more have the probability (1 - level) / 2; 0 for none."""
+    low, high = 0.0, 1.0
+    if count <= 0:
+        return low
+    for _ in range(60):
+        middle = (low + high) / 2
+        tail = incomplete_beta(count, n - count + 1, middle)
+        low, high = (middle, high) if tail < (1 - level) / 2 else (low, middle)
+    return low
 
 
 def _check(numbers: Sequence[float], rows: Sequence[Hashable]) -> None:

@@ -140,10 +140,16 @@ def _density(t: float, freedom: float) -> float:
 def student_tail(t: float, freedom: float) -> float:
     """The probability outside [-t, t], t >= 0, under Student's t-distribution.
 
-    It is the incomplete beta function I(x; freedom / 2, 1 / 2) at x = freedom / (freedom + t²), by the
-    continued fraction of the Digital Library of Mathematical Functions, 8.17.22.
+    It is the incomplete beta function I(x; freedom / 2, 1 / 2) at x = freedom / (freedom + t²).
     """
-    a, b, x = freedom / 2, 0.5, freedom / (freedom + t * t)
+    return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t))
+
+
+def incomplete_beta(a: float, b: float, x: float) -> float:
+    """The regularised incomplete beta function I(x; a, b).
+
+    Source: the continued fraction of the Digital Library of Mathematical Functions, 8.17.22.
+    """
     if x >= 1:
         return 1.0
     if x <= 0:

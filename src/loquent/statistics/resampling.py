@@ -12,15 +12,15 @@ that count distinct items, such as a vocabulary, because drawn texts repeat. `Bo
 Quantiles of draws are too narrow for few samples: a draw spreads by sqrt((n - 1) / n) less than the samples,
 and its spread is itself an estimate. Both methods take quantiles further out, which makes the interval of
 a mean as wide as Student's t (Hesterberg 2015, arXiv:1411.5279, sec. 4.3, "expanded percentile interval").
-Below `FEW` samples a caution says that scores with skewed distributions still leave the interval too often,
-and `rare` has one for shares. How often intervals are right is in docs/evidence.md.
+Below `FEW` samples a caution says that scores with skewed distributions still leave the interval too often.
+Means of 0 and 1 are not drawn: they have intervals of shares (`share`). How often intervals are right is in
+docs/evidence.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, Literal
@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from loquent.core.seeding import Key
 from loquent.core.settings import check_ranges, setting
+from loquent.statistics.clustered import effective_number, exact, wilson
 from loquent.statistics.intervals import student
 
 Numbers = NDArray[np.int64]
@@ -38,7 +39,8 @@ Statistic = Callable[[Numbers], dict[str, float]]
 """Scores the drawn samples: values by key."""
 GROUPS = 200  # the largest number of groups that bca leaves out, one at a time
 FEW = 50  # below this number of samples, intervals have a caution
-RARE = 10  # a mean of 0 and 1 has one if the rarer of them is less frequent
+RARE = 5  # a mean of 0 and 1 has an exact interval if the rarer of them is less frequent
+EXACT, WILSON = "exact", "wilson"  # the methods of means of 0 and 1
 SPREADLESS = 1e-12  # a difference below this share of a number is rounding
 ONE_SIDED = (
     "all draws lie on one side of the value: it is an extreme, or it depends on how many different texts "
@@ -70,16 +72,20 @@ class Resampling:
 
 @dataclass(frozen=True)
 class Bounds:
-    """An interval, or the reason why there is none. `caution` says why an interval may be too narrow."""
+    """An interval, or the reason why there is none.
+
+    `caution` says why an interval may be too narrow. `method` names it if it is not that of the settings.
+    """
 
     low: float | None = None
     high: float | None = None
     why: str = ""
     caution: str = ""
+    method: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """The bounds by name, and the reason and the caution if there are any."""
-        texts = {"why": self.why, "caution": self.caution}
+        """The bounds by name, and the reason, the caution and the method if there are any."""
+        texts = {"why": self.why, "caution": self.caution, "method": self.method}
         return {"low": self.low, "high": self.high} | {name: text for name, text in texts.items() if text}
 
 
@@ -145,16 +151,20 @@ def few(samples: int) -> str:
     )
 
 
-def rare(scores: Sequence[float]) -> str:
-    """The caution on the mean of scores that are 0 or 1, of which few differ; empty for other scores."""
-    counts = Counter(scores)
-    least = min(counts.values(), default=0)
-    if len(counts) != 2 or counts.keys() != {0.0, 1.0} or least >= RARE:
-        return ""
-    return (
-        f"{least} of {len(scores)} scores differ from the others, which are all equal; the interval may hold "
-        f"the true share less often than it says; take samples until at least {RARE} differ"
-    )
+def share(scores: Sequence[float], rows: Sequence[Hashable], level: float) -> Bounds:
+    """The interval of the mean of scores that are 0 or 1: Wilson's, or an exact one if few of them differ.
+
+    Scores on one row are no independent evidence: n is the effective number of scores, and Wilson's interval
+    has Student's t for the number of rows. If fewer than `RARE` scores differ from the others, Wilson's holds
+    the share too seldom; that of Clopper and Pearson holds it at least as often as `level`.
+
+    Args:
+        rows: the row of each score; there are at least 2 different ones.
+    """
+    mean, n = math.fsum(scores) / len(scores), effective_number(scores, rows)
+    if min(mean, 1 - mean) * n < RARE - 1e-9:
+        return Bounds(*exact(mean, n, level), method=EXACT)
+    return Bounds(*wilson(mean, n, student(len(set(rows)) - 1, level)), method=WILSON)
 
 
 def interval(

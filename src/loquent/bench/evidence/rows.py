@@ -26,7 +26,8 @@ class Row:
 
     `values`, and their standard errors over rows (`errors`), are by column and seed. `by_row` has, for the
     columns that are means over episodes, the mean on each row by seed. `both` has the intervals over seeds
-    and rows of these columns, for 5 seeds or more. `paper` holds the published figures by column.
+    and rows of these columns, for 5 seeds or more; `over_rows`, for 2 to 4 seeds, those of the mean of these
+    runs over rows. `paper` holds the published figures by column.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Row:
     errors: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
     by_row: Mapping[str, Mapping[int, Mapping[str, float]]] = field(default_factory=dict)
     both: Mapping[str, Interval] = field(default_factory=dict)
+    over_rows: Mapping[str, Interval] = field(default_factory=dict)
 
     def error(self, column: str) -> float | None:
         """The standard error over rows of a single run's number.
@@ -99,6 +101,11 @@ def row(
             column: found
             for column, own in by_row.items()
             if (found := _both(own, values[column])) is not None
+        },
+        over_rows={
+            column: found
+            for column, own in by_row.items()
+            if (found := _over_rows(own, values[column])) is not None
         },
     )
 
@@ -174,6 +181,15 @@ def _both(by_row: Mapping[int, Mapping[str, float]], values: Mapping[int, float]
     if len(by_row) < two_way.SEEDS or len(rows) < 2:
         return None
     found = two_way.interval(table(by_row, rows))
+    return None if found.low is None else moved(found, sum(values.values()) / len(values))
+
+
+def _over_rows(by_row: Mapping[int, Mapping[str, float]], values: Mapping[int, float]) -> Interval | None:
+    """The interval over rows of the mean of a few runs; None if there is none."""
+    rows = shared(by_row)
+    if not 1 < len(by_row) < two_way.SEEDS or len(rows) < 2:
+        return None
+    found = interval(table(by_row, rows).mean(0).tolist())
     return None if found.low is None else moved(found, sum(values.values()) / len(values))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from loquent.bench.evidence.rows import Row
 from loquent.bench.evidence.verdicts import HOLDS, Step, Verdict
+from loquent.statistics.comparing import RUNS
 from loquent.statistics.intervals import Interval
 from loquent.statistics.tables import number
 
@@ -11,11 +12,11 @@ VARIES = (
     "Intervals in the columns of values are over seeds on the same test rows: they say how much training "
     "varies, and leave out what other rows would change."
 )
-BOTH = "over seeds and rows"
+BOTH, ROWS = "over seeds and rows", "over rows"
 METHOD = (
     "Mean and 95 % interval over seeds: Student's t, whose end on the long side of skewed values lies "
     "further out. Fewer than 3 seeds, or equal numbers, have no interval. A rare outcome that no seed shows "
-    "is in no interval."
+    f"is in no interval. Differences have an interval from {RUNS} seeds on, and with fewer a standard error."
 )
 
 
@@ -54,6 +55,8 @@ def difference_text(step: Step) -> str:
         text += " over rows" if step.error is not None else " over seeds"
     elif step.error is not None:
         text += f" ± {number(step.error)} over rows that are not paired, without an interval"
+    elif difference.error:
+        text += f" ± {number(difference.error)} (standard error over seeds)"
     if both is not None and both.low is not None and both.high is not None:
         text += f", [{number(both.low)}, {number(both.high)}] over seeds and rows"
     return text
@@ -93,9 +96,9 @@ def p_text(p: float) -> str:
     return "below 0.0001" if p < 1e-4 else f"{p:.2g}"
 
 
-def both_text(row: Row, column: str) -> str:
-    """The interval over seeds and rows; a dash if there is none."""
-    found = row.both.get(column)
+def further_text(row: Row, column: str, varies: str) -> str:
+    """The interval of a column in which this varies; a dash if there is none."""
+    found = (row.both if varies == BOTH else row.over_rows).get(column)
     if found is None or found.low is None or found.high is None:
         return "–"
     return f"[{number(found.low)}, {number(found.high)}]"

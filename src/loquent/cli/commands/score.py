@@ -23,12 +23,17 @@ from loquent.core.values import Record, plain
 from loquent.data import pairs
 from loquent.errors import BadSetting, BrokenMetric, LoquentError, listed
 from loquent.metrics import scoring
-from loquent.statistics.resampling import Bounds, Resampling
+from loquent.statistics.resampling import EXACT, RARE, WILSON, Bounds, Resampling
 from loquent.training import by_name
 from loquent.training.metrics import build_metrics
 
 DELAY = 2.0  # seconds before the progress bar appears
 MOST_KEYS = 20  # keys named in one note
+SHARES = {
+    WILSON: "scores of 0 and 1 have Wilson's interval, without draws",
+    EXACT: f"scores of 0 and 1 of which fewer than {RARE} differ have an exact interval, which holds the "
+    "share at least so often",
+}
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
@@ -221,6 +226,9 @@ def _print(
             f"draws of all {'prompts, each with its samples' if repeated else 'samples'}, "
             f"seed {resampling.seed}"
         )
+        for method, text in SHARES.items():
+            if keys := [key for key, found in scored.bounds.items() if found.method == method]:
+                print(f"{text} ({_listed(keys)})")
         _print_reasons(scored.bounds)
         for caution in dict.fromkeys(found.caution for found in scored.bounds.values() if found.caution):
             print(f"caution: {caution}")
@@ -234,4 +242,8 @@ def _print_reasons(bounds: dict[str, Bounds]) -> None:
     """Print why keys have no interval, each reason with its keys."""
     for reason in dict.fromkeys(interval.why for interval in bounds.values() if interval.why):
         keys = [key for key, interval in bounds.items() if interval.why == reason]
-        print(f"–: {reason} ({', '.join(keys[:MOST_KEYS])}{', ...' if len(keys) > MOST_KEYS else ''})")
+        print(f"–: {reason} ({_listed(keys)})")
+
+
+def _listed(keys: list[str]) -> str:
+    return ", ".join(keys[:MOST_KEYS]) + (", ..." if len(keys) > MOST_KEYS else "")

@@ -54,6 +54,14 @@ def letters(guess: str, pattern: str) -> str:
     )
 
 
+def pairs(guess: str, pattern: str) -> str:
+    """Each letter with its mark, such as "cb rb ag nb eb".
+
+    A tokenizer that splits at spaces keeps five tokens, one for each place.
+    """
+    return " ".join(letter + mark for letter, mark in zip(guess, pattern, strict=True))
+
+
 def code(pattern: str) -> int:
     """The number of five marks, in 0..242: b, y, g are the digits 0, 1, 2.
 

@@ -3,7 +3,7 @@
 Observation  the marks of the last guess: g for a letter in place, y for a letter elsewhere in the word, b for
              an absent letter. The rule "ilql" does not count letters, "official" does. With
              feedback="letters", the guess itself: a letter in place in upper case, a letter elsewhere in
-             lower case, "-" for an absent letter.
+             lower case, "-" for an absent letter. With feedback="pairs", each letter with its mark.
 Action       one word. Anything but five letters a-z costs the turn and gets no marks. Five letters outside
              the list are a guess, unless `guesses` allows only the words of a list.
 Reward       guess: 0 for the right word, -1 for any other; so the return is -(k-1) when solved at guess k,
@@ -26,7 +26,7 @@ from loquent.core.values import Record
 from loquent.errors import UnknownName
 from loquent.tasks.wordle import rows as words
 from loquent.tasks.wordle.lexicon import lexicon
-from loquent.tasks.wordle.marks import Board, letters
+from loquent.tasks.wordle.marks import Board, letters, pairs
 from loquent.tasks.wordle.terminal import coloured
 
 GUESSES = 6
@@ -39,7 +39,9 @@ EXPLAINED = {
     "marks": "After each guess: g in place, y elsewhere in the word, b not in it.",
     "letters": "After each guess its letters: in upper case in place, in lower case elsewhere in the word, - "
     "not in it.",
+    "pairs": "After each guess each letter with a mark: g in place, y elsewhere in the word, b not in it.",
 }
+WRITTEN = {"marks": lambda guess, marks: marks, "letters": letters, "pairs": pairs}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +62,8 @@ class WordleOptions:
     )
     feedback: str = setting(
         "marks",
-        "marks: bgybb; letters: G in place, g elsewhere, - absent, which a small model learns faster",
-        choices=("marks", "letters"),
+        "marks: bgybb; letters: G in place, g elsewhere, - absent; pairs: each letter with its mark, cb rg",
+        choices=("marks", "letters", "pairs"),
     )
     instruct: bool = setting(
         True, "state the rules before the first guess; a small model trained on episodes does not need them"
@@ -146,7 +148,7 @@ class Wordle(Task):
         secret = self._secret(state)
         marks = self.lexicon.marks(move, secret)
         after = State((*state.board, (move, marks)), state.turn + 1, state.secret, state.key)
-        feedback = marks if self.options.feedback == "marks" else letters(move, marks)
+        feedback = WRITTEN[self.options.feedback](move, marks)
         if move == secret:
             return Outcome(after, _observation(after, feedback + "\n"), RIGHT, SOLVED)
         return Outcome(after, _observation(after, feedback + "\n"), WRONG)
