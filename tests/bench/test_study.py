@@ -44,7 +44,7 @@ PRINTED = {
 """The columns of intervals that are printed, by table."""
 ERRORS = {
     "seed_intervals": 0.12,
-    "seed_differences": 0.2,
+    "seed_differences": 0.39,
     "row_differences": 0.54,
     "two_way": 0.54,
     "shares": 0.0,
@@ -68,7 +68,7 @@ def test_printed_intervals_hold_the_truth_in_93_to_97_per_cent(table):
     wrong = {cell: share for cell, share in shares.items() if not 93 - 3 * error <= share <= 97 + 3 * error}
     assert wrong == {}
     outside = [share for share in shares.values() if not 93 <= share <= 97]
-    assert len(outside) <= len(shares) / 8
+    assert len(outside) <= len(shares) / 5
 
 
 def test_intervals_of_shares_are_exact_and_never_hold_less_than_93_per_cent():
@@ -95,7 +95,8 @@ def test_the_results_have_what_decides_what_is_printed():
     assert max(few) > 98, "with 3 seeds no interval over seeds and rows is printed"
     for line in RECORD["seed_differences_few"]:
         shares = [line[name] for name in DIFFERENCES]
-        assert min(shares) < 92.5, f"with {line['']} no interval of a difference is printed"
+        assert min(shares) < 93, f"with {line['']} no interval of a difference is printed"
+        assert max(shares) > 97, "so a wider one would hold too often"
     skewed = [line["skewed, Student's"] for line in RECORD["seed_intervals"]]
     assert max(skewed) < 93.5, "Student's t is not printed"
     tasks = [line["interquartile mean, skewed"] for line in RECORD["over_tasks"][:3]]

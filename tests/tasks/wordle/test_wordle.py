@@ -18,7 +18,7 @@ from loquent.tasks.wordle import rows
 from loquent.tasks.wordle import task as home
 from loquent.tasks.wordle.lexicon import Lexicon, information
 from loquent.tasks.wordle.lexicon import lexicon as lexicon_of
-from loquent.tasks.wordle.marks import CODE, WRITTEN, code, letters, marks, table
+from loquent.tasks.wordle.marks import CODE, WRITTEN, code, letters, marks, pairs, table
 from loquent.tasks.wordle.task import Wordle, WordleOptions
 
 WORDS = rows.read("builtin")
@@ -460,16 +460,28 @@ def test_feedback_as_letters_tells_the_same(guess, secret):
     assert all(seen in ("-", said, said.upper()) for seen, said in zip(shown, guess, strict=True))
 
 
-def test_letters_change_what_is_seen_and_explained_alone():
-    plain, spelled = Wordle(WordleOptions(limit=20)), Wordle(WordleOptions(limit=20, feedback="letters"))
+@given(WORD, WORD)
+def test_feedback_as_pairs_is_the_guess_with_its_marks(guess, secret):
+    assert pairs("crane", marks("crane", "raise")) == "cb ry ay nb eg"
+    shown = pairs(guess, marks(guess, secret)).split(" ")
+    assert "".join(letter for letter, _ in shown) == guess
+    assert "".join(mark for _, mark in shown) == marks(guess, secret)
+
+
+def test_the_feedback_changes_what_is_seen_and_explained_alone():
+    plain, spelled, paired = (
+        Wordle(WordleOptions(limit=20, feedback=form)) for form in ("marks", "letters", "pairs")
+    )
     row = plain.rows("train")[0]
     guess = next(word for word in plain.words if word != row["secret"])
     for task, expected in (
         (plain, marks(guess, row["secret"])),
         (spelled, letters(guess, marks(guess, row["secret"]))),
+        (paired, pairs(guess, marks(guess, row["secret"]))),
     ):
         opening = task.first(row, Key(0))
         after = task.play(opening.state, guess)
         assert (after.observation.text, dict(after.rewards)) == (expected + "\n", {"guess": -1.0})
     assert "upper case" in spelled.spec.instruction
     assert "upper case" not in plain.spec.instruction
+    assert "each letter with a mark" in paired.spec.instruction
