@@ -3,7 +3,10 @@
 import json
 
 import pytest
+
 import study
+from loquent.statistics import comparing, two_way
+from loquent.statistics.resampling import share
 from study import (
     DOCS,
     DRAWS,
@@ -23,9 +26,6 @@ from study import (
     with_tables,
     wrong_decisions,
 )
-
-from loquent.statistics import comparing, two_way
-from loquent.statistics.resampling import share
 
 DIFFERENCES = (
     *(f"{name}{apart}" for name in DRAWS for apart in ("", ", equal deviations", ", four times")),
