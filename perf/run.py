@@ -161,6 +161,24 @@ BENCHMARKS = {
     "reading-act": Benchmark(
         "games of reading by asking through Task.act, against the released way's batch", "reading", "act", 0.5
     ),
+    "asking-act": Benchmark("QA-DQN's acts in 20 games, against the released way", "asking", "act", 2.5),
+    "asking-act-running": Benchmark(
+        "the same, ended games left out on both sides", "asking", "act", 2.5, {"running": True}
+    ),
+    "asking-update": Benchmark(
+        "a gradient step of QA-DQN, against the released way", "asking", "update", 2.5, {}, 5
+    ),
+    "asking-words": Benchmark(
+        "QA-DQN's acts with 200,000 words, against 1,000 words", "asking", "vocabulary", 0.8
+    ),
+    "asking-words-update": Benchmark(
+        "its gradient step with 200,000 words, against 1,000 words",
+        "asking",
+        "vocabulary",
+        0.8,
+        {"learning": True},
+        5,
+    ),
     "ilql-training": Benchmark(
         "a gradient step of ILQL, 50,257 words, against a plain reading of its loss",
         "offline",

@@ -338,6 +338,7 @@ def test_imrc_s_table_stands_in_the_paper(beside):
     tables = published.load("imrc").tables
     assert list(tables) == [f"{data}-{memory}" for data in ("iSQuAD", "iNewsQA") for memory in (1, 3, 5)]
     assert {table.quote in text for table in tables.values()} == {True}
+    assert [each.quote for each in suites.load("imrc").orderings if each.quote not in text] == []
     modes = dict(zip(("easy", "hard"), text.split("Easy Mode\t")[1].split("Hard Mode\t"), strict=True))
     for row in tables["iSQuAD-1"].rows:
         mode, queries, agent = row.split("/")
