@@ -36,6 +36,7 @@ def test_labels_and_additions_are_reported(tmp_path):
     assert (scratch["true_at_start"], scratch["unsolvable"]) == (["8"], [])
     assert scratch["differences"][0] == "statements: 3, the published file has 163"
     assert scratch["failed"][0].startswith("9: program 'unique(all_items) == 1': unique needs exactly 1")
+    assert scratch["blind"]["share"] == 0.5
     assert sum(report["files"]["scatter_scratch_dev.json"]["edits"].values()) == 1
     boards = report["files"]["tower_flipit_train_partial.json"]
     assert (boards["agree"], boards["disagree"], boards["differences"]) == (1, ["1-1-0"], [])
@@ -43,6 +44,22 @@ def test_labels_and_additions_are_reported(tmp_path):
         "tower_flipit_train_partial.json: 1-1-0: the program disagrees with the label" in report["problems"]
     )
     assert lines[-1] == "agree: 1 of 2 labels"
+
+
+def test_the_sequence_of_the_training_file_is_the_baseline_that_reads_no_sentence(tmp_path):
+    both = {"lf": "exist(filter_obj(all_items, is_blue)) and NOT(exist(filter_obj(all_items, is_black)))"}
+    folder = written(
+        tmp_path,
+        tower_scratch_train={"7": BLACK},
+        tower_scratch_dev={"8": NONE, "9": {**BLACK, **both}, "10": BLACK},
+    )
+    lines, report = examine(folder)
+    train, dev = (report["files"][f"tower_scratch_{split}.json"]["blind"] for split in ("train", "dev"))
+    assert train["share"] == 1.0
+    assert all(text.startswith("add ") for text in train["additions"])
+    assert "chosen_on_training" not in train
+    assert (dev["share"], dev["chosen_on_training"]) == pytest.approx((2 / 3, 1 / 3))
+    assert any(line.endswith("make 66.7% true, those chosen on the training file 33.3%") for line in lines)
 
 
 def test_a_program_that_fails_on_its_board_does_not_agree(tmp_path):
@@ -101,5 +118,8 @@ def test_the_published_files_have_the_measured_figures(beside):
     assert files["tower_scratch_dev"]["edits"] == {"0": 4, "1": 39, "2": 71, "3": 36, "4": 11, "7": 1, "8": 1}
     starts = {name: len(file["true_at_start"]) for name, file in files.items() if "true_at_start" in file}
     assert list(starts.values()) == [25, 4, 64, 4]
+    blind = files["tower_scratch_dev"]["blind"]
+    assert len(blind["additions"]) == 10
+    assert (blind["share"], blind["chosen_on_training"]) == pytest.approx((0.558, 0.503), abs=0.001)
     unsolvable = [file["unsolvable"] for file in files.values() if "unsolvable" in file]
     assert unsolvable == [["30", "1786"], [], ["76"], []]

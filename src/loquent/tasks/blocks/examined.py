@@ -7,10 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from loquent.core.task import Row
+from loquent.core.values import Record
 from loquent.errors import ProgramError
-from loquent.tasks.blocks import published, solvable
+from loquent.tasks.blocks import fixed, published, solvable
+from loquent.tasks.blocks.board import EMPTY_BOARD, Board
+from loquent.tasks.blocks.edits.base import ADD
+from loquent.tasks.blocks.edits.towers import TowerEdits
 from loquent.tasks.blocks.programs.program import compile_program
-from loquent.tasks.blocks.published import PublishedFile
+from loquent.tasks.blocks.published import PublishedFile, Statement
+from loquent.tasks.blocks.rules import stacked, with_box
 
 NONE = "none"  # the number of edits of a statement that no board within ten edits makes true
 
@@ -24,7 +30,11 @@ def examine(folder: Path) -> tuple[list[str], dict[str, Any]]:
     `disagree` with their labels. Files from scratch also have `edits`, the number of statements by their
     additions, and the ids that are `true_at_start` or `unsolvable` within ten edits, or whose programs
     `failed`. For towers, additions are the fewest and the unsolvable ones are proved; for scattered items, a
-    search found them. `problems` is empty if all labels agree, no program failed, and no file differs.
+    search found them. Files of towers from scratch also have `blind`, what an agent that reads no sentence
+    reaches: the `additions` of the best fixed sequence that a search finds for the file, the `share` of its
+    statements that are true after them, and `chosen_on_training`, the share after the best sequence of the
+    training file, if that is there. `problems` is empty if all labels agree, no program failed, and no file
+    differs.
 
     Raises:
         BadRow: the folder has no published file, or one cannot be read.
@@ -32,9 +42,14 @@ def examine(folder: Path) -> tuple[list[str], dict[str, Any]]:
     report: dict[str, Any] = {"total": 0, "agree": 0, "constant_true": [], "constant_false": []}
     files: dict[str, dict[str, Any]] = {}
     lines, problems = [], []
+    trained: Board | None = None
     for path in published.find_all(folder):
         file = published.read(path)
-        found = _solved(file, report) if file.name.split("_")[1] == "scratch" else _agreeing(file, report)
+        appearance, start, split = file.name.split("_")
+        found = _solved(file, report) if start == "scratch" else _agreeing(file, report)
+        if (appearance, start) == ("tower", "scratch"):
+            board, found["blind"] = _blind(file, trained)
+            trained = board if split == "train" else trained
         contexts = len({(each.sentence, each.label) for each in file.statements.values()})
         counts = {"statements": len(file.statements), "contexts": contexts, "partial": file.partial}
         files[path.name] = {**counts, "differences": file.differences, **found}
@@ -93,6 +108,41 @@ def _solved(file: PublishedFile, report: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _blind(file: PublishedFile, trained: Board | None) -> tuple[Board, dict[str, Any]]:
+    """The board of the best fixed sequence for a file of towers from scratch, and what it makes true.
+
+    Args:
+        trained: the board of the best sequence for the training file.
+    """
+    rows = [
+        Row(each.id, Record(program=each.program, target=True))
+        for each in file.statements.values()
+        if _has_value(each)
+    ]
+    actions, best = TowerEdits(), fixed.best_towers(rows, _truth)
+    board = EMPTY_BOARD
+    for box, color in best.actions:
+        board = with_box(board, box, stacked(board[box], color))
+    blind: dict[str, Any] = {
+        "additions": [actions.text(actions.join((ADD, box, color))) for box, color in best.actions],
+        "share": best.share,
+    }
+    if trained is not None:
+        blind["chosen_on_training"] = sum(_truth(row["program"], trained) for row in rows) / len(rows)
+    return board, blind
+
+
+def _has_value(statement: Statement) -> bool:
+    try:
+        return _truth(statement.program, statement.board) in (True, False)
+    except ProgramError:
+        return False
+
+
+def _truth(program: str, board: Board) -> bool:
+    return compile_program(program)(board)
+
+
 def _shown(found: dict[str, Any]) -> Iterator[str]:
     if "agree" in found:
         yield f"  labels that the programs give: {found['agree']:,}"
@@ -102,6 +152,11 @@ def _shown(found: dict[str, Any]) -> Iterator[str]:
     )
     yield f"  true at the start: {_joined(found['true_at_start'])}"
     yield f"  unsolvable: {_joined(found['unsolvable'])}"
+    if blind := found.get("blind"):
+        chosen = blind.get("chosen_on_training")
+        yield f"  sentence unread: {len(blind['additions'])} additions make {blind['share']:.1%} true" + (
+            "" if chosen is None else f", those chosen on the training file {chosen:.1%}"
+        )
 
 
 def _joined(ids: list[str]) -> str:

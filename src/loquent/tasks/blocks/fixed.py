@@ -91,6 +91,7 @@ def best_towers(
     """The best additions (box, colour) to an empty board of towers, and their share of all rows.
 
     Only the board at the end counts, so the search changes a whole tower at a time; else it works as `best`.
+    It ends with a search from the best board that all rows judge.
     """
     judged = _judged(rows)
     stacks = [stack for height in range(5) for stack in product(range(len(COLORS)), repeat=height)]
@@ -113,6 +114,8 @@ def best_towers(
         starts.append(tuple(tuple(map(int, rng.integers(3, size=3))) for _ in range(3)))
     ends = [_climb(start, near, share, Key(seed, ("climb", i))) for i, start in enumerate(starts)]
     final = max(ends, key=lambda towers: share(towers, rows))
+    if len(judged) < len(rows):
+        final = _climb(final, near, lambda towers: share(towers, rows), Key(seed, ("climb", "all")))
     return Fixed(tuple((box, c) for box, stack in enumerate(final) for c in stack), share(final, rows))
 
 

@@ -110,15 +110,19 @@ def _load(
 ) -> Splits:
     if source == "builtin":
         splits = builtin.splits(appearance, start, held_out)
+        unsolvable = builtin.unsolvable(appearance, start) if no_unsolvable else frozenset()
     else:
         splits = files.splits(path, appearance, start)
+        unsolvable = frozenset(
+            row.id
+            for rows in splits.values()
+            for row in rows
+            if no_unsolvable and solvable.is_unsolvable(row, appearance)
+        )
     kept = {}
     for split, rows in splits.items():
         chosen = tuple(
-            row
-            for row in rows
-            if not (no_trivial and solvable.is_trivial(row))
-            and not (no_unsolvable and solvable.is_unsolvable(row, appearance))
+            row for row in rows if row.id not in unsolvable and not (no_trivial and solvable.is_trivial(row))
         )
         kept[split] = limited(chosen, limit)
     return kept

@@ -16,6 +16,7 @@ from loquent.tasks.blocks.board import BOX_SIDE, Board, Item
 
 MOST_ITEMS = 100  # of a board that a program reads
 KEPT_SCENES = 4096
+KEPT_BOXES = 16_384
 
 
 class Constant(Enum):
@@ -118,9 +119,18 @@ class Scene:
         self.all_items: list[Thing] = []
         self.all_boxes: list[Box] = []
         for number, items in enumerate(board):
-            things = [Thing(index, item) for index, item in enumerate(items, len(self.all_items))]
-            self.all_items += things
-            self.all_boxes.append(Box(number, things))
+            box = _box_of(number, items, len(self.all_items))
+            self.all_items += box.things
+            self.all_boxes.append(box)
+
+
+@lru_cache(KEPT_BOXES)
+def _box_of(number: int, items: tuple[Item, ...], first: int) -> Box:
+    """The box of some items, the first of which has the index `first` on the board.
+
+    Scenes share the last `KEPT_BOXES` boxes, because an edit changes one box of three.
+    """
+    return Box(number, [Thing(index, item) for index, item in enumerate(items, first)])
 
 
 @lru_cache(KEPT_SCENES)

@@ -6,13 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from loquent.core.seeding import Key
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.data.sources import SPLITS, Splits, draw_of
 from loquent.tasks.blocks.board import EMPTY_BOARD, Board
-from loquent.tasks.blocks.programs.program import compile_program
-from loquent.tasks.blocks.statements import boards, drawn
+from loquent.tasks.blocks.statements import drawn, made
 from loquent.tasks.blocks.statements.drawn import Drawn
 
 SHARES = {"test": 0.2, "validation": 0.1}  # of the statements or of the templates
@@ -44,11 +42,17 @@ def _from_scratch(statement: Drawn, appearance: str) -> Iterator[Row]:
 
 def _flips(statement: Drawn, appearance: str) -> Iterator[Row]:
     """A row for each of the two boards, in a random order."""
-    truth = compile_program(statement.program).compute
-    draw = boards.Draw(Key(drawn.SEED, ("blocks", "boards", appearance, statement.number)))
-    pair = boards.pair(appearance, statement.about, truth, draw) or ()
-    for i, board in enumerate(pair):
-        yield Row(f"{appearance}-{statement.number}-{i}", _fields(statement, not truth(board), board))
+    known = made.made(appearance)
+    for i, board in enumerate(known.pairs.get(statement.number, ())):
+        target = known.first[statement.number] == bool(i)
+        yield Row(f"{appearance}-{statement.number}-{i}", _fields(statement, target, board))
+
+
+def unsolvable(appearance: str, start: str) -> frozenset[str]:
+    """The ids of the rows whose target no board within ten edits has; each flip-it row can be solved."""
+    if start == "flip_it":
+        return frozenset()
+    return frozenset(f"{appearance}-{number}" for number in made.made(appearance).unsolvable)
 
 
 def _fields(statement: Drawn, target: bool, board: Board) -> Record:
