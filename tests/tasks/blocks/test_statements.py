@@ -121,14 +121,14 @@ def test_boards_of_flip_it_rows_are_fixed_and_differ_in_the_truth_value(appearan
 
 @BOTH
 def test_the_file_of_boards_and_unsolvable_statements_is_what_the_code_computes(appearance):
-    """On a part of the statements; all unsolvable ones are computed again."""
+    """On a part of the statements; the whole file takes minutes."""
     statements, kept = drawn.statements(appearance), made.made(appearance)
     for each in statements[::60]:
         computed = made.pair(each, appearance)
         assert computed == kept.pairs.get(each.number)
         assert computed is None or compile_program(each.program)(computed[0]) is kept.first[each.number]
     assert {"tower": 0, "scatter": 5}[appearance] == len(kept.unsolvable)
-    for each in (*statements[::40], *(statements[number] for number in kept.unsolvable)):
+    for each in (*statements[::60], *(statements[number] for number in sorted(kept.unsolvable)[:2])):
         assert made.is_unsolvable(each, appearance) is (each.number in kept.unsolvable)
 
 
