@@ -96,6 +96,18 @@ def test_renders_as_letters():
     assert env.render().count("yyyy") == 2
 
 
+def test_equal_seeds_give_equal_boards_and_environments_are_independent():
+    one, other = (gymnasium.make(ID, start="flip_it") for _ in range(2))
+    first = [one.reset(seed=5)[0]["sentence"], *(one.reset()[0]["sentence"] for _ in range(5))]
+    second = [other.reset(seed=5)[0]["sentence"]]
+    for _ in range(5):
+        one.reset()
+        one.step(0)
+        second.append(other.reset()[0]["sentence"])
+    assert first == second
+    assert len(set(first)) > 1
+
+
 VECTORS = [
     {"view": "objects"},
     {"view": "image", "rules": "legacy"},

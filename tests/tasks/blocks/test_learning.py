@@ -8,12 +8,14 @@ import random_play
 import torch
 
 from loquent import features, recipes
+from loquent.agents.turns import StopForcing
 from loquent.core.agent import Answer
 from loquent.core.seeding import Key
 from loquent.rollout.loop import games, play
 from loquent.tasks.blocks.fixed_agent import FixedSequence
 from loquent.tasks.blocks.task import Blocks, BlocksOptions
 from loquent.training.trainer import Trainer
+from tasks.blocks import playing
 
 FEATURES = {"kind": "hashed", "dimension": 16}
 SMALL = {"kind": "turn_ppo", "width": 16, "layers": 1, "heads": 2, "minibatch": 32, "text": ["sentence"]}
@@ -127,6 +129,31 @@ def test_stop_forcing_raises_random_play_as_measured_on_the_released_code(config
         pytest.skip("the published files are not beside this checkout")
     found = random_play.shares(folder, configuration, 1800)
     assert found == pytest.approx(random_play.RELEASED[configuration], abs=3)
+
+
+class Scripted:
+    name = "scripted"
+
+    def __init__(self, *texts):
+        self.texts = texts
+
+    def answer(self, questions):
+        return [Answer(self.texts[question.observation.fields["turn"]]) for question in questions]
+
+
+@pytest.mark.parametrize("rules", ["paper", "legacy"])
+def test_a_stop_is_forced_as_soon_as_the_statement_is_true(rules):
+    """The seventh check of the published episodes: the fourth edit is never made."""
+    task = playing.task(rules=rules)
+    agent = Scripted(playing.A(0, 0), playing.A(0, 0), playing.A(0, 1), playing.A(1, 1), playing.STOP)
+    rows = [playing.row(program=playing.TOP_OF_THREE)]
+    (forced,) = play(task, games(rows), StopForcing(agent, task), seed=0)
+    own = [turn for turn in forced.turns if turn.seat == "agent"]
+    assert [turn.text for turn in own] == [*agent.texts[:3], "stop"]
+    assert [round(task.total(turn.rewards), 10) for turn in own] == [-0.1, -0.1, -0.1, 1]
+    assert (forced.ended, task.flags(forced.ended)) == ("right", (True, False))
+    (free,) = play(task, games(rows), agent, seed=0)
+    assert [turn.text for turn in free.turns if turn.seat == "agent"] == list(agent.texts)
 
 
 def test_the_fixed_sequence_is_as_good_as_it_says():

@@ -5,10 +5,12 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import loquent
 from loquent.cli import main as cli
+from loquent.core.seeding import Key
 from loquent.errors import BadRow, BadSetting
 from loquent.tasks.blocks import published, solvable
 from loquent.tasks.blocks.nlvr.rebuild import rebuild
@@ -54,6 +56,39 @@ def test_the_fewest_additions_of_the_development_towers_are_as_measured(beside):
     statements = published.read(file).statements.values()
     found = Counter(solvable.solution(each.program, True, each.board, "tower").edits for each in statements)
     assert found == {0: 4, 1: 39, 2: 71, 3: 36, 4: 11, 7: 1, 8: 1}
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_the_fewest_edits_of_the_development_boards_of_towers_are_as_measured(beside):
+    file = published.find(beside / "data" / "lilgym", "tower", "flipit", "dev")
+    statements = published.read(file).statements.values()
+    edits = [
+        solvable.solution(each.program, not each.label, each.board, "tower").edits for each in statements
+    ]
+    assert Counter(number if number and number <= 4 else "more" for number in edits) == {
+        1: 466,
+        2: 129,
+        3: 53,
+        4: 16,
+        "more": 12,
+    }
+
+
+@pytest.mark.data
+def test_one_edit_flips_about_as_many_scattered_boards_as_measured(beside):
+    """Of the first 100 development boards, 500 random actions each: 68 flip, and so do 6.6% of legal edits."""
+    options = {"source": "path", "path": str(beside / "data" / "lilgym"), "start": "flip_it"}
+    task = loquent.task("blocks", appearance="scatter", **options)
+    flips = []
+    for row in task.rows("dev")[:100]:
+        mask = task.actions.mask(task.actions.legal(row["board"]))
+        drawn = Key(0, ("test", row.id)).generator().integers(1, len(mask), size=500)
+        edits = [int(i) for i in drawn if mask[i]]
+        program = compile_program(row["program"])
+        flips.append(np.mean([program(task._applied(row["board"], i)) == row["target"] for i in edits]))
+    assert sum(share > 0 for share in flips) == pytest.approx(68, abs=5)
+    assert np.mean(flips) == pytest.approx(0.066, abs=0.015)
 
 
 @pytest.mark.data

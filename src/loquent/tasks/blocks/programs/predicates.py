@@ -2,56 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from loquent.tasks.blocks.board import BOX_SIDE
-from loquent.tasks.blocks.programs.scene import Color, Shape, Side, Size, Thing
+from loquent.tasks.blocks.programs.scene import COLORS, SHAPES, Color, Shape, Side, Size, Thing
 
 CLOSE = 4  # pixels, of "closely touching"
 SECOND, THIRD = 21, 42  # the bottom edges of the second and third block of a tower
 
 
-def is_yellow(x: Thing) -> bool:
-    """Whether the thing is yellow."""
-    return x.color is Color.YELLOW
+def _of_color(color: Color) -> Callable[[Thing], bool]:
+    return lambda x: x.color is color
 
 
-def is_blue(x: Thing) -> bool:
-    """Whether the thing is blue."""
-    return x.color is Color.BLUE
+def _of_shape(shape: Shape) -> Callable[[Thing], bool]:
+    return lambda x: x.shape is shape
 
 
-def is_black(x: Thing) -> bool:
-    """Whether the thing is black."""
-    return x.color is Color.BLACK
+def _of_size(size: Size) -> Callable[[Thing], bool]:
+    return lambda x: x.size is size
 
 
-def is_circle(x: Thing) -> bool:
-    """Whether the thing is a circle."""
-    return x.shape is Shape.CIRCLE
-
-
-def is_square(x: Thing) -> bool:
-    """Whether the thing is a square."""
-    return x.shape is Shape.SQUARE
-
-
-def is_triangle(x: Thing) -> bool:
-    """Whether the thing is a triangle."""
-    return x.shape is Shape.TRIANGLE
-
-
-def is_big(x: Thing) -> bool:
-    """Whether the thing is 30 pixels wide."""
-    return x.size is Size.BIG
-
-
-def is_medium(x: Thing) -> bool:
-    """Whether the thing is 20 pixels wide."""
-    return x.size is Size.MEDIUM
-
-
-def is_small(x: Thing) -> bool:
-    """Whether the thing is 10 pixels wide."""
-    return x.size is Size.SMALL
+is_yellow, is_black, is_blue = map(_of_color, COLORS)
+is_circle, is_square, is_triangle = map(_of_shape, SHAPES)
+is_small, is_medium, is_big = map(_of_size, Size)
 
 
 def is_top(x: Thing) -> bool:
