@@ -77,7 +77,7 @@ def test_the_fewest_edits_of_the_development_boards_of_towers_are_as_measured(be
 
 @pytest.mark.data
 def test_one_edit_flips_about_as_many_scattered_boards_as_measured(beside):
-    """Of the first 100 development boards, 500 random actions each: 68 flip, and so do 6.6% of legal edits."""
+    """Of the first 100 development boards, 500 random actions each: 68 flip, as 6.6% of legal edits do."""
     options = {"source": "path", "path": str(beside / "data" / "lilgym"), "start": "flip_it"}
     task = loquent.task("blocks", appearance="scatter", **options)
     flips = []
