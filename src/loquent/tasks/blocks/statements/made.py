@@ -9,6 +9,7 @@ import hashlib
 import sys
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,4 +93,5 @@ def _digest(appearance: str) -> bytes:
 
 
 if __name__ == "__main__":
-    np.savez_compressed(sys.argv[1], **make("tower"), **make("scatter"))
+    arrays: dict[str, Any] = {**make("tower"), **make("scatter")}
+    np.savez_compressed(sys.argv[1], **arrays)
