@@ -17,7 +17,10 @@ import loquent
 HOUSE = Path(__file__).resolve().parents[1] / "src" / "loquent"
 CATALOGUES = {"cli/commands"}  # longer than other rooms by nature: one file a command
 ROOM = 16
-OTHER_MEANINGS = {("models/format/template_worker.py", "generation")}  # a tag of chat templates
+OTHER_MEANINGS = {
+    ("models/format/template_worker.py", "generation"),  # a tag of chat templates
+    ("data/reviews/lexicon.py", "dialogue"),  # a word of film reviews
+}
 
 
 def rooms(house):

@@ -28,6 +28,8 @@ EXTRAS = dict.fromkeys(
     "nltk": "metrics",
     "scipy": "metrics",
     "pandas": "pandas",
+    "fastapi": "serve",
+    "uvicorn": "serve",
 }
 
 

@@ -234,7 +234,7 @@ def test_nobody_at_the_address(serve):
 
 
 def test_pauses_grow_are_bounded_and_heed_the_endpoint(serve):
-    from loquent.agents.endpoint import Failed
+    from loquent.core.guards.endpoint import Failed
 
     one, key = agent(serve(chat("x")), pause=2.0), asked().key
     pauses = [one._pause(tried, Failed("x"), key) for tried in range(1, 9)]

@@ -15,10 +15,10 @@ from urllib.parse import quote
 import pytest
 from endpoints import Server, agent, asked, chat, said
 
-from loquent.agents.endpoint import Failed
 from loquent.agents.http import HttpOptions
-from loquent.agents.secret import Secret
 from loquent.cli import main as cli
+from loquent.core.guards.endpoint import Failed
+from loquent.core.guards.secret import Secret
 from loquent.core.settings import Remark
 from loquent.errors import BadSetting, BrokenAgent, MissingExtra
 from loquent.tasks.wordle.task import Wordle, WordleOptions

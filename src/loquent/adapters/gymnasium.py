@@ -31,7 +31,7 @@ from loquent.adapters.forms import Form, IndexForm, TextForm, TokenForm, vocabul
 from loquent.adapters.gymnasium_errors import NO_EPISODE, ResetNeeded
 from loquent.adapters.info import InfoBuilder
 from loquent.core import registry
-from loquent.core.agent import Agent
+from loquent.core.agent import Agent, own_agents
 from loquent.core.episode import Episode
 from loquent.core.guards.terminal import escaped
 from loquent.core.live import Live
@@ -69,7 +69,8 @@ class Environment(gym.Env[Any, Any]):
         task: a task, or the name of a registered task, which is built with `options`.
         form: "text", "index" (for tasks with actions) or "token".
         split: the split of the rows.
-        seat: the seat of this environment's user; `agents` answer for the other seats.
+        seat: the seat of this environment's user; `agents` answer for the other seats, and `task.seats`
+            where `agents` has none.
         view: the form of observations: "text", "vector" (by `featurizer`), a view of the task (`task.views`,
             such as "dict"), a pair (space, function from an observation to an array), or "module:NAME" of
             such a pair. Default: "text"; in the index form "dict", where the task has it.
@@ -125,7 +126,8 @@ class Environment(gym.Env[Any, Any]):
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise BadRenderMode(f"render_mode = {render_mode!r} must be 'ansi', 'human' or None")
         self.form, self.split, self.seat, self.render_mode = form, split, seat, render_mode
-        self.agents, self.terms = dict(agents or {}), tuple(terms)
+        self.agents = {**own_agents(self.task, {seat, *(agents or {})}), **(agents or {})}
+        self.terms = tuple(terms)
         own_weights = {**self.task.spec.rewards, **{term.name: 1.0 for term in self.terms}}
         self.weights = Record(own_weights if weights is None else weights)
         self.view = view_of(self.task, view, featurizer, form)

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from loquent.agents import prompts
-from loquent.agents.endpoint import CONTEXT, Endpoint, Failed, TooLong, dumped
 from loquent.agents.exact import Exact
 from loquent.agents.http_options import CHAT, HttpOptions
-from loquent.agents.secret import from_environment
 from loquent.core.agent import Answer, Question
 from loquent.core.episode import Turn
+from loquent.core.guards.endpoint import CONTEXT, Endpoint, Failed, TooLong, dumped
+from loquent.core.guards.secret import from_environment
 from loquent.core.seeding import Key
 from loquent.core.settings import Remark
 from loquent.core.task import Task

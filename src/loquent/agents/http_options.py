@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from loquent.agents.secret import bare
+from loquent.core.guards.secret import bare
 from loquent.core.settings import check_ranges, setting
 from loquent.core.values import EMPTY, Record, plain
 from loquent.errors import BadSetting

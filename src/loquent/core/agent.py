@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -21,6 +21,7 @@ from loquent.core.task import Observation, Stopped, Task
 from loquent.core.values import Record
 from loquent.errors import BadSetting
 
+LEARNING = "agent"  # the seat that learns, unless a caller names another
 RIGHT = "name a class or function that makes an agent (loquent.core.agent.Agent) for a task"
 
 
@@ -137,6 +138,27 @@ def make(
     if ":" in name and not isinstance(agent, Agent):
         raise BadSetting(f"{place}: {name!r} made {agent!r:.80}, which is not an agent; {RIGHT}")
     return agent
+
+
+def own_agents(task: Task, filled: Collection[str]) -> dict[str, Agent]:
+    """The agents of `task.seats`, without the seats in `filled`.
+
+    Raises:
+        BadSetting, UnknownName: the task names an agent that does not exist or cannot be made.
+    """
+    return {
+        seat: make(chosen, task, place=f"task.{seat}")
+        for seat, chosen in task.seats.items()
+        if seat not in filled
+    }
+
+
+def all_agents(task: Task, agents: Agent | Mapping[str, Agent]) -> Agent | Mapping[str, Agent]:
+    """The passed agents and the task's own; a single agent takes the learning seat of such a task."""
+    if not task.seats:
+        return agents
+    passed = agents if isinstance(agents, Mapping) else {LEARNING: agents}
+    return {**own_agents(task, passed), **passed}
 
 
 def without_transport(chosen: Any) -> Any:

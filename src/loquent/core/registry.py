@@ -52,10 +52,7 @@ def pictures() -> dict[str, str]:
 
     The function maps the texts of the task, in order, to one SVG each, or "" for a text without a picture.
     """
-    drawn: dict[str, str] = {}
-    for world in WORLDS:
-        drawn |= importlib.import_module(f"loquent.tasks.{world}.names").PICTURES
-    return drawn
+    return _declared("PICTURES")
 
 
 def checks() -> dict[str, str]:
@@ -63,10 +60,7 @@ def checks() -> dict[str, str]:
 
     The function maps a folder to lines to print and to JSON data whose `problems` is a list of texts.
     """
-    targets: dict[str, str] = {}
-    for world in WORLDS:
-        targets |= getattr(importlib.import_module(f"loquent.tasks.{world}.names"), "CHECKS", {})
-    return targets
+    return _declared("CHECKS")
 
 
 def imports() -> dict[str, str]:
@@ -74,9 +68,19 @@ def imports() -> dict[str, str]:
 
     The function maps folders and the folder for the files to lines to print and to JSON data.
     """
+    return _declared("IMPORTS")
+
+
+def servers() -> dict[str, str]:
+    """Task -> "module:Name" of a function from the task to an ASGI application that serves its seats."""
+    return _declared("SERVERS")
+
+
+def _declared(table: str) -> dict[str, str]:
+    """The tables of this name in the `names.py` of all worlds, as one."""
     targets: dict[str, str] = {}
     for world in WORLDS:
-        targets |= getattr(importlib.import_module(f"loquent.tasks.{world}.names"), "IMPORTS", {})
+        targets |= getattr(importlib.import_module(f"loquent.tasks.{world}.names"), table, {})
     return targets
 
 

@@ -208,6 +208,8 @@ class Task(ABC):
     actions: ActionSet | None = None
     # the labels that the rows are annotated with; empty: the task has no labels
     labels: tuple[str, ...] = ()
+    # the agents of other seats that belong to the task: seat -> a name, or a mapping with `kind` and options
+    seats: Mapping[str, Any] = EMPTY
     _checked_rewards: Record = EMPTY  # the last rewards that were checked; tasks often return the same object
 
     def __init__(self, options: Any = None) -> None:
@@ -262,10 +264,7 @@ class Task(ABC):
         return None
 
     def solution(self, state: Any) -> str | None:
-        """The right answer, as a text for a person who has ended an episode in this state.
-
-        None when the task has no such answer.
-        """
+        """The right answer, as a text for a person at the end of an episode; None: the task has none."""
         return None
 
     def row_from(self, fields: Mapping[str, Any]) -> Row:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from loquent.core.agent import Agent, Answer
+from loquent.core.agent import Agent, Answer, all_agents
 from loquent.core.episode import TASK, Episode
 from loquent.core.live import Live
 from loquent.core.task import Row, Task
@@ -67,7 +67,7 @@ def stream(
     """Play the episodes of a queue and yield (position in the queue, episode) when each ends.
 
     Args:
-        agents: one agent for every seat, or a mapping from seat to agent.
+        agents: one agent for every seat, or a mapping from seat to agent; `task.seats` fills other seats.
         seed: the run's seed.
         split: the split in the episodes' records.
         learning: the seat whose turns receive the rewards.
@@ -101,6 +101,7 @@ def _play(
 ) -> Iterator[tuple[int, Episode]]:
     if live < 1:
         raise BadSetting(f"live must be an integer of at least 1, got {live}")
+    agents = all_agents(task, agents)
     table = list(islice(waiting, live))
     while table:
         try:

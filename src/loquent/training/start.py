@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from loquent import pretrained
 from loquent.agents.scripted import Random
-from loquent.core import registry
+from loquent.core import episode, registry
 from loquent.core.algorithm import Algorithm
+from loquent.core.episode import Episode
 from loquent.core.seeding import Key
 from loquent.core.task import Task
 from loquent.errors import BadSetting
@@ -22,6 +25,7 @@ from loquent.recipes.pages import maker
 from loquent.recipes.sections import ModelSettings, TrainingSettings
 from loquent.rollout.loop import games, play
 from loquent.training.policies import policy_folder
+from loquent.training.recorded import files
 
 SAMPLED_GAMES = 300  # episodes of a random player that give the tokenizer its texts
 
@@ -50,7 +54,7 @@ def make_language(recipe: Recipe, task: Task, key: Key, *, own: bool = False) ->
         )
         return language if own else _adapted(language, settings, key)
     return pretrained.build(
-        texts(task, settings.tokenizer_texts, key),
+        texts(task, recipe.training.data, settings.tokenizer_texts, key),
         vocabulary=settings.vocabulary,
         shape=settings.shape,
         layers=settings.layers,
@@ -138,19 +142,31 @@ def make_actor(recipe: Recipe, task: Task, key: Key, *, own: bool = False) -> An
     )
 
 
-def texts(task: Task, limit: int, key: Key) -> list[str]:
-    """Texts in the task's language: those of its rows, or of episodes of a random player."""
+def texts(task: Task, data: Sequence[str], limit: int, key: Key) -> list[str]:
+    """Texts in the task's language: those of its rows, or of episodes.
+
+    The episodes are the recorded ones that a run learns from, where answers are free text; otherwise those of
+    a random player.
+
+    Args:
+        data: the paths of recorded episodes.
+        limit: the most rows or recorded episodes that are read.
+    """
     rows = task.rows("train")[:limit]
     if rows and "text" in rows[0].fields:
         return [str(row["text"]) for row in rows]
+    if data and task.actions is None:
+        recorded = chain.from_iterable(episode.read(files.episode_file(path)) for path in data)
+        return [text for one in islice(recorded, limit) for text in _read_texts(one)]
     queue = games(rows, each=max(1, SAMPLED_GAMES // max(1, len(rows))))
     played = play(task, queue, Random(task), seed=key.integer(53))
-    return [
-        text
-        for episode in played
-        for text in (episode.instruction, *(turn.text for turn in episode.turns))
-        if text
-    ]
+    return [text for one in played for text in _read_texts(one)]
+
+
+def _read_texts(one: Episode) -> list[str]:
+    """What the learning seat of an episode reads and writes."""
+    turns = (turn.text for turn in one.turns if one.learning in (turn.seat, turn.to))
+    return [text for text in (one.instruction, *turns) if text]
 
 
 def source(algorithm: type[Algorithm], settings: TrainingSettings) -> str:

@@ -1,11 +1,11 @@
-"""Commands that play tasks and store episodes: play, collect, convert, check."""
+"""Commands that play tasks and store episodes: play, collect, convert, check, serve."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from loquent.cli.grammar.arguments import allow_imports, command, options, task
-from loquent.cli.grammar.numbers import positive, share
+from loquent.cli.grammar.numbers import port, positive, share
 
 
 def add(commands: Any) -> None:
@@ -14,6 +14,7 @@ def add(commands: Any) -> None:
     _collect(commands)
     _convert(commands)
     _check(commands)
+    _serve(commands)
 
 
 def _play(commands: Any) -> None:
@@ -179,4 +180,18 @@ def _check(commands: Any) -> None:
     )
     parser.add_argument(
         "--episodes", type=positive, default=20, metavar="N", help="episodes per law (default 20)"
+    )
+
+
+def _serve(commands: Any) -> None:
+    parser = command(
+        commands,
+        "serve",
+        "serve the other seats of a task over HTTP, on this machine only",
+        "loquent serve dialogue --port 5000",
+    )
+    parser.add_argument("task", metavar="TASK", help="the task (dialogue)")
+    options(parser, "options of the task")
+    parser.add_argument(
+        "--port", type=port, default=5000, metavar="N", help="the port; 0: a free one (default 5000)"
     )

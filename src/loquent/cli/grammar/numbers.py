@@ -36,6 +36,14 @@ def resamples(text: str) -> int:
     return number
 
 
+def port(text: str) -> int:
+    """A port from 0 to 65,535."""
+    number = _integer(text, 0)
+    if number > 65_535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port from 0 to 65535")
+    return number
+
+
 def level(text: str) -> float:
     """The confidence level of an interval, in [0.5, 0.999]."""
     number = share(text)

@@ -1,4 +1,4 @@
-"""An address that answers JSON with JSON: requests with limits of time and size, and their failures.
+"""An address that answers with JSON: requests with limits of time and size, and their failures.
 
 Requests run on one event loop in its own thread. So a deadline covers a whole attempt (connection, head and
 body), and a waiting thread can be interrupted at once.
@@ -13,13 +13,13 @@ import re
 import threading
 import weakref
 import zlib
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from functools import cache
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
-from loquent.agents.secret import Secret, without_user
 from loquent.core.guards import json_files
+from loquent.core.guards.secret import Secret, without_user
 from loquent.core.guards.terminal import escaped
 from loquent.errors import LoquentError, MissingExtra
 
@@ -82,7 +82,7 @@ class Endpoint:
         self, url: str, headers: dict[str, str], timeout: float, max_bytes: int, secret: Secret
     ) -> None:
         self.url, self.timeout, self.max_bytes, self.secret = url, timeout, max_bytes, secret
-        self._headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", **headers}
+        self._headers = {"Accept-Encoding": "identity", **headers}
         self._library = _library()
         self._client: Any = None
         self._home: Any = None  # the event loop of the client; a forked process has another loop
@@ -116,10 +116,20 @@ class Endpoint:
                 JSON.
             TooLong: the response is longer than `max_bytes`.
         """
-        content = json.dumps(body, ensure_ascii=True, allow_nan=False).encode("ascii")
+        return await self._sent(
+            json.dumps(body, ensure_ascii=True, allow_nan=False).encode("ascii"), "application/json"
+        )
+
+    async def post_form(self, fields: Mapping[str, str]) -> Any:
+        """The endpoint's answer to the fields of a form, as a JSON value; raises like `post`."""
+        return await self._sent(
+            urlencode(fields, errors="backslashreplace").encode("ascii"), "application/x-www-form-urlencoded"
+        )
+
+    async def _sent(self, content: bytes, kind: str) -> Any:
         try:
             async with asyncio.timeout(self.timeout):
-                status, headers, raw = await self._exchange(content)
+                status, headers, raw = await self._exchange(content, kind)
         except TimeoutError:
             raise Failed(
                 f"no response (TimeoutError: it was not complete after {self.timeout:g} seconds)"
@@ -154,10 +164,9 @@ class Endpoint:
         text = escaped(" ".join(without_user(self.secret.hidden(text)).split()))
         return f": {text if len(text) <= SHOWN else text[: SHOWN - 3] + '...'}" if text else ""
 
-    async def _exchange(self, content: bytes) -> tuple[int, Any, bytes]:
-        async with self._open_client().stream(
-            "POST", self.url, content=content, headers=self._headers
-        ) as response:
+    async def _exchange(self, content: bytes, kind: str) -> tuple[int, Any, bytes]:
+        headers = {"Content-Type": kind, **self._headers}
+        async with self._open_client().stream("POST", self.url, content=content, headers=headers) as response:
             good, raw = 200 <= response.status_code < 300, bytearray()
             limit = self.max_bytes if good else CHUNK
             async for chunk in response.aiter_raw():
@@ -233,7 +242,7 @@ def _library() -> Any:
     try:
         import httpx2
     except ImportError as error:
-        raise MissingExtra("an agent behind HTTP", "http") from error
+        raise MissingExtra("an endpoint over HTTP", "http") from error
     return httpx2
 
 

@@ -1,0 +1,48 @@
+"""`loquent serve`: seats of a task over HTTP, on this machine only."""
+
+from __future__ import annotations
+
+import socket
+from argparse import Namespace
+from typing import Any
+
+from loquent.core import registry
+from loquent.errors import BadSetting, MissingExtra
+from loquent.training import by_name
+
+HOST = "127.0.0.1"
+
+
+def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
+    """Serve until Ctrl-C, and return the address."""
+    servers = registry.servers()
+    if arguments.task not in servers:
+        known = ", ".join(sorted(servers))
+        raise BadSetting(f"the task {arguments.task!r:.80} has no server; tasks with one: {known}")
+    task = by_name.task(arguments.task, (*arguments.overrides, *arguments.option))
+    try:
+        import uvicorn
+
+        app = registry.import_name(servers[arguments.task])(task)
+    except ImportError as error:
+        raise MissingExtra("loquent serve", "serve") from error
+    listening = _bound(arguments.port)
+    address = f"http://{HOST}:{listening.getsockname()[1]}"
+    print(f"{task.identity} is served at {address}; Ctrl-C stops it", flush=True)
+    uvicorn.Server(uvicorn.Config(app, log_level="warning", server_header=False)).run(sockets=[listening])
+    return 0, {"task": task.identity, "address": address}
+
+
+def _bound(port: int) -> socket.socket:
+    """A listening socket at a port of the loopback address; 0: a free port."""
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((HOST, port))
+        listening.listen()
+    except OSError as error:
+        listening.close()
+        raise BadSetting(
+            f"--port {port}: the port cannot be used ({error.strerror}); choose another one"
+        ) from error
+    return listening

@@ -1,0 +1,1 @@
+"""Asking about an image that one cannot see."""

@@ -1,0 +1,1 @@
+"""An answerer and a guesser of images that are trained on recorded dialogues."""

@@ -1,0 +1,141 @@
+"""Training of an answerer and a guesser on recorded dialogues.
+
+They have the roles of the answering and the question bot of arXiv:1703.06585, at a size for a laptop: the
+answerer chooses one of the most frequent answers, the guesser predicts the features of the image.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from loquent.core.episode import Episode
+from loquent.core.seeding import Key, borrowed
+from loquent.core.values import Record
+from loquent.errors import BadSetting, MissingExtra
+from loquent.tasks.dialogue.learned import network, texts
+from loquent.tasks.dialogue.learned.network import Network
+from loquent.tasks.dialogue.task import ANSWERER, JUDGE, Dialogue
+
+HIDDEN = 256
+Dialog = tuple[Record, tuple[tuple[str, str], ...]]  # the fields of a row, and rounds
+
+
+def recorded(task: Dialogue, split: str = "train") -> list[Dialog]:
+    """The recorded dialogues of the rows of a split."""
+    return [(row.fields, row["dialog"]) for row in task.rows(split) if row["dialog"]]
+
+
+def played(task: Dialogue, episodes: Iterable[Episode]) -> list[Dialog]:
+    """The dialogues of episodes, such as those that `loquent collect` wrote."""
+    rows = {row.id: row.fields for split in ("train", "validation", "test") for row in task.rows(split)}
+    found = []
+    for episode in episodes:
+        last = episode.turns[-1].observation
+        assert last is not None
+        found.append((rows[episode.row], last.fields["history"]))
+    return found
+
+
+def train_answerer(
+    task: Dialogue, dialogues: Sequence[Dialog], folder: Path, *, answers: int = 200, seed: int = 0
+) -> dict[str, float]:
+    """Train an answerer and write it to a folder, for the agent `dialogue/answerer`.
+
+    Args:
+        answers: the number of most frequent answers that it can give.
+
+    Returns:
+        `accuracy`, its share of right answers in a tenth of the dialogues that it was not trained on, and
+        `known`, the share of answers there that it can give.
+
+    Raises:
+        BadSetting: there are fewer than 10 dialogues. MissingExtra: without the extra "train".
+    """
+    fit, held = _halves(dialogues)
+    counts = Counter(answer for _, rounds in fit for _, answer in rounds)
+    known = [answer for answer, _ in counts.most_common(answers)]
+    numbers = {answer: number for number, answer in enumerate(known)}
+
+    def examples(part: Sequence[Dialog]) -> tuple[np.ndarray, np.ndarray]:
+        pairs = [
+            (texts.asked(question, fields["caption"], task.image(fields)), numbers.get(answer, -1))
+            for fields, rounds in part
+            for question, answer in rounds
+        ]
+        return np.stack([inputs for inputs, _ in pairs]), np.array([number for _, number in pairs])
+
+    inputs, targets = examples(fit)
+    trained = Network.of(_fitted("MLPClassifier", inputs[targets >= 0], targets[targets >= 0], seed))
+    chosen = [known[i] for i in sorted(set(targets[targets >= 0].tolist()))]
+    inputs, targets = examples(held)
+    guessed = np.array([numbers[chosen[i]] for i in _choices(trained, inputs)])
+    figures = {"accuracy": float((guessed == targets).mean()), "known": float((targets >= 0).mean())}
+    network.save(folder, trained, {"role": ANSWERER, "answers": chosen, **figures})
+    return figures
+
+
+def train_guesser(
+    task: Dialogue, dialogues: Sequence[Dialog], folder: Path, *, seed: int = 0
+) -> dict[str, float]:
+    """Train a guesser of images and write it to a folder, for the agent `dialogue/judge`.
+
+    Returns:
+        `error`, the mean squared error after the last round in a tenth of the dialogues that it was not
+        trained on, and `variance`, the error of the mean of all images there.
+
+    Raises:
+        BadSetting: there are fewer than 10 dialogues. MissingExtra: without the extra "train".
+    """
+    fit, held = _halves(dialogues)
+    inputs, targets = [], []
+    for fields, rounds in fit:
+        for count in range(len(rounds) + 1):
+            inputs.append(texts.known(fields["caption"], rounds[:count]))
+            targets.append(task.image(fields))
+    trained = Network.of(_fitted("MLPRegressor", np.stack(inputs), np.stack(targets), seed))
+    guesses = trained(np.stack([texts.known(fields["caption"], rounds) for fields, rounds in held]))
+    images = np.stack([task.image(fields) for fields, _ in held])
+    figures = {"error": float(((guesses - images) ** 2).mean()), "variance": float(images.var(axis=0).mean())}
+    network.save(folder, trained, {"role": JUDGE, **figures})
+    return figures
+
+
+def answer_number(trained: Network, inputs: np.ndarray) -> int:
+    """The number of the answer with the highest output."""
+    return int(_choices(trained, inputs[None])[0])
+
+
+def _choices(trained: Network, inputs: np.ndarray) -> np.ndarray:
+    outputs = trained(inputs)
+    # scikit-learn gives two classes one output
+    return (outputs[:, 0] > 0).astype(int) if outputs.shape[1] == 1 else outputs.argmax(axis=1)
+
+
+def _halves(dialogues: Sequence[Dialog]) -> tuple[Sequence[Dialog], Sequence[Dialog]]:
+    if len(dialogues) < 10:
+        raise BadSetting(
+            f"there are {len(dialogues)} dialogues; at least 10 are needed to train and to check"
+        )
+    held = len(dialogues) // 10
+    return dialogues[:-held], dialogues[-held:]
+
+
+def _fitted(kind: str, inputs: np.ndarray, targets: np.ndarray, seed: int) -> Any:
+    try:
+        from sklearn import neural_network
+        from sklearn.exceptions import ConvergenceWarning
+    except ImportError as error:
+        raise MissingExtra("training an answerer or a guesser", "train") from error
+    key = Key(seed, ("dialogue", "learned", kind))
+    model = getattr(neural_network, kind)(
+        hidden_layer_sizes=(HIDDEN,), max_iter=40, batch_size=128, random_state=key.integer(31)
+    )
+    with borrowed(key), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the passes are bounded on purpose
+        return model.fit(inputs, targets)

@@ -1,0 +1,1 @@
+"""Agents of the three seats: who asks, who answers, who judges."""

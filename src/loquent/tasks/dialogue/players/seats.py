@@ -1,0 +1,46 @@
+"""The base class of the agents of dialogue: one answer for each question, by the task's state."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from loquent.core.agent import Answer, Question
+from loquent.core.task import NoOptions, Task
+from loquent.errors import BrokenAgent, LoquentError
+from loquent.tasks.dialogue.state import State
+from loquent.tasks.dialogue.task import Dialogue
+
+
+class Player(ABC):
+    """An agent of one or more seats. A subclass defines `text`."""
+
+    Options: ClassVar[type] = NoOptions
+    kind: ClassVar[str]
+    seats: ClassVar[tuple[str, ...]]  # the seats that it can take
+
+    def __init__(self, task: Task, options: Any = None) -> None:
+        self.name = self.kind
+        if not isinstance(task, Dialogue):
+            raise LoquentError(f"{self.name} plays dialogue, not {task.identity}; choose the task dialogue")
+        self.task, self.options = task, self.Options() if options is None else options
+
+    def answer(self, asked: Sequence[Question]) -> list[Answer]:
+        """One text per question; BrokenAgent for a seat that is not this agent's."""
+        for question in asked:
+            if question.observation.seat not in self.seats:
+                seats = " or ".join(self.seats)
+                what = f"{self.name} was asked for the seat {question.observation.seat!r}"
+                raise BrokenAgent(f"{what}; it plays {seats} only")
+        return [Answer(self.text(question, state_of(question))) for question in asked]
+
+    @abstractmethod
+    def text(self, question: Question, state: State) -> str:
+        """The answer to one question."""
+
+
+def state_of(question: Question) -> State:
+    """The state of the game that a question belongs to."""
+    assert isinstance(question.state, State)
+    return question.state

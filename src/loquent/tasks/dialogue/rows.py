@@ -1,0 +1,37 @@
+"""The rows of dialogue: built-in scenes, or dialogues about images from files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import lru_cache
+from pathlib import Path
+
+from loquent.data.sources import Splits, limited
+from loquent.tasks.dialogue.options import BUILTIN, Options
+from loquent.tasks.dialogue.sources import builtin, visdial
+
+
+@lru_cache(maxsize=8)
+def load(options: Options) -> Splits:
+    """The rows by split, at most `options.limit` of each; errors as in `sources.visdial.splits`.
+
+    A row has `caption`, `dialog` (recorded pairs of question and answer), and `file` and `image`, the place
+    of its image among the features; a built-in one `subject` and `values`, one of a file `image_id` and,
+    where it is recorded, `progress`.
+    """
+    splits = everything(options)
+    return {split: limited(rows, options.limit) for split, rows in splits.items()}
+
+
+@lru_cache(maxsize=8)
+def everything(options: Options) -> Splits:
+    """All rows by split, whatever the limit."""
+    if options.source == BUILTIN:
+        return builtin.splits()
+    return visdial.splits(Path(options.path).expanduser(), options.progress)
+
+
+@lru_cache(maxsize=8)
+def sizes(options: Options) -> dict[str, int]:
+    """The number of dialogues in each file."""
+    return dict(Counter(row["file"] for rows in everything(options).values() for row in rows))

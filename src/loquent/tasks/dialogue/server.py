@@ -1,0 +1,85 @@
+"""A server for remote seats: an answerer and a judge over HTTP, by `protocol.py`.
+
+It holds no client's state: every request has the whole dialogue, so clients may come and go, and a server
+that is started again gives the same responses.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qsl
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse
+from starlette.concurrency import run_in_threadpool
+
+from loquent.core.task import Task
+from loquent.errors import BadRow, BadSetting, LoquentError
+from loquent.tasks.dialogue import protocol
+from loquent.tasks.dialogue.serving import Seats
+from loquent.tasks.dialogue.task import Dialogue
+
+MOST_BYTES = 4 << 20  # of a request
+FORM = "application/x-www-form-urlencoded"
+
+
+class Refused(Exception):
+    """A request that the server does not answer: a status and the reason."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+def app(task: Task, asker: str = "dialogue/careful") -> FastAPI:
+    """The server of a dialogue task: its answerer and its judge, and an agent that asks.
+
+    Args:
+        task: a task `dialogue` whose answerer and judge are agents of this process.
+        asker: the agent of `fetch_q_bot_response`.
+
+    Raises:
+        BadSetting: the answerer or the judge is not one that a server can use.
+    """
+    if not isinstance(task, Dialogue):
+        raise BadSetting(f"the server answers dialogues, not {task.identity}; choose the task dialogue")
+    seats = Seats(task, asker)
+    served = FastAPI(title="loquent dialogue", docs_url=None, redoc_url=None, openapi_url=None)
+    for path in protocol.PATHS:
+        served.add_api_route(f"/{path}", _route(seats, path), methods=["POST"])
+    return served
+
+
+def _route(seats: Seats, path: str) -> Any:
+    async def respond(request: Request) -> JSONResponse:
+        try:
+            fields = _fields(request, await _body(request))
+            return JSONResponse(await run_in_threadpool(seats.respond, path, fields))
+        except Refused as refused:
+            return JSONResponse({"error": str(refused)}, refused.status)
+        except (BadRow, BadSetting) as error:
+            return JSONResponse({"error": str(error)}, 422)
+        except LoquentError as error:
+            return JSONResponse({"error": str(error)}, 500)
+
+    return respond
+
+
+async def _body(request: Request) -> bytes:
+    found = bytearray()
+    async for chunk in request.stream():
+        found += chunk
+        if len(found) > MOST_BYTES:
+            raise Refused(413, f"the request has more than {MOST_BYTES:,} bytes")
+    return bytes(found)
+
+
+def _fields(request: Request, body: bytes) -> dict[str, str]:
+    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if kind != FORM:
+        raise Refused(415, f"the content type is {kind!r:.60}; it must be {FORM}")
+    try:
+        pairs = parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=16, errors="strict")
+    except ValueError as error:
+        raise Refused(422, f"the body is not a form ({error})") from None
+    return dict(pairs)

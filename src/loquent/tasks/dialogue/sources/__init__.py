@@ -1,0 +1,1 @@
+"""Dialogues and images of the built-in world and of files."""

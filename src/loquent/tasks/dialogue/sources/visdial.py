@@ -1,0 +1,166 @@
+"""Files in the form of VisDial v0.5 and v1.0 (visualdialog.org), and recorded progress for them.
+
+v1.0 holds `data` with the lists `questions`, `answers` and `dialogs`, whose rounds have numbers of both
+lists. v0.5, as ILQL's release uses it, is a list of dialogues with a `caption` and rounds with texts.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from loquent.core.guards import json_files
+from loquent.core.guards.json_files import shown
+from loquent.core.task import Row
+from loquent.core.values import Record
+from loquent.data.sources import Splits, with_validation
+from loquent.errors import BadRow, BadSetting
+from loquent.tasks.dialogue.rules import TURNS
+
+# 100 numbers in each round of v1.0, most of the file; they are dropped before it is parsed
+CANDIDATES = re.compile(rb'"answer_options"\s*:\s*\[[0-9,\s]*\]')
+MOST_BYTES = 1 << 31
+NAMES = {"train": ("train",), "validation": ("val", "validation"), "test": ("test",)}
+
+
+def splits(path: Path, progress: str = "") -> Splits:
+    """The rows of a file (all train) or of a folder with a file for each split.
+
+    Without validation, a fifth of train becomes it.
+
+    Raises:
+        BadRow: a file cannot be read, or a dialogue is bad; names file and place.
+        BadSetting: there is no file at the path, or no progress for a split.
+    """
+    if not path.exists():
+        raise BadSetting(f"path = {str(path)!r}: there is no such file or folder")
+    files = {"train": path} if path.is_file() else _files(path)
+    found = {split: _rows(split, file, progress) for split, file in files.items()}
+    return with_validation({split: rows for split, rows in found.items() if rows})
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """The dialogues of a file: caption, image_id (or None), and dialog, pairs of question and answer."""
+    try:
+        value = json_files.loads(CANDIDATES.sub(b'"answer_options":0', _bytes(path)))
+    except ValueError as error:
+        raise BadRow(f"this file cannot be read as JSON ({error})", file=path) from error
+    data = value.get("data") if isinstance(value, Mapping) else None
+    dialogs = data.get("dialogs") if isinstance(data, Mapping) else value
+    if not isinstance(dialogs, list):
+        raise BadRow(
+            f"this file holds {shown(value)}; it must hold a list of dialogues, or data.dialogs", file=path
+        )
+    questions, answers = (
+        data.get(name) if isinstance(data, Mapping) else None for name in ("questions", "answers")
+    )
+    return [_dialogue(path, number, item, questions, answers) for number, item in enumerate(dialogs)]
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    """The file of each split; those of dense annotations, which hold no dialogues, are left out."""
+    found: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()):
+        name = path.name.lower()
+        if not name.endswith((".json", ".json.gz")) or "dense" in name:
+            continue
+        split = next((split for split, words in NAMES.items() if words[0] in name), None)
+        if split is None:
+            continue
+        if split in found:
+            raise BadSetting(
+                f"path = {str(folder)!r}: {found[split].name} and {path.name} both hold the split {split!r}; "
+                "keep one file per split"
+            )
+        found[split] = path
+    if not found:
+        raise BadSetting(f"path = {str(folder)!r}: there is no JSON file with train, val or test in its name")
+    return found
+
+
+def _rows(split: str, file: Path, progress: str) -> tuple[Row, ...]:
+    dialogues = read(file)
+    changes = recorded_progress(Path(progress).expanduser(), split, len(dialogues)) if progress else None
+    rows = []
+    for number, fields in enumerate(dialogues):
+        extra = {} if changes is None else {"progress": changes[number]}
+        rows.append(Row(f"{split}-{number}", Record({**fields, "file": split, "image": number, **extra})))
+    return tuple(rows)
+
+
+def recorded_progress(folder: Path, split: str, count: int) -> list[tuple[float, ...]]:
+    """Per dialogue the percentile before the first question and its change with each answer.
+
+    Raises:
+        BadSetting: the folder has no file of this split, or another number of dialogues.
+        BadRow: the file holds something else than lists of 11 finite numbers.
+    """
+    names = [f"{name}_rank_reward_cache1.json" for name in NAMES[split]]
+    file = next((folder / name for name in names if (folder / name).is_file()), None)
+    if file is None:
+        raise BadSetting(f"progress = {str(folder)!r}: there is no file {' or '.join(names)}")
+    values = json_files.load(file, error=BadSetting)
+    if not isinstance(values, list) or len(values) != count:
+        has = len(values) if isinstance(values, list) else shown(values)
+        raise BadSetting(f"{file}: it has {has} entries; it must have one for each of {count:,} dialogues")
+    for number, entry in enumerate(values):
+        if not _is_progress(entry):
+            what = f"entry {number} is {shown(entry)}"
+            raise BadRow(f"{what}; it must be a list of {TURNS + 1} numbers", file=file)
+    return [tuple(map(float, entry)) for entry in values]
+
+
+def _is_progress(entry: Any) -> bool:
+    return (
+        isinstance(entry, list)
+        and len(entry) == TURNS + 1
+        and all(isinstance(value, int | float) and not isinstance(value, bool) for value in entry)
+    )
+
+
+def _dialogue(
+    path: Path, number: int, item: Any, questions: Sequence[Any] | None, answers: Sequence[Any] | None
+) -> dict[str, Any]:
+    place = f"dialogue {number}"
+    if not isinstance(item, Mapping) or not isinstance(item.get("caption"), str):
+        raise BadRow(f"{place} is {shown(item)}; it must be an object with a caption", file=path)
+    rounds = item.get("dialog")
+    if not isinstance(rounds, list) or not all(isinstance(entry, Mapping) for entry in rounds):
+        raise BadRow(f"{place}: dialog is {shown(rounds)}; it must be a list of rounds", file=path)
+    pairs = []
+    for turn, entry in enumerate(rounds):
+        if "answer" not in entry:  # the last round of the published test file
+            continue
+        where = f"{place}, round {turn}"
+        question = _text(path, where, "question", entry.get("question"), questions)
+        question = question if question.endswith("?") else f"{question}?"
+        pairs.append((question, _text(path, where, "answer", entry["answer"], answers)))
+    id = item.get("image_id")
+    return {"caption": item["caption"].strip(), "image_id": id, "dialog": tuple(pairs)}
+
+
+def _text(path: Path, where: str, name: str, value: Any, pool: Sequence[Any] | None) -> str:
+    """The text of a question or an answer: itself, or its number in the file's list."""
+    if pool is not None and type(value) is int and 0 <= value < len(pool):
+        value = pool[value]
+    if not isinstance(value, str) or not value.strip():
+        raise BadRow(
+            f"{where}: {name} is {shown(value)}; it must be a text, or a number of the file's list",
+            file=path,
+        )
+    return value.strip()
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+            content: bytes = file.read(MOST_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise BadRow(f"this file cannot be read ({error})", file=path) from error
+    if len(content) > MOST_BYTES:
+        raise BadRow(f"this file has more than {MOST_BYTES:,} bytes", file=path)
+    return content
