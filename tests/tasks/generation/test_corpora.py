@@ -125,6 +125,16 @@ def test_concepts_become_a_prompt_and_each_sentence_a_row(tmp_path):
     assert summarize[0]["prompt"] == "summarize: dog ball run "
 
 
+def test_the_prompts_of_rl4lms_word_for_word(tmp_path):
+    """The strings of the specification's check E6."""
+    path = write(tmp_path / "sets", {"train.jsonl": jsonl({"concept_set": "a#b#c", "scene": ["A b c."]})})
+    (row,) = rows(dataset="commongen", source="path", path=path)
+    assert row["prompt"] == "generate a sentence with: a b c."
+    path = write(tmp_path / "dialogues", {"dialogues_train.txt": "u1 __eou__ u2 __eou__ u3 __eou__\n"})
+    (row,) = rows(dataset="daily_dialog", source="path", path=path, context=2)
+    assert (row["prompt"], row["references"]) == ("u1<EOU>u2 <EOU>", ("u3<EOU>",))
+
+
 def test_articles_and_abstracts(tmp_path):
     news = {"article": "One two three four five six.", "highlights": "Count to six .\nThen stop .", "id": "7"}
     path = write(tmp_path / "news", {"train.jsonl": jsonl(*[news] * 5)})
