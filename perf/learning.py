@@ -13,6 +13,7 @@ import torch
 import workloads
 from references.learner import Learner, Rollout, Settings
 from references.modern_loop import ModernLoop
+from references.modern_pair_loop import ModernPairLoop
 from references.old_way import MINIBATCH, OldWay
 
 from loquent.algorithms.policy_gradient.ppo import PPO, Config
@@ -42,13 +43,15 @@ class Ours:
         minibatch: int = 16,
         budget: int = 2048,
         device: str = "cpu",
+        shape: str = "gpt2",
     ):
         self.task = workloads.Continuation(size, wide, episodes)
-        language = workloads.language(size, device=device)
+        language = workloads.language(size, shape=shape, device=device)
+        format = workloads.EndlessPair if shape == "t5" else workloads.Endless
         decoding = Decoding(max_new_tokens=settings.new)
         build = {
             "critic": critic,
-            "format": workloads.Endless(language.tokenizer),
+            "format": format(language.tokenizer),
             "decoding": decoding,
             "evaluation": decoding,
         }
@@ -107,7 +110,10 @@ def agreement(ours: Ours, other: Learner, wide: int) -> str:
     at = positions(batch)
     assert bool(at.real.all())
     assert batch.tokens.shape[1] == wide + at.action.shape[1]
-    theirs: Rollout = other.collect(batch.tokens[:, :wide], reward, batch.tokens[:, wide:])
+    prompts, answers = batch.tokens[:, :wide], batch.tokens[:, wide:]
+    if isinstance(other, ModernPairLoop):  # ours marks what the encoder reads, and begins the decoder with 0
+        prompts = ~prompts[:, :-1]
+    theirs: Rollout = other.collect(prompts, reward, answers)
     columns = {
         "logprob": (batch.policy_logprob, at.action),
         "reference": (batch.reference_logprob, at.action),
@@ -202,15 +208,37 @@ def modern_loop(
     return {"checked": checked, **measuring.summary(sides, episodes * settings.new, "tokens")}
 
 
+def modern_pair_loop(
+    rounds: int, *, size: str = "tiny", new: int = 48, device: str = "cpu", dtype: str = "float32"
+) -> dict[str, Any]:
+    """The same for a T5-shaped encoder-decoder: source 64, 64 episodes of 48 tokens, five epochs."""
+    wide, episodes = (8, 4) if size == "quick" else (64, 64)
+    settings = Settings(new=min(new, 6) if size == "quick" else new)
+    ours = Ours(size, wide, settings, episodes, device=device, shape="t5")
+    network = workloads.network(size, "t5", device=device)
+    other = ModernPairLoop(network, ours.actor.critic.head, settings)
+    checked = agreement(*_small(size, wide, settings, ModernPairLoop, device, "t5"), wide + 1)
+    prompts = torch.tensor(workloads.prompts(size, episodes, wide), device=device)
+    prompts = prompts.roll(-1, 1)  # a source ends with the token that begins a causal model's prompt
+    with measuring.mixed(device, dtype):
+        sides = measuring.alternate(ours.update, lambda: other.learn(other.collect(prompts, reward)), rounds)
+    return {"checked": checked, **measuring.summary(sides, episodes * settings.new, "tokens")}
+
+
 def _small(
-    size: str, wide: int, settings: Settings, kind: type[Learner], device: str = "cpu"
+    size: str,
+    wide: int,
+    settings: Settings,
+    kind: type[Learner],
+    device: str = "cpu",
+    shape: str = "gpt2",
 ) -> tuple[Ours, Learner]:
     """Both programs with equal weights and few episodes, for the comparison of what they compute.
 
     In float32 always.
     """
-    ours = Ours(size, wide, settings, 2, device=device)
-    return ours, kind(workloads.network(size, device=device), ours.actor.critic.head, settings)
+    ours = Ours(size, wide, settings, 2, device=device, shape=shape)
+    return ours, kind(workloads.network(size, shape, device=device), ours.actor.critic.head, settings)
 
 
 def against_trl(

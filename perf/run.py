@@ -70,6 +70,9 @@ BENCHMARKS = {
     "ppo-modern-loop": Benchmark(
         "a PPO iteration against a plain modern loop", "learning", "modern_loop", 1.3, {}, 5
     ),
+    "ppo-t5-modern-loop": Benchmark(
+        "the same for a T5-shaped encoder-decoder", "learning", "modern_pair_loop", 1.3, {}, 5
+    ),
     "ppo-trl": Benchmark(
         "a PPO iteration against TRL 1.12's, separate value networks", "learning", "against_trl", 1.25, {}, 5
     ),

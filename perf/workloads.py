@@ -10,7 +10,7 @@ import numpy as np
 from loquent.core.seeding import Key, borrowed
 from loquent.core.task import Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
-from loquent.models.format.names import Plain
+from loquent.models.format.names import Pair, Plain
 from loquent.pretrained import LanguageModel, devices
 
 CONTEXT = 256
@@ -38,7 +38,7 @@ SIZES = {
 def network(
     size: str, shape: str = "gpt2", seed: int = 0, *, device: str = "cpu", dtype: str = "float32"
 ) -> Any:
-    """A causal network of the library's own class, as its users make it.
+    """A network (of the shape t5 an encoder-decoder) of the library's own class, as its users make it.
 
     Equal seeds give equal weights, and no token ends a text.
     """
@@ -55,6 +55,11 @@ def network(
             n_head=of.heads,
             **marks,
         )
+    elif shape == "t5":
+        marks |= {"decoder_start_token_id": 0}
+        sizes = {"d_model": of.width, "d_kv": of.width // of.heads, "d_ff": 4 * of.width}
+        layers = {"num_layers": of.layers, "num_heads": of.heads, "dropout_rate": 0.0}
+        config = transformers.T5Config(vocab_size=of.vocabulary, **sizes, **layers, **marks)
     else:
         sizes = {"vocab_size": of.vocabulary, "hidden_size": of.width, "intermediate_size": 8 * of.width // 3}
         layers = {
@@ -64,7 +69,8 @@ def network(
         }
         config = transformers.LlamaConfig(**sizes, **layers, **marks)
     with borrowed(Key(seed, (shape, size))):
-        return transformers.AutoModelForCausalLM.from_config(config).eval().to(device, devices.dtype(dtype))
+        kind = transformers.AutoModelForSeq2SeqLM if shape == "t5" else transformers.AutoModelForCausalLM
+        return kind.from_config(config).eval().to(device, devices.dtype(dtype))
 
 
 def prompts(size: str, rows: int, length: int, seed: int = 0) -> list[list[int]]:
@@ -102,6 +108,14 @@ class Endless(Plain):
 
     def __init__(self, tokenizer: Any) -> None:
         super().__init__(tokenizer)
+        self.end = frozenset()
+
+
+class EndlessPair(Pair):
+    """The same for an encoder-decoder: its encoder reads the prompt, then the end token."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        super().__init__(tokenizer, (0,))
         self.end = frozenset()
 
 

@@ -40,6 +40,7 @@ NAMES = [
     "ppo-old-way-48",
     "ppo-old-way-96",
     "ppo-modern-loop",
+    "ppo-t5-modern-loop",
     "ilql-acting",
     "ilql-acting-clipped",
     "ilql-acting-by-row",
