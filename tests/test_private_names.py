@@ -95,6 +95,11 @@ def test_names_of_torch():
     assert torch_private.is_dropout(nn.Dropout2d(0.1))
     assert not torch_private.is_dropout(inner)
 
+    before = torch_private.version(module.parameters())
+    with torch.no_grad():
+        inner.weight += 1
+    assert torch_private.version(module.parameters()) > before
+
     values, targets = [torch.zeros(2), torch.ones(1)], [torch.ones(2), torch.full((1,), 3.0)]
     torch_private.lerp_(values, targets, 0.25)
     assert [value.tolist() for value in values] == [[0.25, 0.25], [1.5]]

@@ -152,6 +152,16 @@ class Actor(nn.Module):
             evaluation=evaluation,
         )
 
+    def freeze_encoder(self) -> None:
+        """Freeze the encoders of the policy, the critic and the reference; they read each source once.
+
+        Raises:
+            BadModel: the policy is no encoder-decoder.
+        """
+        for network in (self.policy, self.critic and self.critic.trunk, self.reference):
+            if network is not None:
+                pairs.freeze_encoder(network)
+
     def forward(
         self, batch: TokenBatch, want_values: bool = True, wanted: Bool[Tensor, "B T"] | None = None
     ) -> Hidden:

@@ -11,6 +11,7 @@ inputs are padded on the right, with a mask.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -18,11 +19,13 @@ from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int64
-from torch import Tensor
+from torch import Tensor, nn
 
 from loquent.errors import BadModel
+from loquent.pretrained.torch_private import version
 
 MOST_START = 2  # ids, the longest start of a decoder
+KEPT_BYTES = 1 << 28  # of the states of a frozen encoder
 _rows: ContextVar[Tensor] = ContextVar("rows")
 REFUSED = {
     "encoder-decoder": "it joins two models, of which the decoder has an output layer of its own",
@@ -207,13 +210,69 @@ def rows_read() -> Int64[Tensor, " S"]:
     return _rows.get()
 
 
+def freeze_encoder(module: Any) -> None:
+    """Make an encoder keep its weights; then it reads each source once, as long as there is memory.
+
+    Embeddings that the decoder shares with the encoder keep theirs too. A copy of the module stays so. Each
+    source is read alone, so its states do not depend on the sources beside it.
+
+    Raises:
+        BadModel: the module is no encoder-decoder.
+    """
+    if not is_pair(module):
+        raise BadModel(
+            f"{module.config.model_type} is no encoder-decoder, so it has no encoder to freeze; take T5 or "
+            "BART, or let the whole model learn"
+        )
+    encoder = module.get_encoder().requires_grad_(False)
+    encoder.reads_once = True
+
+
+@dataclass
+class _Kept:
+    """The states of the sources that a frozen encoder has read, with the version of its weights."""
+
+    version: int
+    states: dict[bytes, Tensor]
+    left: int = KEPT_BYTES
+
+
+_kept: weakref.WeakKeyDictionary[nn.Module, _Kept] = weakref.WeakKeyDictionary()
+
+
+def _kept_states(encoder: Any, source: Tensor, real: Tensor) -> Tensor:
+    """The encoder's states of sources, each read alone and once."""
+    now = version(encoder.parameters())
+    kept = _kept.get(encoder)
+    if kept is None or kept.version != now:
+        kept = _kept[encoder] = _Kept(now, {})
+    rows = []
+    for ids, length in zip(source, real.sum(1).tolist(), strict=True):
+        key = ids[:length].cpu().numpy().tobytes()
+        states = kept.states.get(key)
+        if states is None:
+            with torch.inference_mode(False), torch.no_grad():  # learning reads them too
+                one = ids[None, :length].clone()
+                states = encoder(input_ids=one, attention_mask=torch.ones_like(one)).last_hidden_state[0]
+            size = states.numel() * states.element_size()
+            if size <= kept.left:
+                kept.left -= size
+                kept.states[key] = states
+        rows.append(states)
+    return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+
+
 def encoded(
     module: Any, source: Int64[Tensor, "S L"], real: Bool[Tensor, "S L"]
 ) -> tuple[Float[Tensor, "S L H"], Bool[Tensor, "S L"]]:
     """The encoder's last hidden states of sources, and where they are real; equal sources are read once.
 
-    In training mode each source is read on its own, because dropout differs.
+    In training mode each source is read on its own, because dropout differs. A frozen encoder
+    (`freeze_encoder`) reads a source once for all passes.
     """
+    encoder = module.get_encoder()
+    if getattr(encoder, "reads_once", False) and not module.training:
+        return _kept_states(encoder, source, real), real
     if module.training or len(source) == 1:
         return _encoder(module, source, real), real
     different, places = torch.unique(torch.where(real, source, -1), dim=0, return_inverse=True)

@@ -6,7 +6,7 @@ checked with torch 2.13. `tests/test_private_names.py` fails when one of them ch
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -35,6 +35,14 @@ def is_changed(module: nn.Module) -> bool:
         or module._backward_pre_hooks
         or "forward" in vars(module)
     )
+
+
+def version(tensors: Iterable[Tensor]) -> int:
+    """A number that grows with every change in place of the tensors, such as an optimizer's step.
+
+    A change through `.data` is not counted.
+    """
+    return sum(tensor._version for tensor in tensors)
 
 
 def is_dropout(module: nn.Module) -> bool:

@@ -44,6 +44,11 @@ class ModelSettings:
     reference: str = setting(
         "copy", "the reference model of the KL: a copy of the initial model, none, or a name or folder"
     )
+    freeze: str = setting(
+        "none",
+        "what does not learn: none, or the encoder of an encoder-decoder, which then reads each prompt once",
+        choices=("none", "encoder"),
+    )
     lora: Lora = setting(
         Lora(), "low-rank adapters on the policy, in place of its weights; a section of its own"
     )

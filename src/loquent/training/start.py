@@ -131,7 +131,7 @@ def make_actor(recipe: Recipe, task: Task, key: Key, *, own: bool = False) -> An
     reference: Any = settings.reference
     if reference not in ("copy", "none"):
         reference = load_language(reference, settings.device, settings.dtype)
-    return Actor.build(
+    made = Actor.build(
         language,
         critic=settings.critic,
         reference=reference,
@@ -140,6 +140,9 @@ def make_actor(recipe: Recipe, task: Task, key: Key, *, own: bool = False) -> An
         evaluation=recipe.evaluation,
         key=key.child("critic"),
     )
+    if settings.freeze == "encoder":
+        made.freeze_encoder()
+    return made
 
 
 def texts(task: Task, data: Sequence[str], limit: int, key: Key) -> list[str]:
