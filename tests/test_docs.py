@@ -173,6 +173,14 @@ def turn_ppo_keys():
     return turn_ppo.LOGGED.items()
 
 
+def test_the_keys_of_the_learners_of_questions_are_on_the_page():
+    from loquent.algorithms.asking import a2c, dqn
+
+    page = (HERE / "docs" / "logged.md").read_text()
+    for keys in (dqn.LOGGED, a2c.LOGGED):
+        assert [key for key, (unit, why) in keys.items() if f"| `{key}` | {unit} | {why} |" not in page] == []
+
+
 def test_every_logged_key_is_defined_on_its_page():
     page = (HERE / "docs" / "logged.md").read_text()
     lines = {

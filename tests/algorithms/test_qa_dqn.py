@@ -71,7 +71,7 @@ TRAINING = {
     "stop_metric": "return",
     "patience": 99,
 }
-MOMENTS = {"in_tensors": 1, "after_rename": 1, "after_log": 1, "in_backward": 6, "in_table": 12}
+MOMENTS = {"in_tensors": 1, "after_rename": 1, "after_log": 1, "in_backward": 3, "in_table": 3}
 
 
 def write(folder, *, task=None, algorithm=None, training=None):

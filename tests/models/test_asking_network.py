@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import torch
 
+import small_encoder
 from loquent.core.options import from_values
 from loquent.core.seeding import Key
 from loquent.core.task import Observation
 from loquent.core.values import Record
-from loquent.errors import BadSetting
+from loquent.errors import BadModel, BadSetting
 from loquent.models.asking.actor import AskingActor
 from loquent.models.asking.heads import Scores
 from loquent.models.asking.inputs import Situation
@@ -277,6 +278,28 @@ def test_a_vocabulary_of_queries_scores_each_word():
 def test_contradictions_are_refused(settings, problem):
     with pytest.raises(BadSetting, match=problem):
         NetworkSettings(**settings).check_network()
+
+
+def test_a_transformers_model_reads_question_and_memory_as_a_pair(tmp_path):
+    folder = str(small_encoder.write(tmp_path / "encoder"))
+    made = actor({"encoder": folder, "queries": "states", "question_tokens": 3, "dropout": 0.0})
+    both = made.scores([LONG, SHORT])
+    assert both.shape == (2, 5)
+    assert torch.allclose(made.scores([SHORT])[0], both[1, :4], atol=1e-5)
+    network = made.policy
+    states = network.encoder(made.inputs.batch([LONG, SHORT]))
+    assert [tuple(part.shape) for part in states] == [(2, 12, 8), (2, 3, 8), (2, 2, 8)]
+    first, last = network.point(made.inputs.batch([SHORT]))
+    ((values(network(made.inputs.batch([LONG])), "sum") ** 2).sum() - first.sum() - last.sum()).backward()
+    encoder = [name for name, p in network.encoder.named_parameters() if p.grad is None]
+    assert encoder == []
+    pair, types, asked, read = network.encoder._row([[7], [8, 9]], [[10], [11]])
+    assert [pair[i] for i in asked + read] == [7, 8, 10, 11]
+    assert types == [0] * (len(pair) - 3) + [1] * 3
+    network.encoder._context = len(pair) - 1
+    assert network.encoder._row([[7], [8, 9]], [[10], [11]])[3] == [-1, read[0]]
+    with pytest.raises(BadModel, match="set a smaller number"):
+        actor({"encoder": folder, "question_tokens": 5000})
 
 
 def test_a_task_without_searches_is_refused():

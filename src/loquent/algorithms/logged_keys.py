@@ -259,6 +259,17 @@ QA_DQN = {
     **QA_ANSWERS,
 }
 
+QA_A2C = {
+    "turns": Logged("turns", "commands of the collected episodes, answers left out"),
+    "policy/loss": Logged("", "mean negated log-probability of a command times its advantage"),
+    "policy/entropy": Logged(
+        "nats per turn", "mean entropy of the distribution over legal commands and queries"
+    ),
+    "critic/loss": Logged("return²", "mean squared error between values and discounted returns"),
+    "gradient/norm": Logged("", "norm of the gradient of policy and critic before clipping"),
+    **QA_ANSWERS,
+}
+
 SB3 = {
     "sb3/actions": Logged("actions", "actions so far, over all games"),
     "sb3/learning_rate": Logged("", "the optimizer's learning rate at the end of the update"),
@@ -302,6 +313,7 @@ BUILT_IN: Mapping[str, Mapping[str, Logged]] = {
     "ppo": PPO,
     "turn_ppo": TURN_PPO,
     "qa_dqn": QA_DQN,
+    "qa_a2c": QA_A2C,
     "nlpo": NLPO,
     "a2c": A2C,
     "trpo": TRPO,

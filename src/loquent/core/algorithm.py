@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from loquent.core.agent import Agent
 from loquent.core.episode import Episode
-from loquent.core.task import Task
+from loquent.core.task import Row, Task
 from loquent.core.values import EMPTY, Record
 
 
@@ -121,6 +121,13 @@ class TurnAlgorithm(BatchAlgorithm):
     @abstractmethod
     def make_actor(cls, config: Any, task: Task, key: Any) -> Any:
         """The untrained model for a task."""
+
+    def collected(self, episodes: Sequence[Episode], rows: Mapping[str, Row]) -> None:
+        """Read the episodes of an update before their batch is made; by default nothing.
+
+        Args:
+            rows: the rows of the run by their ids.
+        """
 
 
 class Playing(Algorithm):

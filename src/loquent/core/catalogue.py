@@ -32,6 +32,7 @@ NAMES: dict[str, dict[str, str]] = {
         "chai": "loquent.algorithms.value_learning.chai:Chai",
         "ilql_utterance": "loquent.algorithms.value_learning.ilql_utterance:UtteranceILQL",
         "qa_dqn": "loquent.algorithms.asking.dqn:QADQN",
+        "qa_a2c": "loquent.algorithms.asking.a2c:QAA2C",
         "sb3/double_dqn": "loquent.algorithms.sb3.learners:DoubleDQN",
         "sb3/maskable_double_dqn": "loquent.algorithms.sb3.learners:MaskableDoubleDQN",
         "sb3/ppo": "loquent.algorithms.sb3.learners:PPO",

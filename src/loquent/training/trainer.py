@@ -147,6 +147,7 @@ class Trainer:
         """The batch for the algorithm: tokens or turns, rewards and, if it needs them, all scores."""
         actor = self.actor
         if isinstance(self.algorithm, TurnAlgorithm):
+            self.algorithm.collected(episodes, self.rows)
             turns = turn_batch(episodes, actor.inputs, actor.actions, self.weights)
             return actor.score(turns) if self.algorithm.scored else turns
         batch = token_batch(episodes, actor.format, self.weights, max_length=actor.context, room=actor.room)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from loquent.algorithms.shared.optimization import Parameters, adamw, load_by_name, state_by_name
@@ -29,7 +30,7 @@ class Adam:
         self.optimizer = adamw(self.dense, learning_rate, 0.0)
         self.lazy = torch.optim.SparseAdam(list(self.rows.values()), learning_rate) if self.rows else None
 
-    def step(self, loss: Tensor, limit: float | None) -> float:
+    def step(self, loss: Float[Tensor, ""], limit: float | None) -> float:
         """One step on a loss, with its gradient cut to a norm of `limit`; returns the norm before.
 
         Raises:
@@ -41,7 +42,7 @@ class Adam:
             )
         for parameter in self.parameters.values():
             parameter.grad = None
-        torch.autograd.backward(loss)
+        loss.backward()
         gradients = [p.grad for p in self.dense.values() if p.grad is not None]
         for parameter in self.rows.values():
             if parameter.grad is not None:

@@ -38,6 +38,23 @@ class Shared(NetworkSettings, AlgorithmConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
+class A2CSettings(Shared):
+    """Settings of `qa_a2c`; an update has `training.episodes` games, 20 in the paper."""
+
+    dueling: bool = setting(False, "always false: the logits of a policy have no value to add to")
+    value_coefficient: float = setting(0.5, "weight of the loss of the critic", source=PAPER, low=0.0)
+    entropy_coefficient: float = setting(0.01, "weight of the entropy bonus", source=PAPER, low=0.0)
+
+    presets: ClassVar[Any] = {"paper": Record()}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.noisy or self.dueling:
+            name = "noisy" if self.noisy else "dueling"
+            raise BadSetting(f"{name} = true is for values of actions, not for a policy; set {name} to false")
+
+
+@dataclass(frozen=True, kw_only=True)
 class DQNSettings(Shared):
     """Settings of `qa_dqn`."""
 

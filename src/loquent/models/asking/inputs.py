@@ -110,7 +110,8 @@ class Inputs:
         self.plain, self.slots = parts[0] - 1, parts[1]
         self.listed = None if isinstance(actions, Slots) else _listed(actions, self.plain)
         self.sentences = int(task.options.memory)
-        self.lexicon = Lexicon(task.words(), settings.word_size, settings.vectors)
+        size = settings.word_size if settings.encoder == "qanet" else 1
+        self.lexicon = Lexicon(task.words(), size, settings.vectors)
 
     @property
     def identity(self) -> str:

@@ -14,6 +14,7 @@ from loquent.models.asking.heads import Heads, Rows, Scores
 from loquent.models.asking.inputs import Batch, Inputs
 from loquent.models.asking.noisy import Noisy
 from loquent.models.asking.pointer import Pointer
+from loquent.models.asking.pretrained import Pretrained
 from loquent.models.asking.settings import NetworkSettings
 from loquent.models.asking.words import QANet
 
@@ -100,6 +101,8 @@ def _stack(settings: NetworkSettings) -> Stack:
 
 
 def _encoder(inputs: Inputs) -> Any:
+    if inputs.settings.encoder != "qanet":
+        return Pretrained(inputs)
     return QANet(len(inputs.lexicon.letters), inputs.settings)
 
 

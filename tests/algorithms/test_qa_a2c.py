@@ -1,0 +1,115 @@
+"""A2C of QA-DQN's network: returns and the loss by hand, learning, resuming to the bit."""
+
+import copy
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from loquent import recipes
+from loquent.algorithms.asking.a2c import QAA2C, Commands
+from loquent.models.asking.heads import Scores
+from loquent.models.tokens.turns import turn_batch
+from loquent.training.trainer import Trainer
+from states import same
+
+SAMPLES = [
+    {
+        "context": "Ada built the mill. Ben sold the boat.",
+        "question": question,
+        "answers": [answer],
+        "split": split,
+    }
+    for split in ("train", "validation", "test")
+    for question, answer in (("Who built the mill?", "Ada"), ("Who sold the boat?", "Ben"))
+]
+RECIPE = {
+    "task": {
+        "kind": "reading",
+        "source": "samples",
+        "samples": SAMPLES,
+        "memory": 1,
+        "mode": "hard",
+        "answer_phase": True,
+    },
+    "algorithm": {
+        "kind": "qa_a2c",
+        "width": 8,
+        "word_size": 8,
+        "character_size": 4,
+        "encoder_convolutions": 1,
+        "blocks": 1,
+        "convolutions": 1,
+        "hidden": 16,
+        "pointer_hidden": 8,
+        "pool": "max",
+        "queries": "states",
+        "matches": True,
+        "dropout": 0.0,
+        "skip": 0.0,
+        "answers": 4,
+        "learning_rate": 0.005,
+    },
+    "training": {"updates": 4, "episodes": 16, "evaluate_every": 0, "final_episodes": 4},
+}
+
+
+def trainer(folder, **algorithm):
+    file = folder / "a2c.yaml"
+    file.write_text(json.dumps({**RECIPE, "algorithm": {**RECIPE["algorithm"], **algorithm}}))
+    return Trainer(recipes.load(file))
+
+
+def test_returns_run_to_the_end_and_answers_are_no_commands(tmp_path):
+    made = trainer(tmp_path, gamma=0.9)
+    episodes = made.collect()
+    batch = turn_batch(episodes, made.actor.inputs, made.actor.actions, made.weights)
+    commands = made.algorithm.prepare(batch)
+    expected = []
+    for episode in episodes:
+        spoken = [turn for turn in episode.turns if turn.seat == "agent"]
+        assert spoken[-1].rewards.keys() >= {"f1"}  # the answer
+        reward = sum(turn.rewards.get("sufficient", 0.0) for turn in spoken)
+        expected += [0.9 ** (len(spoken) - 2 - i) * reward for i in range(len(spoken) - 1)]
+    assert commands.returns.tolist() == pytest.approx(expected)
+    assert (commands.choice >= 0).all()
+    assert len(commands) == len(batch) - len(episodes)
+
+
+def test_the_loss_by_hand(tmp_path, monkeypatch):
+    learner = trainer(tmp_path).algorithm
+    command, query = torch.tensor([[0.0, 1.0]]), torch.tensor([[0.5, -torch.inf]])
+    monkeypatch.setattr(
+        learner.actor.policy, "forward", lambda batch: Scores(command, query, torch.tensor([0.25]))
+    )
+    features = {name: torch.zeros(1, 1, dtype=torch.int32) for name in ("question", "memory", "queries")}
+    parts = learner.loss(learner.actor, Commands(features, torch.tensor([1]), torch.tensor([1.0])))
+    search = np.e / (1 + np.e)
+    entropy = -search * np.log(search) - (1 - search) * np.log(1 - search)
+    assert parts["policy/loss"].tolist() == pytest.approx([-np.log(search) * 0.75])
+    assert parts["critic/loss"].tolist() == pytest.approx([0.75**2])
+    assert parts["policy/entropy"].tolist() == pytest.approx([entropy])
+    assert parts["total"].tolist() == pytest.approx(
+        [-np.log(search) * 0.75 + 0.5 * 0.75**2 - 0.01 * entropy], rel=1e-5
+    )
+
+
+def test_it_learns_and_goes_on_to_the_bit(tmp_path):
+    one, two = trainer(tmp_path), trainer(tmp_path)
+    first = one.update()
+    two.restore(copy.deepcopy(one.state()))
+    for _ in range(2):
+        assert same(one.update(), two.update()) is None
+    assert same(one.state(), two.state()) is None
+    for _ in range(37):
+        logs = one.update()
+    assert logs["rollout/return"] > 0.85 > first["rollout/return"]
+    assert logs["answer/loss"] < 0.5
+
+
+def test_noise_and_values_of_actions_are_refused():
+    for name in ("noisy", "dueling"):
+        with pytest.raises(Exception, match=f"{name} = true is for values of actions"):
+            QAA2C.Config(**{name: True})
+    assert QAA2C.Config().dueling is False
