@@ -9,6 +9,7 @@ import pytest
 import killed
 from loquent import recipes
 from loquent.errors import BadCheckpoint
+from loquent.estimate.language_models import estimate
 from loquent.files.run_folder import RunFolder
 from loquent.training import checkpoint
 from loquent.training.trainer import Trainer
@@ -174,3 +175,17 @@ def test_a_network_of_easy_games_is_refused_in_hard_ones(whole):
     easy = Trainer(recipes.load(write(file.parent, task={"mode": "easy"}, algorithm=EXTRAS)))
     with pytest.raises(BadCheckpoint, match=r"the commands of the saved network: 2; those of this one: 4"):
         easy.algorithm.load_state_dict(state["algorithm"])
+
+
+@pytest.mark.parametrize("kind", ["qa_dqn", "qa_a2c"])
+def test_a_run_is_estimated(kind, tmp_path):
+    settings = SMALL if kind == "qa_dqn" else {"kind": kind, "width": 8}
+    file = tmp_path / "qa.yaml"
+    file.write_text(
+        json.dumps({"task": TASK, "algorithm": settings, "training": {"updates": 2, "episodes": 4}})
+    )
+    found = estimate(recipes.load(file))
+    assert found.parameters["network"] == sum(
+        p.numel() for p in Trainer(recipes.load(file)).actor.policy.parameters()
+    )
+    assert found.total_seconds > 0

@@ -5,6 +5,8 @@ import pytest
 import torch
 
 import small_encoder
+from loquent.algorithms.asking.optimizing import Adam
+from loquent.algorithms.shared.optimization import trainable
 from loquent.core.options import from_values
 from loquent.core.seeding import Key
 from loquent.core.task import Observation
@@ -208,6 +210,26 @@ def test_scores_of_queries_depend_on_their_own_rows_only():
     assert after[0, 4] != before[0, 4]
 
 
+@pytest.mark.parametrize("noisy", [False, True])
+def test_a_step_reads_and_changes_the_rows_of_its_queries_only(noisy):
+    """I-22: no array of a situation has the size of the vocabulary."""
+    made = actor({"queries": "rows", "noisy": noisy})
+    network, batch = made.policy, made.inputs.batch([LONG, SHORT])
+    network.stir(Key(2) if noisy else None)
+    network(batch).query[:, :1].sum().backward()
+    read = set(batch.rows[batch.queries].flatten().tolist())
+    assert len(read) == 4 < len(made.inputs.lexicon.words)  # three queries and padding
+    for parameter in network.sparse():
+        assert parameter.grad.is_sparse
+        assert set(parameter.grad.coalesce().indices()[0].tolist()) == read
+    assert len(network.sparse()) == 1 + noisy
+    before = network.heads.query.weight.detach().clone()
+    Adam(network, trainable(policy=network), 0.01).step(network(batch).query[:, :1].sum(), 5.0)
+    changed = (network.heads.query.weight != before).any(1).nonzero()[:, 0].tolist()
+    assert set(changed) <= read
+    assert changed
+
+
 def test_unknown_words_are_searched_as_they_are_written():
     """E-12: their score has the row of unknown words, and the action's text is the word."""
     made = actor()
@@ -264,6 +286,8 @@ def test_a_vocabulary_of_queries_scores_each_word():
     scores = made.scores([LONG, SHORT])
     assert scores.shape == (2, len(made.actions))
     assert scores.isfinite().all()
+    with pytest.raises(BadSetting, match="fixed list of them"):
+        actor({"queries": "states"}, options={"queries": "vocabulary"})
 
 
 @pytest.mark.parametrize(

@@ -27,19 +27,21 @@ def estimate_fields(recipe: Recipe, checkpoints: int, at_most: int) -> dict[str,
     """
     settings, config = recipe.training, recipe.config
     trainer, seconds = _measured(recipe)
-    model = trainer.actor.model
-    weights = sum(tensor.nbytes for tensor in model.policy.state_dict().values())
+    model = getattr(trainer.actor, "model", None)  # of Stable-Baselines3
+    policy = trainer.actor.policy if model is None else model.policy
+    weights = sum(tensor.nbytes for tensor in policy.state_dict().values())
+    replays = [getattr(model, "replay_buffer", None)] if model is not None else trainer.algorithm.arrays()
     memory = {
         "runtime": rss(),
         "weights": weights,
         "gradients": weights,
         "optimizer": 2 * weights,
-        "replay": _arrays(getattr(model, "replay_buffer", None)),
+        "replay": sum(map(_arrays, replays)),
         "collection": _arrays(getattr(model, "rollout_buffer", None)),
     }
     checkpoint = 3 * weights + memory["replay"]
     return {
-        "parameters": {"network": sum(p.numel() for p in model.policy.parameters())},
+        "parameters": {"network": sum(p.numel() for p in policy.parameters())},
         "memory": memory,
         "peak": sum(memory.values()),
         "disk": {
@@ -54,7 +56,9 @@ def estimate_fields(recipe: Recipe, checkpoints: int, at_most: int) -> dict[str,
             "actions": config.steps,
             "updates": settings.updates,
             "games": config.games,
-            "width": int(np.prod(model.observation_space.shape)),
+            "width": trainer.actor.inputs.width
+            if model is None
+            else int(np.prod(model.observation_space.shape)),
             "seeds": 1,
         },
         "device": str(trainer.actor.device),

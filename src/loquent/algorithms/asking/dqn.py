@@ -109,7 +109,8 @@ class QADQN(Playing):
                 self.answers.collect(self.actor, new, rows)
             self.finished += len(new)
             episodes += new
-            if self.rounds % config.learn_every == 0 and self.finished >= config.learning_starts:
+            ready = self.finished >= config.learning_starts and len(self.replay)
+            if ready and self.rounds % config.learn_every == 0:
                 for _ in range(config.gradient_steps):
                     self._learn(means)
         return episodes, {
@@ -131,6 +132,10 @@ class QADQN(Playing):
         return targets.exploration(
             self.finished, config.explore_first, config.explore_last, config.explore_games
         )
+
+    def arrays(self) -> list[Any]:
+        """What holds the arrays of the replays."""
+        return [*self.replay.rings, self.answers]
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that affects later updates: optimizer, target network, replays, counters and games."""

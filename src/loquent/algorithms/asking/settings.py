@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 from loquent.core.algorithm import AlgorithmConfig
 from loquent.core.settings import check_ranges, setting
@@ -124,3 +124,8 @@ class DQNSettings(Shared):
             raise BadSetting(
                 "noisy layers explore in place of random commands; set explore_first and explore_last to 0"
             )
+
+    def shortest(self) -> Self:
+        """The same settings with about 20 steps of all games in an update, and learning from the start."""
+        rounds = self.learn_every * max(1, 20 // self.learn_every)
+        return replace(self, steps=self.games * rounds, learning_starts=0)

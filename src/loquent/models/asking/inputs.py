@@ -95,7 +95,7 @@ class Inputs:
     """The function from observations to what the network reads.
 
     Raises:
-        BadSetting: the task does not offer what `Asking` needs.
+        BadSetting: the task does not offer what `Asking` needs, or the settings do not fit it.
     """
 
     def __init__(self, task: Task, settings: NetworkSettings) -> None:
@@ -109,6 +109,11 @@ class Inputs:
         self.settings, self.actions = settings, actions
         self.plain, self.slots = parts[0] - 1, parts[1]
         self.listed = None if isinstance(actions, Slots) else _listed(actions, self.plain)
+        if self.listed is not None and settings.queries != "rows":
+            raise BadSetting(
+                f"queries = {settings.queries!r} scores the queries of a situation, and {task.identity} has "
+                "a fixed list of them; set algorithm.queries to rows"
+            )
         self.sentences = int(task.options.memory)
         size = settings.word_size if settings.encoder == "qanet" else 1
         self.lexicon = Lexicon(task.words(), size, settings.vectors)
@@ -117,6 +122,11 @@ class Inputs:
     def identity(self) -> str:
         """A hash of the words, of their vectors and of the commands."""
         return digest((self.lexicon.identity, self.plain, self.listed or ""))
+
+    @property
+    def width(self) -> int:
+        """The most tokens that are read of an observation."""
+        return self.settings.question_tokens + self.settings.memory_tokens
 
     def situation(self, observation: Observation) -> Situation:
         """What the network reads of an observation."""
