@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from loquent.machine.memory import rss
+from loquent.models.asking.actor import AskingActor
 from loquent.recipes import Recipe
 from loquent.training.trainer import Trainer
 
@@ -27,7 +28,8 @@ def estimate_fields(recipe: Recipe, checkpoints: int, at_most: int) -> dict[str,
     """
     settings, config = recipe.training, recipe.config
     trainer, seconds = _measured(recipe)
-    model = getattr(trainer.actor, "model", None)  # of Stable-Baselines3
+    asking = isinstance(trainer.actor, AskingActor)
+    model = None if asking else trainer.actor.model  # of Stable-Baselines3
     policy = trainer.actor.policy if model is None else model.policy
     weights = sum(tensor.nbytes for tensor in policy.state_dict().values())
     replays = [getattr(model, "replay_buffer", None)] if model is not None else trainer.algorithm.arrays()
