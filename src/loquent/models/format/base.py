@@ -167,8 +167,7 @@ class Format(ABC):
         text_ids = list(ids)
         while text_ids and text_ids[-1] in self.end:
             text_ids.pop()
-        read = [i for i in before if i >= 0]  # an encoder reads the others
-        text = self.encoder.decode(text_ids, first=not self.encoder.is_text(read))
+        text = self.encoder.decode(text_ids, first=not self.encoder.is_text(before))
         return text.removeprefix(self._lead)
 
     def prompt_lengths(self, written: Written) -> list[int]:

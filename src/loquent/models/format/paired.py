@@ -55,6 +55,10 @@ class Pair(Plain):
             before += piece.ids
         return Written(tuple(pieces), self._prompt(before + flat.opening), flat.owed)
 
+    def text(self, ids: Sequence[int], before: Sequence[int] = ()) -> str:
+        """The text of an answer; after a whole prompt it is the first text that the decoder reads."""
+        return super().text(ids, () if any(i < 0 for i in before) else before)
+
     def prompt_lengths(self, written: Written) -> list[int]:
         """The number of ids of each turn's source, 0 for observations."""
         prompts = (piece.is_action.count(False) for piece in written.pieces[1:])
