@@ -24,7 +24,7 @@ from loquent.report.groups import AXES, Point, thinned
 from loquent.report.markup import figure
 
 STATIC_POINTS = 40
-BUDGET = 60_000  # points of all curves of a page, which keeps four long runs below a megabyte
+BUDGET = 60_000  # points of all curves of a page, so that a report of long runs stays small
 FEWEST_POINTS, MOST_POINTS = 40, 2000
 
 
