@@ -103,6 +103,9 @@ OTHER = {  # where the next value by type would be refused or mean nothing
         f"task.{name}": None
         for name in ("source", "path", "name", "subset", "revision", "text_field", "label_field", "labels")
     },  # with the data
+    **{
+        f"task.{name}": None for name in ("prompt", "source_words", "representation", "context")
+    },  # with other datasets than reviews: tests/tasks/generation/test_corpora.py
     "task.text_words": 40,
     "task.prompt_words": 9,
     "algorithm.beta": 1.0,
