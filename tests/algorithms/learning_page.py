@@ -21,9 +21,9 @@ def write_page(records: Sequence[Record]) -> None:
     page = PAGE.read_text(encoding="utf-8")
     for number, record in enumerate(records, 1):
         name = f"{record['shape']}-{record['task']}"
-        mark = re.compile(rf"(<!-- begin {name} -->\n).*?(\n<!-- end -->)", re.DOTALL)
+        mark = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end -->)", re.DOTALL)
         source = f"<!-- table: learning.jsonl {number} learners -->\n"
-        text = source + table(record["learners"])
+        text = f"{source}{table(record['learners'])}\n\n"
         page = mark.sub(lambda found, text=text: found.group(1) + text + found.group(2), page)
         file = DOCS / "results" / f"learning-{name}.svg"
         file.write_text(drawing(record["task"], learners(record)), encoding="utf-8")

@@ -30,7 +30,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 RESULTS = DOCS / "results" / "learning.jsonl"
 SHAPES = ("gpt2",)
 SEEDS = (0, 1, 2)
-UPDATES, EVERY, EPISODES, TESTED = 40, 5, 64, 300
+EVERY, EPISODES, TESTED = 5, 64, 300
 NAMES = ("ada", "ben", "cleo", "dan", "eva", "finn", "gus", "hana")
 TARGET = 0.5
 """The largest wanted KL to the start, in nats per token; beta adapts to it where a learner can."""
@@ -73,8 +73,8 @@ def dates(draw: random.Random) -> str:
 
 
 TASKS: dict[str, dict[str, Any]] = {
-    "increasing_numbers": {"text": numbers, "prompt_words": 3, "tokens": 24},
-    "dates": {"text": dates, "prompt_words": 4, "tokens": 16},
+    "increasing_numbers": {"text": numbers, "prompt_words": 3, "tokens": 24, "updates": 40},
+    "dates": {"text": dates, "prompt_words": 4, "tokens": 16, "updates": 15},
 }
 
 
@@ -130,9 +130,12 @@ def base(shape: str, task: str, folder: Path) -> Path:
     return out
 
 
-def recipe_of(learner: str, task: str, start: Path, seed: int, folder: Path, updates: int = UPDATES) -> Any:
+def recipe_of(
+    learner: str, task: str, start: Path, seed: int, folder: Path, updates: int | None = None
+) -> Any:
     """The recipe of a learner's run."""
     compared = learner in COMPARED
+    updates = TASKS[task]["updates"] if updates is None else updates
     return recipe(
         "run",
         task,
@@ -146,7 +149,7 @@ def recipe_of(learner: str, task: str, start: Path, seed: int, folder: Path, upd
     )  # fmt: skip
 
 
-def trained(learner: str, task: str, start: Path, seed: int, folder: Path, updates: int = UPDATES) -> Any:
+def trained(learner: str, task: str, start: Path, seed: int, folder: Path, updates: int | None = None) -> Any:
     """A finished run of a learner."""
     made = recipe_of(learner, task, start, seed, folder, updates)
     return loquent.train(made, Path(tempfile.mkdtemp(dir=folder)) / "run", progress=False)
@@ -175,10 +178,10 @@ def summary(runs: Sequence[Mapping[str, Any]], start: Mapping[str, Any]) -> dict
     errors = [math.hypot(run["error"], start["error"]) for run in runs]
     return {
         "reward": fmean(run["reward"] for run in runs),
-        "deviation": stdev(run["reward"] for run in runs),
+        "deviation": stdev(run["reward"] for run in runs) if len(runs) > 1 else 0.0,
         "least_gain_in_errors": min(g / e if e else math.inf for g, e in zip(gains, errors, strict=True)),
         "kl": fmean(run["kl"] for run in runs),
-        "updates": UPDATES,
+        "updates": runs[0]["curve"][-1][0],
         "tokens": round(fmean(run["tokens"] for run in runs)),
         "runs": list(runs),
     }

@@ -59,6 +59,17 @@ class ModelSettings:
         choices=("float32", "float64", "bfloat16", "float16"),
     )
 
+    autocast: str = setting(
+        "none",
+        "the type of matrix products in collection and learning; none: that of the weights",
+        choices=("none", "bfloat16"),
+    )
+    recompute: bool = setting(
+        False,
+        "compute the activations of layers again in the backward pass: less memory, about a third more time",
+        source="1604.06174",
+    )
+
     def __post_init__(self) -> None:
         check_ranges(self)
         if not self.path and self.lora.rank:

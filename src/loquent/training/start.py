@@ -19,7 +19,7 @@ from loquent.machine import parallel
 from loquent.models.actor import Actor
 from loquent.models.exported import format_name, read_note
 from loquent.models.format.names import Format, of_model
-from loquent.pretrained import LanguageModel, lora
+from loquent.pretrained import LanguageModel, footprint, lora
 from loquent.recipes import Recipe
 from loquent.recipes.pages import maker
 from loquent.recipes.sections import ModelSettings, TrainingSettings
@@ -128,6 +128,9 @@ def make_actor(recipe: Recipe, task: Task, key: Key, *, own: bool = False) -> An
         return actor
     settings = recipe.model
     language = make_language(recipe, task, key, own=own)
+    footprint.mix(language.module, settings.autocast)
+    if settings.recompute:
+        footprint.recompute(language.module)
     reference: Any = settings.reference
     if reference not in ("copy", "none"):
         reference = load_language(reference, settings.device, settings.dtype)

@@ -35,6 +35,7 @@ from loquent.models.score.tokens import score
 from loquent.models.tokens.batch import token_batch
 from loquent.models.tokens.rewards import ends_by, learner_rewards
 from loquent.models.tokens.turns import turn_batch
+from loquent.pretrained.footprint import products
 from loquent.recipes import Recipe
 from loquent.rewards import compose, learner
 from loquent.rollout.loop import Game, play
@@ -106,7 +107,7 @@ class Trainer:
         if isinstance(self.algorithm, Playing):
             return self._play(self.algorithm)
         batch, summary = self.next()
-        with self._timed("learn"):
+        with self._timed("learn"), products(self.actor.policy):
             logs = self.algorithm.update(self.actor, batch)
             logs |= self.algorithm.after_update(self.actor)
         self.updates += 1
@@ -152,7 +153,8 @@ class Trainer:
             return actor.score(turns) if self.algorithm.scored else turns
         batch = token_batch(episodes, actor.format, self.weights, max_length=actor.context, room=actor.room)
         batch = batch.to(actor.device)
-        return score(actor, batch) if self.algorithm.scored else batch
+        with products(actor.policy):
+            return score(actor, batch) if self.algorithm.scored else batch
 
     def evaluate(self, split: str, episodes: int, only: Record = EMPTY) -> Evaluation:
         """Evaluate the policy, with the decoding of evaluation."""

@@ -25,6 +25,7 @@ from loquent.models.decoding_settings import Decoding
 from loquent.models.support import Trie, filter_top_k, filter_top_p
 from loquent.models.values.perturb import Perturbation
 from loquent.pretrained import context, evaluating
+from loquent.pretrained.footprint import products
 from loquent.pretrained.pairs import is_pair, limits, sides
 
 __all__ = ["Decoding", "Drawn", "Nucleus", "decode"]
@@ -127,7 +128,8 @@ def decode(
         perturbation=perturbation,
         vocabulary=vocabulary,
     )
-    return _answers(request)
+    with products(module):
+        return _answers(request)
 
 
 def _answers(request: _Request) -> list[Drawn]:

@@ -57,9 +57,10 @@ class Fisher:
             gradient = self._gradient(rows) if self._kept is None else self._kept
             pairs = zip(gradient, vector, strict=True)
             along = sum(((g * v).sum() for g, v in pairs if g is not None), vector[0].new_zeros(()))
-            images = torch.autograd.grad(
-                along, self.parameters, retain_graph=self._kept is not None, allow_unused=True
-            )
+            with sdpa_kernel(SDPBackend.MATH):  # layers may be computed again
+                images = torch.autograd.grad(
+                    along, self.parameters, retain_graph=self._kept is not None, allow_unused=True
+                )
             for total, image in zip(sums, images, strict=True):
                 if image is not None:
                     total += image

@@ -71,7 +71,7 @@ class _Summed(torch.autograd.Function):
             for part, needed in zip((states, weight, bias), ctx.needs_input_grad, strict=False)
         ]
         by_states, by_weight, by_bias = gradients
-        total, parts = states.new_zeros(()), []
+        total, parts = states.new_zeros((), dtype=torch.promote_types(states.dtype, weight.dtype)), []
         for here in _slices(len(states), step) or [slice(0, 0)]:  # without rows the columns are empty
             with torch.enable_grad():
                 wide = F.linear(states[here], weight, bias).detach()
@@ -82,10 +82,13 @@ class _Summed(torch.autograd.Function):
             parts.append([column.detach() for column in columns])
             if wide.requires_grad:
                 (by_wide,) = torch.autograd.grad(part, wide)
-                if by_states is not None:
+                by_wide = by_wide.to(weight.dtype)  # of another type under autocast
+                if by_states is not None and by_states.dtype == weight.dtype:
                     torch.mm(by_wide, weight, out=by_states[here])
+                elif by_states is not None:
+                    by_states[here] = (by_wide @ weight).to(by_states.dtype)
                 if by_weight is not None:
-                    by_weight.addmm_(by_wide.T, states[here])
+                    by_weight.addmm_(by_wide.T, states[here].to(weight.dtype))
                 if by_bias is not None:
                     by_bias += by_wide.sum(0)
         ctx.save_for_backward(by_states, by_weight, by_bias)
@@ -143,10 +146,11 @@ class _Chunked(torch.autograd.Function):
             (by_wide,) = torch.autograd.grad(
                 [column for column, _ in pairs], wide, [gradient for _, gradient in pairs]
             )
+            by_wide = by_wide.to(weight.dtype)  # of another type under autocast
             if by_states is not None:
-                by_states[here] = by_wide @ weight
+                by_states[here] = (by_wide @ weight).to(by_states.dtype)
             if by_weight is not None:
-                by_weight.addmm_(by_wide.T, states[here])
+                by_weight.addmm_(by_wide.T, states[here].to(weight.dtype))
             if by_bias is not None:
                 by_bias += by_wide.sum(0)
         return by_states, by_weight, by_bias, None, None, None
