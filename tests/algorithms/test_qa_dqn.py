@@ -112,7 +112,7 @@ EXTRAS = {
     "answers": 2,
     "width": 4,
     "hidden": 4,
-    "target_every": 2,
+    "target_every": 5,
 }
 
 
