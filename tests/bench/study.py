@@ -79,7 +79,7 @@ def tables(times: int) -> Iterator[tuple[str, Iterator[Line]]]:
     pairs = [(count, rows) for count, rows in both if count >= comparing.RUNS]
     yield "seed_intervals", (seed_intervals(count, 20 * times) for count in SEEDS)
     many = [count for count in SEEDS if count >= comparing.RUNS]
-    yield "seed_differences", (seed_differences(count, 2 * times) for count in many)
+    yield "seed_differences", (seed_differences(count, 8 * times) for count in many)
     few = (too_few_runs(count, 2 * times) for count in SEEDS if count < comparing.RUNS)
     yield "seed_differences_few", few
     yield "row_differences", (row_differences(rows, times) for rows in ROWS)
