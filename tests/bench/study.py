@@ -85,6 +85,7 @@ def tables(times: int) -> Iterator[tuple[str, Iterator[Line]]]:
     yield "row_differences", (row_differences(rows, times) for rows in ROWS)
     yield "power", (seen(count, 2 * times) for count in SEEDS)
     yield "two_way_few", (too_few_seeds(rows, times // 2) for rows in ROWS)
+    yield "row_intervals", (row_intervals(rows, times // 2) for rows in ROWS)
     yield "two_way", (two_way_intervals(*size, times) for size in both)
     yield "two_way_differences", (two_way_differences(*size, times // 2) for size in pairs)
     yield "over_tasks", (over_tasks(count, times // 2) for count in SEEDS)
@@ -183,6 +184,24 @@ def two_way_intervals(count: int, rows: int, times: int) -> Line:
     return line
 
 
+def row_intervals(rows: int, times: int) -> Line:
+    """The share of intervals over rows that hold the mean of these 3 runs over all rows, in per cent."""
+    line: Line = {"": f"{rows} rows"}
+    for varies in SPREADS:
+        for kind in KINDS:
+            stream, found = Key(rows, ("over rows", varies, kind)).generator(), []
+            for _ in range(times):
+                seeds = seeds_of(kind, varies, stream, 3)
+                mean = float(seeds.mean())
+                if kind in CENTRES:
+                    chances = [population(kind, LOGITS[varies][1], beside=own) for own in seeds[:, 0]]
+                    mean = sum(chances) / 3
+                cell = cells(kind, varies, stream, seeds, rows_of(kind, stream, rows))
+                found.append(intervals.interval((cell.mean(0) - mean).tolist()))
+            line[f"{varies}: {kind}"] = held(found)
+    return line
+
+
 def too_few_seeds(rows: int, times: int) -> Line:
     """The line of `two_way_intervals` for 3 seeds, if the code gave an interval there."""
     fewest, two_way.SEEDS = two_way.SEEDS, 3
@@ -228,14 +247,25 @@ def values(
     Args:
         scale: a factor of the effects of seeds.
     """
+    return cells(kind, varies, stream, scale * seeds_of(kind, varies, stream, count), rows)
+
+
+def seeds_of(kind: str, varies: str, stream: np.random.Generator, count: int) -> np.ndarray:
+    """The effects of seeds, in logits for successes: float64[seeds, 1]."""
     if kind in CENTRES:
-        seed, row = LOGITS[varies]
-        logits = CENTRES[kind] + scale * seed * stream.normal(size=(count, 1)) + row * rows
+        return LOGITS[varies][0] * stream.normal(size=(count, 1))
+    return SPREADS[varies][0] * DRAWS[kind](stream, (count, 1))
+
+
+def cells(
+    kind: str, varies: str, stream: np.random.Generator, seeds: np.ndarray, rows: np.ndarray
+) -> np.ndarray:
+    """One value for each seed and row from their effects: float64[seeds, rows]."""
+    if kind in CENTRES:
+        logits = CENTRES[kind] + seeds + LOGITS[varies][1] * rows
         return (stream.random(logits.shape) < logistic(logits)).astype(float)
-    seed, row, rest = SPREADS[varies]
-    draw = DRAWS[kind]
-    effects = scale * seed * draw(stream, (count, 1)) + row * rows
-    return effects + rest * draw(stream, (count, rows.shape[1]))
+    _, row, rest = SPREADS[varies]
+    return seeds + row * rows + rest * DRAWS[kind](stream, (len(seeds), rows.shape[1]))
 
 
 def logistic(logits: np.ndarray) -> np.ndarray:
@@ -243,10 +273,10 @@ def logistic(logits: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-logits))
 
 
-def population(kind: str, *deviations: float) -> float:
-    """The mean chance over normal effects with these deviations, by 200-point quadrature."""
+def population(kind: str, *deviations: float, beside: float = 0.0) -> float:
+    """The mean chance over normal effects with these deviations and one `beside`, by 200-point quadrature."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(200)
-    chances = logistic(CENTRES[kind] + math.hypot(*deviations) * nodes)
+    chances = logistic(CENTRES[kind] + beside + math.hypot(*deviations) * nodes)
     return float(weights @ chances / weights.sum())
 
 

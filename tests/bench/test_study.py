@@ -36,6 +36,7 @@ PRINTED = {
     "seed_intervals": ("normal", "uniform", "skewed", "successes on 50 rows", "successes on 1000 rows"),
     "seed_differences": DIFFERENCES,
     "row_differences": KINDS,
+    "row_intervals": tuple(f"{varies}: {kind}" for varies in SPREADS for kind in KINDS),
     "two_way": tuple(f"{varies}: {kind}" for varies in SPREADS for kind in KINDS),
     "two_way_differences": tuple(f"{varies}: {kind}" for varies in SPREADS for kind in KINDS),
     "bootstrap": tuple(f"percentile: {name}" for name in DRAWS),

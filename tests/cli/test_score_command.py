@@ -421,3 +421,21 @@ def test_samples_with_one_prompt_are_drawn_together(files, capsys):
     assert (found["n"], found["rows"]) == (8, 4)
     _, lines, _ = run(capsys, "--metrics", "own_metric:exact", "said.jsonl", "right.jsonl", "--json")
     assert json.loads(lines[-1])["rows"] == 8
+
+
+@pytest.mark.parametrize(
+    ("wrong_answers", "text"),
+    [
+        (20, "[0.9]: Wilson's interval of scores of 0 and 1 (exact_match)"),
+        (2, "[0.9]: exact interval of scores of 0 and 1, of which fewer than 5 differ"),
+    ],
+)
+def test_scores_of_0_and_1_name_their_interval(wrong_answers, text, tmp_path, capsys):
+    lines = [
+        json.dumps({"text": "no" if i < wrong_answers else "yes", "references": ["yes"]}) for i in range(60)
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    assert cli.main(["score", str(tmp_path / "a.jsonl"), "--metrics", "exact_match", "--level", "0.9"]) == 0
+    shown = capsys.readouterr().out
+    assert text in shown
+    assert "draws" not in shown

@@ -30,9 +30,8 @@ from loquent.training.metrics import build_metrics
 DELAY = 2.0  # seconds before the progress bar appears
 MOST_KEYS = 20  # keys named in one note
 SHARES = {
-    WILSON: "scores of 0 and 1 have Wilson's interval, without draws",
-    EXACT: f"scores of 0 and 1 of which fewer than {RARE} differ have an exact interval, which holds the "
-    "share at least so often",
+    WILSON: "Wilson's interval of scores of 0 and 1",
+    EXACT: f"exact interval of scores of 0 and 1, of which fewer than {RARE} differ: right at least so often",
 }
 
 
@@ -221,14 +220,15 @@ def _print(
     for name in scored.silent:
         print(f"  {line(name)}: no score")
     if resampling:
-        print(
-            f"[{resampling.level:.4g}]: {resampling.method} intervals of {resampling.resamples} "
-            f"draws of all {'prompts, each with its samples' if repeated else 'samples'}, "
-            f"seed {resampling.seed}"
-        )
+        if any(not found.method for found in scored.bounds.values()):
+            print(
+                f"[{resampling.level:.4g}]: {resampling.method} intervals of {resampling.resamples} "
+                f"draws of all {'prompts, each with its samples' if repeated else 'samples'}, "
+                f"seed {resampling.seed}"
+            )
         for method, text in SHARES.items():
             if keys := [key for key, found in scored.bounds.items() if found.method == method]:
-                print(f"{text} ({_listed(keys)})")
+                print(f"[{resampling.level:.4g}]: {text} ({_listed(keys)})")
         _print_reasons(scored.bounds)
         for caution in dict.fromkeys(found.caution for found in scored.bounds.values() if found.caution):
             print(f"caution: {caution}")
