@@ -54,6 +54,7 @@ DRAWS: dict[str, Callable[..., np.ndarray]] = {
 }
 PAIRS = tuple(Ordering(claim=str(i), column="a", rising=(f"c{i}", f"c{i + 1}")) for i in range(0, 10, 2))
 FOUR = Ordering(claim="four", column="a", rising=("c10", "c11", "c12", "c13"))
+NODES = np.polynomial.hermite_e.hermegauss(200)
 Line = dict[str, float | str]
 
 
@@ -275,7 +276,7 @@ def logistic(logits: np.ndarray) -> np.ndarray:
 
 def population(kind: str, *deviations: float, beside: float = 0.0) -> float:
     """The mean chance over normal effects with these deviations and one `beside`, by 200-point quadrature."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(200)
+    nodes, weights = NODES
     chances = logistic(CENTRES[kind] + beside + math.hypot(*deviations) * nodes)
     return float(weights @ chances / weights.sum())
 
