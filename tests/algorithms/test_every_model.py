@@ -11,7 +11,7 @@ import torch
 from letters import TASK, one_update, parameters, ratio_error, same, scored, through_json
 from shapes import PAIRS, SHAPES, actor
 
-from loquent.agents.scripted import Random
+from loquent.agents.scripted import Expert, Random
 from loquent.algorithms.policy_gradient.on_policy import divergence
 from loquent.core import registry
 from loquent.core.algorithm import BatchAlgorithm, TurnAlgorithm
@@ -114,15 +114,9 @@ def recorded(model):
     rows = TASK.rows("train")[:12]
     played = [
         *play(TASK, games(rows), Random(TASK), seed=1),
-        *play(TASK, games(rows), registry_expert(), seed=2),
+        *play(TASK, games(rows), Expert(TASK), seed=2),
     ]
     return token_batch(played, model.format, TASK.spec.rewards, max_length=32)
-
-
-def registry_expert():
-    from loquent.agents.scripted import Expert
-
-    return Expert(TASK)
 
 
 @pytest.mark.parametrize("shape", PAIRS)

@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import numpy as np
-import pair_architectures
 import pytest
 import torch
 import transformers
@@ -13,6 +12,7 @@ from small_models import batch_of, drawn
 from tokenizers_for_tests import sentence_piece
 
 from loquent import pretrained
+from loquent.core.seeding import Key
 from loquent.errors import BadModel
 from loquent.models.decode.cache import Uncached
 from loquent.models.decode.paired import Paired
@@ -91,4 +91,19 @@ def test_the_start_of_a_decoder():
     module.generation_config.decoder_start_token_id = module.config.decoder_start_token_id = None
     with pytest.raises(BadModel, match="names no decoder_start_token_id"):
         pairs.start_ids(module, tokenizer)
-    assert pair_architectures.MARKS["decoder_start_token_id"] == START
+
+
+@pytest.mark.parametrize("kind", ["t5", "bart"])
+def test_a_saved_encoder_decoder_is_loaded_as_one(kind, tmp_path):
+    from loquent.cli.commands.export import _kind
+
+    shape = {"layers": 1, "width": 16, "heads": 2, "context": 48}
+    language = pretrained.build(sentence_piece(), shape=kind, **shape, key=Key(0), device="cpu")
+    pretrained.save(language, tmp_path)
+    again = pretrained.load(tmp_path, device="cpu")
+    assert type(again.module) is type(language.module)
+    tokens = torch.tensor([[~5, ~6, START, 8, 9]])
+    assert torch.equal(logits(again.module, tokens), logits(language.module, tokens))
+    assert _kind(tmp_path) == "AutoModelForSeq2SeqLM"
+    own = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path)
+    assert type(own) is type(language.module)
